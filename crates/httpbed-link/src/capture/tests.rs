@@ -1,0 +1,84 @@
+use std::time::Duration;
+
+use link_model::Cause;
+use pcap_file::pcapng::blocks::enhanced_packet::EnhancedPacketOption;
+use pcap_file::pcapng::blocks::interface_description::InterfaceDescriptionOption;
+use pcap_file::pcapng::{Block, PcapNgReader};
+
+use super::Capture;
+
+/// 21 November 2026 and one nanosecond more than a microsecond could hold.
+const STAMP: u64 = 1_795_219_200_000_000_001;
+
+fn written() -> Vec<u8> {
+    let mut file = Vec::new();
+    let mut capture = Capture::begin(&mut file, ["a:client", "a:server"].into_iter()).expect("memory");
+    capture.packet(0, STAMP, &[1, 2, 3, 4, 5], None).expect("memory");
+    capture.packet(1, STAMP + 1, &[6; 64], Some(Cause::Chance)).expect("memory");
+    capture.packet(0, STAMP + 2, &[], Some(Cause::Queue)).expect("memory");
+    capture.finish().expect("memory");
+    file
+}
+
+#[test]
+fn another_reader_finds_interfaces_packets_and_comments() {
+    let file = written();
+    let mut reader = PcapNgReader::new(&file[..]).expect("a section header");
+    let mut names = Vec::new();
+    let mut packets = Vec::new();
+    while let Some(block) = reader.next_block() {
+        match block.expect("a readable block") {
+            Block::InterfaceDescription(interface) => {
+                assert!(interface.options.contains(&InterfaceDescriptionOption::IfTsResol(9)));
+                names.extend(interface.options.iter().filter_map(|option| match option {
+                    InterfaceDescriptionOption::IfName(name) => Some(name.to_string()),
+                    _ => None,
+                }));
+            }
+            Block::EnhancedPacket(packet) => {
+                let comment = packet.options.iter().find_map(|option| match option {
+                    EnhancedPacketOption::Comment(text) => Some(text.to_string()),
+                    _ => None,
+                });
+                packets.push((packet.interface_id, packet.data.to_vec(), comment));
+            }
+            other => panic!("{other:?}"),
+        }
+    }
+    assert_eq!(names, ["a:client", "a:server"]);
+    let comment = |text: &str| Some(text.to_owned());
+    assert_eq!(
+        packets,
+        [
+            (0, vec![1, 2, 3, 4, 5], None),
+            (1, vec![6; 64], comment("lost: chance")),
+            (0, vec![], comment("dropped: queue")),
+        ]
+    );
+}
+
+#[test]
+fn stamps_are_nanoseconds() {
+    let file = written();
+    let at = |offset: usize| u32::from_ne_bytes(file[offset..][..4].try_into().expect("4 bytes"));
+    let mut offset = 0;
+    while at(offset) != super::ENHANCED_PACKET {
+        offset += at(offset + 4) as usize;
+    }
+    let stamp = u64::from(at(offset + 12)) << 32 | u64::from(at(offset + 16));
+    assert_eq!(Duration::from_nanos(stamp), Duration::from_nanos(STAMP));
+}
+
+#[test]
+fn blocks_tile_the_file() {
+    let file = written();
+    let length_at =
+        |offset: usize| u32::from_ne_bytes(file[offset..][..4].try_into().expect("4 bytes")) as usize;
+    let mut offset = 0;
+    while offset < file.len() {
+        let length = length_at(offset + 4);
+        assert_eq!((length % 4, length_at(offset + length - 4)), (0, length));
+        offset += length;
+    }
+    assert_eq!(offset, file.len());
+}

@@ -1,0 +1,105 @@
+//! One clock for everything: nanoseconds of `CLOCK_MONOTONIC` since the emulator was ready.
+//!
+//! # Theory of operation
+//!
+//! The kernel stamps received frames with `CLOCK_REALTIME`, which an administrator or a time daemon may
+//! set. Both clocks tick alike, so their difference is constant between two such steps. A reading of
+//! the realtime clock between two of the monotonic clock encloses the difference in an interval; the
+//! intersection of the intervals seen so far closes in on it to within tens of nanoseconds, however often
+//! a reading was interrupted. An empty intersection means that the clock was set: begin anew.
+
+use crate::sys::time;
+
+/// Nanoseconds since the emulator was ready.
+pub type Nanos = u64;
+
+/// Reads the clock and translates the kernel's stamps to it.
+#[derive(Debug)]
+pub struct Clock {
+    origin: i64,
+    offset: OffsetInterval,
+}
+
+impl Clock {
+    /// A clock that reads 0 now.
+    pub fn start() -> Self {
+        let mut clock = Self { origin: time::monotonic(), offset: OffsetInterval::UNKNOWN };
+        for _ in 0..16 {
+            clock.track();
+        }
+        clock
+    }
+
+    /// The time now.
+    pub fn now(&self) -> Nanos {
+        u64::try_from(time::monotonic() - self.origin).unwrap_or(0)
+    }
+
+    /// A time as the kernel's `CLOCK_MONOTONIC` has it.
+    pub fn monotonic(&self, time: Nanos) -> i64 {
+        i64::try_from(time).unwrap_or(i64::MAX).saturating_add(self.origin)
+    }
+
+    /// Looks at the difference between the two clocks; to be called now and then.
+    pub fn track(&mut self) {
+        let before = time::monotonic();
+        let realtime = time::realtime();
+        self.offset.observe(before, realtime, time::monotonic());
+    }
+
+    /// The time of a stamp taken from the realtime clock.
+    pub fn of_stamp(&self, stamp: i64) -> Nanos {
+        u64::try_from(stamp - self.offset.middle() - self.origin).unwrap_or(0)
+    }
+
+    /// The realtime stamp that belongs to a time.
+    pub fn stamp_of(&self, time: Nanos) -> i64 {
+        self.monotonic(time).saturating_add(self.offset.middle())
+    }
+}
+
+/// Where the difference between realtime and monotonic clock must lie.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct OffsetInterval {
+    low: i64,
+    high: i64,
+}
+
+impl OffsetInterval {
+    const UNKNOWN: Self = Self { low: i64::MIN, high: i64::MAX };
+
+    fn observe(&mut self, before: i64, realtime: i64, after: i64) {
+        let (low, high) = (realtime - after, realtime - before);
+        *self = Self { low: self.low.max(low), high: self.high.min(high) };
+        if self.low > self.high {
+            *self = Self { low, high };
+        }
+    }
+
+    const fn middle(self) -> i64 {
+        self.low + (self.high - self.low) / 2
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::OffsetInterval;
+
+    #[test]
+    fn readings_close_in_on_the_difference() {
+        let mut offset = OffsetInterval::UNKNOWN;
+        offset.observe(0, 1_040, 100);
+        offset.observe(200, 1_210, 220);
+        offset.observe(300, 9_000, 90_000);
+        assert_eq!(offset, OffsetInterval { low: 990, high: 1_010 });
+        assert_eq!(offset.middle(), 1_000);
+    }
+
+    #[test]
+    fn a_clock_that_was_set_is_noticed() {
+        let mut offset = OffsetInterval::UNKNOWN;
+        offset.observe(0, 1_005, 10);
+        offset.observe(100, 5_105, 110);
+        assert_eq!(offset.middle(), 5_000);
+    }
+}

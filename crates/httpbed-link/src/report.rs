@@ -1,0 +1,245 @@
+//! What the emulator says on stdout: one JSON object a line.
+
+use std::net::SocketAddr;
+
+use link_model::{Direction, Distribution, Tally};
+use serde::Serialize;
+use wire::{Connection, Protocol, Side};
+
+use crate::clock::Nanos;
+use crate::config::{Config, SCHEMA};
+use crate::emulator::Emulator;
+
+/// A line.
+#[derive(Debug, Serialize)]
+#[serde(tag = "event", rename_all = "lowercase")]
+pub enum Event<'a> {
+    /// The sockets are open.
+    Ready {
+        /// This process, as its own PID namespace numbers it.
+        pid: u32,
+    },
+    /// The probe phase is over.
+    Started,
+    /// A server sent its first payload on a connection.
+    Connection(Peers<'a>),
+    /// Everything that was counted.
+    Result(Box<Report<'a>>),
+    /// Why the emulator ends.
+    Error {
+        /// In words.
+        message: &'a str,
+    },
+}
+
+/// Who talks to whom.
+#[derive(Debug, Serialize)]
+pub struct Peers<'a> {
+    link: &'a str,
+    protocol: &'static str,
+    client: SocketAddr,
+    server: SocketAddr,
+}
+
+/// The result of a run, in the order of the contract.
+#[derive(Debug, Serialize)]
+pub struct Report<'a> {
+    schema: u32,
+    #[serde(flatten)]
+    machine: Machine,
+    oversize_frames: u64,
+    unstamped_frames: u64,
+    stray_frames: u64,
+    malformed_packets: u64,
+    directions: Vec<DirectionReport<'a>>,
+    connections: Vec<ConnectionReport<'a>>,
+}
+
+/// What only the running program knows.
+#[derive(Debug, Serialize)]
+pub struct Machine {
+    /// Scheduling class of the emulator.
+    pub scheduling: &'static str,
+    /// What the times mean.
+    pub clock: &'static str,
+    /// End of the probe phase.
+    pub started_ns: Nanos,
+    /// When the result was asked for.
+    pub stopped_ns: Nanos,
+    /// Frames lost because the emulator did not read them in time.
+    pub socket_drops: u64,
+    /// Frames that the kernel did not take from us.
+    pub send_failures: u64,
+    /// Actual send time minus due time.
+    pub lateness_ns: Lateness,
+    /// CPU time of the emulator.
+    pub cpu_ns: u64,
+    /// Time for which it was ready to run but had no CPU.
+    pub run_delay_ns: Option<u64>,
+}
+
+/// How late packets were.
+#[derive(Debug, Serialize)]
+pub struct Lateness {
+    count: u64,
+    #[serde(flatten)]
+    spread: Spread,
+}
+
+/// A distribution in three numbers, `None` without values.
+#[derive(Debug, Serialize)]
+struct Spread {
+    p50: Option<Nanos>,
+    p99: Option<Nanos>,
+    max: Option<Nanos>,
+}
+
+#[derive(Debug, Serialize)]
+struct DirectionReport<'a> {
+    link: &'a str,
+    from: &'a str,
+    to: &'a str,
+    packets: Fates,
+    bytes: Fates,
+    queue_delay_ns: Spread,
+    queue_packets_max: u64,
+    busy_ns: Nanos,
+    first_ns: Option<Nanos>,
+    last_ns: Option<Nanos>,
+    utilisation: Option<f64>,
+    lost_numbers: &'a [u64],
+    queue_dropped_numbers: &'a [u64],
+}
+
+#[derive(Debug, Serialize)]
+struct Fates {
+    r#in: u64,
+    delivered: u64,
+    lost: u64,
+    queue_dropped: u64,
+    in_flight: u64,
+}
+
+#[derive(Debug, Serialize)]
+struct ConnectionReport<'a> {
+    #[serde(flatten)]
+    peers: Peers<'a>,
+    client_first_ns: Option<Nanos>,
+    client_last_ns: Option<Nanos>,
+    server_first_ns: Option<Nanos>,
+    server_last_ns: Option<Nanos>,
+    client_packets: u64,
+    server_packets: u64,
+    client_bytes: u64,
+    server_bytes: u64,
+    client_close_ns: Option<Nanos>,
+    server_reset: bool,
+    handshake_ns: Option<Nanos>,
+    server_payload_bytes: u64,
+    server_retransmitted_bytes: Option<u64>,
+    client_retransmitted_bytes: Option<u64>,
+    server_first_payload_ns: Option<Nanos>,
+}
+
+impl<'a> Peers<'a> {
+    /// Of a connection in the table.
+    pub fn of(config: &'a Config, (link, connection): &(usize, Connection)) -> Self {
+        Self {
+            link: &config.links[*link].name,
+            protocol: match connection.protocol {
+                Protocol::Tcp => "tcp",
+                Protocol::Udp => "udp",
+            },
+            client: connection.client,
+            server: connection.server,
+        }
+    }
+}
+
+impl<'a> Report<'a> {
+    /// Everything that was counted up to now.
+    pub fn new(config: &'a Config, emulator: &'a Emulator, machine: Machine) -> Self {
+        let oddities = emulator.oddities();
+        let directions = emulator.directions().iter().enumerate();
+        let connections = emulator.connections().connections().iter();
+        Self {
+            schema: SCHEMA,
+            machine,
+            oversize_frames: oddities.oversize,
+            unstamped_frames: oddities.unstamped,
+            stray_frames: oddities.stray,
+            malformed_packets: oddities.malformed,
+            directions: directions.map(|(n, direction)| DirectionReport::new(config, n, direction)).collect(),
+            connections: connections.map(|entry| ConnectionReport::new(config, entry)).collect(),
+        }
+    }
+}
+
+impl<'a> DirectionReport<'a> {
+    fn new<B>(config: &'a Config, number: usize, direction: &'a Direction<B>) -> Self {
+        let link = &config.links[number / 2];
+        let account = direction.account();
+        let fates = |unit: fn(Tally) -> u64| Fates {
+            r#in: unit(account.arrived),
+            delivered: unit(account.delivered),
+            lost: unit(account.lost),
+            queue_dropped: unit(account.queue_dropped),
+            in_flight: unit(direction.in_flight()),
+        };
+        let has_rate = link.directions[number % 2].has_rate();
+        Self {
+            link: &link.name,
+            from: &link.hosts[number % 2],
+            to: &link.hosts[1 - number % 2],
+            packets: fates(|tally| tally.packets),
+            bytes: fates(|tally| tally.bytes),
+            queue_delay_ns: Spread::of(&account.queue_delay),
+            queue_packets_max: direction.queue_packets_max(),
+            busy_ns: account.busy,
+            first_ns: account.first_arrival,
+            last_ns: account.last_delivery,
+            utilisation: account.utilisation().filter(|_| has_rate),
+            lost_numbers: &account.lost_numbers,
+            queue_dropped_numbers: &account.queue_dropped_numbers,
+        }
+    }
+}
+
+impl<'a> ConnectionReport<'a> {
+    fn new(config: &'a Config, entry: &(usize, Connection)) -> Self {
+        let connection = &entry.1;
+        let Connection { from_client, from_server, .. } = connection;
+        let sent_again = |side: &Side| connection.retransmitted_bytes(side);
+        Self {
+            peers: Peers::of(config, entry),
+            client_first_ns: from_client.first,
+            client_last_ns: from_client.last,
+            server_first_ns: from_server.first,
+            server_last_ns: from_server.last,
+            client_packets: from_client.packets,
+            server_packets: from_server.packets,
+            client_bytes: from_client.bytes,
+            server_bytes: from_server.bytes,
+            client_close_ns: connection.client_close,
+            server_reset: connection.server_reset,
+            handshake_ns: connection.handshake,
+            server_payload_bytes: from_server.payload_bytes,
+            server_retransmitted_bytes: sent_again(from_server),
+            client_retransmitted_bytes: sent_again(from_client),
+            server_first_payload_ns: from_server.first_payload,
+        }
+    }
+}
+
+impl Lateness {
+    /// Of the packets of a run.
+    pub fn of(distribution: &Distribution) -> Self {
+        Self { count: distribution.count(), spread: Spread::of(distribution) }
+    }
+}
+
+impl Spread {
+    fn of(distribution: &Distribution) -> Self {
+        Self { p50: distribution.quantile(0.5), p99: distribution.quantile(0.99), max: distribution.max() }
+    }
+}

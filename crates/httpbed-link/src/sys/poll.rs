@@ -1,0 +1,98 @@
+//! Waiting for any of several files, until a time in nanoseconds.
+//!
+//! The time is kept by a timerfd among the files, because the kernel widens epoll's own timeout by a
+//! thousandth of itself for every process without a realtime class, whatever its timer slack
+//! (`select_estimate_accuracy`): 100 us for a sleep of 100 ms. A timerfd knows the slack only.
+
+use std::io;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
+use std::ptr;
+
+use super::check;
+
+/// More than this many ready files at once are told in the next call.
+const MOST_EVENTS: u8 = 64;
+
+/// The number of the timer among the files.
+const TIMER: usize = usize::MAX;
+
+/// How long to wait.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Patience {
+    /// Only look.
+    None,
+    /// Until this time, in nanoseconds of `CLOCK_MONOTONIC`.
+    Until(i64),
+    /// Until a file is readable.
+    Endless,
+}
+
+/// An epoll instance; a file is known by the number it was registered with.
+pub struct Poll {
+    epoll: OwnedFd,
+    timer: OwnedFd,
+    /// What the timer is set to; 0 is not at all.
+    alarm: i64,
+    events: Vec<libc::epoll_event>,
+}
+
+impl Poll {
+    /// Waits for nothing yet.
+    pub fn new() -> io::Result<Self> {
+        // SAFETY: no memory is involved.
+        let epoll = owned(unsafe { libc::epoll_create1(libc::EPOLL_CLOEXEC) })?;
+        // SAFETY: no memory is involved.
+        let timer = owned(unsafe { libc::timerfd_create(libc::CLOCK_MONOTONIC, libc::TFD_CLOEXEC) })?;
+        let events = vec![libc::epoll_event { events: 0, u64: 0 }; MOST_EVENTS.into()];
+        let poll = Self { epoll, timer, alarm: 0, events };
+        poll.add(poll.timer.as_fd(), TIMER)?;
+        Ok(poll)
+    }
+
+    /// Waits for `file` to be readable, too.
+    pub fn add(&self, file: BorrowedFd<'_>, number: usize) -> io::Result<()> {
+        let mut event = libc::epoll_event { events: libc::EPOLLIN as u32, u64: number as u64 };
+        let epoll = self.epoll.as_raw_fd();
+        // SAFETY: both descriptors are open, `event` lives through the call.
+        check(unsafe { libc::epoll_ctl(epoll, libc::EPOLL_CTL_ADD, file.as_raw_fd(), &raw mut event) })
+            .map(drop)
+    }
+
+    /// The numbers of the readable files, as soon as there are any or patience is at its end.
+    pub fn wait(&mut self, patience: Patience) -> io::Result<impl Iterator<Item = usize> + use<'_>> {
+        let timeout = match patience {
+            Patience::None => 0,
+            Patience::Until(time) => self.set_alarm(time).map(|()| -1)?,
+            Patience::Endless => self.set_alarm(0).map(|()| -1)?,
+        };
+        let (epoll, events) = (self.epoll.as_raw_fd(), self.events.as_mut_ptr());
+        // SAFETY: `events` has room for as many entries as stated.
+        let count = check(unsafe { libc::epoll_wait(epoll, events, MOST_EVENTS.into(), timeout) });
+        let count = count.or_else(none_if_interrupted)?;
+        let ready = self.events.iter().take(usize::try_from(count).unwrap_or(0));
+        Ok(ready.filter_map(|event| usize::try_from(event.u64).ok()).filter(|number| *number != TIMER))
+    }
+
+    /// Setting the timer also forgets that it has rung.
+    fn set_alarm(&mut self, time: i64) -> io::Result<()> {
+        if self.alarm == time {
+            return Ok(());
+        }
+        self.alarm = time;
+        let once = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+        let at = libc::timespec { tv_sec: time / 1_000_000_000, tv_nsec: time % 1_000_000_000 };
+        let setting = libc::itimerspec { it_interval: once, it_value: at };
+        let (timer, flags) = (self.timer.as_raw_fd(), libc::TFD_TIMER_ABSTIME);
+        // SAFETY: `setting` lives through the call, the old setting is not asked for.
+        check(unsafe { libc::timerfd_settime(timer, flags, &raw const setting, ptr::null_mut()) }).map(drop)
+    }
+}
+
+fn owned(descriptor: libc::c_int) -> io::Result<OwnedFd> {
+    // SAFETY: the kernel has just given us this descriptor, nobody else has it.
+    check(descriptor).map(|fd| unsafe { OwnedFd::from_raw_fd(fd) })
+}
+
+fn none_if_interrupted(error: io::Error) -> io::Result<libc::c_int> {
+    if error.kind() == io::ErrorKind::Interrupted { Ok(0) } else { Err(error) }
+}

@@ -1,0 +1,186 @@
+//! Two hosts with a link between them, and the emulator on it.
+
+use std::env;
+use std::fs;
+use std::io::{BufRead, BufReader, Write};
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+
+use serde_json::{Value, json};
+
+/// The emulator's interfaces and the hosts' addresses, first host first.
+const INTERFACES: [&str; 2] = ["l0a", "l0b"];
+pub const ADDRESSES: [&str; 2] = ["10.0.0.1", "10.0.0.2"];
+const HARDWARE: [&str; 2] = ["02:00:00:00:00:01", "02:00:00:00:00:02"];
+
+/// Two hosts, whose network namespaces live as long as their keepers.
+pub struct Hosts {
+    keepers: [Program; 2],
+}
+
+impl Hosts {
+    /// Hosts with `mtu` bytes between them and the emulator's namespace, this one.
+    pub fn new(mtu: u32) -> Self {
+        let hosts = Self { keepers: [0, 1].map(|_| keeper()) };
+        for side in 0..2 {
+            hosts.connect(side, mtu);
+        }
+        hosts
+    }
+
+    /// Starts a role of `hosts::play` on a host.
+    pub fn start(&self, side: usize, role: &[&str]) -> Program {
+        let mut command = self.command(side, &env::current_exe().expect("a program knows itself"));
+        command.arg("host").args(role).stdin(Stdio::piped()).stdout(Stdio::piped());
+        Program::start(command)
+    }
+
+    fn connect(&self, side: usize, mtu: u32) {
+        let (mtu, pid) = (mtu.to_string(), self.keepers[side].child.id().to_string());
+        let link = ["link", "add", "name", INTERFACES[side], "mtu", &mtu, "type", "veth"];
+        let peer = ["peer", "name", "eth0", "address", HARDWARE[side], "mtu", &mtu, "netns", &pid];
+        check(Command::new("ip").args(link).args(peer));
+        // Without its own IPv6 address the emulator's namespace sends nothing by itself.
+        let switch = format!("/proc/sys/net/ipv6/conf/{}/disable_ipv6", INTERFACES[side]);
+        fs::write(&switch, "1").unwrap_or_else(|error| panic!("{switch}: {error}"));
+        check(Command::new("ip").args(["link", "set", "dev", INTERFACES[side], "up"]));
+        let address = format!("{}/24", ADDRESSES[side]);
+        let (peer, hardware) = (ADDRESSES[1 - side], HARDWARE[1 - side]);
+        let sysctl = "echo 1 > /proc/sys/net/ipv6/conf/eth0/disable_ipv6";
+        check(self.command(side, "sh".as_ref()).args(["-c", sysctl]));
+        check(self.command(side, "ethtool".as_ref()).args(["-K", "eth0", "tx", "off", "gro", "off"]));
+        let ip = |arguments: &[&str]| check(self.command(side, "ip".as_ref()).args(arguments));
+        ip(&["address", "add", &address, "dev", "eth0"]);
+        ip(&["link", "set", "dev", "eth0", "up"]);
+        ip(&["neigh", "replace", peer, "lladdr", hardware, "nud", "permanent", "dev", "eth0"]);
+    }
+
+    fn command(&self, side: usize, program: &Path) -> Command {
+        let mut command = Command::new("nsenter");
+        command.args(["--net", "--target", &self.keepers[side].child.id().to_string(), "--"]).arg(program);
+        command
+    }
+}
+
+fn keeper() -> Program {
+    let program = env::current_exe().expect("a program knows itself");
+    let mut command = Command::new("unshare");
+    command.args(["--net", "--"]).arg(program).args(["host", "keep"]);
+    let mut program = Program::start(command.stdin(Stdio::piped()).stdout(Stdio::piped()));
+    assert_eq!(program.line(), "kept");
+    program
+}
+
+fn check(command: &mut Command) {
+    let output = command.stdin(Stdio::null()).output().unwrap_or_else(|error| panic!("{command:?}: {error}"));
+    assert!(output.status.success(), "{command:?}: {}", String::from_utf8_lossy(&output.stderr));
+}
+
+/// A running program whose stdout is read line by line.
+pub struct Program {
+    pub child: Child,
+    stdin: Option<ChildStdin>,
+    stdout: BufReader<ChildStdout>,
+}
+
+impl Program {
+    fn start(mut command: impl std::borrow::BorrowMut<Command>) -> Self {
+        let mut child = command.borrow_mut().spawn().expect("the program starts");
+        let stdin = child.stdin.take();
+        let stdout = BufReader::new(child.stdout.take().expect("piped"));
+        Self { child, stdin, stdout }
+    }
+
+    /// The next line, empty at the end.
+    pub fn line(&mut self) -> String {
+        let mut line = String::new();
+        self.stdout.read_line(&mut line).expect("text");
+        line.trim_end().to_owned()
+    }
+
+    /// Everything up to the end, read as numbers.
+    pub fn numbers(&mut self) -> Vec<u64> {
+        std::iter::from_fn(|| self.line().parse().ok()).collect()
+    }
+}
+
+/// The emulator on the link of [`Hosts`].
+pub struct Emulator(Program);
+
+impl Emulator {
+    /// With the two directions given, as the configuration has them.
+    pub fn new(directions: [&Value; 2]) -> Self {
+        Self::recording(directions, None)
+    }
+
+    /// The same, with a capture.
+    pub fn recording(directions: [&Value; 2], pcapng: Option<&Path>) -> Self {
+        let config = json!({
+            "schema": 1, "mtu": 1500, "spin_us": 50, "pcapng": pcapng,
+            "links": [{
+                "name": "wire", "hosts": ["client", "server"], "interfaces": INTERFACES, "directions": directions,
+            }],
+        });
+        let mut emulator = Self::with_config(&config.to_string());
+        assert_eq!(emulator.event()["event"], "ready");
+        emulator
+    }
+
+    /// With any text as configuration.
+    pub fn with_config(config: &str) -> Self {
+        let file = temporary("config.json");
+        fs::write(&file, config).expect("a writable temporary folder");
+        let mut command = Command::new(env!("CARGO_BIN_EXE_httpbed-link"));
+        command.arg(&file).stdin(Stdio::piped()).stdout(Stdio::piped());
+        let mut emulator = Self(Program::start(command));
+        // Its first line means that it has read the file.
+        let seen = emulator.0.stdout.fill_buf().is_ok();
+        fs::remove_file(&file).expect("it was written");
+        assert!(seen);
+        emulator
+    }
+
+    pub fn event(&mut self) -> Value {
+        serde_json::from_str(&self.0.line()).expect("JSON")
+    }
+
+    pub fn start(&mut self) {
+        self.say("{\"do\":\"start\"}");
+        assert_eq!(self.event()["event"], "started");
+    }
+
+    /// The result, and the events that came before it.
+    pub fn stop(&mut self) -> (Value, Vec<Value>) {
+        self.say("{\"do\":\"stop\"}");
+        let mut events: Vec<Value> = Vec::new();
+        loop {
+            let event = self.event();
+            if event["event"] == "result" {
+                assert_eq!(self.exit_code(), Some(0));
+                return (event, events);
+            }
+            events.push(event);
+        }
+    }
+
+    pub fn say(&mut self, line: &str) {
+        let stdin = self.0.stdin.as_mut().expect("open");
+        writeln!(stdin, "{line}").expect("it listens");
+    }
+
+    pub fn hang_up(&mut self) {
+        self.0.stdin = None;
+    }
+
+    pub fn exit_code(&mut self) -> Option<i32> {
+        self.0.child.wait().expect("our child").code()
+    }
+}
+
+/// A path that no other test run uses. The scenario's PID is 1 in a namespace of its own; that of the network
+/// namespace is unique.
+pub fn temporary(name: &str) -> PathBuf {
+    let namespace = fs::metadata("/proc/self/ns/net").expect("/proc").ino();
+    env::temp_dir().join(format!("httpbed-link-test-{namespace}-{name}"))
+}

@@ -1,0 +1,50 @@
+//! The executable between two real hosts: network namespaces, veth interfaces, sockets.
+//!
+//! Every scenario runs in user and network namespaces of its own, without any privilege over the machine. Where the
+//! machine refuses those, the test fails: an emulator that cannot be tried is not known to work.
+//!
+//! The program is its own cast: called without a role it runs all scenarios, each through `unshare`, and the
+//! hosts' programs are again this one, put into the hosts' namespaces by `nsenter`.
+
+mod bed;
+mod hosts;
+mod scenarios;
+
+use std::env;
+use std::process::{Command, ExitCode};
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = env::args().skip(1).collect();
+    match arguments.iter().map(String::as_str).collect::<Vec<_>>()[..] {
+        ["scenario", name] => scenarios::run(name),
+        ["host", role, ref rest @ ..] => hosts::play(role, rest),
+        _ => return run_all(),
+    }
+    ExitCode::SUCCESS
+}
+
+fn run_all() -> ExitCode {
+    let names = scenarios::names();
+    let total = names.len();
+    let passed = names.filter(|name| run_apart(name)).count();
+    let failed = total - passed;
+    let verdict = if failed == 0 { "ok" } else { "FAILED" };
+    println!(
+        "\ntest result: {verdict}. {passed} passed; {failed} failed; 0 ignored; 0 measured; 0 filtered out\n"
+    );
+    ExitCode::from(u8::from(failed > 0))
+}
+
+/// Runs one scenario in its own namespaces; they and all within vanish with it.
+fn run_apart(name: &str) -> bool {
+    let program = env::current_exe().expect("a program knows itself");
+    let status = Command::new("unshare")
+        .args(["--user", "--map-root-user", "--net", "--pid", "--fork", "--kill-child"])
+        .args(["--mount-proc", "--"])
+        .arg(program)
+        .args(["scenario", name])
+        .status();
+    let passed = status.is_ok_and(|status| status.success());
+    println!("test {name} ... {}", if passed { "ok" } else { "FAILED" });
+    passed
+}

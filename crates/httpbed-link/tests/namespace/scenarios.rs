@@ -1,0 +1,229 @@
+//! What must be true of the executable.
+
+use std::fs;
+
+use link_model::Stream;
+use pcap_file::pcapng::blocks::enhanced_packet::EnhancedPacketOption;
+use pcap_file::pcapng::{Block, PcapNgReader};
+use serde_json::{Value, json};
+
+use crate::bed::{Emulator, Hosts, temporary};
+
+const SCENARIOS: [(&str, fn()); 8] = [
+    ("round_trips_take_the_configured_time", round_trips_take_the_configured_time),
+    ("a_transfer_gets_the_rate_and_no_more", a_transfer_gets_the_rate_and_no_more),
+    ("losses_are_those_of_the_key", losses_are_those_of_the_key),
+    ("a_short_queue_drops_the_tail", a_short_queue_drops_the_tail),
+    ("oversize_frames_are_counted_and_dropped", oversize_frames_are_counted_and_dropped),
+    ("the_capture_tells_who_was_dropped_and_why", the_capture_tells_who_was_dropped_and_why),
+    ("it_ends_with_its_stdin", it_ends_with_its_stdin),
+    ("mistakes_have_their_exit_codes", mistakes_have_their_exit_codes),
+];
+
+const MTU: u32 = 1500;
+const CLIENT: usize = 0;
+const SERVER: usize = 1;
+
+/// The names of all scenarios.
+pub fn names() -> impl ExactSizeIterator<Item = &'static str> {
+    SCENARIOS.into_iter().map(|(name, _)| name)
+}
+
+/// Runs a scenario; it panics if something is not true.
+pub fn run(name: &str) {
+    let (_, scenario) = SCENARIOS.into_iter().find(|(known, _)| *known == name).expect("a known scenario");
+    scenario();
+}
+
+fn at_10_mbit_s() -> Value {
+    json!({"rate_bit_s": 10_000_000, "delay_ns": 25_000_000, "loss": null, "queue": {"packets": 1000}})
+}
+
+fn unimpaired() -> Value {
+    json!({"rate_bit_s": null, "delay_ns": 0, "loss": null, "queue": null})
+}
+
+fn assert_clean(result: &Value) {
+    for counter in [
+        "socket_drops",
+        "oversize_frames",
+        "unstamped_frames",
+        "send_failures",
+        "stray_frames",
+        "malformed_packets",
+    ] {
+        assert_eq!(result[counter], 0, "{counter}: {result}");
+    }
+}
+
+fn round_trips_take_the_configured_time() {
+    const PINGS: usize = 20;
+    // Two delays, and 84 bytes serialised at 10 Mbit/s each way.
+    const SHORTEST_NS: u64 = 2 * (25_000_000 + 67_200);
+    let hosts = Hosts::new(MTU);
+    let mut emulator = Emulator::new([&at_10_mbit_s(), &at_10_mbit_s()]);
+    let mut echo = hosts.start(SERVER, &["echo"]);
+    assert_eq!(echo.line(), "ready");
+    let probes = hosts.start(CLIENT, &["ping", "3"]).numbers();
+    emulator.start();
+    let round_trips = hosts.start(CLIENT, &["ping", &PINGS.to_string()]).numbers();
+    let (result, events) = emulator.stop();
+    echo.child.kill().expect("our child");
+
+    assert_eq!((probes.len(), round_trips.len()), (3, PINGS));
+    let shortest = *probes.iter().chain(&round_trips).min().expect("not empty");
+    assert!(shortest >= SHORTEST_NS, "{shortest}");
+    assert_clean(&result);
+    for direction in [0, 1] {
+        let direction = &result["directions"][direction];
+        let expected =
+            json!({"in": PINGS, "delivered": PINGS, "lost": 0, "queue_dropped": 0, "in_flight": 0});
+        assert_eq!(direction["packets"], expected, "{direction}");
+        assert_eq!(direction["bytes"]["delivered"], PINGS * 84);
+        assert_eq!(direction["busy_ns"], PINGS * 67_200);
+    }
+    assert_eq!(result["lateness_ns"]["count"], 2 * PINGS);
+    assert_eq!((events.len(), &events[0]["protocol"]), (1, &json!("udp")));
+    let connection = &result["connections"][0];
+    assert_eq!(connection["server"], "10.0.0.2:7");
+    assert_eq!(
+        (&connection["client_packets"], &connection["server_packets"]),
+        (&json!(PINGS), &json!(PINGS))
+    );
+}
+
+/// Goodput is bounded by the rate times 1448 payload bytes in 1500.
+fn a_transfer_gets_the_rate_and_no_more() {
+    const BYTES: u64 = 1_000_000;
+    const SHORTEST_NS: u64 = BYTES * 8 * 100 * 1500 / 1448;
+    let hosts = Hosts::new(MTU);
+    let mut emulator = Emulator::new([&at_10_mbit_s(), &at_10_mbit_s()]);
+    let mut server = hosts.start(SERVER, &["serve", &BYTES.to_string()]);
+    assert_eq!(server.line(), "ready");
+    emulator.start();
+    let fetched = hosts.start(CLIENT, &["fetch"]).numbers();
+    let (result, events) = emulator.stop();
+
+    let [received, elapsed] = fetched[..] else { panic!("{fetched:?}") };
+    assert_eq!(received, BYTES);
+    assert!(elapsed >= SHORTEST_NS, "{elapsed} ns, {SHORTEST_NS} is the least");
+    assert_clean(&result);
+    let down = &result["directions"][1];
+    let bytes = down["bytes"]["delivered"].as_u64().expect("bytes");
+    assert_eq!(down["busy_ns"].as_u64(), Some(bytes * 800));
+    assert!(down["utilisation"].as_f64().expect("it has a rate") <= 1.0);
+    let connection = &result["connections"][0];
+    assert_eq!((&connection["protocol"], &events[0]["protocol"]), (&json!("tcp"), &json!("tcp")));
+    let again = connection["server_retransmitted_bytes"].as_u64().expect("TCP");
+    assert_eq!(connection["server_payload_bytes"].as_u64(), Some(BYTES + again));
+    assert!(connection["client_close_ns"].is_u64(), "{connection}");
+}
+
+fn losses_are_those_of_the_key() {
+    const PACKETS: u64 = 500;
+    let hosts = Hosts::new(MTU);
+    let mut lossy = unimpaired();
+    lossy["loss"] = json!({"probability": 0.1, "key": "1"});
+    let mut emulator = Emulator::new([&lossy, &unimpaired()]);
+    emulator.start();
+    hosts.start(CLIENT, &["spray", &PACKETS.to_string(), "100"]).numbers();
+    let (result, _) = emulator.stop();
+
+    let expected: Vec<u64> = (0..PACKETS).filter(|n| Stream::new(1).unit(*n) < 0.1).collect();
+    assert_eq!(result["directions"][0]["lost_numbers"], json!(expected));
+    assert_eq!(result["directions"][0]["packets"]["in"], PACKETS);
+    assert_clean(&result);
+}
+
+/// 100 datagrams of 1028 bytes at once into a queue for 10 that takes 80 ms for each.
+fn a_short_queue_drops_the_tail() {
+    let hosts = Hosts::new(MTU);
+    let slow = json!({"rate_bit_s": 100_000, "delay_ns": 0, "loss": null, "queue": {"packets": 10}});
+    let mut emulator = Emulator::new([&slow, &unimpaired()]);
+    emulator.start();
+    hosts.start(CLIENT, &["spray", "100", "1000"]).numbers();
+    let (result, _) = emulator.stop();
+
+    let direction = &result["directions"][0];
+    assert_eq!(direction["queue_packets_max"], 10);
+    let dropped = direction["queue_dropped_numbers"].as_array().expect("numbers");
+    assert_eq!(dropped[0], 10);
+    let count = |fate: &str| direction["packets"][fate].as_u64().expect("a count");
+    assert_eq!(dropped.len() as u64, count("queue_dropped"));
+    assert_eq!((count("in"), count("lost")), (100, 0));
+    assert_eq!(count("delivered") + count("queue_dropped") + count("in_flight"), 100);
+}
+
+/// Hosts whose frames are longer than the configuration allows, as with an offload left on.
+fn oversize_frames_are_counted_and_dropped() {
+    let hosts = Hosts::new(MTU + 500);
+    let mut emulator = Emulator::new([&unimpaired(), &unimpaired()]);
+    emulator.start();
+    hosts.start(CLIENT, &["spray", "5", "1700"]).numbers();
+    hosts.start(CLIENT, &["spray", "2", "1472"]).numbers();
+    let (result, _) = emulator.stop();
+    assert_eq!(result["oversize_frames"], 5);
+    assert_eq!(result["directions"][0]["packets"]["in"], 2);
+    assert_eq!(result["send_failures"], 0);
+}
+
+fn the_capture_tells_who_was_dropped_and_why() {
+    const PACKETS: usize = 200;
+    let hosts = Hosts::new(MTU);
+    let mut lossy = unimpaired();
+    lossy["loss"] = json!({"probability": 0.2, "key": "7"});
+    let path = temporary("link.pcapng");
+    let mut emulator = Emulator::recording([&lossy, &unimpaired()], Some(&path));
+    hosts.start(CLIENT, &["spray", "5", "100"]).numbers();
+    emulator.start();
+    hosts.start(CLIENT, &["spray", &PACKETS.to_string(), "100"]).numbers();
+    let (result, _) = emulator.stop();
+
+    let file = fs::File::open(&path).expect("a capture");
+    fs::remove_file(&path).expect("it is there");
+    let mut reader = PcapNgReader::new(file).expect("a section header");
+    let (mut forth, mut lost) = (0_u64, Vec::new());
+    while let Some(block) = reader.next_block() {
+        let Block::EnhancedPacket(packet) = block.expect("a readable block") else { continue };
+        if packet.interface_id != 0 {
+            continue;
+        }
+        assert_eq!(packet.data.len(), 14 + 28 + 100);
+        let comment = EnhancedPacketOption::Comment("lost: chance".into());
+        if packet.options.contains(&comment) {
+            lost.push(forth);
+        }
+        forth += 1;
+    }
+    assert_eq!(forth, PACKETS as u64);
+    assert_eq!(result["directions"][0]["lost_numbers"], json!(lost));
+}
+
+fn it_ends_with_its_stdin() {
+    let _hosts = Hosts::new(MTU);
+    let mut emulator = Emulator::new([&unimpaired(), &unimpaired()]);
+    emulator.start();
+    emulator.hang_up();
+    assert_eq!(emulator.exit_code(), Some(0));
+}
+
+fn mistakes_have_their_exit_codes() {
+    let mut misread = Emulator::with_config("{\"schema\": 1}");
+    assert_eq!(misread.event()["event"], "error");
+    assert_eq!(misread.exit_code(), Some(2));
+
+    let nowhere = json!({"schema": 1, "mtu": 1500, "spin_us": 0, "pcapng": null, "links": [{
+        "name": "a", "hosts": ["c", "s"], "interfaces": ["nowhere", "neither"],
+        "directions": [unimpaired(), unimpaired()],
+    }]});
+    let mut unconnected = Emulator::with_config(&nowhere.to_string());
+    let message = unconnected.event()["message"].to_string();
+    assert!(message.contains("interface nowhere"), "{message}");
+    assert_eq!(unconnected.exit_code(), Some(1));
+
+    let _hosts = Hosts::new(MTU);
+    let mut confused = Emulator::new([&unimpaired(), &unimpaired()]);
+    confused.say("dance");
+    assert_eq!(confused.event()["event"], "error");
+    assert_eq!(confused.exit_code(), Some(1));
+}

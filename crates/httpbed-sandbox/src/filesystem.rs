@@ -1,0 +1,147 @@
+//! The sandbox's filesystem: nothing of the host but what the trial needs.
+//!
+//! ```text
+//! /                tmpfs, the only thing that is left of the host after pivot_root
+//! ├── bin/NAME     the configuration's static programs, read-only
+//! ├── proc         of the sandbox's PID namespace
+//! ├── dev          six devices of the host, and a private shm
+//! ├── tmp, run     private, in memory
+//! ├── trial        the attempt's folder on the host
+//! └── roots/NAME   a root filesystem under an overlay, with all of the above but bin in it
+//! ```
+
+use std::fs::{self, File};
+use std::io;
+use std::os::unix::fs::symlink;
+use std::path::{Path, PathBuf};
+
+use nix::mount::{MntFlags, MsFlags, mount, umount2};
+use nix::unistd::{chdir, pivot_root};
+
+use crate::protocol::Config;
+use crate::{Failure, Step};
+
+const NOTHING: Option<&str> = None;
+const DEVICES: [&str; 6] = ["null", "zero", "full", "random", "urandom", "tty"];
+const SEEN_IN_EVERY_ROOT: [&str; 5] = ["proc", "dev", "tmp", "run", "trial"];
+
+/// Build the filesystem and make it this process's root.
+pub fn build(config: &Config) -> Result<(), Failure> {
+    let top = &config.scratch;
+    mount(NOTHING, "/", NOTHING, MsFlags::MS_REC | MsFlags::MS_PRIVATE, NOTHING)
+        .step("make mounts private")?;
+    let size = format!("size={},mode=0755", config.tmpfs_bytes);
+    tmpfs(top, &size).step(format!("mount a tmpfs on {}", top.display()))?;
+    own_folders(top, &config.trial)?;
+    for (name, program) in &config.programs {
+        let seen = top.join("bin").join(name);
+        bind(program, &seen, true).step(format!("bind {}", program.display()))?;
+    }
+    for (name, root) in &config.roots {
+        overlay(top, name, root).step(format!("overlay the root filesystem {}", root.display()))?;
+        share(top, name, config)?;
+    }
+    enter(top).step("pivot_root")
+}
+
+fn own_folders(top: &Path, trial: &Path) -> Result<(), Failure> {
+    for folder in ["bin", "roots", "overlays", "old", "tmp", "run"] {
+        fs::create_dir(top.join(folder)).step(format!("create /{folder}"))?;
+    }
+    fs::create_dir(top.join("proc")).step("create /proc")?;
+    mount(Some("proc"), &top.join("proc"), Some("proc"), nosuid(), NOTHING).step("mount /proc")?;
+    devices(&top.join("dev")).step("make /dev")?;
+    make_run_shared(&top.join("run")).step("make /run shared")?;
+    bind(trial, &top.join("trial"), false).step(format!("bind {}", trial.display()))
+}
+
+/// The hosts' namespaces are mounted under /run later, and every root must see them.
+fn make_run_shared(run: &Path) -> io::Result<()> {
+    mount(Some(run), run, NOTHING, MsFlags::MS_BIND, NOTHING)?;
+    Ok(mount(NOTHING, run, NOTHING, MsFlags::MS_SHARED, NOTHING)?)
+}
+
+fn devices(dev: &Path) -> io::Result<()> {
+    fs::create_dir_all(dev.join("shm"))?;
+    for device in DEVICES {
+        bind(&Path::new("/dev").join(device), &dev.join(device), false)?;
+    }
+    symlink("/proc/self/fd", dev.join("fd"))?;
+    symlink("/proc/self/fd/1", dev.join("stdout"))?;
+    symlink("/proc/self/fd/2", dev.join("stderr"))
+}
+
+fn overlay(top: &Path, name: &str, root: &Path) -> io::Result<()> {
+    let (upper, work) =
+        (top.join("overlays").join(name).join("upper"), top.join("overlays").join(name).join("work"));
+    let merged = top.join("roots").join(name);
+    for folder in [&upper, &work, &merged] {
+        fs::create_dir_all(folder)?;
+    }
+    let options = format!(
+        "lowerdir={},upperdir={},workdir={},userxattr",
+        escaped(root),
+        escaped(&upper),
+        escaped(&work)
+    );
+    Ok(mount(Some("overlay"), &merged, Some("overlay"), MsFlags::empty(), Some(options.as_str()))?)
+}
+
+/// overlayfs reads commas and colons as separators.
+fn escaped(path: &Path) -> String {
+    path.to_string_lossy().replace('\\', "\\\\").replace(':', "\\:").replace(',', "\\,")
+}
+
+fn share(top: &Path, name: &str, config: &Config) -> Result<(), Failure> {
+    let root = top.join("roots").join(name);
+    for folder in SEEN_IN_EVERY_ROOT {
+        bind(&top.join(folder), &root.join(folder), false).step(format!("bind /{folder}"))?;
+    }
+    for (seen, path) in &config.shared {
+        let seen = seen.strip_prefix("/").unwrap_or(seen);
+        bind(path, &root.join(seen), true).step(format!("bind {}", path.display()))?;
+    }
+    Ok(())
+}
+
+fn bind(from: &Path, to: &Path, read_only: bool) -> io::Result<()> {
+    if fs::metadata(from)?.is_dir() {
+        fs::create_dir_all(to)?;
+    } else {
+        to.parent().map_or(Ok(()), fs::create_dir_all)?;
+        File::create(to)?;
+    }
+    mount(Some(from), to, NOTHING, MsFlags::MS_BIND | MsFlags::MS_REC, NOTHING)?;
+    if read_only {
+        make_read_only(to)?;
+    }
+    Ok(())
+}
+
+/// Remount read-only. Flags that the host set are locked in a user namespace and must be kept.
+fn make_read_only(path: &Path) -> io::Result<()> {
+    let host = nix::sys::statvfs::statvfs(path)?.flags();
+    let locked = MsFlags::from_bits_truncate(host.bits());
+    let flags = MsFlags::MS_REMOUNT | MsFlags::MS_BIND | MsFlags::MS_RDONLY | locked;
+    Ok(mount(NOTHING, path, NOTHING, flags, NOTHING)?)
+}
+
+fn tmpfs(path: &Path, options: &str) -> io::Result<()> {
+    Ok(mount(Some("tmpfs"), path, Some("tmpfs"), nosuid(), Some(options))?)
+}
+
+fn nosuid() -> MsFlags {
+    MsFlags::MS_NOSUID | MsFlags::MS_NODEV
+}
+
+fn enter(top: &Path) -> io::Result<()> {
+    pivot_root(top, &top.join("old"))?;
+    chdir("/")?;
+    umount2("/old", MntFlags::MNT_DETACH)?;
+    Ok(())
+}
+
+/// Path of a root filesystem inside the sandbox.
+pub fn root_folder(name: &str) -> PathBuf {
+    Path::new("/roots").join(name)
+}

@@ -1,0 +1,47 @@
+//! Hosts: network namespaces, kept alive by files under `/run/netns` as `ip netns` does.
+
+use std::collections::BTreeMap;
+use std::fs::{self, File};
+use std::io;
+use std::path::Path;
+
+use nix::mount::{MsFlags, mount};
+use nix::sched::{CloneFlags, setns, unshare};
+
+use crate::{Failure, Step};
+
+/// The namespaces of the hosts, by name.
+pub type Hosts = BTreeMap<String, File>;
+
+const OWN_NETWORK: &str = "/proc/self/ns/net";
+const NO_PATH: Option<&Path> = None;
+
+/// Set sysctls in the network of the caller.
+pub fn set_sysctls(sysctls: &BTreeMap<String, String>) -> Result<(), Failure> {
+    for (key, value) in sysctls {
+        let file = format!("/proc/sys/{}", key.replace('.', "/"));
+        fs::write(file, value).step(format!("set sysctl {key}"))?;
+    }
+    Ok(())
+}
+
+/// Create the hosts, each with its sysctls set, and come back to the sandbox's own network.
+pub fn create(wanted: &BTreeMap<String, BTreeMap<String, String>>) -> Result<Hosts, Failure> {
+    let own = File::open(OWN_NETWORK).step("open the sandbox's network namespace")?;
+    fs::create_dir_all("/run/netns").step("create /run/netns")?;
+    let mut hosts = Hosts::new();
+    for (name, sysctls) in wanted {
+        unshare(CloneFlags::CLONE_NEWNET).step(format!("unshare the network of host {name}"))?;
+        set_sysctls(sysctls)?;
+        hosts.insert(name.clone(), name_namespace(name).step(format!("name host {name}"))?);
+    }
+    setns(&own, CloneFlags::CLONE_NEWNET).step("return to the sandbox's network")?;
+    Ok(hosts)
+}
+
+fn name_namespace(name: &str) -> io::Result<File> {
+    let file = format!("/run/netns/{name}");
+    File::create(&file)?;
+    mount(Some(OWN_NETWORK), file.as_str(), NO_PATH, MsFlags::MS_BIND, NO_PATH)?;
+    File::open(OWN_NETWORK)
+}

@@ -1,0 +1,191 @@
+//! What the orchestrator says and what it is told: one JSON object a line, each way.
+
+use std::collections::BTreeMap;
+use std::io::Write;
+use std::path::PathBuf;
+
+use serde::{Deserialize, Serialize};
+
+/// The first line of input: what the sandbox is made of.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Config {
+    /// An empty folder; the sandbox's own root is mounted over it, unseen from outside.
+    pub scratch: PathBuf,
+    /// Root filesystems by name; each is seen through an overlay and never written.
+    pub roots: BTreeMap<String, PathBuf>,
+    /// Folder of the host that every root sees, writable, as `/trial`.
+    pub trial: PathBuf,
+    /// Further folders or files of the host that every root sees, read-only: seen as -> path.
+    pub shared: BTreeMap<PathBuf, PathBuf>,
+    /// Static executables of the host that can be run outside any root: name -> path.
+    pub programs: BTreeMap<String, PathBuf>,
+    /// Hosts: each a network namespace, by name, with the sysctls to set in it.
+    pub hosts: BTreeMap<String, BTreeMap<String, String>>,
+    /// Sysctls to set in the sandbox's own network, where the links' other ends are.
+    pub sysctls: BTreeMap<String, String>,
+    /// Upper bound, in bytes, of all that programs write to memory (overlays, /tmp, /run).
+    pub tmpfs_bytes: u64,
+}
+
+/// One request; `id` comes back with the answer.
+#[derive(Debug, Deserialize)]
+pub struct Request {
+    /// Chosen by the orchestrator; a started program is known by the id that started it.
+    pub id: u64,
+    /// What to do.
+    #[serde(flatten)]
+    pub what: What,
+}
+
+/// What a request asks for.
+#[derive(Debug, Deserialize)]
+#[serde(tag = "do", rename_all = "snake_case")]
+pub enum What {
+    /// Start a program. Answered by `started`, and by `exited` when it ends.
+    Start(Program),
+    /// Write a line to the standard input of a program started with `lines`.
+    Send {
+        /// Id of the program.
+        to: u64,
+        /// What to write, without the line's end.
+        line: String,
+    },
+    /// Send a signal to a program.
+    Signal {
+        /// Id of the program.
+        to: u64,
+        /// Number of the signal.
+        signal: i32,
+    },
+    /// Answer `done` once the program listens on all these ports, or `refused`.
+    AwaitPorts {
+        /// Id of the program.
+        to: u64,
+        /// TCP ports in state LISTEN.
+        #[serde(default)]
+        tcp: Vec<u16>,
+        /// Bound UDP ports.
+        #[serde(default)]
+        udp: Vec<u16>,
+        /// Seconds to wait at the most.
+        timeout_s: f64,
+    },
+    /// Answer with the length and SHA-256 of a file seen under `/tmp` or `/trial`.
+    Digest {
+        /// Absolute path inside the sandbox.
+        path: PathBuf,
+    },
+}
+
+/// A program to start.
+#[derive(Debug, Deserialize)]
+pub struct Program {
+    /// Name of the host it runs on; absent means the sandbox's own network, where links are.
+    pub host: Option<String>,
+    /// Name of the root filesystem; absent means one of the configuration's `programs`.
+    pub root: Option<String>,
+    /// Command and arguments; the command is looked up on the root's `PATH`.
+    pub argv: Vec<String>,
+    /// The whole environment besides `PATH` and `HOME`.
+    #[serde(default)]
+    pub env: BTreeMap<String, String>,
+    /// Text for standard input, which then ends.
+    pub input: Option<String>,
+    /// File for standard output, below `/trial`.
+    pub stdout: Option<PathBuf>,
+    /// File for standard error, below `/trial`.
+    pub stderr: Option<PathBuf>,
+    /// Whether standard output comes back as `line` events and `send` reaches its input.
+    #[serde(default)]
+    pub lines: bool,
+    /// Seconds after which it is killed.
+    pub timeout_s: Option<f64>,
+    /// Upper bound of any file it writes, in bytes.
+    pub file_bytes: Option<u64>,
+}
+
+/// What the orchestrator is told.
+#[derive(Debug, Serialize)]
+#[serde(tag = "event", rename_all = "snake_case")]
+pub enum Event {
+    /// The sandbox's first process exists; its PID as the orchestrator sees it.
+    Init {
+        /// PID in the orchestrator's namespace.
+        pid: i32,
+    },
+    /// Requests are taken from now on.
+    Ready,
+    /// The sandbox could not be made.
+    Error {
+        /// Which step failed.
+        step: String,
+        /// The kernel's reason.
+        message: String,
+        /// Its number, where there is one.
+        errno: Option<i32>,
+    },
+    /// A program runs.
+    Started {
+        /// The request.
+        id: u64,
+        /// PID inside the sandbox.
+        pid: i32,
+    },
+    /// A program wrote a line.
+    Line {
+        /// The program.
+        id: u64,
+        /// What it wrote.
+        line: String,
+    },
+    /// A program ended.
+    Exited {
+        /// The program.
+        id: u64,
+        /// Its exit status, or null when a signal ended it.
+        status: Option<i32>,
+        /// The signal that ended it, or null.
+        signal: Option<i32>,
+        /// Whether it was killed for running longer than it may.
+        timed_out: bool,
+        /// Seconds from its start to its end.
+        wall_s: f64,
+        /// Seconds of CPU time, user and system.
+        cpu_s: f64,
+        /// Largest resident set, in KiB.
+        max_rss_kib: i64,
+    },
+    /// A request was carried out.
+    Done {
+        /// The request.
+        id: u64,
+    },
+    /// Length and digest of a file.
+    Digest {
+        /// The request.
+        id: u64,
+        /// Length in bytes.
+        bytes: u64,
+        /// SHA-256, hexadecimal.
+        sha256: String,
+    },
+    /// A request could not be carried out.
+    Refused {
+        /// The request.
+        id: u64,
+        /// Why.
+        message: String,
+    },
+}
+
+impl Event {
+    /// Write the event as one line. A reader that is gone is the end of the sandbox.
+    pub fn send(&self) {
+        let Ok(mut line) = serde_json::to_string(self) else { return };
+        line.push('\n');
+        if std::io::stdout().lock().write_all(line.as_bytes()).is_err() {
+            std::process::exit(1);
+        }
+    }
+}

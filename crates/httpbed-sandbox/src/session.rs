@@ -1,0 +1,281 @@
+//! The loop of PID 1: take requests, watch programs, reap what ends.
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::{self, Write};
+use std::os::fd::{AsFd, BorrowedFd};
+use std::process::Child;
+use std::time::{Duration, Instant};
+
+use nix::fcntl::{FcntlArg, OFlag, fcntl};
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use nix::sys::signal::{SigSet, Signal, kill};
+use nix::sys::signalfd::{SfdFlags, SignalFd};
+use nix::unistd::Pid;
+use sha2::{Digest, Sha256};
+
+use crate::hosts::Hosts;
+use crate::listening;
+use crate::program;
+use crate::protocol::{Event, Request, What};
+
+/// How often a server that is about to listen is looked at.
+const LOOK: Duration = Duration::from_micros(500);
+const READ_BYTES: usize = 16384;
+
+/// A program that runs.
+struct Running {
+    child: Child,
+    started: Instant,
+    deadline: Option<Instant>,
+    timed_out: bool,
+    partial_line: Vec<u8>,
+}
+
+/// A request to wait until a program listens.
+struct Await {
+    id: u64,
+    to: u64,
+    tcp: Vec<u16>,
+    udp: Vec<u16>,
+    deadline: Instant,
+}
+
+struct Session<'a> {
+    hosts: &'a Hosts,
+    programs: BTreeMap<u64, Running>,
+    awaits: Vec<Await>,
+    input: Vec<u8>,
+}
+
+/// Serve requests until the orchestrator closes the pipe; `early` is what it already sent.
+pub fn serve(early: &[u8], requests: BorrowedFd, hosts: &Hosts) -> io::Result<()> {
+    let mut ended = SigSet::empty();
+    ended.add(Signal::SIGCHLD);
+    ended.thread_block()?;
+    let children = SignalFd::with_flags(&ended, SfdFlags::SFD_NONBLOCK | SfdFlags::SFD_CLOEXEC)?;
+    let mut session = Session { hosts, programs: BTreeMap::new(), awaits: Vec::new(), input: early.to_vec() };
+    session.take_requests();
+    while session.step(requests, &children)? {}
+    Ok(())
+}
+
+impl Session<'_> {
+    /// Wait for something to happen and deal with it; false at the end of input.
+    fn step(&mut self, requests: BorrowedFd, children: &SignalFd) -> io::Result<bool> {
+        let (from_orchestrator, any_ended, spoke) = self.wait(requests, children)?;
+        let mut open = true;
+        if from_orchestrator {
+            open = read_some(requests, &mut self.input)? > 0;
+            self.take_requests();
+        }
+        for id in spoke {
+            self.forward_lines(id);
+        }
+        if any_ended {
+            while children.read_signal()?.is_some() {}
+            self.reap();
+        }
+        self.enforce_deadlines();
+        self.look_for_listeners();
+        Ok(open)
+    }
+
+    fn wait(&self, requests: BorrowedFd, children: &SignalFd) -> io::Result<(bool, bool, Vec<u64>)> {
+        let speaking: Vec<(u64, BorrowedFd)> = self
+            .programs
+            .iter()
+            .filter_map(|(id, program)| Some((*id, program.child.stdout.as_ref()?.as_fd())))
+            .collect();
+        let mut fds = vec![requests, children.as_fd()];
+        fds.extend(speaking.iter().map(|(_, fd)| *fd));
+        let mut fds: Vec<PollFd> = fds.into_iter().map(|fd| PollFd::new(fd, PollFlags::POLLIN)).collect();
+        match poll(&mut fds, self.patience()) {
+            Err(nix::errno::Errno::EINTR) => return Ok((false, false, Vec::new())),
+            result => result?,
+        };
+        let ready = |fd: &PollFd| fd.any().unwrap_or(false);
+        let spoke = speaking.iter().zip(&fds[2..]).filter(|(_, fd)| ready(fd)).map(|((id, _), _)| *id);
+        Ok((ready(&fds[0]), ready(&fds[1]), spoke.collect()))
+    }
+
+    /// How long to sleep: until the next deadline, or the next look at a starting server.
+    fn patience(&self) -> PollTimeout {
+        if !self.awaits.is_empty() {
+            return PollTimeout::from(u16::try_from(LOOK.as_millis().max(1)).unwrap_or(1));
+        }
+        let Some(first) = self.programs.values().filter_map(|program| program.deadline).min() else {
+            return PollTimeout::NONE;
+        };
+        let left = first.saturating_duration_since(Instant::now()).as_millis() + 1;
+        PollTimeout::try_from(left).unwrap_or(PollTimeout::MAX)
+    }
+
+    fn take_requests(&mut self) {
+        for line in complete_lines(&mut self.input) {
+            match serde_json::from_slice::<Request>(&line) {
+                Ok(request) => self.carry_out(request),
+                Err(error) => Event::Refused { id: 0, message: error.to_string() }.send(),
+            }
+        }
+    }
+
+    fn carry_out(&mut self, request: Request) {
+        let id = request.id;
+        let result = match request.what {
+            What::Start(program) => self.start(id, &program).map(Some),
+            What::Send { to, line } => self.send(to, &line).map(|()| Some(Event::Done { id })),
+            What::Signal { to, signal } => self.signal(to, signal).map(|()| Some(Event::Done { id })),
+            What::AwaitPorts { to, tcp, udp, timeout_s } => {
+                let deadline = Instant::now() + Duration::from_secs_f64(timeout_s);
+                self.awaits.push(Await { id, to, tcp, udp, deadline });
+                Ok(None)
+            }
+            What::Digest { path } => digest(id, &path).map(Some),
+        };
+        match result {
+            Ok(Some(event)) => event.send(),
+            Ok(None) => {}
+            Err(error) => Event::Refused { id, message: error.to_string() }.send(),
+        }
+    }
+
+    fn start(&mut self, id: u64, wanted: &crate::protocol::Program) -> io::Result<Event> {
+        let child = program::start(wanted, self.hosts)?;
+        let pid = pid_of(&child).as_raw();
+        if let Some(stdout) = &child.stdout {
+            fcntl(stdout, FcntlArg::F_SETFL(OFlag::O_NONBLOCK))?;
+        }
+        let started = Instant::now();
+        let deadline = wanted.timeout_s.map(|seconds| started + Duration::from_secs_f64(seconds));
+        let running = Running { child, started, deadline, timed_out: false, partial_line: Vec::new() };
+        self.programs.insert(id, running);
+        Ok(Event::Started { id, pid })
+    }
+
+    fn send(&mut self, to: u64, line: &str) -> io::Result<()> {
+        let program = self.programs.get_mut(&to).ok_or_else(not_running)?;
+        let input = program.child.stdin.as_mut().ok_or_else(not_running)?;
+        input.write_all(format!("{line}\n").as_bytes())
+    }
+
+    fn signal(&self, to: u64, signal: i32) -> io::Result<()> {
+        let program = self.programs.get(&to).ok_or_else(not_running)?;
+        Ok(kill(pid_of(&program.child), Signal::try_from(signal)?)?)
+    }
+
+    /// Forward what a program has written; true while there may be more at once.
+    fn forward_lines(&mut self, id: u64) -> bool {
+        let Some(program) = self.programs.get_mut(&id) else { return false };
+        let Some(stdout) = program.child.stdout.as_ref() else { return false };
+        // The pipe does not block: a grandchild may hold it open with nothing to say.
+        let read = read_some(stdout.as_fd(), &mut program.partial_line);
+        if matches!(read, Ok(0)) {
+            program.child.stdout = None;
+        }
+        for line in complete_lines(&mut program.partial_line) {
+            Event::Line { id, line: String::from_utf8_lossy(&line).into_owned() }.send();
+        }
+        matches!(read, Ok(1..))
+    }
+
+    /// Collect every ended process: programs are reported, orphans that came to PID 1 only reaped.
+    fn reap(&mut self) {
+        while let Some((pid, status, usage)) = wait_any() {
+            let ended = self.programs.iter().find(|(_, program)| pid_of(&program.child) == pid);
+            let Some(id) = ended.map(|(id, _)| *id) else { continue };
+            while self.forward_lines(id) {}
+            if let Some(program) = self.programs.remove(&id) {
+                report_end(id, &program, status, &usage);
+            }
+        }
+    }
+
+    fn enforce_deadlines(&mut self) {
+        let now = Instant::now();
+        for program in self.programs.values_mut() {
+            if program.deadline.is_some_and(|deadline| deadline <= now) {
+                program.deadline = None;
+                program.timed_out = kill(pid_of(&program.child), Signal::SIGKILL).is_ok();
+            }
+        }
+    }
+
+    fn look_for_listeners(&mut self) {
+        let programs = &self.programs;
+        self.awaits.retain(|wait| {
+            let Some(program) = programs.get(&wait.to) else {
+                let message = "the program ended before it listened".into();
+                Event::Refused { id: wait.id, message }.send();
+                return false;
+            };
+            if listening::all(pid_of(&program.child).as_raw(), &wait.tcp, &wait.udp) {
+                Event::Done { id: wait.id }.send();
+                return false;
+            }
+            if wait.deadline <= Instant::now() {
+                let message = "the program did not listen in time".into();
+                Event::Refused { id: wait.id, message }.send();
+                return false;
+            }
+            true
+        });
+    }
+}
+
+fn report_end(id: u64, program: &Running, status: i32, usage: &libc::rusage) {
+    let signalled = libc::WIFSIGNALED(status);
+    let seconds = |time: libc::timeval| {
+        Duration::new(time.tv_sec.unsigned_abs(), 0).as_secs_f64()
+            + Duration::from_micros(time.tv_usec.unsigned_abs()).as_secs_f64()
+    };
+    Event::Exited {
+        id,
+        status: (!signalled).then(|| libc::WEXITSTATUS(status)),
+        signal: signalled.then(|| libc::WTERMSIG(status)),
+        timed_out: program.timed_out,
+        wall_s: program.started.elapsed().as_secs_f64(),
+        cpu_s: seconds(usage.ru_utime) + seconds(usage.ru_stime),
+        max_rss_kib: usage.ru_maxrss,
+    }
+    .send();
+}
+
+fn digest(id: u64, path: &std::path::Path) -> io::Result<Event> {
+    let mut hash = Sha256::new();
+    let bytes = io::copy(&mut File::open(path)?, &mut hash)?;
+    let sha256 = format!("{:x}", hash.finalize());
+    Ok(Event::Digest { id, bytes, sha256 })
+}
+
+fn complete_lines(buffer: &mut Vec<u8>) -> Vec<Vec<u8>> {
+    let Some(end) = buffer.iter().rposition(|byte| *byte == b'\n') else { return Vec::new() };
+    let rest = buffer.split_off(end + 1);
+    let lines = std::mem::replace(buffer, rest);
+    lines.split(|byte| *byte == b'\n').filter(|line| !line.is_empty()).map(<[u8]>::to_vec).collect()
+}
+
+fn read_some(from: BorrowedFd, into: &mut Vec<u8>) -> io::Result<usize> {
+    let mut chunk = [0; READ_BYTES];
+    let count = nix::unistd::read(from, &mut chunk)?;
+    into.extend_from_slice(&chunk[..count]);
+    Ok(count)
+}
+
+fn wait_any() -> Option<(Pid, i32, libc::rusage)> {
+    let mut status = 0;
+    // SAFETY: an all-zero rusage is a valid value, and both pointers live through the call.
+    let (pid, usage) = unsafe {
+        let mut usage: libc::rusage = std::mem::zeroed();
+        (libc::wait4(-1, &raw mut status, libc::WNOHANG, &raw mut usage), usage)
+    };
+    (pid > 0).then(|| (Pid::from_raw(pid), status, usage))
+}
+
+fn pid_of(child: &Child) -> Pid {
+    Pid::from_raw(i32::try_from(child.id()).unwrap_or(i32::MAX))
+}
+
+fn not_running() -> io::Error {
+    io::Error::other("no such program runs, or it takes no lines")
+}

@@ -1,0 +1,109 @@
+//! What a direction counts.
+
+use hdrhistogram::Histogram;
+
+use crate::{Nanos, Packet};
+
+/// Packets and bytes together.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Tally {
+    /// Packets.
+    pub packets: u64,
+    /// Bytes, as [`Packet::bytes`] counts them.
+    pub bytes: u64,
+}
+
+impl Tally {
+    pub(crate) fn add<B>(&mut self, packet: &Packet<B>) {
+        self.packets += 1;
+        self.bytes += u64::from(packet.bytes);
+    }
+}
+
+/// Durations: quantiles to three significant digits, the largest exactly.
+#[derive(Clone, Debug)]
+pub struct Distribution {
+    histogram: Histogram<u64>,
+    max: Option<Nanos>,
+}
+
+impl Distribution {
+    /// No durations yet.
+    ///
+    /// # Panics
+    /// Never: three digits are within what the histogram takes.
+    #[must_use]
+    pub fn new() -> Self {
+        let histogram = Histogram::new(3).expect("0 to 5 digits are accepted");
+        Self { histogram, max: None }
+    }
+
+    /// Adds a duration.
+    ///
+    /// # Panics
+    /// Never: the histogram grows to what is recorded.
+    pub fn record(&mut self, duration: Nanos) {
+        self.histogram.record(duration).expect("a histogram without bounds takes every value");
+        self.max = self.max.max(Some(duration));
+    }
+
+    /// How many durations were recorded.
+    #[must_use]
+    pub fn count(&self) -> u64 {
+        self.histogram.len()
+    }
+
+    /// The duration that a share `quantile` (0 to 1) of the recorded ones does not exceed; at most 0.1 %
+    /// above the exact one. `None` before the first.
+    #[must_use]
+    pub fn quantile(&self, quantile: f64) -> Option<Nanos> {
+        self.max.map(|max| self.histogram.value_at_quantile(quantile).min(max))
+    }
+
+    /// The largest duration, exactly.
+    #[must_use]
+    pub const fn max(&self) -> Option<Nanos> {
+        self.max
+    }
+}
+
+impl Default for Distribution {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+/// Everything a direction counted since its start.
+#[derive(Clone, Debug, Default)]
+pub struct Account {
+    /// What arrived.
+    pub arrived: Tally,
+    /// What was carried to the far end.
+    pub delivered: Tally,
+    /// What was lost by chance.
+    pub lost: Tally,
+    /// What found the queue full.
+    pub queue_dropped: Tally,
+    /// Numbers of the packets lost by chance, ascending.
+    pub lost_numbers: Vec<u64>,
+    /// Numbers of the packets that found the queue full, ascending.
+    pub queue_dropped_numbers: Vec<u64>,
+    /// Time that delivered packets spent behind others, without their own serialisation.
+    pub queue_delay: Distribution,
+    /// Serialisation time of the delivered packets.
+    pub busy: Nanos,
+    /// First arrival.
+    pub first_arrival: Option<Nanos>,
+    /// When the last delivered packet was due at the far end.
+    pub last_delivery: Option<Nanos>,
+}
+
+impl Account {
+    /// Share of the time from the first arrival to the last delivery in which the link was sending.
+    #[must_use]
+    #[expect(clippy::cast_precision_loss, reason = "a share needs no more than 53 bits")]
+    pub fn utilisation(&self) -> Option<f64> {
+        let span = self.last_delivery?.checked_sub(self.first_arrival?)?;
+        (span > 0).then(|| self.busy as f64 / span as f64)
+    }
+}

@@ -1,0 +1,144 @@
+//! What is known of one connection.
+
+use std::net::SocketAddr;
+
+use crate::quic::ShortHeaderWatch;
+use crate::sequence::SequenceTracker;
+use crate::tls::RecordWalk;
+use crate::transport::{Datagram, Segment};
+
+/// Nanoseconds on the observer's clock.
+pub type Nanos = u64;
+
+/// The transport of a connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Protocol {
+    /// TCP.
+    Tcp,
+    /// UDP; a connection is then all that passes between two ports.
+    Udp,
+}
+
+/// What one side of a connection sent, as it arrived at the observer.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Side {
+    /// First packet.
+    pub first: Option<Nanos>,
+    /// Last packet.
+    pub last: Option<Nanos>,
+    /// First packet with payload.
+    pub first_payload: Option<Nanos>,
+    /// Packets.
+    pub packets: u64,
+    /// Bytes of the IP packets.
+    pub bytes: u64,
+    /// Bytes of TCP or UDP payload, those sent again included.
+    pub payload_bytes: u64,
+    sequence: SequenceTracker,
+}
+
+/// One connection. The client is who sent the first packet that was seen.
+#[derive(Clone, Debug)]
+pub struct Connection {
+    /// Transport.
+    pub protocol: Protocol,
+    /// Address and port of the client.
+    pub client: SocketAddr,
+    /// Address and port of the server.
+    pub server: SocketAddr,
+    /// What the client sent.
+    pub from_client: Side,
+    /// What the server sent.
+    pub from_server: Side,
+    /// First FIN or RST of the client; `None` for UDP.
+    pub client_close: Option<Nanos>,
+    /// Whether the server sent a RST.
+    pub server_reset: bool,
+    /// First packet of the client under the keys the handshake agreed.
+    pub handshake: Option<Nanos>,
+    tls: RecordWalk,
+    quic: ShortHeaderWatch,
+}
+
+impl Connection {
+    pub(crate) fn new(protocol: Protocol, client: SocketAddr, server: SocketAddr) -> Self {
+        Self {
+            protocol,
+            client,
+            server,
+            from_client: Side::default(),
+            from_server: Side::default(),
+            client_close: None,
+            server_reset: false,
+            handshake: None,
+            tls: RecordWalk::default(),
+            quic: ShortHeaderWatch::default(),
+        }
+    }
+
+    /// Whether either side has ended it.
+    pub(crate) const fn is_over(&self) -> bool {
+        self.client_close.is_some() || self.server_reset
+    }
+
+    pub(crate) fn segment(&mut self, now: Nanos, bytes: u32, from_client: bool, segment: &Segment<'_>) {
+        let side = self.side(from_client);
+        side.heard(now, bytes, segment.payload);
+        side.sent(segment);
+        let closes = segment.fin || segment.rst;
+        if !from_client {
+            self.server_reset |= segment.rst;
+            return;
+        }
+        if closes {
+            self.client_close.get_or_insert(now);
+        }
+        let server_has_spoken = self.from_server.first_payload.is_some();
+        if self.tls.observe(first_byte(segment), segment.payload, server_has_spoken) {
+            self.handshake = Some(now);
+        }
+    }
+
+    pub(crate) fn datagram(&mut self, now: Nanos, bytes: u32, from_client: bool, datagram: &Datagram<'_>) {
+        self.side(from_client).heard(now, bytes, datagram.payload);
+        if from_client && self.quic.observe(datagram.payload) {
+            self.handshake = Some(now);
+        }
+    }
+
+    /// Payload bytes that a side sent again; `None` for UDP, where nothing tells.
+    #[must_use]
+    pub fn retransmitted_bytes(&self, side: &Side) -> Option<u64> {
+        (self.protocol == Protocol::Tcp).then(|| side.sequence.retransmitted_bytes())
+    }
+
+    const fn side(&mut self, client: bool) -> &mut Side {
+        if client { &mut self.from_client } else { &mut self.from_server }
+    }
+}
+
+impl Side {
+    fn heard(&mut self, now: Nanos, bytes: u32, payload: &[u8]) {
+        self.first.get_or_insert(now);
+        self.last = Some(now);
+        self.packets += 1;
+        self.bytes += u64::from(bytes);
+        self.payload_bytes += payload.len() as u64;
+        if !payload.is_empty() {
+            self.first_payload.get_or_insert(now);
+        }
+    }
+
+    fn sent(&mut self, segment: &Segment<'_>) {
+        // A RST may carry any number and a reason as payload: it belongs to no stream.
+        let Ok(length) = u32::try_from(segment.payload.len()) else { return };
+        if !segment.rst {
+            self.sequence.observe(first_byte(segment), length);
+        }
+    }
+}
+
+/// The number of the first payload byte: a SYN takes one number before it.
+const fn first_byte(segment: &Segment<'_>) -> u32 {
+    segment.sequence.wrapping_add(segment.syn as u32)
+}

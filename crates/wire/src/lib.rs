@@ -1,0 +1,23 @@
+//! What an observer in the middle of a link can read from packets, without decrypting anything.
+//!
+//! [`Frame::parse`] reads the headers of one Ethernet frame. [`ConnectionTable`] follows the TCP and UDP
+//! connections that packets belong to: who began, when each side was first and last heard, what it sent
+//! twice, and when the handshake was over.
+//!
+//! Everything is a function of bytes and arrival times; no input makes it panic.
+
+#![forbid(unsafe_code)]
+
+mod bytes;
+mod connection;
+mod frame;
+mod quic;
+mod sequence;
+mod table;
+mod tls;
+mod transport;
+
+pub use connection::{Connection, Nanos, Protocol, Side};
+pub use frame::{ETHERNET_HEADER_BYTES, Frame, Packet};
+pub use table::{ConnectionTable, Sighting};
+pub use transport::{Datagram, Segment, Transport};

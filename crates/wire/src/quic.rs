@@ -1,0 +1,127 @@
+//! Finds the first short-header packet in a client's QUIC datagrams.
+//!
+//! # Theory of operation
+//!
+//! A QUIC client sends 1-RTT packets, under the keys the handshake agreed, with a short header, and all
+//! packets of the handshake (0-RTT too) with a long one (RFC 9000, 17). Several packets may share a
+//! datagram; a long header carries a Length that says where the next packet begins (12.2). Both forms are
+//! readable without keys: header protection (RFC 9001, 5.4) leaves form bit, version and Length alone.
+//!
+//! A short header has no marks of its own, so it is believed only after a long header of a known version
+//! came from the same client, and, inside a datagram, only with that datagram's connection id, which all
+//! its packets must share. Zero bytes that some senders append as padding are thereby passed over.
+
+use crate::bytes::{u8_at, u16_at, u32_at};
+
+const LONG_HEADER: u8 = 0x80;
+const FIXED_BIT: u8 = 0x40;
+/// RFC 9000, 17.2: longer connection ids belong to versions we do not know.
+const LONGEST_CONNECTION_ID: u8 = 20;
+
+/// Follows the datagrams of one client.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct ShortHeaderWatch {
+    is_quic: bool,
+    found: bool,
+}
+
+impl ShortHeaderWatch {
+    /// Enters the payload of a client's datagram; true when it holds the first short-header packet.
+    pub fn observe(&mut self, datagram: &[u8]) -> bool {
+        if self.found {
+            return false;
+        }
+        self.found = match u8_at(datagram, 0) {
+            Some(first) if first & LONG_HEADER != 0 => self.walk(datagram),
+            Some(_) => self.is_quic,
+            None => false,
+        };
+        self.found
+    }
+
+    fn walk(&mut self, datagram: &[u8]) -> bool {
+        let mut rest = datagram;
+        while let Some(packet) = LongPacket::parse(rest) {
+            self.is_quic = true;
+            rest = packet.rest;
+            if is_short_packet_to(packet.destination_id, rest) {
+                return true;
+            }
+        }
+        false
+    }
+}
+
+fn is_short_packet_to(destination_id: &[u8], bytes: &[u8]) -> bool {
+    let Some((first, rest)) = bytes.split_first() else { return false };
+    first & (LONG_HEADER | FIXED_BIT) == FIXED_BIT && rest.starts_with(destination_id)
+}
+
+struct LongPacket<'a> {
+    destination_id: &'a [u8],
+    /// What follows it in the datagram.
+    rest: &'a [u8],
+}
+
+impl<'a> LongPacket<'a> {
+    /// Reads an Initial, 0-RTT or Handshake packet of version 1 or 2.
+    fn parse(bytes: &'a [u8]) -> Option<Self> {
+        let first = u8_at(bytes, 0)?;
+        let kind = LongKind::of(first, u32_at(bytes, 1)?)?;
+        let (destination_id, rest) = take_connection_id(bytes.get(5..)?)?;
+        let (_source_id, mut rest) = take_connection_id(rest)?;
+        if kind == LongKind::Initial {
+            let (token_bytes, after) = take_varint(rest)?;
+            rest = after.get(usize::try_from(token_bytes).ok()?..)?;
+        }
+        let (length, rest) = take_varint(rest)?;
+        Some(Self { destination_id, rest: rest.get(usize::try_from(length).ok()?..)? })
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum LongKind {
+    Initial,
+    /// 0-RTT or Handshake: the same layout.
+    Plain,
+}
+
+impl LongKind {
+    /// `None` for Retry, version negotiation, unknown versions and short headers.
+    fn of(first: u8, version: u32) -> Option<Self> {
+        const VERSION_1: u32 = 1;
+        const VERSION_2: u32 = 0x6B33_43CF;
+        if first & LONG_HEADER == 0 {
+            return None;
+        }
+        // Version 2 turns the four types by one place (RFC 9369, 3.2).
+        let turned = match version {
+            VERSION_1 => 0,
+            VERSION_2 => 3,
+            _ => return None,
+        };
+        match ((first >> 4) + turned) & 0x03 {
+            0 => Some(Self::Initial),
+            3 => None,
+            _ => Some(Self::Plain),
+        }
+    }
+}
+
+fn take_connection_id(bytes: &[u8]) -> Option<(&[u8], &[u8])> {
+    let (&length, rest) = bytes.split_first()?;
+    (length <= LONGEST_CONNECTION_ID).then(|| rest.split_at_checked(usize::from(length)))?
+}
+
+/// A variable-length integer (RFC 9000, 16) and what follows it.
+fn take_varint(bytes: &[u8]) -> Option<(u64, &[u8])> {
+    let first = u8_at(bytes, 0)?;
+    let length = 1_usize << (first >> 6);
+    let value = match length {
+        1 => u64::from(first),
+        2 => u64::from(u16_at(bytes, 0)? & 0x3FFF),
+        4 => u64::from(u32_at(bytes, 0)? & 0x3FFF_FFFF),
+        _ => u64::from(u32_at(bytes, 0)? & 0x3FFF_FFFF) << 32 | u64::from(u32_at(bytes, 4)?),
+    };
+    Some((value, bytes.get(length..)?))
+}

@@ -1,0 +1,33 @@
+//! What one side of a TCP connection sent twice.
+
+/// Follows the highest sequence number of one side, in 32-bit arithmetic that wraps (RFC 9293, 3.4).
+#[derive(Clone, Copy, Debug, Default)]
+pub struct SequenceTracker {
+    /// One above the highest sequence number sent; `None` before the first segment.
+    next: Option<u32>,
+    retransmitted_bytes: u64,
+}
+
+impl SequenceTracker {
+    /// Enters `length` bytes of payload whose first has number `sequence`; what lies below the highest
+    /// number sent so far was sent before.
+    pub fn observe(&mut self, sequence: u32, length: u32) {
+        let next = *self.next.get_or_insert(sequence);
+        let known = distance(sequence, next).min(length);
+        self.retransmitted_bytes += u64::from(known);
+        if known < length || distance(next, sequence) > 0 {
+            self.next = Some(sequence.wrapping_add(length));
+        }
+    }
+
+    /// Payload bytes sent again.
+    pub const fn retransmitted_bytes(&self) -> u64 {
+        self.retransmitted_bytes
+    }
+}
+
+/// How far `to` lies ahead of `from`; 0 when it does not.
+pub const fn distance(from: u32, to: u32) -> u32 {
+    let ahead = to.wrapping_sub(from);
+    if ahead < 1 << 31 { ahead } else { 0 }
+}

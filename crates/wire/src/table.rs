@@ -1,0 +1,93 @@
+//! The connections of all links.
+
+use std::collections::HashMap;
+use std::net::SocketAddr;
+
+use crate::connection::{Connection, Nanos, Protocol};
+use crate::frame::Packet;
+use crate::transport::Transport;
+
+/// Follows every TCP and UDP connection, apart for each link: behind a link that translates nothing the
+/// same addresses may appear on several.
+#[derive(Debug, Default)]
+pub struct ConnectionTable {
+    connections: Vec<(usize, Connection)>,
+    index: HashMap<Key, usize>,
+}
+
+/// A packet's effect that an observer may want to tell at once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Sighting {
+    /// The server's first payload on this connection, by its place in the table.
+    ServerSpoke(usize),
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+struct Key {
+    link: usize,
+    protocol: Protocol,
+    low: SocketAddr,
+    high: SocketAddr,
+}
+
+impl Key {
+    fn new(link: usize, protocol: Protocol, source: SocketAddr, destination: SocketAddr) -> Self {
+        Self { link, protocol, low: source.min(destination), high: source.max(destination) }
+    }
+}
+
+impl ConnectionTable {
+    /// Enters a packet that arrived at `now` on a link.
+    pub fn observe(&mut self, link: usize, now: Nanos, packet: &Packet<'_>) -> Option<Sighting> {
+        let (protocol, source_port, destination_port) = match &packet.transport {
+            Transport::Tcp(segment) => (Protocol::Tcp, segment.source_port, segment.destination_port),
+            Transport::Udp(datagram) => (Protocol::Udp, datagram.source_port, datagram.destination_port),
+            _ => return None,
+        };
+        let source = SocketAddr::new(packet.source, source_port);
+        let destination = SocketAddr::new(packet.destination, destination_port);
+        let place = self.place(link, protocol, source, destination, opens(&packet.transport));
+        let connection = &mut self.connections[place].1;
+        let from_client = connection.client == source;
+        let had_spoken = connection.from_server.first_payload.is_some();
+        match &packet.transport {
+            Transport::Tcp(segment) => connection.segment(now, packet.bytes, from_client, segment),
+            Transport::Udp(datagram) => connection.datagram(now, packet.bytes, from_client, datagram),
+            _ => {}
+        }
+        let speaks = !had_spoken && connection.from_server.first_payload.is_some();
+        speaks.then_some(Sighting::ServerSpoke(place))
+    }
+
+    /// The connections with their links, in the order in which they began.
+    #[must_use]
+    pub fn connections(&self) -> &[(usize, Connection)] {
+        &self.connections
+    }
+
+    /// Finds the connection of a packet, or enters a new one: also when the ports of one that is over are
+    /// used again.
+    fn place(
+        &mut self,
+        link: usize,
+        protocol: Protocol,
+        source: SocketAddr,
+        destination: SocketAddr,
+        opens: bool,
+    ) -> usize {
+        let key = Key::new(link, protocol, source, destination);
+        if let Some(&place) = self.index.get(&key) {
+            if !(opens && self.connections[place].1.is_over()) {
+                return place;
+            }
+        }
+        let place = self.connections.len();
+        self.connections.push((link, Connection::new(protocol, source, destination)));
+        self.index.insert(key, place);
+        place
+    }
+}
+
+const fn opens(transport: &Transport<'_>) -> bool {
+    matches!(transport, Transport::Tcp(segment) if segment.syn && !segment.ack)
+}
