@@ -1,0 +1,1 @@
+"""From an experiment to the ordered, seeded list of its trials; pure."""

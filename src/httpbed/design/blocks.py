@@ -1,0 +1,38 @@
+"""Randomised complete blocks (Fisher 1935): each block runs each treatment once, in its own order.
+
+What drifts on a machine over minutes hits the treatments of a block alike, so comparisons
+are made within blocks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from httpbed.design import seeds
+from httpbed.model.experiment import Experiment, scenario_document
+from httpbed.model.scenario import Scenario
+from httpbed.model.trial import Trial
+
+
+def design(experiment: Experiment, document: Mapping[str, Any]) -> list[Trial]:
+    """List the trials of an experiment in the order in which they run."""
+    treatments = list(experiment.treatments())
+    documents = [scenario_document(document, levels) for levels in treatments]
+    limits = [experiment.time_limit_s(Scenario.model_validate(said)) for said in documents]
+    trials = []
+    for block in range(1, experiment.replicates + 1):
+        order = list(range(len(treatments)))
+        seeds.block_order(experiment.seed, block).shuffle(order)
+        trials += [
+            Trial(
+                block=block,
+                position=position,
+                levels=treatments[index],
+                document=documents[index],
+                seed=experiment.seed,
+                time_limit_s=limits[index],
+            )
+            for position, index in enumerate(order, start=1)
+        ]
+    return trials

@@ -1,0 +1,115 @@
+"""An experiment: a question, its factors, and a scenario in which factors stand for values.
+
+A **treatment** is the experiment's document with every ``{ factor = "name" }`` replaced by one
+of that factor's levels. So each level is checked where it is used, by the same strict
+models, and nothing downstream ever meets a reference.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Mapping
+from typing import Annotated, Any, Literal
+
+from pydantic import Field
+
+from httpbed.model.metric import METRICS
+from httpbed.model.scenario import Scenario
+from httpbed.model.units import Seconds
+from httpbed.model.value import Value
+
+Document = Mapping[str, Any]
+"""A parsed TOML table."""
+Levels = Mapping[str, str]
+"""One level for each factor: the levels of a treatment."""
+
+SCENARIO_PARTS = tuple(Scenario.model_fields)
+SHORTEST_TIME_LIMIT_S = 600.0
+IDEAL_TIMES_LIMIT = 20
+
+FactorName = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]{0,40}$")]
+
+
+class ReportOptions(Value):
+    """What the report puts first."""
+
+    metric: Literal[tuple(METRICS)] = "request_time"  # type: ignore[valid-type]
+    """The metric of the main table."""
+    base: dict[FactorName, str] = Field(default_factory=dict)
+    """Levels of the treatment that the others are compared with, within each condition."""
+
+
+class Experiment(Value):
+    """What an experiment says apart from the scenario."""
+
+    schema_: Literal[1] = Field(alias="schema")
+    """Version of this file format."""
+    name: str = Field(pattern=r"^[a-z0-9][a-z0-9-]{0,60}$")
+    """Short name: lower-case letters, digits and hyphens."""
+    question: str = Field(min_length=1)
+    """What is to be found out, in a sentence."""
+    replicates: int = Field(ge=1, le=10_000)
+    """Number of blocks; each runs every treatment once."""
+    seed: int = Field(ge=0, lt=2**63)
+    """Decides the order within blocks, every impairment's random stream, and the content."""
+    time_limit: Annotated[Seconds | None, Field(gt=0)] = None
+    """After so long a trial has timed out; by default the larger of 600 s and 20 ideal times."""
+    factors: dict[FactorName, list[str]] = Field(default_factory=dict)
+    """What is varied: each factor's name with its levels, written as where they are used."""
+    report: ReportOptions = ReportOptions()
+    """What the report puts first."""
+
+    def time_limit_s(self, scenario: Scenario) -> float:
+        """Seconds after which a trial of this scenario has timed out."""
+        ideal = IDEAL_TIMES_LIMIT * scenario.ideal_s()
+        return self.time_limit or max(SHORTEST_TIME_LIMIT_S, ideal)
+
+    def treatments(self) -> Iterator[dict[str, str]]:
+        """Every combination of levels, the first factor varying slowest."""
+        return combinations(self.factors)
+
+
+def combinations(factors: Mapping[str, list[str]]) -> Iterator[dict[str, str]]:
+    """Yield every combination of levels, the first factor varying slowest."""
+    for levels in itertools.product(*factors.values()):
+        yield dict(zip(factors, levels, strict=True))
+
+
+def is_reference(node: object) -> bool:
+    """Tell whether a node of a document stands for a factor."""
+    return isinstance(node, Mapping) and set(node) == {"factor"}
+
+
+def references(
+    node: object, path: tuple[str | int, ...] = ()
+) -> Iterator[tuple[tuple[str | int, ...], str]]:
+    """Yield the path of each factor reference below ``node`` with the factor's name."""
+    if is_reference(node):
+        yield path, str(node["factor"])  # type: ignore[index]
+    elif isinstance(node, Mapping):
+        for key, child in node.items():
+            yield from references(child, (*path, key))
+    elif isinstance(node, list):
+        for index, child in enumerate(node):
+            yield from references(child, (*path, index))
+
+
+def fill(node: Any, levels: Levels) -> Any:
+    """Copy ``node`` with each reference replaced by its factor's level."""
+    if is_reference(node):
+        return levels[node["factor"]]
+    if isinstance(node, Mapping):
+        return {key: fill(child, levels) for key, child in node.items()}
+    if isinstance(node, list):
+        return [fill(child, levels) for child in node]
+    return node
+
+
+def scenario_document(document: Document, levels: Levels) -> dict[str, Any]:
+    """Cut the scenario out of an experiment's document and fill in the levels."""
+    return {part: fill(document[part], levels) for part in SCENARIO_PARTS if part in document}
+
+
+def network_factors(document: Document) -> tuple[str, ...]:
+    """Names of the factors that the topology refers to: together they make the condition."""
+    return tuple(dict.fromkeys(name for _, name in references(document.get("topology", {}))))

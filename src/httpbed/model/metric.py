@@ -1,0 +1,85 @@
+"""Named quantities, and single values of them."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from httpbed.model.value import Value
+
+Source = Literal["wire", "client", "server", "bed"]
+"""Who saw it: the emulator on the link, the client, the server, or httpbed around them."""
+
+
+class Metric(Value):
+    """A named quantity with its unit and direction."""
+
+    unit: str
+    """SI unit, ``bit/s``, ``byte``, or ``1`` for a share."""
+    better: Literal["lower", "higher", "neither"]
+    """Which way is an improvement."""
+    meaning: str
+    """Definition, with where it begins and ends."""
+
+
+def _metric(unit: str, better: Literal["lower", "higher", "neither"], meaning: str) -> Metric:
+    return Metric(unit=unit, better=better, meaning=meaning)
+
+
+METRICS: dict[str, Metric] = {
+    "request_time": _metric(
+        "s",
+        "lower",
+        "total request time: from the client's first packet until the client closes (TCP: its"
+        " FIN; QUIC: its last packet), on the wire, as Liu et al. 2024 section 3 define it",
+    ),
+    "handshake_time": _metric(
+        "s",
+        "lower",
+        "from the client's first packet until its first packet under the keys that the handshake"
+        " agreed (TLS Finished, RFC 8446; first 1-RTT packet, RFC 9001), on the wire",
+    ),
+    "time_to_first_byte": _metric(
+        "s",
+        "lower",
+        "from the start of the client until the response's first byte, by the client",
+    ),
+    "goodput": _metric(
+        "bit/s",
+        "higher",
+        "the body's bits over the request time",
+    ),
+    "retransmitted_share": _metric(
+        "1",
+        "lower",
+        "server's payload bytes sent again over all that it sent; TCP only, for QUIC hides it",
+    ),
+    "wire_overhead": _metric(
+        "1",
+        "lower",
+        "IP bytes that the server sent over the body's bytes, less one",
+    ),
+    "client_total_time": _metric("s", "lower", "from start to end, by the client's own clock"),
+    "client_connect_time": _metric(
+        "s",
+        "lower",
+        "until the transport is connected, by the client; for QUIC often the handshake",
+    ),
+    "client_handshake_time": _metric("s", "lower", "until TLS or QUIC is set up, by the client"),
+    "rtt": _metric("s", "neither", "smallest round-trip time of the idle link, by ping"),
+    "queue_delay_p50": _metric("s", "lower", "median wait in the queue towards the client"),
+    "utilisation": _metric("1", "higher", "share of the time in which the link to the client sent"),
+}
+"""Every metric that a trial may observe, by name."""
+
+
+class Observation(Value):
+    """One value of one metric in one trial."""
+
+    metric: str
+    value: float
+    source: Source
+
+    @property
+    def unit(self) -> str:
+        """The metric's unit."""
+        return METRICS[self.metric].unit

@@ -1,0 +1,171 @@
+"""Read an experiment's text; find every mistake in it, not only the first.
+
+The header is checked by ``Experiment``, and each treatment's scenario by ``Scenario``. A
+mistake at a place that a factor fills is reported where its author wrote it: at the level.
+"""
+
+from __future__ import annotations
+
+import difflib
+import tomllib
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from pydantic import ValidationError
+from pydantic_core import ErrorDetails
+
+from httpbed.model import experiment as experiments
+from httpbed.model.errors import Mistake
+from httpbed.model.experiment import SCENARIO_PARTS, Experiment
+from httpbed.model.scenario import ClientRole, Role, Roles, Scenario
+from httpbed.model.topology import Link, OneWay, Queue, Topology
+from httpbed.model.workload import Workload
+
+MOST_TRIALS = 1_000_000
+RESERVED_FACTORS = frozenset(
+    "block position trial attempt outcome reason time_limit_s started wall_s"
+    " metric value unit source name of passed figure limit".split()
+)
+"""Columns that every exported table has: a factor of that name would collide."""
+
+_KNOWN_KEYS = sorted(
+    {
+        info.alias or name
+        for model in (Experiment, Topology, Link, OneWay, Queue, Roles, ClientRole, Role, Workload)
+        for name, info in model.model_fields.items()
+    }
+    | set(SCENARIO_PARTS)
+)
+
+Path = tuple[str | int, ...]
+
+
+@dataclass(frozen=True)
+class Reading:
+    """What could be read of an experiment, and what is wrong with it."""
+
+    document: Mapping[str, Any]
+    """The parsed TOML."""
+    experiment: Experiment | None = None
+    """None when its header has mistakes."""
+    mistakes: tuple[Mistake, ...] = ()
+    """All of them, in order of place."""
+    treatments: tuple[dict[str, str], ...] = field(default=())
+    """Every combination of levels, valid or not; empty when the factors cannot be read."""
+
+
+def read(text: str) -> Reading:
+    """Read the text of an experiment file."""
+    try:
+        document = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        return Reading({}, mistakes=(Mistake("experiment file", f"not TOML: {error}"),))
+    experiment, header = _header(document)
+    factors = _readable_factors(document)
+    found = [*header, *_factor_mistakes(document, factors), *_base_mistakes(experiment, factors)]
+    treatments: tuple[dict[str, str], ...] = ()
+    if _all_references_known(document, factors):
+        treatments = tuple(experiments.combinations(factors))
+        found += _scenario_mistakes(document, treatments)
+    return Reading(document, experiment, _unique(found), treatments)
+
+
+def place_of(document: Mapping[str, Any], path: Path, levels: Mapping[str, str]) -> tuple[str, str]:
+    """Name the place that its author can mend, and where it is used if that is elsewhere."""
+    for reference, name in experiments.references(document):
+        if path[: len(reference)] == reference and name in levels:
+            index = document["factors"][name].index(levels[name])
+            return f"factors.{name}[{index}]", f" (used at {dotted(reference)})"
+    return dotted(path), ""
+
+
+def dotted(path: Path) -> str:
+    """Write a path as ``topology.links[0].rate``."""
+    text = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in path)
+    return text.lstrip(".") or "experiment"
+
+
+def _header(document: Mapping[str, Any]) -> tuple[Experiment | None, list[Mistake]]:
+    said = {key: value for key, value in document.items() if key not in SCENARIO_PARTS}
+    try:
+        return Experiment.model_validate(said), []
+    except ValidationError as error:
+        return None, [_mistake(document, detail, {}) for detail in error.errors()]
+
+
+def _readable_factors(document: Mapping[str, Any]) -> dict[str, list[str]]:
+    factors = document.get("factors", {})
+    if not isinstance(factors, Mapping):
+        return {}
+    return {
+        name: levels
+        for name, levels in factors.items()
+        if isinstance(levels, list) and levels and all(isinstance(level, str) for level in levels)
+    }
+
+
+def _factor_mistakes(
+    document: Mapping[str, Any], factors: Mapping[str, list[str]]
+) -> Iterator[Mistake]:
+    used = {name for _, name in experiments.references(document)}
+    for path, name in experiments.references(document):
+        if name not in factors:
+            known = f"known: {', '.join(factors)}" if factors else "there is no [factors] table"
+            yield Mistake(dotted(path), f"unknown factor {name!r}; {known}")
+    for name, levels in factors.items():
+        if name not in used:
+            yield Mistake(f"factors.{name}", "no place refers to it", "use it, or delete it")
+        if name in RESERVED_FACTORS:
+            yield Mistake(f"factors.{name}", "is a column of every table", "choose another name")
+        if len(set(levels)) != len(levels):
+            yield Mistake(f"factors.{name}", "a level stands twice", "keep one of them")
+    raw = document.get("factors", {})
+    for name in raw if isinstance(raw, Mapping) else ():
+        if raw[name] == []:
+            yield Mistake(f"factors.{name}", "has no level", "give it at least one")
+
+
+def _base_mistakes(
+    experiment: Experiment | None, factors: Mapping[str, list[str]]
+) -> Iterator[Mistake]:
+    for name, level in experiment.report.base.items() if experiment else ():
+        if name not in factors:
+            yield Mistake(f"report.base.{name}", "is not a factor", f"known: {', '.join(factors)}")
+        elif level not in factors[name]:
+            known = ", ".join(factors[name])
+            yield Mistake(f"report.base.{name}", f"{level!r} is not a level of it; known: {known}")
+
+
+def _all_references_known(document: Mapping[str, Any], factors: Mapping[str, list[str]]) -> bool:
+    return all(name in factors for _, name in experiments.references(document))
+
+
+def _scenario_mistakes(
+    document: Mapping[str, Any], treatments: Iterable[Mapping[str, str]]
+) -> Iterator[Mistake]:
+    for levels in treatments:
+        try:
+            Scenario.model_validate(experiments.scenario_document(document, levels))
+        except ValidationError as error:
+            for detail in error.errors():
+                yield _mistake(document, detail, levels)
+
+
+def _mistake(
+    document: Mapping[str, Any], detail: ErrorDetails, levels: Mapping[str, str]
+) -> Mistake:
+    place, used_at = place_of(document, detail["loc"], levels)
+    reason = detail["msg"].removeprefix("Value error, ")
+    remedy = ""
+    if detail["type"] == "extra_forbidden":
+        reason = "unknown key"
+        close = difflib.get_close_matches(str(detail["loc"][-1]), _KNOWN_KEYS, n=1)
+        remedy = f"did you mean {close[0]!r}?" if close else "delete it"
+    elif detail["type"] == "missing":
+        reason = "is missing"
+    return Mistake(place, reason + used_at, remedy)
+
+
+def _unique(mistakes: Iterable[Mistake]) -> tuple[Mistake, ...]:
+    return tuple(dict.fromkeys(mistakes))

@@ -1,0 +1,134 @@
+"""Quantities as authors write them ("10 Mbit/s", "25 ms", "4 %") and as the program counts.
+
+Every quantity in a file carries its unit; a bare number is a mistake. Inside the program a
+rate is in bit/s, a duration in seconds, a share between 0 and 1 and a size in bytes.
+Decimal prefixes are powers of ten (MB, SI), binary ones powers of two (MiB, IEC 80000-13).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from decimal import Decimal, InvalidOperation
+from typing import Annotated
+
+from pydantic import BeforeValidator, WithJsonSchema
+
+_QUANTITY = re.compile(r"\s*(?P<number>[-+]?[0-9.]+(?:[eE][-+]?[0-9]+)?)\s*(?P<unit>\S.*?)?\s*")
+
+_RATES: Mapping[str, int | Decimal] = {
+    "bit/s": 1,
+    "kbit/s": 10**3,
+    "Mbit/s": 10**6,
+    "Gbit/s": 10**9,
+}
+_DURATIONS: Mapping[str, int | Decimal] = {
+    "us": Decimal("1e-6"),
+    "ms": Decimal("1e-3"),
+    "s": 1,
+    "min": 60,
+    "h": 3600,
+}
+_SHARES: Mapping[str, int | Decimal] = {"%": Decimal("0.01")}
+SIZES = {
+    "B": 1,
+    "kB": 10**3,
+    "KB": 10**3,
+    "MB": 10**6,
+    "GB": 10**9,
+    "KiB": 2**10,
+    "MiB": 2**20,
+    "GiB": 2**30,
+}
+
+
+def split(text: object, units: Mapping[str, int | Decimal], example: str) -> tuple[Decimal, str]:
+    """Split ``text`` into its number and one of ``units``.
+
+    Raises:
+    ------
+    ValueError
+        When there is no number, no unit, or a unit that is not in ``units``.
+    """
+    if not isinstance(text, str):
+        msg = f"a number with a unit is needed, such as {example!r}, not {text!r}"
+        raise ValueError(msg)  # noqa: TRY004 - pydantic collects ValueError, not TypeError
+    match = _QUANTITY.fullmatch(text)
+    try:
+        number = Decimal(match["number"]) if match else None
+    except InvalidOperation:
+        number = None
+    if match is None or number is None:
+        msg = f"{text!r} is not a number with a unit; write it like {example!r}"
+        raise ValueError(msg)
+    if match["unit"] not in units:
+        named = f"unknown unit {match['unit']!r}" if match["unit"] else "the unit is missing"
+        msg = f"{named} in {text!r}; known: {', '.join(units)}"
+        raise ValueError(msg)
+    return number, match["unit"]
+
+
+def _scaled(text: object, units: Mapping[str, int | Decimal], example: str) -> Decimal:
+    number, unit = split(text, units, example)
+    if number < 0:
+        msg = f"{text!r} is negative"
+        raise ValueError(msg)
+    return number * Decimal(units[unit])
+
+
+def parse_rate(text: object) -> int:
+    """Bits per second of ``"10 Mbit/s"``; at least 1 kbit/s (a packet in 12 s)."""
+    bit_s = int(_scaled(text, _RATES, "10 Mbit/s"))
+    if not 10**3 <= bit_s <= 10**11:
+        msg = f"{text!r} is outside 1 kbit/s to 100 Gbit/s"
+        raise ValueError(msg)
+    return bit_s
+
+
+def parse_duration(text: object) -> float:
+    """Seconds of ``"25 ms"``."""
+    return float(_scaled(text, _DURATIONS, "25 ms"))
+
+
+def parse_share(text: object) -> float:
+    """Fraction between 0 and 1 of ``"4 %"``."""
+    share = _scaled(text, _SHARES, "4 %")
+    if share > 1:
+        msg = f"{text!r} is above 100 %"
+        raise ValueError(msg)
+    return float(share)
+
+
+def parse_size(text: object) -> int:
+    """Bytes of ``"1 MB"`` (10^6) or ``"1 MiB"`` (2^20)."""
+    size = _scaled(text, SIZES, "1 MB")
+    if size != int(size):
+        msg = f"{text!r} is not a whole number of bytes"
+        raise ValueError(msg)
+    return int(size)
+
+
+BitRate = Annotated[
+    int,
+    BeforeValidator(parse_rate),
+    WithJsonSchema({"type": "string", "examples": ["10 Mbit/s"]}),
+]
+"""Bits per second."""
+Seconds = Annotated[
+    float,
+    BeforeValidator(parse_duration),
+    WithJsonSchema({"type": "string", "examples": ["25 ms"]}),
+]
+"""A duration in seconds."""
+Share = Annotated[
+    float,
+    BeforeValidator(parse_share),
+    WithJsonSchema({"type": "string", "examples": ["4 %"]}),
+]
+"""A fraction between 0 and 1."""
+Bytes = Annotated[
+    int,
+    BeforeValidator(parse_size),
+    WithJsonSchema({"type": "string", "examples": ["1 MB"]}),
+]
+"""A number of bytes."""
