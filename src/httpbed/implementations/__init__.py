@@ -1,0 +1,1 @@
+"""Implementations: how each client and server is run and read; pure. Nothing else knows them."""

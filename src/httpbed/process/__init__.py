@@ -1,0 +1,1 @@
+"""Starting programs, and speaking with the sandbox in which they run."""

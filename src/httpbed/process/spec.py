@@ -1,0 +1,70 @@
+"""A process as a value: what is to be started, where, and when it counts as ready."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+TRIAL_FOLDER = "/trial"
+"""Where every program sees the attempt's artifacts."""
+
+
+@dataclass(frozen=True)
+class Ports:
+    """A program is ready when all of these are open in its network."""
+
+    tcp: tuple[int, ...] = ()
+    udp: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True)
+class ProcessSpec:
+    """A program to start; nothing here has looked at the machine."""
+
+    argv: tuple[str, ...]
+    host: str | None = None
+    """The host it runs on; None is the emulator's own network."""
+    root: str | None = None
+    """The root filesystem it runs in; None is for httpbed's own executables."""
+    files: Mapping[str, str] = field(default_factory=dict)
+    """Files to write under ``/trial`` before it starts: name -> content."""
+    environment: Mapping[str, str] = field(default_factory=dict)
+    input: str | None = None
+    stdout: str | None = None
+    """File under ``/trial``; None discards it."""
+    stderr: str | None = None
+    lines: bool = False
+    """Whether it speaks with httpbed line by line."""
+    ready: Ports = Ports()
+    timeout_s: float | None = None
+    file_bytes: int | None = None
+    """Upper bound of any file it writes."""
+
+    def shell(self) -> str:
+        """Write the command as one would type it, with the host before it."""
+        place = f"[{self.host or 'emulator'}] "
+        typed = f" <<'END'\n{self.input}END" if self.input else ""
+        return place + shlex.join(self.argv) + typed
+
+
+@dataclass(frozen=True)
+class Exit:
+    """How a process ended."""
+
+    status: int | None
+    signal: int | None
+    timed_out: bool
+    wall_s: float
+    cpu_s: float
+    max_rss_kib: int
+
+    @property
+    def clean(self) -> bool:
+        """Whether it ended by itself with status 0."""
+        return self.status == 0
+
+    def __str__(self) -> str:
+        if self.timed_out:
+            return "was stopped at its time limit"
+        return f"signal {self.signal}" if self.status is None else f"exit status {self.status}"

@@ -1,0 +1,249 @@
+"""The orchestrator's end of a sandbox: requests go in, events come back.
+
+``httpbed-sandbox`` is started from the event loop's thread, which lives as long as the
+program: the kernel kills the sandbox when the thread that forked it ends. Closing its input
+ends it and all that is in it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import json
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from httpbed.model.errors import BedError, HostError
+from httpbed.process.binaries import SANDBOX, executable
+from httpbed.process.spec import Exit, ProcessSpec
+
+START_TIMEOUT_S = 20.0
+LINE_BYTES = 64 * 2**20
+"""The emulator's result is one line; a long lossy transfer makes it long."""
+
+EPERM, EACCES, ENOSPC, EUSERS = 1, 13, 28, 87
+
+
+@dataclass(frozen=True)
+class SandboxSpec:
+    """What a sandbox is made of."""
+
+    scratch: Path
+    trial: Path
+    roots: Mapping[str, Path]
+    shared: Mapping[str, Path]
+    programs: Mapping[str, Path]
+    hosts: Mapping[str, Mapping[str, str]]
+    """Sysctls of each host, by its name."""
+    sysctls: Mapping[str, str]
+    """Of the sandbox's own network."""
+    tmpfs_bytes: int
+
+    def line(self) -> bytes:
+        """Write it as the sandbox reads it."""
+        said = {
+            "scratch": str(self.scratch),
+            "trial": str(self.trial),
+            "roots": {name: str(path) for name, path in self.roots.items()},
+            "shared": {seen: str(path) for seen, path in self.shared.items()},
+            "programs": {name: str(path) for name, path in self.programs.items()},
+            "hosts": {name: dict(sysctls) for name, sysctls in self.hosts.items()},
+            "sysctls": dict(self.sysctls),
+            "tmpfs_bytes": self.tmpfs_bytes,
+        }
+        return json.dumps(said).encode() + b"\n"
+
+
+@dataclass
+class Process:
+    """A program that was started in a sandbox."""
+
+    id: int
+    spec: ProcessSpec
+    exit: asyncio.Future[Exit]
+    pid: int = 0
+    """PID inside the sandbox."""
+    lines: asyncio.Queue[dict[str, Any]] = field(default_factory=asyncio.Queue)
+    """What a program started with ``lines`` has said, parsed."""
+
+
+class Supervisor:
+    """A running sandbox. Made by :func:`sandbox`."""
+
+    def __init__(self, process: asyncio.subprocess.Process, trial: Path) -> None:
+        self._process = process
+        self._trial = trial
+        self._ids = itertools.count(1)
+        self._answers: dict[int, asyncio.Future[dict[str, Any]]] = {}
+        self._running: dict[int, Process] = {}
+        self._ready: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._reader = asyncio.create_task(self._read())
+        self.init_pid = 0
+        """PID of the sandbox's first process, as this machine counts."""
+
+    async def ready(self) -> None:
+        """Wait until the namespaces and mounts are made."""
+        await asyncio.wait_for(asyncio.shield(self._ready), START_TIMEOUT_S)
+
+    async def start(self, spec: ProcessSpec) -> Process:
+        """Start a program, and wait until it is ready where its spec says when that is."""
+        for name, content in spec.files.items():
+            (self._trial / name).write_text(content)
+        process = Process(next(self._ids), spec, asyncio.get_running_loop().create_future())
+        self._running[process.id] = process
+        answer = await self._ask(process.id, _start_request(spec))
+        process.pid = answer["pid"]
+        if spec.ready.tcp or spec.ready.udp:
+            await self._await_ports(process)
+        return process
+
+    async def run(self, spec: ProcessSpec) -> Exit:
+        """Start a program and wait for its end."""
+        process = await self.start(spec)
+        return await process.exit
+
+    async def send(self, process: Process, message: Mapping[str, Any]) -> None:
+        """Send a JSON line to a program started with ``lines``."""
+        said = {"do": "send", "to": process.id, "line": json.dumps(message)}
+        await self._ask(next(self._ids), said)
+
+    async def signal(self, process: Process, signal: int) -> None:
+        """Send a signal; a program that has ended already is no mistake."""
+        if not process.exit.done():
+            said = {"do": "signal", "to": process.id, "signal": signal}
+            await self._ask(next(self._ids), said)
+
+    async def digest(self, path: str) -> tuple[int, str]:
+        """Return length in bytes and SHA-256 of a file inside the sandbox."""
+        answer = await self._ask(next(self._ids), {"do": "digest", "path": path})
+        return answer["bytes"], answer["sha256"]
+
+    async def close(self) -> None:
+        """End the sandbox with all that is in it."""
+        if self._process.stdin:
+            self._process.stdin.close()
+        self._reader.cancel()
+        await self._process.wait()
+
+    async def _await_ports(self, process: Process) -> None:
+        ready = process.spec.ready
+        said = {"do": "await_ports", "to": process.id, "timeout_s": START_TIMEOUT_S}
+        await self._ask(next(self._ids), {**said, "tcp": ready.tcp, "udp": ready.udp})
+
+    async def _ask(self, number: int, what: Mapping[str, Any]) -> dict[str, Any]:
+        if self._reader.done() or self._process.stdin is None:
+            raise BedError("the sandbox has ended")
+        promise: asyncio.Future[dict[str, Any]] = asyncio.get_running_loop().create_future()
+        self._answers[number] = promise
+        self._process.stdin.write(json.dumps({"id": number, **what}).encode() + b"\n")
+        answer = await promise
+        del self._answers[number]
+        if answer["event"] == "refused":
+            raise BedError(f"the sandbox refused {_named(what)}: {answer['message']}")
+        return answer
+
+    async def _read(self) -> None:
+        assert self._process.stdout is not None  # noqa: S101 - it was asked for as a pipe
+        try:
+            async for line in self._process.stdout:
+                self._take(json.loads(line))
+        finally:
+            self._fail(BedError("the sandbox ended before its work was done"))
+
+    def _take(self, event: dict[str, Any]) -> None:
+        kind = event["event"]
+        if kind == "init":
+            self.init_pid = event["pid"]
+        elif kind == "ready":
+            self._ready.set_result(None)
+        elif kind == "error":
+            self._ready.set_exception(_refusal(event))
+        elif kind == "line":
+            self._running[event["id"]].lines.put_nowait(json.loads(event["line"]))
+        elif kind == "exited":
+            self._take_exit(event)
+        elif answer := self._answers.get(event["id"]):
+            answer.set_result(event)
+
+    def _take_exit(self, event: dict[str, Any]) -> None:
+        process = self._running.pop(event["id"])
+        process.exit.set_result(
+            Exit(**{name: event[name] for name in Exit.__dataclass_fields__}),
+        )
+        process.lines.put_nowait({"event": "exited"})
+
+    def _fail(self, reason: BedError) -> None:
+        """Let nobody wait for a sandbox that is gone."""
+        exits = [process.exit for process in self._running.values()]
+        waiting: list[asyncio.Future[Any]] = [self._ready, *self._answers.values(), *exits]
+        for future in waiting:
+            if not future.done():
+                future.set_exception(reason)
+                future.exception()
+        for process in self._running.values():
+            process.lines.put_nowait({"event": "exited"})
+
+
+@asynccontextmanager
+async def sandbox(spec: SandboxSpec) -> AsyncIterator[Supervisor]:
+    """Make a sandbox; it ends, with everything in it, when the context is left.
+
+    Raises:
+        HostError: The kernel refuses the namespaces or mounts; with the remedy.
+        BedError: It failed in another way.
+    """
+    process = await asyncio.create_subprocess_exec(
+        executable(SANDBOX),
+        stdin=asyncio.subprocess.PIPE,
+        stdout=asyncio.subprocess.PIPE,
+        limit=LINE_BYTES,
+    )
+    supervisor = Supervisor(process, spec.trial)
+    try:
+        if process.stdin:
+            process.stdin.write(spec.line())
+        await supervisor.ready()
+        yield supervisor
+    finally:
+        await supervisor.close()
+
+
+def _start_request(spec: ProcessSpec) -> dict[str, Any]:
+    return {
+        "do": "start",
+        "host": spec.host,
+        "root": spec.root,
+        "argv": spec.argv,
+        "env": dict(spec.environment),
+        "input": spec.input,
+        "stdout": spec.stdout,
+        "stderr": spec.stderr,
+        "lines": spec.lines,
+        "timeout_s": spec.timeout_s,
+        "file_bytes": spec.file_bytes,
+    }
+
+
+def _refusal(event: dict[str, Any]) -> HostError | BedError:
+    """Tell a machine that cannot from a set-up that failed."""
+    reason = f"{event['step']}: {event['message']}"
+    if event["errno"] == ENOSPC and "unshare" in event["step"]:
+        return HostError(
+            f"the kernel gives no more user namespaces ({reason})",
+            "raise it: sudo sysctl user.max_user_namespaces=10000",
+        )
+    if event["errno"] in {EPERM, EACCES, EUSERS}:
+        return HostError(
+            f"the kernel refuses a sandbox to this user ({reason})",
+            "httpbed doctor names the setting; on Ubuntu 24.04 and later:"
+            " sudo sysctl kernel.apparmor_restrict_unprivileged_userns=0",
+        )
+    return BedError(f"the sandbox could not be made: {reason}")
+
+
+def _named(what: Mapping[str, Any]) -> str:
+    argv = what.get("argv") or [what.get("path", "")]
+    return f"to {what['do']} {argv[0]}".strip()
