@@ -1,0 +1,1 @@
+"""Executors take the trials of a design and give back finished directories."""

@@ -1,0 +1,1 @@
+"""The campaign on disk: directories are the truth, Parquet is a cache."""

@@ -1,0 +1,219 @@
+"""A campaign: one execution of a design, in a directory that is only ever added to.
+
+::
+
+    manifest.json         what made it: versions, digests, host, command
+    experiment.toml       the experiment as it was
+    design.jsonl          a line per trial, in order
+    trials/<block>/<trial>/<attempt>/{trial.json, observations.jsonl, artifacts/}
+    unfinished/           attempts under way; cleared when the campaign is next opened
+    lock                  held while a run works on it
+
+An attempt becomes part of the campaign by one rename: it is there whole or not at all. What
+is left to do is the design minus the finished directories.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import shutil
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+
+from httpbed.model.errors import ConfigError, Mistake
+from httpbed.model.metric import Observation
+from httpbed.model.trial import Attempt, Record, Trial
+
+FILES = ("manifest.json", "experiment.toml", "design.jsonl")
+
+
+class Campaign:
+    """An open campaign. Made by :func:`opened`, or :func:`existing` for reading."""
+
+    def __init__(self, directory: Path) -> None:
+        self.directory = directory
+
+    @property
+    def manifest(self) -> dict[str, Any]:
+        """What made it."""
+        return dict(json.loads((self.directory / "manifest.json").read_text()))
+
+    @property
+    def experiment_text(self) -> str:
+        """The experiment file, as it was."""
+        return (self.directory / "experiment.toml").read_text()
+
+    def design(self) -> list[Trial]:
+        """Every trial, in order."""
+        lines = (self.directory / "design.jsonl").read_text().splitlines()
+        return [Trial.model_validate_json(line) for line in lines]
+
+    def records(self) -> Iterator[Record]:
+        """Yield every finished attempt, by block, trial and number."""
+        for folder in self._attempt_folders():
+            if record := _read(folder):
+                yield record
+
+    def attempts(self) -> dict[str, Attempt]:
+        """The last finished attempt at each trial, by the trial's identifier."""
+        return {record.attempt.id: record.attempt for record in self.records()}
+
+    def unfinished(self, attempt_of: Trial, number: int) -> Path:
+        """Make the folder in which an attempt is under way."""
+        folder = self.directory / "unfinished" / f"{attempt_of.id}-{number}"
+        folder.mkdir(parents=True)
+        return folder
+
+    def commit(self, record: Record, folder: Path) -> Path:
+        """Make an attempt part of the campaign, at once and for ever."""
+        attempt = record.attempt
+        lines = [_observation_line(observation) for observation in record.observations]
+        (folder / "observations.jsonl").write_text("".join(lines))
+        text = attempt.model_dump_json(by_alias=True, indent=1)
+        (folder / "trial.json").write_text(text + "\n")
+        block = self.directory / "trials" / f"{attempt.trial.block:04d}" / attempt.id
+        block.mkdir(parents=True, exist_ok=True)
+        return folder.rename(block / str(attempt.number))
+
+    def clear_unfinished(self) -> int:
+        """Remove what an earlier run left under way; return how many attempts that were."""
+        leftovers = list((self.directory / "unfinished").glob("*"))
+        for folder in leftovers:
+            shutil.rmtree(folder)
+        return len(leftovers)
+
+    def _attempt_folders(self) -> list[Path]:
+        folders = self.directory.glob("trials/*/*/*")
+        return sorted(folders, key=lambda path: (*path.parts[-3:-1], int(path.name)))
+
+
+@contextmanager
+def opened(
+    directory: Path, experiment_text: str, design: Sequence[Trial], manifest: Mapping[str, Any]
+) -> Iterator[Campaign]:
+    """Open a campaign to work on it: a new one, or one to be resumed. Nobody else may meanwhile.
+
+    Raises:
+        ConfigError: It belongs to another experiment, other programs ran in it, or another
+            run works on it now.
+    """
+    _refuse_foreign(directory)
+    directory.mkdir(parents=True, exist_ok=True)
+    with _locked(directory):
+        campaign = Campaign(directory)
+        if (directory / "manifest.json").exists():
+            _refuse_other(campaign, experiment_text, design, manifest)
+        else:
+            _write_new(directory, experiment_text, design, manifest)
+        yield campaign
+
+
+def existing(directory: Path) -> Campaign:
+    """Open a campaign to read it.
+
+    Raises:
+        ConfigError: There is none.
+    """
+    absent = [name for name in FILES if not (directory / name).is_file()]
+    if absent:
+        reason = f"is not a campaign: {', '.join(absent)} not found"
+        raise ConfigError([Mistake(str(directory), reason, "httpbed run makes one")])
+    return Campaign(directory)
+
+
+def _write_new(
+    directory: Path, experiment_text: str, design: Sequence[Trial], manifest: Mapping[str, Any]
+) -> None:
+    (directory / "experiment.toml").write_text(experiment_text)
+    (directory / "design.jsonl").write_text("".join(f"{t.model_dump_json()}\n" for t in design))
+    unnamed = directory / ".manifest"
+    unnamed.write_text(json.dumps(manifest, indent=1) + "\n")
+    unnamed.rename(directory / "manifest.json")
+
+
+def _refuse_foreign(directory: Path) -> None:
+    if directory.exists() and not directory.is_dir():
+        raise ConfigError([Mistake(str(directory), "is not a folder", "choose another with -o")])
+    ours = directory.is_dir() and any((directory / name).exists() for name in (*FILES, "lock"))
+    if directory.is_dir() and any(directory.iterdir()) and not ours:
+        reason = "holds other files than a campaign's"
+        raise ConfigError([Mistake(str(directory), reason, "choose another folder with -o")])
+
+
+def _refuse_other(
+    campaign: Campaign, experiment_text: str, design: Sequence[Trial], manifest: Mapping[str, Any]
+) -> None:
+    place, another = str(campaign.directory), "choose another folder with -o"
+    if campaign.experiment_text != experiment_text or campaign.design() != list(design):
+        raise ConfigError([Mistake(place, "holds a campaign of another experiment", another)])
+    mistakes = [
+        Mistake(place, f"{name} was {before or 'not there'} and is now {now or 'gone'}", another)
+        for kind in ("programs", "recipes")
+        for name, before, now in _differences(campaign.manifest, manifest, kind)
+    ]
+    if mistakes:
+        raise ConfigError(mistakes)
+
+
+def _differences(
+    before: Mapping[str, Any], now: Mapping[str, Any], kind: str
+) -> Iterator[tuple[str, str, str]]:
+    old, new = _digests(before, kind), _digests(now, kind)
+    for name in sorted(set(old) | set(new)):
+        if old.get(name) != new.get(name):
+            yield name, old.get(name, "")[:40], new.get(name, "")[:40]
+
+
+def _digests(manifest: Mapping[str, Any], kind: str) -> dict[str, str]:
+    if kind == "recipes":
+        return {f"recipe {name}": digest for name, digest in manifest[kind].items()}
+    return {
+        f"program {program['name']}": f"{program['version']} ({program['sha256'][:12]})"
+        for program in manifest[kind]
+    }
+
+
+def is_locked(directory: Path) -> bool:
+    """Tell whether a run works on the campaign at this moment."""
+    try:
+        with _locked(directory):
+            return False
+    except ConfigError:
+        return True
+
+
+@contextmanager
+def _locked(directory: Path) -> Iterator[None]:
+    """Hold the campaign; the kernel lets go of it when the holder dies, however it dies."""
+    with (directory / "lock").open("a") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            reason = "another run works on this campaign"
+            remedy = "wait for it, or choose another folder with -o"
+            raise ConfigError([Mistake(str(directory), reason, remedy)]) from None
+        yield
+
+
+def _observation_line(observation: Observation) -> str:
+    said = {"schema": 1, **observation.model_dump(), "unit": observation.unit}
+    return json.dumps(said) + "\n"
+
+
+def _read(folder: Path) -> Record | None:
+    """Read a finished attempt; one torn by a power cut counts as never made."""
+    try:
+        attempt = Attempt.model_validate_json((folder / "trial.json").read_text())
+        lines = (folder / "observations.jsonl").read_text().splitlines()
+        observations = [
+            Observation(**{name: said[name] for name in Observation.model_fields})
+            for said in map(json.loads, lines)
+        ]
+    except (OSError, ValueError, KeyError, ValidationError):
+        return None
+    return Record(attempt=attempt, observations=observations)

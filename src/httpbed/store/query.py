@@ -1,0 +1,57 @@
+"""Read a campaign back, and ask it questions in SQL."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import duckdb
+import pyarrow as pa
+
+from httpbed.model import reading
+from httpbed.model.errors import ConfigError
+from httpbed.store import campaign as campaigns
+from httpbed.store import compact
+from httpbed.store.results import Results
+
+
+def read(directory: Path) -> Results:
+    """Read everything a campaign holds so far.
+
+    Raises:
+        ConfigError: The folder is not a campaign.
+    """
+    campaign = campaigns.existing(directory)
+    read_back = reading.read(campaign.experiment_text)
+    if read_back.experiment is None:
+        raise ConfigError(read_back.mistakes)
+    tables = compact.tables(campaign, read_back.experiment.factors)
+    return Results(
+        directory=directory,
+        experiment=read_back.experiment,
+        document=read_back.document,
+        manifest=campaign.manifest,
+        planned=len(campaign.design()),
+        **tables,
+    )
+
+
+def tidy(results: Results) -> pa.Table:
+    """Return one row per observation of a valid attempt, in the order of the design."""
+    factors = "".join(f'o."{name}", ' for name in results.experiment.factors)
+    return _ask(
+        results,
+        f"""
+        select o.block, t.position, o.trial, o.attempt, o.outcome, {factors}
+               o.metric, o.value, o.unit, o.source
+        from observations o join trials t using (trial, attempt)
+        where o.outcome <> 'invalid'
+        order by o.block, t.position
+        """,  # noqa: S608 - factor names are checked to be words
+    )
+
+
+def _ask(results: Results, question: str) -> pa.Table:
+    with duckdb.connect() as connection:
+        connection.register("observations", results.observations)
+        connection.register("trials", results.trials)
+        return connection.execute(question).to_arrow_table()

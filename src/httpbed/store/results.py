@@ -1,0 +1,65 @@
+"""A campaign read back: its experiment, its manifest, and three tidy tables."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from httpbed.model.experiment import Experiment
+
+TRIAL_FIELDS: Mapping[str, pa.DataType] = {
+    "block": pa.int32(),
+    "position": pa.int32(),
+    "trial": pa.string(),
+    "attempt": pa.int32(),
+    "outcome": pa.string(),
+    "reason": pa.string(),
+    "time_limit_s": pa.float64(),
+    "started": pa.string(),
+    "wall_s": pa.float64(),
+}
+OBSERVATION_FIELDS: Mapping[str, pa.DataType] = {
+    "block": pa.int32(),
+    "trial": pa.string(),
+    "attempt": pa.int32(),
+    "outcome": pa.string(),
+    "metric": pa.string(),
+    "value": pa.float64(),
+    "unit": pa.string(),
+    "source": pa.string(),
+}
+CHECK_FIELDS: Mapping[str, pa.DataType] = {
+    "block": pa.int32(),
+    "trial": pa.string(),
+    "attempt": pa.int32(),
+    "outcome": pa.string(),
+    "name": pa.string(),
+    "of": pa.string(),
+    "passed": pa.bool_(),
+    "figure": pa.string(),
+    "limit": pa.string(),
+}
+
+
+@dataclass(frozen=True)
+class Results:
+    """What a campaign holds so far.
+
+    Each table has, besides the columns named above, one string column per factor with the
+    level as the author wrote it. Invalid attempts are rows too: ``outcome == "invalid"``.
+    """
+
+    directory: Path
+    experiment: Experiment
+    document: Mapping[str, Any]
+    """The experiment file as parsed, factor references and all."""
+    manifest: Mapping[str, Any]
+    planned: int
+    """Number of trials in the design."""
+    trials: pa.Table
+    observations: pa.Table
+    checks: pa.Table

@@ -1,0 +1,134 @@
+"""The bed: what every trial of a campaign stands on, and what a trial's processes are."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from httpbed.host.toolbox import Root
+from httpbed.implementations.catalog import Catalog
+from httpbed.implementations.protocol import Part
+from httpbed.model.scenario import Scenario
+from httpbed.model.trial import Trial
+from httpbed.network import plan as network
+from httpbed.network.plan import NetworkPlan
+from httpbed.process.spec import ProcessSpec
+from httpbed.trial.certificates import SERVER_NAME
+from httpbed.trial.content import Content, target
+
+PORT = 443
+BODY = "/tmp/body"  # noqa: S108 - inside the sandbox, where /tmp is private
+CERTIFICATES = "/certificates"
+CONTENT = "/content"
+PINGS = 3
+PING_INTERVAL_S = 0.005
+LOG_BYTES = 2**30
+"""Upper bound of any file a program under test writes, besides the body."""
+
+
+@dataclass(frozen=True)
+class Bed:
+    """What is prepared once for all trials of a campaign."""
+
+    catalog: Catalog
+    roots: Mapping[str, Root]
+    """Root filesystems by suite."""
+    certificates: Path
+    contents: Mapping[int, Content]
+    """The file to serve, by size."""
+    capture: bool = False
+    """Whether every packet is kept as pcapng."""
+
+
+@dataclass(frozen=True)
+class TrialPlan:
+    """Every process of a trial; pure, so that ``httpbed plan`` can print it."""
+
+    network: NetworkPlan
+    server_part: Part
+    client_part: Part
+    server: ProcessSpec
+    client: ProcessSpec
+    probe: ProcessSpec
+    """Measures the round-trip time of the idle link."""
+    sockets: ProcessSpec
+    """Reads the server's accepted sockets in the kernel."""
+
+    def specs(self) -> tuple[ProcessSpec, ...]:
+        """Every process, in order."""
+        return (*self.network.specs(), self.server, self.probe, self.client, self.sockets)
+
+
+def plan(trial: Trial, catalog: Catalog, *, capture: bool = False) -> TrialPlan:
+    """Plan a trial."""
+    scenario = trial.scenario()
+    net = network.plan(scenario, trial.seed, trial.block, capture=capture)
+    hosts = scenario.roles.hosts()
+    server, client = (
+        _part(role, scenario, net, trial.time_limit_s) for role in ("server", "client")
+    )
+    return TrialPlan(
+        network=net,
+        server_part=server,
+        client_part=client,
+        server=catalog[scenario.roles.server.implementation].plan(server),
+        client=catalog[scenario.roles.client.implementation].plan(client),
+        probe=_probe(scenario, net),
+        sockets=_sockets(hosts["server"]),
+    )
+
+
+def _part(role: str, scenario: Scenario, net: NetworkPlan, time_limit_s: float) -> Part:
+    hosts = scenario.roles.hosts()
+    return Part(
+        role=role,
+        host=hosts[role],
+        http_version=scenario.roles.client.http_version,
+        server_name=SERVER_NAME,
+        server_address=net.end_of(hosts["server"]).address,
+        port=PORT,
+        target=target(scenario.workload.size),
+        body=BODY,
+        certificates=CERTIFICATES,
+        content=CONTENT,
+        time_limit_s=time_limit_s,
+        file_bytes=LOG_BYTES + scenario.workload.size,
+    )
+
+
+def _probe(scenario: Scenario, net: NetworkPlan) -> ProcessSpec:
+    patience_s = 1 + 3 * scenario.link.rtt_s() + _transmission_s(scenario)
+    server = net.end_of(scenario.roles.hosts()["server"])
+    words = ("ping", "-n", "-c", PINGS, "-i", PING_INTERVAL_S, "-W", f"{patience_s:.3f}")
+    return ProcessSpec(
+        argv=(*map(str, words), server.address),
+        host=scenario.roles.hosts()["client"],
+        root=network.TOOLS,
+        stdout="ping.txt",
+        stderr="ping.txt",
+        timeout_s=10 + PINGS * patience_s,
+    )
+
+
+PING_IP_BYTES = 84
+"""20 of IP, 8 of ICMP and ping's own 56."""
+
+
+def _transmission_s(scenario: Scenario) -> float:
+    return sum(PING_IP_BYTES * 8 / way.rate for way in scenario.link.directions() if way.rate)
+
+
+def expected_rtt_s(scenario: Scenario) -> float:
+    """Seconds that ping must see on the idle link: both delays and both transmissions."""
+    return scenario.link.rtt_s() + _transmission_s(scenario)
+
+
+def _sockets(server_host: str) -> ProcessSpec:
+    return ProcessSpec(
+        argv=("ss", "--tcp", "--info", "--no-header", "--numeric", "sport", "=", f":{PORT}"),
+        host=server_host,
+        root=network.TOOLS,
+        stdout="sockets.txt",
+        stderr="sockets.txt",
+    )

@@ -1,0 +1,105 @@
+"""A private certificate authority and the server's certificate, made once and kept in the cache.
+
+ECDSA on P-256: short, and accepted by every stack (Envoy's QUIC demands it or RSA >= 2048).
+The name is in .test (RFC 6761), which no resolver outside will ever know.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
+
+from httpbed.host import cache
+
+SERVER_NAME = "server.httpbed.test"
+VALID = timedelta(days=365)
+RENEW_BEFORE = timedelta(days=30)
+
+
+def ensure(now: datetime) -> Path:
+    """Return a folder with ca.pem, server.pem and server.key that are valid for a month more."""
+    parent = cache.folder() / "certificates"
+    for folder in sorted(parent.glob("until-*"), reverse=True):
+        until = datetime.strptime(folder.name, "until-%Y%m%d").replace(tzinfo=UTC)
+        if until > now + RENEW_BEFORE:
+            return folder
+    parent.mkdir(parents=True, exist_ok=True)
+    return _make(parent, now)
+
+
+def _make(parent: Path, now: datetime) -> Path:
+    folder = Path(tempfile.mkdtemp(dir=parent))
+    authority_key, server_key = (ec.generate_private_key(ec.SECP256R1()) for _ in range(2))
+    authority = _authority(authority_key, now)
+    server = _server(server_key, authority, authority_key, now)
+    (folder / "ca.pem").write_bytes(authority.public_bytes(serialization.Encoding.PEM))
+    (folder / "server.pem").write_bytes(server.public_bytes(serialization.Encoding.PEM))
+    key = server_key.private_bytes(
+        serialization.Encoding.PEM,
+        serialization.PrivateFormat.PKCS8,
+        serialization.NoEncryption(),
+    )
+    (folder / "server.key").write_bytes(key)
+    final = parent / f"until-{now + VALID:%Y%m%d}"
+    try:
+        return folder.rename(final)
+    except OSError:  # another run was faster
+        return final
+
+
+def _name(common: str) -> x509.Name:
+    return x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, common)])
+
+
+def _builder(
+    subject: str, key: ec.EllipticCurvePrivateKey, now: datetime
+) -> x509.CertificateBuilder:
+    return (
+        x509.CertificateBuilder()
+        .subject_name(_name(subject))
+        .issuer_name(_name("httpbed test authority"))
+        .public_key(key.public_key())
+        .serial_number(x509.random_serial_number())
+        .not_valid_before(now - timedelta(days=1))
+        .not_valid_after(now + VALID)
+    )
+
+
+def _authority(key: ec.EllipticCurvePrivateKey, now: datetime) -> x509.Certificate:
+    usage = x509.KeyUsage(
+        digital_signature=True,
+        key_cert_sign=True,
+        crl_sign=True,
+        content_commitment=False,
+        key_encipherment=False,
+        data_encipherment=False,
+        key_agreement=False,
+        encipher_only=False,
+        decipher_only=False,
+    )
+    builder = _builder("httpbed test authority", key, now)
+    builder = builder.add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
+    builder = builder.add_extension(usage, critical=True)
+    identifier = x509.SubjectKeyIdentifier.from_public_key(key.public_key())
+    return builder.add_extension(identifier, critical=False).sign(key, hashes.SHA256())
+
+
+def _server(
+    key: ec.EllipticCurvePrivateKey,
+    authority: x509.Certificate,
+    authority_key: ec.EllipticCurvePrivateKey,
+    now: datetime,
+) -> x509.Certificate:
+    names = x509.SubjectAlternativeName([x509.DNSName(SERVER_NAME)])
+    issuer = authority.extensions.get_extension_for_class(x509.SubjectKeyIdentifier).value
+    identifier = x509.AuthorityKeyIdentifier.from_issuer_subject_key_identifier(issuer)
+    purpose = x509.ExtendedKeyUsage([ExtendedKeyUsageOID.SERVER_AUTH])
+    builder = _builder(SERVER_NAME, key, now).add_extension(names, critical=False)
+    builder = builder.add_extension(identifier, critical=False)
+    return builder.add_extension(purpose, critical=False).sign(authority_key, hashes.SHA256())

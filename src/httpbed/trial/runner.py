@@ -1,0 +1,222 @@
+"""Run one trial: build the network, start server and client, collect what they leave.
+
+Nothing is decided here. What is to be started is a :class:`~httpbed.trial.bed.TrialPlan`; what
+the result means is judged afterwards, from the files alone.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import signal
+import time
+from collections.abc import AsyncIterator, Awaitable, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any, TypeVar
+
+from httpbed.host import pressure, realtime
+from httpbed.model.errors import BedError, SubjectError
+from httpbed.model.trial import Trial
+from httpbed.network.plan import HOST_SYSCTLS, NO_NEIGHBOUR_DISCOVERY, TOOLS
+from httpbed.process.binaries import LINK, executable
+from httpbed.process.spec import ProcessSpec
+from httpbed.process.supervisor import Process, SandboxSpec, Supervisor, sandbox
+from httpbed.trial.bed import BODY, CERTIFICATES, CONTENT, Bed, TrialPlan, plan
+from httpbed.trial.content import target
+
+MEMORY_BYTES = 512 * 2**20
+PATIENCE_S = 20.0
+"""For anything but the client: whatever takes longer is the bed's failure."""
+SERVER_END_S = 2.0
+T = TypeVar("T")
+
+EVIDENCE = "evidence.json"
+LINK_RESULT = "link-result.json"
+
+
+@dataclass
+class Phases:
+    """How long each phase of a trial's life took."""
+
+    seconds: dict[str, float] = field(default_factory=dict)
+    _since: float = field(default_factory=time.monotonic)
+
+    def end(self, name: str) -> None:
+        """Close the phase that has run since the last one ended."""
+        now = time.monotonic()
+        self.seconds[name] = self.seconds.get(name, 0.0) + now - self._since
+        self._since = now
+
+
+async def run(trial: Trial, bed: Bed, artifacts: Path) -> Phases:
+    """Run ``trial`` once and leave everything that was seen in the folder ``artifacts``.
+
+    Raises:
+        BedError: The bed failed; the attempt is invalid.
+        HostError: This machine cannot make a sandbox.
+    """
+    phases = Phases()
+    planned = plan(trial, bed.catalog, capture=bed.capture)
+    scratch = _folders(artifacts)
+    try:
+        async with sandbox(_sandbox_spec(trial, bed, scratch, artifacts)) as supervisor:
+            phases.end("sandbox")
+            await _Run(planned, supervisor, artifacts, phases).perform()
+    finally:
+        scratch.rmdir()
+    phases.end("tear-down")
+    return phases
+
+
+def _folders(artifacts: Path) -> Path:
+    """Make the attempt's folders; return the one over which the sandbox mounts its root."""
+    scratch = artifacts.parent / "sandbox"
+    scratch.mkdir()
+    artifacts.mkdir()
+    return scratch
+
+
+def _sandbox_spec(trial: Trial, bed: Bed, scratch: Path, artifacts: Path) -> SandboxSpec:
+    scenario = trial.scenario()
+    content = bed.contents[scenario.workload.size]
+    roots = {suite: root.path for suite, root in bed.roots.items()}
+    return SandboxSpec(
+        scratch=scratch,
+        trial=artifacts,
+        roots={**roots, TOOLS: next(iter(roots.values()))},
+        shared={CERTIFICATES: bed.certificates, f"{CONTENT}{target(content.size)}": content.path},
+        programs={LINK: executable(LINK)},
+        hosts=dict.fromkeys(scenario.topology.hosts, HOST_SYSCTLS),
+        sysctls=NO_NEIGHBOUR_DISCOVERY,
+        tmpfs_bytes=MEMORY_BYTES + 2 * content.size,
+    )
+
+
+@dataclass
+class _Run:
+    planned: TrialPlan
+    supervisor: Supervisor
+    artifacts: Path
+    phases: Phases
+
+    async def perform(self) -> None:
+        """Go through a trial's life once."""
+        server = asyncio.create_task(self._start_server())
+        try:
+            emulator = await self._build_network()
+            self.phases.end("network")
+            await self.supervisor.run(self.planned.probe)
+            self.phases.end("probe")
+            seen = await self._subject_runs(server, emulator)
+        finally:
+            server.cancel()
+            await asyncio.gather(server, return_exceptions=True)
+        self._keep(EVIDENCE, seen)
+
+    async def _subject_runs(
+        self, server: asyncio.Task[Process], emulator: Process
+    ) -> dict[str, Any]:
+        try:
+            serving = await self._bed(server, "the server's start")
+        except SubjectError as error:
+            return {"server_failure": str(error)}
+        self.phases.end("server")
+        waited = pressure.read()
+        async with self._recording(emulator):
+            self.phases.end("recording")
+            began = time.monotonic()
+            client = await self.supervisor.run(self.planned.client)
+            lasted = time.monotonic() - began
+            self.phases.end("client")
+            body = await self._body()
+            survived = not serving.exit.done()
+            await self._end_server(serving)
+        self.phases.end("evidence")
+        stall = pressure.read()
+        return {
+            "client": asdict(client),
+            "client_s": lasted,
+            "body": body,
+            "server_survived": survived,
+            "pressure": {"source": stall.source, "seconds": stall.seconds - waited.seconds},
+        }
+
+    async def _start_server(self) -> Process:
+        try:
+            return await self.supervisor.start(self.planned.server)
+        except BedError as error:
+            raise SubjectError(f"the server did not start: {error}") from error
+
+    async def _build_network(self) -> Process:
+        network = self.planned.network
+        await self._tool(network.wiring)
+        await asyncio.gather(*map(self._tool, network.hosts))
+        emulator = await self.supervisor.start(network.emulator)
+        await self._heard(emulator, "ready")
+        realtime.promote(self.supervisor.init_pid, emulator.pid)
+        return emulator
+
+    async def _tool(self, spec: ProcessSpec) -> None:
+        ended = await self._bed(self.supervisor.run(spec), spec.argv[0])
+        if not ended.clean:
+            errors = (self.artifacts / (spec.stderr or "")).read_text().strip()
+            raise BedError(f"{spec.shell()}: {ended}: {errors}")
+
+    @asynccontextmanager
+    async def _recording(self, emulator: Process) -> AsyncIterator[None]:
+        """Let the impairments' random streams and the counting run while the context lasts."""
+        await self.supervisor.send(emulator, {"do": "start"})
+        await self._heard(emulator, "started")
+        listening = asyncio.create_task(self._listen(emulator))
+        try:
+            yield
+            await self.supervisor.send(emulator, {"do": "stop"})
+            self._keep(LINK_RESULT, await self._bed(listening, "the emulator's result"))
+        finally:
+            listening.cancel()
+
+    async def _listen(self, emulator: Process) -> Mapping[str, Any]:
+        """Look at the server's sockets when the first connection carries data; wait for the end."""
+        looked: asyncio.Task[Any] | None = None
+        while True:
+            event = await self._next(emulator)
+            if event["event"] == "connection" and looked is None:
+                looked = asyncio.create_task(self.supervisor.run(self.planned.sockets))
+            if event["event"] == "result":
+                if looked is not None:
+                    await looked
+                return event
+
+    async def _heard(self, emulator: Process, kind: str) -> None:
+        event = await self._bed(self._next(emulator), f"the emulator's word {kind!r}")
+        if event["event"] != kind:
+            raise BedError(f"the emulator said {event['event']!r} instead of {kind!r}")
+
+    async def _next(self, emulator: Process) -> dict[str, Any]:
+        event = await emulator.lines.get()
+        if event["event"] in {"error", "exited"}:
+            raise BedError(f"the emulator ended: {event.get('message', 'no reason given')}")
+        return event
+
+    async def _body(self) -> dict[str, Any] | None:
+        try:
+            length, sha256 = await self.supervisor.digest(BODY)
+        except BedError:  # the client wrote none
+            return None
+        return {"bytes": length, "sha256": sha256}
+
+    async def _end_server(self, server: Process) -> None:
+        """Ask the server to end, so that its log is complete; the sandbox's end follows anyway."""
+        await self.supervisor.signal(server, signal.SIGTERM)
+        await asyncio.wait([server.exit], timeout=SERVER_END_S)
+
+    async def _bed(self, waiting: Awaitable[T], what: str) -> T:
+        try:
+            return await asyncio.wait_for(waiting, PATIENCE_S)
+        except TimeoutError:
+            raise BedError(f"{what} took more than {PATIENCE_S:.0f} s") from None
+
+    def _keep(self, name: str, value: Any) -> None:
+        (self.artifacts / name).write_text(json.dumps(value) + "\n")

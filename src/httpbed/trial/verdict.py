@@ -1,0 +1,75 @@
+"""From an attempt's folder to its record: checks, outcome and observations. Runs nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+
+from httpbed.model.metric import Observation
+from httpbed.model.trial import Attempt, Check, Outcome, Record, Trial
+from httpbed.trial import bed_checks, observe, seen, subject_checks
+from httpbed.trial.bed import Bed
+from httpbed.trial.seen import Seen
+
+
+@dataclass(frozen=True)
+class Try:
+    """Which attempt it is that is judged."""
+
+    trial: Trial
+    number: int
+    started: datetime
+
+    def record(
+        self,
+        outcome: Outcome,
+        checks: Sequence[Check],
+        phases_s: Mapping[str, float],
+        observations: Sequence[Observation] = (),
+    ) -> Record:
+        """Record what came of it."""
+        attempt = Attempt(
+            trial=self.trial,
+            number=self.number,
+            outcome=outcome,
+            checks=list(checks),
+            started=self.started.isoformat(timespec="milliseconds"),
+            phases_s=dict(phases_s),
+        )
+        return Record(attempt=attempt, observations=list(observations))
+
+
+def judge(this: Try, bed: Bed, artifacts: Path, phases_s: Mapping[str, float]) -> Record:
+    """Judge an attempt by what it left in ``artifacts``."""
+    trial = this.trial
+    scenario = trial.scenario()
+    content = bed.contents[scenario.workload.size]
+    found = seen.read(scenario.roles, bed.catalog, artifacts)
+    checks = [*bed_checks.checks(trial, found), *subject_checks.checks(trial, content, found)]
+    observed = observe.observations(scenario, content, found)
+    return this.record(outcome(checks, found), checks, phases_s, observed)
+
+
+def outcome(checks: Sequence[Check], found: Seen) -> Outcome:
+    """Decide how an attempt ended: the bed's failure first, for it leaves nothing to judge."""
+    broken = [check for check in checks if check.passed is False]
+    of_bed = [check for check in broken if check.of == "bed"]
+    if of_bed:
+        return Outcome(kind="invalid", reason=_reasons(of_bed))
+    if found.client is not None and found.client.timed_out:
+        return Outcome(kind="timed out", reason="the client was still busy at the time limit")
+    if broken:
+        return Outcome(kind="failed", reason=_reasons(broken))
+    return Outcome(kind="completed")
+
+
+def broken_bed(this: Try, reason: str) -> Record:
+    """Record an attempt that the bed could not bring to its end."""
+    check = Check(name="trial carried out", of="bed", passed=False, figure=reason)
+    return this.record(Outcome(kind="invalid", reason=reason), [check], {})
+
+
+def _reasons(broken: Sequence[Check]) -> str:
+    return "; ".join(f"{check.name}: {check.figure}" for check in broken)
