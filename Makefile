@@ -1,0 +1,40 @@
+# The verbs of httpbed: people and CI use these, and nothing else. `make` alone lists them.
+.DEFAULT_GOAL := help
+.PHONY: help prepare demo test check build bench docs
+MAKEFLAGS += --no-print-directory
+# Debian's ordinary users have no sbin on their PATH, where ip and ethtool are.
+export PATH := $(CURDIR)/.venv/bin:$(PATH):$(HOME)/.cargo/bin:/usr/sbin:/sbin
+
+help:  ## list the verbs
+	@sed -n 's/^\([a-z-]*\):.*## /  make \1\t/p' $(MAKEFILE_LIST) | expand -t 18
+
+prepare:  ## set everything up; every other verb does it first
+	@python=$$(setup/interpreter) || exit; \
+	exec env PYTHONPATH=src PYTHONDONTWRITEBYTECODE=1 \
+	    "$$python" src/httpbed/host/guard.py --lock .setup.lock -- "$$python" setup/prepare.py
+
+demo: prepare  ## compare HTTP/1.1, HTTP/2 and HTTP/3 on two links, and show the report
+	@httpbed demo
+
+check: prepare  ## lint, formatting, types, layers, budgets
+	ruff check .
+	ruff format --check .
+	mypy
+	lint-imports
+	cargo fmt --all --check
+	cargo clippy --quiet --locked --workspace --all-targets -- --deny warnings
+	python -m pytest --quiet tests/test_budgets.py
+
+test: check  ## check, then every test; as root, those with namespaces also without rights
+	cargo test --quiet --locked --workspace
+	@if [ "$$(id -u)" = 0 ]; then setup/test-as-nobody; fi
+	python -m pytest
+
+build: prepare  ## the wheel, with the Rust executables in it, into dist/
+	uv build --quiet --wheel --no-build-isolation --out-dir dist .
+
+bench: prepare  ## what a trial costs beside its transfer
+	python bench/trial.py
+
+docs: prepare  ## write the reference manual's generated pages
+	python docs/generate.py

@@ -1,0 +1,64 @@
+"""Puts the Rust executables into the wheel, beside the Python command.
+
+Cargo builds them for this machine and links them statically, because they run inside root
+filesystems that hold none of this machine's libraries. ``$CARGO`` names another cargo than
+the one on the PATH.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sysconfig
+from pathlib import Path
+from typing import Any
+
+from hatchling.builders.hooks.plugin.interface import BuildHookInterface
+
+EXECUTABLES = ("httpbed-link", "httpbed-sandbox")
+
+
+class CargoHook(BuildHookInterface[Any]):
+    """Builds the executables and ships them as scripts of the wheel."""
+
+    def initialize(self, version: str, build_data: dict[str, Any]) -> None:
+        """Run cargo; hatchling calls this before it collects the wheel's files."""
+        del version  # editable and standard wheels hold the same executables
+        folder = _build(Path(self.root), os.environ.get("CARGO", "cargo"))
+        build_data["shared_scripts"] |= {str(folder / name): name for name in EXECUTABLES}
+        build_data["pure_python"] = False
+        build_data["tag"] = f"py3-none-{_platform()}"
+
+
+def _build(root: Path, cargo: str) -> Path:
+    """Build with the locked crates and return the folder of the executables."""
+    triple = _host_triple(cargo)
+    flags = f"CARGO_TARGET_{triple.upper().replace('-', '_')}_RUSTFLAGS"
+    static = f"{os.environ.get(flags, '')} -C target-feature=+crt-static".strip()
+    target = Path(os.environ.get("CARGO_TARGET_DIR", root / "target"))
+    subprocess.run(
+        [
+            *(cargo, "build", "--quiet", "--release", "--locked"),
+            *("--target", triple, "--target-dir", str(target)),
+            *(argument for name in EXECUTABLES for argument in ("--bin", name)),
+        ],
+        cwd=root,
+        env={**os.environ, flags: static},
+        check=True,
+    )
+    return target / triple / "release"
+
+
+def _host_triple(cargo: str) -> str:
+    """Name this machine as Rust does, such as ``x86_64-unknown-linux-gnu``.
+
+    Naming the target, though it is the host, keeps the static flag away from build scripts
+    and procedural macros, which cannot be linked statically.
+    """
+    told = subprocess.run([cargo, "-vV"], check=True, capture_output=True, text=True).stdout
+    return next(line.split()[1] for line in told.splitlines() if line.startswith("host:"))
+
+
+def _platform() -> str:
+    """Name this machine as a wheel does, such as ``linux_x86_64``."""
+    return sysconfig.get_platform().replace("-", "_").replace(".", "_")

@@ -1,0 +1,58 @@
+"""The verbs about the machine: data on stdout, and an exit code that says whether it can."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from httpbed.cli import doctor as doctor_verb
+from httpbed.cli import toolbox as toolbox_verb
+from httpbed.host import doctor, toolbox
+from httpbed.model.errors import ConfigError, HostError
+
+
+@pytest.fixture
+def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> toolbox.Root:
+    """A finished root, as if it had been built, alone in its cache."""
+    monkeypatch.setenv("HTTPBED_CACHE", str(tmp_path))
+    home = tmp_path / "toolbox" / "sid-0123456789ab"
+    (home / "root").mkdir(parents=True)
+    record = {"suite": "sid", "packages": ["curl"], "versions": {"curl": "8"}, "built": "2026"}
+    (home / "record.json").write_text(json.dumps(record))
+    (found,) = toolbox.find_all()
+    return found
+
+
+def test_toolboxes_are_listed_and_removed(root: toolbox.Root) -> None:
+    """By name; an unknown name is a mistake of the caller."""
+    run = CliRunner().invoke
+    listed = run(toolbox_verb.command, ["list", "--json"])
+    assert [one["name"] for one in json.loads(listed.stdout)] == [root.name]
+    assert isinstance(run(toolbox_verb.command, ["remove", "other"]).exception, ConfigError)
+    assert run(toolbox_verb.command, ["remove", root.name]).exit_code == 0
+    assert toolbox.find_all() == []
+
+
+def test_the_path_of_what_is_not_built_is_refused(root: toolbox.Root) -> None:
+    """What is in the cache is not what the recipes need; the remedy says what to do."""
+    del root
+    told = CliRunner().invoke(toolbox_verb.command, ["path"])
+    assert isinstance(told.exception, HostError)
+    assert "toolbox build" in told.exception.remedy
+
+
+@pytest.mark.parametrize(("ok", "code"), [(True, 0), (None, 0), (False, 3)])
+def test_the_doctors_exit_code(
+    monkeypatch: pytest.MonkeyPatch, *, ok: bool | None, code: int
+) -> None:
+    """3 when something necessary is missing, and only then."""
+    point = doctor.Point("the thing", ok, "as seen", "the way out")
+    monkeypatch.setattr(doctor, "examine", lambda *_, **__: [point])
+    told = CliRunner().invoke(doctor_verb.command, ["--json"])
+    assert told.exit_code == code
+    assert json.loads(told.stdout)["able"] is (code == 0)
+    text = CliRunner().invoke(doctor_verb.command, []).stdout
+    assert ("the way out" in text) is (ok is not True)

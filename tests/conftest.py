@@ -1,0 +1,43 @@
+"""What every test may rely on."""
+
+from __future__ import annotations
+
+import functools
+import os
+from collections.abc import Generator
+
+import pytest
+
+from httpbed.host import doctor
+from httpbed.model.errors import HostError
+
+REQUIRED = os.environ.get("HTTPBED_REQUIRE_NAMESPACES") == "1"
+"""Whether a machine that refuses namespaces fails the tests that need them, as in CI."""
+
+
+@functools.cache
+def _refusal() -> str:
+    """What this machine says to somebody who wants namespaces; empty if it allows them."""
+    try:
+        doctor.require_namespaces()
+    except HostError as error:
+        return str(error)
+    return ""
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Skip the tests that need namespaces where there are none, or fail them in CI."""
+    if item.get_closest_marker("namespaces") and (reason := _refusal()):
+        (pytest.fail if REQUIRED else pytest.skip)(reason)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(
+    item: pytest.Item,
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Fail a test that needs namespaces and skips itself, where they are required."""
+    report = yield
+    if REQUIRED and report.skipped and item.get_closest_marker("namespaces"):
+        report.outcome = "failed"
+        report.longrepr = f"skipped where namespaces are required: {report.longrepr}"
+    return report

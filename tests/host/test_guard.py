@@ -1,0 +1,101 @@
+"""Whoever is killed, the whole family ends."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import uuid
+from pathlib import Path
+
+import pytest
+
+from families import living, until
+from httpbed.host import guard
+
+# Three generations, of which the middle one leaves: the last is an orphan in its own session.
+FAMILY = (
+    "sh -c 'setsid sleep 1000.{word} & setsid sleep 1001.{word} & sleep 0.1' & sleep 999.{word}"
+)
+MEMBERS = 3
+
+
+@pytest.fixture
+def word() -> str:
+    """A number that only this test's processes have among their arguments."""
+    return str(uuid.uuid4().int)[:12]
+
+
+def start(word: str) -> subprocess.Popen[bytes]:
+    """Start a caller that runs a family under guards."""
+    script = (
+        "import sys; from httpbed.host import guard; sys.exit(guard.run(['sh', '-c', sys.argv[1]]))"
+    )
+    caller = subprocess.Popen([sys.executable, "-c", script, FAMILY.format(word=word)])
+    until(lambda: len(sleepers(word)) == MEMBERS)
+    return caller
+
+
+def sleepers(word: str) -> list[int]:
+    """List the command's own processes, not the guards that were told about them."""
+    return [pid for pid in living(f".{word}") if b"sleep" in cmdline(pid).split(b"\0")[0]]
+
+
+def cmdline(pid: int) -> bytes:
+    """Read the arguments of a process; empty once it is gone."""
+    try:
+        return Path(f"/proc/{pid}/cmdline").read_bytes()
+    except OSError:
+        return b""
+
+
+def guards(word: str) -> list[int]:
+    """List the first guard, then the second."""
+    return sorted(pid for pid in living(f".{word}") if b"guard.py" in cmdline(pid))
+
+
+@pytest.mark.parametrize("victim", ["caller", "first guard", "second guard", "command"])
+def test_nothing_survives_a_kill(word: str, victim: str) -> None:
+    """SIGKILL to any one of them leaves none of them, orphans in other sessions included."""
+    with start(word) as caller:
+        first, second = guards(word)
+        victims = {
+            "caller": caller.pid,
+            "first guard": first,
+            "second guard": second,
+            "command": min(children(second)),
+        }
+        os.kill(victims[victim], signal.SIGKILL)
+        until(lambda: not living(f".{word}"))
+        caller.wait()
+
+
+def children(pid: int) -> list[int]:
+    """List the processes started by one."""
+    return [int(word) for word in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+
+
+def test_an_interrupt_ends_the_family(word: str) -> None:
+    """SIGINT to the first guard ends all and gives the shell's usual exit code."""
+    with start(word) as caller:
+        os.kill(guards(word)[0], signal.SIGINT)
+        until(lambda: not living(f".{word}"))
+        assert caller.wait() == 128 + signal.SIGINT
+
+
+def test_the_exit_code_is_the_commands() -> None:
+    """The code of the command is passed on; a signal counts as 128 and its number."""
+    assert guard.run(["sh", "-c", "exit 7"]) == 7
+    assert guard.run(["sh", "-c", "kill -TERM $$"]) == 128 + signal.SIGTERM
+    assert guard.run(["/nonexistent/program"]) == guard.EXIT_NOT_STARTED
+
+
+def test_the_lock_keeps_a_second_one_waiting(tmp_path: Path) -> None:
+    """Two under one lock never overlap."""
+    lock, log = tmp_path / "lock", tmp_path / "log"
+    script = f"echo in >>{log}; sleep 0.2; echo out >>{log}"
+    argv = [sys.executable, guard.__file__, "--lock", str(lock), "--", "sh", "-c", script]
+    running = [subprocess.Popen(argv, stderr=subprocess.DEVNULL) for _ in range(3)]
+    assert [one.wait() for one in running] == [0, 0, 0]
+    assert log.read_text().split() == ["in", "out"] * 3
