@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from httpbed.model.errors import BedError, HostError
+from httpbed.model.errors import BedError
 from httpbed.model.trial import Attempt, Trial
 from httpbed.store.campaign import Campaign
 from httpbed.trial import runner, verdict
@@ -68,8 +68,8 @@ async def execute(
         async with asyncio.TaskGroup() as group:
             for _ in range(jobs):
                 group.create_task(slot())
-    except* (HostError, OSError) as failures:
-        raise failures.exceptions[0] from None
+    except BaseExceptionGroup as group:
+        raise group.exceptions[0] from None
 
 
 async def _finish(

@@ -7,6 +7,7 @@ mistake at a place that a factor fills is reported where its author wrote it: at
 from __future__ import annotations
 
 import difflib
+import math
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -24,8 +25,8 @@ from httpbed.model.workload import Workload
 
 MOST_TRIALS = 1_000_000
 RESERVED_FACTORS = frozenset(
-    "block position trial attempt outcome reason time_limit_s started wall_s"
-    " metric value unit source name of passed figure limit".split()
+    {"block", "position", "trial", "attempt", "outcome", "reason", "time_limit_s", "started"}
+    | {"wall_s", "metric", "value", "unit", "source", "name", "of", "passed", "figure", "limit"}
 )
 """Columns that every exported table has: a factor of that name would collide."""
 
@@ -65,7 +66,8 @@ def read(text: str) -> Reading:
     factors = _readable_factors(document)
     found = [*header, *_factor_mistakes(document, factors), *_base_mistakes(experiment, factors)]
     treatments: tuple[dict[str, str], ...] = ()
-    if _all_references_known(document, factors):
+    found += _size_mistakes(experiment, factors)
+    if _all_references_known(document, factors) and _treatment_count(factors) <= MOST_TRIALS:
         treatments = tuple(experiments.combinations(factors))
         found += _scenario_mistakes(document, treatments)
     return Reading(document, experiment, _unique(found), treatments)
@@ -135,6 +137,19 @@ def _base_mistakes(
         elif level not in factors[name]:
             known = ", ".join(factors[name])
             yield Mistake(f"report.base.{name}", f"{level!r} is not a level of it; known: {known}")
+
+
+def _size_mistakes(
+    experiment: Experiment | None, factors: Mapping[str, list[str]]
+) -> Iterator[Mistake]:
+    trials = _treatment_count(factors) * (experiment.replicates if experiment else 1)
+    if trials > MOST_TRIALS:
+        reason = f"makes {trials} trials, more than {MOST_TRIALS}"
+        yield Mistake("factors", reason, "vary less, or make several experiments")
+
+
+def _treatment_count(factors: Mapping[str, list[str]]) -> int:
+    return math.prod(map(len, factors.values()))
 
 
 def _all_references_known(document: Mapping[str, Any], factors: Mapping[str, list[str]]) -> bool:

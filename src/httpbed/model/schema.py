@@ -47,6 +47,8 @@ def _or_reference(schema: dict[str, Any]) -> dict[str, Any]:
     """Let a factor stand in for a single value, but not for a table or a list."""
     if "$ref" in schema or schema.get("type") in {"array", "object"}:
         return schema
-    kept = {name: schema[name] for name in ("description", "default") if name in schema}
+    kept: dict[str, Any] = {
+        name: schema[name] for name in ("description", "default") if name in schema
+    }
     value = {name: said for name, said in schema.items() if name not in kept}
     return {**kept, "anyOf": [value, {"$ref": "#/$defs/FactorReference"}]}

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from httpbed.model.errors import BedError, HostError
+from httpbed.model.errors import BedError, HostError, SubjectError
 from httpbed.process.binaries import SANDBOX, executable
 from httpbed.process.spec import Exit, ProcessSpec
 
@@ -25,6 +25,10 @@ LINE_BYTES = 64 * 2**20
 """The emulator's result is one line; a long lossy transfer makes it long."""
 
 EPERM, EACCES, ENOSPC, EUSERS = 1, 13, 28, 87
+
+
+class RefusalError(BedError):
+    """The sandbox lives, and could not do what it was asked."""
 
 
 @dataclass(frozen=True)
@@ -89,7 +93,12 @@ class Supervisor:
         await asyncio.wait_for(asyncio.shield(self._ready), START_TIMEOUT_S)
 
     async def start(self, spec: ProcessSpec) -> Process:
-        """Start a program, and wait until it is ready where its spec says when that is."""
+        """Start a program, and wait until it is ready where its spec says when that is.
+
+        Raises:
+            SubjectError: It ended, or did not listen in time.
+            BedError: It could not be started.
+        """
         for name, content in spec.files.items():
             (self._trial / name).write_text(content)
         process = Process(next(self._ids), spec, asyncio.get_running_loop().create_future())
@@ -131,7 +140,10 @@ class Supervisor:
     async def _await_ports(self, process: Process) -> None:
         ready = process.spec.ready
         said = {"do": "await_ports", "to": process.id, "timeout_s": START_TIMEOUT_S}
-        await self._ask(next(self._ids), {**said, "tcp": ready.tcp, "udp": ready.udp})
+        try:
+            await self._ask(next(self._ids), {**said, "tcp": ready.tcp, "udp": ready.udp})
+        except RefusalError as refusal:
+            raise SubjectError(f"{process.spec.argv[0]} did not start: {refusal}") from refusal
 
     async def _ask(self, number: int, what: Mapping[str, Any]) -> dict[str, Any]:
         if self._reader.done() or self._process.stdin is None:
@@ -142,7 +154,7 @@ class Supervisor:
         answer = await promise
         del self._answers[number]
         if answer["event"] == "refused":
-            raise BedError(f"the sandbox refused {_named(what)}: {answer['message']}")
+            raise RefusalError(f"the sandbox refused {_named(what)}: {answer['message']}")
         return answer
 
     async def _read(self) -> None:

@@ -185,6 +185,8 @@ def is_locked(directory: Path) -> bool:
             return False
     except ConfigError:
         return True
+    except OSError:  # who may not write here can only look; so can nobody else of this user
+        return False
 
 
 @contextmanager

@@ -76,7 +76,13 @@ def _us(nanoseconds: int | None) -> int:
 
 
 def _frames(link: Any) -> Check:
-    names = ("oversize_frames", "unstamped_frames", "send_failures", "stray_frames")
+    names = (
+        "oversize_frames",
+        "unstamped_frames",
+        "send_failures",
+        "stray_frames",
+        "malformed_packets",
+    )
     seen = {name: link[name] for name in names}
     figure = ", ".join(f"{count} {name.replace('_', ' ')}" for name, count in seen.items())
     passed = not any(seen.values())

@@ -38,12 +38,13 @@ def _wire(content: Content, seen: Seen) -> Iterator[Observation]:
     duration = request_time_s(seen)
     if duration is None:
         return
-    yield _on_wire("request_time", duration)
     first = seen.connections[0]
     if first["handshake_ns"] is not None:
         yield _on_wire("handshake_time", (first["handshake_ns"] - first["client_first_ns"]) / NS)
-    if duration > 0 and content.size:
-        yield _on_wire("goodput", content.size * 8 / duration)
+    if seen.client and not seen.client.timed_out:  # otherwise there is no end to take it to
+        yield _on_wire("request_time", duration)
+        if content.size:
+            yield _on_wire("goodput", content.size * 8 / duration)
     sent = sum(connection["server_bytes"] for connection in seen.connections)
     if content.size:
         yield _on_wire("wire_overhead", sent / content.size - 1)

@@ -22,7 +22,7 @@ from httpbed.model.trial import Trial
 from httpbed.network.plan import HOST_SYSCTLS, NO_NEIGHBOUR_DISCOVERY, TOOLS
 from httpbed.process.binaries import LINK, executable
 from httpbed.process.spec import ProcessSpec
-from httpbed.process.supervisor import Process, SandboxSpec, Supervisor, sandbox
+from httpbed.process.supervisor import Process, RefusalError, SandboxSpec, Supervisor, sandbox
 from httpbed.trial.bed import BODY, CERTIFICATES, CONTENT, Bed, TrialPlan, plan
 from httpbed.trial.content import target
 
@@ -103,7 +103,7 @@ class _Run:
 
     async def perform(self) -> None:
         """Go through a trial's life once."""
-        server = asyncio.create_task(self._start_server())
+        server = asyncio.create_task(self.supervisor.start(self.planned.server))
         try:
             emulator = await self._build_network()
             self.phases.end("network")
@@ -142,12 +142,6 @@ class _Run:
             "server_survived": survived,
             "pressure": {"source": stall.source, "seconds": stall.seconds - waited.seconds},
         }
-
-    async def _start_server(self) -> Process:
-        try:
-            return await self.supervisor.start(self.planned.server)
-        except BedError as error:
-            raise SubjectError(f"the server did not start: {error}") from error
 
     async def _build_network(self) -> Process:
         network = self.planned.network
@@ -203,7 +197,7 @@ class _Run:
     async def _body(self) -> dict[str, Any] | None:
         try:
             length, sha256 = await self.supervisor.digest(BODY)
-        except BedError:  # the client wrote none
+        except RefusalError:  # the client stored nothing
             return None
         return {"bytes": length, "sha256": sha256}
 

@@ -1,0 +1,1 @@
+"""From the tables of a campaign to samples, estimates and comparisons; pure, and portable."""

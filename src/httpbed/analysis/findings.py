@@ -1,0 +1,190 @@
+"""Findings: everything that a campaign says about one metric, before it is put into words.
+
+A **condition** is one combination of the levels of the factors that the topology refers to.
+Within it each treatment is compared with its base: the treatment that has the base's levels
+and otherwise the same ones.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from httpbed.analysis.compare import Ratio, compare
+from httpbed.analysis.estimate import Estimate, estimate
+from httpbed.analysis.evidence import (
+    CheckSummary,
+    InvalidAttempt,
+    check_summaries,
+    invalid_attempts,
+)
+from httpbed.analysis.sample import (
+    Bounded,
+    Key,
+    Sample,
+    Tally,
+    planned_per_treatment,
+    samples,
+    scenario,
+)
+from httpbed.model.errors import ConfigError, Mistake
+from httpbed.model.experiment import Experiment, network_factors
+from httpbed.model.metric import METRICS
+from httpbed.store.results import Results
+
+DEFAULT_BASE = ("http_version", "2")
+
+
+@dataclass(frozen=True)
+class Row:
+    """One treatment."""
+
+    levels: Mapping[str, str]
+    sample: Sample
+    estimate: Estimate | None
+    """None without any value."""
+    ratio: Ratio | None
+    """Against its base; None for the base itself, and where no block has both."""
+    is_base: bool
+    goodput: Bounded | None
+    """Median in bit/s."""
+    ceiling_bit_s: int | None
+    """Rate of the link towards the client; None when unlimited."""
+    limit_s: float
+    """Its trials' time limit."""
+
+    @property
+    def tally(self) -> Tally:
+        """How its trials ended."""
+        return self.sample.tally
+
+
+@dataclass(frozen=True)
+class Condition:
+    """The treatments that share one network."""
+
+    levels: Mapping[str, str]
+    """Of the network factors; empty when the network is not varied."""
+    rows: tuple[Row, ...]
+
+
+@dataclass(frozen=True)
+class Findings:
+    """What a campaign says about one metric."""
+
+    metric: str
+    base: Mapping[str, str]
+    """The levels that a base has."""
+    network: tuple[str, ...]
+    """Names of the network factors."""
+    others: tuple[str, ...]
+    """Names of all other factors."""
+    conditions: tuple[Condition, ...]
+    tally: Tally
+    """Over all treatments."""
+    checks: tuple[CheckSummary, ...]
+    invalid: tuple[InvalidAttempt, ...]
+
+    def rows(self) -> Iterator[tuple[Condition, Row]]:
+        """Yield every treatment with its condition."""
+        for condition in self.conditions:
+            for row in condition.rows:
+                yield condition, row
+
+
+def find(
+    results: Results, metric: str | None = None, base: Mapping[str, str] | None = None
+) -> Findings:
+    """Analyse a campaign; by default with the metric and the base that its experiment names.
+
+    Raises:
+        ConfigError: The metric, or a factor or level of the base, does not exist.
+    """
+    metric = metric or results.experiment.report.metric
+    _demand_known(results.experiment, metric, base or {})
+    chosen = dict(base or results.experiment.report.base) or default_base(results)
+    found = samples(results, metric)
+    goodputs = found if metric == "goodput" else samples(results, "goodput")
+    names = tuple(results.experiment.factors)
+    of_topology = network_factors(results.document)
+    network = tuple(name for name in names if name in of_topology)
+    rows = [_row(results, chosen, key, found, goodputs) for key in found]
+    return Findings(
+        metric=metric,
+        base=chosen,
+        network=network,
+        others=tuple(name for name in names if name not in network),
+        conditions=tuple(_conditions(network, rows)),
+        tally=_total(results, [row.tally for row in rows]),
+        checks=check_summaries(results),
+        invalid=invalid_attempts(results),
+    )
+
+
+def default_base(results: Results) -> dict[str, str]:
+    """Levels of the base where nobody named one: HTTP/2, else the first treatment's."""
+    factors = results.experiment.factors
+    name, level = DEFAULT_BASE
+    if level in factors.get(name, []):
+        return {name: level}
+    network = network_factors(results.document)
+    return {name: levels[0] for name, levels in factors.items() if name not in network}
+
+
+def _demand_known(experiment: Experiment, metric: str, base: Mapping[str, str]) -> None:
+    mistakes = []
+    if metric not in METRICS:
+        is_not = f"unknown metric {metric!r}"
+        mistakes.append(Mistake("metric", f"{is_not}; known: {', '.join(METRICS)}"))
+    for name, level in base.items():
+        known = experiment.factors.get(name)
+        if known is None:
+            has = ", ".join(experiment.factors) or "none"
+            mistakes.append(Mistake("base", f"{name!r} is not a factor; the factors are: {has}"))
+        elif level not in known:
+            is_not = f"{level!r} is not a level of {name!r}"
+            mistakes.append(Mistake("base", f"{is_not}; the levels are: {', '.join(known)}"))
+    if mistakes:
+        raise ConfigError(mistakes)
+
+
+def _row(
+    results: Results,
+    base: Mapping[str, str],
+    key: Key,
+    found: Mapping[Key, Sample],
+    goodputs: Mapping[Key, Sample],
+) -> Row:
+    sample = found[key]
+    base_key = tuple({**sample.levels, **base}.values())
+    is_base = base_key == key
+    goodput = estimate(goodputs[key])
+    built = scenario(results, sample.levels)
+    return Row(
+        levels=sample.levels,
+        sample=sample,
+        estimate=estimate(sample),
+        ratio=None if is_base else compare(sample, found[base_key]),
+        is_base=is_base,
+        goodput=goodput.median if goodput else None,
+        ceiling_bit_s=built.link.directions()[built.downstream()].rate,
+        limit_s=results.experiment.time_limit_s(built),
+    )
+
+
+def _conditions(network: tuple[str, ...], rows: list[Row]) -> Iterator[Condition]:
+    groups: dict[tuple[str, ...], list[Row]] = {}
+    for row in rows:
+        groups.setdefault(tuple(row.levels[name] for name in network), []).append(row)
+    for at, group in groups.items():
+        yield Condition(dict(zip(network, at, strict=True)), tuple(group))
+
+
+def _total(results: Results, tallies: list[Tally]) -> Tally:
+    outcomes: Counter[str] = Counter()
+    reasons: Counter[tuple[str, str]] = Counter()
+    for one in tallies:
+        outcomes.update(one.outcomes)
+        reasons.update(one.reasons)
+    return Tally(results.planned or planned_per_treatment(results), outcomes, reasons)

@@ -1,0 +1,209 @@
+"""Samples: the values of one metric for one treatment, keyed by block; nothing drops out unseen.
+
+What counts is the last attempt of each trial. A trial that timed out has no time, yet it says
+something: its time is longer than the limit. Its value is **censored**: known only to lie
+beyond a bound. Censored values take part in everything that is decided by rank (medians, their
+intervals, paired ratios), and are left out of means, with their number said.
+
+A statistic of censored values is computed twice: with each at its bound, and with each far
+beyond it. Where both agree the censored values do not matter; where they differ the first
+result is itself only a bound, and is printed with ``>`` or ``<``.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from httpbed.model.experiment import scenario_document
+from httpbed.model.scenario import Scenario
+from httpbed.store.results import Results
+
+Floats = NDArray[np.float64]
+Key = tuple[str, ...]
+"""A treatment: its levels in the order of the experiment's factors."""
+Side = Literal["", ">", "<"]
+
+FAR = 1e6
+"""Factor by which a censored value is moved beyond its bound to see whether it matters."""
+TIMED_BY_THE_TRIAL = frozenset({"request_time", "client_total_time"})
+"""Metrics that end when the trial does: a timed-out trial's lies above the time limit."""
+OVER_THE_TRIAL = frozenset({"goodput"})
+"""Metrics that divide the body by that time: a timed-out trial's lies below."""
+
+
+@dataclass(frozen=True)
+class Bounded:
+    """A number, or a bound on one that the censored values leave open."""
+
+    value: float
+    beyond: Side = ""
+    """``>``: the true number is above ``value``; ``<``: below; empty: it is ``value``."""
+
+
+@dataclass(frozen=True)
+class Tally:
+    """How the trials of a treatment, or of a campaign, ended."""
+
+    planned: int
+    outcomes: Counter[str] = field(default_factory=Counter)
+    """Number of trials by the outcome of their last attempt."""
+    reasons: Counter[tuple[str, str]] = field(default_factory=Counter)
+    """Number of trials by outcome and reason, except completed ones."""
+
+    @property
+    def completed(self) -> int:
+        """Number of trials that completed."""
+        return self.outcomes["completed"]
+
+    @property
+    def recorded(self) -> int:
+        """Number of trials with an outcome that is data: all but invalid ones."""
+        return sum(self.outcomes.values()) - self.outcomes["invalid"]
+
+
+@dataclass(frozen=True)
+class Sample:
+    """Values of one metric for one treatment."""
+
+    metric: str
+    levels: Mapping[str, str]
+    observed: Mapping[int, float]
+    """By block."""
+    censored: Mapping[int, float]
+    """By block: the bound beyond which the value lies."""
+    side: Side
+    """On which side of its bound a censored value lies."""
+    tally: Tally
+
+    @property
+    def n(self) -> int:
+        """Number of values that enter rank statistics."""
+        return len(self.observed) + len(self.censored)
+
+    @property
+    def not_observed(self) -> int:
+        """Number of completed trials in which this metric was not observed."""
+        return max(0, self.tally.completed - len(self.observed))
+
+    def at_bound(self) -> dict[int, float]:
+        """Values by block, censored ones at their bound."""
+        return dict(sorted({**self.observed, **self.censored}.items()))
+
+    def far(self) -> dict[int, float]:
+        """Values by block, censored ones far beyond their bound."""
+        factor = {">": FAR, "<": 1 / FAR, "": 1.0}[self.side]
+        moved = {block: bound * factor for block, bound in self.censored.items()}
+        return dict(sorted({**self.observed, **moved}.items()))
+
+
+def bounded(statistic: Callable[[Floats], float], at_bound: Floats, far: Floats) -> Bounded:
+    """Compute a statistic that censored values may leave open."""
+    value, moved = float(statistic(at_bound)), float(statistic(far))
+    if np.isclose(value, moved, rtol=1e-12, atol=0):
+        return Bounded(value)
+    return Bounded(value, ">" if moved > value else "<")
+
+
+def last_attempts(table: pa.Table) -> list[dict[str, Any]]:
+    """Rows of the trials table that count: the last attempt of each trial."""
+    last: dict[str, dict[str, Any]] = {}
+    for row in table.to_pylist():
+        known = last.get(row["trial"])
+        if known is None or row["attempt"] > known["attempt"]:
+            last[row["trial"]] = row
+    return list(last.values())
+
+
+def samples(results: Results, metric: str) -> dict[Key, Sample]:
+    """Gather the sample of each treatment, in the order of the experiment."""
+    observed = _observations(results.observations, metric)
+    rows = by_treatment(results, last_attempts(results.trials))
+    return {
+        tuple(levels.values()): _sample(results, metric, levels, rows, observed)
+        for levels in results.experiment.treatments()
+    }
+
+
+def by_treatment(
+    results: Results, rows: Iterable[dict[str, Any]]
+) -> dict[Key, list[dict[str, Any]]]:
+    """Group rows by the treatment that their factor columns name."""
+    groups: dict[Key, list[dict[str, Any]]] = defaultdict(list)
+    for row in rows:
+        groups[tuple(row[name] for name in results.experiment.factors)].append(row)
+    return groups
+
+
+def tally(planned: int, rows: Iterable[Mapping[str, Any]]) -> Tally:
+    """Count outcomes and the reasons of those that did not complete."""
+    rows = list(rows)
+    reasons = Counter(
+        (row["outcome"], row["reason"] or "no reason given")
+        for row in rows
+        if row["outcome"] != "completed"
+    )
+    return Tally(planned, Counter(row["outcome"] for row in rows), reasons)
+
+
+def scenario(results: Results, levels: Mapping[str, str]) -> Scenario:
+    """Return what a treatment builds and does."""
+    return Scenario.model_validate(scenario_document(results.document, levels))
+
+
+def _sample(
+    results: Results,
+    metric: str,
+    levels: Mapping[str, str],
+    rows: Mapping[Key, list[dict[str, Any]]],
+    observed: Mapping[tuple[str, int], float],
+) -> Sample:
+    own = rows.get(tuple(levels.values()), [])
+    seen = {row["block"]: observed.get((row["trial"], row["attempt"])) for row in own}
+    late = {row["block"]: row["time_limit_s"] for row in own if row["outcome"] == "timed out"}
+    done = {row["block"] for row in own if row["outcome"] == "completed"}
+    side = _side(metric)
+    counted = done if side else done | set(late)
+    return Sample(
+        metric=metric,
+        levels=levels,
+        observed={b: value for b, value in seen.items() if value is not None and b in counted},
+        censored={b: _bound(results, metric, levels, limit) for b, limit in late.items() if side},
+        side=side,
+        tally=tally(planned_per_treatment(results), own),
+    )
+
+
+def planned_per_treatment(results: Results) -> int:
+    """Number of blocks in the design."""
+    treatments = sum(1 for _ in results.experiment.treatments())
+    return results.planned // treatments or results.experiment.replicates
+
+
+def _side(metric: str) -> Side:
+    """Tell where a timed-out trial's value lies; empty where time-out does not hide it.
+
+    Such a metric (the idle RTT, the handshake) counts where it was observed.
+    """
+    if metric in TIMED_BY_THE_TRIAL:
+        return ">"
+    return "<" if metric in OVER_THE_TRIAL else ""
+
+
+def _bound(results: Results, metric: str, levels: Mapping[str, str], limit_s: float) -> float:
+    if metric in OVER_THE_TRIAL:
+        return scenario(results, levels).workload.size * 8 / limit_s
+    return limit_s
+
+
+def _observations(table: pa.Table, metric: str) -> dict[tuple[str, int], float]:
+    rows = table.filter(pc.equal(table["metric"], metric))
+    columns = (rows[name].to_pylist() for name in ("trial", "attempt", "value"))
+    return {(trial, attempt): value for trial, attempt, value in zip(*columns, strict=True)}

@@ -1,0 +1,86 @@
+"""``httpbed doctor``: what this machine can do, point by point."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import click
+
+from httpbed.host import doctor, facts, toolbox
+from httpbed.implementations import catalog
+from httpbed.model.errors import HostError
+from httpbed.process import binaries
+
+_UNABLE = 3
+"""The exit code that says: this machine cannot."""
+
+_MARKS = {True: "ok  ", None: "less", False: "NO  "}
+
+
+@click.command("doctor")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+@click.pass_context
+def command(context: click.Context, *, as_json: bool) -> None:
+    """Say what this machine can do, each point tried and not assumed.
+
+    A point marked "less" is something trials can do without; one marked "NO" is not, and
+    makes the exit code 3.
+    """
+    machine = facts.gather()
+    points = doctor.examine(
+        machine,
+        executables={name: _executable(name) for name in (binaries.SANDBOX, binaries.LINK)},
+        toolboxes={
+            suite: toolbox.find(suite, packages)
+            for suite, packages in catalog.load().installs().items()
+        },
+    )
+    if as_json:
+        told = {
+            "schema": 1,
+            "able": doctor.is_able(points),
+            "machine": machine.as_json(),
+            "points": [point.as_json() for point in points],
+        }
+        click.echo(json.dumps(told, indent=2))
+    else:
+        click.echo(_text(machine, points))
+    context.exit(0 if doctor.is_able(points) else _UNABLE)
+
+
+def _executable(name: str) -> Path | None:
+    try:
+        return binaries.executable(name)
+    except HostError:
+        return None
+
+
+def _text(machine: facts.Facts, points: list[doctor.Point]) -> str:
+    lines = [
+        f"machine    {machine.distribution}, Linux {machine.kernel}, {machine.architecture}",
+        f"           {_size(machine)}",
+        f"           {_surroundings(machine)}",
+        "",
+    ]
+    width = max(len(point.name) for point in points)
+    for point in points:
+        lines.append(f"{_MARKS[point.ok]}  {point.name:{width}}  {point.figure}")
+        if point.ok is not True and point.remedy:
+            lines.append(f"{'':{width + 8}}-> {point.remedy}")
+    met = sum(point.ok is True for point in points)
+    verdict = "trials can run here" if doctor.is_able(points) else "trials cannot run here"
+    return "\n".join([*lines, "", f"{met} of {len(points)} points met: {verdict}"])
+
+
+def _size(machine: facts.Facts) -> str:
+    cpu = machine.cpu or "an unnamed kind"
+    memory = f"{machine.memory_bytes / 1e9:.1f} GB memory"
+    return f"{machine.cores} cores of {cpu}, {memory}, load {machine.load[0]:.2f}"
+
+
+def _surroundings(machine: facts.Facts) -> str:
+    place = "a virtual machine" if machine.hypervisor else "no virtual machine, as far as seen"
+    inside = f", in a container ({machine.container})" if machine.container else ""
+    steal = "" if machine.steal is None else f", {machine.steal:.2%} of its time stolen so far"
+    return f"{place}{inside}{steal}"

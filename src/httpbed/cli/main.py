@@ -1,0 +1,96 @@
+"""The command ``httpbed``: its verbs, and one place where failures become exit codes."""
+
+from __future__ import annotations
+
+import errno
+import sys
+
+import click
+
+from httpbed.cli import (
+    demo,
+    doctor,
+    export,
+    plan,
+    recipes,
+    report,
+    run,
+    schema,
+    status,
+    toolbox,
+    validate,
+)
+from httpbed.model.errors import ConfigError, HostError
+
+EXIT_INVALID, EXIT_USAGE, EXIT_HOST, EXIT_INTERRUPTED = 1, 2, 3, 130
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.version_option(package_name="httpbed")
+def cli() -> None:
+    """Measure HTTP/1.1, HTTP/2 and HTTP/3 with real programs over emulated links.
+
+    Begin with `httpbed demo`, then copy an experiment file, edit it, and `httpbed run` it.
+
+    Exit codes: 0 every trial has an outcome; 1 invalid trials remain; 2 usage or configuration;
+    3 this machine cannot; 130 interrupted.
+    """
+
+
+for _verb in (
+    demo,
+    run,
+    plan,
+    validate,
+    status,
+    report,
+    export,
+    doctor,
+    toolbox,
+    recipes,
+    schema,
+):
+    cli.add_command(_verb.command)
+
+
+def main() -> None:
+    """Run the command line and leave with the exit code that says whose fault it was."""
+    try:
+        code = cli.main(standalone_mode=False)
+    except (click.exceptions.Abort, KeyboardInterrupt):
+        _complain("interrupted; what was finished is kept, and the same command resumes it")
+        code = EXIT_INTERRUPTED
+    except click.ClickException as error:
+        error.show()
+        code = EXIT_USAGE
+    except ConfigError as error:
+        for mistake in error.mistakes:
+            _complain(str(mistake))
+        code = EXIT_USAGE
+    except HostError as error:
+        _complain(f"{error.reason}\n  remedy: {error.remedy}")
+        code = EXIT_HOST
+    except OSError as error:
+        code = _operating_system(error)
+    sys.exit(code or 0)
+
+
+def _operating_system(error: OSError) -> int:
+    """Explain what the machine refused; a mistake of ours keeps its traceback."""
+    remedies = {
+        errno.ENOSPC: "free some space; what was finished is kept, and the same command resumes",
+        errno.EDQUOT: "free some of your quota; the same command resumes",
+        errno.EACCES: "choose a folder that this user may write to with -o",
+        errno.EROFS: "choose a folder on a writable filesystem with -o",
+        errno.EMFILE: "raise the number of open files: ulimit -n 4096",
+        errno.ENOMEM: "free some memory, or run fewer trials at once with --jobs",
+    }
+    if error.errno not in remedies:
+        raise error
+    place = f" ({error.filename})" if error.filename else ""
+    _complain(f"{error.strerror}{place}\n  remedy: {remedies[error.errno]}")
+    return EXIT_HOST
+
+
+def _complain(text: str) -> None:
+    click.echo(f"httpbed: {text}", err=True)

@@ -1,0 +1,78 @@
+"""``httpbed plan``: what a run would do, without doing any of it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import click
+
+from httpbed.cli import experiment
+from httpbed.implementations.catalog import Catalog
+from httpbed.model.trial import Trial
+from httpbed.trial import bed
+from httpbed.trial.preparation import Loaded
+
+
+@click.command("plan")
+@experiment.file_argument
+@click.option("--commands", is_flag=True, help="Print every command that each trial would run.")
+@click.option("--trial", "wanted", metavar="ID", help="Only this trial.")
+@experiment.recipes_option
+@experiment.json_option
+def command(
+    *,
+    file: Path,
+    commands: bool,
+    wanted: str | None,
+    recipe_folders: tuple[Path, ...],
+    as_json: bool,
+) -> None:
+    """Show the trials of the experiment in FILE in the order in which they would run.
+
+    Use it before a long run, to see how much it is, and to read exactly what will be started.
+    """
+    loaded, catalog = experiment.load(file, recipe_folders)
+    trials = [trial for trial in loaded.trials if wanted in {None, trial.id}]
+    if as_json:
+        click.echo(json.dumps([_as_json(trial, catalog, commands) for trial in trials], indent=1))
+        return
+    for trial in trials:
+        _print(trial, catalog if commands else None)
+    click.echo(_summary(loaded), err=True)
+
+
+def _as_json(trial: Trial, catalog: Catalog, commands: bool) -> dict[str, object]:
+    said: dict[str, object] = {"id": trial.id, **trial.model_dump(exclude={"document"})}
+    if commands:
+        planned = bed.plan(trial, catalog)
+        said["commands"] = [
+            {"host": spec.host, "argv": spec.argv, "input": spec.input, "files": dict(spec.files)}
+            for spec in planned.specs()
+        ]
+    return said
+
+
+def _print(trial: Trial, catalog: Catalog | None) -> None:
+    levels = "  ".join(f"{factor}={level}" for factor, level in trial.levels.items())
+    click.echo(f"block {trial.block:>4}  {trial.position:>3}  {trial.id}  {levels}")
+    if catalog is None:
+        return
+    for spec in bed.plan(trial, catalog).specs():
+        for name, content in spec.files.items():
+            click.echo(f"    write /trial/{name}\n" + _indented(content))
+        click.echo(_indented(spec.shell(), by=4))
+
+
+def _indented(text: str, by: int = 8) -> str:
+    return "\n".join(" " * by + line for line in text.splitlines())
+
+
+def _summary(loaded: Loaded) -> str:
+    ideal_s = sum(trial.scenario().ideal_s() for trial in loaded.trials)
+    blocks = loaded.experiment.replicates
+    treatments = len(loaded.trials) // blocks
+    return (
+        f"{len(loaded.trials)} trials: {treatments} treatments in {blocks} blocks;"
+        f" {ideal_s:.0f} s if every link were full all the time, more with loss and delay"
+    )

@@ -1,0 +1,72 @@
+"""``httpbed report``: what a campaign says, as a table, a page and figures."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from pathlib import Path
+
+import click
+
+from httpbed.analysis.findings import find
+from httpbed.model.errors import ConfigError, Mistake
+from httpbed.model.metric import METRICS
+from httpbed.report import publish
+from httpbed.store import query
+
+
+@click.command("report")
+@click.argument("directory", metavar="DIR", type=click.Path(path_type=Path))
+@click.option("--json", "as_json", is_flag=True, help="Print JSON, for scripts.")
+@click.option(
+    "-o",
+    "--output",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Where the page goes; by default report.html in DIR.",
+)
+@click.option(
+    "--metric",
+    type=click.Choice(list(METRICS)),
+    metavar="METRIC",
+    help="What is compared; by default what the experiment says, else request_time.",
+)
+@click.option(
+    "--base",
+    "bases",
+    multiple=True,
+    metavar="FACTOR=LEVEL",
+    help="With which treatment the others are compared; may be given for several factors.",
+)
+def command(
+    *,
+    directory: Path,
+    as_json: bool,
+    output: Path | None,
+    metric: str | None,
+    bases: tuple[str, ...],
+) -> None:
+    """Print what the campaign in DIR found, and write its page and figures.
+
+    Use it to look at a campaign again, at one that is not finished, or at another of its
+    metrics. It reads the campaign only, and needs no Linux.
+    """
+    if output is not None and not output.parent.is_dir():
+        raise ConfigError([Mistake(str(output), "its folder does not exist", "make it first")])
+    results = query.read(directory)
+    findings = find(results, metric, dict(_pairs(bases)))
+    path = publish.report(results, findings, output)
+    if as_json:
+        click.echo(json.dumps(publish.summary(results, path, findings), indent=1))
+    else:
+        publish.show(results, path, findings)
+
+
+def _pairs(bases: Iterable[str]) -> Iterable[tuple[str, str]]:
+    for said in bases:
+        name, equals, level = said.partition("=")
+        if not equals:
+            raise ConfigError(
+                [Mistake("--base", f"{said!r} is not FACTOR=LEVEL", "write it like http_version=2")]
+            )
+        yield name.strip(), level.strip()

@@ -1,0 +1,107 @@
+"""``httpbed run``: execute an experiment, or resume its campaign."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import shlex
+import sys
+from pathlib import Path
+
+import click
+
+from httpbed.cli import experiment
+from httpbed.cli.progress import Reporter
+from httpbed.executor import local
+from httpbed.implementations.catalog import Catalog
+from httpbed.report import publish
+from httpbed.store import campaign as campaigns
+from httpbed.store import query
+from httpbed.store.campaign import Campaign
+from httpbed.trial import preparation
+from httpbed.trial.bed import Bed
+from httpbed.trial.preparation import Loaded
+
+
+@click.command("run")
+@experiment.file_argument
+@click.option(
+    "-o",
+    "--output",
+    type=click.Path(path_type=Path),
+    metavar="DIR",
+    help="The campaign's folder; by default the experiment's name. One that exists is resumed.",
+)
+@click.option(
+    "--jobs",
+    type=click.IntRange(1, 64),
+    default=1,
+    show_default=True,
+    help="Trials side by side. More is faster, and disturbs what is measured: the validity"
+    " checks tell when it was too much.",
+)
+@click.option(
+    "--capture",
+    is_flag=True,
+    help="Keep every packet of every trial as pcapng, dropped ones marked with the cause.",
+)
+@experiment.recipes_option
+@experiment.json_option
+@click.pass_context
+def command(
+    context: click.Context,
+    *,
+    file: Path,
+    output: Path | None,
+    jobs: int,
+    capture: bool,
+    recipe_folders: tuple[Path, ...],
+    as_json: bool,
+) -> None:
+    """Run the experiment in FILE and report on it.
+
+    Use it for every measurement. The same command resumes a campaign that was interrupted:
+    trials that are finished are never run again.
+    """
+    loaded, catalog = experiment.load(file, recipe_folders)
+    directory = output or Path(loaded.experiment.name)
+    context.exit(carry_out(loaded, catalog, directory, jobs=jobs, capture=capture, as_json=as_json))
+
+
+def carry_out(
+    loaded: Loaded, catalog: Catalog, directory: Path, *, jobs: int, capture: bool, as_json: bool
+) -> int:
+    """Run what is left of a campaign, report on it, and return the exit code."""
+    bed = preparation.make_bed(loaded, catalog, capture=capture, say=_say)
+    manifest = preparation.manifest(loaded, bed, command=_command_line(), jobs=jobs)
+    with campaigns.opened(directory, loaded.text, loaded.trials, manifest) as campaign:
+        _work(campaign, bed, loaded, jobs)
+    results = query.read(directory)
+    path = publish.report(results)
+    if as_json:
+        click.echo(json.dumps(publish.summary(results, path), indent=1))
+    else:
+        publish.show(results, path)
+    return 1 if publish.invalid_remain(results) else 0
+
+
+def _work(campaign: Campaign, bed: Bed, loaded: Loaded, jobs: int) -> None:
+    broken_off = campaign.clear_unfinished()
+    work = local.pending(campaign, loaded.trials)
+    done = len(loaded.trials) - len(work)
+    if done or broken_off:
+        _say(
+            f"resuming {campaign.directory}: {done} of {len(loaded.trials)} trials are finished"
+            + (f", {broken_off} broken off and run again" if broken_off else "")
+        )
+    per_block = len(loaded.trials) // loaded.experiment.replicates
+    with Reporter(len(work), per_block) as reporter:
+        asyncio.run(local.execute(campaign, bed, work, jobs=jobs, tell=reporter.tell))
+
+
+def _command_line() -> str:
+    return shlex.join(["httpbed", *sys.argv[1:]])
+
+
+def _say(line: str) -> None:
+    click.echo(line, err=True)

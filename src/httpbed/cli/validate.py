@@ -1,0 +1,36 @@
+"""``httpbed validate``: find every mistake in an experiment file."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import click
+
+from httpbed.cli import experiment
+from httpbed.model.errors import ConfigError
+
+
+@click.command("validate")
+@experiment.file_argument
+@experiment.recipes_option
+@experiment.json_option
+@click.pass_context
+def command(
+    context: click.Context, *, file: Path, recipe_folders: tuple[Path, ...], as_json: bool
+) -> None:
+    """Check the experiment in FILE and list all its mistakes.
+
+    Use it while writing one; it looks at the file and the recipes only, never at the machine.
+    """
+    try:
+        loaded, _ = experiment.load(file, recipe_folders)
+    except ConfigError as error:
+        if not as_json:
+            raise
+        click.echo(json.dumps({"valid": False, "mistakes": [vars(one) for one in error.mistakes]}))
+        context.exit(2)
+    if as_json:
+        click.echo(json.dumps({"valid": True, "trials": len(loaded.trials)}))
+    else:
+        click.echo(f"{file}: no mistakes; {len(loaded.trials)} trials")

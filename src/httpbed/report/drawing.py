@@ -1,0 +1,169 @@
+"""The topology as inline SVG: hosts in a row on a wide page, in a column on a phone.
+
+Colours come from the page (``currentColor`` and its classes), so that the drawing follows dark
+mode and print.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from markupsafe import Markup, escape
+
+from httpbed.report import network
+from httpbed.report.network import Fact, HostFacts, LinkFacts
+
+BOX_WIDTH = 172
+LINE_HEIGHT = 17
+GAP_WIDTH = 268
+GAP_HEIGHT = 132
+MARGIN = 6
+MOST_CHARACTERS = 36
+"""Longest text that fits beside a link; longer lists of levels are cut with an ellipsis."""
+
+
+@dataclass(frozen=True)
+class _Box:
+    """Where a host is drawn."""
+
+    host: HostFacts
+    x: float
+    y: float
+    height: float
+
+    @property
+    def middle(self) -> tuple[float, float]:
+        """Its centre."""
+        return self.x + BOX_WIDTH / 2, self.y + self.height / 2
+
+
+def topology(document: Mapping[str, Any], *, upright: bool) -> Markup:
+    """Draw the topology; ``upright`` puts the hosts one below the other."""
+    hosts = network.hosts(document)
+    links = network.links(document)
+    height = 44 + LINE_HEIGHT * max((len(_role_lines(host)) for host in hosts), default=0)
+    boxes = {
+        host.name: _Box(host, *_place(index, height, upright=upright), height)
+        for index, host in enumerate(hosts)
+    }
+    parts = [_link(boxes, link, upright=upright) for link in links]
+    parts += [_box(box) for box in boxes.values()]
+    size = _size(len(hosts), height, upright=upright)
+    return Markup(
+        '<svg class="{kind}" role="img" viewBox="0 0 {w:g} {h:g}" style="max-width:{w:g}px">'
+        "<title>{title}</title>{body}</svg>"
+    ).format(
+        kind="upright" if upright else "wide",
+        w=size[0],
+        h=size[1],
+        title=alternative(document),
+        body=Markup("").join(parts),
+    )
+
+
+def alternative(document: Mapping[str, Any]) -> str:
+    """Tell the drawing in words."""
+    told = [f"host {host.name} ({'; '.join(host.roles)})" for host in network.hosts(document)]
+    told += [f"link {network.sentence(link)}" for link in network.links(document)]
+    return "Topology: " + "; ".join(told)
+
+
+def _place(index: int, height: float, *, upright: bool) -> tuple[float, float]:
+    if upright:
+        return MARGIN, MARGIN + index * (height + GAP_HEIGHT)
+    return MARGIN + index * (BOX_WIDTH + GAP_WIDTH), MARGIN + max(0.0, (116 - height) / 2)
+
+
+def _size(count: int, height: float, *, upright: bool) -> tuple[float, float]:
+    gaps = max(0, count - 1)
+    if upright:
+        return 340, 2 * MARGIN + count * height + gaps * GAP_HEIGHT
+    return 2 * MARGIN + count * BOX_WIDTH + gaps * GAP_WIDTH, 2 * MARGIN + max(116, height)
+
+
+def _box(box: _Box) -> Markup:
+    x, _ = box.middle
+    lines = [
+        Markup('<text class="name" x="{:g}" y="{:g}">{}</text>').format(
+            x, box.y + 25, box.host.name
+        )
+    ]
+    lines += [
+        Markup('<text class="role" x="{:g}" y="{:g}">{}</text>').format(
+            x, box.y + 25 + LINE_HEIGHT * number, line
+        )
+        for number, line in enumerate(_role_lines(box.host), start=1)
+    ]
+    outline = Markup('<rect x="{:g}" y="{:g}" width="{:g}" height="{:g}" rx="7"/>').format(
+        box.x, box.y, BOX_WIDTH, box.height
+    )
+    return outline + Markup("").join(lines)
+
+
+def _role_lines(host: HostFacts) -> list[str]:
+    """Split ``server: nginx, cubic`` so that no line is wider than its box."""
+    lines = [line for role in host.roles for line in role.split(": ", 1)]
+    return [line for line in lines if line != host.name] or ["no role"]
+
+
+def _link(boxes: Mapping[str, _Box], link: LinkFacts, *, upright: bool) -> Markup:
+    here, there = (boxes[name] for name in link.hosts)
+    return Markup("").join(_upright(here, there, link) if upright else _wide(here, there, link))
+
+
+def _wide(here: _Box, there: _Box, link: LinkFacts) -> Iterator[Markup]:
+    y = here.middle[1]
+    left, right = sorted((here, there), key=lambda box: box.x)
+    start, end = left.x + BOX_WIDTH, right.x
+    yield _line(start, y, end, y)
+    middle = (start + end) / 2
+    if link.symmetric:
+        texts = _pairs(link.up)
+        yield _text(middle, y - 12, texts[0])
+        yield from (_text(middle, y + 24 + 17 * i, text) for i, text in enumerate(texts[1:]))
+        return
+    for facts, other, sign in ((link.up, there, -1), (link.down, here, 1)):
+        arrow = "→" if other is right else "←"
+        texts = [f"{arrow} {_pairs(facts)[0]}", *_pairs(facts)[1:]]
+        offsets = (-46, -29, -12) if sign < 0 else (24, 41, 58)
+        yield from (
+            _text(middle, y + offset, text) for offset, text in zip(offsets, texts, strict=False)
+        )
+
+
+def _upright(here: _Box, there: _Box, link: LinkFacts) -> Iterator[Markup]:
+    top, bottom = sorted((here, there), key=lambda box: box.y)
+    x = 48.0
+    start, end = top.y + top.height, bottom.y
+    yield _line(x, start, x, end)
+    if link.symmetric:
+        texts = ["each direction", *_pairs(link.up)]
+    else:
+        texts = [f"to {link.hosts[1]}", *_pairs(link.up), f"to {link.hosts[0]}", *_pairs(link.down)]
+    step = min(17.0, (end - start - 8) / max(1, len(texts)))
+    first = (start + end) / 2 - step * (len(texts) - 1) / 2 + 4
+    for number, text in enumerate(texts):
+        yield _text(x + 14, first + step * number, text, anchor="start")
+
+
+def _pairs(facts: tuple[Fact, ...]) -> list[str]:
+    """Lay a direction's facts on lines: rate and delay, loss, queue."""
+    named = {fact.name: fact.text for fact in facts}
+    lines = [f"{named['rate']}, {named['delay']}", named["loss"], named["queue"]]
+    return [_cut(line) for line in lines if line]
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= MOST_CHARACTERS else text[: MOST_CHARACTERS - 1] + "…"
+
+
+def _line(x1: float, y1: float, x2: float, y2: float) -> Markup:
+    return Markup('<path class="link" d="M{:g} {:g}L{:g} {:g}"/>').format(x1, y1, x2, y2)
+
+
+def _text(x: float, y: float, text: str, anchor: str = "middle") -> Markup:
+    return Markup('<text class="fact" x="{:g}" y="{:g}" text-anchor="{}">{}</text>').format(
+        x, y, anchor, escape(text)
+    )

@@ -1,0 +1,61 @@
+"""A figure's SVG made part of a page: no foreign address, its own names, the page's colours.
+
+Inside HTML an SVG needs no namespaces; the names of its parts must not meet those of another
+figure; ink becomes ``currentColor`` and each series a variable of the page, so that dark mode
+and print choose them.
+"""
+
+from __future__ import annotations
+
+import re
+
+from markupsafe import Markup, escape
+
+from httpbed.report.figures import INK, PALETTE, QUIET, Plot
+
+PIXELS_PER_POINT = 1.65
+"""A little larger than on paper (96/72), so that its letters are as large as the page's."""
+
+_PROLOGUE = re.compile(r"\A.*?(?=<svg)", re.DOTALL)
+_METADATA = re.compile(r"<metadata>.*?</metadata>", re.DOTALL)
+_COMMENT = re.compile(r"<!--.*?-->", re.DOTALL)
+_NAMESPACE = re.compile(r'\s+xmlns(?::\w+)?="[^"]*"')
+_NAME = re.compile(r'\bid="([^"]+)"')
+_FONT = re.compile(r"(font: (?:\w+ )?[\d.]+px) [^;\"]+")
+_SIZE = re.compile(r'<svg\b[^>]*?\bviewBox="0 0 ([\d.]+) ([\d.]+)"[^>]*>')
+
+
+def svg(plot: Plot) -> Markup:
+    """Turn a plot into SVG that stands inside a page."""
+    text = _PROLOGUE.sub("", plot.svg())
+    for pattern in (_METADATA, _COMMENT, _NAMESPACE):
+        text = pattern.sub("", text)
+    text = _own_names(text.replace("xlink:href", "href"), plot.name)
+    text = _page_colours(_FONT.sub(r"\1 var(--sans)", text))
+    # Made by matplotlib, which escapes what it is given; nothing is added but our own words.
+    return Markup(_SIZE.sub(lambda size: _opening(plot, size[1], size[2]), text, count=1))  # noqa: S704
+
+
+def _opening(plot: Plot, width: str, height: str) -> str:
+    pixels = float(width) * PIXELS_PER_POINT
+    return (
+        f'<svg class="plot" role="img" viewBox="0 0 {width} {height}"'
+        f' style="max-width:{pixels:.0f}px"><title>{escape(plot.alternative)}</title>'
+    )
+
+
+def _own_names(text: str, prefix: str) -> str:
+    for name in set(_NAME.findall(text)):
+        own = f"{prefix}-{name}"
+        text = text.replace(f'id="{name}"', f'id="{own}"')
+        text = text.replace(f'href="#{name}"', f'href="#{own}"').replace(
+            f"url(#{name})", f"url(#{own})"
+        )
+    return text
+
+
+def _page_colours(text: str) -> str:
+    text = text.replace(INK, "currentColor").replace(QUIET, "var(--quiet)")
+    for number, colour in enumerate(PALETTE, start=1):
+        text = text.replace(colour, f"var(--series-{number})")
+    return text

@@ -1,0 +1,91 @@
+"""What made a campaign, read leniently: a manifest of another version may lack keys."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from httpbed.report.phrasing import title
+from httpbed.store.results import Results
+
+Manifest = Mapping[str, Any]
+
+GIB = 2**30
+
+
+@dataclass(frozen=True)
+class Program:
+    """A program that took part, and how to recognise it."""
+
+    name: str
+    version: str
+    path: str
+    sha256: str
+    libraries: tuple[tuple[str, str], ...]
+    """Path and SHA-256 of each library that it loads."""
+
+
+def programs(manifest: Manifest) -> list[Program]:
+    """List all programs: those under test first, then the tools around them."""
+    found = [_program(said) for said in manifest.get("programs") or ()]
+    tested = manifest.get("recipes") or {}
+    return sorted(found, key=lambda program: program.name not in tested)
+
+
+def under_test(manifest: Manifest) -> list[Program]:
+    """List the programs that a recipe names; all, where the manifest names no recipe."""
+    tested = manifest.get("recipes") or {}
+    return [one for one in programs(manifest) if not tested or one.name in tested]
+
+
+def facts(results: Results) -> list[tuple[str, str]]:
+    """List who measured, where, when and how to do it again."""
+    manifest = results.manifest
+    found = [
+        ("httpbed", str(manifest.get("httpbed", ""))),
+        ("started", str(manifest.get("started", ""))),
+        ("command", str(manifest.get("command", ""))),
+        ("seed", str(results.experiment.seed)),
+        ("blocks", str(results.experiment.replicates)),
+        ("trials side by side", str(manifest.get("jobs", ""))),
+    ]
+    return [(key, said) for key, said in found if said]
+
+
+def host(manifest: Manifest) -> Iterator[tuple[str, str]]:
+    """List the facts of the machine."""
+    for key, value in (manifest.get("host") or {}).items():
+        said = _said(key, value)
+        if said:
+            yield title(key.removesuffix("_bytes")), said
+
+
+def recipes(manifest: Manifest) -> list[tuple[str, str]]:
+    """List each recipe with its SHA-256."""
+    return [(str(name), str(digest)) for name, digest in (manifest.get("recipes") or {}).items()]
+
+
+def _program(said: Mapping[str, Any]) -> Program:
+    libraries = said.get("libraries") or {}
+    return Program(
+        name=str(said.get("name", "?")),
+        version=str(said.get("version", "")),
+        path=str(said.get("path", "")),
+        sha256=str(said.get("sha256", "")),
+        libraries=tuple((str(path), str(digest)) for path, digest in libraries.items()),
+    )
+
+
+def _said(key: str, value: object) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if key.endswith("_bytes") and isinstance(value, int | float):
+        return f"{value / GIB:.1f} GiB"
+    if isinstance(value, list | tuple):
+        return ", ".join(_said("", each) for each in value)
+    if isinstance(value, Mapping):
+        return ", ".join(f"{name} {_said('', each)}" for name, each in value.items())
+    if isinstance(value, float):
+        return f"{value:.3g}"
+    return "" if value is None else str(value)

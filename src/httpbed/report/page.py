@@ -1,0 +1,237 @@
+"""What the HTML page shows, put into the words and numbers of its tables; no markup here."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from httpbed.analysis.compare import Judgement
+from httpbed.analysis.findings import Condition, Findings, Row
+from httpbed.model.metric import METRICS
+from httpbed.report import network, notes
+from httpbed.report.phrasing import (
+    DASH,
+    Scale,
+    agreeing_blocks,
+    base_name,
+    bits_per_second,
+    coverage,
+    percent,
+    ratio_interval,
+    ratio_text,
+    scale_of,
+    title,
+    treatment,
+)
+from httpbed.store.results import Results
+
+_EVIDENCE = re.compile(
+    r"(?P<said>.*?)(?P<evidence> \((?:[\d.]+ % interval|1 block)[^)]*\)\.)?", re.DOTALL
+)
+JUDGEMENTS: Mapping[Judgement, str] = {
+    "less": "less",
+    "more": "more",
+    "equal": "equal",
+    "open": "within noise",
+}
+
+
+@dataclass(frozen=True)
+class Line:
+    """One treatment in the table of medians, and in that of completion."""
+
+    treatment: str
+    n: str
+    median: str
+    interval: str
+    mean: str
+    ratio: str
+    ratio_interval: str
+    blocks: str
+    judgement: str
+    tone: str
+    """``better``, ``worse`` or empty: the class of the ratio's cell."""
+    goodput: str
+    done: str
+    endings: str
+    """Outcomes other than completed, in words."""
+    share: float
+    """Completed over planned."""
+
+
+@dataclass(frozen=True)
+class Group:
+    """A condition and its treatments."""
+
+    condition: str
+    lines: tuple[Line, ...]
+
+
+@dataclass(frozen=True)
+class Headings:
+    """Column headings that depend on the data."""
+
+    metric: str
+    interval: str
+    base: str
+    ratio_interval: str
+    goodput: str
+    compared: bool
+    """Whether any treatment has a ratio."""
+
+
+@dataclass(frozen=True)
+class Definition:
+    """A metric's definition."""
+
+    name: str
+    unit: str
+    source: str
+    meaning: str
+
+
+def sentences(findings: Findings, document: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """Split the answer's sentences into what is said and the evidence in brackets."""
+    split = (_EVIDENCE.fullmatch(said) for said in notes.answer(findings, document))
+    return [(match["said"], match["evidence"] or "") for match in split if match]
+
+
+def groups(findings: Findings, document: Mapping[str, Any]) -> list[Group]:
+    """Lay out every condition with its treatments."""
+    return [
+        Group(
+            network.condition(document, condition.levels) or "the one condition",
+            tuple(_line(findings, row) for row in condition.rows),
+        )
+        for condition in findings.conditions
+    ]
+
+
+def treatments(findings: Findings) -> list[str]:
+    """Name the treatments of a condition: the columns of the answer's table."""
+    return list(dict.fromkeys(treatment(row.levels, findings.others) for _, row in findings.rows()))
+
+
+def headings(findings: Findings) -> Headings:
+    """Name the columns of the table of medians."""
+    rows = [row for _, row in findings.rows()]
+    ceiling = _shared_ceiling(findings)
+    return Headings(
+        metric=title(findings.metric),
+        interval=f"{coverage(r.estimate.interval for r in rows if r.estimate)} interval",
+        base=base_name(findings),
+        ratio_interval=f"{coverage(r.ratio.interval for r in rows if r.ratio)} interval",
+        goodput=f"goodput of {bits_per_second(ceiling)}" if ceiling else "goodput",
+        compared=any(row.ratio for row in rows),
+    )
+
+
+def conditions(findings: Findings, document: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """List what is varied and what is held, in the author's own levels."""
+    factors = document.get("factors", {})
+    varied = [
+        (title(name), ", ".join(levels) + (" (network)" if name in findings.network else ""))
+        for name, levels in factors.items()
+    ]
+    held = [("link", network.sentence(link)) for link in network.links(document)]
+    workload = document.get("workload", {})
+    size = workload.get("size", "?")
+    said = " | ".join(factors.get(size["factor"], ("?",))) if isinstance(size, Mapping) else size
+    return [*varied, *held, ("workload", f"{workload.get('kind', '?')} of {said}")]
+
+
+def definitions(results: Results) -> Iterator[Definition]:
+    """Define every metric that was observed, in the order of the model."""
+    table = results.observations
+    sources: dict[str, set[str]] = {}
+    columns = (table[name].to_pylist() for name in ("metric", "source"))
+    for metric, source in set(zip(*columns, strict=True)):
+        sources.setdefault(metric, set()).add(source)
+    for name, metric in METRICS.items():
+        if name in sources:
+            unit = "share" if metric.unit == "1" else metric.unit
+            yield Definition(title(name), unit, ", ".join(sorted(sources[name])), metric.meaning)
+
+
+def _line(findings: Findings, row: Row) -> Line:
+    scale, found, ratio = scale_of(findings), row.estimate, row.ratio
+    return Line(
+        treatment=treatment(row.levels, findings.others),
+        n=str(row.sample.n),
+        median=scale.bounded(found.median) if found else DASH,
+        interval=scale.interval(found.interval) if found else DASH,
+        mean=_mean(findings, row),
+        ratio="base" if row.is_base else ratio_text(ratio.median) if ratio else DASH,
+        ratio_interval=ratio_interval(ratio.interval) if ratio else "",
+        blocks=agreeing_blocks(ratio) if ratio and ratio.judgement in {"less", "more"} else "",
+        judgement=JUDGEMENTS[ratio.judgement] if ratio else "",
+        tone=_tone(findings.metric, row),
+        goodput=_goodput(findings, row),
+        done=f"{row.tally.completed}/{row.tally.planned}",
+        endings=_endings(row),
+        share=row.tally.completed / row.tally.planned if row.tally.planned else 0.0,
+    )
+
+
+def _mean(findings: Findings, row: Row) -> str:
+    found, scale = row.estimate, scale_of(findings).finer()
+    if found is None or found.mean is None:
+        return DASH
+    said = scale.number(found.mean)
+    if found.deviation is not None:
+        said += f" ± {scale.number(found.deviation)}"
+    return f"{said} ({found.left_out} left out)" if found.left_out else said
+
+
+def _tone(metric: str, row: Row) -> str:
+    better = METRICS[metric].better
+    if row.ratio is None or row.ratio.judgement not in {"less", "more"} or better == "neither":
+        return ""
+    improved = better == ("lower" if row.ratio.judgement == "less" else "higher")
+    return "better" if improved else "worse"
+
+
+def _goodput(findings: Findings, row: Row) -> str:
+    if row.goodput is None:
+        return DASH
+    said = Scale(1e6, "", 2).end(row.goodput)
+    if _shared_ceiling(findings):
+        return said
+    ceiling = f" of {bits_per_second(row.ceiling_bit_s)}" if row.ceiling_bit_s else " Mbit/s"
+    return said + ceiling
+
+
+def _shared_ceiling(findings: Findings) -> int | None:
+    ceilings = {row.ceiling_bit_s for _, row in findings.rows()}
+    return ceilings.pop() if len(ceilings) == 1 else None
+
+
+def _endings(row: Row) -> str:
+    kinds = ("timed out", "failed", "unsupported", "invalid")
+    told = [f"{row.tally.outcomes[kind]} {kind}" for kind in kinds if row.tally.outcomes[kind]]
+    missing = row.tally.planned - sum(row.tally.outcomes.values())
+    return ", ".join([*told, f"{missing} not run yet"] if missing > 0 else told)
+
+
+def reasons(findings: Findings, document: Mapping[str, Any]) -> list[tuple[str, str, int, str]]:
+    """List why trials did not complete: treatment, outcome, number, reason."""
+    return [
+        (_where(findings, document, condition, row), outcome, count, reason)
+        for condition, row in findings.rows()
+        for (outcome, reason), count in row.tally.reasons.most_common()
+    ]
+
+
+def _where(findings: Findings, document: Mapping[str, Any], condition: Condition, row: Row) -> str:
+    at = network.condition(document, condition.levels)
+    label = treatment(row.levels, findings.others)
+    return f"{label} at {at}" if at else label
+
+
+def completion(findings: Findings) -> str:
+    """Say in a sentence how many trials completed."""
+    tally = findings.tally
+    share = percent(tally.completed / tally.planned) if tally.planned else DASH
+    return f"{tally.completed} of {tally.planned} planned trials completed ({share})."

@@ -1,0 +1,165 @@
+"""Numbers and names as people read them, the same in the terminal, the figures and the page."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from httpbed.analysis.compare import Ratio
+from httpbed.analysis.estimate import CONFIDENCE, Interval
+from httpbed.analysis.findings import Findings, Row
+from httpbed.analysis.sample import Bounded
+from httpbed.model.metric import METRICS
+
+DASH = "\N{EN DASH}"
+
+# For each unit of a metric: the smallest magnitude for which a prefix is used, its factor, name.
+_PREFIXES: Mapping[str, tuple[tuple[float, float, str], ...]] = {
+    "s": ((0.5, 1.0, "s"), (0.5e-3, 1e-3, "ms"), (0.0, 1e-6, "us")),
+    "bit/s": ((0.5e9, 1e9, "Gbit/s"), (1e5, 1e6, "Mbit/s"), (0.0, 1e3, "kbit/s")),
+    "byte": ((0.5e6, 1e6, "MB"), (0.5e3, 1e3, "kB"), (0.0, 1.0, "B")),
+    "1": ((0.0, 0.01, "%"),),
+}
+# Decimals, and from which shown value on they suffice.
+_DECIMALS = ((0, 1000.0), (1, 100.0), (2, 0.5))
+_TITLES = {"rtt": "RTT", "http_version": "HTTP version", "queue_delay_p50": "median queue delay"}
+
+
+@dataclass(frozen=True)
+class Scale:
+    """How the values of one metric are written, alike in one table."""
+
+    factor: float
+    """What one of ``unit`` is in the metric's own unit."""
+    unit: str
+    decimals: int
+
+    def number(self, value: float) -> str:
+        """Write a value without its unit."""
+        return f"{value / self.factor:.{self.decimals}f}"
+
+    def end(self, value: Bounded) -> str:
+        """Write a value without its unit, with ``>`` or ``<`` where it is a bound."""
+        said = self.number(value.value)
+        if not value.beyond:
+            return said
+        return f"{value.beyond} {said.rstrip('0').rstrip('.') if '.' in said else said}"
+
+    def bounded(self, value: Bounded) -> str:
+        """Write a value with its unit, likewise."""
+        return f"{self.end(value)} {self.unit}"
+
+    def interval(self, interval: Interval | None) -> str:
+        """Write an interval without its unit."""
+        if interval is None:
+            return DASH
+        low, high = self.end(interval.low), self.end(interval.high)
+        return low if low == high and interval.low.beyond else f"{low} .. {high}"
+
+    def finer(self) -> Scale:
+        """Return the scale with one more decimal, for means and deviations."""
+        return Scale(self.factor, self.unit, self.decimals + 1)
+
+
+def scale(metric: str, values: Iterable[float]) -> Scale:
+    """Choose the prefix by the largest of the values, the decimals by the smallest."""
+    sizes = [abs(value) for value in values if value and math.isfinite(value)]
+    largest = max(sizes, default=0.0)
+    unit = METRICS[metric].unit
+    prefixes = _PREFIXES.get(unit, ((0.0, 1.0, unit),))
+    factor, name = next((factor, name) for least, factor, name in prefixes if largest >= least)
+    shown = min(sizes, default=1.0) / factor
+    decimals = next((places for places, least in _DECIMALS if shown >= least), 3)
+    return Scale(factor, name, decimals)
+
+
+def scale_of(findings: Findings) -> Scale:
+    """Choose the scale of a table of findings."""
+    medians = (row.estimate.median.value for _, row in findings.rows() if row.estimate)
+    return scale(findings.metric, medians)
+
+
+def mark(value: Bounded) -> str:
+    """Say that a value is a bound."""
+    return f"{value.beyond} " if value.beyond else ""
+
+
+def ratio_number(value: float) -> str:
+    """Write a ratio with two decimals, or with two significant digits where it is tiny."""
+    if value >= 100:  # noqa: PLR2004 - three digits tell enough
+        return f"{value:.0f}"
+    return f"{value:.2f}" if value >= 0.095 else f"{value:.2g}"  # noqa: PLR2004
+
+
+def ratio_text(value: Bounded) -> str:
+    """Write a ratio as ``0.81x``."""
+    return f"{mark(value)}{ratio_number(value.value)}x"
+
+
+def ratio_interval(interval: Interval | None) -> str:
+    """Write the interval of a ratio."""
+    if interval is None:
+        return DASH
+    low, high = interval.low, interval.high
+    return f"{mark(low)}{ratio_number(low.value)} .. {mark(high)}{ratio_number(high.value)}"
+
+
+def percent(share: float) -> str:
+    """Write a share as ``93.75 %``."""
+    return f"{100 * share:.4g} %"
+
+
+def coverage(intervals: Iterable[Interval | None]) -> str:
+    """Name the coverage that all these intervals share: ``95 %``, else what they do cover.
+
+    Where they differ it is 95 %, and a note names those that fall short.
+    """
+    shares = {min(CONFIDENCE, interval.coverage) for interval in intervals if interval}
+    return percent(shares.pop() if len(shares) == 1 else CONFIDENCE)
+
+
+def title(name: str) -> str:
+    """Turn a metric's or factor's name into words."""
+    return _TITLES.get(name, name.replace("_", " "))
+
+
+def treatment(levels: Mapping[str, str], names: Iterable[str]) -> str:
+    """Name a treatment by its levels of some factors: ``HTTP/3, bbr``."""
+    return ", ".join(level(name, levels[name]) for name in names) or "all"
+
+
+def level(name: str, value: str) -> str:
+    """Name one level so that it is understood alone."""
+    if name == "http_version":
+        return f"HTTP/{value}"
+    return f"{title(name)} {value}" if value[:1].isdigit() else value
+
+
+def base_name(findings: Findings) -> str:
+    """Name what the others are compared with."""
+    return ", ".join(level(name, value) for name, value in findings.base.items()) or "base"
+
+
+def bits_per_second(value: float) -> str:
+    """Write a rate."""
+    for least, name in ((1e9, "Gbit/s"), (1e6, "Mbit/s"), (1e3, "kbit/s")):
+        if value >= least:
+            return f"{value / least:.3g} {name}"
+    return f"{value:.3g} bit/s"
+
+
+def duration(seconds: float) -> str:
+    """Write a duration."""
+    return f"{seconds:.4g} s"
+
+
+def done(row: Row) -> str:
+    """Write how many of a treatment's trials completed."""
+    return f"{row.tally.completed}/{row.tally.planned}"
+
+
+def agreeing_blocks(ratio: Ratio) -> str:
+    """Say in how many blocks the ratio lies on the side of its median."""
+    agreeing = ratio.below if ratio.median.value < 1 else ratio.n - ratio.below
+    return f"{agreeing} of {ratio.n} {'block' if ratio.n == 1 else 'blocks'}"

@@ -1,0 +1,64 @@
+"""The report of a campaign, written, shown or handed over as values: what the verbs call."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+
+from httpbed.analysis.findings import Findings, find
+from httpbed.report import figures, html, tables
+from httpbed.report import summary as summaries
+from httpbed.store.results import Results
+
+REPORT = "report.html"
+FIGURES = "figures"
+
+
+def report(results: Results, findings: Findings | None = None, path: Path | None = None) -> Path:
+    """Write the page, by default into the campaign, and its figures as SVG and PDF; return it.
+
+    The page appears whole or not at all; figures stand in the campaign's folder ``figures``.
+    """
+    findings = findings or find(results)
+    path = path or results.directory / REPORT
+    plots = figures.plots(findings, results.document)
+    text = html.render(results, findings, plots)
+    for plot in plots:
+        plot.save(results.directory / FIGURES)
+    _replace(path, text)
+    return path
+
+
+def show(
+    results: Results,
+    path: Path | None,
+    findings: Findings | None = None,
+    out: Console | None = None,
+) -> None:
+    """Print the table, the evidence and the notes; ``path`` of the report is the last line."""
+    tables.show(results, findings or find(results), path, out or tables.console())
+
+
+def summary(
+    results: Results, path: Path | None, findings: Findings | None = None
+) -> Mapping[str, Any]:
+    """Return the same as values that JSON can hold."""
+    return summaries.summary(results, findings or find(results), path)
+
+
+def invalid_remain(results: Results) -> bool:
+    """Tell whether a trial is left without a valid attempt."""
+    return find(results).tally.outcomes["invalid"] > 0
+
+
+def _replace(path: Path, text: str) -> None:
+    unfinished = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        unfinished.write_text(text, encoding="utf-8")
+        unfinished.replace(path)
+    finally:
+        unfinished.unlink(missing_ok=True)

@@ -1,0 +1,97 @@
+"""Findings as plain values for ``--json``: what the tables say, unrounded."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from httpbed.analysis.compare import Ratio
+from httpbed.analysis.estimate import Estimate, Interval
+from httpbed.analysis.findings import Findings, Row
+from httpbed.analysis.sample import Bounded, Tally
+from httpbed.model.metric import METRICS
+from httpbed.report import notes
+from httpbed.store.results import Results
+
+
+def summary(results: Results, findings: Findings, report: Path | None) -> dict[str, Any]:
+    """Return findings ready for :func:`json.dumps`; censored figures carry ``beyond``."""
+    return {
+        "schema": 1,
+        "name": results.experiment.name,
+        "question": results.experiment.question,
+        "metric": findings.metric,
+        "unit": METRICS[findings.metric].unit,
+        "base": dict(findings.base),
+        "answer": notes.answer(findings, results.document),
+        "treatments": [_treatment(row) for _, row in findings.rows()],
+        "trials": _tally(findings.tally),
+        "checks": [asdict(check) for check in findings.checks],
+        "invalid_attempts": [
+            {**asdict(one), "levels": dict(one.levels)} for one in findings.invalid
+        ],
+        "notes": notes.notes(findings, results.document),
+        "report": None if report is None else str(report),
+    }
+
+
+def _treatment(row: Row) -> dict[str, Any]:
+    return {
+        "levels": dict(row.levels),
+        "is_base": row.is_base,
+        "estimate": _estimate(row.estimate),
+        "ratio": _ratio(row.ratio),
+        "goodput_bit_s": _bounded(row.goodput),
+        "ceiling_bit_s": row.ceiling_bit_s,
+        "time_limit_s": row.limit_s,
+        "not_observed": row.sample.not_observed,
+        "trials": _tally(row.tally),
+    }
+
+
+def _estimate(found: Estimate | None) -> dict[str, Any] | None:
+    if found is None:
+        return None
+    return {
+        "n": found.n,
+        "median": _bounded(found.median),
+        "interval": _interval(found.interval),
+        "mean": found.mean,
+        "standard_deviation": found.deviation,
+        "left_out_of_mean": found.left_out,
+    }
+
+
+def _ratio(found: Ratio | None) -> dict[str, Any] | None:
+    if found is None:
+        return None
+    return {
+        "n": found.n,
+        "median": _bounded(found.median),
+        "interval": _interval(found.interval),
+        "blocks_below_1": found.below,
+        "undefined": found.undefined,
+        "judgement": found.judgement,
+        "blocks_to_settle": found.blocks_to_settle,
+    }
+
+
+def _interval(found: Interval | None) -> dict[str, Any] | None:
+    if found is None:
+        return None
+    ends = {"low": _bounded(found.low), "high": _bounded(found.high)}
+    return {**ends, "coverage": found.coverage}
+
+
+def _bounded(found: Bounded | None) -> dict[str, Any] | None:
+    return None if found is None else asdict(found)
+
+
+def _tally(found: Tally) -> Mapping[str, Any]:
+    reasons = [
+        {"outcome": outcome, "reason": reason, "count": count}
+        for (outcome, reason), count in found.reasons.items()
+    ]
+    return {"planned": found.planned, "outcomes": dict(found.outcomes), "reasons": reasons}

@@ -1,0 +1,218 @@
+"""The terminal's table: dense, calm, the ceiling beside the number, the evidence on a line."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Literal
+
+from rich.console import Console, RenderableType
+from rich.measure import Measurement
+from rich.padding import Padding
+from rich.table import Table
+from rich.text import Text
+
+from httpbed.analysis.evidence import CheckSummary
+from httpbed.analysis.findings import Condition, Findings, Row
+from httpbed.model.metric import METRICS
+from httpbed.report import network
+from httpbed.report.manifest import under_test
+from httpbed.report.notes import notes
+from httpbed.report.phrasing import (
+    DASH,
+    Scale,
+    base_name,
+    bits_per_second,
+    coverage,
+    done,
+    ratio_interval,
+    ratio_text,
+    scale_of,
+    title,
+)
+from httpbed.store.results import Results
+
+PIPED_WIDTH = 100
+KEY_WIDTH = 9
+MOST_NAMED_CHECKS = 6
+
+
+@dataclass(frozen=True)
+class _Column:
+    """A column of the main table."""
+
+    header: str
+    right: bool
+    cells: list[Text]
+    spare: int = 0
+    """Above 0: may be left out where the terminal is narrow, the largest first."""
+
+
+def console(stream: IO[str] | None = None) -> Console:
+    """Make the console of a report: as wide as the terminal, or 100 columns into a pipe."""
+    made = Console(file=stream or sys.stdout, highlight=False, emoji=False, markup=False)
+    if not made.is_terminal:
+        made.width = max(PIPED_WIDTH, made.width)
+    return made
+
+
+def show(results: Results, findings: Findings, report: Path | None, out: Console) -> None:
+    """Print findings; the report's path, if there is one, is the last line."""
+    told = [("evidence", line) for line in evidence(findings)]
+    told += [("note", line) for line in notes(findings, results.document)]
+    parts = (_facts(_heading(results)), "", _fitting(findings, out), "", _facts(told))
+    if out.is_terminal:
+        out.print(*parts, sep="\n")
+    else:
+        _print_unpadded(out, parts)
+    if report is not None:
+        out.print(Text(f"{'report':<{KEY_WIDTH}}  {report}"), soft_wrap=True)
+
+
+def _print_unpadded(out: Console, parts: Iterable[RenderableType]) -> None:
+    """Print without the blanks at the ends of lines, which only a terminal hides."""
+    with out.capture() as captured:
+        out.print(*parts, sep="\n")
+    for line in captured.get().splitlines():
+        out.print(Text.from_ansi(line.rstrip()), soft_wrap=True)
+
+
+def evidence(findings: Findings) -> list[str]:
+    """Sum up validity: how many trials are valid, and what each check found."""
+    tally = findings.tally
+    kept = len(findings.invalid)
+    lines = f"{tally.recorded} trials valid, {kept} invalid attempt{'s' * (kept != 1)} kept aside"
+    passed = [check for check in findings.checks if check.passed == check.total]
+    others = [check for check in findings.checks if check.passed != check.total]
+    named = [_passed(check) for check in (*others, *passed)]
+    shown, rest = named[:MOST_NAMED_CHECKS], named[MOST_NAMED_CHECKS:]
+    if rest:
+        shown.append(f"{len(rest)} more checks passed in all")
+    return ["; ".join([lines, *shown, *_lateness(findings)])]
+
+
+def _passed(check: CheckSummary) -> str:
+    said = f"{check.name} {check.passed}/{check.total}"
+    return f"{said} ({check.not_observed} not observed)" if check.not_observed else said
+
+
+def _lateness(findings: Findings) -> Iterator[str]:
+    for check in findings.checks:
+        if "late" in check.name:
+            yield f"{check.name} at most {check.figure.split(',')[0]}"
+
+
+def _heading(results: Results) -> list[tuple[str, str]]:
+    found = [("question", results.experiment.question)]
+    found += [("link", network.sentence(link)) for link in network.links(results.document)]
+    programs = [f"{one.name} {one.version}".strip() for one in under_test(results.manifest)]
+    return [*found, ("programs", ", ".join(programs))] if programs else found
+
+
+def _facts(lines: list[tuple[str, str]]) -> Table:
+    grid = Table.grid(padding=(0, 2, 0, 0))
+    grid.add_column(width=KEY_WIDTH, no_wrap=True, style="dim")
+    grid.add_column()
+    for key, line in lines:
+        grid.add_row(key, Text(line))
+    return grid
+
+
+def _fitting(findings: Findings, out: Console) -> Padding:
+    """Leave out what can be spared until the table fits; what is left may wrap."""
+    columns = list(_columns(findings))
+    while True:
+        made = Padding(_table(columns), (0, 0, 0, 1))
+        needed = Measurement.get(out, out.options.update(width=10_000), made).maximum
+        spare = max((column.spare for column in columns), default=0)
+        if needed <= out.width or not spare:
+            return made
+        columns = [column for column in columns if column.spare != spare]
+
+
+def _table(columns: list[_Column]) -> Table:
+    table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, header_style="dim")
+    for column in columns:
+        justify: Literal["left", "right"] = "right" if column.right else "left"
+        table.add_column(Text(column.header), justify=justify, overflow="fold")
+    for cells in zip(*(column.cells for column in columns), strict=True):
+        table.add_row(*cells)
+    return table
+
+
+def _columns(findings: Findings) -> Iterator[_Column]:
+    rows = list(findings.rows())
+    scale = scale_of(findings)
+    yield from _names(findings)
+    yield _Column("n", True, [Text(str(row.sample.n)) for _, row in rows])
+    yield _Column(
+        title(findings.metric),
+        True,
+        [Text(scale.bounded(e.median) if (e := row.estimate) else DASH, "bold") for _, row in rows],
+    )
+    estimates = [row.estimate for _, row in rows]
+    covered = coverage(e.interval for e in estimates if e)
+    intervals = [scale.interval(e.interval if e else None) for e in estimates]
+    yield _Column(f"interval\n{covered}", False, [Text(said) for said in intervals])
+    if any(row.ratio for _, row in rows):
+        yield from _ratio_columns(findings)
+    if findings.metric != "goodput" and any(row.goodput for _, row in rows):
+        yield _goodput_column(rows, Scale(1e6, "", 1))
+    yield _Column("done", True, [_done(row) for _, row in rows])
+
+
+def _names(findings: Findings) -> Iterator[_Column]:
+    rows = list(findings.rows())
+    if findings.network:
+        first = {id(condition.rows[0]) for condition in findings.conditions}
+        labels = [
+            ", ".join(condition.levels.values()) if id(row) in first else ""
+            for condition, row in rows
+        ]
+        header = ", ".join(title(name) for name in findings.network)
+        yield _Column(header, False, [Text(label) for label in labels])
+    for name in findings.others:
+        header = "http" if name == "http_version" else title(name)
+        yield _Column(header, False, [Text(row.levels[name]) for _, row in rows])
+
+
+def _ratio_columns(findings: Findings) -> Iterator[_Column]:
+    rows = [row for _, row in findings.rows()]
+    header = f"against {base_name(findings).replace('HTTP/', 'H')}"
+    yield _Column(header, False, [_ratio(findings.metric, row) for row in rows])
+    covered = coverage(row.ratio.interval for row in rows if row.ratio)
+    spread = [Text(ratio_interval(row.ratio.interval) if row.ratio else "") for row in rows]
+    yield _Column(f"interval\n{covered}", False, spread, spare=1)
+
+
+def _ratio(metric: str, row: Row) -> Text:
+    if row.is_base:
+        return Text("base", "dim")
+    if row.ratio is None:
+        return Text(DASH)
+    said = ratio_text(row.ratio.median)
+    judgement = row.ratio.judgement
+    if judgement in {"equal", "open"}:
+        return Text(f"{said} ({'equal' if judgement == 'equal' else 'noise'})", "dim")
+    better = METRICS[metric].better
+    improved = better == ("lower" if judgement == "less" else "higher")
+    return Text(said, "" if better == "neither" else "green" if improved else "yellow")
+
+
+def _goodput_column(rows: list[tuple[Condition, Row]], scale: Scale) -> _Column:
+    ceilings = {row.ceiling_bit_s for _, row in rows}
+    shared = ceilings.pop() if len(ceilings) == 1 else None
+    cells = []
+    for _, row in rows:
+        value = row.goodput
+        said = scale.end(value) if value else DASH
+        own = row.ceiling_bit_s if shared is None else None
+        cells.append(Text(f"{said} of {bits_per_second(own)}" if own else said))
+    header = f"goodput\nof {bits_per_second(shared)}" if shared else "goodput\nMbit/s"
+    return _Column(header, False, cells, spare=2)
+
+
+def _done(row: Row) -> Text:
+    return Text(done(row), "" if row.tally.completed == row.tally.planned else "yellow")
