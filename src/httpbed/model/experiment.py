@@ -94,10 +94,15 @@ def references(
             yield from references(child, (*path, index))
 
 
+def factor_references(document: Document) -> list[tuple[tuple[str | int, ...], str]]:
+    """List the factor references of an experiment's scenario, with their paths."""
+    return list(references({part: document.get(part) for part in SCENARIO_PARTS}))
+
+
 def fill(node: Any, levels: Levels) -> Any:
-    """Copy ``node`` with each reference replaced by its factor's level."""
+    """Copy ``node`` with each reference to a factor in ``levels`` replaced by its level."""
     if is_reference(node):
-        return levels[node["factor"]]
+        return levels.get(str(node["factor"]), node)
     if isinstance(node, Mapping):
         return {key: fill(child, levels) for key, child in node.items()}
     if isinstance(node, list):

@@ -65,9 +65,9 @@ def read(text: str) -> Reading:
     experiment, header = _header(document)
     factors = _readable_factors(document)
     found = [*header, *_factor_mistakes(document, factors), *_base_mistakes(experiment, factors)]
-    treatments: tuple[dict[str, str], ...] = ()
     found += _size_mistakes(experiment, factors)
-    if _all_references_known(document, factors) and _treatment_count(factors) <= MOST_TRIALS:
+    treatments: tuple[dict[str, str], ...] = ()
+    if _treatment_count(factors) <= MOST_TRIALS:
         treatments = tuple(experiments.combinations(factors))
         found += _scenario_mistakes(document, treatments)
     return Reading(document, experiment, _unique(found), treatments)
@@ -75,7 +75,7 @@ def read(text: str) -> Reading:
 
 def place_of(document: Mapping[str, Any], path: Path, levels: Mapping[str, str]) -> tuple[str, str]:
     """Name the place that its author can mend, and where it is used if that is elsewhere."""
-    for reference, name in experiments.references(document):
+    for reference, name in experiments.factor_references(document):
         if path[: len(reference)] == reference and name in levels:
             index = document["factors"][name].index(levels[name])
             return f"factors.{name}[{index}]", f" (used at {dotted(reference)})"
@@ -110,8 +110,8 @@ def _readable_factors(document: Mapping[str, Any]) -> dict[str, list[str]]:
 def _factor_mistakes(
     document: Mapping[str, Any], factors: Mapping[str, list[str]]
 ) -> Iterator[Mistake]:
-    used = {name for _, name in experiments.references(document)}
-    for path, name in experiments.references(document):
+    used = {name for _, name in experiments.factor_references(document)}
+    for path, name in experiments.factor_references(document):
         if name not in factors:
             known = f"known: {', '.join(factors)}" if factors else "there is no [factors] table"
             yield Mistake(dotted(path), f"unknown factor {name!r}; {known}")
@@ -152,19 +152,45 @@ def _treatment_count(factors: Mapping[str, list[str]]) -> int:
     return math.prod(map(len, factors.values()))
 
 
-def _all_references_known(document: Mapping[str, Any], factors: Mapping[str, list[str]]) -> bool:
-    return all(name in factors for _, name in experiments.references(document))
-
-
 def _scenario_mistakes(
     document: Mapping[str, Any], treatments: Iterable[Mapping[str, str]]
 ) -> Iterator[Mistake]:
+    hosts = list(_host_mistakes(document))
+    yield from hosts
     for levels in treatments:
         try:
             Scenario.model_validate(experiments.scenario_document(document, levels))
         except ValidationError as error:
             for detail in error.errors():
-                yield _mistake(document, detail, levels)
+                if not _told_already(document, detail["loc"], levels, hosts):
+                    yield _mistake(document, detail, levels)
+
+
+def _host_mistakes(document: Mapping[str, Any]) -> Iterator[Mistake]:
+    """Check the links' hosts, which the models do only where all else of a topology is right."""
+    topology = document.get("topology")
+    hosts = topology.get("hosts") if isinstance(topology, Mapping) else None
+    links = topology.get("links") if isinstance(topology, Mapping) else None
+    if not isinstance(hosts, list) or not isinstance(links, list):
+        return
+    for index, link in enumerate(links):
+        between = link.get("between") if isinstance(link, Mapping) else None
+        for host in between if isinstance(between, list) else ():
+            if host not in hosts:
+                reason = f"{host!r} is not one of the hosts; known: {', '.join(map(str, hosts))}"
+                yield Mistake(f"topology.links[{index}].between", reason)
+
+
+def _told_already(
+    document: Mapping[str, Any], path: Path, levels: Mapping[str, str], hosts: list[Mistake]
+) -> bool:
+    """Tell whether a mistake only follows from one that is reported anyway."""
+    if hosts and path == ("topology",):
+        return True
+    return any(
+        path[: len(reference)] == reference and name not in levels
+        for reference, name in experiments.factor_references(document)
+    )
 
 
 def _mistake(

@@ -144,15 +144,19 @@ def _against(findings: Findings, name: str, places: Mapping[str, float], unit: s
     size = (WIDTH_IN, 0.4 + 2.4 * len(facets))
     figure = Figure(figsize=size, layout="constrained")
     grid = figure.subplots(len(facets), 1, sharex=True, sharey=True, squeeze=False)[:, 0]
+    ends = []
     for axes, (facet, conditions) in zip(grid, facets.items(), strict=True):
-        ends = _curves(axes, findings, _points(findings, conditions, name, places), scale)
+        drawn = _curves(axes, findings, _points(findings, conditions, name, places), scale)
         axes.set_title(facet, loc="left", fontsize=9, fontweight="bold")
         _quiet(axes, grid="y")
         _value_axis(axes, findings, scale, "y")
         axes.set_xticks(sorted(set(places.values())))
         axes.margins(x=0.06)
-        _name_curves(axes, ends)
+        ends.append((axes, drawn))
     grid[-1].set_xlabel(f"{title(name)} ({unit})")
+    figure.draw_without_rendering()  # settles where curves end, hence where their names go
+    for axes, drawn in ends:
+        _name_curves(axes, drawn)
     what = title(findings.metric)
     return Plot(
         name=f"{findings.metric}-by-{name}",
@@ -237,7 +241,6 @@ def _curve(
 
 def _name_curves(axes: Axes, ends: list[End]) -> None:
     """Write each curve's name beside its end, moved apart where ends lie close."""
-    axes.figure.draw_without_rendering()  # type: ignore[union-attr]
     least, last = 11.0, float("-inf")
     for point, label, color in sorted(ends, key=lambda end: end[0][1]):
         y_points = axes.transData.transform(point)[1] * 72 / axes.figure.dpi

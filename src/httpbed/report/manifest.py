@@ -40,12 +40,11 @@ def under_test(manifest: Manifest) -> list[Program]:
 
 
 def facts(results: Results) -> list[tuple[str, str]]:
-    """List who measured, where, when and how to do it again."""
+    """List what measured, when and how."""
     manifest = results.manifest
     found = [
         ("httpbed", str(manifest.get("httpbed", ""))),
         ("started", str(manifest.get("started", ""))),
-        ("command", str(manifest.get("command", ""))),
         ("seed", str(results.experiment.seed)),
         ("blocks", str(results.experiment.replicates)),
         ("trials side by side", str(manifest.get("jobs", ""))),
