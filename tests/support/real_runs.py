@@ -1,0 +1,135 @@
+"""Small experiments that are run for real, in this process or by the command line."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import subprocess
+import sysconfig
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from httpbed.executor import local
+from httpbed.implementations import catalog as catalogs
+from httpbed.model.trial import Check, Record
+from httpbed.store import campaign as campaigns
+from httpbed.trial import preparation
+from httpbed.trial.bed import Bed
+from httpbed.trial.preparation import Loaded
+
+HTTPBED = Path(sysconfig.get_path("scripts")) / "httpbed"
+CLI_S = 60.0
+"""Far more than any of these campaigns takes."""
+
+
+@dataclass(frozen=True)
+class Wish:
+    """An experiment in a few words: curl fetches one file from nginx."""
+
+    versions: tuple[str, ...] = ("1.1", "2", "3")
+    replicates: int = 1
+    seed: int = 7
+    rate: str = "10 Mbit/s"
+    delay: str = "5 ms"
+    loss: str = "0 %"
+    size: str = "100 kB"
+    time_limit: str = "20 s"
+    congestion_control: str = "cubic"
+    client: str = "curl"
+    server: str = "nginx"
+
+    def text(self) -> str:
+        """Write the experiment file."""
+        return f"""
+schema = 1
+name = "tried"
+question = "Does the bed do what its label says?"
+replicates = {self.replicates}
+seed = {self.seed}
+time_limit = "{self.time_limit}"
+
+[factors]
+http_version = {json.dumps(self.versions)}
+
+[topology]
+hosts = ["client", "server"]
+
+[[topology.links]]
+between = ["client", "server"]
+rate = "{self.rate}"
+delay = "{self.delay}"
+loss = "{self.loss}"
+queue = {{ limit = "1000 packets" }}
+
+[roles.client]
+implementation = "{self.client}"
+http_version = {{ factor = "http_version" }}
+
+[roles.server]
+implementation = "{self.server}"
+congestion_control = "{self.congestion_control}"
+
+[workload]
+kind = "download"
+size = "{self.size}"
+"""
+
+
+@dataclass
+class Stage:
+    """An experiment made ready in this process, so that a test may damage it."""
+
+    loaded: Loaded
+    bed: Bed
+
+    def run(self, directory: Path, *, jobs: int = 1) -> list[Record]:
+        """Run every trial, retries included, and return the record of every attempt."""
+        manifest = {"schema": 1, "programs": [], "recipes": {}}
+        with campaigns.opened(
+            directory, self.loaded.text, self.loaded.trials, manifest
+        ) as campaign:
+            work = local.pending(campaign, self.loaded.trials)
+            told = local.execute(campaign, self.bed, work, jobs=jobs, tell=lambda _: None)
+            asyncio.run(told)
+            return list(campaign.records())
+
+
+def stage(wish: Wish, recipes: Iterable[Path] = ()) -> Stage:
+    """Read an experiment and make its bed, as ``httpbed run`` does."""
+    catalog = catalogs.load(recipes)
+    loaded = preparation.load(wish.text(), catalog)
+    return Stage(loaded, preparation.make_bed(loaded, catalog, capture=False, say=lambda _: None))
+
+
+def check(record: Record, name: str) -> Check:
+    """Find a check of an attempt by the beginning of its name."""
+    return next(check for check in record.attempt.checks if check.name.startswith(name))
+
+
+def values(record: Record) -> dict[str, float]:
+    """Return an attempt's observations by metric."""
+    return {observation.metric: observation.value for observation in record.observations}
+
+
+def artifact(directory: Path, record: Record, name: str) -> Any:
+    """Read one of the JSON files that an attempt left."""
+    attempt = record.attempt
+    place = f"{attempt.trial.block:04d}/{attempt.id}/{attempt.number}/artifacts/{name}"
+    return json.loads((directory / "trials" / place).read_text())
+
+
+def httpbed(*words: str | Path) -> subprocess.CompletedProcess[str]:
+    """Run the command line to its end."""
+    return subprocess.run(
+        [HTTPBED, *words], check=False, capture_output=True, text=True, timeout=CLI_S
+    )
+
+
+def finished(directory: Path) -> dict[str, int]:
+    """Return every finished attempt, with the time of its last change in ns."""
+    return {
+        str(folder.relative_to(directory)): folder.stat().st_mtime_ns
+        for folder in directory.glob("trials/*/*/*")
+    }
