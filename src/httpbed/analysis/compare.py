@@ -141,8 +141,8 @@ def _bootstrap(ratios: Floats, censored: bool) -> tuple[float, float]:
 
 
 def _scipy_bootstrap(ratios: Floats, method: Literal["BCa", "percentile"]) -> tuple[float, float]:
-    with warnings.catch_warnings():
-        # BCa is undefined for nearly degenerate data: it says so and gives nan, handled above.
+    # BCa is undefined for nearly degenerate data: it complains and gives nan, handled above.
+    with warnings.catch_warnings(), np.errstate(divide="ignore", invalid="ignore"):
         warnings.simplefilter("ignore", stats.DegenerateDataWarning)
         found = stats.bootstrap(
             (ratios,),

@@ -13,7 +13,7 @@ from httpbed.store.results import Results
 
 # A number that is not part of a name: 84 in "p99 84 us", not 99.
 _NUMBER = re.compile(
-    r"(?<![\w.])(?P<number>-?[0-9][0-9,]*(?:\.[0-9]+)?(?:e[-+]?[0-9]+)?)\s*(?P<unit>[a-zµ%]+)?"
+    r"(?<![\w.-])(?P<number>-?[0-9][0-9,]*(?:\.[0-9]+)?(?:e[-+]?[0-9]+)?)\s*(?P<unit>[a-zµ%]+)?"
 )
 FEW_FIGURES = 3
 _SCALES = {"ns": 1e-9, "us": 1e-6, "µs": 1e-6, "ms": 1e-3, "s": 1.0, "%": 0.01}
@@ -33,7 +33,7 @@ class CheckSummary:
     """What was seen, in failed checks if there are any: all figures where they are few, else
     the one with the largest number."""
     limit: str
-    """What was asked; empty where it differs between trials."""
+    """What was asked, or that it differs by trial; empty where nothing was."""
 
     @property
     def total(self) -> int:
@@ -105,7 +105,7 @@ def _summary(name: str, of: str, rows: list[dict[str, Any]]) -> CheckSummary:
         failed=len(failed),
         not_observed=len(rows) - len(observed) - len(failed),
         figure=_figure(failed or observed or rows),
-        limit=limits.pop() if len(limits) == 1 else "",
+        limit=limits.pop() if len(limits) == 1 else "differs by trial",
     )
 
 

@@ -17,7 +17,7 @@ from typing import Any
 import matplotlib as mpl
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.ticker import MaxNLocator, NullFormatter, NullLocator, ScalarFormatter
+from matplotlib.ticker import FuncFormatter, MaxNLocator, NullFormatter, NullLocator
 
 from httpbed.analysis.findings import Condition, Findings, Row
 from httpbed.model import units
@@ -32,6 +32,9 @@ PALETTE = ("#c78500", "#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9", "#7
 MARKERS = ("o", "s", "D", "^", "v", "P", "X")
 WIDTH_IN = 4.9
 ROW_IN = 0.27
+FIGURE_DPI = 100
+LABEL_POINTS = 11.0
+"""Least distance between the names of two curves."""
 LOG_SPAN = 20
 """Ratio of largest to smallest value from which an axis is logarithmic."""
 STYLE: dict[Any, Any] = {
@@ -40,6 +43,8 @@ STYLE: dict[Any, Any] = {
     "font.family": "sans-serif",
     "font.sans-serif": ["DejaVu Sans"],
     "font.size": 9,
+    "figure.dpi": FIGURE_DPI,
+    "text.parse_math": False,  # a level may hold a dollar sign
     "text.color": INK,
     "axes.labelcolor": INK,
     "axes.edgecolor": QUIET,
@@ -241,15 +246,15 @@ def _curve(
 
 def _name_curves(axes: Axes, ends: list[End]) -> None:
     """Write each curve's name beside its end, moved apart where ends lie close."""
-    least, last = 11.0, float("-inf")
+    right = max((point[0] for point, _, _ in ends), default=0.0)
+    last = float("-inf")
     for point, label, color in sorted(ends, key=lambda end: end[0][1]):
-        y_points = axes.transData.transform(point)[1] * 72 / axes.figure.dpi
-        at = max(y_points, last + least)
-        last = at
+        y_points = axes.transData.transform(point)[1] * 72 / FIGURE_DPI
+        at = last = max(y_points, last + LABEL_POINTS)
         axes.annotate(
             label,
-            point,
-            xytext=(9, at - y_points),
+            (right, point[1]),
+            xytext=(8, at - y_points),
             textcoords="offset points",
             color=color,
             va="center",
@@ -296,11 +301,11 @@ def _value_axis(axes: Axes, findings: Findings, scale: Scale, which: str) -> Non
     axis.set_label_text(f"{title(findings.metric)} ({scale.unit})")
     if values and max(values) / min(values) >= LOG_SPAN:
         (axes.set_xscale if which == "x" else axes.set_yscale)("log")
-        axis.set_major_formatter(ScalarFormatter())
+        axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
         axis.set_minor_locator(NullLocator())
         axis.set_minor_formatter(NullFormatter())
         return
-    axis.set_major_locator(MaxNLocator(6))
+    axis.set_major_locator(MaxNLocator(6, steps=[1, 2, 2.5, 5, 10]))
     if which == "y":
         axes.set_ylim(bottom=0)
 

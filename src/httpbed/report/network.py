@@ -8,7 +8,7 @@ from typing import Any
 
 from httpbed.model.experiment import is_reference, references
 from httpbed.model.topology import Queue
-from httpbed.report.phrasing import DASH, title
+from httpbed.report.phrasing import title
 
 Document = Mapping[str, Any]
 
@@ -74,7 +74,7 @@ def sentence(facts: LinkFacts) -> str:
     """Say what a link does in a line."""
     here, there = facts.hosts
     if facts.symmetric:
-        return f"{here} {DASH} {there}: {_listed(facts.up)}, in each direction"
+        return f"{here} <-> {there}: {_listed(facts.up)}, in each direction"
     up, down = _listed(facts.up), _listed(facts.down)
     return f"{here} to {there}: {up}; {there} to {here}: {down}"
 

@@ -69,7 +69,7 @@ def scale(metric: str, values: Iterable[float]) -> Scale:
     unit = METRICS[metric].unit
     prefixes = _PREFIXES.get(unit, ((0.0, 1.0, unit),))
     factor, name = next((factor, name) for least, factor, name in prefixes if largest >= least)
-    shown = min(sizes, default=1.0) / factor
+    shown = min(sizes, default=factor) / factor
     decimals = next((places for places, least in _DECIMALS if shown >= least), 3)
     return Scale(factor, name, decimals)
 

@@ -1,0 +1,175 @@
+"""From tables to findings: which trials count, where, and against what."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import pytest
+
+from campaigns import VERSIONS, Ending, campaign, timed
+from httpbed.analysis.evidence import size_of
+from httpbed.analysis.findings import Findings, Row, find
+from httpbed.analysis.sample import Bounded, samples
+from httpbed.model.errors import ConfigError
+
+TIMES = {"1.1": 1.1, "2": 1.0, "3": 0.8}
+
+
+def steady(levels: Mapping[str, str], block: int) -> float:
+    """Give each version its time, a little longer in each block, doubled by loss."""
+    factor = 1 if levels["loss"] == "0 %" else 2
+    return TIMES[levels["http_version"]] * factor * (1 + block / 100)
+
+
+def row(findings: Findings, **levels: str) -> Row:
+    """Find a treatment."""
+    return next(row for _, row in findings.rows() if dict(row.levels) == levels)
+
+
+def test_conditions_are_the_levels_of_the_topology() -> None:
+    """The HTTP version is no part of the network."""
+    found = find(campaign(steady))
+    assert (found.network, found.others) == (("loss",), ("http_version",))
+    assert [dict(one.levels) for one in found.conditions] == [{"loss": "0 %"}, {"loss": "2 %"}]
+    assert found.base == {"http_version": "2"}
+
+
+def test_ratios_stay_within_a_condition() -> None:
+    """HTTP/3 at 2 % loss is compared with HTTP/2 at 2 % loss."""
+    ratio = row(find(campaign(steady)), http_version="3", loss="2 %").ratio
+    assert ratio is not None
+    assert ratio.median.value == pytest.approx(0.8)
+
+
+def test_the_experiment_names_the_base() -> None:
+    """Unless the caller does."""
+    results = campaign(steady, VERSIONS + '\n[report]\nbase = { http_version = "1.1" }\n')
+    assert row(find(results), http_version="1.1", loss="0 %").is_base
+    assert row(find(results, base={"http_version": "3"}), http_version="3", loss="0 %").is_base
+
+
+def test_a_base_may_be_a_condition() -> None:
+    """Then each version is compared with itself without loss."""
+    found = find(campaign(steady), base={"loss": "0 %"})
+    ratio = row(found, http_version="3", loss="2 %").ratio
+    assert ratio is not None
+    assert ratio.median.value == pytest.approx(2)
+
+
+def test_without_http_2_the_first_treatment_is_the_base() -> None:
+    """Something must be."""
+    text = VERSIONS.replace('"1.1", "2", "3"', '"3", "1.1"')
+    assert find(campaign(steady, text)).base == {"http_version": "3"}
+
+
+def test_failed_trials_are_counted_and_not_averaged() -> None:
+    """Even when the emulator saw a time."""
+
+    def ends(levels: Mapping[str, str], block: int) -> Ending:
+        if block == 1:
+            return Ending({"request_time": 99.0}, "failed", "body as served: too short")
+        return timed(steady(levels, block))
+
+    found = row(find(campaign(ends)), http_version="2", loss="0 %")
+    assert (found.sample.n, found.tally.completed, found.tally.recorded) == (4, 4, 5)
+    assert found.tally.reasons["failed", "body as served: too short"] == 1
+    assert found.estimate is not None
+    assert found.estimate.median.value < 2
+
+
+def test_timed_out_trials_rank_as_longer_than_the_limit() -> None:
+    """And their goodput as less than the body over the limit."""
+
+    def ends(levels: Mapping[str, str], block: int) -> Ending:
+        if block > 2:
+            return Ending({"request_time": 600.1, "goodput": 1.0}, "timed out", "still busy")
+        return timed(steady(levels, block))
+
+    found = row(find(campaign(ends)), http_version="2", loss="0 %")
+    assert found.estimate is not None
+    assert found.estimate.median == Bounded(600.0, ">")
+    assert found.goodput == Bounded(8e6 / 600, "<")
+
+
+def test_what_came_before_the_time_out_counts() -> None:
+    """The RTT of the idle link is known, whatever happened later."""
+
+    def ends(levels: Mapping[str, str], block: int) -> Ending:
+        del levels, block
+        return Ending({"rtt": 0.05}, "timed out", "still busy")
+
+    found = row(find(campaign(ends), "rtt"), http_version="2", loss="0 %")
+    assert found.estimate is not None
+    assert found.estimate.median == Bounded(0.05)
+
+
+def test_only_the_last_attempt_counts() -> None:
+    """An invalid attempt is listed, and its figures are nowhere."""
+
+    def ends(levels: Mapping[str, str], block: int) -> Ending:
+        spoilt = ("emulator lateness",) if block == 2 and levels["loss"] == "0 %" else ()
+        return Ending({"request_time": steady(levels, block)}, invalid_first=spoilt)
+
+    found = find(campaign(ends))
+    assert row(found, http_version="2", loss="0 %").sample.n == 5
+    assert [(one.block, one.attempt, one.retried) for one in found.invalid] == [(2, 1, True)] * 3
+    assert found.tally.outcomes["invalid"] == 0
+    assert {check.passed for check in found.checks} == {30}
+
+
+def test_trials_without_a_valid_attempt_are_counted_apart() -> None:
+    """They are no outcome of the subject."""
+
+    def ends(levels: Mapping[str, str], block: int) -> Ending:
+        if block == 1:
+            return Ending({}, "invalid", "emulator lateness", invalid_first=["x", "y"])
+        return timed(steady(levels, block))
+
+    found = find(campaign(ends))
+    assert (found.tally.outcomes["invalid"], found.tally.recorded) == (6, 24)
+    assert sum(not one.retried for one in found.invalid) == 6
+
+
+def test_a_campaign_under_way_has_findings() -> None:
+    """What was not run yet is missing, not failed."""
+    found = find(campaign(lambda levels, block: steady(levels, block) if block < 3 else None))
+    assert (found.tally.planned, sum(found.tally.outcomes.values())) == (30, 12)
+    assert row(found, http_version="3", loss="0 %").sample.n == 2
+    assert find(campaign(lambda *_: None)).tally.completed == 0
+
+
+def test_an_experiment_without_factors_has_one_treatment() -> None:
+    """And nothing to compare."""
+    text = VERSIONS.replace('{ factor = "loss" }', '"0 %"').replace(
+        '{ factor = "http_version" }', '"2"'
+    )
+    cut = text[: text.index("[factors]")] + text[text.index("[topology]") :]
+    results = campaign(lambda _levels, block: 1.0 + block, cut)
+    (only,) = samples(results, "request_time").values()
+    assert only.n == 5
+    assert [row.is_base for _, row in find(results).rows()] == [True]
+
+
+def test_unknown_metric_and_base_are_refused_together() -> None:
+    """All mistakes at once, each with what is known."""
+    with pytest.raises(ConfigError) as caught:
+        find(campaign(steady), "speed", {"http": "2", "loss": "3 %"})
+    said = str(caught.value)
+    assert "unknown metric 'speed'" in said
+    assert "'http' is not a factor; the factors are: http_version, loss" in said
+    assert "'3 %' is not a level of 'loss'; the levels are: 0 %, 2 %" in said
+
+
+@pytest.mark.parametrize(
+    ("figure", "size"),
+    [
+        ("p99 84 us, largest 1 ms", 84e-6),
+        ("1,200 packets", 1200),
+        ("2.5 % lost", 0.025),
+        ("cubic", float("-inf")),
+        ("SHA-256 abc", float("-inf")),
+    ],
+)
+def test_the_number_of_a_figure(figure: str, size: float) -> None:
+    """A number is not part of a name."""
+    assert size_of(figure) == pytest.approx(size)

@@ -1,0 +1,186 @@
+"""The page: whole, self-contained, and proof against what servers and files say."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+
+from campaigns import VERSIONS, Ending, campaign, timed
+from httpbed.analysis.findings import find
+from httpbed.report import figures, html, publish
+from httpbed.store.results import Results
+
+EVIL = "<script>alert('$x_1$')</script>"
+VOID = {"meta", "br", "img", "link", "input", "hr"}
+MANIFEST = {
+    "schema": 1,
+    "httpbed": "0.1.0",
+    "command": f"httpbed run '{EVIL}.toml'",
+    "host": {"kernel": "6.1", "memory_bytes": 2**33, "load": [0.1, 0.2], "pressure": True},
+    "programs": [
+        {"name": "nginx", "version": EVIL, "sha256": "ab" * 32, "libraries": {"/lib/x": "cd"}},
+        {"name": "ip"},
+    ],
+    "recipes": {"nginx": "ef" * 32},
+}
+
+
+class Page(HTMLParser):
+    """Collects tags and attributes, and holds that tags are closed in order."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.tags: list[tuple[str, dict[str, str | None]]] = []
+        self.feed(text)
+        self.close()
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        """Note a tag."""
+        self.tags.append((tag, dict(attrs)))
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        """Note a tag that closes itself."""
+        self.tags.append((tag, dict(attrs)))
+
+    def handle_endtag(self, tag: str) -> None:
+        """Hold that it closes the last one."""
+        assert self.open.pop() == tag
+
+    def named(self, tag: str) -> list[dict[str, str | None]]:
+        """Attributes of all tags of a name."""
+        return [attributes for name, attributes in self.tags if name == tag]
+
+
+def evil(levels: Mapping[str, str], block: int) -> Ending:
+    """Fail, time out or be spoilt with a reason that is a script."""
+    kinds = {1: "failed", 2: "timed out", 3: "invalid"}
+    if levels["http_version"] == "3" and block in kinds:
+        return Ending({}, kinds[block], EVIL, invalid_first=[EVIL])
+    return timed(1.0 + block / 50)
+
+
+@pytest.fixture(scope="module")
+def results() -> Results:
+    """Provide a campaign in which everything that can be a script is one."""
+    text = VERSIONS.replace("Does HTTP/3", f"Does {EVIL} HTTP/3")
+    text = text.replace('implementation = "nginx"', f'implementation = "{EVIL}"')
+    return campaign(evil, text, manifest=MANIFEST)
+
+
+@pytest.fixture(scope="module")
+def text(results: Results) -> str:
+    """Provide its page."""
+    findings = find(results)
+    return html.render(results, findings, figures.plots(findings, results.document))
+
+
+def test_scripts_are_text(text: str) -> None:
+    """Nothing that came from outside is markup, and there is no script of our own."""
+    page = Page(text)
+    assert page.open == []
+    assert not page.named("script")
+    assert "<script" not in text
+    assert "&lt;script&gt;" in text
+    assert not [name for _, attributes in page.tags for name in attributes if name[:2] == "on"]
+
+
+def test_the_page_loads_nothing(text: str) -> None:
+    """No address of anything but the page itself."""
+    page = Page(text)
+    assert "http://" not in text
+    assert "https://" not in text
+    assert not re.search(r"@import|url\((?!#)", text)
+    links = [attributes["href"] or "" for _, attributes in page.tags if "href" in attributes]
+    assert all(link.startswith("#") for link in links)
+    assert not [tag for tag, attributes in page.tags if "src" in attributes]
+    assert not page.named("link")
+
+
+def test_every_name_is_unique_and_every_link_arrives(text: str) -> None:
+    """Two figures share no name, and the contents lead somewhere."""
+    page = Page(text)
+    names = [attributes["id"] for _, attributes in page.tags if "id" in attributes]
+    assert len(set(names)) == len(names)
+    links = {attributes["href"] for _, attributes in page.tags if "href" in attributes}
+    assert links <= {f"#{name}" for name in names}
+
+
+def test_tables_and_figures_can_be_heard(text: str) -> None:
+    """Each table has a caption and scoped headings, each drawing a title."""
+    page = Page(text)
+    assert len(page.named("caption")) == len(page.named("table"))
+    assert all("scope" in attributes for attributes in page.named("th"))
+    drawings = re.findall(r"<svg [^>]*role=\"img\"[^>]*><title>[^<]+</title>", text)
+    assert len(drawings) == len(page.named("svg")) == 4
+    assert text.count("<title>") == 5
+    assert '<html lang="en">' in text
+
+
+def test_it_says_what_it_must(text: str) -> None:
+    """Question, answer, evidence, manifest and definitions are there."""
+    for said in (
+        "within noise",
+        "Median request time",
+        "Invalid attempts",
+        "Why trials did not complete",
+        "ab" * 32,
+        "8.0 GiB",
+        "as Liu et al. 2024 section 3 define it",
+        "&gt; 600",
+        "1 timed out",
+    ):
+        assert said in text
+
+
+def test_figures_take_the_colours_of_the_page(text: str) -> None:
+    """Dark mode changes them."""
+    assert "var(--series-2)" in text
+    assert not re.search(rf"<svg.*{figures.INK}", text)
+    assert "currentColor" in text
+
+
+def test_a_bare_manifest_is_enough() -> None:
+    """A campaign of another version still has a page."""
+    results = campaign(evil)
+    assert "Manifest" in html.render(results, find(results), [])
+
+
+def test_publishing_writes_page_and_figures(tmp_path: Path) -> None:
+    """The page and, for papers, each figure as SVG and PDF; no part of anything is left."""
+    results = campaign(evil, directory=tmp_path)
+    assert publish.report(results) == tmp_path / "report.html"
+    names = sorted(str(path.relative_to(tmp_path)) for path in tmp_path.rglob("*.*"))
+    assert names == [
+        "figures/request_time-by-loss.pdf",
+        "figures/request_time-by-loss.svg",
+        "figures/request_time-distribution.pdf",
+        "figures/request_time-distribution.svg",
+        "report.html",
+    ]
+
+
+def test_the_same_results_give_the_same_files(tmp_path: Path) -> None:
+    """No date and no chance in them."""
+    first: dict[str, bytes] = {}
+    for name in ("one", "two"):
+        (tmp_path / name).mkdir()
+        publish.report(campaign(evil, directory=tmp_path / name))
+        found = {path.name: path.read_bytes() for path in (tmp_path / name).rglob("*.*")}
+        first = first or found
+        assert found == first
+
+
+def test_figures_hold_text_as_text(tmp_path: Path) -> None:
+    """Words in a figure can be searched and set in another font."""
+    results = campaign(evil, directory=tmp_path)
+    publish.report(results)
+    drawn = (tmp_path / "figures" / "request_time-distribution.svg").read_text()
+    assert ">HTTP/1.1</text>" in drawn
+    assert b"/Type3" not in (tmp_path / "figures" / "request_time-distribution.pdf").read_bytes()

@@ -1,0 +1,138 @@
+"""What stands in the terminal, letter by letter."""
+
+from __future__ import annotations
+
+import io
+import re
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+from campaigns import Ending, campaign, timed
+from httpbed.report import publish
+from httpbed.report.tables import console
+from httpbed.store.results import Results
+
+TIMES = {("1.1", "0 %"): 0.98, ("2", "0 %"): 0.98, ("3", "0 %"): 0.95}
+TIMES |= {("1.1", "2 %"): 1.9, ("2", "2 %"): 1.8, ("3", "2 %"): 1.4}
+NOISE = (-0.08, 0.05, 0.0, 0.11, -0.03)
+PROGRAMS = {"programs": [{"name": "nginx", "version": "1.30.6"}]}
+STEADY = """\
+question   Does HTTP/3 fetch 1 MB faster than HTTP/2 when the link loses packets?
+link       client <-> server: 10 Mbit/s, 25 ms, 0 % | 2 % loss, queue 1000 packets, in each
+           direction
+programs   nginx 1.30.6
+
+                              interval                     interval      goodput
+ loss  http  n  request time  93.75 %       against H2     93.75 %       of 10 Mbit/s  done
+ 0 %   1.1   5        0.98 s  0.97 .. 0.99  1.00x (equal)  1.00 .. 1.00  8.2            5/5
+       2     5        0.98 s  0.97 .. 0.99  base                         8.2            5/5
+       3     5        0.95 s  0.94 .. 0.96  0.97x          0.97 .. 0.97  8.4            5/5
+ 2 %   1.1   5        1.90 s  1.75 .. 2.11  1.12x (noise)  0.87 .. 1.15  4.2            5/5
+       2     5        1.80 s  1.66 .. 2.00  base                         4.4            5/5
+       3     5        1.40 s  1.29 .. 1.55  0.74x          0.68 .. 0.89  5.7            5/5
+
+evidence   30 trials valid, 0 invalid attempts kept aside; passed in all: link lateness, losses as
+           drawn, protocol used; link lateness at most p99 85 us
+note       1.12x of HTTP/1.1 at 2 % loss is within noise for n = 5; about 7 blocks would settle it
+           (replicates = 7)
+note       with fewer than 6 blocks an interval runs from the smallest to the largest value and
+           covers 93.75 %, not 95 %; replicates = 6 reaches it
+"""
+
+
+def steady(levels: Mapping[str, str], block: int) -> float:
+    """End as on a good day: each version its own noise, more where packets are lost."""
+    lossy = levels["loss"] != "0 %"
+    shift = {"1.1": 2, "2": 0, "3": 1}[levels["http_version"]] if lossy else 0
+    noise = NOISE[(block + shift) % 5] * (1 if lossy else 0.1)
+    return TIMES[levels["http_version"], levels["loss"]] * (1 + noise)
+
+
+def shown(results: Results, path: Path | None = None) -> str:
+    """Print into a pipe."""
+    stream = io.StringIO()
+    publish.show(results, path, out=console(stream))
+    return stream.getvalue()
+
+
+def test_the_table_of_a_good_day() -> None:
+    """Dense, aligned, and without blanks at the ends of lines."""
+    assert shown(campaign(steady, manifest=PROGRAMS)) == STEADY
+
+
+def test_it_fits_a_hundred_columns() -> None:
+    """Every line does."""
+    assert max(map(len, shown(campaign(steady)).splitlines())) <= 100
+
+
+def test_the_path_of_the_report_is_the_last_line_and_never_wrapped() -> None:
+    """However long it is."""
+    path = Path("/" + "long-folder-name/" * 9) / "report.html"
+    assert shown(campaign(steady), path).endswith(f"report     {path}\n")
+
+
+def test_a_median_past_the_limit_is_printed_as_such() -> None:
+    """And the trials that timed out are told in a note."""
+
+    def ends(levels: Mapping[str, str], block: int) -> Ending:
+        if levels["http_version"] == "3" and levels["loss"] == "2 %" and block > 2:
+            return Ending({}, "timed out", "still busy")
+        return timed(steady(levels, block))
+
+    said = " ".join(shown(campaign(ends)).split())
+    assert re.search(r" 3 5 > 600 s 1\.\d\d \.\. > 600 > \d+x .* 2/5 ", said)
+    assert (
+        "HTTP/3 at 2 % loss: 3 of 5 timed out (ranked as longer than 600 s, left out of the mean)"
+        in said
+    )
+
+
+def test_failures_are_told_with_their_reason() -> None:
+    """Once for each treatment."""
+
+    def ends(levels: Mapping[str, str], block: int) -> Ending:
+        if levels["http_version"] == "3" and block == 1:
+            return Ending({}, "failed", "body as served: 12 bytes")
+        return timed(steady(levels, block))
+
+    said = shown(campaign(ends))
+    assert "HTTP/3 at 0 % loss: 1 of 5 failed: body as served: 12 bytes" in said
+
+
+def test_an_open_comparison_names_the_number_of_blocks() -> None:
+    """As hyperfine's warnings name the remedy."""
+    said = " ".join(shown(campaign(steady)).split())
+    assert "1.12x of HTTP/1.1 at 2 % loss is within noise for n = 5; about 7 blocks" in said
+
+
+def test_few_blocks_say_what_their_interval_covers() -> None:
+    """Five blocks do not reach 95 %."""
+    assert "covers 93.75 %, not 95 %; replicates = 6 reaches it" in shown(campaign(steady))
+
+
+def test_a_campaign_without_a_trial_is_shown() -> None:
+    """It has a table of dashes."""
+    said = shown(campaign(lambda *_: None))
+    assert "0 of 30 trials have run so far" in said
+    assert "0/5" in said
+
+
+def test_nothing_from_a_file_is_read_as_markup() -> None:
+    """Square brackets stay."""
+
+    def ends(levels: Mapping[str, str], block: int) -> Ending:
+        del levels, block
+        return Ending({}, "failed", "[bold]exit[/bold] :smile:")
+
+    assert "[bold]exit[/bold] :smile:" in shown(campaign(ends))
+
+
+def test_no_colour_in_a_pipe(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No escape sequence; on request there is."""
+    assert "\x1b" not in shown(campaign(steady))
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    assert "\x1b" in shown(campaign(steady))
+    monkeypatch.setenv("NO_COLOR", "1")
+    assert "\x1b[3" not in shown(campaign(steady))

@@ -1,0 +1,61 @@
+"""``httpbed report`` on a campaign."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from campaigns import campaign
+from httpbed.cli import report
+from httpbed.model.errors import ConfigError
+from httpbed.store import query
+
+
+@pytest.fixture
+def directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Provide a folder that reads back as a campaign."""
+    results = campaign(lambda _levels, block: 1 + block / 100, directory=tmp_path)
+    monkeypatch.setattr(query, "read", lambda _path: results)
+    return tmp_path
+
+
+def run(*arguments: str) -> str:
+    """Run the verb."""
+    done = CliRunner().invoke(report.command, arguments, catch_exceptions=False)
+    assert done.exit_code == 0, done.output
+    return done.stdout
+
+
+def test_the_table_and_the_page(directory: Path) -> None:
+    """The last line is the page's path."""
+    assert run(str(directory)).splitlines()[-1] == f"report     {directory / 'report.html'}"
+    assert (directory / "report.html").is_file()
+
+
+def test_another_metric_base_and_place(directory: Path) -> None:
+    """All by option, and the page where it was asked for."""
+    page = directory / "other.html"
+    said = run(str(directory), "--metric", "goodput", "--base", "http_version=3", "-o", str(page))
+    assert "goodput" in said
+    assert "against H3" in said
+    assert page.is_file()
+    assert not (directory / "report.html").exists()
+
+
+def test_json_on_standard_output(directory: Path) -> None:
+    """And nothing else there."""
+    found = json.loads(run(str(directory), "--json"))
+    assert (found["schema"], found["metric"]) == (1, "request_time")
+
+
+@pytest.mark.parametrize(
+    "wrong", [["--base", "3"], ["--base", "speed=3"], ["-o", "/nowhere/at/all.html"]]
+)
+def test_mistakes_are_told_before_anything_is_written(directory: Path, wrong: list[str]) -> None:
+    """They are the user's, with the remedy."""
+    with pytest.raises(ConfigError):
+        run(str(directory), *wrong)
+    assert not list(directory.iterdir())

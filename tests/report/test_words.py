@@ -1,0 +1,137 @@
+"""Numbers and sentences as people read them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+from campaigns import VERSIONS, Ending, campaign, timed
+from httpbed.analysis.estimate import Interval
+from httpbed.analysis.findings import find
+from httpbed.analysis.sample import Bounded
+from httpbed.report import network, notes, page, publish
+from httpbed.report.figures import against_factors
+from httpbed.report.phrasing import ratio_text, scale
+
+TIMES = {"1.1": 1.3, "2": 1.0, "3": 0.8}
+
+
+def apart(levels: Mapping[str, str], block: int) -> float:
+    """Give the versions times that are clearly apart."""
+    return TIMES[levels["http_version"]] * (1 + block / 100)
+
+
+@pytest.mark.parametrize(
+    ("metric", "values", "first"),
+    [
+        ("request_time", [0.98, 1.9], "0.98 s"),
+        ("request_time", [8.449, 600.0], "8.45 s"),
+        ("request_time", [123.46], "123.5 s"),
+        ("rtt", [0.0502], "50.20 ms"),
+        ("queue_delay_p50", [0.0000421], "42.10 us"),
+        ("goodput", [8.2e6], "8.20 Mbit/s"),
+        ("retransmitted_share", [0.0213], "2.13 %"),
+        ("retransmitted_share", [0.0], "0.00 %"),
+    ],
+)
+def test_units_by_size(metric: str, values: list[float], first: str) -> None:
+    """A value is written with the prefix that its table needs."""
+    assert scale(metric, values).bounded(Bounded(values[0])) == first
+
+
+def test_bounds_are_marked() -> None:
+    """A bound carries its sign, and no decimals that it does not have."""
+    times = scale("request_time", [1.5])
+    assert times.bounded(Bounded(600.0, ">")) == "> 600 s"
+    assert times.interval(Interval(Bounded(1.5), Bounded(600.0, ">"), 0.95)) == "1.50 .. > 600"
+    assert ratio_text(Bounded(0.004, "<")) == "< 0.004x"
+    assert ratio_text(Bounded(133.3, ">")) == "> 133x"
+
+
+def test_the_answer_in_words() -> None:
+    """Each comparison is a sentence with its evidence."""
+    results = campaign(apart)
+    told = notes.answer(find(results), results.document)
+    assert told[0] == "The link: 10 Mbit/s and 25 ms each way."
+    assert told[-1] == (
+        "At 2 % loss, HTTP/3 needed 0.80x the time of HTTP/2"
+        " (93.75 % interval 0.80 .. 0.80; less in 5 of 5 blocks)."
+    )
+    said, evidence = page.sentences(find(results), results.document)[-1]
+    assert said + evidence == told[-1]
+    assert evidence.startswith(" (93.75 %")
+
+
+def test_equal_treatments_are_called_equal() -> None:
+    """To within the margin, which is said."""
+    results = campaign(lambda _levels, block: 1 + block / 100)
+    told = notes.answer(find(results), results.document)
+    assert "needed the same time as HTTP/2, to within 1 % (" in told[1]
+
+
+def test_another_metric_is_named() -> None:
+    """Time is needed, goodput is had."""
+    results = campaign(apart)
+    assert (
+        "had 1.25x the goodput of HTTP/2"
+        in notes.answer(find(results, "goodput"), results.document)[2]
+    )
+
+
+def test_many_comparisons_are_summed_up() -> None:
+    """Forty sentences are no answer."""
+    text = VERSIONS.replace('["0 %", "2 %"]', '["0 %", "1 %", "2 %", "3 %"]')
+    results = campaign(apart, text)
+    told = notes.answer(find(results), results.document)
+    assert len(told) == 3
+    assert told[2].startswith(
+        "Request time of HTTP/3 against HTTP/2, over 4 conditions: less in 4;"
+    )
+
+
+def test_nothing_compared_is_said() -> None:
+    """Rather than nothing at all."""
+    results = campaign(lambda *_: None)
+    assert notes.answer(find(results), results.document) == [
+        "No trial has given a value of request time yet."
+    ]
+
+
+def test_conditions_are_phrased_by_what_they_change() -> None:
+    """The same level means one thing as loss, another as delay."""
+    text = VERSIONS.replace('delay = "25 ms"', 'delay = { factor = "far" }').replace(
+        "[factors]", '[factors]\nfar = ["10 ms", "50 ms"]\nslow = ["1 Mbit/s", "2 Mbit/s"]'
+    )
+    text = text.replace("queue = {", 'down = { rate = { factor = "slow" } }\nqueue = {')
+    results = campaign(lambda *_: 1.0, text)
+    levels = {"far": "10 ms", "slow": "1 Mbit/s", "loss": "2 %"}
+    said = network.condition(results.document, levels)
+    assert said == "10 ms each way, 1 Mbit/s down, 2 % loss"
+    (link,) = network.links(results.document)
+    assert not link.symmetric
+    assert "server to client: 1 Mbit/s | 2 Mbit/s, 10 ms | 50 ms" in network.sentence(link)
+    names = [plot.name for plot in against_factors(find(results))]
+    assert names == ["request_time-by-far", "request_time-by-slow", "request_time-by-loss"]
+
+
+def test_json_holds_no_infinity(tmp_path: Path) -> None:
+    """A censored figure is its bound and the side on which it lies."""
+
+    def ends(levels: Mapping[str, str], block: int) -> Ending:
+        if levels["http_version"] == "2":
+            return Ending({}, "timed out", "still busy")
+        return timed(apart(levels, block))
+
+    results = campaign(ends)
+    found = publish.summary(results, tmp_path / "report.html")
+    again = json.loads(json.dumps(found, allow_nan=False))
+    base, third = again["treatments"][1:3]
+    assert base["estimate"]["median"] == {"value": 600.0, "beyond": ">"}
+    assert base["is_base"]
+    assert third["ratio"]["median"]["beyond"] == "<"
+    assert again["trials"]["outcomes"] == {"completed": 20, "timed out": 10}
+    assert again["report"].endswith("report.html")
+    assert publish.invalid_remain(results) is False
