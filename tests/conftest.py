@@ -6,10 +6,17 @@ import functools
 import os
 from collections.abc import Generator
 
+import hypothesis
 import pytest
 
 from httpbed.host import doctor
 from httpbed.model.errors import HostError
+
+# Machines that run tests are busy: how long an example takes says nothing about the code.
+hypothesis.settings.register_profile(
+    "httpbed", deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow]
+)
+hypothesis.settings.load_profile("httpbed")
 
 REQUIRED = os.environ.get("HTTPBED_REQUIRE_NAMESPACES") == "1"
 """Whether a machine that refuses namespaces fails the tests that need them, as in CI."""

@@ -77,7 +77,8 @@ def holders(of: frozenset[str]) -> dict[str, list[str]]:
         places = [f"/proc/{process.pid}/ns/{name}" for name in NAMESPACES]
         with contextlib.suppress(OSError):
             places += [
-                f"/proc/{process.pid}/fd/{fd}" for fd in os.listdir(f"/proc/{process.pid}/fd")  # noqa: PTH208
+                f"/proc/{process.pid}/fd/{fd}"
+                for fd in os.listdir(f"/proc/{process.pid}/fd")  # noqa: PTH208
             ]
         for place in places:
             with contextlib.suppress(OSError):

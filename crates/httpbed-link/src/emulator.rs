@@ -28,6 +28,8 @@ pub struct Arrival {
     pub stamp: i64,
     /// Whether the kernel told the time; else it is the time at which the frame was read.
     pub stamped: bool,
+    /// Whether its checksum is complete.
+    pub finished: bool,
     /// True length in bytes, of which `frame` may be only the beginning.
     pub length: usize,
     /// The bytes.
@@ -43,7 +45,8 @@ pub struct Oddities {
     pub unstamped: u64,
     /// Not IP, or IPv6 neighbour or multicast listener discovery. They are dropped.
     pub stray: u64,
-    /// IP with headers that cannot be read: dropped if it is the IP header itself, else carried.
+    /// IP with headers that cannot be read: dropped if it is the IP header itself, else carried. Or with a
+    /// checksum that was left to a network card, which means that offloads are on: carried, to nobody's use.
     pub malformed: u64,
 }
 
@@ -145,7 +148,8 @@ impl Emulator {
             Frame::Stray => oddities.stray = 1,
             Frame::Malformed => oddities.malformed = 1,
             Frame::Ip(packet) => {
-                oddities.malformed = u64::from(packet.transport == Transport::Malformed);
+                let malformed = packet.transport == Transport::Malformed || !arrival.finished;
+                oddities.malformed = u64::from(malformed);
                 let link = interface / 2;
                 let sighting = counts.then(|| self.connections.observe(link, arrival.at, &packet)).flatten();
                 return (Some(packet.bytes), sighting);

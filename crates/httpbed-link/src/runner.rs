@@ -268,6 +268,7 @@ fn arrival(clock: &Clock, received: Received) -> Arrival {
         at,
         stamp: clock.stamp_of(at),
         stamped: received.stamp.is_some(),
+        finished: received.finished,
         length: received.length,
         frame: received.frame,
     }

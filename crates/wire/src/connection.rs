@@ -52,7 +52,7 @@ pub struct Connection {
     pub from_server: Side,
     /// First FIN or RST of the client; `None` for UDP.
     pub client_close: Option<Nanos>,
-    /// Whether the server sent a RST.
+    /// Whether the server sent a RST before the client closed: later ones only answer what nobody waits for.
     pub server_reset: bool,
     /// First packet of the client under the keys the handshake agreed.
     pub handshake: Option<Nanos>,
@@ -87,7 +87,7 @@ impl Connection {
         side.sent(segment);
         let closes = segment.fin || segment.rst;
         if !from_client {
-            self.server_reset |= segment.rst;
+            self.server_reset |= segment.rst && self.client_close.is_none();
             return;
         }
         if closes {

@@ -91,6 +91,8 @@ fn resets_are_told_apart_by_side() {
     let open = tcp_from_client(0, SYN, b"");
     let by_server = only(&[open.clone(), tcp_from_server(0, RST | ACK, b"")]);
     assert_eq!((by_server.client_close, by_server.server_reset), (None, true));
+    let late = only(&[open.clone(), tcp_from_client(1, FIN | ACK, b""), tcp_from_server(1, RST, b"")]);
+    assert_eq!((late.client_close, late.server_reset), (Some(1), false));
     let by_client = only(&[open, tcp_from_client(1, RST, b"")]);
     assert_eq!((by_client.client_close, by_client.server_reset), (Some(1), false));
 }

@@ -20,9 +20,11 @@ from httpbed.cli import (
     toolbox,
     validate,
 )
-from httpbed.model.errors import ConfigError, HostError
+from httpbed.model.errors import BedError, ConfigError, HostError
 
-EXIT_INVALID, EXIT_USAGE, EXIT_HOST, EXIT_INTERRUPTED = 1, 2, 3, 130
+EXIT_USAGE, EXIT_HOST, EXIT_INTERRUPTED = 2, 3, 130
+WRONG_PATHS = frozenset({errno.ENOENT, errno.ENOTDIR, errno.EISDIR, errno.ENAMETOOLONG})
+"""Refused because of what the user wrote, not of what the machine lacks."""
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
@@ -70,6 +72,9 @@ def main() -> None:
     except HostError as error:
         _complain(f"{error.reason}\n  remedy: {error.remedy}")
         code = EXIT_HOST
+    except BedError as error:  # outside a trial, where no attempt is there to be invalid
+        _complain(f"{error}\n  remedy: try again; httpbed doctor says what this machine can do")
+        code = EXIT_HOST
     except OSError as error:
         code = _operating_system(error)
     sys.exit(code or 0)
@@ -81,6 +86,12 @@ def _operating_system(error: OSError) -> int:
         errno.ENOSPC: "free some space; what was finished is kept, and the same command resumes",
         errno.EDQUOT: "free some of your quota; the same command resumes",
         errno.EACCES: "choose a folder that this user may write to with -o",
+        errno.EPERM: "choose a folder that this user may write to with -o",
+        errno.ENOENT: "choose another folder with -o",
+        errno.ENOTDIR: "choose a folder below folders with -o",
+        errno.EISDIR: "name a file, not a folder",
+        errno.ENAMETOOLONG: "choose a shorter name",
+        errno.EFBIG: "raise the limit of a file's size: ulimit -f unlimited",
         errno.EROFS: "choose a folder on a writable filesystem with -o",
         errno.EMFILE: "raise the number of open files: ulimit -n 4096",
         errno.ENOMEM: "free some memory, or run fewer trials at once with --jobs",
@@ -89,7 +100,7 @@ def _operating_system(error: OSError) -> int:
         raise error
     place = f" ({error.filename})" if error.filename else ""
     _complain(f"{error.strerror}{place}\n  remedy: {remedies[error.errno]}")
-    return EXIT_HOST
+    return EXIT_USAGE if error.errno in WRONG_PATHS else EXIT_HOST
 
 
 def _complain(text: str) -> None:

@@ -9,6 +9,7 @@ import click
 
 from httpbed.cli import experiment
 from httpbed.implementations.catalog import Catalog
+from httpbed.model.errors import ConfigError, Mistake
 from httpbed.model.trial import Trial
 from httpbed.trial import bed
 from httpbed.trial.preparation import Loaded
@@ -34,6 +35,8 @@ def command(
     """
     loaded, catalog = experiment.load(file, recipe_folders)
     trials = [trial for trial in loaded.trials if wanted in {None, trial.id}]
+    if not trials:
+        raise ConfigError([Mistake("--trial", f"no trial {wanted!r}", "httpbed plan lists them")])
     if as_json:
         click.echo(json.dumps([_as_json(trial, catalog, commands) for trial in trials], indent=1))
         return

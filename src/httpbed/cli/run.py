@@ -18,7 +18,7 @@ from httpbed.report import publish
 from httpbed.store import campaign as campaigns
 from httpbed.store import query
 from httpbed.store.campaign import Campaign
-from httpbed.trial import preparation
+from httpbed.trial import manifest, preparation
 from httpbed.trial.bed import Bed
 from httpbed.trial.preparation import Loaded
 
@@ -73,8 +73,8 @@ def carry_out(
 ) -> int:
     """Run what is left of a campaign, report on it, and return the exit code."""
     bed = preparation.make_bed(loaded, catalog, capture=capture, say=_say)
-    manifest = preparation.manifest(loaded, bed, command=_command_line(), jobs=jobs)
-    with campaigns.opened(directory, loaded.text, loaded.trials, manifest) as campaign:
+    made_by = manifest.manifest(loaded, bed, command=_command_line(), jobs=jobs)
+    with campaigns.opened(directory, loaded.text, loaded.trials, made_by) as campaign:
         _work(campaign, bed, loaded, jobs)
     results = query.read(directory)
     path = publish.report(results)

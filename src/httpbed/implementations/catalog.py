@@ -8,16 +8,18 @@ from dataclasses import dataclass
 from importlib import resources
 from importlib.resources.abc import Traversable
 from pathlib import Path
+from typing import Any, get_args
 
 from pydantic import ValidationError
 
 from httpbed.implementations.recipe import Recipe, digest_of
 from httpbed.model.errors import ConfigError, Mistake
 from httpbed.model.reading import dotted
-from httpbed.model.scenario import Role, Roles
+from httpbed.model.scenario import HttpVersion, Role, Roles
 
 TCP_CONGESTION_CONTROLS = ("reno", "cubic", "bbr")
 """What the studies compare; the kernel may have others."""
+_KNOWN = frozenset(Role.model_fields)
 
 
 @dataclass(frozen=True)
@@ -36,13 +38,19 @@ class Catalog:
             needed.setdefault(recipe.install.suite, set()).update(recipe.install.packages)
         return {suite: frozenset(packages) for suite, packages in needed.items()}
 
-    def mistakes(self, roles: Roles) -> Iterator[Mistake]:
-        """Yield what is wrong with who is to take which role."""
-        version = roles.client.http_version
-        yield from self._role_mistakes("client", roles.client, version)
-        yield from self._role_mistakes("server", roles.server, version)
+    def mistakes(self, roles: Mapping[str, Any]) -> Iterator[Mistake]:
+        """Yield what is wrong with who is to take which role, according to a document.
 
-    def _role_mistakes(self, role: str, said: Role, version: str) -> Iterator[Mistake]:
+        What the models refuse is passed over: it is reported anyway, and hides nothing here.
+        """
+        version = _texts(roles.get("client")).get("http_version")
+        for role in Roles.model_fields:
+            said = {key: text for key, text in _texts(roles.get(role)).items() if key in _KNOWN}
+            if "implementation" in said:
+                known = version if version in get_args(HttpVersion) else None
+                yield from self._role_mistakes(role, Role.model_validate(said), known)
+
+    def _role_mistakes(self, role: str, said: Role, version: str | None) -> Iterator[Mistake]:
         place = f"roles.{role}.implementation"
         recipe = self.recipes.get(said.implementation)
         if recipe is None:
@@ -51,7 +59,7 @@ class Catalog:
             yield Mistake(
                 place, f"{recipe.name} cannot be a {role}, only {', '.join(recipe.roles)}"
             )
-        elif version not in recipe.http_versions:
+        elif version and version not in recipe.http_versions:
             speaks = ", ".join(recipe.http_versions)
             field = "roles.client.http_version"
             yield Mistake(field, f"{recipe.name} speaks {speaks} as a {role}, not {version}")
@@ -62,6 +70,12 @@ class Catalog:
 
     def _names(self) -> str:
         return ", ".join(sorted(self.recipes))
+
+
+def _texts(node: object) -> dict[str, str]:
+    """Keep the texts of a table; there are none in what is no table."""
+    items = node.items() if isinstance(node, Mapping) else ()
+    return {key: value for key, value in items if isinstance(value, str)}
 
 
 def load(folders: Iterable[Path] = ()) -> Catalog:
@@ -92,11 +106,13 @@ def _recipe_files(folder: Traversable) -> list[Traversable]:
 
 
 def _read(file: Traversable) -> tuple[Recipe | None, list[Mistake]]:
-    text = file.read_text(encoding="utf-8")
     try:
-        recipe = Recipe.model_validate(tomllib.loads(text) | {"digest": digest_of(text)})
-    except tomllib.TOMLDecodeError as error:
-        return None, [Mistake(file.name, f"not TOML: {error}")]
+        text = file.read_text(encoding="utf-8")
+        said = tomllib.loads(text)
+    except (OSError, ValueError, RecursionError) as error:  # not UTF-8, not TOML, too deep
+        return None, [Mistake(file.name, f"cannot be read as TOML: {error}")]
+    try:
+        recipe = Recipe.model_validate(said | {"digest": digest_of(text)})
     except ValidationError as error:
         return None, [
             Mistake(f"{file.name}: {dotted(detail['loc'])}", detail["msg"])

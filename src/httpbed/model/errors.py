@@ -30,7 +30,13 @@ class Mistake:
     """The way out, in the imperative; empty where the reason says it already."""
 
     def __str__(self) -> str:
-        return f"{self.place}: {self.reason}" + (f"; {self.remedy}" if self.remedy else "")
+        said = f"{self.place}: {self.reason}" + (f"; {self.remedy}" if self.remedy else "")
+        return "".join(map(_visible, said))
+
+
+def _visible(character: str) -> str:
+    """Keep what a file's author wrote from moving the terminal's cursor."""
+    return character if character.isprintable() else repr(character)[1:-1]
 
 
 class HttpbedError(Exception):

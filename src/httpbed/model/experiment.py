@@ -25,6 +25,8 @@ Levels = Mapping[str, str]
 
 SCENARIO_PARTS = tuple(Scenario.model_fields)
 SHORTEST_TIME_LIMIT_S = 600.0
+LONGEST_TIME_LIMIT_S = 86_400.0
+"""The recipes' own time-outs are set to a day, so that no program gives up before the trial."""
 IDEAL_TIMES_LIMIT = 20
 
 FactorName = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]{0,40}$")]
@@ -48,11 +50,11 @@ class Experiment(Value):
     """Short name: lower-case letters, digits and hyphens."""
     question: str = Field(min_length=1)
     """What is to be found out, in a sentence."""
-    replicates: int = Field(ge=1, le=10_000)
+    replicates: int = Field(ge=1, le=10_000, strict=True)
     """Number of blocks; each runs every treatment once."""
-    seed: int = Field(ge=0, lt=2**63)
+    seed: int = Field(ge=0, lt=2**63, strict=True)
     """Decides the order within blocks, every impairment's random stream, and the content."""
-    time_limit: Annotated[Seconds | None, Field(gt=0)] = None
+    time_limit: Annotated[Seconds | None, Field(gt=0, le=LONGEST_TIME_LIMIT_S)] = None
     """After so long a trial has timed out; by default the larger of 600 s and 20 ideal times."""
     factors: dict[FactorName, list[str]] = Field(default_factory=dict)
     """What is varied: each factor's name with its levels, written as where they are used."""

@@ -60,8 +60,15 @@ def read(text: str) -> Reading:
     """Read the text of an experiment file."""
     try:
         document = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
+    except (ValueError, RecursionError) as error:  # an integer may also have too many digits
         return Reading({}, mistakes=(Mistake("experiment file", f"not TOML: {error}"),))
+    try:
+        return _read_document(document)
+    except RecursionError:
+        return Reading({}, mistakes=(Mistake("experiment file", "is nested too deeply"),))
+
+
+def _read_document(document: Mapping[str, Any]) -> Reading:
     experiment, header = _header(document)
     factors = _readable_factors(document)
     found = [*header, *_factor_mistakes(document, factors), *_base_mistakes(experiment, factors)]

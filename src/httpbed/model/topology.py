@@ -17,6 +17,9 @@ MTU_BYTES = 1500
 MIN_QUEUE_PACKETS = 10
 """A queue given in BDP is never shorter: a sender's initial window is 10 packets (RFC 6928)."""
 
+MOST_IN_QUEUE = 10**12
+"""Of packets, bytes or BDP: the emulator counts in 64 bits."""
+
 
 class QueueLimit(NamedTuple):
     """How much a queue holds: an amount of packets, bytes, or bandwidth-delay products."""
@@ -44,6 +47,9 @@ def parse_queue_limit(text: object) -> QueueLimit:
     least = {"packets": Decimal(1), "bytes": Decimal(MTU_BYTES), "BDP": Decimal("0.001")}
     if amount < least[limit.unit]:
         msg = f"{text!r} holds no packet; the least is {least[limit.unit]} {limit.unit}"
+        raise ValueError(msg)
+    if amount > MOST_IN_QUEUE:
+        msg = f"{text!r} is too large: more than {MOST_IN_QUEUE} {limit.unit}"
         raise ValueError(msg)
     return limit
 

@@ -6,6 +6,8 @@ import hashlib
 import json
 from typing import Any, Literal
 
+from pydantic import Field
+
 from httpbed.model.metric import Observation
 from httpbed.model.scenario import Scenario
 from httpbed.model.value import Value
@@ -66,7 +68,7 @@ class Check(Value):
 class Attempt(Value):
     """One finished try at a trial: what ``trial.json`` holds."""
 
-    schema_: Literal[1] = 1
+    schema_: Literal[1] = Field(default=1, alias="schema")
     trial: Trial
     number: int
     """From 1; above 1 when earlier attempts were invalid."""

@@ -16,6 +16,10 @@ from pydantic import BeforeValidator, WithJsonSchema
 
 _QUANTITY = re.compile(r"\s*(?P<number>[-+]?[0-9.]+(?:[eE][-+]?[0-9]+)?)\s*(?P<unit>\S.*?)?\s*")
 
+_MOST_LETTERS = 60
+_MOST_DIGITS = 30
+"""Before or after the point; more is a slip, and an exponent expanded would fill the memory."""
+
 _RATES: Mapping[str, int | Decimal] = {
     "bit/s": 1,
     "kbit/s": 10**3,
@@ -48,11 +52,14 @@ def split(text: object, units: Mapping[str, int | Decimal], example: str) -> tup
     Raises:
     ------
     ValueError
-        When there is no number, no unit, or a unit that is not in ``units``.
+        When there is no number, an absurd one, no unit, or one that is not in ``units``.
     """
     if not isinstance(text, str):
         msg = f"a number with a unit is needed, such as {example!r}, not {text!r}"
         raise ValueError(msg)  # noqa: TRY004 - pydantic collects ValueError, not TypeError
+    if len(text) > _MOST_LETTERS:
+        msg = f"{text[:20]!r}... is too long for a number with a unit, such as {example!r}"
+        raise ValueError(msg)
     match = _QUANTITY.fullmatch(text)
     try:
         number = Decimal(match["number"]) if match else None
@@ -64,6 +71,9 @@ def split(text: object, units: Mapping[str, int | Decimal], example: str) -> tup
     if match["unit"] not in units:
         named = f"unknown unit {match['unit']!r}" if match["unit"] else "the unit is missing"
         msg = f"{named} in {text!r}; known: {', '.join(units)}"
+        raise ValueError(msg)
+    if abs(number.adjusted()) > _MOST_DIGITS:
+        msg = f"{text!r} is too large or too small to be meant"
         raise ValueError(msg)
     return number, match["unit"]
 

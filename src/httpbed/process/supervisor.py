@@ -212,6 +212,7 @@ async def sandbox(spec: SandboxSpec) -> AsyncIterator[Supervisor]:
         stdin=asyncio.subprocess.PIPE,
         stdout=asyncio.subprocess.PIPE,
         limit=LINE_BYTES,
+        start_new_session=True,  # an interrupt at the terminal is ours, not the programs'
     )
     supervisor = Supervisor(process, spec.trial)
     try:

@@ -18,16 +18,18 @@ from __future__ import annotations
 import fcntl
 import json
 import shutil
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from pydantic import ValidationError
 
 from httpbed.model.errors import ConfigError, Mistake
 from httpbed.model.metric import Observation
 from httpbed.model.trial import Attempt, Record, Trial
+
+T = TypeVar("T")
 
 FILES = ("manifest.json", "experiment.toml", "design.jsonl")
 
@@ -41,17 +43,18 @@ class Campaign:
     @property
     def manifest(self) -> dict[str, Any]:
         """What made it."""
-        return dict(json.loads((self.directory / "manifest.json").read_text()))
+        return self._parsed("manifest.json", lambda text: dict(json.loads(text)))
 
     @property
     def experiment_text(self) -> str:
         """The experiment file, as it was."""
-        return (self.directory / "experiment.toml").read_text()
+        return self._parsed("experiment.toml", str)
 
     def design(self) -> list[Trial]:
         """Every trial, in order."""
-        lines = (self.directory / "design.jsonl").read_text().splitlines()
-        return [Trial.model_validate_json(line) for line in lines]
+        return self._parsed(
+            "design.jsonl", lambda text: [*map(Trial.model_validate_json, text.splitlines())]
+        )
 
     def records(self) -> Iterator[Record]:
         """Yield every finished attempt, by block, trial and number."""
@@ -76,9 +79,12 @@ class Campaign:
         (folder / "observations.jsonl").write_text("".join(lines))
         text = attempt.model_dump_json(by_alias=True, indent=1)
         (folder / "trial.json").write_text(text + "\n")
-        block = self.directory / "trials" / f"{attempt.trial.block:04d}" / attempt.id
-        block.mkdir(parents=True, exist_ok=True)
-        return folder.rename(block / str(attempt.number))
+        final = self.directory / "trials" / f"{attempt.trial.block:04d}" / attempt.id
+        final /= str(attempt.number)
+        final.parent.mkdir(parents=True, exist_ok=True)
+        if final.exists() and _read(final) is None:
+            shutil.rmtree(final)  # torn by a power cut: it counts as never made
+        return folder.rename(final)
 
     def clear_unfinished(self) -> int:
         """Remove what an earlier run left under way; return how many attempts that were."""
@@ -87,8 +93,17 @@ class Campaign:
             shutil.rmtree(folder)
         return len(leftovers)
 
+    def _parsed(self, name: str, parse: Callable[[str], T]) -> T:
+        path = self.directory / name
+        try:
+            return parse(path.read_text(encoding="utf-8"))
+        except (ValueError, TypeError) as error:
+            reason = f"is damaged: {str(error).splitlines()[0]}"
+            raise ConfigError([Mistake(str(path), reason, "restore it from a copy")]) from None
+
     def _attempt_folders(self) -> list[Path]:
-        folders = self.directory.glob("trials/*/*/*")
+        found = self.directory.glob("trials/*/*/*")
+        folders = (folder for folder in found if folder.name.isdecimal())
         return sorted(folders, key=lambda path: (*path.parts[-3:-1], int(path.name)))
 
 
@@ -139,8 +154,9 @@ def _write_new(
 def _refuse_foreign(directory: Path) -> None:
     if directory.exists() and not directory.is_dir():
         raise ConfigError([Mistake(str(directory), "is not a folder", "choose another with -o")])
-    ours = directory.is_dir() and any((directory / name).exists() for name in (*FILES, "lock"))
-    if directory.is_dir() and any(directory.iterdir()) and not ours:
+    names = {path.name for path in directory.iterdir()} if directory.is_dir() else set()
+    begun = "lock" in names and names <= {"lock", ".manifest", *FILES}  # and then broken off
+    if names and not names >= set(FILES) and not begun:
         reason = "holds other files than a campaign's"
         raise ConfigError([Mistake(str(directory), reason, "choose another folder with -o")])
 
@@ -171,22 +187,26 @@ def _differences(
 
 def _digests(manifest: Mapping[str, Any], kind: str) -> dict[str, str]:
     if kind == "recipes":
-        return {f"recipe {name}": digest for name, digest in manifest[kind].items()}
-    return {
-        f"program {program['name']}": f"{program['version']} ({program['sha256'][:12]})"
-        for program in manifest[kind]
-    }
+        return {f"recipe {name}": digest for name, digest in manifest.get(kind, {}).items()}
+    found: dict[str, str] = {}
+    for program in manifest.get(kind, ()):
+        name, libraries = program["name"], program.get("libraries", {})
+        found |= {f"{path} of {name}": digest for path, digest in libraries.items()}
+        found[f"program {name}"] = f"{program['version']} ({program['sha256'][:12]})"
+    return found
 
 
 def is_locked(directory: Path) -> bool:
-    """Tell whether a run works on the campaign at this moment."""
+    """Tell whether a run works on the campaign at this moment.
+
+    It looks at the kernel's list (proc(5), /proc/locks): to try the lock would be to hold it.
+    """
     try:
-        with _locked(directory):
-            return False
-    except ConfigError:
-        return True
-    except OSError:  # who may not write here can only look; so can nobody else of this user
+        inode = (directory / "lock").stat().st_ino
+        held = Path("/proc/locks").read_text(encoding="ascii")
+    except OSError:
         return False
+    return any(f":{inode} " in line for line in held.splitlines() if " FLOCK " in line)
 
 
 @contextmanager

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -74,10 +75,11 @@ def _table(
 
 
 def _stamp(directory: Path) -> bytes:
-    """Identify the set of finished attempts by their names and times."""
+    """Identify the set of finished attempts, by names and times, and what is told of them."""
     folders = sorted(directory.glob("trials/*/*/*"))
     said = [[str(folder.relative_to(directory)), folder.stat().st_mtime_ns] for folder in folders]
-    return json.dumps(said).encode()
+    columns = [list(fields) for fields in TABLES.values()]
+    return json.dumps([columns, said]).encode()
 
 
 def _cached(directory: Path, name: str, stamp: bytes) -> pa.Table | None:
@@ -97,4 +99,5 @@ def _keep(directory: Path, name: str, table: pa.Table, stamp: bytes) -> None:
         pq.write_table(table.replace_schema_metadata({_STAMP: stamp}), unnamed)
         unnamed.rename(directory / f"{name}.parquet")
     except OSError:
-        unnamed.unlink(missing_ok=True)
+        with suppress(OSError):
+            unnamed.unlink()

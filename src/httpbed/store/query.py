@@ -54,4 +54,4 @@ def _ask(results: Results, question: str) -> pa.Table:
     with duckdb.connect() as connection:
         connection.register("observations", results.observations)
         connection.register("trials", results.trials)
-        return connection.execute(question).to_arrow_table()
+        return connection.sql(question).to_arrow_table()

@@ -21,7 +21,7 @@ from httpbed.model.errors import BedError, SubjectError
 from httpbed.model.trial import Trial
 from httpbed.network.plan import HOST_SYSCTLS, NO_NEIGHBOUR_DISCOVERY, TOOLS
 from httpbed.process.binaries import LINK, executable
-from httpbed.process.spec import ProcessSpec
+from httpbed.process.spec import Exit, ProcessSpec
 from httpbed.process.supervisor import Process, RefusalError, SandboxSpec, Supervisor, sandbox
 from httpbed.trial.bed import BODY, CERTIFICATES, CONTENT, Bed, TrialPlan, plan
 from httpbed.trial.content import target
@@ -124,17 +124,18 @@ class _Run:
             return {"server_failure": str(error)}
         self.phases.end("server")
         waited = pressure.read()
-        async with self._recording(emulator):
+        async with self._recording(emulator) as listening:
             self.phases.end("recording")
             began = time.monotonic()
-            client = await self.supervisor.run(self.planned.client)
+            client = await self._while_emulated(listening)
             lasted = time.monotonic() - began
+            stall = pressure.read()
             self.phases.end("client")
             body = await self._body()
             survived = not serving.exit.done()
-            await self._end_server(serving)
+        # Only now: a server that is told to end resets what it still thinks open.
+        await self._end_server(serving)
         self.phases.end("evidence")
-        stall = pressure.read()
         return {
             "client": asdict(client),
             "client_s": lasted,
@@ -159,17 +160,28 @@ class _Run:
             raise BedError(f"{spec.shell()}: {ended}: {errors}")
 
     @asynccontextmanager
-    async def _recording(self, emulator: Process) -> AsyncIterator[None]:
+    async def _recording(self, emulator: Process) -> AsyncIterator[asyncio.Task[Any]]:
         """Let the impairments' random streams and the counting run while the context lasts."""
         await self.supervisor.send(emulator, {"do": "start"})
         await self._heard(emulator, "started")
         listening = asyncio.create_task(self._listen(emulator))
         try:
-            yield
+            yield listening
             await self.supervisor.send(emulator, {"do": "stop"})
             self._keep(LINK_RESULT, await self._bed(listening, "the emulator's result"))
         finally:
             listening.cancel()
+
+    async def _while_emulated(self, listening: asyncio.Task[Any]) -> Exit:
+        """Run the client; nobody waits for one whose link is gone."""
+        client = asyncio.create_task(self.supervisor.run(self.planned.client))
+        try:
+            await asyncio.wait({client, listening}, return_when=asyncio.FIRST_COMPLETED)
+            if listening.done():
+                listening.result()
+            return await client
+        finally:
+            client.cancel()
 
     async def _listen(self, emulator: Process) -> Mapping[str, Any]:
         """Look at the server's sockets when the first connection carries data; wait for the end."""

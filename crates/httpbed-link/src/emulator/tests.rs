@@ -35,7 +35,7 @@ fn frame(length: usize) -> Vec<u8> {
 }
 
 fn arrival(at: u64, frame: Vec<u8>) -> Arrival {
-    Arrival { at, stamp: 0, stamped: true, length: frame.len(), frame }
+    Arrival { at, stamp: 0, stamped: true, finished: true, length: frame.len(), frame }
 }
 
 #[test]
@@ -79,9 +79,11 @@ fn what_no_wire_would_carry_is_counted_and_dropped() {
     }
     let unstamped = Arrival { stamped: false, ..arrival(0, frame(MTU + 14)) };
     assert!(emulator.arrive(0, unstamped).expect("no capture").returned.is_none());
+    let unfinished = Arrival { finished: false, ..arrival(0, frame(100)) };
+    assert!(emulator.arrive(0, unfinished).expect("no capture").returned.is_none());
     let odd = emulator.oddities();
-    assert_eq!((odd.stray, odd.malformed, odd.oversize, odd.unstamped), (1, 1, 1, 1));
-    assert_eq!(emulator.directions()[0].account().arrived.packets, 1);
+    assert_eq!((odd.stray, odd.malformed, odd.oversize, odd.unstamped), (1, 2, 1, 1));
+    assert_eq!(emulator.directions()[0].account().arrived.packets, 2);
 }
 
 #[test]

@@ -11,8 +11,9 @@ use super::time;
 /// Frames per call. Each costs about a microsecond, so a batch holds nobody up for long.
 pub const FRAMES: usize = 64;
 
-/// Room for the stamp of a frame: `CMSG_SPACE` of a `timespec` is 32 bytes.
-type Control = [u64; 8];
+/// Room for what the kernel says of a frame: `CMSG_SPACE` of a `timespec` is 32 bytes, of a
+/// `tpacket_auxdata` 40.
+type Control = [u64; 12];
 
 /// A received frame.
 pub struct Received {
@@ -22,6 +23,14 @@ pub struct Received {
     pub length: usize,
     /// When it arrived, by the realtime clock, if the kernel said so.
     pub stamp: Option<i64>,
+    /// Whether its checksum is complete, not left to a network card that a link does not have.
+    pub finished: bool,
+}
+
+/// What the kernel says of a frame.
+struct Told {
+    stamp: Option<i64>,
+    finished: bool,
 }
 
 /// Buffers for receiving, and those that came back from sending.
@@ -38,7 +47,7 @@ impl Receiver {
         Self {
             frame_bytes,
             buffers: (0..FRAMES).map(|_| vec![0; frame_bytes]).collect(),
-            controls: vec![[0; 8]; FRAMES],
+            controls: vec![Control::default(); FRAMES],
             spare: Vec::new(),
         }
     }
@@ -99,7 +108,8 @@ impl Receiver {
         fresh.resize(self.frame_bytes, 0);
         let mut frame = mem::replace(&mut self.buffers[slot], fresh);
         frame.truncate(length);
-        Received { frame, length, stamp: stamp_of(&header.msg_hdr) }
+        let Told { stamp, finished } = told(&header.msg_hdr);
+        Received { frame, length, stamp, finished }
     }
 }
 
@@ -139,22 +149,36 @@ fn header_of(vector: &mut libc::iovec) -> libc::mmsghdr {
     header
 }
 
-fn stamp_of(header: &libc::msghdr) -> Option<i64> {
+fn told(header: &libc::msghdr) -> Told {
+    let mut told = Told { stamp: None, finished: true };
     // SAFETY: the kernel filled the control area that `header` points to and set its length; the macros
-    // stay within it.
+    // stay within it, and the type of an entry says what its data are.
     unsafe {
         let mut entry = libc::CMSG_FIRSTHDR(header);
         while let Some(found) = entry.as_ref() {
-            if found.cmsg_level == libc::SOL_SOCKET && found.cmsg_type == libc::SCM_TIMESTAMPNS {
-                let mut stamp = mem::zeroed::<libc::timespec>();
-                let bytes = size_of_val(&stamp);
-                ptr::copy_nonoverlapping(libc::CMSG_DATA(entry), (&raw mut stamp).cast(), bytes);
-                return Some(time::nanoseconds(stamp));
+            match (found.cmsg_level, found.cmsg_type) {
+                (libc::SOL_SOCKET, libc::SCM_TIMESTAMPNS) => {
+                    told.stamp = Some(time::nanoseconds(data_of::<libc::timespec>(entry)));
+                }
+                (libc::SOL_PACKET, libc::PACKET_AUXDATA) => {
+                    let status = data_of::<libc::tpacket_auxdata>(entry).tp_status;
+                    told.finished = status & libc::TP_STATUS_CSUMNOTREADY == 0;
+                }
+                _ => {}
             }
             entry = libc::CMSG_NXTHDR(header, entry);
         }
     }
-    None
+    told
+}
+
+/// Copies the data of an entry.
+///
+/// # Safety
+/// `entry` must be valid and hold a `T`, for which any bytes are a value.
+unsafe fn data_of<T: Copy>(entry: *const libc::cmsghdr) -> T {
+    // SAFETY: as the caller promises; the data may be unaligned.
+    unsafe { ptr::read_unaligned(libc::CMSG_DATA(entry).cast()) }
 }
 
 /// An interface that was down tells it once; frames come again when it is up.

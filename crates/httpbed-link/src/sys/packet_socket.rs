@@ -27,6 +27,7 @@ impl PacketSocket {
         // SAFETY: the kernel has just given us this descriptor, nobody else has it.
         let opened = Self { socket: unsafe { OwnedFd::from_raw_fd(fd) } };
         opened.set(libc::SOL_SOCKET, libc::SO_TIMESTAMPNS, 1)?;
+        opened.set(libc::SOL_PACKET, libc::PACKET_AUXDATA, 1)?;
         opened.set(libc::SOL_PACKET, libc::PACKET_IGNORE_OUTGOING, 1)?;
         opened.enlarge(libc::SO_RCVBUFFORCE, libc::SO_RCVBUF)?;
         opened.enlarge(libc::SO_SNDBUFFORCE, libc::SO_SNDBUF)?;

@@ -23,6 +23,6 @@ def parse(file: Path) -> Findings:
             protocol = str(said["protocol"])
             version = PROTOCOLS.get(protocol, protocol)
             requests.append(Request(version, int(said["status"]), int(said["body_bytes"])))
-        except (ValueError, KeyError, TypeError) as error:
+        except (ValueError, LookupError, TypeError, OverflowError, RecursionError) as error:
             return Findings(complaint=f"line {number} of the access log is unreadable: {error!r}")
     return Findings(requests=tuple(requests))

@@ -21,18 +21,26 @@ TIMES = {
 def parse(file: Path) -> Findings:
     """Read the object; curl leaves none when it is killed."""
     try:
-        said = json.loads(file.read_text(encoding="utf-8"))
+        return _findings(json.loads(file.read_text(encoding="utf-8")))
     except FileNotFoundError:
         return Findings(complaint="curl printed nothing")
-    except ValueError as error:
-        return Findings(complaint=f"curl printed no JSON: {error}")
+    except (ValueError, TypeError, AttributeError, OverflowError, RecursionError) as error:
+        return Findings(complaint=f"curl printed no JSON of its own: {error}")
+
+
+def _findings(said: dict[str, Any]) -> Findings:
     observations = tuple(
         Observation(metric=metric, value=said[field], source="client")
         for metric, field in TIMES.items()
-        if said.get(field)
+        if said.get(field) and not (metric == "time_to_first_byte" and not _answered(said))
     )
     complaint = said.get("errormsg") or ""
     return Findings(observations, (_request(said),), str(complaint))
+
+
+def _answered(said: dict[str, Any]) -> bool:
+    """Tell whether a response began: without one curl gives its end as the first byte's time."""
+    return bool(said.get("response_code"))
 
 
 def _request(said: dict[str, Any]) -> Request:

@@ -1,0 +1,102 @@
+"""What made a campaign: the programs to the last library, the recipes, the machine, the command."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import hashlib
+import re
+import tempfile
+from collections.abc import Iterable
+from datetime import UTC, datetime
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+from httpbed.host import facts, identity
+from httpbed.host.identity import Program
+from httpbed.implementations.recipe import Recipe
+from httpbed.model.errors import HostError
+from httpbed.network.plan import TOOLS
+from httpbed.process.binaries import LINK, SANDBOX, executable
+from httpbed.process.supervisor import RefusalError, SandboxSpec, sandbox
+from httpbed.trial.bed import Bed
+from httpbed.trial.preparation import Loaded
+from httpbed.trial.runner import MEMORY_BYTES
+
+TOOLS_USED = {"ip": "iproute2", "ss": "iproute2", "ethtool": "ethtool", "ping": "iputils-ping"}
+"""What the network is set up and looked at with, and the package that has it."""
+
+
+def manifest(loaded: Loaded, bed: Bed, *, command: str, jobs: int) -> dict[str, Any]:
+    """Write down what makes the campaign: programs, recipes, machine, command."""
+    recipes = {name: bed.catalog[name] for name in loaded.implementations()}
+    tools = next(iter(bed.roots.values()))
+    found = {  # first of all: what is missing is told with the remedy
+        name: identity.identity(bed.roots[recipe.install.suite], recipe.run.argv[0])
+        for name, recipe in recipes.items()
+    }
+    found |= {tool: identity.identity(tools, tool) for tool in TOOLS_USED}
+    versions = asyncio.run(_versions(recipes.values(), bed))
+    versions |= {tool: tools.versions[package] for tool, package in TOOLS_USED.items()}
+    programs = [_program(name, versions[name], program) for name, program in found.items()]
+    programs += [_own(name) for name in (LINK, SANDBOX)]
+    return {
+        "schema": 1,
+        "httpbed": metadata.version("httpbed"),
+        "started": datetime.now(UTC).isoformat(timespec="seconds"),
+        "command": command,
+        "jobs": jobs,
+        "seed": loaded.experiment.seed,
+        "host": facts.gather().as_json(),
+        "programs": programs,
+        "recipes": {name: recipe.digest for name, recipe in recipes.items()},
+    }
+
+
+def _program(name: str, version: str, found: Program) -> dict[str, Any]:
+    return {
+        "name": name,
+        "version": version,
+        "path": found.path,
+        "sha256": found.sha256,
+        "libraries": dict(found.libraries),
+    }
+
+
+def _own(name: str) -> dict[str, Any]:
+    """Identify one of httpbed's own executables; they are static, so there are no libraries."""
+    return {
+        "name": name,
+        "version": metadata.version("httpbed"),
+        "path": name,
+        "sha256": hashlib.sha256(executable(name).read_bytes()).hexdigest(),
+        "libraries": {},
+    }
+
+
+async def _versions(recipes: Iterable[Recipe], bed: Bed) -> dict[str, str]:
+    """Ask every program for its version, in a sandbox."""
+    with tempfile.TemporaryDirectory(prefix="httpbed-versions-") as name:
+        folder = Path(name)
+        for part in ("sandbox", "said"):
+            (folder / part).mkdir()
+        roots = {suite: root.path for suite, root in bed.roots.items()}
+        spec = SandboxSpec(folder / "sandbox", folder / "said", roots, {}, {}, {}, {}, MEMORY_BYTES)
+        async with sandbox(spec) as supervisor:
+            for recipe in recipes:
+                with contextlib.suppress(RefusalError):  # then it has told nothing
+                    await supervisor.run(recipe.identify())
+        return {recipe.name: _version(recipe, folder / "said") for recipe in recipes}
+
+
+def _version(recipe: Recipe, folder: Path) -> str:
+    file = folder / (recipe.identify().stdout or "")
+    said = file.read_text(errors="replace") if file.exists() else ""
+    match = re.search(recipe.version.pattern, said)
+    if match is None:
+        raise HostError(
+            f"{recipe.name} did not tell its version: {said.strip()[:200]!r}",
+            f"mend [version] of its recipe, or rebuild the {TOOLS} with httpbed toolbox remove",
+        )
+    return match["version"]

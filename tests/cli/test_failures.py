@@ -1,0 +1,237 @@
+"""Failures: all mistakes at once, a clear message, the right exit code, and never a traceback."""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+import kept
+from httpbed.cli import main as command_line
+from httpbed.model.errors import HostError
+from recorded import DEMO
+
+Complaint = Callable[..., tuple[int, list[str]]]
+
+SIX_MISTAKES = (
+    DEMO.replace("replicates = 5", "replicates = -5")  # header
+    .replace('"10 Mbit/s"', '"10 Mbps"')  # unit
+    .replace('delay = "25 ms"', 'delay = "25 ms"\nspeed = "fast"')  # unknown key
+    .replace('http_version = { factor = "http_version" }', 'http_version = { factor = "htp" }')
+    .replace('"nginx"', '"ngin"')  # unknown recipe
+    .replace('["0 %", "2 %"]', '["0 %", "2"]')  # level that does not parse
+)
+
+
+@pytest.fixture
+def complaint(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> Complaint:
+    """Return what runs the command line and gives its exit code and what it complained about."""
+    monkeypatch.setenv("HTTPBED_CACHE", str(tmp_path / "cache"))
+
+    def run(*words: str | Path) -> tuple[int, list[str]]:
+        monkeypatch.setattr("sys.argv", ["httpbed", *map(str, words)])
+        with pytest.raises(SystemExit) as left:
+            command_line.main()
+        said = capsys.readouterr()
+        assert "Traceback" not in said.out + said.err
+        assert isinstance(left.value.code, int)
+        return left.value.code, said.err.splitlines()
+
+    return run
+
+
+@pytest.fixture
+def written(tmp_path: Path) -> Callable[[str | bytes], Path]:
+    """Return what writes an experiment file."""
+
+    def write(content: str | bytes) -> Path:
+        path = tmp_path / "own.toml"
+        path.write_bytes(content.encode() if isinstance(content, str) else content)
+        return path
+
+    return write
+
+
+Written = Callable[[str | bytes], Path]
+PLACES = [
+    "replicates",
+    "topology.links[0].rate",
+    "topology.links[0].speed",
+    "roles.client.http_version",
+    "roles.server.implementation",
+    "factors.loss[1]",
+]
+
+
+@pytest.mark.parametrize("verb", ["validate", "plan", "run"])
+def test_all_mistakes_are_told_at_once(complaint: Complaint, written: Written, verb: str) -> None:
+    """One line each with place and reason, exit 2, and nothing was built or run."""
+    code, lines = complaint(verb, written(SIX_MISTAKES))
+    assert code == 2
+    for place in PLACES:
+        assert any(line.startswith(f"httpbed: {place}: ") for line in lines), (place, lines)
+
+
+def test_impossible_combinations_are_told_with_the_level_that_makes_them(
+    complaint: Complaint, tmp_path: Path, written: Written
+) -> None:
+    """A client that does not speak the version that a factor asks of it."""
+    recipe = Path(command_line.__file__).parents[1] / "implementations/recipes/curl.toml"
+    old = recipe.read_text().replace('"2", "3"]', '"2"]').replace('name = "curl"', 'name = "old"')
+    (tmp_path / "recipes").mkdir()
+    (tmp_path / "recipes/old.toml").write_text(old)
+    file = written(DEMO.replace('"curl"', '"old"'))
+    code, lines = complaint("validate", file, "--recipes", tmp_path / "recipes")
+    assert code == 2
+    (line,) = lines
+    assert line == (
+        "httpbed: factors.http_version[2]: old speaks 1.1, 2 as a client, not 3"
+        " (used at roles.client.http_version)"
+    )
+
+
+def test_mistakes_are_json_on_request(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], written: Written
+) -> None:
+    """On standard output, with the same exit code."""
+    monkeypatch.setattr("sys.argv", ["httpbed", "validate", "--json", str(written(SIX_MISTAKES))])
+    with pytest.raises(SystemExit) as left:
+        command_line.main()
+    said = json.loads(capsys.readouterr().out)
+    assert left.value.code == 2
+    assert said["valid"] is False
+    assert set(PLACES) <= {mistake["place"] for mistake in said["mistakes"]}
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"",
+        b"\xff\xfe\x00",
+        b"\x00" * 100,
+        b"= = =",
+        b"a = " + b"[" * 100_000,
+        b"seed = " + b"9" * 5000,
+        DEMO.replace("seed = 20261121", "seed = nan"),
+        DEMO.replace("seed = 20261121", "seed = 1e999"),
+        DEMO.replace("seed = 20261121", f"seed = {2**63}"),
+        DEMO.replace("replicates = 5", f"replicates = {10**9}"),
+        DEMO.replace('"1 MB"', '"1e999999999 MB"'),
+        DEMO.replace('"10 Mbit/s"', '"1e99999 Mbit/s"'),
+        DEMO.replace('"1000 packets"', '"1e29 packets"'),
+        DEMO.replace('"1000 packets"', '"1e29 BDP"'),
+        DEMO.replace('"25 ms"', '"1e28 h"'),
+        DEMO.replace("seed =", 'time_limit = "1e28 h"\nseed =', 1),
+        DEMO.replace('"2 %"', '"[red]\\n\\u001b[2J%"'),
+        DEMO.replace('["client", "server"]\n\n', "[[[[]]]]\n\n"),
+        DEMO.replace("[workload]", "[workload]\nx = 1979-05-27"),
+        DEMO.replace('kind = "download"', "kind = { factor = { factor = 1 } }"),
+    ],
+    ids=lambda content: str(content[:12]) if isinstance(content, bytes) else None,
+)
+def test_hostile_files_get_an_answer(
+    complaint: Complaint, written: Written, content: str | bytes
+) -> None:
+    """Exit 2 and a printable line, whatever the file holds."""
+    code, lines = complaint("validate", written(content))
+    assert code == 2
+    assert lines
+    assert all(line.isprintable() for line in lines)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["validate", "{there}"],
+        ["validate", "{nothing}"],
+        ["validate", "{there}/{long}"],
+        ["validate", "{file}/below"],
+        ["plan", "{there}"],
+        ["run", "{there}"],
+        ["status", "{there}"],
+        ["status", "{nothing}"],
+        ["status", "{file}"],
+        ["status", "{there}/{long}"],
+        ["export", "{there}"],
+        ["export", "{campaign}", "-o", "{there}"],
+        ["export", "{campaign}", "-o", "{nothing}/table.csv"],
+        ["export", "{campaign}", "-o", "{there}/{long}"],
+        ["export", "{campaign}", "--format", "xls"],
+        ["report", "{there}"],
+        ["report", "{campaign}", "--metric", "speed"],
+        ["report", "{campaign}", "--base", "2"],
+        ["recipes", "--recipes", "{nothing}"],
+        ["recipes", "--recipes", "{file}"],
+        ["recipes", "--recipes", "{there}/{long}"],
+        ["run", "{file}", "--jobs", "0"],
+        ["walk"],
+        ["validate"],
+        [],
+    ],
+    ids=" ".join,
+)
+def test_wrong_arguments_are_a_mistake_of_the_caller(
+    complaint: Complaint, tmp_path: Path, words: list[str]
+) -> None:
+    """A folder for a file, a file for a folder, nothing at all: exit 2 with a word about it."""
+    there = tmp_path / "there"
+    there.mkdir()
+    (there / "file").write_text(kept.SMALL)
+    kept.make(tmp_path / "campaign", [kept.record(kept.loaded().trials[0])])
+    names = {
+        "there": there,
+        "nothing": there / "nothing",
+        "file": there / "file",
+        "campaign": tmp_path / "campaign",
+        "long": "x" * 300,
+    }
+    code, lines = complaint(*(word.format(**names) for word in words))
+    assert code == 2
+    assert lines
+
+
+@pytest.mark.parametrize(
+    ("failure", "code", "told"),
+    [
+        (OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), "/x"), 3, "free some space"),
+        (OSError(errno.EROFS, os.strerror(errno.EROFS), "/x"), 3, "writable filesystem"),
+        (PermissionError(errno.EACCES, "Permission denied", "/x"), 3, "may write to"),
+        (OSError(errno.EMFILE, os.strerror(errno.EMFILE)), 3, "ulimit -n"),
+        (HostError("no user namespaces", "sysctl ..."), 3, "remedy: sysctl"),
+        (KeyboardInterrupt(), 130, "the same command resumes it"),
+    ],
+    ids=repr,
+)
+def test_each_failure_has_its_exit_code_and_its_remedy(
+    complaint: Complaint,
+    monkeypatch: pytest.MonkeyPatch,
+    failure: BaseException,
+    code: int,
+    told: str,
+) -> None:
+    """3 when the machine cannot, 130 when interrupted, and what to do about it."""
+
+    def fail(**_: object) -> None:
+        raise failure
+
+    monkeypatch.setattr(command_line.cli, "main", fail)
+    left, lines = complaint("run")
+    assert left == code
+    assert any(told in line for line in lines)
+
+
+def test_a_mistake_of_ours_keeps_its_traceback(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is not explained away."""
+
+    def fail(**_: object) -> None:
+        raise OSError(errno.EBADF, os.strerror(errno.EBADF))
+
+    monkeypatch.setattr(command_line.cli, "main", fail)
+    with pytest.raises(OSError, match="Bad file descriptor"):
+        command_line.main()

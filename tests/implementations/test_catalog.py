@@ -1,0 +1,174 @@
+"""Recipes: those shipped are sound, a bad one is told about whole, impossible roles are refused."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Callable
+from dataclasses import replace
+from importlib import resources
+from pathlib import Path
+
+import pytest
+
+from httpbed.implementations import catalog
+from httpbed.implementations.protocol import Implementation, Part
+from httpbed.model.errors import ConfigError, Mistake
+
+CURL = (resources.files("httpbed.implementations") / "recipes/curl.toml").read_text()
+Write = Callable[[str], Path]
+
+
+@pytest.fixture
+def write(tmp_path: Path) -> Write:
+    """Return what writes a text as the recipe of a folder of the user."""
+
+    def put(text: str) -> Path:
+        (tmp_path / "own.toml").write_text(text)
+        return tmp_path
+
+    return put
+
+
+def mistakes(folder: Path) -> list[Mistake]:
+    """Return what loading the folder's recipes finds wrong."""
+    with pytest.raises(ConfigError) as caught:
+        catalog.load([folder])
+    return list(caught.value.mistakes)
+
+
+def part(version: str) -> Part:
+    """Return a client's part in a trial."""
+    return Part(
+        role="client",
+        host="client",
+        http_version=version,
+        server_name="server.test",
+        server_address="10.77.0.2",
+        port=443,
+        target="/1.txt",
+        body="/tmp/body",  # noqa: S108 - a path of the sandbox
+        certificates="/certificates",
+        content="/content",
+        time_limit_s=600.0,
+        file_bytes=10**6,
+    )
+
+
+@pytest.mark.parametrize("version", ["1.1", "2", "3"])
+def test_shipped_recipes_plan_every_version_that_they_promise(version: str) -> None:
+    """Every variable is filled in, and a recipe is an implementation as the seam wants it."""
+    for recipe in catalog.load().recipes.values():
+        implementation: Implementation = recipe
+        planned = implementation.plan(part(version))
+        assert planned.root == recipe.install.suite
+        assert not any(
+            "{" in word.replace("%{json}", "") for word in (*planned.argv, *planned.environment)
+        )
+        assert implementation.identify().argv[0] == recipe.version.argv[0]
+
+
+def test_the_version_decides_the_clients_flag_and_nothing_else() -> None:
+    """Treatments of different versions differ in one word of the command."""
+    words = [catalog.load()["curl"].plan(part(version)).argv for version in ("1.1", "2", "3")]
+    differing = [set(column) for column in zip(*words, strict=True) if len(set(column)) > 1]
+    assert differing == [{"--http1.1", "--http2", "--http3-only"}]
+
+
+def test_only_the_client_has_a_time_limit() -> None:
+    """A server runs until the trial ends."""
+    recipe = catalog.load()["curl"]
+    assert recipe.plan(part("2")).timeout_s == 600.0
+    serving = replace(part("2"), role="server")
+    assert catalog.load()["nginx"].plan(serving).timeout_s is None
+
+
+def test_a_recipe_of_the_user_replaces_a_shipped_one(write: Write) -> None:
+    """By its name; its digest tells the two apart in the manifest."""
+    own = catalog.load([write(CURL.replace('"--silent", ', ""))])
+    assert own["curl"].digest != catalog.load()["curl"].digest
+    assert "--silent" not in own["curl"].run.argv
+    assert set(own.recipes) == set(catalog.load().recipes)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "place", "reason"),
+    [
+        ("schema = 1", "schema = 9", "schema", "1"),
+        ('name = "curl"', 'name = "c url"', "name", "pattern"),
+        ('roles = ["client"]', 'roles = ["cliant"]', "roles[0]", "'client' or 'server'"),
+        ('http_versions = ["1.1", "2", "3"]', 'http_versions = ["9"]', "http_versions[0]", "'3'"),
+        ("(?P<version>", "(", "version.pattern", "no group"),
+        (r"(?P<version>\S+)", "(?P<version>", "version.pattern", "not a regular expression"),
+        ("[run]\n", "[run]\nshell = true\n", "run.shell", "not permitted"),
+        ('"{url}"', '"{uri}"', "run.argv[12]", "unknown variable {uri}"),
+        (', "3" = "--http3-only"', "", "run.choose.http_flag.values", "nothing for HTTP/3"),
+        ('parser = "curl-json"', 'parser = "wget"', "parse.parser", "no parser 'wget'"),
+        ('by = "http_version"', 'by = "loss"', "run.choose.http_flag.by", "http_version"),
+    ],
+)
+def test_each_mistake_in_a_recipe_is_named(
+    write: Write, old: str, new: str, place: str, reason: str
+) -> None:
+    """With the file and the place in it."""
+    assert old in CURL
+    found = {one.place: one.reason for one in mistakes(write(CURL.replace(old, new)))}
+    assert reason in found.get(f"own.toml: {place}", f"not among {found}")
+
+
+@pytest.mark.parametrize(
+    "content",
+    [b"\xff\xfe", b"[[[", b"a = " + b"9" * 5000, b"a = " + b"[" * 100_000, b"", b"recipes = 3"],
+)
+def test_hostile_recipes_are_refused_with_mistakes(tmp_path: Path, content: bytes) -> None:
+    """Whatever the file holds."""
+    (tmp_path / "own.toml").write_bytes(content)
+    assert all(mistake.place.startswith("own.toml") for mistake in mistakes(tmp_path))
+
+
+def test_a_folder_in_a_recipes_place_is_a_mistake(tmp_path: Path) -> None:
+    """And so is a file where a folder of recipes is asked for, or nothing at all."""
+    (tmp_path / "own.toml").mkdir()
+    assert mistakes(tmp_path)
+    (tmp_path / "file").touch()
+    assert mistakes(tmp_path / "file")
+    assert mistakes(tmp_path / "nothing")
+
+
+@pytest.mark.parametrize(
+    ("client", "server", "place", "reason"),
+    [
+        ({"implementation": "crul"}, {}, "roles.client.implementation", "no recipe 'crul'"),
+        ({"implementation": "nginx"}, {}, "roles.client.implementation", "cannot be a client"),
+        ({}, {"implementation": "curl"}, "roles.server.implementation", "cannot be a server"),
+        ({}, {"congestion_control": "cubik"}, "roles.server.congestion_control", "'cubik'"),
+        ({"implementation": "old"}, {}, "roles.client.http_version", "old speaks 1.1, 2 as a"),
+    ],
+)
+def test_impossible_roles_are_refused(
+    write: Write, client: dict[str, str], server: dict[str, str], place: str, reason: str
+) -> None:
+    """Unknown recipes, roles that they cannot take, and versions that they do not speak."""
+    old = CURL.replace('name = "curl"', 'name = "old"').replace('"2", "3"]', '"2"]')
+    roles = {
+        "client": {"implementation": "curl", "http_version": "3", **client},
+        "server": {"implementation": "nginx", **server},
+    }
+    found = {one.place: one.reason for one in catalog.load([write(old)]).mistakes(roles)}
+    assert reason in found[place]
+
+
+@pytest.mark.parametrize("client", [3, [], {}, {"implementation": 3}, {"http_version": "9"}])
+def test_a_role_that_cannot_be_read_hides_no_other(client: object) -> None:
+    """The server's mistake is told although the client has one of another kind."""
+    roles = {"client": client, "server": {"implementation": "ngin", "port": 3}}
+    (mistake,) = catalog.load().mistakes(roles)
+    assert mistake.place == "roles.server.implementation"
+
+
+def test_nothing_but_recipes_knows_programs_by_name() -> None:
+    """Outside the recipes and their parsers no module of the bed names one."""
+    package = Path(str(resources.files("httpbed")))
+    names = {tomllib.loads(CURL)["name"], "nginx"}
+    for layer in ("model", "design", "network", "process", "store", "trial", "executor"):
+        for path in (package / layer).rglob("*.py"):
+            assert not {name for name in names if name in path.read_text()}, path

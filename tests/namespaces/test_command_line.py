@@ -1,0 +1,156 @@
+"""What goes wrong around a run: a clear message, the right exit code, and nothing lost."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import json
+import os
+import shlex
+import signal
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from families import until
+from httpbed.cli import main
+from httpbed.process.spec import Exit, ProcessSpec
+from httpbed.process.supervisor import Supervisor
+from orchestrator import Run
+from real_runs import CLI_S, HTTPBED, Wish, finished, httpbed
+
+pytestmark = [pytest.mark.namespaces, pytest.mark.toolbox]
+
+EXIT_USAGE, EXIT_HOST, EXIT_INTERRUPTED = 2, 3, 130
+
+
+@pytest.fixture
+def experiment(tmp_path: Path) -> Path:
+    """Write an experiment of six trials, half a second each."""
+    file = tmp_path / "experiment.toml"
+    file.write_text(Wish(replicates=2, rate="2 Mbit/s").text())
+    return file
+
+
+def test_a_second_run_and_an_interrupt(experiment: Path, tmp_path: Path) -> None:
+    """While one run goes on no other may; interrupted, it keeps what is finished and resumes."""
+    directory = tmp_path / "campaign"
+    with Run(experiment, directory) as first:
+        until(lambda: len(finished(directory)) >= 1 or first.is_over())
+        with first.stopped():  # however slow the second one starts, the first is not done
+            second = httpbed("run", experiment, "-o", directory)
+        assert second.returncode == EXIT_USAGE
+        assert "another run works on this campaign" in second.stderr
+        until(lambda: first.sandbox() is not None or first.is_over())
+        assert first.interrupt() == EXIT_INTERRUPTED, first.log
+        assert "interrupted; what was finished is kept" in first.log
+        assert "Traceback" not in first.log
+    kept = finished(directory)
+    assert 1 <= len(kept) < 6
+    outcomes = {
+        json.loads((directory / one / "trial.json").read_text())["outcome"]["kind"] for one in kept
+    }
+    assert outcomes == {"completed"}
+    resumed = httpbed("run", experiment, "-o", directory, "--json")
+    assert resumed.returncode == 0, resumed.stderr
+    assert f"resuming {directory}: {len(kept)} of 6 trials are finished" in resumed.stderr
+    assert kept.items() <= finished(directory).items()
+    assert len(finished(directory)) == 6
+    assert json.loads(resumed.stdout)
+
+
+def in_own_mounts(script: str) -> subprocess.CompletedProcess[str]:
+    """Run a shell script as root of namespaces of its own, in which it may mount."""
+    command = ["unshare", "--user", "--map-root-user", "--mount", "sh", "-euc", script]
+    return subprocess.run(command, check=False, capture_output=True, text=True, timeout=2 * CLI_S)
+
+
+def test_a_full_disk(experiment: Path, tmp_path: Path) -> None:
+    """It is said with the remedy; with room again the same command goes on."""
+    disk, run = tmp_path / "disk", shlex.join([*HTTPBED, "run", str(experiment), "-o"])
+    disk.mkdir()
+    ended = in_own_mounts(
+        f"""
+        mount -t tmpfs -o size=8m tmpfs {disk}
+        head -c {8 * 2**20 - 200_000} /dev/zero >{disk}/other
+        code=0; {run} {disk}/campaign || code=$?
+        echo "code $code, kept $(ls -d {disk}/campaign/trials/*/*/* | wc -l)"
+        cp -a {disk}/campaign/trials {tmp_path}/kept
+        rm {disk}/other
+        {run} {disk}/campaign >/dev/null
+        diff -r {tmp_path}/kept {disk}/campaign/trials | grep -v ^Only.in.{disk} && exit 9
+        echo "then $(ls -d {disk}/campaign/trials/*/*/* | wc -l)"
+        """
+    )
+    assert ended.returncode == 0, ended.stderr
+    first, last = ended.stdout.splitlines()
+    assert first.startswith(f"code {EXIT_HOST}, kept "), ended.stderr
+    assert 1 <= int(first.split()[-1]) < 6
+    assert last == "then 6"
+    assert "No space left on device" in ended.stderr
+    assert "remedy: free some space" in ended.stderr
+    assert "Traceback" not in ended.stderr
+    assert "invalid" not in ended.stderr
+
+
+def test_a_sandbox_that_dies_before_the_first_trial(
+    experiment: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """There is no attempt yet that could be invalid: it is said, and nothing was begun."""
+    honest = Supervisor.run
+
+    async def killed(self: Supervisor, spec: ProcessSpec) -> Exit:
+        os.kill(self.init_pid, signal.SIGKILL)
+        return await honest(self, spec)
+
+    monkeypatch.setattr(Supervisor, "run", killed)
+    code, said = in_process(monkeypatch, "run", str(experiment), "-o", f"{experiment}.campaign")
+    assert code == EXIT_HOST
+    assert "the sandbox ended" in said
+    assert "remedy: try again" in said
+    assert [path.name for path in experiment.parent.iterdir()] == [experiment.name]
+
+
+def in_process(monkeypatch: pytest.MonkeyPatch, *words: str) -> tuple[int, str]:
+    """Run the command line in this process; return the exit code and what it said of it."""
+    said = io.StringIO()
+    monkeypatch.setattr("sys.argv", ["httpbed", *words])
+    with pytest.raises(SystemExit) as ended, contextlib.redirect_stderr(said):
+        main.main()
+    assert isinstance(ended.value.code, int)
+    return ended.value.code, said.getvalue()
+
+
+def test_a_folder_on_a_read_only_disk(experiment: Path, tmp_path: Path) -> None:
+    """Where nothing can be written it is said before any trial runs."""
+    (tmp_path / "disk").mkdir()
+    run = shlex.join([*HTTPBED, "run", str(experiment), "-o", f"{tmp_path}/disk/campaign"])
+    ended = in_own_mounts(f"mount -t tmpfs -o ro tmpfs {tmp_path}/disk; exec {run}")
+    assert ended.returncode == EXIT_HOST, ended.stderr
+    assert "Read-only file system" in ended.stderr
+    assert "remedy: choose a folder" in ended.stderr
+    assert "Traceback" not in ended.stderr
+
+
+@pytest.mark.parametrize(
+    ("where", "code", "word"),
+    [
+        ("experiment.toml/campaign", EXIT_HOST, "remedy: choose a folder"),
+        ("/proc/nothing/campaign", EXIT_HOST, "remedy: choose another folder"),
+        ("experiment.toml", EXIT_USAGE, "is not a folder"),
+        (".", EXIT_USAGE, "holds other files than a campaign's"),
+    ],
+)
+def test_a_folder_that_cannot_be_used(
+    experiment: Path, monkeypatch: pytest.MonkeyPatch, where: str, code: int, word: str
+) -> None:
+    """It is said as well, and nothing that was there is overwritten."""
+    text = experiment.read_text()
+    monkeypatch.chdir(experiment.parent)
+    ended, said = in_process(monkeypatch, "run", str(experiment), "-o", where)
+    assert ended == code
+    assert word in said
+    assert [(path.name, path.read_text()) for path in experiment.parent.iterdir()] == [
+        (experiment.name, text)
+    ]

@@ -1,0 +1,144 @@
+"""Nothing reaches out of a trial: not on the network, not into files, not into settings."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+import kin
+from families import until
+from orchestrator import Run, Sandbox
+from real_runs import Wish
+
+pytestmark = [pytest.mark.namespaces, pytest.mark.toolbox]
+
+LOOPBACK, LINK = "lo", "eth0"
+PROGRAMS = ("curl", "nginx")
+TOP = {"bin", "dev", "old", "overlays", "proc", "roots", "run", "tmp", "trial"}
+"""All that is in the sandbox's own root; ``old`` is where the host's was, and empty."""
+
+
+@dataclass(frozen=True)
+class Seen:
+    """What one process of a trial could see."""
+
+    interfaces: frozenset[str]
+    routes: tuple[tuple[str, str, str], ...]
+    """Interface, gateway and mask of each IPv4 route, as the kernel writes them."""
+    ipv6: str
+    writable: frozenset[str]
+    """Where it can write to the filesystem that this test's folder is on."""
+    secret: bool
+    """Whether a file of this test is there."""
+    uid_map: tuple[str, ...]
+    shared: frozenset[str]
+    """Kinds of namespaces that it has in common with us."""
+    top: frozenset[str]
+    old: frozenset[str]
+
+
+@dataclass(frozen=True)
+class Visit:
+    """What was seen in a trial, and this machine's settings around it."""
+
+    seen: dict[str, Seen]
+    sysctls_before: dict[str, str]
+    sysctls_after: dict[str, str]
+
+
+@pytest.fixture(scope="module")
+def visit(tmp_path_factory: pytest.TempPathFactory) -> Visit:
+    """Look at every process of a trial while its client fetches."""
+    folder = tmp_path_factory.mktemp("isolation")
+    file, secret = folder / "experiment.toml", folder / "secret"
+    file.write_text(Wish(versions=("1.1",), rate="1 Mbit/s").text())
+    secret.touch()
+    before = kin.sysctls()
+    with Run(file, folder / "campaign") as run:
+        found: list[Sandbox] = []
+
+        def fetching() -> bool:
+            now = run.sandbox()
+            if now and set(PROGRAMS) <= set(now.pids):
+                found.append(now)
+            return bool(found) or run.is_over()
+
+        until(fetching)
+        assert found, run.log
+        seen = {name: look(pid, secret) for name, pid in found[-1].pids.items()}
+        assert run.wait() == 0, run.log
+    return Visit(seen, before, kin.sysctls())
+
+
+def look(pid: int, secret: Path) -> Seen:
+    """See with the eyes of a process."""
+    process = Path(f"/proc/{pid}")
+    root = process / "root"
+    routes = [line.split() for line in (process / "net/route").read_text().splitlines()[1:]]
+    device = secret.stat().st_dev
+    place = f"{os.major(device)}:{os.minor(device)}"
+    mounts = [line.split() for line in (process / "mountinfo").read_text().splitlines()]
+    own = kin.namespaces(os.getpid()) & kin.namespaces(pid)
+    return Seen(
+        interfaces=frozenset(
+            line.split(":")[0].strip()
+            for line in (process / "net/dev").read_text().splitlines()[2:]
+        ),
+        routes=tuple((route[0], route[2], route[7]) for route in routes),
+        ipv6=(process / "net/if_inet6").read_text(),
+        writable=frozenset(
+            mount[4] for mount in mounts if mount[2] == place and "rw" in mount[5].split(",")
+        ),
+        secret=(root / secret.relative_to("/")).exists(),
+        uid_map=tuple((process / "uid_map").read_text().split()),
+        shared=frozenset(name.partition(":")[0] for name in own),
+        top=frozenset(entry.name for entry in root.iterdir()),
+        old=frozenset(entry.name for entry in (root / "old").glob("*")),
+    )
+
+
+@pytest.mark.parametrize("program", PROGRAMS)
+def test_the_link_is_the_only_way(visit: Visit, program: str) -> None:
+    """A host has its loopback and its end of the link; no gateway leads further."""
+    seen = visit.seen[program]
+    assert seen.interfaces == {LOOPBACK, LINK}
+    assert seen.routes == ((LINK, "00000000", "00FFFFFF"),)
+    assert not seen.ipv6
+
+
+def test_the_emulator_has_the_links_only(visit: Visit) -> None:
+    """Its network has the links' other ends, and no address at all."""
+    seen = visit.seen["httpbed-link"]
+    assert seen.interfaces == {LOOPBACK, "l0a", "l0b"}
+    assert seen.routes == ()
+
+
+@pytest.mark.parametrize("name", [*PROGRAMS, "init", "httpbed-link"])
+def test_files_of_this_machine_are_not_seen(visit: Visit, name: str) -> None:
+    """Neither /tmp nor /home nor any other place: only the attempt's own folder can be written."""
+    seen = visit.seen[name]
+    assert not seen.secret
+    assert all(place.endswith("/trial") for place in seen.writable)
+
+
+@pytest.mark.parametrize("name", ["init", "httpbed-link"])
+def test_the_sandbox_has_a_root_of_its_own(visit: Visit, name: str) -> None:
+    """The machine's root is gone after pivot_root."""
+    seen = visit.seen[name]
+    assert seen.top == TOP
+    assert not seen.old
+
+
+def test_programs_have_no_rights_here(visit: Visit) -> None:
+    """Root inside is this user outside; no namespace but the cgroup's is this machine's."""
+    for name, seen in visit.seen.items():
+        assert seen.uid_map == ("0", str(os.geteuid()), "1"), name
+        assert seen.shared <= ({"cgroup", "pid"} if name == "outer" else {"cgroup"}), name
+
+
+def test_settings_of_this_machine_stay(visit: Visit) -> None:
+    """No sysctl has changed, though trials set some for themselves."""
+    assert visit.sysctls_after == visit.sysctls_before

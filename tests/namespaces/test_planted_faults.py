@@ -1,0 +1,201 @@
+"""Planted faults are caught, and laid to the right account: the bed's or the subject's."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import signal
+import threading
+import time
+from collections.abc import Callable
+from importlib import resources
+from pathlib import Path
+
+import pytest
+
+import kin
+from families import until
+from httpbed.model.errors import HostError
+from httpbed.model.trial import Record
+from httpbed.network import plan as network
+from httpbed.process.spec import ProcessSpec
+from httpbed.trial import bed, manifest, runner
+from httpbed.trial.bed import TrialPlan
+from real_runs import Wish, check, stage
+
+pytestmark = [pytest.mark.namespaces, pytest.mark.toolbox]
+
+ATTEMPTS = 4
+"""One, and three retries."""
+
+
+@pytest.fixture
+def campaign(tmp_path: Path) -> Path:
+    """Name a folder for a campaign."""
+    return tmp_path / "campaign"
+
+
+def only(records: list[Record], outcome: str) -> Record:
+    """Return the one record, which must have ended so."""
+    (record,) = records
+    assert record.attempt.outcome.kind == outcome, record.attempt.outcome.reason
+    return record
+
+
+def replan(monkeypatch: pytest.MonkeyPatch, change: Callable[[TrialPlan], TrialPlan]) -> None:
+    """Change what the runner is about to start."""
+    honest = bed.plan
+    monkeypatch.setattr(runner, "plan", lambda *words, **more: change(honest(*words, **more)))
+
+
+def recipe(folder: Path, name: str, old: str, new: str) -> Path:
+    """Write a folder with a shipped recipe in which something was changed."""
+    text = (resources.files("httpbed.implementations") / "recipes" / f"{name}.toml").read_text()
+    assert old in text
+    folder.mkdir()
+    (folder / f"{name}.toml").write_text(text.replace(old, new))
+    return folder
+
+
+@pytest.mark.parametrize("version", ["1.1", "3"])
+def test_a_damaged_body_is_a_failure(campaign: Path, tmp_path: Path, version: str) -> None:
+    """Another content of the same size is noticed by its digest, and never tried again."""
+    damaged = stage(Wish(versions=(version,)))
+    ((size, content),) = damaged.bed.contents.items()
+    other = tmp_path / "other"
+    other.write_bytes(b"X" + content.path.read_bytes()[1:])
+    contents = {size: dataclasses.replace(content, path=other)}
+    damaged.bed = dataclasses.replace(damaged.bed, contents=contents)
+    record = only(damaged.run(campaign), "failed")
+    assert check(record, "body as served").passed is False
+    assert "body as served" in record.attempt.outcome.reason
+
+
+def test_another_congestion_control_is_the_beds_fault(
+    campaign: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What the accepted socket says counts, not what the experiment asked for."""
+    routes = {"client": "reno", "server": "reno"}
+    monkeypatch.setattr(network, "_congestion_control", lambda _: routes)
+    records = stage(Wish(versions=("1.1",))).run(campaign)
+    assert [record.attempt.outcome.kind for record in records] == ["invalid"] * ATTEMPTS
+    for record in records:
+        assert check(record, "sender's").figure == "reno on the accepted sockets"
+
+
+@pytest.mark.parametrize("version", ["1.1", "3"])
+def test_offloads_left_on_are_the_beds_fault(
+    campaign: Path, monkeypatch: pytest.MonkeyPatch, version: str
+) -> None:
+    """Frames that no wire would carry make the attempt invalid, whatever the client made of it."""
+
+    def forget(planned: TrialPlan) -> TrialPlan:
+        hosts = tuple(spec for spec in planned.network.hosts if spec.argv[0] != "ethtool")
+        return dataclasses.replace(
+            planned, network=dataclasses.replace(planned.network, hosts=hosts)
+        )
+
+    replan(monkeypatch, forget)
+    records = stage(Wish(versions=(version,), time_limit="300 ms")).run(campaign)
+    assert [record.attempt.outcome.kind for record in records] == ["invalid"] * ATTEMPTS
+    assert all(check(record, "frames as on a wire").passed is False for record in records)
+
+
+def test_a_dead_emulator_is_retried_three_times(campaign: Path) -> None:
+    """Nobody waits for a client whose link is gone; the attempts are kept, none as data."""
+    patient = stage(Wish(versions=("1.1",), time_limit="600 s", size="1 MB"))
+    began = time.monotonic()
+    killer = threading.Thread(target=kill_emulators, args=(ATTEMPTS,))
+    killer.start()
+    records = patient.run(campaign)
+    killer.join()
+    assert time.monotonic() - began < 30
+    assert [record.attempt.outcome.kind for record in records] == ["invalid"] * ATTEMPTS
+    assert [record.attempt.number for record in records] == [1, 2, 3, 4]
+    assert all("the emulator ended" in record.attempt.outcome.reason for record in records)
+
+
+def kill_emulators(count: int) -> None:
+    """Kill so many emulators, each while its client fetches."""
+    killed = set[int]()
+    while len(killed) < count:
+        until(lambda: len(fetching() - killed) > 0)
+        for pid in fetching() - killed:
+            time.sleep(0.05)
+            os.kill(pid, signal.SIGKILL)
+            killed.add(pid)
+
+
+def fetching() -> set[int]:
+    """Find the emulators of this process's trials, if clients are running."""
+    family = kin.descendants(os.getpid())
+    running = {process.name for process in family}
+    names = {"httpbed-link"} if "curl" in running else set()
+    return {process.pid for process in family if process.name in names}
+
+
+def test_a_client_that_cannot_speak_the_version_fails(campaign: Path, tmp_path: Path) -> None:
+    """Asked for HTTP/3 it speaks HTTP/1.1: the server's log tells, and it is data."""
+    folder = recipe(tmp_path / "recipes", "curl", "--http3-only", "--http1.1")
+    record = only(stage(Wish(versions=("3",)), [folder]).run(campaign), "failed")
+    assert check(record, "protocol used").figure.startswith("1 request(s) HTTP/1.1")
+    assert check(record, "body as served").passed is True
+
+
+def test_the_time_limit(campaign: Path) -> None:
+    """A slow link is not a failure: the trial has timed out, and no request time is given."""
+    wish = Wish(versions=("2",), rate="100 kbit/s", time_limit="1 s")
+    record = only(stage(wish).run(campaign), "timed out")
+    assert check(record, "client ended well").figure.startswith("was stopped at its time limit")
+    assert "request_time" not in {observation.metric for observation in record.observations}
+
+
+def test_a_server_that_does_not_start_fails(campaign: Path, tmp_path: Path) -> None:
+    """Its own words are among the artifacts; nobody waits for it."""
+    folder = recipe(tmp_path / "recipes", "nginx", "http3 on;", "http3 perhaps;")
+    record = only(stage(Wish(versions=("3",)), [folder]).run(campaign), "failed")
+    assert "nginx did not start: " in record.attempt.outcome.reason
+    (said,) = campaign.glob("trials/*/*/*/artifacts/nginx-errors.txt")
+    assert "perhaps" in said.read_text()
+
+
+def test_a_server_that_never_listens_fails(
+    campaign: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One that runs and does not open its ports is given up."""
+    monkeypatch.setattr("httpbed.process.supervisor.START_TIMEOUT_S", 1.0)
+    folder = recipe(tmp_path / "recipes", "nginx", "tcp = [443]", "tcp = [444]")
+    record = only(stage(Wish(versions=("1.1",)), [folder]).run(campaign), "failed")
+    assert "did not listen in time" in record.attempt.outcome.reason
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "word"),
+    [
+        ('"curl", "{http_flag}"', '"kurl", "{http_flag}"', "kurl is not in the toolbox"),
+        ('["curl", "--version"]', '["kurl"]', "curl did not tell its version"),
+    ],
+)
+def test_a_program_that_is_not_there_is_the_machines_fault(
+    tmp_path: Path, old: str, new: str, word: str
+) -> None:
+    """It is noticed before anything runs, with the remedy."""
+    lacking = stage(Wish(), [recipe(tmp_path / "recipes", "curl", old, new)])
+    with pytest.raises(HostError, match=word) as caught:
+        manifest.manifest(lacking.loaded, lacking.bed, command="", jobs=1)
+    assert caught.value.remedy
+
+
+def test_a_program_that_vanishes_is_no_data(
+    campaign: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A client that cannot be started says nothing about the client."""
+
+    def vanish(planned: TrialPlan) -> TrialPlan:
+        gone: ProcessSpec = dataclasses.replace(planned.client, argv=("kurl",))
+        return dataclasses.replace(planned, client=gone)
+
+    replan(monkeypatch, vanish)
+    records = stage(Wish(versions=("1.1",))).run(campaign)
+    assert [record.attempt.outcome.kind for record in records] == ["invalid"] * ATTEMPTS
+    assert "kurl" in records[-1].attempt.outcome.reason

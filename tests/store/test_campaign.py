@@ -1,0 +1,236 @@
+"""A campaign's directory: only ever added to, whole attempts only, never mixed with another's."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+import kept
+from httpbed.executor import local
+from httpbed.model.errors import ConfigError, Mistake
+from httpbed.store import campaign as campaigns
+
+
+def refusal(directory: Path, **changes: str) -> list[Mistake]:
+    """Return why a run would not work on the directory."""
+    text = changes.pop("text", kept.SMALL)
+    made = kept.loaded(text)
+    with (
+        pytest.raises(ConfigError) as caught,
+        campaigns.opened(directory, text, made.trials, kept.manifest(**changes)),
+    ):
+        pass
+    return list(caught.value.mistakes)
+
+
+def test_a_new_campaign_says_what_made_it(tmp_path: Path) -> None:
+    """Before anything has run: the experiment to the letter, its design, its manifest."""
+    campaign = kept.make(tmp_path / "new/campaign")
+    assert campaign.experiment_text == kept.SMALL
+    assert campaign.design() == list(kept.loaded().trials)
+    assert campaign.manifest == kept.manifest()
+    assert campaign.attempts() == {}
+
+
+def test_what_is_committed_is_read_back(tmp_path: Path) -> None:
+    """Attempt and observations, in their place, nothing left under way."""
+    trial = kept.loaded().trials[0]
+    record = kept.record(trial)
+    campaign = kept.make(tmp_path, [record])
+    assert list(campaign.records()) == [record]
+    assert (tmp_path / "trials/0001" / trial.id / "1/trial.json").is_file()
+    assert list((tmp_path / "unfinished").iterdir()) == []
+
+
+def test_every_file_carries_its_schema(tmp_path: Path) -> None:
+    """So that a later httpbed knows how to read it."""
+    kept.make(tmp_path, [kept.record(kept.loaded().trials[0])])
+    (folder,) = tmp_path.glob("trials/*/*/*")
+    assert json.loads((folder / "trial.json").read_text())["schema"] == 1
+    for line in (folder / "observations.jsonl").read_text().splitlines():
+        assert json.loads(line)["schema"] == 1
+        assert json.loads(line)["unit"] == "s"
+    assert json.loads((tmp_path / "manifest.json").read_text())["schema"] == 1
+
+
+def test_a_commit_is_one_rename(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Killed just before it, an attempt is not there at all, and the next run clears it away."""
+    campaign = kept.make(tmp_path)
+
+    def killed(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "rename", killed)
+        with pytest.raises(KeyboardInterrupt):
+            kept.keep(campaign, kept.record(kept.loaded().trials[0]))
+    assert list(campaign.records()) == []
+    assert local.pending(campaign, campaign.design()) == [(one, 1) for one in campaign.design()]
+    assert campaign.clear_unfinished() == 1
+    assert campaign.clear_unfinished() == 0
+
+
+def test_what_is_left_is_the_design_minus_what_is_finished(tmp_path: Path) -> None:
+    """In the design's order; an outcome that is data is final, an invalid attempt is not."""
+    trials = kept.loaded().trials
+    kinds = ["completed", "failed", "timed out", "unsupported", "invalid"]
+    records = [kept.record(trial, 1, kind) for trial, kind in zip(trials, kinds, strict=False)]
+    campaign = kept.make(tmp_path, [*records, kept.record(trials[4], 2, "invalid")])
+    left = local.pending(campaign, campaign.design())
+    assert left == [(trials[4], 3), *((trial, 1) for trial in trials[5:])]
+
+
+@pytest.mark.parametrize(
+    ("torn", "content"),
+    [
+        (name, content)
+        for name in ("trial.json", "observations.jsonl")
+        for content in (None, b"", b'{"schema": 1, "tri', b"\xff\xfe", b"\0" * 512)
+        if (name, content) != ("observations.jsonl", b"")  # none at all is a possible result
+    ],
+)
+def test_a_torn_attempt_counts_as_never_made(
+    tmp_path: Path, torn: str, content: bytes | None
+) -> None:
+    """A power cut may leave a file empty, short or full of zeros; the trial is run again."""
+    trial = kept.loaded().trials[0]
+    campaign = kept.make(tmp_path, [kept.record(trial)])
+    (file,) = tmp_path.glob(f"trials/*/*/*/{torn}")
+    if content is None:
+        file.unlink()
+    else:
+        file.write_bytes(content)
+    assert list(campaign.records()) == []
+    assert (trial, 1) in local.pending(campaign, campaign.design())
+
+
+def test_a_torn_attempt_gives_way_to_the_next(tmp_path: Path) -> None:
+    """What cannot be read must not stand in the way of the commit that replaces it."""
+    record = kept.record(kept.loaded().trials[0])
+    campaign = kept.make(tmp_path, [record])
+    (file,) = tmp_path.glob("trials/*/*/*/trial.json")
+    file.write_bytes(b"")
+    (file.parent / "artifacts/ping.txt").touch()
+    kept.keep(campaign, record)
+    assert list(campaign.records()) == [record]
+
+
+def test_files_of_others_among_the_trials_are_passed_over(tmp_path: Path) -> None:
+    """Such as those that file managers leave everywhere."""
+    record = kept.record(kept.loaded().trials[0])
+    campaign = kept.make(tmp_path, [record])
+    (folder,) = tmp_path.glob("trials/*/*/*")
+    for place in (folder.parent, folder.parent.parent, tmp_path / "trials"):
+        (place / ".DS_Store").touch()
+        (place / "notes").mkdir()
+    assert list(campaign.records()) == [record]
+
+
+def test_attempts_are_in_the_order_of_their_numbers(tmp_path: Path) -> None:
+    """The tenth comes after the second, and the last one counts."""
+    trial = kept.loaded().trials[0]
+    campaign = kept.make(tmp_path, [kept.record(trial, n, "invalid") for n in range(1, 12)])
+    assert [record.attempt.number for record in campaign.records()] == list(range(1, 12))
+    assert campaign.attempts()[trial.id].number == 11
+
+
+def test_a_campaign_is_resumed_by_the_same_run(tmp_path: Path) -> None:
+    """Nothing of it is written again."""
+    kept.make(tmp_path, [kept.record(kept.loaded().trials[0])])
+    before = {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
+    kept.make(tmp_path)
+    assert {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()} == before
+
+
+@pytest.mark.parametrize(
+    ("changes", "reason"),
+    [
+        ({"text": kept.SMALL.replace("seed = 2", "seed = 3")}, "another experiment"),
+        ({"text": kept.SMALL.replace("replicates = 2", "replicates = 3")}, "another experiment"),
+        ({"text": kept.SMALL + "\n# a comment"}, "another experiment"),
+        ({"sha256": "0" * 64}, "program curl was 8.23.0 (aaaaaaaaaaaa) and is now 8.23.0 (0000"),
+        ({"library": "0" * 64}, "/usr/lib/libcurl.so.4 of curl was bbbb"),
+    ],
+)
+def test_another_experiment_or_other_binaries_are_refused(
+    tmp_path: Path, changes: dict[str, str], reason: str
+) -> None:
+    """Nothing is mixed; libraries are part of a program."""
+    kept.make(tmp_path)
+    (mistake,) = refusal(tmp_path, **changes)
+    assert reason in mistake.reason
+    assert "-o" in mistake.remedy
+
+
+def test_a_second_run_is_refused_while_the_first_lasts(tmp_path: Path) -> None:
+    """And welcome after; the lock is the kernel's, so that no death leaves it behind."""
+    made = kept.loaded()
+    with campaigns.opened(tmp_path, kept.SMALL, made.trials, kept.manifest()):
+        assert campaigns.is_locked(tmp_path)
+        (mistake,) = refusal(tmp_path)
+        assert "another run works on this campaign" in mistake.reason
+    assert not campaigns.is_locked(tmp_path)
+    kept.make(tmp_path)
+
+
+@pytest.mark.parametrize(
+    "name", ["thesis.tex", "manifest.json", "experiment.toml", "lock", ".hidden", "trials"]
+)
+def test_a_folder_of_something_else_is_refused_and_left_alone(tmp_path: Path, name: str) -> None:
+    """Even where one of its files has a name that a campaign's might have."""
+    (tmp_path / "thesis.tex").write_text("years")
+    (tmp_path / name).write_text("years")
+    (mistake,) = refusal(tmp_path)
+    assert "holds other files than a campaign's" in mistake.reason
+    assert {path.read_text() for path in tmp_path.iterdir()} == {"years"}
+
+
+def test_an_experiment_file_is_never_written_over(tmp_path: Path) -> None:
+    """Not even one that is alone in the folder."""
+    (tmp_path / "experiment.toml").write_text("years")
+    assert refusal(tmp_path)
+    assert (tmp_path / "experiment.toml").read_text() == "years"
+
+
+def test_a_file_in_a_folders_place_is_refused(tmp_path: Path) -> None:
+    """With the remedy."""
+    (tmp_path / "file").touch()
+    (mistake,) = refusal(tmp_path / "file")
+    assert "is not a folder" in mistake.reason
+
+
+@pytest.mark.parametrize("made", [(), ("experiment.toml",), ("experiment.toml", "design.jsonl")])
+def test_a_campaign_whose_beginning_broke_off_begins_again(
+    tmp_path: Path, made: tuple[str, ...]
+) -> None:
+    """It is one when its manifest is there, which is written last."""
+    for name in ("lock", ".manifest", *made):
+        (tmp_path / name).write_text("")
+    assert kept.make(tmp_path).manifest == kept.manifest()
+
+
+def test_a_copy_of_a_campaign_is_a_campaign(tmp_path: Path) -> None:
+    """Without its lock, which nobody copies, and to be resumed where it is."""
+    kept.make(tmp_path / "one", [kept.record(kept.loaded().trials[0])])
+    shutil.copytree(tmp_path / "one", tmp_path / "two", ignore=shutil.ignore_patterns("lock"))
+    assert len(list(kept.make(tmp_path / "two").records())) == 1
+
+
+@pytest.mark.parametrize("name", campaigns.FILES)
+@pytest.mark.parametrize("content", ["", "{", "[]", "\x00"])
+def test_a_damaged_campaign_is_refused_with_the_file(
+    tmp_path: Path, name: str, content: str
+) -> None:
+    """Whoever reads or resumes it is told which file cannot be read."""
+    kept.make(tmp_path)
+    (tmp_path / name).write_text(content)
+    assert refusal(tmp_path)
+
+
+def test_what_is_no_campaign_cannot_be_read(tmp_path: Path) -> None:
+    """And what is missing is named."""
+    with pytest.raises(ConfigError, match=r"not a campaign: manifest.json"):
+        campaigns.existing(tmp_path)

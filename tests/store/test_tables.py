@@ -1,0 +1,126 @@
+"""Tables: tidy, cached as Parquet as long as that is true, and readable by whoever may look."""
+
+from __future__ import annotations
+
+import errno
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import kept
+from httpbed.model.errors import ConfigError
+from httpbed.store import compact, query
+from httpbed.store.results import CHECK_FIELDS, OBSERVATION_FIELDS, TRIAL_FIELDS
+
+FACTORS = ["http_version", "loss"]
+
+
+def seconds(directory: Path) -> list[float]:
+    """Return the request times that a reader of the campaign sees."""
+    return [row["value"] for row in query.read(directory).observations.to_pylist()]
+
+
+def test_the_columns_of_every_table() -> None:
+    """Those of the table, then one of text for each factor; also when there is no row."""
+    tables = compact.tabulate([], FACTORS)
+    fields = {"trials": TRIAL_FIELDS, "observations": OBSERVATION_FIELDS, "checks": CHECK_FIELDS}
+    for name, table in tables.items():
+        assert table.column_names == [*fields[name], *FACTORS]
+        assert table.schema.field("loss").type == pa.string()
+
+
+def test_a_row_has_its_trials_levels() -> None:
+    """As the author wrote them, beside value and unit."""
+    trial = kept.loaded().trials[0]
+    (row,) = compact.tabulate([kept.record(trial)], FACTORS)["observations"].to_pylist()
+    about = {"block": 1, "trial": trial.id, "attempt": 1, "outcome": "completed", "source": "wire"}
+    assert row == about | {"metric": "request_time", "value": 1.0, "unit": "s", **trial.levels}
+
+
+def test_the_tidy_table_is_in_the_order_of_the_design(tmp_path: Path) -> None:
+    """One row per observation of a valid attempt; the invalid one before it is left out."""
+    trials = kept.loaded().trials
+    records = [kept.record(trial, seconds=float(trial.position)) for trial in reversed(trials)]
+    kept.make(tmp_path, [*records[:-1], kept.record(trials[0], 1, "invalid", 99.0)])
+    tidy = query.tidy(query.read(tmp_path))
+    about = ["block", "position", "trial", "attempt", "outcome"]
+    assert tidy.column_names == [*about, *FACTORS, "metric", "value", "unit", "source"]
+    rows = tidy.to_pylist()
+    assert [(row["block"], row["position"]) for row in rows] == [
+        (trial.block, trial.position) for trial in trials[1:]
+    ]
+    assert all(row["value"] == row["position"] for row in rows)
+
+
+def test_the_invalid_attempt_stays_in_the_full_tables(tmp_path: Path) -> None:
+    """It is kept aside, never silent."""
+    kept.make(tmp_path, [kept.record(kept.loaded().trials[0], 1, "invalid")])
+    results = query.read(tmp_path)
+    assert results.trials.column("outcome").to_pylist() == ["invalid"]
+    assert results.checks.column("passed").to_pylist() == [False]
+    assert results.planned == 12
+
+
+def test_the_cache_is_used_while_it_is_true(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The second reader opens no attempt."""
+    kept.make(tmp_path, [kept.record(kept.loaded().trials[0])])
+    first = seconds(tmp_path)
+    monkeypatch.setattr(compact, "tabulate", lambda *_: pytest.fail("read the attempts again"))
+    assert seconds(tmp_path) == first == [1.0]
+
+
+def test_the_cache_is_made_anew_when_an_attempt_was_added(tmp_path: Path) -> None:
+    """Each reader sees all that is finished."""
+    trials = kept.loaded().trials
+    campaign = kept.make(tmp_path, [kept.record(trials[0])])
+    assert seconds(tmp_path) == [1.0]
+    kept.keep(campaign, kept.record(trials[1], seconds=2.0))
+    assert sorted(seconds(tmp_path)) == [1.0, 2.0]
+
+
+def test_the_cache_is_made_anew_when_a_torn_attempt_was_replaced(tmp_path: Path) -> None:
+    """Its place has the same name, but it is another attempt."""
+    trial = kept.loaded().trials[0]
+    campaign = kept.make(tmp_path, [kept.record(trial)])
+    (file,) = tmp_path.glob("trials/*/*/*/trial.json")
+    file.write_bytes(b"")
+    assert seconds(tmp_path) == []
+    kept.keep(campaign, kept.record(trial, seconds=3.0))
+    assert seconds(tmp_path) == [3.0]
+
+
+@pytest.mark.parametrize("content", [b"", b"PAR1", b"\0" * 100])
+def test_a_torn_cache_is_made_anew(tmp_path: Path, content: bytes) -> None:
+    """The directories are the truth."""
+    kept.make(tmp_path, [kept.record(kept.loaded().trials[0])])
+    assert seconds(tmp_path) == [1.0]
+    (tmp_path / "observations.parquet").write_bytes(content)
+    assert seconds(tmp_path) == [1.0]
+    assert pq.read_table(tmp_path / "observations.parquet").num_rows == 1
+
+
+@pytest.mark.parametrize("number", [errno.EROFS, errno.EACCES, errno.ENOSPC])
+def test_a_campaign_that_cannot_be_written_can_be_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int
+) -> None:
+    """A read-only filesystem refuses to remove files, too, even those that are not there."""
+    kept.make(tmp_path, [kept.record(kept.loaded().trials[0])])
+
+    def refuse(*_: object, **__: object) -> None:
+        raise OSError(number, "refused")
+
+    monkeypatch.setattr(pq, "write_table", refuse)
+    monkeypatch.setattr(Path, "unlink", refuse)
+    assert seconds(tmp_path) == [1.0]
+
+
+def test_a_campaign_whose_experiment_is_damaged_is_refused(tmp_path: Path) -> None:
+    """With the mistakes, as if it were to be run."""
+    kept.make(tmp_path)
+    (tmp_path / "experiment.toml").write_text("schema = 1")
+    with pytest.raises(ConfigError):
+        query.read(tmp_path)

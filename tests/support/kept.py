@@ -1,0 +1,66 @@
+"""Campaigns in directories, made of recorded attempts, without any trial being run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from httpbed.implementations import catalog
+from httpbed.model.metric import Observation
+from httpbed.model.trial import Attempt, Check, Outcome, Record, Trial
+from httpbed.store import campaign as campaigns
+from httpbed.store.campaign import Campaign
+from httpbed.trial import preparation
+from httpbed.trial.preparation import Loaded
+from recorded import DEMO
+
+SMALL = DEMO.replace("replicates = 5", "replicates = 2")
+"""Twelve trials: six treatments in two blocks."""
+
+
+def loaded(text: str = SMALL) -> Loaded:
+    """Read an experiment."""
+    return preparation.load(text, catalog.load())
+
+
+def manifest(*, sha256: str = "a" * 64, library: str = "b" * 64) -> dict[str, Any]:
+    """Return the manifest of a run with these programs."""
+    program = {"name": "curl", "version": "8.23.0", "sha256": sha256, "path": "/usr/bin/curl"}
+    return {
+        "schema": 1,
+        "programs": [program | {"libraries": {"/usr/lib/libcurl.so.4": library}}],
+        "recipes": {"curl": "c" * 64, "nginx": "d" * 64},
+    }
+
+
+def record(trial: Trial, number: int = 1, kind: Any = "completed", seconds: float = 1.0) -> Record:
+    """Record an attempt that ended in a way."""
+    attempt = Attempt(
+        trial=trial,
+        number=number,
+        outcome=Outcome(kind=kind, reason="" if kind == "completed" else "as planned"),
+        checks=[Check(name="round-trip time", of="bed", passed=kind != "invalid", figure="50 ms")],
+        started="2026-11-21T12:00:00.000+00:00",
+        phases_s={"client": seconds, "tear-down": 0.5},
+    )
+    observation = Observation(metric="request_time", value=seconds, source="wire")
+    return Record(attempt=attempt, observations=[observation])
+
+
+def keep(campaign: Campaign, *records: Record) -> list[Path]:
+    """Commit records to a campaign."""
+    folders = []
+    for one in records:
+        folder = campaign.unfinished(one.attempt.trial, one.attempt.number)
+        (folder / "artifacts").mkdir()
+        folders.append(campaign.commit(one, folder))
+    return folders
+
+
+def make(directory: Path, records: Iterable[Record] = (), text: str = SMALL) -> Campaign:
+    """Make a campaign with these attempts."""
+    read = loaded(text)
+    with campaigns.opened(directory, text, read.trials, manifest()) as campaign:
+        keep(campaign, *records)
+    return campaigns.existing(directory)
