@@ -105,6 +105,7 @@ def test_killing_the_orchestrator(shared: Path, moment: str) -> None:
         run.kill()
         if sandbox:
             gone(sandbox)
+    assert not list(run.temporary.iterdir())
     after = finished(directory)
     assert before.items() <= after.items()
     assert not campaigns.is_locked(directory)

@@ -37,10 +37,17 @@ class Run:
         self.directory = directory
         self._log = directory.with_name(f"{directory.name}.log")
         command = [*HTTPBED, "run", str(experiment), "-o", str(directory), *words]
+        self.temporary = directory.with_name("temporary")
+        self.temporary.mkdir(exist_ok=True)
         with self._log.open("a") as log:
             # A session of its own, as a terminal gives: an interrupt goes to its whole group.
             self._process = subprocess.Popen(
-                command, stdout=log, stderr=log, stdin=subprocess.DEVNULL, start_new_session=True
+                command,
+                stdout=log,
+                stderr=log,
+                stdin=subprocess.DEVNULL,
+                start_new_session=True,
+                env={**os.environ, "TMPDIR": str(self.temporary)},
             )
         self.pid = self._process.pid
         self._own = kin.namespaces(os.getpid())

@@ -13,7 +13,7 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-from httpbed.host import facts, identity
+from httpbed.host import cache, facts, identity
 from httpbed.host.identity import Program
 from httpbed.implementations.recipe import Recipe
 from httpbed.model.errors import HostError
@@ -77,7 +77,7 @@ def _own(name: str) -> dict[str, Any]:
 
 async def _versions(recipes: Iterable[Recipe], bed: Bed) -> dict[str, str]:
     """Ask every program for its version, in a sandbox."""
-    with tempfile.TemporaryDirectory(prefix="httpbed-versions-") as name:
+    with tempfile.TemporaryDirectory(prefix="versions-", dir=cache.folder()) as name:
         folder = Path(name)
         for part in ("sandbox", "said"):
             (folder / part).mkdir()
