@@ -13,6 +13,7 @@ import pytest
 
 import kept
 from httpbed.cli import main as command_line
+from httpbed.cli.verbs import VERBS
 from httpbed.model.schema import experiment_schema
 from httpbed.store import campaign as campaigns
 
@@ -154,7 +155,7 @@ def test_schema_prints_the_schema(httpbed: Command, words: list[str]) -> None:
     assert json.loads(httpbed(*words)[1]) == experiment_schema()
 
 
-@pytest.mark.parametrize("verb", sorted(command_line.cli.commands))
+@pytest.mark.parametrize("verb", sorted(VERBS))
 def test_every_verb_speaks_json_and_explains_itself(httpbed: Command, verb: str) -> None:
     """Its help says when to use it; and scripts can read all of them."""
     code, out, _ = httpbed(verb, "--help")

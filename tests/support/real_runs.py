@@ -135,6 +135,13 @@ def httpbed(*words: str | Path) -> subprocess.CompletedProcess[str]:
     )
 
 
+def completed(directory: Path) -> set[str]:
+    """Name the trials that have a completed attempt; a busy machine may have spoilt others."""
+    records = campaigns.existing(directory).records()
+    kinds = {(record.attempt.id, record.attempt.outcome.kind) for record in records}
+    return {trial for trial, kind in kinds if kind == "completed"}
+
+
 def finished(directory: Path) -> dict[str, int]:
     """Return every finished attempt, with the time of its last change in ns."""
     return {

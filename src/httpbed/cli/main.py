@@ -7,19 +7,7 @@ import sys
 
 import click
 
-from httpbed.cli import (
-    demo,
-    doctor,
-    export,
-    plan,
-    recipes,
-    report,
-    run,
-    schema,
-    status,
-    toolbox,
-    validate,
-)
+from httpbed.cli.verbs import Verbs
 from httpbed.model.errors import BedError, ConfigError, HostError
 
 EXIT_USAGE, EXIT_HOST, EXIT_INTERRUPTED = 2, 3, 130
@@ -27,7 +15,9 @@ WRONG_PATHS = frozenset({errno.ENOENT, errno.ENOTDIR, errno.EISDIR, errno.ENAMET
 """Refused because of what the user wrote, not of what the machine lacks."""
 
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.group(
+    cls=Verbs, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100}
+)
 @click.version_option(package_name="httpbed")
 def cli() -> None:
     """Measure HTTP/1.1, HTTP/2 and HTTP/3 with real programs over emulated links.
@@ -37,22 +27,6 @@ def cli() -> None:
     Exit codes: 0 every trial has an outcome; 1 invalid trials remain; 2 usage or configuration;
     3 this machine cannot; 130 interrupted.
     """
-
-
-for _verb in (
-    demo,
-    run,
-    plan,
-    validate,
-    status,
-    report,
-    export,
-    doctor,
-    toolbox,
-    recipes,
-    schema,
-):
-    cli.add_command(_verb.command)
 
 
 def main() -> None:

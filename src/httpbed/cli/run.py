@@ -14,7 +14,6 @@ from httpbed.cli import experiment
 from httpbed.cli.progress import Reporter
 from httpbed.executor import local
 from httpbed.implementations.catalog import Catalog
-from httpbed.report import publish
 from httpbed.store import campaign as campaigns
 from httpbed.store import query
 from httpbed.store.campaign import Campaign
@@ -76,6 +75,12 @@ def carry_out(
     made_by = manifest.manifest(loaded, bed, command=_command_line(), jobs=jobs)
     with campaigns.opened(directory, loaded.text, loaded.trials, made_by) as campaign:
         _work(campaign, bed, loaded, jobs)
+    return _report(directory, as_json=as_json)
+
+
+def _report(directory: Path, *, as_json: bool) -> int:
+    from httpbed.report import publish  # noqa: PLC0415 - plotting takes seconds to import
+
     results = query.read(directory)
     path = publish.report(results)
     if as_json:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from scipy import stats
+from scipy import special
 
 from httpbed.design import seeds
 from httpbed.model.scenario import Scenario
@@ -126,11 +126,10 @@ def _share(lost: int, count: int) -> str:
     """Realised share with its interval (Clopper and Pearson 1934); it rejects nothing."""
     if count == 0:
         return "no packet passed"
-    interval = stats.binomtest(lost, count).proportion_ci(CONFIDENCE, method="exact")
-    return (
-        f"{lost} of {count} lost, {lost / count:.2%},"
-        f" 95 % interval {interval.low:.2%} .. {interval.high:.2%}"
-    )
+    tail = (1 - CONFIDENCE) / 2
+    low = special.betaincinv(lost, count - lost + 1, tail) if lost else 0.0
+    high = special.betaincinv(lost + 1, count - lost, 1 - tail) if lost < count else 1.0
+    return f"{lost} of {count} lost, {lost / count:.2%}, 95 % interval {low:.2%} .. {high:.2%}"
 
 
 def _pressure(seen: Seen) -> Check:

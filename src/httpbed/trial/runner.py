@@ -7,7 +7,10 @@ the result means is judged afterwards, from the files alone.
 from __future__ import annotations
 
 import asyncio
+import errno
 import json
+import os
+import shutil
 import signal
 import time
 from collections.abc import AsyncIterator, Awaitable, Mapping
@@ -30,6 +33,7 @@ MEMORY_BYTES = 512 * 2**20
 PATIENCE_S = 20.0
 """For anything but the client: whatever takes longer is the bed's failure."""
 SERVER_END_S = 2.0
+LEAST_FREE_BYTES = 64 * 2**10
 T = TypeVar("T")
 
 EVIDENCE = "evidence.json"
@@ -133,6 +137,7 @@ class _Run:
             self.phases.end("client")
             body = await self._body()
             survived = not serving.exit.done()
+        self._refuse_full_disk()
         # Only now: a server that is told to end resets what it still thinks open.
         await self._end_server(serving)
         self.phases.end("evidence")
@@ -212,6 +217,11 @@ class _Run:
         except RefusalError:  # the client stored nothing
             return None
         return {"bytes": length, "sha256": sha256}
+
+    def _refuse_full_disk(self) -> None:
+        """A log that could not be written would look like a program that failed."""
+        if shutil.disk_usage(self.artifacts).free < LEAST_FREE_BYTES:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(self.artifacts))
 
     async def _end_server(self, server: Process) -> None:
         """Ask the server to end, so that its log is complete; the sandbox's end follows anyway."""
