@@ -16,7 +16,7 @@ pytestmark = [pytest.mark.namespaces, pytest.mark.toolbox]
 RATE_BIT_S = 10e6
 RTT_S = 0.010
 PING_DIGIT_S = 0.0002
-CLOSE_S = {"1.1": 0.005, "2": 0.005, "3": 0.015}
+CLOSE_S = {"1.1": 0.02, "2": 0.02, "3": 0.03}
 """What the wire may see beyond curl's own times: curl's way from the last byte to its close;
 with QUIC also the cryptography of the handshake, of which curl tells only the end."""
 
