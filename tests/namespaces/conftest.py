@@ -22,7 +22,7 @@ def _adopting() -> Iterator[None]:
         yield
 
 
-@pytest.fixture(scope="session", autouse=True)
+@pytest.fixture(scope="module", autouse=True)
 def _patient() -> Iterator[None]:
     """Leave out the check that nobody waited for a CPU: the machine may be busy with tests."""
     with pytest.MonkeyPatch.context() as patch:
