@@ -27,6 +27,8 @@ LATENESS_P99_S = 0.005
 PRESSURE_SHARE = 0.5
 """Half of the client's time with somebody waiting for a CPU: on two cores, with client,
 server and emulator awake together, a third is ordinary."""
+SHORTEST_JUDGED_S = 0.02
+"""A client that is done sooner waits mostly for its own start, on any machine."""
 CONFIDENCE = 0.95
 
 
@@ -133,7 +135,7 @@ def _share(lost: int, count: int) -> str:
 
 
 def _pressure(seen: Seen) -> Check:
-    waited, lasted = seen.pressure["seconds"], max(seen.client_s, 1e-3)
+    waited, lasted = seen.pressure["seconds"], max(seen.client_s, SHORTEST_JUDGED_S)
     share = waited / lasted
     figure = f"{share:.0%} of {lasted:.2f} s with someone waiting, by {seen.pressure['source']}"
     limit = f"at most {PRESSURE_SHARE:.0%}"
