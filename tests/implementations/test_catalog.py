@@ -172,3 +172,16 @@ def test_nothing_but_recipes_knows_programs_by_name() -> None:
     for layer in ("model", "design", "network", "process", "store", "trial", "executor"):
         for path in (package / layer).rglob("*.py"):
             assert not {name for name in names if name in path.read_text()}, path
+
+
+@pytest.mark.parametrize(("control", "refused"), [("cubic", False), ("bbr", True), ("reno", True)])
+def test_a_congestion_control_that_would_be_a_label_only_is_refused(
+    control: str, *, refused: bool
+) -> None:
+    """Nginx has one fixed for QUIC: another level of the factor would change nothing."""
+    roles = {
+        "client": {"implementation": "curl", "http_version": "3"},
+        "server": {"implementation": "nginx", "congestion_control": control},
+    }
+    found = list(catalog.load().mistakes(roles))
+    assert [one.place for one in found] == ["roles.server.congestion_control"] * refused

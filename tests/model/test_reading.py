@@ -231,3 +231,19 @@ def test_the_time_limit_is_twenty_ideal_times_but_at_least_ten_minutes() -> None
     assert limit("1 MB") == 600
     assert limit("100 MB") == pytest.approx(20 * 80)
     assert limit("100 MB", 'time_limit = "90 s"') == 90
+
+
+def test_a_wrong_header_hides_no_wrong_base() -> None:
+    """The base of the comparison is read from the document, whatever else is wrong."""
+    text = """
+        schema = 1
+        name = "x"
+        replicates = 0
+        [factors]
+        loss = ["0 %"]
+        [report]
+        metric = "foo"
+        base = { loss = "9 %", colour = "red" }
+        """
+    places = {mistake.place for mistake in reading.read(text).mistakes}
+    assert {"report.metric", "report.base.loss", "report.base.colour", "replicates"} <= places

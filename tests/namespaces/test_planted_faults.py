@@ -182,7 +182,7 @@ def test_a_program_that_is_not_there_is_the_machines_fault(
     """It is noticed before anything runs, with the remedy."""
     lacking = stage(Wish(), [recipe(tmp_path / "recipes", "curl", old, new)])
     with pytest.raises(HostError, match=word) as caught:
-        manifest.manifest(lacking.loaded, lacking.bed, command="", jobs=1)
+        manifest.manifest(lacking.loaded, lacking.bed, command="")
     assert caught.value.remedy
 
 

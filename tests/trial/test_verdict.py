@@ -225,10 +225,10 @@ def test_what_could_not_be_observed_is_told_and_rejects_nothing(
 
 
 @pytest.mark.parametrize(
-    ("least_ms", "passed"), [(49.8, False), (50.0, True), (50.2, True), (55.1, True), (55.3, False)]
+    ("least_ms", "passed"), [(49.8, False), (50.0, True), (50.2, True), (52.6, True), (52.7, False)]
 )
 def test_the_round_trip_time_has_a_limit_on_both_sides(least_ms: float, *, passed: bool) -> None:
-    """50.13 ms are due: 0.2 ms early is the resolution of ping, 5 ms late another link."""
+    """50.13 ms are due: 0.2 ms early is the resolution of ping, 2.5 ms late another link."""
     found = replace(what_was_seen(H2_LOSS), pings_s=(least_ms / 1e3, 1.0))
     (check,) = (one for one in checks(found) if one.name == "round-trip time")
     assert check.passed is passed

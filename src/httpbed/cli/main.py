@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import errno
+import os
 import sys
 
 import click
 
 from httpbed.cli.verbs import Verbs
+from httpbed.host import cache
 from httpbed.model.errors import BedError, ConfigError, HostError
 
-EXIT_USAGE, EXIT_HOST, EXIT_INTERRUPTED = 2, 3, 130
+EXIT_USAGE, EXIT_HOST, EXIT_INTERRUPTED, EXIT_PIPE = 2, 3, 130, 141
 WRONG_PATHS = frozenset({errno.ENOENT, errno.ENOTDIR, errno.EISDIR, errno.ENAMETOOLONG})
 """Refused because of what the user wrote, not of what the machine lacks."""
+PLACE_REFUSED = (errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOENT, errno.ENOTDIR, errno.ENOSPC)
 
 
 @click.group(
@@ -31,8 +34,12 @@ def cli() -> None:
 
 def main() -> None:
     """Run the command line and leave with the exit code that says whose fault it was."""
+    # Else matplotlib keeps its font cache in a folder of the user's that is not ours.
+    os.environ.setdefault("MPLCONFIGDIR", str(cache.folder() / "matplotlib"))
     try:
         code = cli.main(standalone_mode=False)
+    except SystemExit:  # click's way out when nobody reads on
+        code = EXIT_PIPE
     except (click.exceptions.Abort, KeyboardInterrupt):
         _complain("interrupted; what was finished is kept, and the same command resumes it")
         code = EXIT_INTERRUPTED
@@ -72,6 +79,10 @@ def _operating_system(error: OSError) -> int:
     }
     if error.errno not in remedies:
         raise error
+    if str(error.filename).startswith(str(cache.folder())):
+        remedies |= dict.fromkeys(
+            PLACE_REFUSED, "set HTTPBED_CACHE to a folder with room and rights"
+        )
     place = f" ({error.filename})" if error.filename else ""
     _complain(f"{error.strerror}{place}\n  remedy: {remedies[error.errno]}")
     return EXIT_USAGE if error.errno in WRONG_PATHS else EXIT_HOST

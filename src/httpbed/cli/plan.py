@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
+from dataclasses import asdict
 from pathlib import Path
 
 import click
@@ -11,6 +13,7 @@ from httpbed.cli import experiment
 from httpbed.implementations.catalog import Catalog
 from httpbed.model.errors import ConfigError, Mistake
 from httpbed.model.trial import Trial
+from httpbed.network import plan as network
 from httpbed.trial import bed
 from httpbed.trial.preparation import Loaded
 
@@ -49,8 +52,9 @@ def _as_json(trial: Trial, catalog: Catalog, commands: bool) -> dict[str, object
     said: dict[str, object] = {"id": trial.id, **trial.model_dump(exclude={"document"})}
     if commands:
         planned = bed.plan(trial, catalog)
+        said["sysctls"] = _sysctls(trial)
         said["commands"] = [
-            {"host": spec.host, "argv": spec.argv, "input": spec.input, "files": dict(spec.files)}
+            {**asdict(spec), "files": dict(spec.files), "environment": dict(spec.environment)}
             for spec in planned.specs()
         ]
     return said
@@ -61,10 +65,19 @@ def _print(trial: Trial, catalog: Catalog | None) -> None:
     click.echo(f"block {trial.block:>4}  {trial.position:>3}  {trial.id}  {levels}")
     if catalog is None:
         return
+    for place, settings in _sysctls(trial).items():
+        for name, value in settings.items():
+            click.echo(f"    [{place}] sysctl --write {name}={value}")
     for spec in bed.plan(trial, catalog).specs():
         for name, content in spec.files.items():
             click.echo(f"    write /trial/{name}\n" + _indented(content))
         click.echo(_indented(spec.shell(), by=4))
+
+
+def _sysctls(trial: Trial) -> dict[str, Mapping[str, str]]:
+    """Gather what is set in each network when it is made, by host."""
+    hosts = dict.fromkeys(trial.scenario().topology.hosts, network.HOST_SYSCTLS)
+    return {"emulator": network.NO_NEIGHBOUR_DISCOVERY, **hosts}
 
 
 def _indented(text: str, by: int = 8) -> str:

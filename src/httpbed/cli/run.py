@@ -6,6 +6,7 @@ import asyncio
 import json
 import shlex
 import sys
+from datetime import UTC, datetime
 from pathlib import Path
 
 import click
@@ -72,7 +73,7 @@ def carry_out(
 ) -> int:
     """Run what is left of a campaign, report on it, and return the exit code."""
     bed = preparation.make_bed(loaded, catalog, capture=capture, say=_say)
-    made_by = manifest.manifest(loaded, bed, command=_command_line(), jobs=jobs)
+    made_by = manifest.manifest(loaded, bed, command=_command_line())
     with campaigns.opened(directory, loaded.text, loaded.trials, made_by) as campaign:
         _work(campaign, bed, loaded, jobs)
     return _report(directory, as_json=as_json)
@@ -92,6 +93,7 @@ def _report(directory: Path, *, as_json: bool) -> int:
 
 def _work(campaign: Campaign, bed: Bed, loaded: Loaded, jobs: int) -> None:
     broken_off = campaign.clear_unfinished()
+    campaign.note_run(datetime.now(UTC), _command_line(), jobs)
     work = local.pending(campaign, loaded.trials)
     done = len(loaded.trials) - len(work)
     if done or broken_off:

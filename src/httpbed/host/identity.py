@@ -41,7 +41,8 @@ def identity(root: Root, program: str) -> Program:
     if path is None:
         raise HostError(
             f"{program} is not in the toolbox of {root.suite}",
-            "name the package that has it in the recipe's [install] section",
+            "name its package in the recipe's [install]; or, if something removed it there:"
+            " httpbed toolbox remove --all, then httpbed toolbox build",
         )
     return Program(
         name=Path(program).name,

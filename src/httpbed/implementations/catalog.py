@@ -63,6 +63,8 @@ class Catalog:
             speaks = ", ".join(recipe.http_versions)
             field = "roles.client.http_version"
             yield Mistake(field, f"{recipe.name} speaks {speaks} as a {role}, not {version}")
+        elif version == "3":
+            yield from _quic_mistakes(role, said, recipe)
         if said.congestion_control not in TCP_CONGESTION_CONTROLS:
             known = ", ".join(TCP_CONGESTION_CONTROLS)
             reason = f"unknown algorithm {said.congestion_control!r}; known: {known}"
@@ -70,6 +72,15 @@ class Catalog:
 
     def _names(self) -> str:
         return ", ".join(sorted(self.recipes))
+
+
+def _quic_mistakes(role: str, said: Role, recipe: Recipe) -> Iterator[Mistake]:
+    """Refuse a level that would be a label only: a program may have its own fixed for QUIC."""
+    fixed = recipe.congestion_control.quic
+    if fixed and said.congestion_control != fixed:
+        reason = f"{recipe.name} has {fixed} fixed for HTTP/3, not {said.congestion_control}"
+        remedy = f"say {fixed}, or vary it in an experiment without HTTP/3"
+        yield Mistake(f"roles.{role}.congestion_control", reason, remedy)
 
 
 def _texts(node: object) -> dict[str, str]:

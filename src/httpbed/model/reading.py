@@ -71,7 +71,7 @@ def read(text: str) -> Reading:
 def _read_document(document: Mapping[str, Any]) -> Reading:
     experiment, header = _header(document)
     factors = _readable_factors(document)
-    found = [*header, *_factor_mistakes(document, factors), *_base_mistakes(experiment, factors)]
+    found = [*header, *_factor_mistakes(document, factors), *_base_mistakes(document, factors)]
     found += _size_mistakes(experiment, factors)
     treatments: tuple[dict[str, str], ...] = ()
     if _treatment_count(factors) <= MOST_TRIALS:
@@ -136,9 +136,11 @@ def _factor_mistakes(
 
 
 def _base_mistakes(
-    experiment: Experiment | None, factors: Mapping[str, list[str]]
+    document: Mapping[str, Any], factors: Mapping[str, list[str]]
 ) -> Iterator[Mistake]:
-    for name, level in experiment.report.base.items() if experiment else ():
+    report = document.get("report")
+    base = report.get("base") if isinstance(report, Mapping) else None
+    for name, level in base.items() if isinstance(base, Mapping) else ():
         if name not in factors:
             yield Mistake(f"report.base.{name}", "is not a factor", f"known: {', '.join(factors)}")
         elif level not in factors[name]:

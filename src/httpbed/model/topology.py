@@ -44,6 +44,9 @@ def parse_queue_limit(text: object) -> QueueLimit:
         limit = QueueLimit(float(number), "BDP")
     else:
         limit = QueueLimit(float(amount), "packets" if unit == "packets" else "bytes")
+    if limit.unit == "packets" and amount != int(amount):
+        msg = f"{text!r} is not a whole number of packets"
+        raise ValueError(msg)
     least = {"packets": Decimal(1), "bytes": Decimal(MTU_BYTES), "BDP": Decimal("0.001")}
     if amount < least[limit.unit]:
         msg = f"{text!r} holds no packet; the least is {least[limit.unit]} {limit.unit}"

@@ -44,8 +44,16 @@ class ProcessSpec:
     def shell(self) -> str:
         """Write the command as one would type it, with the host before it."""
         place = f"[{self.host or 'emulator'}] "
+        settings = "".join(f"{name}={shlex.quote(v)} " for name, v in self.environment.items())
         typed = f" <<'END'\n{self.input}END" if self.input else ""
-        return place + shlex.join(self.argv) + typed
+        return place + settings + shlex.join(self.argv) + self._conditions() + typed
+
+    def _conditions(self) -> str:
+        """Say, as a shell comment, when it is ready and when its time is over."""
+        opened = [f"tcp {port}" for port in self.ready.tcp] + [f"udp {p}" for p in self.ready.udp]
+        said = [f"ready when open: {', '.join(opened)}"] if opened else []
+        said += [f"at most {self.timeout_s:g} s"] if self.timeout_s else []
+        return f"    # {'; '.join(said)}" if said else ""
 
 
 @dataclass(frozen=True)

@@ -5,6 +5,7 @@
     manifest.json         what made it: versions, digests, host, command
     experiment.toml       the experiment as it was
     design.jsonl          a line per trial, in order
+    runs.jsonl            a line per run that worked on it
     trials/<block>/<trial>/<attempt>/{trial.json, observations.jsonl, artifacts/}
     unfinished/           attempts under way; cleared when the campaign is next opened
     lock                  held while a run works on it
@@ -20,6 +21,7 @@ import json
 import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from datetime import datetime
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -32,6 +34,8 @@ from httpbed.model.trial import Attempt, Record, Trial
 T = TypeVar("T")
 
 FILES = ("manifest.json", "experiment.toml", "design.jsonl")
+MACHINE = ("kernel", "architecture", "cpu", "cores", "memory_bytes")
+"""What must be the same in a resumed run: comparisons stay within a machine."""
 
 
 class Campaign:
@@ -85,6 +89,18 @@ class Campaign:
         if final.exists() and _read(final) is None:
             shutil.rmtree(final)  # torn by a power cut: it counts as never made
         return folder.rename(final)
+
+    def note_run(self, now: datetime, command: str, jobs: int) -> None:
+        """Write down that a run begins to work on it."""
+        said = {"schema": 1, "started": now.isoformat(), "command": command, "jobs": jobs}
+        with (self.directory / "runs.jsonl").open("a") as file:
+            file.write(json.dumps(said) + "\n")
+
+    def runs(self) -> list[dict[str, Any]]:
+        """Every run that worked on it, the first one first."""
+        file = self.directory / "runs.jsonl"
+        lines = file.read_text().splitlines() if file.exists() else []
+        return [json.loads(line) for line in lines]
 
     def clear_unfinished(self) -> int:
         """Remove what an earlier run left under way; return how many attempts that were."""
@@ -169,7 +185,7 @@ def _refuse_other(
         raise ConfigError([Mistake(place, "holds a campaign of another experiment", another)])
     mistakes = [
         Mistake(place, f"{name} was {before or 'not there'} and is now {now or 'gone'}", another)
-        for kind in ("programs", "recipes")
+        for kind in ("programs", "recipes", "host")
         for name, before, now in _differences(campaign.manifest, manifest, kind)
     ]
     if mistakes:
@@ -186,6 +202,9 @@ def _differences(
 
 
 def _digests(manifest: Mapping[str, Any], kind: str) -> dict[str, str]:
+    if kind == "host":
+        host = manifest.get(kind, {})
+        return {f"machine's {name}": str(host.get(name)) for name in MACHINE}
     if kind == "recipes":
         return {f"recipe {name}": digest for name, digest in manifest.get(kind, {}).items()}
     found: dict[str, str] = {}

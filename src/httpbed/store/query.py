@@ -11,6 +11,7 @@ from httpbed.model import reading
 from httpbed.model.errors import ConfigError
 from httpbed.store import campaign as campaigns
 from httpbed.store import compact
+from httpbed.store.campaign import Campaign
 from httpbed.store.results import Results
 
 
@@ -29,10 +30,15 @@ def read(directory: Path) -> Results:
         directory=directory,
         experiment=read_back.experiment,
         document=read_back.document,
-        manifest=campaign.manifest,
+        manifest=campaign.manifest | {"jobs": _jobs(campaign)},
         planned=len(campaign.design()),
         **tables,
     )
+
+
+def _jobs(campaign: Campaign) -> str:
+    """Tell how many trials ran side by side, in every run that worked on it."""
+    return ", then ".join(str(run["jobs"]) for run in campaign.runs())
 
 
 def tidy(results: Results) -> pa.Table:

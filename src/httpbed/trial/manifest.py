@@ -28,7 +28,7 @@ TOOLS_USED = {"ip": "iproute2", "ss": "iproute2", "ethtool": "ethtool", "ping": 
 """What the network is set up and looked at with, and the package that has it."""
 
 
-def manifest(loaded: Loaded, bed: Bed, *, command: str, jobs: int) -> dict[str, Any]:
+def manifest(loaded: Loaded, bed: Bed, *, command: str) -> dict[str, Any]:
     """Write down what makes the campaign: programs, recipes, machine, command."""
     recipes = {name: bed.catalog[name] for name in loaded.implementations()}
     tools = next(iter(bed.roots.values()))
@@ -46,7 +46,6 @@ def manifest(loaded: Loaded, bed: Bed, *, command: str, jobs: int) -> dict[str, 
         "httpbed": metadata.version("httpbed"),
         "started": datetime.now(UTC).isoformat(timespec="seconds"),
         "command": command,
-        "jobs": jobs,
         "seed": loaded.experiment.seed,
         "host": facts.gather().as_json(),
         "programs": programs,

@@ -43,7 +43,8 @@ def _wire(content: Content, seen: Seen) -> Iterator[Observation]:
         yield _on_wire("handshake_time", (first["handshake_ns"] - first["client_first_ns"]) / NS)
     if seen.client and not seen.client.timed_out:  # otherwise there is no end to take it to
         yield _on_wire("request_time", duration)
-        if content.size and duration:  # of a killed client there may be a single packet
+        complete = seen.body is not None and seen.body["bytes"] == content.size
+        if complete and content.size and duration:  # else the rate is of something else
             yield _on_wire("goodput", content.size * 8 / duration)
     sent = sum(connection["server_bytes"] for connection in seen.connections)
     if content.size:

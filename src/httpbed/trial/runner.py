@@ -125,7 +125,7 @@ class _Run:
         try:
             serving = await self._bed(server, "the server's start")
         except SubjectError as error:
-            return {"server_failure": str(error)}
+            return {"server_failure": f"{error}{self._last_words(self.planned.server)}"}
         self.phases.end("server")
         waited = pressure.read()
         async with self._recording(emulator) as listening:
@@ -157,6 +157,12 @@ class _Run:
         await self._heard(emulator, "ready")
         realtime.promote(self.supervisor.init_pid, emulator.pid)
         return emulator
+
+    def _last_words(self, spec: ProcessSpec) -> str:
+        """Quote the last line that a program wrote about its failure, if it wrote any."""
+        file = self.artifacts / (spec.stderr or "absent")
+        text = file.read_text(errors="replace").strip() if file.is_file() else ""
+        return f": {text.splitlines()[-1][:300]}" if text else ""
 
     async def _tool(self, spec: ProcessSpec) -> None:
         ended = await self._bed(self.supervisor.run(spec), spec.argv[0])
