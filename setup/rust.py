@@ -68,7 +68,11 @@ def _wrapper(root: Path) -> str:
     return f"""#!/bin/sh
 # Written by setup/rust.py: runs the cargo of another root filesystem's /usr.
 user=$(id -u) group=$(id -g)
-export user group PATH="$PATH:/usr/sbin:/sbin" CC=gcc CARGO_TARGET_{_triple()}_LINKER=gcc
+export user group CC=gcc CARGO_TARGET_{_triple()}_LINKER=gcc
+# The machine's own Rust must stay out: rustup's proxies on the PATH may have no toolchain, and
+# cargo looks for its subcommands in its home first, unless the PATH has that further down.
+export PATH="/usr/bin:$PATH:${{CARGO_HOME:-$HOME/.cargo}}/bin:/usr/sbin:/sbin"
+export RUSTC=/usr/bin/rustc RUSTDOC=/usr/bin/rustdoc RUSTFMT=/usr/bin/rustfmt
 cover='
 for place in bin sbin lib lib64; do
     if [ -d /$place ] && [ ! -L /$place ]; then mount --rbind {usr}/$place /$place || exit; fi

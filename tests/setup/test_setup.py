@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 from pathlib import Path
 
@@ -31,6 +32,35 @@ def test_the_interpreter_is_new_enough() -> None:
 def test_versions_of_cargo(told: str, version: tuple[int, ...]) -> None:
     """A cargo that cannot say its version is older than every other."""
     assert rust._version(told) == version
+
+
+def test_the_other_root_keeps_to_its_own_rust(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Proxies of rustup are passed over, though first on the PATH and in the environment."""
+    proxies, usr_bin = tmp_path / "home/.cargo/bin", tmp_path / "usr/bin"
+    tools = ("rustc", "rustdoc", "rustfmt", "cargo-fmt", "cargo-clippy", "gcc")
+    for folder in (proxies, usr_bin):
+        folder.mkdir(parents=True)
+        for name in tools:
+            (folder / name).touch(0o755)
+    stand_in = usr_bin / "unshare"  # says what cargo would find
+    stand_in.write_text(
+        f"#!/bin/bash\ncommand -v {' '.join(tools)}\n"
+        'printf "%s\\n" "$RUSTC" "$RUSTDOC" "$RUSTFMT" "$PATH"\n'
+    )
+    stand_in.chmod(0o755)
+    wrapper = tmp_path / "cargo"
+    wrapper.write_text(rust._wrapper(tmp_path).replace("/usr/bin", str(usr_bin)))
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    monkeypatch.setenv("PATH", f"{proxies}:{os.environ['PATH']}")
+    monkeypatch.setenv("RUSTC", str(proxies / "rustc"))
+    monkeypatch.delenv("CARGO_HOME", raising=False)
+    told = subprocess.run(["sh", wrapper, "build"], check=True, capture_output=True, text=True)
+    *found, path = told.stdout.splitlines()
+    named = ("rustc", "rustdoc", "rustfmt")
+    assert found == [str(usr_bin / name) for name in (*tools, *named)]
+    assert path.endswith(f":{proxies}:/usr/sbin:/sbin"), "cargo would put it first"
 
 
 def test_settings_of_pip_are_carried_over_to_uv(
