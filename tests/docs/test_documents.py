@@ -1,0 +1,20 @@
+"""What the documents point at is there."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+LINK = re.compile(r"\]\((?!https?:|#)([^)#]+)")
+PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")])
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_every_link_leads_somewhere(page: Path) -> None:
+    """To a folder, or to a file with something in it."""
+    for target in LINK.findall(page.read_text()):
+        place = page.parent / target
+        assert place.is_dir() or place.stat().st_size > 0, target
