@@ -173,3 +173,16 @@ def test_unknown_metric_and_base_are_refused_together() -> None:
 def test_the_number_of_a_figure(figure: str, size: float) -> None:
     """A number is not part of a name."""
     assert size_of(figure) == pytest.approx(size)
+
+
+def test_a_time_out_leaves_no_share_of_what_it_cut_off() -> None:
+    """What was sent until the limit is no share of a whole body: such a value is left out."""
+
+    def ends(levels: Mapping[str, str], block: int) -> Ending:
+        del levels, block
+        return Ending({"rtt": 0.05, "wire_overhead": -0.3, "utilisation": 1.0}, "timed out", "busy")
+
+    results = campaign(ends)
+    rows = {metric: next(find(results, metric).rows())[1] for metric in ("rtt", "wire_overhead")}
+    assert rows["rtt"].estimate is not None
+    assert rows["wire_overhead"].estimate is None

@@ -14,7 +14,7 @@ from httpbed.analysis.findings import find
 from httpbed.analysis.sample import Bounded
 from httpbed.report import network, notes, page, publish
 from httpbed.report.figures import against_factors
-from httpbed.report.phrasing import ratio_text, scale
+from httpbed.report.phrasing import beside, ratio_text, scale
 
 TIMES = {"1.1": 1.3, "2": 1.0, "3": 0.8}
 
@@ -135,3 +135,9 @@ def test_json_holds_no_infinity(tmp_path: Path) -> None:
     assert again["trials"]["outcomes"] == {"completed": 20, "timed out": 10}
     assert again["report"].endswith("report.html")
     assert publish.invalid_remain(results) is False
+
+
+@pytest.mark.parametrize(("ceiling", "said"), [(50e3, "40.0"), (1e7, "0.0"), (None, "0.0")])
+def test_a_goodput_is_told_in_its_ceilings_unit(ceiling: float | None, said: str) -> None:
+    """At 50 kbit/s, 40 kbit/s are not nothing."""
+    assert beside(ceiling, 1).number(40e3) == said

@@ -35,6 +35,10 @@ FAR = 1e6
 """Factor by which a censored value is moved beyond its bound to see whether it matters."""
 TIMED_BY_THE_TRIAL = frozenset({"request_time", "client_total_time"})
 """Metrics that end when the trial does: a timed-out trial's lies above the time limit."""
+OVER_BEFORE_THE_END = frozenset(
+    {"rtt", "handshake_time", "time_to_first_byte", "client_connect_time", "client_handshake_time"}
+)
+"""Metrics that a time-out does not touch: they count where they were observed."""
 OVER_THE_TRIAL = frozenset({"goodput"})
 """Metrics that divide the body by that time: a timed-out trial's lies below."""
 
@@ -170,7 +174,7 @@ def _sample(
     late = {row["block"]: row["time_limit_s"] for row in own if row["outcome"] == "timed out"}
     done = {row["block"] for row in own if row["outcome"] == "completed"}
     side = _side(metric)
-    counted = done if side else done | set(late)
+    counted = done | set(late) if metric in OVER_BEFORE_THE_END else done
     return Sample(
         metric=metric,
         levels=levels,
@@ -188,10 +192,7 @@ def planned_per_treatment(results: Results) -> int:
 
 
 def _side(metric: str) -> Side:
-    """Tell where a timed-out trial's value lies; empty where time-out does not hide it.
-
-    Such a metric (the idle RTT, the handshake) counts where it was observed.
-    """
+    """Tell where a timed-out trial's value lies; empty where nothing can be said of it."""
     if metric in TIMED_BY_THE_TRIAL:
         return ">"
     return "<" if metric in OVER_THE_TRIAL else ""

@@ -13,9 +13,9 @@ from httpbed.model.metric import METRICS
 from httpbed.report import network, notes
 from httpbed.report.phrasing import (
     DASH,
-    Scale,
     agreeing_blocks,
     base_name,
+    beside,
     bits_per_second,
     coverage,
     percent,
@@ -196,7 +196,7 @@ def _tone(metric: str, row: Row) -> str:
 def _goodput(findings: Findings, row: Row) -> str:
     if row.goodput is None:
         return DASH
-    said = Scale(1e6, "", 2).end(row.goodput)
+    said = beside(row.ceiling_bit_s, 2).end(row.goodput)
     if _shared_ceiling(findings):
         return said
     ceiling = f" of {bits_per_second(row.ceiling_bit_s)}" if row.ceiling_bit_s else " Mbit/s"

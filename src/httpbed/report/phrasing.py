@@ -141,12 +141,19 @@ def base_name(findings: Findings) -> str:
     return ", ".join(level(name, value) for name, value in findings.base.items()) or "base"
 
 
+_RATES = ((1e9, "Gbit/s"), (1e6, "Mbit/s"), (1e3, "kbit/s"), (1.0, "bit/s"))
+
+
 def bits_per_second(value: float) -> str:
     """Write a rate."""
-    for least, name in ((1e9, "Gbit/s"), (1e6, "Mbit/s"), (1e3, "kbit/s")):
-        if value >= least:
-            return f"{value / least:.3g} {name}"
-    return f"{value:.3g} bit/s"
+    least, name = next((one for one in _RATES if value >= one[0]), _RATES[-1])
+    return f"{value / least:.3g} {name}"
+
+
+def beside(ceiling_bit_s: float | None, decimals: int) -> Scale:
+    """Choose the scale of a goodput: its ceiling's unit, Mbit/s where there is no ceiling."""
+    known = (least for least, _ in _RATES if ceiling_bit_s and ceiling_bit_s >= least)
+    return Scale(next(known, 1e6), "", decimals)
 
 
 def duration(seconds: float) -> str:

@@ -22,8 +22,8 @@ from httpbed.report.manifest import under_test
 from httpbed.report.notes import notes
 from httpbed.report.phrasing import (
     DASH,
-    Scale,
     base_name,
+    beside,
     bits_per_second,
     coverage,
     done,
@@ -157,7 +157,7 @@ def _columns(findings: Findings) -> Iterator[_Column]:
     if any(row.ratio for _, row in rows):
         yield from _ratio_columns(findings)
     if findings.metric != "goodput" and any(row.goodput for _, row in rows):
-        yield _goodput_column(rows, Scale(1e6, "", 1))
+        yield _goodput_column(rows)
     yield _Column("done", True, [_done(row) for _, row in rows])
 
 
@@ -199,13 +199,13 @@ def _ratio(metric: str, row: Row) -> Text:
     return Text(said, "" if better == "neither" else "green" if improved else "yellow")
 
 
-def _goodput_column(rows: list[tuple[Condition, Row]], scale: Scale) -> _Column:
+def _goodput_column(rows: list[tuple[Condition, Row]]) -> _Column:
     ceilings = {row.ceiling_bit_s for _, row in rows}
     shared = ceilings.pop() if len(ceilings) == 1 else None
     cells = []
     for _, row in rows:
         value = row.goodput
-        said = scale.end(value) if value else DASH
+        said = beside(row.ceiling_bit_s, 1).end(value) if value else DASH
         own = row.ceiling_bit_s if shared is None else None
         cells.append(Text(f"{said} of {bits_per_second(own)}" if own else said))
     header = f"goodput\nof {bits_per_second(shared)}" if shared else "goodput\nMbit/s"
