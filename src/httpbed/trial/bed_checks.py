@@ -22,10 +22,10 @@ RTT_EARLY_S = 0.0002
 RTT_LATE_S = 0.002
 RTT_LATE_SHARE = 0.05
 """Late by more than 2 ms and 5 %, the link is not the one that was asked for."""
-LATENESS_P99_S = 0.002
-LATENESS_P99_SHARE = 0.1
-"""One packet in a hundred may be late by 2 ms, or by a tenth of the round-trip time: what an
-endpoint cannot tell from the jitter of its own scheduling."""
+LATENESS_P99_S = 0.005
+"""Of a short transfer, p99 is its latest packet; without real-time priority 2 to 4 ms are
+ordinary on two busy cores, and delay one packet, not the transfer: rates and losses are settled
+by arrival times alone."""
 PRESSURE_SHARE = 0.5
 """Half of the client's time with somebody waiting for a CPU: on two cores, with client,
 server and emulator awake together, a third is ordinary."""
@@ -39,7 +39,7 @@ def checks(trial: Trial, seen: Seen) -> Iterator[Check]:
     scenario = trial.scenario()
     yield _rtt(scenario, seen)
     if seen.link:
-        yield _lateness(scenario, seen.link)
+        yield _lateness(seen.link)
         yield _frames(seen.link)
         yield _receive_drops(seen.link)
         yield _conservation(seen.link)
@@ -64,15 +64,14 @@ def _rtt(scenario: Scenario, seen: Seen) -> Check:
     return _check("round-trip time", passed=passed, figure=figure, limit=limit)
 
 
-def _lateness(scenario: Scenario, link: Any) -> Check:
-    allowed = max(LATENESS_P99_S, LATENESS_P99_SHARE * scenario.link.rtt_s())
+def _lateness(link: Any) -> Check:
     late = link["lateness_ns"]
     figure = (
         f"p99 {_us(late['p99'])} us, largest {_us(late['max'])} us,"
         f" {late['count']} packets, {link['scheduling']}"
     )
-    passed = (late["p99"] or 0) <= allowed * 1e9
-    limit = f"p99 at most {allowed * 1e6:.0f} us"
+    passed = (late["p99"] or 0) <= LATENESS_P99_S * 1e9
+    limit = f"p99 at most {LATENESS_P99_S * 1e6:.0f} us"
     return _check("emulator lateness", passed=passed, figure=figure, limit=limit)
 
 
