@@ -103,6 +103,34 @@ def test_what_came_before_the_time_out_counts() -> None:
     assert found.estimate.median == Bounded(0.05)
 
 
+@pytest.mark.parametrize(
+    ("metric", "n"),
+    [
+        ("rtt", 5),
+        ("handshake_time", 5),
+        ("time_to_first_byte", 5),
+        ("client_connect_time", 5),
+        ("client_handshake_time", 5),
+        ("wire_overhead", 2),
+        ("retransmitted_share", 2),
+        ("utilisation", 2),
+        ("queue_delay_p50", 2),
+    ],
+)
+def test_a_transfer_cut_off_has_no_figure_of_the_whole(metric: str, n: int) -> None:
+    """Half a body has half the overhead, which says nothing."""
+
+    def ends(levels: Mapping[str, str], block: int) -> Ending:
+        del levels
+        late = block > 2
+        return Ending({metric: 0.01 if late else 0.04}, "timed out" if late else "completed")
+
+    found = row(find(campaign(ends), metric), http_version="2", loss="0 %")
+    assert (found.sample.n, len(found.sample.censored)) == (n, 0)
+    assert found.estimate is not None
+    assert found.estimate.median == Bounded(0.01 if n == 5 else 0.04)
+
+
 def test_only_the_last_attempt_counts() -> None:
     """An invalid attempt is listed, and its figures are nowhere."""
 

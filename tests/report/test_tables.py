@@ -9,8 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from campaigns import Ending, campaign, timed
-from httpbed.report import publish
+from campaigns import VERSIONS, Ending, campaign, timed
+from httpbed.analysis.findings import find
+from httpbed.report import tables
 from httpbed.report.tables import console
 from httpbed.store.results import Results
 
@@ -50,10 +51,14 @@ def steady(levels: Mapping[str, str], block: int) -> float:
     return TIMES[levels["http_version"], levels["loss"]] * (1 + noise)
 
 
-def shown(results: Results, path: Path | None = None) -> str:
+def shown(
+    results: Results, path: Path | None = None, width: int = 100, metric: str | None = None
+) -> str:
     """Print into a pipe."""
     stream = io.StringIO()
-    publish.show(results, path, out=console(stream))
+    out = console(stream)
+    out.width = width
+    tables.show(results, find(results, metric), path, out)
     return stream.getvalue()
 
 
@@ -87,6 +92,84 @@ def test_a_median_past_the_limit_is_printed_as_such() -> None:
         "HTTP/3 at 2 % loss: 3 of 5 timed out (ranked as longer than 600 s, left out of the mean)"
         in said
     )
+
+
+def test_goodput_is_written_in_the_unit_of_its_ceiling() -> None:
+    """A slow link's is not nothing."""
+    text = VERSIONS.replace('rate = "10 Mbit/s"', 'rate = "50 kbit/s"')
+    said = shown(campaign(lambda *_: 200.0, text))
+    assert "of 50 kbit/s" in said
+    assert re.search(r" 40\.0 +5/5\n", said)
+
+
+def test_each_goodput_has_its_own_ceiling_where_they_differ() -> None:
+    """With the unit in the cell."""
+    text = VERSIONS.replace('rate = "10 Mbit/s"', 'rate = { factor = "slow" }').replace(
+        "[factors]", '[factors]\nslow = ["50 kbit/s", "2 Gbit/s"]'
+    )
+    times = {"50 kbit/s": 200.0, "2 Gbit/s": 0.008}
+    said = shown(campaign(lambda levels, _: times[levels["slow"]], text), width=140)
+    assert " 40.0 of 50 kbit/s " in said
+    assert " 1.0 of 2 Gbit/s " in said
+
+
+def test_the_bound_on_a_goodput_is_not_nothing() -> None:
+    """The body over the limit, however little of the ceiling it is."""
+    said = shown(campaign(lambda *_: Ending({}, "timed out", "still busy")))
+    assert re.search(r" < 0\.013 +0/5\n", said)
+
+
+def test_a_narrow_terminal_loses_columns_before_cells_are_split() -> None:
+    """First goodput, then the ratio's interval, then the interval."""
+    results = campaign(steady)
+    kept = {
+        width: (said.count(" .. "), "goodput" in said)
+        for width in (100, 80, 66, 60)
+        for said in [shown(results, width=width)]
+    }
+    assert kept == {100: (10, True), 80: (10, False), 66: (6, False), 60: (0, False)}
+    for width in kept:
+        table = shown(results, width=width).split("\n\n")[1].splitlines()
+        assert all(line.endswith(" 5/5") for line in table[-6:])
+        assert max(map(len, table)) <= width
+
+
+def test_a_single_valid_trial_is_singular() -> None:
+    """One trial, six trials."""
+    first = {"http_version": "2", "loss": "0 %"}
+    one = campaign(lambda levels, block: 1.0 if block == 1 and levels == first else None)
+    assert "evidence   1 trial valid, 0 invalid attempts kept aside" in shown(one)
+
+
+def test_trials_left_invalid_have_a_reason_and_a_remedy() -> None:
+    """The commonest reason."""
+
+    def ends(levels: Mapping[str, str], block: int) -> Ending:
+        if block == 1:
+            late = levels["http_version"] != "3"
+            return Ending({}, "invalid", "link lateness: p99 3 ms" if late else "clock stepped")
+        return timed(steady(levels, block))
+
+    said = " ".join(shown(campaign(ends)).split())
+    assert (
+        "6 trials without a valid attempt, for the bed failed each time: link lateness: p99 3 ms,"
+        " and 1 other reason; a quieter machine, fewer --jobs or a lower rate can mend it" in said
+    )
+
+
+def test_what_a_time_out_means_depends_on_the_metric() -> None:
+    """A handshake is over before; an overhead is of a whole transfer."""
+
+    def ends(levels: Mapping[str, str], block: int) -> Ending:
+        del levels
+        seen = {"rtt": 0.05, "wire_overhead": 0.04}
+        return Ending(seen, "timed out" if block == 1 else "completed")
+
+    results = campaign(ends)
+    said = " ".join(shown(results, metric="rtt").split())
+    assert "1 of 5 timed out (RTT was over before, and counts where observed)" in said
+    said = " ".join(shown(results, metric="wire_overhead").split())
+    assert "1 of 5 timed out (left out: wire overhead is of whole transfers)" in said
 
 
 def test_failures_are_told_with_their_reason() -> None:

@@ -14,7 +14,7 @@ from httpbed.analysis.findings import find
 from httpbed.analysis.sample import Bounded
 from httpbed.report import network, notes, page, publish
 from httpbed.report.figures import against_factors
-from httpbed.report.phrasing import beside, ratio_text, scale
+from httpbed.report.phrasing import beside, goodput_number, ratio_text, scale
 
 TIMES = {"1.1": 1.3, "2": 1.0, "3": 0.8}
 
@@ -49,6 +49,33 @@ def test_bounds_are_marked() -> None:
     assert times.interval(Interval(Bounded(1.5), Bounded(600.0, ">"), 0.95)) == "1.50 .. > 600"
     assert ratio_text(Bounded(0.004, "<")) == "< 0.004x"
     assert ratio_text(Bounded(133.3, ">")) == "> 133x"
+
+
+@pytest.mark.parametrize(
+    ("value", "ceiling", "said"),
+    [
+        (Bounded(40e3), 50e3, "40.00"),
+        (Bounded(8.2e6), 10e6, "8.20"),
+        (Bounded(1.5e9), 2e9, "1.50"),
+        (Bounded(8.2e6), None, "8.20"),
+        (Bounded(8e3 / 600, "<"), 10e6, "< 0.000013"),
+        (Bounded(8e6 / 600, "<"), 50e3, "< 13.33"),
+        (Bounded(0.0), 10e6, "0.00"),
+    ],
+)
+def test_goodput_by_its_ceiling(value: Bounded, ceiling: float | None, said: str) -> None:
+    """In the ceiling's unit, and never rounded to nothing."""
+    assert goodput_number(value, ceiling, 2) == said
+
+
+def test_the_page_writes_goodput_in_the_unit_of_its_ceiling(tmp_path: Path) -> None:
+    """As the terminal does."""
+    text = VERSIONS.replace('rate = "10 Mbit/s"', 'rate = "50 kbit/s"')
+    results = campaign(lambda *_: 200.0, text, tmp_path)
+    found = find(results)
+    assert page.headings(found).goodput == "goodput of 50 kbit/s"
+    (first, *_) = page.groups(found, results.document)
+    assert {line.goodput for line in first.lines} == {"40.00"}
 
 
 def test_the_answer_in_words() -> None:

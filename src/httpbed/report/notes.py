@@ -8,6 +8,7 @@ from typing import Any
 from httpbed.analysis.compare import EQUAL_MARGIN, LEAST_BLOCKS, Ratio
 from httpbed.analysis.estimate import CONFIDENCE
 from httpbed.analysis.findings import Condition, Findings, Row
+from httpbed.analysis.sample import OVER_BEFORE_THE_END, Tally
 from httpbed.report import network
 from httpbed.report.phrasing import (
     agreeing_blocks,
@@ -146,8 +147,9 @@ def _progress(findings: Findings) -> Iterator[str]:
         )
     if remaining := tally.outcomes["invalid"]:
         yield (
-            f"{remaining} trial{'s' * (remaining > 1)} without a valid attempt: the bed failed"
-            " each time; the validity section of the report says which check broke"
+            f"{remaining} trial{'s' * (remaining > 1)} without a valid attempt, for the bed failed"
+            f" each time: {_reason(tally, 'invalid')}; a quieter machine, fewer --jobs or a lower"
+            " rate can mend it; the validity section of the report lists every attempt"
         )
 
 
@@ -159,17 +161,26 @@ def _endings(findings: Findings, document: Mapping[str, Any]) -> Iterator[str]:
                 continue
             said = f"{count} of {row.tally.planned} {outcome}"
             if outcome == "timed out":
-                why = f" (ranked as longer than {duration(row.limit_s)}, left out of the mean)"
+                why = f" ({_late(findings.metric, row)})"
             else:
-                why = f": {_reason(row, outcome)}"
+                why = f": {_reason(row.tally, outcome)}"
             yield f"{_named(findings, document, condition, row)}: {said}{why}"
 
 
-def _reason(row: Row, outcome: str) -> str:
-    reasons = [said for (of, said), _ in row.tally.reasons.most_common() if of == outcome]
+def _late(metric: str, row: Row) -> str:
+    if row.sample.side:
+        return f"ranked as longer than {duration(row.limit_s)}, left out of the mean"
+    if metric in OVER_BEFORE_THE_END:
+        return f"{title(metric)} was over before, and counts where observed"
+    return f"left out: {title(metric)} is of whole transfers"
+
+
+def _reason(tally: Tally, outcome: str) -> str:
+    """Name the commonest reason, and how many others there are."""
+    reasons = [said for (of, said), _ in tally.reasons.most_common() if of == outcome]
     reason, *others = reasons
     shown = reason if len(reason) <= MOST_REASON else reason[: MOST_REASON - 1] + "…"
-    return shown + (f", and {len(others)} other reasons" if others else "")
+    return shown + (f", and {len(others)} other reason{'s' * (len(others) > 1)}" if others else "")
 
 
 def _gaps(findings: Findings, document: Mapping[str, Any]) -> Iterator[str]:

@@ -15,9 +15,9 @@ from httpbed.report.phrasing import (
     DASH,
     agreeing_blocks,
     base_name,
-    beside,
     bits_per_second,
     coverage,
+    goodput_number,
     percent,
     ratio_interval,
     ratio_text,
@@ -196,7 +196,7 @@ def _tone(metric: str, row: Row) -> str:
 def _goodput(findings: Findings, row: Row) -> str:
     if row.goodput is None:
         return DASH
-    said = beside(row.ceiling_bit_s, 2).end(row.goodput)
+    said = goodput_number(row.goodput, row.ceiling_bit_s, 2)
     if _shared_ceiling(findings):
         return said
     ceiling = f" of {bits_per_second(row.ceiling_bit_s)}" if row.ceiling_bit_s else " Mbit/s"

@@ -156,6 +156,15 @@ def beside(ceiling_bit_s: float | None, decimals: int) -> Scale:
     return Scale(next(known, 1e6), "", decimals)
 
 
+def goodput_number(value: Bounded, ceiling_bit_s: float | None, decimals: int) -> str:
+    """Write a goodput beside its ceiling; what would round to nothing gets two digits."""
+    scale = beside(ceiling_bit_s, decimals)
+    shown = value.value / scale.factor
+    if 0 < shown < 10**-decimals:
+        scale = Scale(scale.factor, "", 1 - math.floor(math.log10(shown)))
+    return scale.end(value)
+
+
 def duration(seconds: float) -> str:
     """Write a duration."""
     return f"{seconds:.4g} s"

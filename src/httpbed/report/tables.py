@@ -23,10 +23,10 @@ from httpbed.report.notes import notes
 from httpbed.report.phrasing import (
     DASH,
     base_name,
-    beside,
     bits_per_second,
     coverage,
     done,
+    goodput_number,
     ratio_interval,
     ratio_text,
     scale_of,
@@ -81,7 +81,8 @@ def _print_unpadded(out: Console, parts: Iterable[RenderableType]) -> None:
 def evidence(findings: Findings) -> list[str]:
     """Sum up validity in a line: how many trials are valid, and what each check found."""
     kept, valid = len(findings.invalid), findings.tally.recorded
-    told = [f"{valid} trials valid, {kept} invalid attempt{'s' * (kept != 1)} kept aside"]
+    trials, attempts = f"trial{'s' * (valid != 1)}", f"attempt{'s' * (kept != 1)}"
+    told = [f"{valid} {trials} valid, {kept} invalid {attempts} kept aside"]
     told += [_passed(check) for check in findings.checks if check.passed != check.total]
     # Both directions of a link have a check of their own: told once.
     held = (check.name for check in findings.checks if check.passed == check.total)
@@ -153,7 +154,7 @@ def _columns(findings: Findings) -> Iterator[_Column]:
     estimates = [row.estimate for _, row in rows]
     covered = coverage(e.interval for e in estimates if e)
     intervals = [scale.interval(e.interval if e else None) for e in estimates]
-    yield _Column(f"interval\n{covered}", False, [Text(said) for said in intervals])
+    yield _Column(f"interval\n{covered}", False, [Text(said) for said in intervals], spare=1)
     if any(row.ratio for _, row in rows):
         yield from _ratio_columns(findings)
     if findings.metric != "goodput" and any(row.goodput for _, row in rows):
@@ -182,7 +183,7 @@ def _ratio_columns(findings: Findings) -> Iterator[_Column]:
     yield _Column(header, False, [_ratio(findings.metric, row) for row in rows])
     covered = coverage(row.ratio.interval for row in rows if row.ratio)
     spread = [Text(ratio_interval(row.ratio.interval) if row.ratio else "") for row in rows]
-    yield _Column(f"interval\n{covered}", False, spread, spare=1)
+    yield _Column(f"interval\n{covered}", False, spread, spare=2)
 
 
 def _ratio(metric: str, row: Row) -> Text:
@@ -201,15 +202,17 @@ def _ratio(metric: str, row: Row) -> Text:
 
 def _goodput_column(rows: list[tuple[Condition, Row]]) -> _Column:
     ceilings = {row.ceiling_bit_s for _, row in rows}
-    shared = ceilings.pop() if len(ceilings) == 1 else None
+    differ = len(ceilings) > 1
+    shared = None if differ else next(iter(ceilings))
     cells = []
     for _, row in rows:
-        value = row.goodput
-        said = beside(row.ceiling_bit_s, 1).end(value) if value else DASH
-        own = row.ceiling_bit_s if shared is None else None
-        cells.append(Text(f"{said} of {bits_per_second(own)}" if own else said))
-    header = f"goodput\nof {bits_per_second(shared)}" if shared else "goodput\nMbit/s"
-    return _Column(header, False, cells, spare=2)
+        value, own = row.goodput, row.ceiling_bit_s
+        said = goodput_number(value, own, 1) if value else DASH
+        if differ and value:
+            said += f" of {bits_per_second(own)}" if own else " Mbit/s"
+        cells.append(Text(said))
+    unit = f"\nof {bits_per_second(shared)}" if shared else "\nMbit/s"
+    return _Column("goodput" if differ else f"goodput{unit}", False, cells, spare=3)
 
 
 def _done(row: Row) -> Text:
