@@ -80,15 +80,18 @@ def carry_out(
 
 
 def _report(directory: Path, *, as_json: bool) -> int:
-    from httpbed.report import publish  # noqa: PLC0415 - plotting takes seconds to import
+    # Statistics and plotting take seconds to import, and the trials need neither.
+    from httpbed.analysis.findings import find  # noqa: PLC0415
+    from httpbed.report import publish  # noqa: PLC0415
 
     results = query.read(directory)
-    path = publish.report(results)
+    findings = find(results)
+    path = publish.report(results, findings)
     if as_json:
-        click.echo(json.dumps(publish.summary(results, path), indent=1))
+        click.echo(json.dumps(publish.summary(results, path, findings), indent=1))
     else:
-        publish.show(results, path)
-    return 1 if publish.invalid_remain(results) else 0
+        publish.show(results, path, findings)
+    return 1 if publish.invalid_remain(results, findings) else 0
 
 
 def _work(campaign: Campaign, bed: Bed, loaded: Loaded, jobs: int) -> None:

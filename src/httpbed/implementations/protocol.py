@@ -6,7 +6,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
@@ -78,7 +78,6 @@ class Findings:
     requests: tuple[Request, ...] = ()
     complaint: str = ""
     """What the program says went wrong, in its own words."""
-    details: dict[str, str] = field(default_factory=dict)
 
 
 class Implementation(Protocol):

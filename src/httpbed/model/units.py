@@ -50,9 +50,7 @@ def split(text: object, units: Mapping[str, int | Decimal], example: str) -> tup
     """Split ``text`` into its number and one of ``units``.
 
     Raises:
-    ------
-    ValueError
-        When there is no number, an absurd one, no unit, or one that is not in ``units``.
+        ValueError: There is no number, an absurd one, no unit, or one not in ``units``.
     """
     if not isinstance(text, str):
         msg = f"a number with a unit is needed, such as {example!r}, not {text!r}"

@@ -50,9 +50,9 @@ def summary(
     return summaries.summary(results, findings or find(results), path)
 
 
-def invalid_remain(results: Results) -> bool:
+def invalid_remain(results: Results, findings: Findings | None = None) -> bool:
     """Tell whether a trial is left without a valid attempt."""
-    return find(results).tally.outcomes["invalid"] > 0
+    return (findings or find(results)).tally.outcomes["invalid"] > 0
 
 
 def _replace(path: Path, text: str) -> None:

@@ -98,9 +98,9 @@ class Campaign:
 
     def runs(self) -> list[dict[str, Any]]:
         """Every run that worked on it, the first one first."""
-        file = self.directory / "runs.jsonl"
-        lines = file.read_text().splitlines() if file.exists() else []
-        return [json.loads(line) for line in lines]
+        if not (self.directory / "runs.jsonl").exists():
+            return []
+        return self._parsed("runs.jsonl", lambda text: [*map(json.loads, text.splitlines())])
 
     def clear_unfinished(self) -> int:
         """Remove what an earlier run left under way; return how many attempts that were."""
@@ -183,36 +183,38 @@ def _refuse_other(
     place, another = str(campaign.directory), "choose another folder with -o"
     if campaign.experiment_text != experiment_text or campaign.design() != list(design):
         raise ConfigError([Mistake(place, "holds a campaign of another experiment", another)])
+    made_by = campaign.manifest
     mistakes = [
         Mistake(place, f"{name} was {before or 'not there'} and is now {now or 'gone'}", another)
-        for kind in ("programs", "recipes", "host")
-        for name, before, now in _differences(campaign.manifest, manifest, kind)
+        for identities in (_programs, _recipes, _machine)
+        for name, before, now in _differences(identities(made_by), identities(manifest))
     ]
     if mistakes:
         raise ConfigError(mistakes)
 
 
-def _differences(
-    before: Mapping[str, Any], now: Mapping[str, Any], kind: str
-) -> Iterator[tuple[str, str, str]]:
-    old, new = _digests(before, kind), _digests(now, kind)
+def _differences(old: Mapping[str, str], new: Mapping[str, str]) -> Iterator[tuple[str, str, str]]:
     for name in sorted(set(old) | set(new)):
         if old.get(name) != new.get(name):
             yield name, old.get(name, "")[:40], new.get(name, "")[:40]
 
 
-def _digests(manifest: Mapping[str, Any], kind: str) -> dict[str, str]:
-    if kind == "host":
-        host = manifest.get(kind, {})
-        return {f"machine's {name}": str(host.get(name)) for name in MACHINE}
-    if kind == "recipes":
-        return {f"recipe {name}": digest for name, digest in manifest.get(kind, {}).items()}
+def _programs(manifest: Mapping[str, Any]) -> dict[str, str]:
     found: dict[str, str] = {}
-    for program in manifest.get(kind, ()):
+    for program in manifest.get("programs", ()):
         name, libraries = program["name"], program.get("libraries", {})
         found |= {f"{path} of {name}": digest for path, digest in libraries.items()}
         found[f"program {name}"] = f"{program['version']} ({program['sha256'][:12]})"
     return found
+
+
+def _recipes(manifest: Mapping[str, Any]) -> dict[str, str]:
+    return {f"recipe {name}": digest for name, digest in manifest.get("recipes", {}).items()}
+
+
+def _machine(manifest: Mapping[str, Any]) -> dict[str, str]:
+    host = manifest.get("host", {})
+    return {f"machine's {name}": str(host.get(name)) for name in MACHINE}
 
 
 def is_locked(directory: Path) -> bool:

@@ -40,6 +40,10 @@ class Bed:
     capture: bool = False
     """Whether every packet is kept as pcapng."""
 
+    def root_folders(self) -> dict[str, Path]:
+        """Where each root filesystem is, by suite."""
+        return {suite: root.path for suite, root in self.roots.items()}
+
 
 @dataclass(frozen=True)
 class TrialPlan:

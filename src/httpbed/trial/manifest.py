@@ -80,7 +80,7 @@ async def _versions(recipes: Iterable[Recipe], bed: Bed) -> dict[str, str]:
         folder = Path(name)
         for part in ("sandbox", "said"):
             (folder / part).mkdir()
-        roots = {suite: root.path for suite, root in bed.roots.items()}
+        roots = bed.root_folders()
         spec = SandboxSpec(folder / "sandbox", folder / "said", roots, {}, {}, {}, {}, MEMORY_BYTES)
         async with sandbox(spec) as supervisor:
             for recipe in recipes:

@@ -18,6 +18,7 @@ from httpbed.model import reading
 from httpbed.model.errors import ConfigError, Mistake
 from httpbed.model.experiment import Experiment, fill
 from httpbed.model.reading import Reading
+from httpbed.model.scenario import Scenario
 from httpbed.model.trial import Trial
 from httpbed.trial import certificates, content
 from httpbed.trial.bed import Bed
@@ -36,13 +37,17 @@ class Loaded:
 
     def implementations(self) -> list[str]:
         """Names of all implementations that take part, sorted."""
-        roles = [trial.scenario().roles for trial in self.trials]
+        roles = [scenario.roles for scenario in self._scenarios()]
         names = {role.implementation for each in roles for role in (each.client, each.server)}
         return sorted(names)
 
     def sizes(self) -> set[int]:
         """Sizes of all files that are fetched."""
-        return {trial.scenario().workload.size for trial in self.trials}
+        return {scenario.workload.size for scenario in self._scenarios()}
+
+    def _scenarios(self) -> list[Scenario]:
+        """Read each treatment's scenario once: every block has all of them."""
+        return [trial.scenario() for trial in self.trials if trial.block == 1]
 
 
 def load(text: str, catalog: Catalog) -> Loaded:

@@ -85,7 +85,7 @@ def _folders(artifacts: Path) -> Path:
 def _sandbox_spec(trial: Trial, bed: Bed, scratch: Path, artifacts: Path) -> SandboxSpec:
     scenario = trial.scenario()
     content = bed.contents[scenario.workload.size]
-    roots = {suite: root.path for suite, root in bed.roots.items()}
+    roots = bed.root_folders()
     return SandboxSpec(
         scratch=scratch,
         trial=artifacts,
