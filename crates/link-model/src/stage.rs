@@ -17,6 +17,8 @@ pub struct Packet<B> {
     pub flow: u64,
     /// The ECN field of the IP header (RFC 3168); a queue that marks sets it to [`Ecn::Ce`].
     pub ecn: Ecn,
+    /// What it said when the packet entered the direction; a packet that came marked is not counted as marked here.
+    pub ecn_arrived: Ecn,
     /// The random word that says where the caller has to damage it, if it was corrupted.
     pub damage: Option<u64>,
     /// When it entered the direction.
@@ -38,12 +40,19 @@ impl<B> Packet<B> {
             bytes,
             flow: 0,
             ecn: Ecn::NotCapable,
+            ecn_arrived: Ecn::NotCapable,
             damage: None,
             arrived: 0,
             waited: 0,
             serialised: 0,
             body,
         }
+    }
+
+    /// Whether a queue of this direction set its ECN field to CE.
+    #[must_use]
+    pub fn is_marked(&self) -> bool {
+        self.ecn == Ecn::Ce && self.ecn_arrived != Ecn::Ce
     }
 }
 

@@ -1,6 +1,6 @@
 //! The nodes that tests are made of.
 
-use link_model::{Direction, Distribution, Impairments, Nanos, Packet, Stage, Stream};
+use link_model::{Direction, Distribution, Fate, Impairments, Nanos, Packet, Stage, Stream};
 
 use crate::{Node, Output, Parcel};
 
@@ -124,13 +124,15 @@ impl Link {
 impl Node for Link {
     fn process(&mut self, now: Nanos, input: Option<Parcel>) -> Output {
         if let Some(parcel) = input {
+            self.direction.push(now, Packet::new(parcel.bytes, parcel));
+        }
+        while let Some(departure) = self.direction.pop(now) {
             // The direction keeps the account of what it drops.
-            let _ = self.direction.push(now, Packet::new(parcel.bytes, parcel));
+            if departure.fate == Fate::Delivered {
+                return Output::Send(departure.packet.body);
+            }
         }
-        match self.direction.pop(now) {
-            Some(packet) => Output::Send(packet.body),
-            None => self.direction.next_due().map_or(Output::Idle, Output::Wait),
-        }
+        self.direction.next_due().map_or(Output::Idle, Output::Wait)
     }
 }
 
