@@ -12,8 +12,8 @@ use link_model::{
 use proptest::prelude::*;
 use scene::{Run, any_impairments, arrivals, chance, changes, jitter, loss, run};
 
-/// Lines of to_bad, to_good, loss_good, loss_bad, key, and the numbers lost among the first 2000. The Python side
-/// checks the same file.
+/// Lines of the four probabilities in the order of [`GilbertElliott`], the key, and the numbers lost among the first
+/// 2000. The Python side checks the same file.
 const GILBERT_ELLIOTT: &str = include_str!("golden/gilbert_elliott.txt");
 
 /// Lines of distribution, delay (ns), spread (ns) or samples, key, and the delays of the first 20 packets (ns) when
@@ -37,8 +37,8 @@ fn gilbert_elliott_loses_what_the_golden_file_says() {
         let [to_bad, to_good, loss_good, loss_bad] = floats(&fields);
         let key = fields[4].parse().expect("key");
         let channel = GilbertElliott { to_bad, to_good, loss_good, loss_bad, key };
-        let mut loss = Loss::new(&LossModel::GilbertElliott(channel));
-        let lost: Vec<u64> = (0..2000).filter(|number| loss.loses(*number)).collect();
+        let mut channel_loss = Loss::new(&LossModel::GilbertElliott(channel));
+        let lost: Vec<u64> = (0..2000).filter(|number| channel_loss.loses(*number)).collect();
         assert_eq!(lost, whole(&fields[5..]), "{channel:?}");
     }
 }
@@ -181,7 +181,7 @@ fn on_arrival(run: &Run) -> Vec<u64> {
     run.dropped().filter(down).filter(on_arrival).map(|seen| seen.number).collect()
 }
 
-/// A listed number is lost and no other, in whatever order conditions came.
+/// A listed number is lost and no other.
 #[test]
 fn listed_numbers_are_lost() {
     let loss = Some(LossModel::Listed(Arc::from([3, 17])));

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use link_model::{
     Cause, Chance, Change, Direction, Ecn, Fate, Impairments, Jitter, JitterShape, LossModel, Nanos, Packet,
-    Queue, QueueLimit, Rate, Reordering, Stage,
+    Queue, QueueLimit, Rate, Reordering, Stage, Stream,
 };
 
 const MS: Nanos = 1_000_000;
@@ -125,8 +125,8 @@ fn a_copy_follows_its_original() {
 /// The second of three is held back by 5 ms; the third does not wait for it.
 #[test]
 fn a_packet_held_back_is_overtaken() {
-    let key = (0..)
-        .find(|key| [0, 1, 2].map(|n| link_model::Stream::new(*key).unit(n) < 0.5) == [false, true, false]);
+    let key =
+        (0..1000).find(|key| [0, 1, 2].map(|n| Stream::new(*key).unit(n) < 0.5) == [false, true, false]);
     let chance = Chance { probability: 0.5, key: key.expect("one in eight") };
     let reordering = Some(Reordering { chance, hold: 5 * MS });
     let mut link = Direction::new(Impairments { reordering, ..impairments(QueueLimit::Unlimited) });
@@ -145,7 +145,7 @@ fn a_packet_held_back_is_overtaken() {
 #[test]
 fn jitter_keeps_the_order() {
     let samples: Arc<[i64]> = Arc::from([4 * MS.cast_signed(), -4 * MS.cast_signed()]);
-    let key = (0..).find(|key| [0, 1].map(|n| link_model::Stream::new(*key).unit(n) < 0.5) == [true, false]);
+    let key = (0..1000).find(|key| [0, 1].map(|n| Stream::new(*key).unit(n) < 0.5) == [true, false]);
     let jitter = Some(Jitter { shape: JitterShape::Table(samples), key: key.expect("one in four") });
     let mut link = Direction::new(Impairments { delay: 10 * MS, jitter, ..Impairments::default() });
     link.start(0);
