@@ -134,21 +134,31 @@ fn wake_until(direction: &mut Direction<()>, end: Nanos, seen: &mut Vec<(Nanos, 
     }
 }
 
+const MS: Nanos = 1_000_000;
+
+/// Up to `most` ms, and often a whole number of them, so that things coincide.
+fn time(most: u64) -> impl Strategy<Value = Nanos> {
+    prop_oneof![0..most * MS, (0..most).prop_map(|ms| ms * MS)]
+}
+
 pub fn arrivals() -> impl Strategy<Value = Arrivals> {
     // Bursts and pauses: most gaps are far below the serialisation time of a packet.
-    let gap = prop_oneof![3 => Just(0), 5 => 0..200_000_u64, 1 => 0..50_000_000_u64];
-    vec((gap, 1..=1500_u32), 0..400)
+    let gap = prop_oneof![3 => Just(0), 5 => 0..200_000_u64, 1 => time(50)];
+    let round = (prop_oneof![Just(0), Just(MS)], Just(125));
+    prop_oneof![3 => vec((gap, 1..=1500_u32), 0..400), 1 => vec(round, 0..100)]
 }
 
 pub fn bit_s() -> impl Strategy<Value = NonZeroU64> {
-    (10_000..10_000_000_000_u64).prop_map(|rate| NonZeroU64::new(rate).expect("not 0"))
+    // A packet of 125 bytes takes 1 ms at 1 Mbit/s.
+    prop_oneof![4 => 10_000..10_000_000_000_u64, 1 => Just(1_000_000)]
+        .prop_map(|rate| NonZeroU64::new(rate).expect("not 0"))
 }
 
 pub fn limit() -> impl Strategy<Value = QueueLimit> {
     prop_oneof![
         (1..50_u64).prop_map(QueueLimit::Packets),
         (1_500..50_000_u64).prop_map(QueueLimit::Bytes),
-        (0..100_000_000_u64).prop_map(QueueLimit::Time),
+        time(100).prop_map(QueueLimit::Time),
         Just(QueueLimit::Unlimited),
     ]
 }
@@ -227,7 +237,7 @@ pub fn jitter() -> impl Strategy<Value = Jitter> {
 }
 
 fn reordering() -> impl Strategy<Value = Reordering> {
-    (chance(), 0..50_000_000_u64).prop_map(|(chance, hold)| Reordering { chance, hold })
+    (chance(), time(50)).prop_map(|(chance, hold)| Reordering { chance, hold })
 }
 
 prop_compose! {
@@ -239,7 +249,7 @@ prop_compose! {
         rate in option::of(rate()),
         limit in limit(),
         discipline in discipline(),
-        delay in 0..100_000_000_u64,
+        delay in time(100),
         jitter in option::of(jitter()),
         reordering in option::of(reordering()),
     ) -> Impairments {
@@ -259,7 +269,7 @@ pub fn drop_tail_impairments() -> impl Strategy<Value = Impairments> {
 fn change() -> impl Strategy<Value = Change> {
     prop_oneof![
         bit_s().prop_map(Change::Rate),
-        (0..100_000_000_u64).prop_map(Change::Delay),
+        time(100).prop_map(Change::Delay),
         (0.0..=1.0).prop_map(Change::Loss),
         Just(Change::Down),
         Just(Change::Up),
@@ -268,5 +278,5 @@ fn change() -> impl Strategy<Value = Change> {
 }
 
 pub fn changes() -> impl Strategy<Value = Changes> {
-    vec((0..200_000_000_u64, change()), 0..8)
+    vec((time(200), change()), 0..8)
 }
