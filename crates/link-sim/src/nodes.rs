@@ -2,7 +2,7 @@
 
 use link_model::{Direction, Distribution, Fate, Impairments, Nanos, Packet, Stage, Stream};
 
-use crate::{Node, Output, Parcel};
+use crate::{Node, Output, Parcel, Schedule};
 
 /// Sends packets of given times and sizes; swallows what comes back.
 pub struct Source<I> {
@@ -115,7 +115,14 @@ impl Link {
     /// A link that counts from the beginning.
     #[must_use]
     pub fn new(impairments: Impairments) -> Self {
+        Self::scheduled(impairments, &Schedule::default())
+    }
+
+    /// One whose conditions change.
+    #[must_use]
+    pub fn scheduled(impairments: Impairments, schedule: &Schedule) -> Self {
         let mut direction = Direction::new(impairments);
+        schedule.apply(&mut direction);
         direction.start(0);
         Self { direction }
     }
