@@ -71,3 +71,6 @@ const fn word(entry: Entry) -> &'static str {
         Fate::Dropped(Cause::Down) => "down",
     }
 }
+
+#[cfg(test)]
+mod tests;

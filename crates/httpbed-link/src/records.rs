@@ -27,9 +27,9 @@ pub struct Carried {
 #[derive(Default)]
 pub struct Records {
     /// Frames, in order of arrival.
-    pub capture: Option<Capture<Out>>,
+    capture: Option<Capture<Out>>,
     /// Fates, in order of time.
-    pub log: Option<PacketLog<Out>>,
+    log: Option<PacketLog<Out>>,
     start: Nanos,
 }
 
@@ -45,11 +45,13 @@ impl Records {
             .flat_map(|link| link.hosts.iter().map(|host| format!("{}:{host}", link.name)));
         let sides: Vec<String> = sides.collect();
         let capture = |out| Capture::begin(out, sides.iter().map(String::as_str));
-        Ok(Self {
-            capture: open(config.pcapng.as_deref(), capture)?,
-            log: open(config.log.as_deref(), PacketLog::begin)?,
-            start: 0,
-        })
+        let capture = open(config.pcapng.as_deref(), capture)?;
+        Ok(Self::new(capture, open(config.log.as_deref(), PacketLog::begin)?))
+    }
+
+    /// Those that are wanted, with nothing in them yet.
+    pub const fn new(capture: Option<Capture<Out>>, log: Option<PacketLog<Out>>) -> Self {
+        Self { capture, log, start: 0 }
     }
 
     /// Says when time 0 of the log is.

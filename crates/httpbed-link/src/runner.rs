@@ -114,15 +114,17 @@ impl<'a> Runner<'a> {
         let patience = self.patience();
         self.poll.wait(patience, &mut self.ready).map_err(|error| naming("epoll")(error))?;
         self.clock.track();
-        let mut next = Next::Turn;
+        let mut ordered = false;
         for place in 0..self.ready.len() {
             let number = self.ready[place];
             if number == self.ports.len() {
-                next = self.obey()?;
+                ordered = true;
             } else {
                 self.receive(number)?;
             }
         }
+        // A command is about what comes after it: what has arrived is read before.
+        let next = if ordered { self.obey()? } else { Next::Turn };
         self.send_due()?;
         self.tell()?;
         Ok(next)

@@ -8,6 +8,8 @@
 //! * one system call for each frame, in and out, and one more at the end of a batch;
 //! * no kernel stamps: a frame counts as arrived when it is read, so a late turn of the loop makes arrivals late,
 //!   and with them everything that is computed from them, and the recorded lateness does not show it;
+//! * an ordinary user's interface has room for 500 packets until the loop reads them, unless whoever moves it
+//!   also sets its `txqueuelen` (8192 are as many as a packet socket's buffer holds);
 //! * drops for want of room are counted by the interface only, in the host's namespace (`ip -s link`, TX dropped):
 //!   `socket_drops` stays 0.
 

@@ -84,7 +84,7 @@ fn trace(field: &Field<'_>, traces: &Traces<'_>) -> Option<Arc<Trace>> {
     if path.is_empty() {
         return None;
     }
-    traces.get(path.as_ref()).map_err(|reason| field.wrong(format_args!("{path}: {reason}"))).ok()
+    traces.get(path.as_ref()).map_err(|reason| field.wrong(format_args!("{path:?}: {reason}"))).ok()
 }
 
 /// Reads a regular file of bearable length.

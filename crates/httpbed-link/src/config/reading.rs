@@ -167,7 +167,7 @@ impl<'a> Field<'a> {
 
     fn expect<T>(&self, what: &str, read: impl Fn(&'a Value) -> Option<T>) -> Option<T> {
         let Some(value) = self.value else {
-            self.wrong(format_args!("it is missing; {what} is wanted"));
+            self.wrong(format_args!("it is missing, {what} is wanted"));
             return None;
         };
         let read = read(value);

@@ -37,7 +37,10 @@ impl Tap {
         request.ifr_ifru.ifru_flags = libc::c_short::from_ne_bytes(low_bytes(flags));
         interface::ask(self.as_fd(), libc::TUNSETIFF, &mut request)?;
         interface::set_mtu(name, mtu)?;
-        interface::set_queue_length(name, QUEUE_PACKETS)
+        // By this call the kernel lets only the machine's root do it. Others have 500 packets unless `ip link set
+        // txqueuelen` gives more, which goes by another way.
+        let _ = interface::set_queue_length(name, QUEUE_PACKETS);
+        Ok(())
     }
 
     /// Has a frame arrive on the interface.
