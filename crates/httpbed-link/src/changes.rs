@@ -4,6 +4,7 @@
 //! agenda only lets them be told when their time has come.
 
 use std::collections::BTreeMap;
+use std::collections::btree_map::OccupiedEntry;
 
 use link_model::Nanos;
 
@@ -54,6 +55,6 @@ impl Agenda {
 
     /// The first, if it is due.
     pub fn take_due(&mut self, now: Nanos) -> Option<Changed> {
-        self.entries.first_entry().filter(|first| first.key().0 <= now).map(|first| first.remove())
+        self.entries.first_entry().filter(|first| first.key().0 <= now).map(OccupiedEntry::remove)
     }
 }

@@ -17,7 +17,7 @@ use serde_json::Value;
 pub use direction::Direction;
 pub use live::{Scheduled, Target, Trigger, When, Written};
 pub use rate::{ReadFile, read_file};
-pub use reading::{Field, Mistakes};
+pub(crate) use reading::{Field, Mistakes};
 
 use rate::Traces;
 

@@ -179,7 +179,7 @@ impl Emulator {
         let Some(packet) = packet else { return Some(arrival.frame) };
         let place = if counts { self.records.arrived(interface, arrival.stamp, &arrival.frame) } else { 0 };
         let body = Carried { frame: arrival.frame, place };
-        self.directions[interface].push(arrival.at, with_body(packet, body));
+        self.directions[interface].push(arrival.at, with_body(&packet, body));
         self.look_again(interface);
         None
     }
@@ -376,7 +376,7 @@ impl Emulator {
     }
 }
 
-fn with_body(packet: Packet<()>, body: Carried) -> Packet<Carried> {
+fn with_body(packet: &Packet<()>, body: Carried) -> Packet<Carried> {
     Packet { flow: packet.flow, ecn: packet.ecn, ..Packet::new(packet.bytes, body) }
 }
 

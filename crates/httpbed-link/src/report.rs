@@ -24,7 +24,7 @@ pub enum Event<'a> {
     /// A server sent its first payload on a connection.
     Connection(Peers<'a>),
     /// A condition changed.
-    Changed(Change<'a>),
+    Changed(ChangeReport<'a>),
     /// A trigger fired.
     Triggered {
         /// Its name.
@@ -61,7 +61,7 @@ pub struct Peers<'a> {
 
 /// A change of a condition.
 #[derive(Debug, Serialize)]
-pub struct Change<'a> {
+pub struct ChangeReport<'a> {
     at_ns: Nanos,
     link: &'a str,
     direction: Option<usize>,
@@ -92,7 +92,7 @@ pub struct Report<'a> {
     malformed_packets: u64,
     directions: Vec<DirectionReport<'a>>,
     connections: Vec<ConnectionReport<'a>>,
-    changes: Vec<Change<'a>>,
+    changes: Vec<ChangeReport<'a>>,
 }
 
 /// What only the running program knows.
@@ -221,12 +221,12 @@ impl<'a> Report<'a> {
             malformed_packets: oddities.malformed,
             directions: directions.map(|(n, direction)| DirectionReport::new(config, n, direction)).collect(),
             connections: connections.map(|entry| ConnectionReport::new(config, entry)).collect(),
-            changes: emulator.changes().iter().map(|changed| Change::new(config, changed)).collect(),
+            changes: emulator.changes().iter().map(|changed| ChangeReport::new(config, changed)).collect(),
         }
     }
 }
 
-impl<'a> Change<'a> {
+impl<'a> ChangeReport<'a> {
     /// As it is told.
     pub fn new(config: &'a Config, changed: &Changed) -> Self {
         let link = &config.links[changed.link];

@@ -24,7 +24,7 @@ use crate::clock::Clock;
 use crate::command::{Command, CommandReader};
 use crate::config::{Backend, Config};
 use crate::emulator::{Arrival, Emulator, Happening, Outbox};
-use crate::report::{Change, Counters, Event, Lateness, Machine, Peers, Report};
+use crate::report::{ChangeReport, Counters, Event, Lateness, Machine, Peers, Report};
 use crate::sys::batch::{FRAMES, Intake, Outgoing, Received, Stamp};
 use crate::sys::poll::{Patience, Poll};
 use crate::sys::process as own;
@@ -265,7 +265,9 @@ impl<'a> Runner<'a> {
                     let link = &config.links[link];
                     Event::Triggered { name: &link.triggers[trigger].name, link: &link.name, at_ns: at }
                 }
-                Happening::Changed(place) => Event::Changed(Change::new(config, &emulator.changes()[place])),
+                Happening::Changed(place) => {
+                    Event::Changed(ChangeReport::new(config, &emulator.changes()[place]))
+                }
             })?;
         }
         Ok(())

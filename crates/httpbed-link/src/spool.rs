@@ -139,6 +139,6 @@ mod tests {
         let mut spool = Spool::new(full).expect("a thread");
         spool.write_all(&[0; 100]).expect("it is only kept");
         assert!(spool.flush().is_err());
-        assert!(spool.write_all(&[0; 2 * BUFFER_BYTES]).and_then(|()| spool.flush()).is_err());
+        assert!(spool.write_all(&vec![0; 2 * BUFFER_BYTES]).and_then(|()| spool.flush()).is_err());
     }
 }

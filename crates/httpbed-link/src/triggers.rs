@@ -101,12 +101,12 @@ impl Triggers {
     fn fire(&mut self, link: usize, at: Nanos, holds: impl Fn(When) -> bool) {
         let fired = &mut self.fired;
         self.waiting.retain(|waiting| {
-            let fires = waiting.link == link && holds(waiting.when);
-            if fires {
+            let due = waiting.link == link && holds(waiting.when);
+            if due {
                 let change = waiting.target.map(|target| (at.saturating_add(waiting.after), target));
                 fired.push(Firing { link, trigger: waiting.trigger, at, change });
             }
-            !fires
+            !due
         });
     }
 

@@ -1,7 +1,7 @@
 //! `AF_PACKET` sockets on interfaces that are there already, as a rule the near ends of veth pairs.
 //!
 //! Frames come and go in batches, and the kernel stamps each when it arrives, so that a late turn of the loop
-//! bends nothing. It takes CAP_NET_RAW in the network namespace.
+//! bends nothing. It takes `CAP_NET_RAW` in the network namespace.
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};

@@ -1,7 +1,7 @@
-//! The kernel's tun driver, for hosts without CAP_NET_RAW or with a tiny `rmem_max`.
+//! The kernel's tun driver, for hosts without `CAP_NET_RAW` or with a tiny `rmem_max`.
 //!
 //! The emulator makes the interfaces, in TAP mode, so that frames look as they do on a veth; then they are moved
-//! to the hosts' namespaces, where they are the hosts' own ends of the links. It takes CAP_NET_ADMIN in the
+//! to the hosts' namespaces, where they are the hosts' own ends of the links. It takes `CAP_NET_ADMIN` in the
 //! network namespace and `/dev/net/tun`.
 //!
 //! What it costs beside packet sockets:

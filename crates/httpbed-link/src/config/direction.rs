@@ -23,22 +23,25 @@ pub struct Direction {
 
 impl Direction {
     /// Whether it has a rate, without which there is no utilisation.
+    #[must_use]
     pub const fn has_rate(&self) -> bool {
         self.impairments.rate.is_some()
     }
 
     /// Whether a change of its rate would change anything.
+    #[must_use]
     pub const fn has_changeable_rate(&self) -> bool {
         matches!(self.impairments.rate, Some(Rate::Constant(_) | Rate::TokenBucket { .. }))
     }
 
     /// Whether it has a loss with a random stream, which a change of the probability goes on with.
+    #[must_use]
     pub const fn has_loss_stream(&self) -> bool {
         matches!(self.impairments.loss, Some(LossModel::Bernoulli(_) | LossModel::GilbertElliott(_)))
     }
 
     /// Reads a direction of a link for packets of up to `mtu` bytes.
-    pub fn read(field: &Field<'_>, mtu: u64, traces: &Traces<'_>) -> Self {
+    pub(super) fn read(field: &Field<'_>, mtu: u64, traces: &Traces<'_>) -> Self {
         let fields = field.fields(&[
             "overhead_bytes",
             "loss",

@@ -69,6 +69,7 @@ impl Target {
     }
 
     /// Why it would not do in some direction what it says; a silent change of nothing would be worse.
+    #[must_use]
     pub fn fault(self, directions: &[Direction; 2]) -> Option<String> {
         let (fits, reason): (fn(&Direction) -> bool, _) = match self.change {
             Change::Rate(_) => {
@@ -85,7 +86,7 @@ impl Target {
     }
 
     /// Reads `direction` and `change` of an object.
-    pub fn read(direction: Field<'_>, change: &Field<'_>) -> Option<Self> {
+    pub(crate) fn read(direction: Field<'_>, change: &Field<'_>) -> Option<Self> {
         let direction = direction.given().map(|field| side(&field));
         read_change(change).map(|change| Self { direction, change })
     }

@@ -196,13 +196,11 @@ impl<'a> Fields<'a> {
         let map = self.map?;
         let given = |name: &&&str| map.get(**name).is_some_and(|value| !value.is_null());
         let mut present = names.iter().filter(given);
-        match (present.next(), present.next()) {
-            (Some(name), None) => Some(name),
-            _ => {
-                self.mistakes.add(&self.place, format_args!("exactly one of {} is wanted", names.join(", ")));
-                None
-            }
+        if let (Some(name), None) = (present.next(), present.next()) {
+            return Some(name);
         }
+        self.mistakes.add(&self.place, format_args!("exactly one of {} is wanted", names.join(", ")));
+        None
     }
 }
 

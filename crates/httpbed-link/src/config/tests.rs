@@ -1,10 +1,12 @@
 use std::path::Path;
 
 use link_model::{Change, Discipline, JitterShape, LossModel, QueueLimit, Rate};
-use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use super::{Backend, Config, Target, When, Written};
+
+mod mistakes;
+mod noise;
 
 /// Some traces, by path.
 fn read(path: &Path) -> Result<Vec<u8>, String> {
@@ -161,150 +163,6 @@ fn changes_are_written_as_they_are_read() {
     }
 }
 
-/// Each mistake with its place and a word of its reason.
-#[test]
-fn mistakes_are_refused_with_their_place() {
-    const D: &str = "links[0].directions[0]";
-    let direction = |value: Value| with("/links/0/directions/0", &value);
-    let rate = |value: Value| direction(json!({"rate": value}));
-    let queue = |value: Value| direction(json!({"queue": value}));
-    let limit = |value: Value| queue(json!({"discipline": "droptail", "limit": value}));
-    let schedule = |value: Value| with("/links/0/schedule", &json!([value]));
-    let trigger = |value: Value| with("/links/0/triggers", &json!([value]));
-    let cases = [
-        (json!([]), "the whole: ", "not an object"),
-        (json!({}), "links: ", "missing"),
-        (with("/schema", &json!(1)), "schema: ", "1 is not 2"),
-        (with("/mtu", &json!(67)), "mtu: ", "within 68 to 65535"),
-        (with("/mtu", &json!(65536)), "mtu: ", "within 68 to 65535"),
-        (with("/mtu", &json!(1500.5)), "mtu: ", "not a whole number"),
-        (with("/backend", &json!("netem")), "backend: ", "af_packet, tun"),
-        (with("/links/0/ends", &json!(1)), "links[0]: ", "\"ends\" is not one of"),
-        (with("/links/0/interfaces", &json!(["l0a", "l0a"])), "links: ", "used twice"),
-        (with("/links/0/interfaces", &json!(["l0a"])), "links[0].interfaces: ", "1 elements instead of 2"),
-        (
-            with("/links/0/interfaces/0", &json!("a name too long for it")),
-            "links[0].interfaces[0]: ",
-            "1 to 15",
-        ),
-        (with("/links/0/interfaces/0", &json!("a/b")), "links[0].interfaces[0]: ", "no name"),
-        (with("/links/0/interfaces/0", &json!("tap%d")), "links[0].interfaces[0]: ", "no name"),
-        (with("/links/0/hosts/1", &json!("")), "links[0].hosts[1]: ", "empty"),
-        (direction(json!({"overhead_bytes": 18})), "overhead_bytes: ", "none of 0"),
-        (direction(json!({"delay_ms": 5})), "links[0].directions[0]: ", "\"delay_ms\" is not one of"),
-        (direction(json!({"delay_ns": 3_600_000_000_001_u64})), "delay_ns: ", "is not within"),
-        (direction(json!({"delay_ns": -1})), "delay_ns: ", "not a whole number of at least 0"),
-        (
-            direction(json!({"loss": {"model": "bernoulli", "probability": 1.01, "key": "1"}})),
-            "loss.probability: ",
-            "1.01 is not within 0 to 1",
-        ),
-        (
-            direction(json!({"loss": {"model": "bernoulli", "probability": 0.1, "key": "-1"}})),
-            "loss.key: ",
-            "64-bit",
-        ),
-        (
-            direction(json!({"loss": {"model": "bernoulli", "probability": 0.1, "key": 1}})),
-            "loss.key: ",
-            "not a text",
-        ),
-        (
-            direction(json!({"loss": {"model": "markov"}})),
-            "loss.model: ",
-            "bernoulli, gilbert_elliott, listed",
-        ),
-        (direction(json!({"loss": {"model": "listed", "numbers": [3, 3]}})), "loss.numbers: ", "not above"),
-        (direction(json!({"corruption": {"probability": 0.1}})), "corruption.key: ", "missing"),
-        (
-            direction(json!({"jitter": {"distribution": "table", "samples_ns": [], "key": "1"}})),
-            "jitter.samples_ns: ",
-            "at least one",
-        ),
-        (
-            direction(json!({"reordering": {"probability": 0.1, "key": "1"}})),
-            "reordering.hold_ns: ",
-            "missing",
-        ),
-        (rate(json!({"model": "constant", "bit_s": 199})), "rate.bit_s: ", "199 is not within 200"),
-        (rate(json!({"model": "constant", "bit_s": 0})), "rate.bit_s: ", "0 is not within 200"),
-        (
-            rate(json!({"model": "token_bucket", "bit_s": 1000, "burst_bytes": 1499})),
-            "rate.burst_bytes: ",
-            "never pass",
-        ),
-        (rate(json!({"model": "trace", "path": "/empty"})), "rate.path: ", "/empty"),
-        (rate(json!({"model": "trace", "path": "/unsorted"})), "rate.path: ", "/unsorted"),
-        (rate(json!({"model": "trace", "path": "/binary"})), "rate.path: ", "/binary"),
-        (rate(json!({"model": "trace", "path": "/slow"})), "rate.path: ", "one packet a minute"),
-        (rate(json!({"model": "trace", "path": "/nowhere"})), "rate.path: ", "not found"),
-        (rate(json!(5)), "rate: ", "5 is not an object"),
-        (limit(json!({"packets": 0})), "queue.limit.packets: ", "0 is not within 1"),
-        (limit(json!({"bytes": 0})), "queue.limit.bytes: ", "0 is not within 1"),
-        (limit(json!({"ns": 0})), "queue.limit.ns: ", "0 is not within 1"),
-        (limit(json!({"bytes": 1499})), "queue.limit.bytes: ", "no packet of the MTU"),
-        (limit(json!({"packets": 1, "bytes": 2000})), "queue.limit: ", "exactly one"),
-        (queue(json!({"discipline": "red"})), "queue.discipline: ", "droptail, codel, fq_codel, pie"),
-        (queue(json!({"discipline": "droptail", "ecn": true})), "queue: ", "\"ecn\" is not one of"),
-        (
-            queue(json!({"discipline": "codel", "target_ns": 1, "interval_ns": 0, "ecn": 1})),
-            "queue.interval_ns: ",
-            "within 1",
-        ),
-        (
-            schedule(json!({"at_ns": 1, "change": {"down": true, "loss": 0}})),
-            "links[0].schedule[0].change: ",
-            "exactly one",
-        ),
-        (
-            schedule(json!({"at_ns": 1, "direction": 2, "change": {"down": true}})),
-            "links[0].schedule[0].direction: ",
-            "within 0 to 1",
-        ),
-        (
-            schedule(json!({"at_ns": 1, "direction": 0, "change": {"rate_bit_s": 1000}})),
-            "links[0].schedule[0].change: ",
-            "no constant rate",
-        ),
-        (
-            schedule(json!({"at_ns": 1, "change": {"loss": 0.1}})),
-            "links[0].schedule[0].change: ",
-            "direction 0 has no random loss",
-        ),
-        (
-            schedule(json!({"at_ns": 1, "direction": 1, "change": {"loss": 1.1}})),
-            "links[0].schedule[0].change.loss: ",
-            "within 0 to 1",
-        ),
-        (trigger(json!({"name": "n", "when": {}})), "links[0].triggers[0].when: ", "exactly one"),
-        (
-            trigger(json!({"name": "n", "when": {"first_packet": true}})),
-            "links[0].triggers[0].when.direction: ",
-            "missing",
-        ),
-        (
-            trigger(json!({"name": "n", "when": {"handshake": false}})),
-            "links[0].triggers[0].when.handshake: ",
-            "only true",
-        ),
-        (
-            trigger(json!({"name": "n", "when": {"handshake": true, "direction": 0}})),
-            "links[0].triggers[0].when.direction: ",
-            "both",
-        ),
-        (trigger(json!({"when": {"handshake": true}})), "links[0].triggers[0].name: ", "missing"),
-    ];
-    for (config, place, reason) in cases {
-        let message = parse(&config).expect_err(&config.to_string());
-        let told = message.split("; ").any(|mistake| {
-            let place =
-                if mistake.starts_with(D) { mistake.split_once('.').map_or(place, |_| place) } else { place };
-            mistake.contains(place) && mistake.contains(reason)
-        });
-        assert!(told, "{place}{reason}\n{message}");
-    }
-}
-
 #[test]
 fn a_name_used_twice_is_refused() {
     let word = json!({"name": "n", "when": {"handshake": true}});
@@ -348,75 +206,4 @@ fn files_that_are_no_traces_are_not_read() {
     let refusal = super::read_file(&path).expect_err("a gigabyte");
     std::fs::remove_file(&path).expect("ours");
     assert!(refusal.starts_with("1073741824 bytes are more than"), "{refusal}");
-}
-
-/// Values of JSON that a configuration may have anywhere.
-fn leaf() -> impl Strategy<Value = Value> {
-    let words = [
-        "droptail",
-        "fq_codel",
-        "pie",
-        "constant",
-        "trace",
-        "/good",
-        "/binary",
-        "tun",
-        "18446744073709551616",
-        "",
-    ];
-    prop_oneof![
-        Just(Value::Null),
-        any::<bool>().prop_map(Value::from),
-        any::<u64>().prop_map(Value::from),
-        any::<i64>().prop_map(Value::from),
-        any::<f64>().prop_map(Value::from),
-        prop::sample::select(words.to_vec()).prop_map(Value::from),
-        Just(json!([])),
-        Just(json!({})),
-        Just(json!([null, null])),
-    ]
-}
-
-/// All places in a value, itself included.
-fn places(value: &Value, place: &str, into: &mut Vec<String>) {
-    into.push(place.to_owned());
-    match value {
-        Value::Object(map) => {
-            map.iter().for_each(|(key, value)| places(value, &format!("{place}/{key}"), into))
-        }
-        Value::Array(items) => {
-            items.iter().enumerate().for_each(|(n, value)| places(value, &format!("{place}/{n}"), into));
-        }
-        _ => {}
-    }
-}
-
-proptest! {
-    #[test]
-    fn any_text_is_survived(text in ".{0,200}") {
-        let _ = Config::parse(&text, &read);
-    }
-
-    #[test]
-    fn almost_json_is_survived(text in r#"[\[\]{}",:a-z_0-9. ]{0,300}"#) {
-        let _ = Config::parse(&text, &read);
-    }
-
-    #[test]
-    fn bent_configurations_are_read_or_refused_with_a_place(
-        bends in prop::collection::vec((any::<prop::sample::Index>(), leaf()), 1..6),
-    ) {
-        let mut whole = config(&everything());
-        whole["links"][0]["schedule"] = json!([{"at_ns": 6, "change": {"down": true}}]);
-        whole["links"][0]["triggers"] = json!([{"name": "n", "when": {"delivered_bytes": 1, "direction": 0},
-                                                "change": {"loss": 0.1}}]);
-        for (place, value) in bends {
-            let mut all = Vec::new();
-            places(&whole, "", &mut all);
-            *whole.pointer_mut(&all[place.index(all.len())]).expect("it is there") = value;
-        }
-        if let Err(message) = parse(&whole) {
-            prop_assert!(message.split("; ").all(|mistake| mistake.contains(": ")), "{}", message);
-        }
-    }
 }

@@ -59,7 +59,7 @@ pub fn request(name: &str) -> io::Result<libc::ifreq> {
         return Err(io::Error::from_raw_os_error(libc::ENAMETOOLONG));
     }
     for (place, byte) in request.ifr_name.iter_mut().zip(bytes) {
-        *place = byte.cast_signed() as libc::c_char;
+        *place = libc::c_char::from_ne_bytes([*byte]);
     }
     Ok(request)
 }

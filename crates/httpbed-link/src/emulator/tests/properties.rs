@@ -1,0 +1,97 @@
+//! What holds whatever arrives.
+
+use proptest::prelude::*;
+use serde_json::json;
+
+use super::{arrival, config, frame, leaving, link, run, with};
+use crate::emulator::Emulator;
+use crate::records::Records;
+
+fn conserved(emulator: &Emulator) {
+    for direction in emulator.directions() {
+        let account = direction.account();
+        let gone = [
+            account.delivered,
+            account.lost,
+            account.queue_dropped,
+            account.aqm_dropped,
+            account.down_dropped,
+        ];
+        let packets: u64 = gone.iter().map(|tally| tally.packets).sum();
+        assert_eq!(
+            account.arrived.packets + account.duplicated.packets,
+            packets + direction.in_flight().packets
+        );
+    }
+}
+
+proptest! {
+    /// Whatever arrives is carried, dropped or counted as odd; nothing panics.
+    #[test]
+    fn garbage_is_survived(
+        frames in prop::collection::vec(
+            (0..2_usize, 0..1_000_000_u64, prop::sample::select(vec![0x0800_u16, 0x86DD, 0x0806]),
+             prop::collection::vec(any::<u8>(), 0..200), 0..20_usize),
+            1..60,
+        ),
+    ) {
+        let impaired = json!({
+            "corruption": {"probability": 0.5, "key": "1"}, "duplication": {"probability": 0.5, "key": "2"},
+            "rate": {"model": "constant", "bit_s": 1_000_000}, "delay_ns": 1000,
+            "queue": {"discipline": "fq_codel", "limit": {"packets": 5}, "target_ns": 5_000_000,
+                      "interval_ns": 100_000_000, "ecn": true, "flows": 4, "quantum_bytes": 300},
+            "jitter": {"distribution": "uniform", "spread_ns": 5000, "key": "3"},
+        });
+        let mut emulator = with(&impaired);
+        emulator.start(0);
+        let mut carried = 0;
+        let total = frames.len() as u64;
+        let mut now = 0;
+        for (interface, gap, ethertype, noise, begin) in frames {
+            now += gap;
+            run(&mut emulator, now);
+            // Half of it has headers that make sense, as far as they go.
+            let mut bytes = frame(80);
+            bytes[12..14].copy_from_slice(&ethertype.to_be_bytes());
+            bytes.truncate(14 + begin * 2);
+            bytes.extend(noise);
+            carried += u64::from(emulator.arrive(interface, arrival(now, bytes)).is_none());
+        }
+        run(&mut emulator, u64::MAX / 2);
+        conserved(&emulator);
+        let arrived: u64 = emulator.directions().iter().map(|of| of.account().arrived.packets).sum();
+        let odd = emulator.oddities();
+        prop_assert_eq!(arrived, carried);
+        prop_assert!(total - carried <= odd.stray + odd.malformed + odd.oversize);
+        prop_assert_eq!(emulator.directions()[0].in_flight().packets, 0);
+    }
+
+    /// The same packets meet the same fates however late the loop looks.
+    #[test]
+    fn lateness_changes_no_fate(gaps in prop::collection::vec(0..400_000_u64, 1..80), every in 1..20_usize) {
+        let impaired = json!({
+            "loss": {"model": "bernoulli", "probability": 0.2, "key": "9"},
+            "rate": {"model": "constant", "bit_s": 10_000_000}, "delay_ns": 300_000,
+            "queue": {"discipline": "droptail", "limit": {"packets": 3}},
+        });
+        let schedule = json!({"schedule": [{"at_ns": 5_000_000, "direction": 0, "change": {"rate_bit_s": 5_000_000}},
+                                           {"at_ns": 9_000_000, "direction": 0, "change": {"loss": 0.5}}]});
+        let config = config(&link(&impaired, &schedule));
+        let fates = |every: usize| {
+            let mut emulator = Emulator::new(&config, Records::default());
+            emulator.start(0);
+            let (mut now, mut due) = (0, Vec::new());
+            for (n, gap) in gaps.iter().enumerate() {
+                now += gap;
+                if n % every == 0 {
+                    due.extend(leaving(&mut emulator, 0, now.saturating_sub(1)).0);
+                }
+                emulator.arrive(0, arrival(now, frame(1000)));
+            }
+            due.extend(leaving(&mut emulator, 0, u64::MAX / 2).0);
+            let account = emulator.directions()[0].account();
+            (due, account.lost_numbers.clone(), account.queue_dropped_numbers.clone())
+        };
+        prop_assert_eq!(fates(1), fates(every));
+    }
+}
