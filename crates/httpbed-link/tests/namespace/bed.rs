@@ -151,9 +151,20 @@ impl Emulator {
 
     /// With any text as configuration.
     pub fn with_config(config: &str) -> Self {
+        Self::run(Command::new(env!("CARGO_BIN_EXE_httpbed-link")), config)
+    }
+
+    /// The same, in want of a capability (without its prefix).
+    pub fn without(capability: &str, config: &str) -> Self {
+        let mut command = Command::new("setpriv");
+        command.args(["--bounding-set", &format!("-{capability}"), "--"]);
+        command.arg(env!("CARGO_BIN_EXE_httpbed-link"));
+        Self::run(command, config)
+    }
+
+    fn run(mut command: Command, config: &str) -> Self {
         let file = temporary("config.json");
         fs::write(&file, config).expect("a writable temporary folder");
-        let mut command = Command::new(env!("CARGO_BIN_EXE_httpbed-link"));
         command.arg(&file).stdin(Stdio::piped()).stdout(Stdio::piped());
         let mut emulator = Self(Program::start(command));
         // Its first line means that it has read the file.

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use crate::bed::{Emulator, Hosts, temporary};
 use crate::live;
 
-const SCENARIOS: [(&str, fn()); 16] = [
+const SCENARIOS: [(&str, fn()); 17] = [
     ("round_trips_take_the_configured_time", round_trips_take_the_configured_time),
     ("a_transfer_gets_the_rate_and_no_more", a_transfer_gets_the_rate_and_no_more),
     ("losses_are_those_of_the_key", losses_are_those_of_the_key),
@@ -26,6 +26,7 @@ const SCENARIOS: [(&str, fn()); 16] = [
     ("delivered_bytes_trigger_a_change", live::delivered_bytes_trigger_a_change),
     ("a_schedule_is_kept", live::a_schedule_is_kept),
     ("a_tun_link_carries_pings", a_tun_link_carries_pings),
+    ("a_missing_right_is_named", a_missing_right_is_named),
     ("it_ends_with_its_stdin", it_ends_with_its_stdin),
     ("mistakes_have_their_exit_codes", mistakes_have_their_exit_codes),
 ];
@@ -307,6 +308,25 @@ fn a_tun_link_carries_pings() {
     for direction in [0, 1] {
         assert_eq!(result["directions"][direction]["packets"]["delivered"], PINGS);
         assert_eq!(result["directions"][direction]["bytes"]["delivered"], PINGS * 84);
+    }
+}
+
+fn a_missing_right_is_named() {
+    let config = |backend: &str, interface: &str| {
+        let link = json!({"name": "a", "hosts": ["c", "s"], "interfaces": [interface, "l0b"], "directions": [{}, {}]});
+        json!({"schema": 2, "mtu": MTU, "spin_us": 0, "backend": backend, "links": [link]}).to_string()
+    };
+    let refusal = |capability: &str, config: &str| {
+        let mut emulator = Emulator::without(capability, config);
+        let message = emulator.event()["message"].to_string();
+        assert_eq!(emulator.exit_code(), Some(1));
+        message
+    };
+    let message = refusal("net_raw", &config("af_packet", "lo"));
+    assert!(message.contains("interface lo: ") && message.contains("CAP_NET_RAW"), "{message}");
+    if Path::new("/dev/net/tun").exists() {
+        let message = refusal("net_admin", &config("tun", "l0a"));
+        assert!(message.contains("interface l0a: ") && message.contains("CAP_NET_ADMIN"), "{message}");
     }
 }
 
