@@ -1,76 +1,131 @@
-//! A drop-tail queue and the rate that drains it.
+//! A queue and the rate that drains it.
 //!
 //! # Theory of operation
 //!
-//! The departure of a packet is settled when it arrives: `max(arrival, free) + bits / rate`, where `free`
-//! is the departure of the packet before it. The fraction of a nanosecond that a division leaves is
-//! carried over to the next packet of the same busy period, so the rate has no drift.
+//! **One server.** Packets are sent one after the other. The server turns to a packet at
+//! `max(arrival, free)`, where `free` is the departure of the one before, and the rate settles then when it
+//! leaves. The queue discipline is asked at that same moment, in virtual time: a delay that `CoDel` sees is
+//! the packet's own, however late the caller wakes up. What is set aside for a packet in service is exact,
+//! so a change of the rate moves its departure by just what is left of it.
+//!
+//! **Laziness.** Nothing happens by itself. A `push` first lets the server do all that is due by the
+//! packet's stamp, a `pop` all that is due by its time. Departures, drops among them, are kept in the order
+//! of their times until they are asked for.
 //!
 //! **Occupancy.** A packet occupies the queue from its arrival until its last bit is sent, so the one in
 //! service counts: a limit of 1000 packets means at most 1000 waiting or in service. A packet whose
 //! service ends exactly when another arrives has left.
 //!
-//! Occupants are kept apart from the packets themselves, and are retired by the stamps of later
-//! arrivals only, never by `pop`. Else a caller that reads its clock before it reads its sockets could
-//! pop a packet and then push one that arrived before that departure, and the queue would look
-//! shorter than it was.
+//! **A late caller**, one that reads its clock before it reads its sockets, may pop at a time and then push
+//! a packet whose stamp is before it. Between two pushes, then, the server may have gone too far: it has
+//! sent packets, and asked the discipline, without knowing of that arrival. What follows from it:
+//!
+//! * *In order of arrival nothing changes.* In drop-tail and PIE the packet comes after those already
+//!   served, and `max(arrival, free)` is what it would have been.
+//! * *Limits see the past.* Those who have left are remembered, with the time, until a later arrival's stamp
+//!   has passed it; so the queue is as full as it was at the stamp. PIE, which decides on arrival too,
+//!   remembers in the same way what it knows of delays. With drop-tail and PIE the results are those of a
+//!   caller who is always punctual, to the last packet.
+//! * *`CoDel` decides when the server turns to a packet*, and may have decided without the late one. It can
+//!   only have seen fewer bytes behind the packet than there were, which makes it drop later or not at all,
+//!   never more eagerly. That a queue ran empty, which ends its dropping, is told to it only by an arrival
+//!   that proves it. FQ-CoDel may besides have turned to another flow first, as if the packet had come as
+//!   late as the caller. Delays, limits, rate and order within a flow hold all the same. Who looks late but
+//!   never pushes a stamp before the last `pop` gets the punctual results with every discipline.
 
 use std::collections::VecDeque;
 use std::num::NonZeroU64;
 
+use crate::queue::{Entry, Waiting};
+use crate::rate::{Demand, Server};
 use crate::{Cause, Departure, Fate, Nanos, Packet, Queue, QueueLimit, Rate, Stage};
 
-/// A drop-tail queue drained at a constant rate.
+/// A queue drained at a rate.
 #[derive(Debug)]
 pub struct Bottleneck<B> {
-    serialiser: Serialiser,
+    server: Server,
     limit: QueueLimit,
-    occupants: VecDeque<Occupant>,
-    occupied_bytes: u64,
+    waiting: Waiting<B>,
+    serving: Option<Serving<B>>,
+    /// When the last packet left the server.
+    free: Nanos,
+    /// Whether the server found nothing to send at `free`, and the discipline has not been told yet.
+    ran_empty: bool,
+    departed: Departed,
     peak_packets: u64,
-    held: VecDeque<Departure<B>>,
-    dropped: VecDeque<Departure<B>>,
+    departures: VecDeque<Departure<B>>,
 }
 
+/// A packet in service.
 #[derive(Debug)]
-struct Occupant {
-    departs: Nanos,
-    bytes: u32,
+struct Serving<B> {
+    entry: Entry<B>,
+    begins: Nanos,
+    ends: Nanos,
 }
 
 impl<B> Bottleneck<B> {
-    /// An empty queue drained at `rate`.
+    /// An empty queue and the rate before which it waits.
     #[must_use]
     pub fn new(rate: Rate, queue: Queue) -> Self {
-        let bit_s = match rate {
-            Rate::Constant(rate) | Rate::TokenBucket { rate, .. } => rate,
-            Rate::Trace(trace) => trace.mean_bit_s(),
-        };
         Self {
-            serialiser: Serialiser::new(bit_s),
+            server: Server::new(rate),
             limit: queue.limit,
-            occupants: VecDeque::new(),
-            occupied_bytes: 0,
+            waiting: Waiting::new(queue.discipline),
+            serving: None,
+            free: 0,
+            ran_empty: false,
+            departed: Departed::default(),
             peak_packets: 0,
-            held: VecDeque::new(),
-            dropped: VecDeque::new(),
+            departures: VecDeque::new(),
         }
     }
 
-    /// Changes the rate of what arrives from now on.
-    pub const fn set_rate(&mut self, _at: Nanos, rate: NonZeroU64) {
-        self.serialiser.rate = rate;
-        self.serialiser.remainder = 0;
+    /// Lets a trace begin at `at`; otherwise it began at 0. What is in service then is sent anew, whole.
+    pub fn start(&mut self, at: Nanos) {
+        self.advance(at);
+        if self.server.restart(at) {
+            if let Some(serving) = &mut self.serving {
+                let (begins, bytes) = (at.max(serving.begins), serving.entry.packet.bytes);
+                serving.ends = self.server.serve(Demand { arrived: begins, begins, bytes });
+            }
+        }
     }
 
-    /// Drops what waits or is in service.
+    /// Changes the rate (bit/s) at `at`, also for what is left then of a packet in service. A trace stays
+    /// as it is. A time before that at which the server turned to its packet counts as that time.
+    pub fn set_rate(&mut self, at: Nanos, rate: NonZeroU64) {
+        self.advance(at);
+        match &mut self.serving {
+            None => self.server.set_rate(at, rate),
+            Some(serving) => {
+                let (at, bytes) = (at.max(serving.begins), serving.entry.packet.bytes);
+                serving.ends = self.server.retime(at, rate, bytes, serving.ends);
+            }
+        }
+    }
+
+    /// Drops at `at` what waits or is in service.
     pub fn flush(&mut self, at: Nanos, cause: Cause) {
-        self.retire(at);
-        self.occupants.clear();
-        self.occupied_bytes = 0;
-        self.serialiser.free = at;
-        let dropped = self.held.drain(..);
-        self.dropped.extend(dropped.map(|held| Departure { at, fate: Fate::Dropped(cause), ..held }));
+        self.advance(at);
+        if let Some(serving) = self.serving.take() {
+            self.free = at.max(serving.begins);
+            self.server.cancel(self.free, serving.entry.packet.bytes);
+            self.drop_waiting(at, cause, serving.entry);
+        }
+        for entry in self.waiting.drain() {
+            self.drop_waiting(at, cause, entry);
+        }
+        self.ran_empty = true;
+    }
+
+    /// Packets and bytes waiting or in service at the last arrival, less what was flushed since.
+    #[must_use]
+    pub fn occupancy(&self) -> (u64, u64) {
+        let serving = self.serving.as_ref().map(|serving| u64::from(serving.entry.packet.bytes));
+        let packets = self.waiting.packets() + u64::from(serving.is_some());
+        let bytes = self.waiting.bytes() + serving.unwrap_or(0);
+        (packets + self.departed.packets(), bytes + self.departed.bytes)
     }
 
     /// The most packets that occupied the queue at once, since the start or [`Self::forget_peak`].
@@ -84,100 +139,162 @@ impl<B> Bottleneck<B> {
         self.peak_packets = 0;
     }
 
-    /// Packets and bytes waiting or in service at the last arrival.
-    #[must_use]
-    pub fn occupancy(&self) -> (u64, u64) {
-        (self.occupants.len() as u64, self.occupied_bytes)
-    }
-
-    /// The packets not yet popped, first due first.
+    /// The packets not yet popped, those that are dropped already among them.
     pub fn held(&self) -> impl Iterator<Item = &Packet<B>> {
-        self.dropped.iter().chain(&self.held).map(|departure| &departure.packet)
+        let settled = self.departures.iter().map(|departure| &departure.packet);
+        let serving = self.serving.iter().map(|serving| &serving.entry.packet);
+        settled.chain(serving).chain(self.waiting.iter().map(|entry| &entry.packet))
     }
 
-    fn retire(&mut self, now: Nanos) {
-        while let Some(first) = self.occupants.front().filter(|occupant| occupant.departs <= now) {
-            self.occupied_bytes -= u64::from(first.bytes);
-            self.occupants.pop_front();
+    /// The probability with which PIE drops an arrival; `None` with another discipline.
+    #[must_use]
+    pub const fn drop_probability(&self) -> Option<f64> {
+        self.waiting.drop_probability()
+    }
+
+    /// Lets the server do what is due at `now` or before.
+    fn advance(&mut self, now: Nanos) {
+        while let Some(serving) = self.serving.take_if(|serving| serving.ends <= now) {
+            self.complete(serving);
+            if self.waiting.packets() > 0 {
+                self.serve_next(self.free);
+            } else {
+                self.ran_empty = true;
+            }
         }
     }
 
-    fn has_room(&self, bytes: u32) -> bool {
-        match self.limit {
-            QueueLimit::Packets(limit) => (self.occupants.len() as u64) < limit,
-            QueueLimit::Bytes(limit) => self.occupied_bytes + u64::from(bytes) <= limit,
-            QueueLimit::Time(limit) => {
-                u128::from(self.occupied_bytes) * 8_000_000_000
-                    <= u128::from(limit) * u128::from(self.serialiser.rate.get())
+    fn complete(&mut self, serving: Serving<B>) {
+        let Serving { entry: Entry { arrived, mut packet }, begins, ends } = serving;
+        packet.waited = begins - arrived;
+        packet.serialised = ends - begins;
+        self.free = ends;
+        self.departed.note(ends, packet.bytes);
+        self.depart(Departure { at: ends, fate: Fate::Delivered, packet });
+    }
+
+    fn serve_next(&mut self, now: Nanos) {
+        let begins = now.max(self.free);
+        let mut dropped = Vec::new();
+        let next = self.waiting.dequeue(begins, &mut dropped);
+        for entry in dropped {
+            self.departed.note(begins, entry.packet.bytes);
+            self.drop_waiting(begins, Cause::Aqm, entry);
+        }
+        self.serving = next.map(|entry| {
+            let demand = Demand { arrived: entry.arrived, begins, bytes: entry.packet.bytes };
+            Serving { ends: self.server.serve(demand), begins, entry }
+        });
+        self.ran_empty = false;
+    }
+
+    /// Tells the discipline that the queue ran empty, once an arrival shows that nothing came before that.
+    fn settle_emptiness(&mut self, now: Nanos) {
+        if self.ran_empty && self.free <= now {
+            let nothing = self.waiting.dequeue(self.free, &mut Vec::new());
+            debug_assert!(nothing.is_none(), "the queue ran empty");
+            self.ran_empty = false;
+        }
+    }
+
+    fn admit(&mut self, now: Nanos, packet: Packet<B>) {
+        let bytes = packet.bytes;
+        let entry = Entry { arrived: now, packet };
+        let room = self.has_room(bytes) || self.waiting.makes_room();
+        if !room || !self.server.carries(bytes) {
+            return self.drop_waiting(now, Cause::Queue, entry);
+        }
+        if let Some(refused) = self.waiting.enqueue(entry) {
+            return self.drop_waiting(now, Cause::Aqm, refused);
+        }
+        while self.is_over_limit(bytes) && self.waiting.packets() > 0 {
+            for entry in self.waiting.shed() {
+                self.drop_waiting(now, Cause::Queue, entry);
             }
+        }
+        self.peak_packets = self.peak_packets.max(self.occupancy().0);
+    }
+
+    fn has_room(&self, bytes: u32) -> bool {
+        let (packets, occupied) = self.occupancy();
+        match self.limit {
+            QueueLimit::Packets(limit) => packets < limit,
+            QueueLimit::Bytes(limit) => occupied + u64::from(bytes) <= limit,
+            QueueLimit::Time(limit) => !self.server.takes_longer(occupied, limit),
             QueueLimit::Unlimited => true,
         }
     }
 
-    fn occupy(&mut self, departs: Nanos, bytes: u32) {
-        self.occupants.push_back(Occupant { departs, bytes });
-        self.occupied_bytes += u64::from(bytes);
-        self.peak_packets = self.peak_packets.max(self.occupants.len() as u64);
+    /// The same question after a packet of so many bytes was taken.
+    fn is_over_limit(&self, bytes: u32) -> bool {
+        let (packets, occupied) = self.occupancy();
+        match self.limit {
+            QueueLimit::Packets(limit) => packets > limit,
+            QueueLimit::Bytes(limit) => occupied > limit,
+            QueueLimit::Time(limit) => self.server.takes_longer(occupied.saturating_sub(bytes.into()), limit),
+            QueueLimit::Unlimited => false,
+        }
+    }
+
+    fn drop_waiting(&mut self, at: Nanos, cause: Cause, entry: Entry<B>) {
+        let Entry { arrived, mut packet } = entry;
+        packet.waited = at.saturating_sub(arrived);
+        self.depart(Departure { at, fate: Fate::Dropped(cause), packet });
+    }
+
+    /// In order of time: only what a late caller brings comes before what is there.
+    fn depart(&mut self, departure: Departure<B>) {
+        let later = self.departures.iter().rev().take_while(|other| other.at > departure.at).count();
+        self.departures.insert(self.departures.len() - later, departure);
     }
 }
 
 impl<B> Stage<B> for Bottleneck<B> {
-    fn push(&mut self, now: Nanos, mut packet: Packet<B>) {
-        self.retire(now);
-        if !self.has_room(packet.bytes) {
-            self.dropped.push_back(Departure { at: now, fate: Fate::Dropped(Cause::Queue), packet });
-            return;
+    fn push(&mut self, now: Nanos, packet: Packet<B>) {
+        self.advance(now);
+        self.settle_emptiness(now);
+        self.departed.forget(now);
+        self.admit(now, packet);
+        if self.serving.is_none() && self.waiting.packets() > 0 {
+            self.serve_next(now);
         }
-        let service = self.serialiser.serve(now, packet.bytes);
-        packet.waited = service.begins - now;
-        packet.serialised = service.ends - service.begins;
-        self.occupy(service.ends, packet.bytes);
-        self.held.push_back(Departure { at: service.ends, fate: Fate::Delivered, packet });
     }
 
     fn pop(&mut self, now: Nanos) -> Option<Departure<B>> {
-        if self.dropped.front().is_some_and(|first| first.at <= now) {
-            return self.dropped.pop_front();
-        }
-        self.held.front().filter(|first| first.at <= now)?;
-        self.held.pop_front()
+        self.advance(now);
+        self.departures.front().filter(|first| first.at <= now)?;
+        self.departures.pop_front()
     }
 
     fn next_due(&self) -> Option<Nanos> {
-        let heads = self.dropped.front().into_iter().chain(self.held.front());
-        heads.map(|departure| departure.at).min()
+        let settled = self.departures.front().map(|departure| departure.at);
+        let serving = self.serving.as_ref().map(|serving| serving.ends);
+        settled.into_iter().chain(serving).min()
     }
 }
 
-#[derive(Debug)]
-struct Serialiser {
-    rate: NonZeroU64,
-    free: Nanos,
-    /// What the last division left, in units of `1 / rate` ns.
-    remainder: u64,
+/// Those who have left since the stamp of the last arrival.
+#[derive(Debug, Default)]
+struct Departed {
+    /// When, and bytes.
+    packets: VecDeque<(Nanos, u32)>,
+    bytes: u64,
 }
 
-struct Service {
-    begins: Nanos,
-    ends: Nanos,
-}
-
-impl Serialiser {
-    const fn new(rate: NonZeroU64) -> Self {
-        Self { rate, free: 0, remainder: 0 }
+impl Departed {
+    fn packets(&self) -> u64 {
+        self.packets.len() as u64
     }
 
-    fn serve(&mut self, now: Nanos, bytes: u32) -> Service {
-        if now > self.free {
-            self.free = now;
-            self.remainder = 0;
+    fn note(&mut self, at: Nanos, bytes: u32) {
+        self.packets.push_back((at, bytes));
+        self.bytes += u64::from(bytes);
+    }
+
+    fn forget(&mut self, now: Nanos) {
+        while let Some(&(_, bytes)) = self.packets.front().filter(|(at, _)| *at <= now) {
+            self.packets.pop_front();
+            self.bytes -= u64::from(bytes);
         }
-        let begins = self.free;
-        let rate = u128::from(self.rate.get());
-        let work = u128::from(bytes) * 8 * 1_000_000_000 + u128::from(self.remainder);
-        let takes = u64::try_from(work / rate).unwrap_or(u64::MAX);
-        self.remainder = u64::try_from(work % rate).unwrap_or(0);
-        self.free = begins.saturating_add(takes);
-        Service { begins, ends: self.free }
     }
 }

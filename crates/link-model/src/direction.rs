@@ -78,13 +78,14 @@ impl<B> Direction<B> {
         }
     }
 
-    /// Ends the probe phase: the first packet that arrives at `at` or later is number 0, and the schedule's times
-    /// count from `at`.
+    /// Ends the probe phase: the first packet that arrives at `at` or later is number 0, and the times of the schedule
+    /// and of a trace count from `at`.
     pub fn start(&mut self, at: Nanos) {
         self.started = Some(at);
         self.account = Account::default();
         self.schedule = std::mem::take(&mut self.schedule).shifted_by(at);
         if let Some(bottleneck) = &mut self.bottleneck {
+            bottleneck.start(at);
             bottleneck.forget_peak();
         }
     }

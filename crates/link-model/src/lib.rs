@@ -47,11 +47,12 @@ mod duplication;
 mod impairments;
 mod jitter;
 mod loss;
+mod queue;
+mod rate;
 mod rng;
 mod schedule;
 mod stage;
 mod tally;
-mod trace;
 
 pub use account::Account;
 pub use bottleneck::Bottleneck;
@@ -64,7 +65,7 @@ pub use impairments::{
     Pie, Queue, QueueLimit, Rate, Reordering,
 };
 pub use loss::Loss;
+pub use rate::{Mistake, Reason, Trace, TraceError};
 pub use rng::Stream;
 pub use stage::{Cause, Departure, Ecn, Fate, Nanos, Packet, Stage};
 pub use tally::{Distribution, Tally};
-pub use trace::{Trace, TraceError};

@@ -9,7 +9,7 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use link_model::{Rate, Trace};
+use link_model::{Rate, Trace, TraceError};
 
 use super::reading::Field;
 
@@ -17,9 +17,6 @@ use super::reading::Field;
 pub const SLOWEST_BIT_S: u64 = 1504 * 8 / 60;
 /// Beyond this a rate is a mistake of unit.
 const FASTEST_BIT_S: u64 = 1_000_000_000_000;
-
-/// More than an hour of 20 Mbit/s; in memory it takes about as much again.
-const LONGEST_TRACE_BYTES: u64 = 64 << 20;
 
 /// Gives the content of a file, or says why not.
 pub type ReadFile<'a> = &'a dyn Fn(&Path) -> Result<Vec<u8>, String>;
@@ -42,8 +39,10 @@ impl<'a> Traces<'a> {
     }
 
     fn load(&self, path: &Path) -> Result<Arc<Trace>, String> {
-        let trace = Trace::parse(&(self.read)(path)?).map_err(|error| error.to_string())?;
-        let mean = trace.mean_bit_s().get();
+        // The error has a line for each mistake; here all are told in one.
+        let one_line = |error: TraceError| error.to_string().lines().collect::<Vec<_>>().join(", ");
+        let trace = Trace::parse(&(self.read)(path)?).map_err(one_line)?;
+        let mean = trace.mean_bit_s();
         if mean < SLOWEST_BIT_S {
             return Err(format!("its mean rate is less than one packet a minute ({SLOWEST_BIT_S} bit/s)"));
         }
@@ -100,7 +99,7 @@ pub fn read_file(path: &Path) -> Result<Vec<u8>, String> {
         return Err("not a regular file".to_owned());
     }
     let mut content = Vec::new();
-    let longest = LONGEST_TRACE_BYTES;
+    let longest = Trace::MAX_BYTES as u64;
     if metadata.len() <= longest {
         file.take(longest + 1).read_to_end(&mut content).map_err(words)?;
     }

@@ -1,0 +1,127 @@
+//! What waits for the rate, and what is dropped or marked of it.
+//!
+//! A discipline decides at two moments: when a packet arrives (a limit, PIE) and when the server turns to
+//! the next one (`CoDel`, and whose turn it is in FQ-CoDel). The limit itself is kept by the bottleneck,
+//! which knows what is in service; only what has to go when there is no room is the discipline's choice.
+
+mod codel;
+mod fifo;
+mod fq_codel;
+mod pie;
+
+use codel::CoDelQueue;
+use fq_codel::FqCoDelQueue;
+use pie::PieQueue;
+
+pub(crate) use fifo::{Entry, Fifo};
+
+use crate::{Discipline, Ecn, Nanos};
+
+/// The state of a discipline.
+#[derive(Debug)]
+pub(crate) enum Waiting<B> {
+    DropTail(Fifo<B>),
+    CoDel(CoDelQueue<B>),
+    FqCoDel(FqCoDelQueue<B>),
+    Pie(PieQueue<B>),
+}
+
+impl<B> Waiting<B> {
+    pub(crate) fn new(discipline: Discipline) -> Self {
+        match discipline {
+            Discipline::DropTail => Self::DropTail(Fifo::new()),
+            Discipline::CoDel(settings) => Self::CoDel(CoDelQueue::new(settings)),
+            Discipline::FqCoDel(settings) => Self::FqCoDel(FqCoDelQueue::new(settings)),
+            Discipline::Pie(settings) => Self::Pie(PieQueue::new(settings)),
+        }
+    }
+
+    /// Takes a packet, or gives it back when the discipline drops it.
+    pub(crate) fn enqueue(&mut self, entry: Entry<B>) -> Option<Entry<B>> {
+        match self {
+            Self::DropTail(fifo) => fifo.push(entry),
+            Self::CoDel(queue) => queue.enqueue(entry),
+            Self::FqCoDel(queue) => queue.enqueue(entry),
+            Self::Pie(queue) => return queue.enqueue(entry),
+        }
+        None
+    }
+
+    /// Gives what is sent next, and adds to `dropped` what is not sent at all. A server that finds nothing
+    /// must ask too: `CoDel` learns from that that the queue ran empty.
+    pub(crate) fn dequeue(&mut self, now: Nanos, dropped: &mut Vec<Entry<B>>) -> Option<Entry<B>> {
+        match self {
+            Self::DropTail(fifo) => fifo.pop(),
+            Self::CoDel(queue) => queue.dequeue(now, dropped),
+            Self::FqCoDel(queue) => queue.dequeue(now, dropped),
+            Self::Pie(queue) => queue.dequeue(now),
+        }
+    }
+
+    /// Whether a packet that finds no room is taken all the same, and another one given up for it.
+    pub(crate) const fn makes_room(&self) -> bool {
+        matches!(self, Self::FqCoDel(_))
+    }
+
+    /// What is given up when there is too much; empty when nothing waits.
+    pub(crate) fn shed(&mut self) -> Vec<Entry<B>> {
+        match self {
+            Self::FqCoDel(queue) => queue.shed(),
+            Self::DropTail(_) | Self::CoDel(_) | Self::Pie(_) => Vec::new(),
+        }
+    }
+
+    /// Everything that waits, and nothing is left.
+    pub(crate) fn drain(&mut self) -> Vec<Entry<B>> {
+        match self {
+            Self::DropTail(fifo) => fifo.drain(),
+            Self::CoDel(queue) => queue.fifo.drain(),
+            Self::FqCoDel(queue) => queue.drain(),
+            Self::Pie(queue) => queue.fifo.drain(),
+        }
+    }
+
+    pub(crate) fn iter(&self) -> Box<dyn Iterator<Item = &Entry<B>> + '_> {
+        match self {
+            Self::DropTail(fifo) => Box::new(fifo.iter()),
+            Self::CoDel(queue) => Box::new(queue.fifo.iter()),
+            Self::FqCoDel(queue) => Box::new(queue.iter()),
+            Self::Pie(queue) => Box::new(queue.fifo.iter()),
+        }
+    }
+
+    pub(crate) fn packets(&self) -> u64 {
+        match self {
+            Self::DropTail(fifo) => fifo.packets(),
+            Self::CoDel(queue) => queue.fifo.packets(),
+            Self::FqCoDel(queue) => queue.packets(),
+            Self::Pie(queue) => queue.fifo.packets(),
+        }
+    }
+
+    pub(crate) const fn bytes(&self) -> u64 {
+        match self {
+            Self::DropTail(fifo) => fifo.bytes(),
+            Self::CoDel(queue) => queue.fifo.bytes(),
+            Self::FqCoDel(queue) => queue.bytes(),
+            Self::Pie(queue) => queue.fifo.bytes(),
+        }
+    }
+
+    /// The probability with which PIE drops now.
+    pub(crate) const fn drop_probability(&self) -> Option<f64> {
+        match self {
+            Self::Pie(queue) => Some(queue.drop_probability()),
+            Self::DropTail(_) | Self::CoDel(_) | Self::FqCoDel(_) => None,
+        }
+    }
+}
+
+/// Marks a packet that can be (RFC 3168; one that is marked already stays so), and tells whether it could.
+fn mark<B>(entry: &mut Entry<B>) -> bool {
+    let can = entry.packet.ecn != Ecn::NotCapable;
+    if can {
+        entry.packet.ecn = Ecn::Ce;
+    }
+    can
+}

@@ -1,0 +1,128 @@
+//! How fast packets leave: one server that sends one packet after the other.
+//!
+//! Rates in bit/s and times in ns meet in a unit of work of one bit/s times one ns, of which a bit has
+//! [`NANOS_PER_S`]. In it every model counts with integers, so that nothing is rounded away and no rate
+//! drifts however long the link runs.
+
+mod constant;
+mod playback;
+mod token_bucket;
+mod trace;
+
+use std::num::NonZeroU64;
+
+use constant::Constant;
+use playback::Playback;
+use token_bucket::TokenBucket;
+
+pub use trace::{Mistake, Reason, Trace, TraceError};
+
+use crate::{Nanos, Rate};
+
+const NANOS_PER_S: u128 = 1_000_000_000;
+const NANOS_PER_MS: u64 = 1_000_000;
+
+/// Bytes as work, in bit/s times ns.
+const fn work(bytes: u32) -> u128 {
+    bytes as u128 * 8 * NANOS_PER_S
+}
+
+/// The time after `begin` in which a rate does so much work, rounded down; the end of time if it never ends.
+fn after(begin: Nanos, nanos: u128) -> Nanos {
+    begin.saturating_add(u64::try_from(nanos).unwrap_or(u64::MAX))
+}
+
+/// A packet that is next to be sent.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Demand {
+    /// When it arrived.
+    pub arrived: Nanos,
+    /// When the server turned to it: not before it arrived, and not before the packet ahead had left.
+    pub begins: Nanos,
+    /// Its size.
+    pub bytes: u32,
+}
+
+/// The state of a rate.
+#[derive(Debug)]
+pub(crate) enum Server {
+    Constant(Constant),
+    TokenBucket(TokenBucket),
+    Trace(Playback),
+}
+
+impl Server {
+    pub(crate) fn new(rate: Rate) -> Self {
+        match rate {
+            Rate::Constant(rate) => Self::Constant(Constant::new(rate)),
+            Rate::TokenBucket { rate, burst } => Self::TokenBucket(TokenBucket::new(rate, burst)),
+            Rate::Trace(trace) => Self::Trace(Playback::new(trace)),
+        }
+    }
+
+    /// Whether a packet of this size can ever leave.
+    pub(crate) const fn carries(&self, bytes: u32) -> bool {
+        match self {
+            Self::TokenBucket(bucket) => bucket.carries(bytes),
+            Self::Constant(_) | Self::Trace(_) => true,
+        }
+    }
+
+    /// Settles when a packet leaves, and takes what it needs.
+    pub(crate) fn serve(&mut self, demand: Demand) -> Nanos {
+        match self {
+            Self::Constant(constant) => constant.serve(demand.begins, demand.bytes),
+            Self::TokenBucket(bucket) => bucket.serve(demand.begins, demand.bytes),
+            Self::Trace(playback) => playback.serve(demand),
+        }
+    }
+
+    /// Changes the rate at `at` while nothing is in service. A trace has none to change.
+    pub(crate) fn set_rate(&mut self, at: Nanos, rate: NonZeroU64) {
+        match self {
+            Self::Constant(constant) => constant.set_rate(rate),
+            Self::TokenBucket(bucket) => bucket.set_rate(at, rate),
+            Self::Trace(_) => {}
+        }
+    }
+
+    /// Changes the rate at `at`, while the packet that was served last and was to leave at `ends` is still
+    /// in service, and settles anew when it leaves.
+    pub(crate) fn retime(&mut self, at: Nanos, rate: NonZeroU64, bytes: u32, ends: Nanos) -> Nanos {
+        match self {
+            Self::Constant(constant) => constant.retime(at, rate),
+            Self::TokenBucket(bucket) => bucket.retime(at, rate, bytes),
+            Self::Trace(_) => ends,
+        }
+    }
+
+    /// Takes back, at `at`, what the packet in service would still have needed.
+    pub(crate) fn cancel(&mut self, at: Nanos, bytes: u32) {
+        match self {
+            Self::Constant(constant) => constant.cancel(at),
+            Self::TokenBucket(bucket) => bucket.cancel(at, bytes),
+            Self::Trace(playback) => playback.cancel(),
+        }
+    }
+
+    /// Lets a trace begin at `at`. Tells whether that moves what is in service.
+    pub(crate) fn restart(&mut self, at: Nanos) -> bool {
+        match self {
+            Self::Constant(_) | Self::TokenBucket(_) => false,
+            Self::Trace(playback) => {
+                playback.restart(at);
+                true
+            }
+        }
+    }
+
+    /// Whether so many bytes take longer than `time` at the present rate; a trace counts with its mean.
+    pub(crate) fn takes_longer(&self, bytes: u64, time: Nanos) -> bool {
+        let (bits, nanos) = match self {
+            Self::Constant(constant) => (constant.rate(), NANOS_PER_S),
+            Self::TokenBucket(bucket) => (bucket.rate(), NANOS_PER_S),
+            Self::Trace(playback) => playback.pace(),
+        };
+        (u128::from(bytes) * 8).saturating_mul(nanos) > bits.saturating_mul(u128::from(time))
+    }
+}
