@@ -6,6 +6,8 @@ use std::io::{BufRead, BufReader, Write};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::thread;
+use std::time::Duration;
 
 use serde_json::{Value, json};
 
@@ -25,6 +27,10 @@ impl Hosts {
         let hosts = Self::unconnected();
         for side in 0..2 {
             hosts.connect(side, mtu);
+        }
+        for (side, interface) in INTERFACES.iter().enumerate() {
+            await_up(Command::new("ip").args(["link", "show", "dev", interface]));
+            await_up(hosts.command(side, "ip".as_ref()).args(["link", "show", "dev", "eth0"]));
         }
         hosts
     }
@@ -91,6 +97,19 @@ fn keeper() -> Program {
     let mut program = Program::start(command.stdin(Stdio::piped()).stdout(Stdio::piped()));
     assert_eq!(program.line(), "kept");
     program
+}
+
+/// Waits until the kernel has noticed that an interface has a carrier, which it may put off for a second. Until
+/// then it drops what is sent there, and tells nobody.
+fn await_up(show: &mut Command) {
+    loop {
+        let output = show.stdin(Stdio::null()).output().expect("ip runs");
+        assert!(output.status.success(), "{show:?}");
+        if String::from_utf8_lossy(&output.stdout).contains(" state UP ") {
+            return;
+        }
+        thread::sleep(Duration::from_millis(1));
+    }
 }
 
 fn check(command: &mut Command) {
