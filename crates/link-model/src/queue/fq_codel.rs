@@ -86,9 +86,9 @@ impl<B> FqCoDelQueue<B> {
 
     pub(super) fn shed(&mut self) -> Vec<Entry<B>> {
         // The first of equals: the last maximum of the reverse.
-        let size = |queue: &&mut FlowQueue<B>| (queue.fifo.bytes(), queue.fifo.packets());
-        let fattest = self.queues.iter_mut().rev().max_by_key(size);
-        let fifo = &mut fattest.expect("there is at least one queue").fifo;
+        let waiting = self.queues.iter_mut().filter(|queue| queue.fifo.packets() > 0);
+        let Some(fattest) = waiting.rev().max_by_key(|queue| queue.fifo.bytes()) else { return Vec::new() };
+        let fifo = &mut fattest.fifo;
         let (before, half) = (fifo.bytes(), fifo.bytes() / 2);
         let mut batch = Vec::new();
         while batch.is_empty() || (batch.len() < BATCH_PACKETS && before - fifo.bytes() < half) {

@@ -76,8 +76,16 @@ pub fn simulate(rate: u64, queue: Queue, arrivals: &[Arrival]) -> Outcome {
         Discipline::FqCoDel(settings) => Box::new(fq_codel::Queue::new(settings)),
         Discipline::Pie(settings) => Box::new(pie::Queue::new(settings)),
     };
-    let mut link =
-        Link { rate, limit: queue.limit, aqm, serving: None, busy_since: 0, bits: 0, outcome: Vec::new() };
+    let mut link = Link {
+        rate,
+        limit: queue.limit,
+        aqm,
+        serving: None,
+        busy_since: 0,
+        bits: 0,
+        free: 0,
+        outcome: Vec::new(),
+    };
     for (number, arrival) in arrivals.iter().enumerate() {
         link.serve_until(arrival.at);
         link.arrive(number as u64, *arrival);
@@ -95,6 +103,9 @@ struct Link {
     /// Of the present busy period: its beginning and the bits it has sent.
     busy_since: Nanos,
     bits: u128,
+    /// When the last packet left, rounded down: in truth within the nanosecond after, so that an arrival
+    /// then still finds the link busy.
+    free: Nanos,
     outcome: Outcome,
 }
 
@@ -102,6 +113,7 @@ impl Link {
     fn serve_until(&mut self, now: Nanos) {
         while let Some((ends, packet)) = self.serving.take_if(|(ends, _)| *ends <= now) {
             self.outcome.push((packet.number, ends, Fate::Delivered, packet.ecn));
+            self.free = ends;
             self.begin(ends);
         }
     }
@@ -131,7 +143,9 @@ impl Link {
             self.lose(at, Cause::Queue, &given_up);
         }
         if self.serving.is_none() {
-            (self.busy_since, self.bits) = (at, 0);
+            if at > self.free {
+                (self.busy_since, self.bits) = (at, 0);
+            }
             self.begin(at);
         }
     }
