@@ -40,6 +40,11 @@ impl Tap {
         interface::set_queue_length(name, QUEUE_PACKETS)
     }
 
+    /// What frames are read from, one at a time.
+    pub const fn file(&self) -> &File {
+        &self.file
+    }
+
     /// Has a frame arrive on the interface.
     pub fn send(&self, frame: &[u8]) -> io::Result<()> {
         (&self.file).write(frame).map(drop)
