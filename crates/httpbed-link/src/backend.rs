@@ -6,7 +6,7 @@ mod tun;
 use std::io;
 use std::os::fd::BorrowedFd;
 
-use crate::config::{Backend, Config};
+use crate::config::{Backend, Config, Direction};
 use crate::sys::batch::{Intake, Outgoing, Received};
 
 /// One end of a link, towards a host.
@@ -29,11 +29,12 @@ pub trait Port {
 /// # Errors
 /// When the machine refuses something; the message says what and what it takes.
 pub fn open(config: &Config) -> Result<Vec<Box<dyn Port>>, String> {
-    let open = match config.backend {
-        Backend::AfPacket => af_packet::open,
-        Backend::Tun => tun::open,
+    let ends = config.links.iter().flat_map(|link| link.interfaces.iter().zip(&link.directions));
+    let open = |(name, direction): (&String, &Direction)| match config.backend {
+        Backend::AfPacket => af_packet::open(name, config.mtu, direction.mean_bit_s()),
+        Backend::Tun => tun::open(name, config.mtu),
     };
-    config.links.iter().flat_map(|link| &link.interfaces).map(|name| open(name, config.mtu)).collect()
+    ends.map(open).collect()
 }
 
 /// The system's words, and what the error means here.

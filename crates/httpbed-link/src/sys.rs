@@ -5,6 +5,7 @@ pub mod interface;
 pub mod packet_socket;
 pub mod poll;
 pub mod process;
+pub mod receive_ring;
 pub mod tap;
 pub mod time;
 
@@ -13,4 +14,8 @@ use std::io;
 /// A system call's result, -1 turned into the error it stands for.
 fn check(result: libc::c_int) -> io::Result<libc::c_int> {
     if result == -1 { Err(io::Error::last_os_error()) } else { Ok(result) }
+}
+
+fn size_of_u32<T>() -> u32 {
+    u32::try_from(size_of::<T>()).expect("kernel structures are small")
 }

@@ -1,13 +1,13 @@
 //! `AF_PACKET` sockets on interfaces that are there already, as a rule the near ends of veth pairs.
 //!
-//! Frames come and go in batches, and the kernel stamps each when it arrives, so that a late turn of the loop
-//! bends nothing. It takes `CAP_NET_RAW` in the network namespace.
+//! Frames come by shared memory and go in batches, and the kernel stamps each when it arrives, so that a late turn
+//! of the loop bends nothing. It takes `CAP_NET_RAW` in the network namespace.
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 
 use super::{Port, explained};
-use crate::sys::batch::{Intake, Outgoing, Received};
+use crate::sys::batch::{FRAMES, Intake, Outgoing, Received, Stamp};
 use crate::sys::interface;
 use crate::sys::packet_socket::PacketSocket;
 
@@ -17,10 +17,21 @@ const HINTS: [(i32, &str); 3] = [
     (libc::ENODEV, "there is no such interface in this network namespace"),
 ];
 
-/// Opens the socket of an interface for packets of up to `mtu` bytes.
-pub fn open(name: &str, mtu: usize) -> Result<Box<dyn Port>, String> {
+/// Frames that may wait to be read on a link that is fast, or whose rate is not limited: 10 ms at 5 Gbit/s.
+const FAST_SLOTS: usize = 4096;
+
+/// The same on a slow link, where a sender has no more under way than its window: 2 MB a side.
+const SLOW_SLOTS: usize = 896;
+
+/// Bit/s from which on a link is fast.
+const FAST: u64 = 100_000_000;
+
+/// Opens the socket of an interface for packets of up to `mtu` bytes, in the direction of which so many bit/s pass.
+pub fn open(name: &str, mtu: usize, bit_s: Option<u64>) -> Result<Box<dyn Port>, String> {
     let what = format!("interface {name}");
-    let socket = PacketSocket::open(name).map_err(|error| explained(&what, &error, &HINTS))?;
+    let slots = if bit_s.is_some_and(|bit_s| bit_s < FAST) { SLOW_SLOTS } else { FAST_SLOTS };
+    let socket = PacketSocket::open(name, slots, mtu + wire::ETHERNET_HEADER_BYTES);
+    let socket = socket.map_err(|error| explained(&what, &error, &HINTS))?;
     let own = interface::mtu(socket.as_fd(), name).map_err(|error| explained(&what, &error, &HINTS))?;
     if usize::try_from(own).is_ok_and(|own| own < mtu) {
         return Err(format!("{what}: its MTU of {own} bytes is smaller than the configured one of {mtu}"));
@@ -34,7 +45,15 @@ impl Port for PacketSocket {
     }
 
     fn receive(&mut self, intake: &mut Intake, into: &mut Vec<Received>) -> io::Result<()> {
-        intake.receive(self.as_fd(), into)
+        self.read(FRAMES, |seen| {
+            into.push(Received {
+                frame: intake.copy(seen.frame),
+                length: seen.length,
+                stamp: Stamp::Kernel(seen.stamp),
+                finished: seen.finished,
+            });
+        });
+        Ok(())
     }
 
     fn send(&mut self, outgoing: &mut Outgoing, frames: &[Vec<u8>]) -> u64 {

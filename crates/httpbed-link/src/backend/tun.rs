@@ -48,7 +48,7 @@ impl Port for Tap {
 
     fn receive(&mut self, intake: &mut Intake, into: &mut Vec<Received>) -> io::Result<()> {
         for _ in 0..FRAMES {
-            if !intake.read(self.as_fd(), into)? {
+            if !intake.read(self.file(), into)? {
                 break;
             }
         }

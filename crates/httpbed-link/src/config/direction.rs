@@ -28,6 +28,14 @@ impl Direction {
         self.impairments.rate.is_some()
     }
 
+    /// Its rate in bit/s over a long time; `None` without one.
+    pub fn mean_bit_s(&self) -> Option<u64> {
+        self.impairments.rate.as_ref().map(|rate| match rate {
+            Rate::Constant(rate) | Rate::TokenBucket { rate, .. } => rate.get(),
+            Rate::Trace(trace) => trace.mean_bit_s().get(),
+        })
+    }
+
     /// Whether a change of its rate would change anything.
     #[must_use]
     pub const fn has_changeable_rate(&self) -> bool {

@@ -1,22 +1,25 @@
-//! `AF_PACKET` sockets: whole Ethernet frames of one interface, in batches, with kernel stamps.
+//! `AF_PACKET` sockets: whole Ethernet frames of one interface, with kernel stamps.
 
 use std::io;
 use std::mem;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 
-use super::{check, interface};
+use super::receive_ring::{ReceiveRing, Seen};
+use super::{check, interface, size_of_u32};
 
-/// What the receive and send buffers should hold: 8 ms at 10 Gbit/s, or many seconds at 10 Mbit/s.
+/// What the send buffer should hold: far more than one batch.
 const BUFFER_BYTES: libc::c_int = 16 << 20;
 
 /// A socket that sees every frame an interface receives, and none that it sends.
 pub struct PacketSocket {
     socket: OwnedFd,
+    ring: ReceiveRing,
 }
 
 impl PacketSocket {
-    /// Opens the socket of an interface of this network namespace.
-    pub fn open(name: &str) -> io::Result<Self> {
+    /// Opens the socket of an interface of this network namespace, with room for at least `slots` frames of up to
+    /// `frame_bytes` that wait to be read.
+    pub fn open(name: &str, slots: usize, frame_bytes: usize) -> io::Result<Self> {
         let index = interface::index(name)?;
         // Protocol 0, and the real one only with the address: a socket opened with ETH_P_ALL is first
         // attached to all interfaces, and moving it waits 11 to 42 ms for every CPU to pass by.
@@ -24,17 +27,23 @@ impl PacketSocket {
         // SAFETY: no memory is involved.
         let fd = check(unsafe { libc::socket(libc::AF_PACKET, kind, 0) })?;
         // SAFETY: the kernel has just given us this descriptor, nobody else has it.
-        let opened = Self { socket: unsafe { OwnedFd::from_raw_fd(fd) } };
+        let socket = unsafe { OwnedFd::from_raw_fd(fd) };
+        let ring = ReceiveRing::share(socket.as_fd(), slots, frame_bytes)?;
+        let opened = Self { socket, ring };
+        // With any socket that asks for stamps, the kernel stamps frames before they wait for a CPU, not after.
         opened.set(libc::SOL_SOCKET, libc::SO_TIMESTAMPNS, 1)?;
-        opened.set(libc::SOL_PACKET, libc::PACKET_AUXDATA, 1)?;
         opened.set(libc::SOL_PACKET, libc::PACKET_IGNORE_OUTGOING, 1)?;
-        opened.enlarge(libc::SO_RCVBUFFORCE, libc::SO_RCVBUF)?;
-        opened.enlarge(libc::SO_SNDBUFFORCE, libc::SO_SNDBUF)?;
+        opened.enlarge_send_buffer()?;
         opened.bind(index)?;
         Ok(opened)
     }
 
-    /// Frames that were lost for want of room in the receive buffer, since the last call.
+    /// Shows the frames that wait, in order, at most `most`.
+    pub fn read(&mut self, most: usize, show: impl FnMut(Seen<'_>)) {
+        self.ring.read(most, show);
+    }
+
+    /// Frames that were lost for want of a free slot, since the last call.
     pub fn take_drops(&self) -> io::Result<u64> {
         let mut statistics = libc::tpacket_stats { tp_packets: 0, tp_drops: 0 };
         let mut length = size_of_u32::<libc::tpacket_stats>();
@@ -63,9 +72,9 @@ impl PacketSocket {
     }
 
     /// The forcing option needs a privilege over the machine, the plain one is capped by its limits.
-    fn enlarge(&self, forcing: libc::c_int, plain: libc::c_int) -> io::Result<()> {
-        self.set(libc::SOL_SOCKET, forcing, BUFFER_BYTES)
-            .or_else(|_| self.set(libc::SOL_SOCKET, plain, BUFFER_BYTES))
+    fn enlarge_send_buffer(&self) -> io::Result<()> {
+        self.set(libc::SOL_SOCKET, libc::SO_SNDBUFFORCE, BUFFER_BYTES)
+            .or_else(|_| self.set(libc::SOL_SOCKET, libc::SO_SNDBUF, BUFFER_BYTES))
     }
 
     fn set(&self, level: libc::c_int, option: libc::c_int, value: libc::c_int) -> io::Result<()> {
@@ -79,8 +88,4 @@ impl AsFd for PacketSocket {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.socket.as_fd()
     }
-}
-
-fn size_of_u32<T>() -> u32 {
-    u32::try_from(size_of::<T>()).expect("kernel structures are small")
 }

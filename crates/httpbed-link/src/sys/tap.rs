@@ -43,6 +43,11 @@ impl Tap {
         Ok(())
     }
 
+    /// What frames are read from, one at a time.
+    pub const fn file(&self) -> &File {
+        &self.file
+    }
+
     /// Has a frame arrive on the interface.
     pub fn send(&self, frame: &[u8]) -> io::Result<()> {
         (&self.file).write(frame).map(drop)
