@@ -38,12 +38,17 @@ def test_a_trial_has_one_plan() -> None:
     assert bed.plan(trial(H2_LOSS), catalog.load()) == bed.plan(trial(H2_LOSS), catalog.load())
 
 
+def planned(scenario: Scenario, *, capture: bool = False) -> network.NetworkPlan:
+    """Plan a scenario's network in the first block of seed 1."""
+    return network.plan(scenario.topology, scenario.roles.senders(), 1, 1, capture=capture)
+
+
 def configured(**link: Any) -> list[dict[str, Any]]:
     """Return both directions as the emulator is told of them."""
     document = trial(H2_LOSS).document
     described = {"between": ["client", "server"], **link}
     said = document | {"topology": {"hosts": ["client", "server"], "links": [described]}}
-    config = network.plan(Scenario.model_validate(said), 1, 1).emulator_config
+    config = planned(Scenario.model_validate(said)).emulator_config
     directions: list[dict[str, Any]] = config["links"][0]["directions"]
     return directions
 
@@ -94,10 +99,10 @@ def test_every_sender_has_its_congestion_control_by_route() -> None:
     """The client's default is cubic, and neither needs a sysctl of the machine."""
     document = trial(H2_LOSS).document
     roles = document["roles"] | {"server": {"implementation": "nginx", "congestion_control": "bbr"}}
-    planned = network.plan(Scenario.model_validate(document | {"roles": roles}), 1, 1)
+    scenario = Scenario.model_validate(document | {"roles": roles})
     routes = {
         spec.host: line.rpartition(" ")[2]
-        for spec in planned.hosts
+        for spec in planned(scenario).hosts
         for line in (spec.input or "").splitlines()
         if line.startswith("route")
     }
@@ -107,6 +112,15 @@ def test_every_sender_has_its_congestion_control_by_route() -> None:
 def test_packets_are_kept_on_request_only() -> None:
     """A capture of every trial would fill the disk."""
     scenario = trial(H2_LOSS).scenario()
-    assert network.plan(scenario, 1, 1).emulator_config["pcapng"] is None
-    captured = network.plan(scenario, 1, 1, capture=True).emulator_config["pcapng"]
+    assert planned(scenario).emulator_config["pcapng"] is None
+    captured = planned(scenario, capture=True).emulator_config["pcapng"]
     assert captured == "/trial/link.pcapng"
+
+
+def test_a_topology_is_planned_whoever_uses_it() -> None:
+    """Without roles every host sends with cubic, and only what is asked for is logged."""
+    topology = trial(H2_LOSS).scenario().topology
+    bare = network.plan(topology, {}, 1, 1)
+    assert all("congctl cubic" in (spec.input or "congctl cubic") for spec in bare.hosts)
+    assert "log" not in bare.emulator_config
+    assert network.plan(topology, {}, 1, 1, log="/trial/l").emulator_config["log"] == "/trial/l"

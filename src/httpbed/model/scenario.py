@@ -44,6 +44,14 @@ class Roles(Value):
         """Map each role's name to its host."""
         return {"client": self.client.host or "client", "server": self.server.host or "server"}
 
+    def senders(self) -> dict[str, str]:
+        """Map each role's host to the congestion control of what it sends by TCP."""
+        hosts = self.hosts()
+        return {
+            hosts["client"]: self.client.congestion_control,
+            hosts["server"]: self.server.congestion_control,
+        }
+
 
 class Scenario(Value):
     """What a trial builds and does: a treatment with every factor filled in."""

@@ -18,8 +18,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from httpbed.design import seeds
-from httpbed.model.scenario import Scenario
-from httpbed.model.topology import MTU_BYTES, Direction, Link
+from httpbed.model.topology import MTU_BYTES, Direction, Link, Topology
 from httpbed.network.addresses import End, ends
 from httpbed.process.binaries import LINK
 from httpbed.process.spec import TRIAL_FOLDER, ProcessSpec
@@ -61,14 +60,25 @@ class NetworkPlan:
         return (self.wiring, *self.hosts, self.emulator)
 
 
-def plan(scenario: Scenario, seed: int, block: int, *, capture: bool = False) -> NetworkPlan:
-    """Plan the network of a scenario in one block.
+def plan(  # noqa: PLR0913 - the last two say what is kept, by name
+    topology: Topology,
+    senders: Mapping[str, str],
+    seed: int,
+    block: int,
+    *,
+    capture: bool = False,
+    log: str | None = None,
+) -> NetworkPlan:
+    """Plan the network of a topology in one block.
 
-    ``capture`` asks the emulator for a pcapng file of every packet.
+    ``senders`` names the TCP congestion control of each host that sends; any other has cubic.
+    ``capture`` asks the emulator for a pcapng file of every packet, ``log`` for a line per packet
+    in that file, as a path inside the sandbox.
     """
-    first, second = ends(scenario.topology, 0)
-    config = emulator_config(scenario.link, (first, second), seed, block, capture=capture)
-    senders = _congestion_control(scenario)
+    first, second = ends(topology, 0)
+    config = emulator_config(topology.links[0], (first, second), seed, block, capture=capture)
+    if log is not None:
+        config["log"] = log
     return NetworkPlan(
         wiring=_batch(None, [*_pair(first), *_pair(second)]),
         hosts=tuple(
@@ -115,14 +125,6 @@ def _direction(direction: Direction, rtt_s: float, key: int) -> dict[str, Any]:
         "delay_ns": round(direction.delay * 1e9),
         "loss": loss,
         "queue": queue,
-    }
-
-
-def _congestion_control(scenario: Scenario) -> dict[str, str]:
-    hosts = scenario.roles.hosts()
-    return {
-        hosts["client"]: scenario.roles.client.congestion_control,
-        hosts["server"]: scenario.roles.server.congestion_control,
     }
 
 

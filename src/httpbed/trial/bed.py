@@ -67,8 +67,8 @@ class TrialPlan:
 def plan(trial: Trial, catalog: Catalog, *, capture: bool = False) -> TrialPlan:
     """Plan a trial."""
     scenario = trial.scenario()
-    net = network.plan(scenario, trial.seed, trial.block, capture=capture)
-    hosts = scenario.roles.hosts()
+    senders, hosts = scenario.roles.senders(), scenario.roles.hosts()
+    net = network.plan(scenario.topology, senders, trial.seed, trial.block, capture=capture)
     server, client = (
         _part(role, scenario, net, trial.time_limit_s) for role in ("server", "client")
     )
