@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
+from httpbed.host.backend import Backend
 from httpbed.implementations import catalog
 from httpbed.model.scenario import Scenario
 from httpbed.network import plan as network
-from httpbed.network.emulator import Backend
 from httpbed.network.files import Facts, Record
 from httpbed.trial import bed
 from recorded import H2_LOSS, trial

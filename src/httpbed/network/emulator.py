@@ -7,9 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any
 
 from httpbed.design import seeds
+from httpbed.host.backend import Backend
 from httpbed.model.changes import Action, Delivered, Event, FirstPacket
 from httpbed.model.impairments.delay import Distributed, Samples
 from httpbed.model.impairments.loss import GilbertElliott, Listed, Replay
@@ -27,7 +28,6 @@ SPIN_US = 150
 LINK_FILES = "/links"
 """Where the sandbox sees the files that an experiment names, each by its digest."""
 
-Backend = Literal["af_packet", "tun"]
 Table = dict[str, Any]
 
 

@@ -17,11 +17,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from httpbed.host.backend import Backend
 from httpbed.model.impairments.rate import MTU_BYTES
 from httpbed.model.topology import Topology
 from httpbed.network import emulator
 from httpbed.network.addresses import End, ends
-from httpbed.network.emulator import Backend, Draws, Recording
+from httpbed.network.emulator import Draws, Recording
 from httpbed.network.files import Facts
 from httpbed.process.binaries import LINK
 from httpbed.process.spec import TRIAL_FOLDER, ProcessSpec

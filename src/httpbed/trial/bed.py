@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from httpbed.host.backend import Backend
 from httpbed.host.toolbox import Root
 from httpbed.implementations.catalog import Catalog
 from httpbed.implementations.protocol import Part
@@ -14,7 +15,7 @@ from httpbed.model.scenario import Scenario
 from httpbed.model.topology import Direction
 from httpbed.model.trial import Trial
 from httpbed.network import plan as network
-from httpbed.network.emulator import LINK_FILES, Backend
+from httpbed.network.emulator import LINK_FILES
 from httpbed.network.plan import NetworkPlan
 from httpbed.process.spec import ProcessSpec
 from httpbed.trial.certificates import SERVER_NAME

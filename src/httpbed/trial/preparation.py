@@ -14,6 +14,7 @@ from typing import Any
 
 from httpbed.design.blocks import design
 from httpbed.host import toolbox
+from httpbed.host.backend import Backend
 from httpbed.implementations.catalog import Catalog
 from httpbed.model import reading
 from httpbed.model.errors import ConfigError, Mistake
@@ -21,7 +22,6 @@ from httpbed.model.experiment import Experiment, fill, values
 from httpbed.model.reading import Reading
 from httpbed.model.scenario import Scenario
 from httpbed.model.trial import Trial
-from httpbed.network.emulator import Backend
 from httpbed.trial import certificates, content, link_files
 from httpbed.trial.bed import Bed
 from httpbed.trial.link_files import LinkFile, LinkFiles

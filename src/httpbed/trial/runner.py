@@ -38,6 +38,9 @@ T = TypeVar("T")
 
 EVIDENCE = "evidence.json"
 LINK_RESULT = "link-result.json"
+LINK_EVENTS = "link-events.jsonl"
+TOLD_EVENTS = frozenset({"changed", "triggered"})
+"""Of the emulator's events, those that are kept: what happened to the link, and when."""
 
 
 @dataclass
@@ -206,6 +209,9 @@ class _Run:
         looked: asyncio.Task[Any] | None = None
         while True:
             event = await self._next(emulator)
+            if event["event"] in TOLD_EVENTS:
+                with (self.artifacts / LINK_EVENTS).open("a") as file:
+                    file.write(json.dumps(event) + "\n")
             if event["event"] == "connection" and looked is None:
                 looked = asyncio.create_task(self.supervisor.run(self.planned.sockets))
             if event["event"] == "result":
