@@ -52,6 +52,7 @@ from httpbed.trial.preparation import Loaded
     "--link-backend",
     type=click.Choice(["af_packet", "tun"]),
     envvar="HTTPBED_LINK_BACKEND",
+    show_envvar=True,
     help="How the emulator takes packets from the kernel: by packet sockets, which stamp them"
     " there, or by TUN devices. By default what this machine has, packet sockets first.",
 )
