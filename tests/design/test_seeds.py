@@ -50,7 +50,8 @@ def test_names_cannot_be_confused_with_each_other() -> None:
 
 def keys(document: dict[str, object], block: int) -> list[object]:
     """Return the keys that the emulator is given."""
-    config = network.plan(Scenario.model_validate(document), 20261121, block).emulator_config
+    topology = Scenario.model_validate(document).topology
+    config = network.plan(topology, {}, 20261121, block).emulator_config
     return [way["loss"]["key"] for way in config["links"][0]["directions"]]
 
 

@@ -7,9 +7,20 @@ from pathlib import Path
 
 import pytest
 
+from httpbed.model import profiles
+
 ROOT = Path(__file__).parents[2]
 LINK = re.compile(r"\]\((?!https?:|#)([^)#]+)")
 PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")])
+
+
+def test_every_profile_is_listed_with_its_source() -> None:
+    """`make docs` writes the page; a profile that was added or changed asks for it."""
+    page = (ROOT / "docs/reference/profiles.md").read_text()
+    for name, profile in profiles.all_profiles().items():
+        assert f"## `{name}`" in page
+        assert profile.source in page
+        assert profile.taken in page
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))

@@ -16,11 +16,11 @@ import pytest
 import kin
 from families import until
 from httpbed.model.errors import HostError
+from httpbed.model.scenario import Roles
 from httpbed.model.trial import Record
-from httpbed.network import plan as network
 from httpbed.process.spec import ProcessSpec
-from httpbed.trial import bed, manifest, runner
-from httpbed.trial.bed import TrialPlan
+from httpbed.trial import manifest
+from httpbed.trial.bed import Bed, TrialPlan
 from real_runs import Wish, check, stage
 
 pytestmark = [pytest.mark.namespaces, pytest.mark.toolbox]
@@ -48,8 +48,8 @@ def only(records: list[Record], outcome: str) -> Record:
 
 def replan(monkeypatch: pytest.MonkeyPatch, change: Callable[[TrialPlan], TrialPlan]) -> None:
     """Change what the runner is about to start."""
-    honest = bed.plan
-    monkeypatch.setattr(runner, "plan", lambda *words, **more: change(honest(*words, **more)))
+    honest = Bed.plan
+    monkeypatch.setattr(Bed, "plan", lambda own, trial: change(honest(own, trial)))
 
 
 def recipe(folder: Path, name: str, old: str, new: str) -> Path:
@@ -80,7 +80,7 @@ def test_another_congestion_control_is_the_beds_fault(
 ) -> None:
     """What the accepted socket says counts, not what the experiment asked for."""
     routes = {"client": "reno", "server": "reno"}
-    monkeypatch.setattr(network, "_congestion_control", lambda _: routes)
+    monkeypatch.setattr(Roles, "senders", lambda _: routes)
     records = stage(Wish(versions=("1.1",))).run(campaign)
     assert [record.attempt.outcome.kind for record in records] == ["invalid"] * ATTEMPTS
     for record in records:

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from httpbed.executor import local
+from httpbed.host.backend import Backend
 from httpbed.implementations import catalog as catalogs
 from httpbed.model.trial import Check, Record
 from httpbed.store import campaign as campaigns
@@ -47,6 +48,8 @@ class Wish:
     congestion_control: str = "cubic"
     client: str = "curl"
     server: str = "nginx"
+    link: str = ""
+    """Further lines of the link, in TOML."""
 
     def text(self) -> str:
         """Write the experiment file."""
@@ -70,6 +73,7 @@ rate = "{self.rate}"
 delay = "{self.delay}"
 loss = "{self.loss}"
 queue = {{ limit = "1000 packets" }}
+{self.link}
 
 [roles.client]
 implementation = "{self.client}"
@@ -104,11 +108,18 @@ class Stage:
             return list(campaign.records())
 
 
-def stage(wish: Wish, recipes: Iterable[Path] = ()) -> Stage:
-    """Read an experiment and make its bed, as ``httpbed run`` does."""
+def stage(
+    wish: Wish,
+    recipes: Iterable[Path] = (),
+    *,
+    folder: Path = Path(),
+    backend: Backend = "af_packet",
+) -> Stage:
+    """Read an experiment and make its bed, as ``httpbed run`` does; its files are in ``folder``."""
     catalog = catalogs.load(recipes)
-    loaded = preparation.load(wish.text(), catalog)
-    return Stage(loaded, preparation.make_bed(loaded, catalog, capture=False, say=lambda _: None))
+    loaded = preparation.load(wish.text(), catalog, folder)
+    bed = preparation.make_bed(loaded, catalog, capture=False, say=lambda _: None, backend=backend)
+    return Stage(loaded, bed)
 
 
 def check(record: Record, name: str) -> Check:

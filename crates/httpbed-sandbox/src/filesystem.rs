@@ -4,10 +4,11 @@
 //! /                tmpfs, the only thing that is left of the host after pivot_root
 //! ├── bin/NAME     the configuration's static programs, read-only
 //! ├── proc         of the sandbox's PID namespace
-//! ├── dev          six devices of the host, and a private shm
+//! ├── dev          six devices of the host, its net/tun if there is one, and a private shm
 //! ├── tmp, run     private, in memory
 //! ├── trial        the attempt's folder on the host
-//! └── roots/NAME   a root filesystem under an overlay, with all of the above but bin in it
+//! ├── links        files of the host that links are made of, read-only
+//! └── roots/NAME   a root filesystem under an overlay, with all of the above but bin and links in it
 //! ```
 
 use std::fs::{self, File};
@@ -23,6 +24,8 @@ use crate::{Failure, Step};
 
 const NOTHING: Option<&str> = None;
 const DEVICES: [&str; 6] = ["null", "zero", "full", "random", "urandom", "tty"];
+/// What is shared below it is for the emulator, which runs outside any root filesystem.
+const LINKS: &str = "/links";
 const SEEN_IN_EVERY_ROOT: [&str; 5] = ["proc", "dev", "tmp", "run", "trial"];
 
 /// Build the filesystem and make it this process's root.
@@ -37,9 +40,14 @@ pub fn build(config: &Config) -> Result<(), Failure> {
         let seen = top.join("bin").join(name);
         bind(program, &seen, true).step(format!("bind {}", program.display()))?;
     }
+    share(top, config, |seen| seen.starts_with(LINKS))?;
     for (name, root) in &config.roots {
         overlay(top, name, root).step(format!("overlay the root filesystem {}", root.display()))?;
-        share(top, name, config)?;
+        let root = top.join("roots").join(name);
+        for folder in SEEN_IN_EVERY_ROOT {
+            bind(&top.join(folder), &root.join(folder), false).step(format!("bind /{folder}"))?;
+        }
+        share(&root, config, |seen| !seen.starts_with(LINKS))?;
     }
     enter(top).step("pivot_root")
 }
@@ -65,6 +73,10 @@ fn devices(dev: &Path) -> io::Result<()> {
     fs::create_dir_all(dev.join("shm"))?;
     for device in DEVICES {
         bind(&Path::new("/dev").join(device), &dev.join(device), false)?;
+    }
+    let tun = Path::new("/dev/net/tun");
+    if tun.exists() {
+        bind(tun, &dev.join("net/tun"), false)?;
     }
     symlink("/proc/self/fd", dev.join("fd"))?;
     symlink("/proc/self/fd/1", dev.join("stdout"))?;
@@ -92,12 +104,9 @@ fn escaped(path: &Path) -> String {
     path.to_string_lossy().replace('\\', "\\\\").replace(':', "\\:").replace(',', "\\,")
 }
 
-fn share(top: &Path, name: &str, config: &Config) -> Result<(), Failure> {
-    let root = top.join("roots").join(name);
-    for folder in SEEN_IN_EVERY_ROOT {
-        bind(&top.join(folder), &root.join(folder), false).step(format!("bind /{folder}"))?;
-    }
-    for (seen, path) in &config.shared {
+/// Binds those files of the host that are wanted in this root.
+fn share(root: &Path, config: &Config, wanted: impl Fn(&Path) -> bool) -> Result<(), Failure> {
+    for (seen, path) in config.shared.iter().filter(|(seen, _)| wanted(seen)) {
         let seen = seen.strip_prefix("/").unwrap_or(seen);
         bind(path, &root.join(seen), true).step(format!("bind {}", path.display()))?;
     }

@@ -16,7 +16,8 @@ pub struct Config {
     pub roots: BTreeMap<String, PathBuf>,
     /// Folder of the host that every root sees, writable, as `/trial`.
     pub trial: PathBuf,
-    /// Further folders or files of the host that every root sees, read-only: seen as -> path.
+    /// Further folders or files of the host that every root sees, read-only: seen as -> path; those below
+    /// `/links` are seen outside the roots instead.
     pub shared: BTreeMap<PathBuf, PathBuf>,
     /// Static executables of the host that can be run outside any root: name -> path.
     pub programs: BTreeMap<String, PathBuf>,

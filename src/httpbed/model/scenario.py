@@ -44,6 +44,14 @@ class Roles(Value):
         """Map each role's name to its host."""
         return {"client": self.client.host or "client", "server": self.server.host or "server"}
 
+    def senders(self) -> dict[str, str]:
+        """Map each role's host to the congestion control of what it sends by TCP."""
+        hosts = self.hosts()
+        return {
+            hosts["client"]: self.client.congestion_control,
+            hosts["server"]: self.server.congestion_control,
+        }
+
 
 class Scenario(Value):
     """What a trial builds and does: a treatment with every factor filled in."""
@@ -76,7 +84,7 @@ class Scenario(Value):
 
     def ideal_s(self) -> float:
         """Seconds that the workload takes at the rate of the link, with nothing else."""
-        rate = self.link.directions()[self.downstream()].rate
+        rate = self.link.directions()[self.downstream()].mean_bit_s()
         return self.workload.size * 8 / rate if rate else 0.0
 
     def downstream(self) -> int:

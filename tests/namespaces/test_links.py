@@ -1,0 +1,80 @@
+"""Real links with every impairment, by both backends: what was asked for is what happened."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from httpbed.host import backend as backends
+from httpbed.host.backend import Backend
+from real_runs import Wish, artifact, check, stage
+
+pytestmark = [pytest.mark.namespaces, pytest.mark.toolbox]
+
+EVERYTHING = """
+jitter = "2 ms"
+duplication = "2 %"
+corruption = "0.5 %"
+reordering = { share = "2 %", hold = "5 ms" }
+down = { rate = { trace = "t.trace" }, queue = { discipline = "fq_codel", ecn = true } }
+up = { loss = { to_bad = "1 %", to_good = "30 %" } }
+
+[[topology.links.schedule]]
+at = "50 ms"
+delay = "8 ms"
+
+[[topology.links.events]]
+name = "half"
+when = { delivered = "100 kB", to = "client" }
+rate = "2 Mbit/s"
+direction = "up"
+"""
+DRAWN = ("losses", "copies", "damage")
+
+
+@pytest.fixture(params=["af_packet", "tun"])
+def backend(request: pytest.FixtureRequest) -> Backend:
+    """Return each backend that this machine has."""
+    if request.param == "tun" and not backends.TUN.exists():
+        pytest.skip("no /dev/net/tun")
+    return backends.choose(request.param)
+
+
+def test_everything_at_once_happens_as_planned(tmp_path: Path, backend: Backend) -> None:
+    """Draws, trace, schedule and event, in one trial whose body arrives whole."""
+    (tmp_path / "t.trace").write_text("".join(f"{ms}\n" for ms in range(1, 1001)))
+    wish = Wish(versions=("2",), size="300 kB", loss="1 %", link=EVERYTHING)
+    (record,) = stage(wish, folder=tmp_path, backend=backend).run(tmp_path / "campaign")
+    assert record.attempt.outcome.kind == "completed", record.attempt.outcome.reason
+    for way in ("client->server", "server->client"):
+        assert all(check(record, f"{what} as drawn, {way}").passed for what in DRAWN)
+    assert check(record, "link backend").figure == backend
+    assert check(record, "scheduled changes").figure == "1 changes made"
+    assert "half: rate 2000000 bit/s" in check(record, "changes by events").figure
+    result = artifact(tmp_path / "campaign", record, "link-result.json")
+    assert result["directions"][1]["packets"]["duplicated"] > 0
+
+
+def test_a_replayed_record_loses_the_same_packets(tmp_path: Path) -> None:
+    """The numbers of one trial are those of the next, whatever its seed."""
+    wish = Wish(versions=("2",), loss="3 %")
+    (first,) = stage(wish).run(tmp_path / "first")
+    result = artifact(tmp_path / "first", first, "link-result.json")
+    lost = [way["lost_numbers"] for way in result["directions"]]
+    attempt = first.attempt
+    place = f"first/trials/{attempt.trial.block:04d}/{attempt.id}/{attempt.number}/artifacts"
+    replay = f'up = {{ loss = {{ replay = "{place}/link-result.json" }} }}'
+    again = Wish(versions=("2",), seed=99, link=replay)
+    (second,) = stage(again, folder=tmp_path).run(tmp_path / "second")
+    assert check(second, "losses as drawn, client->server").passed
+    seen = artifact(tmp_path / "second", second, "link-result.json")["directions"][0]
+    assert seen["lost_numbers"] == [n for n in lost[0] if n < seen["packets"]["in"]]
+
+
+def test_a_cellular_link_delivers_by_its_trace(tmp_path: Path) -> None:
+    """Made from the seed; the idle link's echo may wait for an opportunity."""
+    cell = 'down = { rate = { cellular = { mean = "5 Mbit/s", duration = "10 s" } } }'
+    (record,) = stage(Wish(versions=("2",), link=cell)).run(tmp_path)
+    assert record.attempt.outcome.kind == "completed", record.attempt.outcome.reason
+    assert check(record, "round-trip time").passed
