@@ -10,6 +10,7 @@ from httpbed.model.errors import HostError
 
 SANDBOX = "httpbed-sandbox"
 LINK = "httpbed-link"
+PROBE = "httpbed-probe"
 
 
 def executable(name: str) -> Path:

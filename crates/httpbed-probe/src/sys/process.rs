@@ -1,0 +1,15 @@
+//! This process: how it ends, and how precisely it is woken.
+
+use std::io;
+
+use super::check;
+
+/// Lets the kernel kill this process when its parent dies.
+pub fn die_with_parent() -> io::Result<()> {
+    prctl(libc::PR_SET_PDEATHSIG, libc::c_ulong::try_from(libc::SIGKILL).unwrap_or_default())
+}
+
+fn prctl(option: libc::c_int, argument: libc::c_ulong) -> io::Result<()> {
+    // SAFETY: both options take one integer and touch no memory of ours.
+    check(unsafe { libc::prctl(option, argument) }).map(drop)
+}
