@@ -1,6 +1,9 @@
 //! The kernel's interfaces that the standard library does not have. All `unsafe` code is below here.
 
+pub mod datagrams;
+pub mod poll;
 pub mod process;
+pub mod time;
 
 use std::io;
 
