@@ -43,19 +43,19 @@ pub fn fill(payload: &mut [u8], key: u64, number: u64) {
 
 /// Writes the header.
 pub fn stamp(payload: &mut [u8], key: u64, header: Header) {
-    let words = [header.number, header.sent.cast_unsigned(), check(key, header)];
+    let words = [header.number.to_le_bytes(), header.sent.to_le_bytes(), check(key, header).to_le_bytes()];
     for (bytes, word) in payload.chunks_exact_mut(8).zip(words) {
-        bytes.copy_from_slice(&word.to_le_bytes());
+        bytes.copy_from_slice(&word);
     }
 }
 
 /// Reads a payload, every byte of it.
 pub fn read(payload: &[u8], key: u64) -> Reading {
     let Some((header, pattern)) = payload.split_at_checked(HEADER_BYTES) else { return Reading::Unknown };
-    let mut words =
-        header.chunks_exact(8).map(|bytes| u64::from_le_bytes(bytes.try_into().unwrap_or_default()));
+    let mut words = header.chunks_exact(8).map(|bytes| <[u8; 8]>::try_from(bytes).unwrap_or_default());
     let mut next = || words.next().unwrap_or_default();
-    let (header, checked) = (Header { number: next(), sent: next().cast_signed() }, next());
+    let header = Header { number: u64::from_le_bytes(next()), sent: i64::from_le_bytes(next()) };
+    let checked = u64::from_le_bytes(next());
     if checked != check(key, header) {
         return Reading::Unknown;
     }
@@ -66,7 +66,8 @@ pub fn read(payload: &[u8], key: u64) -> Reading {
 }
 
 fn check(key: u64, header: Header) -> u64 {
-    mix(mix(key ^ header.number).wrapping_add(GAMMA) ^ header.sent.cast_unsigned())
+    let sent = u64::from_le_bytes(header.sent.to_le_bytes());
+    mix(mix(key ^ header.number).wrapping_add(GAMMA) ^ sent)
 }
 
 fn word(key: u64, number: u64, place: usize) -> u64 {
