@@ -35,7 +35,7 @@ pub struct Sending {
     pub begin_ns: i64,
     /// The packets, one train after the other.
     pub trains: Vec<Train>,
-    /// Where planned and real send times go: two little-endian 64-bit numbers a packet.
+    /// Where times go, three little-endian 64-bit numbers a packet: planned, before and after the call that sent it.
     pub out: PathBuf,
 }
 

@@ -138,7 +138,7 @@ def standing(configs: Iterable[Mapping[str, Any]]) -> Standing:
     """Compare a campaign's conditions, as configurations of the emulator, with the certificate."""
     found = read()
     if found is None:
-        return Standing(None, (f"there is no link certificate on this machine: {COMMAND}",))
+        return Standing(None, ("there is no link certificate on this machine",))
     reasons = found.strangers(identity())
     for config in configs:
         reasons += found.outside(config)

@@ -13,8 +13,8 @@ import numpy.typing as npt
 
 from httpbed.design import seeds
 
-SENT = np.dtype([("planned", "<i8"), ("sent", "<i8")])
-"""A record of a sender, in packet order: ns of CLOCK_MONOTONIC."""
+SENT = np.dtype([("planned", "<i8"), ("sent", "<i8"), ("done", "<i8")])
+"""A record of a sender, in packet order: ns of CLOCK_MONOTONIC, before and after the call."""
 RECEIVED = np.dtype(
     [
         ("number", "<u8"),
@@ -59,6 +59,8 @@ class Passage:
     """IP bytes of each packet, by number."""
     sent_s: Floats
     """When each was really handed to the kernel, by number."""
+    done_s: Floats
+    """When the call that did it had returned: it was on the wire by then."""
     planned_s: Floats
     """When it was to be."""
     number: Numbers
@@ -138,6 +140,7 @@ def _passage(folder: Path, direction: int, sizes: Sequence[int]) -> Passage:
     return Passage(
         sizes=np.asarray(sizes, dtype=np.int64),
         sent_s=sent["sent"] / 1e9,
+        done_s=sent["done"] / 1e9,
         planned_s=sent["planned"] / 1e9,
         number=np.where(unknown, -1, received["number"].astype(np.int64)),
         arrived_s=received["arrived"] / 1e9,

@@ -239,6 +239,6 @@ def instrument(seen: Seen) -> list[Finding]:
 
 def _reached(seen: Seen, direction: int) -> Finding:
     sent, counted = len(seen.passages[direction].sizes), seen.counted(direction)["packets"]["in"]
-    label = f"packets that entered the link {DIRECTIONS[direction]}"
+    label = f"packets entered {DIRECTIONS[direction]}"
     reason = "all that were sent and nothing else: numbers are what fates are compared by"
     return Finding(label, "packets", float(sent), float(counted), 0.0, reason)

@@ -31,6 +31,11 @@ class Verdict:
         """Whether every claim holds."""
         return not self.broken and all(finding.passed for finding in self.findings)
 
+    @property
+    def measured(self) -> bool:
+        """Whether every claim could be put to the test."""
+        return all(finding.achieved is not None for finding in self.findings)
+
     def as_json(self) -> dict[str, Any]:
         """Return the verdict ready for :func:`json.dumps`."""
         findings = [asdict(one) | {"passed": one.passed} for one in self.findings]

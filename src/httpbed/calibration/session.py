@@ -14,8 +14,8 @@ from httpbed.calibration.judge import Verdict
 from httpbed.calibration.runner import Bench
 from httpbed.model.errors import BedError
 
-ATTEMPTS = 2
-"""Of a cell whose bed failed; one that was judged is never run again."""
+ATTEMPTS = 3
+"""Of a cell whose bed failed or could not measure; one that was judged is never run again."""
 
 
 @dataclass(frozen=True)
@@ -83,7 +83,7 @@ async def calibrate(
 async def _one(
     cell: Cell, bench: Bench, folder: Path, floor_s: dict[int, float]
 ) -> tuple[Verdict, dict[int, float]]:
-    reason = ""
+    reason, judged = "", None
     for attempt in range(ATTEMPTS):
         place = folder.with_name(f"{folder.name}-{attempt}")
         try:
@@ -92,5 +92,7 @@ async def _one(
             reason = str(error)
             continue
         seen = judge.read(cell, place, floor_s, bench.seed)
-        return judge.judge(cell, seen), timing.floors(seen.passages)
-    return judge.broken(cell, reason), {}
+        judged = judge.judge(cell, seen), timing.floors(seen.passages)
+        if judged[0].measured:
+            return judged
+    return judged or (judge.broken(cell, reason), {})

@@ -33,7 +33,7 @@ class Rate:
     """Bytes between the first and the last arrival, over the time between them.
 
     A sender that was held up may have left the transmitter idle; what counts begins after that,
-    as its real send times tell. If less than half of the packets is left, nothing was measured.
+    as its real times tell. If less than half of the packets is left, nothing was measured.
     """
 
     direction: int
@@ -46,10 +46,10 @@ class Rate:
     def judge(self, seen: Seen) -> list[Finding]:
         """Divide, and see that no more comes at once than one packet and a late wake-up explain."""
         passage = seen.passages[self.direction]
-        first = max(self.skip, arithmetic.busy_from(passage.sent_s, passage.sizes, self.bit_s))
+        first = max(self.skip, arithmetic.busy_from(passage.done_s, passage.sizes, self.bit_s))
         counts = passage.number >= first
-        if first > len(passage.sizes) // 2:
-            counts[:] = False
+        if first - self.skip > len(passage.sizes) // 2:
+            counts[:] = False  # too little is left
         at, sizes = passage.arrived_s[counts], passage.bytes[counts]
         label = DIRECTIONS[self.direction]
         return [
@@ -59,10 +59,10 @@ class Rate:
                 asked=self.bit_s,
                 achieved=_rate(at, sizes.astype(np.float64)),
                 tolerance=self.share * self.bit_s,
-                reason="what a late first or last packet changes; the rate itself is exact",
+                reason="a late first or last packet; not measured where the sender was held up",
             ),
             Finding(
-                what=f"bytes ahead of the rate {label}",
+                what=f"ahead of the rate {label}",
                 unit="bytes",
                 asked=0.0,
                 achieved=_ahead(at, sizes.astype(np.float64), self.bit_s),

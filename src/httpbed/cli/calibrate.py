@@ -30,6 +30,8 @@ from httpbed.model.errors import ConfigError, Mistake
 SEED = 3
 """Of all cells: with it every share lies within three standard errors, so none fails by chance."""
 
+WIDE = 120
+
 
 @click.command("calibrate")
 @click.option(
@@ -85,7 +87,7 @@ def command(
     if as_json:
         click.echo(json.dumps(_summary(verdicts, scale, written), indent=1))
     else:
-        show(verdicts, written, Console())
+        show(verdicts, written, _console())
     context.exit(0 if all(verdict.passed for verdict in verdicts) else 1)
 
 
@@ -117,6 +119,11 @@ def _summary(verdicts: Sequence[Verdict], scale: str, written: Path | None) -> d
     }
 
 
+def _console() -> Console:
+    """Return the terminal, or what takes whole lines where there is none."""
+    return Console() if sys.stdout.isatty() else Console(width=WIDE)
+
+
 def show(verdicts: Sequence[Verdict], written: Path | None, console: Console) -> None:
     """Print what was achieved beside what was asked, failures with their reasons."""
     table = Table(box=None, pad_edge=False, header_style="bold")
@@ -132,7 +139,18 @@ def show(verdicts: Sequence[Verdict], written: Path | None, console: Console) ->
     for verdict in verdicts:
         _rows(table, verdict)
     console.print(table)
+    console.print(Text("\n".join(_failures(verdicts))))
     console.print(Text(_closing(verdicts, written)))
+
+
+def _failures(verdicts: Sequence[Verdict]) -> list[str]:
+    """Say of each failure what its tolerance stands for."""
+    return [
+        f"{verdict.cell}: {finding.what}: {finding.reason}"
+        for verdict in verdicts
+        for finding in verdict.findings
+        if not finding.passed
+    ]
 
 
 def _rows(table: Table, verdict: Verdict) -> None:
@@ -143,14 +161,12 @@ def _rows(table: Table, verdict: Verdict) -> None:
         mark = Text("ok", "green") if finding.passed else Text("FAILED", "red")
         figures = (_figure(finding, finding.asked), _achieved(finding), _tolerance(finding))
         table.add_row(Text(name), Text(finding.what), *map(Text, figures), mark)
-        if not finding.passed:
-            table.add_row("", Text(f"  {finding.reason}", "dim"))
         name = ""
 
 
 def _telling(findings: Sequence[Finding]) -> list[Finding]:
     """Leave out what merely has to be zero and is, unless that is all a cell has."""
-    plain = [one for one in findings if not one.passed or one.asked or one.tolerance]
+    plain = [one for one in findings if not one.passed or one.tolerance]
     return plain or list(findings[:1])
 
 
@@ -175,7 +191,7 @@ def _figure(finding: Finding, value: float) -> str:
         return phrase.duration(round(value, 7))
     if finding.unit == "1":
         return phrase.share(value)
-    return f"{value:g} {finding.unit}"
+    return f"{value:.4g} {finding.unit}"
 
 
 def _closing(verdicts: Sequence[Verdict], written: Path | None) -> str:
@@ -184,7 +200,7 @@ def _closing(verdicts: Sequence[Verdict], written: Path | None) -> str:
     classes = ", ".join(sorted({one.scheduling for one in verdicts if one.scheduling}))
     passed = f"{len(verdicts) - failed} of {len(verdicts)} cells passed"
     ran = f"the emulator ran as {classes or 'nothing'}"
-    lines = ["", f"{passed}; {ran}, its p99 lateness was at most {phrase.duration(late)}"]
+    lines = [f"{passed}; {ran}, its p99 lateness was at most {phrase.duration(late)}"]
     if written:
         lines.append(f"certificate: {written}")
     if failed:

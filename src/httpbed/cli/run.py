@@ -18,7 +18,7 @@ from httpbed.implementations.catalog import Catalog
 from httpbed.store import campaign as campaigns
 from httpbed.store import query
 from httpbed.store.campaign import Campaign
-from httpbed.trial import manifest, preparation
+from httpbed.trial import calibrated, manifest, preparation
 from httpbed.trial.bed import Bed
 from httpbed.trial.preparation import Loaded
 
@@ -45,6 +45,11 @@ from httpbed.trial.preparation import Loaded
     is_flag=True,
     help="Keep every packet of every trial as pcapng, dropped ones marked with the cause.",
 )
+@click.option(
+    "--strict",
+    is_flag=True,
+    help="Refuse links that this machine's certificate does not cover; see httpbed calibrate.",
+)
 @experiment.recipes_option
 @experiment.json_option
 @click.pass_context
@@ -55,6 +60,7 @@ def command(
     output: Path | None,
     jobs: int,
     capture: bool,
+    strict: bool,
     recipe_folders: tuple[Path, ...],
     as_json: bool,
 ) -> None:
@@ -65,6 +71,8 @@ def command(
     """
     loaded, catalog = experiment.load(file, recipe_folders)
     directory = output or Path(loaded.experiment.name)
+    if strict:
+        calibrated.require(calibrated.standing(loaded))
     context.exit(carry_out(loaded, catalog, directory, jobs=jobs, capture=capture, as_json=as_json))
 
 
@@ -74,6 +82,7 @@ def carry_out(
     """Run what is left of a campaign, report on it, and return the exit code."""
     bed = preparation.make_bed(loaded, catalog, capture=capture, say=_say)
     made_by = manifest.manifest(loaded, bed, command=_command_line())
+    made_by["link_certificate"] = calibrated.standing(loaded).as_json()
     with campaigns.opened(directory, loaded.text, loaded.trials, made_by) as campaign:
         _work(campaign, bed, loaded, jobs)
     return _report(directory, as_json=as_json)
