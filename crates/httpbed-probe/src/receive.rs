@@ -76,10 +76,11 @@ impl Flow {
             files.push(orders.as_fd());
             let ready = poll::readable(&files)?;
             self.offset.track();
-            for place in 0..self.sockets.len() {
+            let is_over = ready.last().is_some_and(|told| *told);
+            for place in (0..self.sockets.len()).filter(|place| is_over || ready[*place]) {
                 self.drain(place, &mut receiver)?;
             }
-            if ready.last().is_some_and(|told| *told) {
+            if is_over {
                 let _ = orders.read(&mut [0; 256])?;
                 return self.write();
             }

@@ -16,6 +16,7 @@ from httpbed.network.fates import draws
 EXACT = "computed from the seed, packet by packet: not one may differ"
 THREE_SIGMA = "3 standard errors: 0.3 % of all seeds would be outside, this one is not"
 MTU_BYTES = 1500
+MEASURING = "packets lost by the measuring"
 
 
 def _exact(what: str, direction: int, seen: Iterable[int], expected: Iterable[int]) -> Finding:
@@ -224,7 +225,7 @@ def instrument(seen: Seen) -> list[Finding]:
     reason = "a machine too busy to send or read in time measures nothing; try a quieter one"
     frames = f"an IP packet is at most {MTU_BYTES} bytes: more is an offload that is not off"
     findings = [
-        Finding("packets lost by the measuring", "packets", 0.0, float(lost), 0.0, reason),
+        Finding(MEASURING, "packets", 0.0, float(lost), 0.0, reason),
         Finding(
             "frames that no wire carries",
             "packets",

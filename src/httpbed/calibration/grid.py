@@ -117,7 +117,7 @@ def rate_cell(bit_s: int, seconds: float, ways: tuple[int, ...] = BOTH) -> Cell:
 def _rate_flow(way: int, size: int, count: int, gap: float, bit_s: int) -> Flow:
     if bit_s > FAST_BIT_S:  # calls for single packets would cost more than a core
         trains = _with_head_start(HEAD_START_FAST, size, count, gap)
-        return Flow(way, trains, ports=8, segments=8, spin_s=0.0)
+        return Flow(way, trains, ports=32, segments=8, spin_s=0.0)
     return Flow(way, _with_head_start(HEAD_START, size, count, gap), ports=4, spin_s=0.0)
 
 

@@ -34,7 +34,8 @@ class Verdict:
     @property
     def measured(self) -> bool:
         """Whether every claim could be put to the test."""
-        return all(finding.achieved is not None for finding in self.findings)
+        own = [one for one in self.findings if one.what == fates.MEASURING and not one.passed]
+        return not own and all(one.achieved is not None for one in self.findings)
 
     def as_json(self) -> dict[str, Any]:
         """Return the verdict ready for :func:`json.dumps`."""
