@@ -3,10 +3,14 @@
 //! The format is draft-ietf-opsawg-pcapng: a section header, one interface description per side of each
 //! link, then an enhanced packet block for every packet in the order of arrival. Stamps are nanoseconds
 //! since 1970. Blocks are padded to 4 bytes and carry their length at both ends.
+//!
+//! What became of a packet is known later than its arrival, and of two packets not in the same order. A copy of
+//! each waits until its fate and those of all before it are known; so the file is in the order of arrival.
 
+use std::collections::VecDeque;
 use std::io::{self, Write};
 
-use link_model::Cause;
+use link_model::{Cause, Fate};
 
 const SECTION_HEADER: u32 = 0x0A0D_0D0A;
 const INTERFACE_DESCRIPTION: u32 = 1;
@@ -21,16 +25,32 @@ const OPTION_TIME_RESOLUTION: u16 = 9;
 const LINKTYPE_ETHERNET: u16 = 1;
 const NANOSECONDS: u8 = 9;
 
+/// Buffers kept for reuse beyond a burst.
+const MOST_SPARE: usize = 4096;
+
 /// A pcapng file being written.
 pub struct Capture<W> {
     out: W,
     block: Vec<u8>,
+    waiting: VecDeque<Waiting>,
+    /// How many packets were written; the place of the first one that waits.
+    written: u64,
+    spare: Vec<Vec<u8>>,
+}
+
+/// A packet that is not written yet.
+struct Waiting {
+    interface: u32,
+    stamp: u64,
+    frame: Vec<u8>,
+    fate: Option<Fate>,
 }
 
 impl<W: Write> Capture<W> {
     /// Writes the beginning: one interface per name, numbered from 0.
     pub fn begin<'a>(out: W, interfaces: impl Iterator<Item = &'a str>) -> io::Result<Self> {
-        let mut capture = Self { out, block: Vec::new() };
+        let mut capture =
+            Self { out, block: Vec::new(), waiting: VecDeque::new(), written: 0, spare: Vec::new() };
         capture.section()?;
         for name in interfaces {
             capture.interface(name)?;
@@ -38,31 +58,60 @@ impl<W: Write> Capture<W> {
         Ok(capture)
     }
 
-    /// Writes a frame that arrived on an interface; `stamp` in nanoseconds since 1970.
-    pub fn packet(
-        &mut self,
-        interface: u32,
-        stamp: u64,
-        frame: &[u8],
-        dropped: Option<Cause>,
-    ) -> io::Result<()> {
+    /// Keeps a frame that arrived on an interface, `stamp` nanoseconds after 1970, until its fate is known. It is
+    /// known by the place that this gives: 0, 1, 2 ...
+    pub fn arrived(&mut self, interface: u32, stamp: u64, frame: &[u8]) -> u64 {
+        let mut kept = self.spare.pop().unwrap_or_default();
+        kept.extend_from_slice(frame);
+        let place = self.written + self.waiting.len() as u64;
+        self.waiting.push_back(Waiting { interface, stamp, frame: kept, fate: None });
+        place
+    }
+
+    /// Says what became of the frame at `place`, and writes what need not wait any longer.
+    pub fn settled(&mut self, place: u64, fate: Fate) -> io::Result<()> {
+        let offset = place.checked_sub(self.written).and_then(|offset| usize::try_from(offset).ok());
+        if let Some(waiting) = offset.and_then(|offset| self.waiting.get_mut(offset)) {
+            waiting.fate = Some(fate);
+        }
+        while self.waiting.front().is_some_and(|first| first.fate.is_some()) {
+            self.write_first()?;
+        }
+        Ok(())
+    }
+
+    /// Writes everything, also what is still under way.
+    pub fn finish(&mut self) -> io::Result<()> {
+        while !self.waiting.is_empty() {
+            self.write_first()?;
+        }
+        self.out.flush()
+    }
+
+    fn write_first(&mut self) -> io::Result<()> {
+        let Some(mut first) = self.waiting.pop_front() else { return Ok(()) };
+        self.written += 1;
+        self.packet(&first)?;
+        first.frame.clear();
+        if self.spare.len() < MOST_SPARE {
+            self.spare.push(first.frame);
+        }
+        Ok(())
+    }
+
+    fn packet(&mut self, Waiting { interface, stamp, frame, fate }: &Waiting) -> io::Result<()> {
         let length = u32::try_from(frame.len()).unwrap_or(u32::MAX);
-        self.u32(interface);
+        self.u32(*interface);
         self.u32(u32::try_from(stamp >> 32).unwrap_or(u32::MAX));
         self.u32(u32::try_from(stamp & 0xFFFF_FFFF).unwrap_or(u32::MAX));
         self.u32(length);
         self.u32(length);
         self.padded(frame);
-        if let Some(cause) = dropped {
-            self.option(OPTION_COMMENT, comment(cause).as_bytes());
+        if let Some(Fate::Dropped(cause)) = fate {
+            self.option(OPTION_COMMENT, comment(*cause).as_bytes());
             self.option(OPTION_END, &[]);
         }
         self.end_block(ENHANCED_PACKET)
-    }
-
-    /// Writes what is still buffered.
-    pub fn finish(&mut self) -> io::Result<()> {
-        self.out.flush()
     }
 
     fn section(&mut self) -> io::Result<()> {
@@ -119,6 +168,8 @@ const fn comment(cause: Cause) -> &'static str {
     match cause {
         Cause::Chance => "lost: chance",
         Cause::Queue => "dropped: queue",
+        Cause::Aqm => "dropped: aqm",
+        Cause::Down => "dropped: link down",
     }
 }
 

@@ -8,10 +8,9 @@
 //! intersection of the intervals seen so far closes in on it to within tens of nanoseconds, however often
 //! a reading was interrupted. An empty intersection means that the clock was set: begin anew.
 
-use crate::sys::time;
+use link_model::Nanos;
 
-/// Nanoseconds since the emulator was ready.
-pub type Nanos = u64;
+use crate::sys::time;
 
 /// Reads the clock and translates the kernel's stamps to it.
 #[derive(Debug)]
@@ -32,7 +31,7 @@ impl Clock {
 
     /// The time now.
     pub fn now(&self) -> Nanos {
-        u64::try_from(time::monotonic() - self.origin).unwrap_or(0)
+        self.of_monotonic(time::monotonic())
     }
 
     /// A time as the kernel's `CLOCK_MONOTONIC` has it.
@@ -49,7 +48,12 @@ impl Clock {
 
     /// The time of a stamp taken from the realtime clock.
     pub fn of_stamp(&self, stamp: i64) -> Nanos {
-        u64::try_from(stamp - self.offset.middle() - self.origin).unwrap_or(0)
+        self.of_monotonic(stamp - self.offset.middle())
+    }
+
+    /// The time of a reading of the kernel's `CLOCK_MONOTONIC`.
+    pub fn of_monotonic(&self, reading: i64) -> Nanos {
+        u64::try_from(reading - self.origin).unwrap_or(0)
     }
 
     /// The realtime stamp that belongs to a time.

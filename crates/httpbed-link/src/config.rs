@@ -1,146 +1,165 @@
-//! The configuration file: what the links are. Reading it never looks at the machine.
+//! The configuration file: what the links are. Reading it looks at nothing but the traces it names.
+//!
+//! It is one JSON object; [`SCHEMA`] is its version. Times are integers in ns, sizes in bytes, rates in bit/s.
+//! What is absent or `null` is not there: an impairment does nothing, a file is not written.
+
+mod direction;
+mod live;
+mod queue;
+mod rate;
+mod reading;
 
 use std::collections::HashSet;
-use std::num::NonZeroU64;
 use std::path::PathBuf;
 
-use link_model::{Impairments, QueueLimit};
-use serde::de::Error as _;
-use serde::{Deserialize, Deserializer};
+use serde_json::Value;
+
+pub use direction::Direction;
+pub use live::{Scheduled, Target, Trigger, When, Written};
+pub use rate::{ReadFile, read_file};
+pub use reading::{Field, Mistakes};
+
+use rate::Traces;
 
 /// The one version of the format.
-pub const SCHEMA: u32 = 1;
+pub const SCHEMA: u32 = 2;
 
 /// Delays beyond an hour are mistakes of unit.
-const LONGEST_DELAY_NS: u64 = 3_600_000_000_000;
+const LONGEST_NS: u64 = 3_600_000_000_000;
+const LONGEST_SPIN_US: u64 = 1_000_000;
 
 /// The links of one emulator.
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Clone, Debug)]
 pub struct Config {
-    /// Version of the format.
-    pub schema: u32,
     /// Largest IP packet in bytes; longer frames are an offload that was left on.
     pub mtu: usize,
     /// Time in microseconds for which a wake-up is awaited in a busy loop.
     pub spin_us: u64,
-    /// The links.
-    pub links: Vec<Link>,
+    /// How frames come and go.
+    pub backend: Backend,
     /// Where to record every packet, if wanted.
     pub pcapng: Option<PathBuf>,
+    /// Where to write a line for every packet, if wanted.
+    pub log: Option<PathBuf>,
+    /// The links.
+    pub links: Vec<Link>,
+}
+
+/// How frames come and go.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Backend {
+    /// `AF_PACKET` sockets on interfaces that are there already, veth ends as a rule.
+    AfPacket,
+    /// The kernel's tun driver, in whose interfaces the hosts' ends of the links are.
+    Tun,
 }
 
 /// A link between two hosts.
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Clone, Debug)]
 pub struct Link {
     /// Unique name.
     pub name: String,
     /// The two hosts.
     pub hosts: [String; 2],
-    /// The emulator's interface towards each host.
+    /// The interface towards each host; see [`Backend`].
     pub interfaces: [String; 2],
     /// From the first host to the second, and back.
     pub directions: [Direction; 2],
+    /// Changes at given times.
+    pub schedule: Vec<Scheduled>,
+    /// Changes and words because of what passes.
+    pub triggers: Vec<Trigger>,
 }
 
-/// What happens in one direction; `null` is absence.
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Direction {
-    rate_bit_s: Option<NonZeroU64>,
-    delay_ns: Option<u64>,
-    loss: Option<Loss>,
-    queue: Option<Queue>,
-}
-
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Loss {
-    probability: f64,
-    /// A decimal string, because JSON numbers of other programs are not 64 bits wide.
-    #[serde(deserialize_with = "decimal")]
-    key: u64,
-}
-
-#[derive(Debug, Deserialize)]
-#[serde(rename_all = "lowercase")]
-enum Queue {
-    Packets(NonZeroU64),
-    Bytes(NonZeroU64),
+impl Backend {
+    /// As the configuration has it.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::AfPacket => "af_packet",
+            Self::Tun => "tun",
+        }
+    }
 }
 
 impl Config {
-    /// Reads a configuration.
+    /// Reads a configuration; the traces that it names are read by `read`.
     ///
     /// # Errors
     /// All mistakes in one line, each with its place.
-    pub fn parse(text: &str) -> Result<Self, String> {
-        let config: Self = serde_json::from_str(text).map_err(|error| error.to_string())?;
-        let mistakes = config.mistakes();
-        if mistakes.is_empty() { Ok(config) } else { Err(mistakes.join("; ")) }
+    pub fn parse(text: &str, read: ReadFile<'_>) -> Result<Self, String> {
+        let value: Value = serde_json::from_str(text).map_err(|error| format!("no JSON: {error}"))?;
+        let mistakes = Mistakes::default();
+        let config = Self::read(&Field::root(&value, &mistakes), &Traces::new(read));
+        mistakes.none_in(config)
     }
 
-    fn mistakes(&self) -> Vec<String> {
-        let mut mistakes = Vec::new();
-        if self.schema != SCHEMA {
-            mistakes.push(format!("schema: {} is not {SCHEMA}", self.schema));
+    fn read(field: &Field<'_>, traces: &Traces<'_>) -> Self {
+        let fields = field.fields(&["schema", "mtu", "spin_us", "backend", "pcapng", "log", "links"]);
+        let (schema, mtu) = (fields.get("schema"), fields.get("mtu").whole(68..=65535));
+        let version = schema.whole(0..=u64::MAX);
+        if version != u64::from(SCHEMA) {
+            schema.wrong(format_args!("{version} is not {SCHEMA}"));
         }
-        if !(68..=65535).contains(&self.mtu) {
-            mistakes.push(format!("mtu: {} is not within 68 to 65535", self.mtu));
+        let path = |name| fields.get(name).given().map(|field| PathBuf::from(field.text()));
+        let places = fields.get("links");
+        let links: Vec<Link> = places.items().iter().map(|link| Link::read(link, mtu, traces)).collect();
+        refuse_repeated(&places, "name", links.iter().map(|link| &link.name));
+        refuse_repeated(&places, "interface", links.iter().flat_map(|link| &link.interfaces));
+        Self {
+            mtu: usize::try_from(mtu).unwrap_or(usize::MAX),
+            spin_us: fields.get("spin_us").whole(0..=LONGEST_SPIN_US),
+            backend: fields.get("backend").given().map_or(Backend::AfPacket, |field| backend(&field)),
+            pcapng: path("pcapng"),
+            log: path("log"),
+            links,
         }
-        let repeated = |what: &str, name: &String| format!("{what}: {name:?} is used twice");
-        let mut names = HashSet::new();
-        mistakes.extend(
-            self.links.iter().map(|l| &l.name).filter(|n| !names.insert(*n)).map(|n| repeated("name", n)),
-        );
-        let mut interfaces = HashSet::new();
-        let all = self.links.iter().flat_map(|link| &link.interfaces);
-        mistakes.extend(all.filter(|n| !interfaces.insert(*n)).map(|n| repeated("interfaces", n)));
-        for link in &self.links {
-            let directions = link.directions.iter().enumerate();
-            mistakes.extend(directions.flat_map(|(side, direction)| direction.mistakes(&link.name, side)));
-        }
-        mistakes
-    }
-}
-
-impl Direction {
-    /// Whether it has a rate, without which there is no utilisation.
-    pub const fn has_rate(&self) -> bool {
-        self.rate_bit_s.is_some()
-    }
-
-    /// The same for the link model.
-    pub fn impairments(&self) -> Impairments {
-        let limit = match self.queue {
-            Some(Queue::Packets(limit)) => QueueLimit::Packets(limit.get()),
-            Some(Queue::Bytes(limit)) => QueueLimit::Bytes(limit.get()),
-            None => QueueLimit::Unlimited,
-        };
-        Impairments {
-            loss: self.loss.as_ref().map(|loss| (loss.probability, loss.key)),
-            bottleneck: self.rate_bit_s.map(|rate| (rate, limit)),
-            delay: self.delay_ns.unwrap_or(0),
-        }
-    }
-
-    fn mistakes(&self, link: &str, side: usize) -> Vec<String> {
-        let place = |what: &str| format!("link {link:?} direction {side}: {what}");
-        let mut mistakes = Vec::new();
-        if self.delay_ns.is_some_and(|delay| delay > LONGEST_DELAY_NS) {
-            mistakes.push(place("delay_ns is more than an hour"));
-        }
-        if self.loss.as_ref().is_some_and(|loss| !(0.0..=1.0).contains(&loss.probability)) {
-            mistakes.push(place("probability is not within 0 to 1"));
-        }
-        mistakes
     }
 }
 
-fn decimal<'de, D: Deserializer<'de>>(source: D) -> Result<u64, D::Error> {
-    let text = String::deserialize(source)?;
-    text.parse().map_err(|_| D::Error::custom(format!("{text:?} is not the decimal form of a 64-bit number")))
+impl Link {
+    fn read(field: &Field<'_>, mtu: u64, traces: &Traces<'_>) -> Self {
+        let fields = field.fields(&["name", "hosts", "interfaces", "directions", "schedule", "triggers"]);
+        let directions =
+            fields.get("directions").pair().map(|direction| Direction::read(&direction, mtu, traces));
+        let given = |name| fields.get(name).given();
+        Self {
+            name: fields.get("name").text().to_owned(),
+            hosts: fields.get("hosts").pair().map(|host| host.text().to_owned()),
+            interfaces: fields.get("interfaces").pair().map(|name| interface(&name)),
+            schedule: given("schedule").map(|field| live::schedule(&field, &directions)).unwrap_or_default(),
+            triggers: given("triggers").map(|field| live::triggers(&field, &directions)).unwrap_or_default(),
+            directions,
+        }
+    }
+}
+
+fn backend(field: &Field<'_>) -> Backend {
+    match field.text() {
+        "tun" => return Backend::Tun,
+        "af_packet" | "" => {}
+        other => field.wrong(format_args!("{other:?} is not one of af_packet, tun")),
+    }
+    Backend::AfPacket
+}
+
+/// What the kernel takes as a name (`dev_valid_name`), less the `%` that makes it choose a number.
+fn interface(field: &Field<'_>) -> String {
+    const LONGEST: usize = libc::IFNAMSIZ - 1;
+    let name = field.text();
+    let odd = |c: char| c.is_whitespace() || c.is_control() || "/:%".contains(c);
+    if name.len() > LONGEST || name.contains(odd) || matches!(name, "." | "..") {
+        field.wrong(format_args!("{name:?} is no name for an interface: 1 to {LONGEST} bytes"));
+    }
+    name.to_owned()
+}
+
+fn refuse_repeated<'a>(place: &Field<'_>, what: &str, names: impl Iterator<Item = &'a String>) {
+    let mut seen = HashSet::new();
+    // What is empty was missing, and that has been said already.
+    for name in names.filter(|name| !name.is_empty() && !seen.insert(*name)) {
+        place.wrong(format_args!("the {what} {name:?} is used twice"));
+    }
 }
 
 #[cfg(test)]

@@ -1,20 +1,32 @@
 //! What the emulator decides: frames and arrival times in, frames with due times out. No socket, no clock.
 
-use std::io::{self, Write};
+use std::collections::VecDeque;
+use std::io;
 
-use link_model::{Direction, Dropped, Packet, Stage};
-use wire::{ConnectionTable, ETHERNET_HEADER_BYTES, Frame, Sighting, Transport};
+use link_model::{Departure, Direction, Ecn, Fate, Nanos, Packet, Stage};
+use wire::{Codepoint, ConnectionTable, ETHERNET_HEADER_BYTES, Frame, Sighting, Transport};
 
-use crate::capture::Capture;
-use crate::clock::Nanos;
-use crate::config::Config;
+use crate::changes::{Agenda, By, Changed};
+use crate::config::{Config, Link, Target};
+use crate::heads::Heads;
+use crate::records::{Carried, Records};
+use crate::triggers::{Firing, Triggers};
 
 /// Links with their state. Interface `2 n + side` is link *n*'s towards its host *side*; frames that arrive
 /// there travel in the direction of the same number and leave by [`Emulator::exit`].
 pub struct Emulator {
-    directions: Vec<Direction<Vec<u8>>>,
+    directions: Vec<Direction<Carried>>,
+    overheads: Vec<u32>,
+    /// Stamps of one interface never decrease; this is the last one.
+    last_arrivals: Vec<Nanos>,
+    heads: Heads,
+    links: Vec<Link>,
     connections: ConnectionTable,
-    capture: Option<Capture<Box<dyn Write>>>,
+    triggers: Triggers,
+    agenda: Agenda,
+    changes: Vec<Changed>,
+    happenings: VecDeque<Happening>,
+    records: Records,
     longest_frame: usize,
     started: Option<Nanos>,
     oddities: Oddities,
@@ -26,7 +38,7 @@ pub struct Arrival {
     pub at: Nanos,
     /// The same on the realtime clock, in nanoseconds since 1970.
     pub stamp: i64,
-    /// Whether the kernel told the time; else it is the time at which the frame was read.
+    /// Whether the time is as good as the backend can tell; else it is the time at which the frame was read.
     pub stamped: bool,
     /// Whether its checksum is complete.
     pub finished: bool,
@@ -41,7 +53,7 @@ pub struct Arrival {
 pub struct Oddities {
     /// Longer than the MTU allows. They are dropped: a link never carries what a wire would not.
     pub oversize: u64,
-    /// Without a kernel stamp.
+    /// Without a kernel stamp where there should be one.
     pub unstamped: u64,
     /// Not IP, or IPv6 neighbour or multicast listener discovery. They are dropped.
     pub stray: u64,
@@ -50,32 +62,51 @@ pub struct Oddities {
     pub malformed: u64,
 }
 
-/// What became of an arrival.
-pub struct Admission {
-    /// The buffer, if the frame was not carried.
-    pub returned: Option<Vec<u8>>,
-    /// Something to tell the orchestrator.
-    pub sighting: Option<Sighting>,
+/// Something to tell the orchestrator.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Happening {
+    /// A server sent its first payload, on the connection at this place in the table.
+    ServerSpoke(usize),
+    /// A trigger fired.
+    Triggered {
+        /// Of which link.
+        link: usize,
+        /// Its place among those of the link.
+        trigger: usize,
+        /// When, since the start.
+        at: Nanos,
+    },
+    /// A condition changed; the place among [`Emulator::changes`].
+    Changed(usize),
 }
 
-/// A frame that is due.
-pub struct Departure {
-    /// When it should leave.
-    pub due: Nanos,
-    /// Whether it arrived after the start.
-    pub counted: bool,
-    /// The bytes.
-    pub frame: Vec<u8>,
+/// Frames on their way out, and buffers for reuse.
+#[derive(Default)]
+pub struct Outbox {
+    /// The frames to send, in order.
+    pub frames: Vec<Vec<u8>>,
+    /// When each of those that count was due.
+    pub due: Vec<Nanos>,
+    /// Buffers of frames that were dropped.
+    pub returned: Vec<Vec<u8>>,
 }
 
 impl Emulator {
     /// The links of a configuration, in the probe phase.
-    pub fn new(config: &Config, capture: Option<Capture<Box<dyn Write>>>) -> Self {
-        let directions = config.links.iter().flat_map(|link| &link.directions);
+    pub fn new(config: &Config, records: Records) -> Self {
+        let described: Vec<_> = config.links.iter().flat_map(|link| &link.directions).collect();
         Self {
-            directions: directions.map(|direction| Direction::new(direction.impairments())).collect(),
+            directions: described.iter().map(|of| Direction::new(of.impairments.clone())).collect(),
+            overheads: described.iter().map(|of| of.overhead_bytes).collect(),
+            last_arrivals: vec![0; described.len()],
+            heads: Heads::new(described.len()),
+            links: config.links.clone(),
             connections: ConnectionTable::default(),
-            capture,
+            triggers: Triggers::new(&config.links),
+            agenda: Agenda::default(),
+            changes: Vec::new(),
+            happenings: VecDeque::new(),
+            records,
             longest_frame: config.mtu + ETHERNET_HEADER_BYTES,
             started: None,
             oddities: Oddities::default(),
@@ -87,10 +118,17 @@ impl Emulator {
         interface ^ 1
     }
 
-    /// Ends the probe phase: what arrives at `at` or later counts.
+    /// Ends the probe phase: what arrives at `at` or later counts, and the schedules begin.
     pub fn start(&mut self, at: Nanos) {
         self.started = Some(at);
+        self.records.start(at);
         self.directions.iter_mut().for_each(|direction| direction.start(at));
+        for link in 0..self.links.len() {
+            for place in 0..self.links[link].schedule.len() {
+                let scheduled = self.links[link].schedule[place];
+                self.plan(link, at.saturating_add(scheduled.at), scheduled.target, By::Schedule);
+            }
+        }
     }
 
     /// When the probe phase ended.
@@ -98,8 +136,13 @@ impl Emulator {
         self.started
     }
 
+    /// A time of the caller's clock as time since the start, 0 before it.
+    pub fn since_start(&self, at: Nanos) -> Nanos {
+        self.started.map_or(0, |start| at.saturating_sub(start))
+    }
+
     /// The directions, two for each link.
-    pub fn directions(&self) -> &[Direction<Vec<u8>>] {
+    pub fn directions(&self) -> &[Direction<Carried>] {
         &self.directions
     }
 
@@ -108,98 +151,233 @@ impl Emulator {
         &self.connections
     }
 
+    /// The changes made up to the last [`Emulator::look`].
+    pub fn changes(&self) -> &[Changed] {
+        &self.changes
+    }
+
     /// What was odd since the start.
     pub const fn oddities(&self) -> Oddities {
         self.oddities
     }
 
-    /// Takes a frame that arrived on an interface.
-    ///
-    /// # Errors
-    /// When the capture cannot be written.
-    pub fn arrive(&mut self, interface: usize, arrival: Arrival) -> io::Result<Admission> {
+    /// Takes a frame that arrived on an interface; gives back its buffer if it is not carried.
+    pub fn arrive(&mut self, interface: usize, mut arrival: Arrival) -> Option<Vec<u8>> {
+        arrival.at = arrival.at.max(self.last_arrivals[interface]);
+        self.last_arrivals[interface] = arrival.at;
         let counts = self.started.is_some_and(|start| arrival.at >= start);
         let mut oddities = Oddities { unstamped: u64::from(!arrival.stamped), ..Oddities::default() };
-        let (bytes, sighting) = if arrival.length > self.longest_frame {
+        let packet = if arrival.length > self.longest_frame {
             oddities.oversize = 1;
-            (None, None)
+            None
         } else {
             self.inspect(interface, &arrival, counts, &mut oddities)
         };
         if counts {
             self.oddities.add(oddities);
         }
-        let returned = match bytes {
-            Some(bytes) => self.admit(interface, arrival, bytes, counts)?,
-            None => Some(arrival.frame),
-        };
-        Ok(Admission { returned, sighting })
+        let Some(packet) = packet else { return Some(arrival.frame) };
+        let place = if counts { self.records.arrived(interface, arrival.stamp, &arrival.frame) } else { 0 };
+        let body = Carried { frame: arrival.frame, place };
+        self.directions[interface].push(arrival.at, with_body(packet, body));
+        self.look_again(interface);
+        None
     }
 
-    /// The size of the packet if it is to be carried.
+    /// The packet without its frame, if it is to be carried.
     fn inspect(
         &mut self,
         interface: usize,
         arrival: &Arrival,
         counts: bool,
         oddities: &mut Oddities,
-    ) -> (Option<u32>, Option<Sighting>) {
-        match Frame::parse(&arrival.frame) {
-            Frame::Stray => oddities.stray = 1,
-            Frame::Malformed => oddities.malformed = 1,
-            Frame::Ip(packet) => {
-                let malformed = packet.transport == Transport::Malformed || !arrival.finished;
-                oddities.malformed = u64::from(malformed);
-                let link = interface / 2;
-                let sighting = counts.then(|| self.connections.observe(link, arrival.at, &packet)).flatten();
-                return (Some(packet.bytes), sighting);
+    ) -> Option<Packet<()>> {
+        let packet = match Frame::parse(&arrival.frame) {
+            Frame::Stray => {
+                oddities.stray = 1;
+                return None;
+            }
+            Frame::Malformed => {
+                oddities.malformed = 1;
+                return None;
+            }
+            Frame::Ip(packet) => packet,
+        };
+        oddities.malformed = u64::from(packet.transport == Transport::Malformed || !arrival.finished);
+        if counts {
+            self.witness(interface, arrival.at, &packet);
+        }
+        let mut seen = Packet::new(packet.bytes + self.overheads[interface], ());
+        seen.flow = packet.flow();
+        seen.ecn = match packet.ecn {
+            Codepoint::NotEct => Ecn::NotCapable,
+            Codepoint::Ect0 | Codepoint::Ect1 => Ecn::Capable,
+            Codepoint::Ce => Ecn::Ce,
+        };
+        Some(seen)
+    }
+
+    /// What a packet says of its connection, and what that sets off.
+    fn witness(&mut self, interface: usize, at: Nanos, packet: &wire::Packet<'_>) {
+        let link = interface / 2;
+        if !packet.transport.payload().is_empty() {
+            self.triggers.payload(interface, at);
+        }
+        match self.connections.observe(link, at, packet) {
+            Some(Sighting::ServerSpoke(place)) => self.happenings.push_back(Happening::ServerSpoke(place)),
+            Some(Sighting::HandshakeOver(_)) => self.triggers.handshake(link, at),
+            None => {}
+        }
+        self.set_off();
+    }
+
+    /// Does what triggers have set off.
+    fn set_off(&mut self) {
+        for Firing { link, trigger, at, change } in self.triggers.take_fired() {
+            let at = self.since_start(at);
+            self.happenings.push_back(Happening::Triggered { link, trigger, at });
+            if let Some((due, target)) = change {
+                self.plan(link, due, target, By::Trigger(trigger));
             }
         }
-        (None, None)
     }
 
-    fn admit(
-        &mut self,
-        interface: usize,
-        arrival: Arrival,
-        bytes: u32,
-        counts: bool,
-    ) -> io::Result<Option<Vec<u8>>> {
-        let recorded = if counts && self.capture.is_some() { arrival.frame.clone() } else { Vec::new() };
-        let dropped = self.directions[interface].push(arrival.at, Packet::new(bytes, arrival.frame)).err();
-        if let Some(capture) = self.capture.as_mut().filter(|_| counts) {
-            let side = u32::try_from(interface).unwrap_or(u32::MAX);
-            let stamp = u64::try_from(arrival.stamp).unwrap_or(0);
-            capture.packet(side, stamp, &recorded, dropped.as_ref().map(|dropped| dropped.cause))?;
+    /// Has a change made at `due`, and told then.
+    fn plan(&mut self, link: usize, due: Nanos, target: Target, by: By) {
+        let at = self.since_start(due);
+        for side in target.directions() {
+            let direction = 2 * link + side;
+            self.directions[direction].schedule(at, target.change);
+            self.look_again(direction);
         }
-        Ok(dropped.map(|Dropped { packet, .. }| packet.body))
+        self.agenda.enter(due, Changed { at, link, target, by });
     }
 
-    /// When the next frame is due.
+    /// Changes a condition now, on one link or on all.
+    ///
+    /// # Errors
+    /// When there is no such link or a direction of it has nothing that could change so.
+    pub fn command(&mut self, now: Nanos, link: Option<&str>, target: Target) -> Result<(), String> {
+        let chosen = |of: &&usize| link.is_none_or(|name| self.links[**of].name == name);
+        let all: Vec<usize> = (0..self.links.len()).collect();
+        let links: Vec<usize> = all.iter().filter(chosen).copied().collect();
+        if links.is_empty() {
+            return Err(format!("there is no link {:?}", link.unwrap_or_default()));
+        }
+        for link in &links {
+            let Link { name, directions, .. } = &self.links[*link];
+            target.fault(directions).map_or(Ok(()), |fault| Err(format!("link {name:?}: {fault}")))?;
+        }
+        let at = self.since_start(now);
+        for link in links {
+            for side in target.directions() {
+                self.directions[2 * link + side].change(now, target.change);
+                self.look_again(2 * link + side);
+            }
+            self.tell(Changed { at, link, target, by: By::Command });
+        }
+        Ok(())
+    }
+
+    /// When something has to be done next.
     pub fn next_due(&self) -> Option<Nanos> {
-        self.directions.iter().filter_map(Stage::next_due).min()
+        let first = self.heads.first().map(|(due, _)| due);
+        first.into_iter().chain(self.agenda.next_due()).min()
     }
 
     /// How many directions hold frames.
-    pub fn busy_directions(&self) -> usize {
-        self.directions.iter().filter(|direction| direction.next_due().is_some()).count()
+    pub const fn busy_directions(&self) -> usize {
+        self.heads.busy()
     }
 
-    /// The first frame of a direction that is due.
-    pub fn depart(&mut self, direction: usize, now: Nanos) -> Option<Departure> {
-        let direction = &mut self.directions[direction];
-        let due = direction.next_due()?;
-        let packet = direction.pop(now)?;
-        Some(Departure { due, counted: packet.number.is_some(), frame: packet.body })
+    /// Tells what was to change by `now`; gives a direction in which something is due.
+    pub fn look(&mut self, now: Nanos) -> Option<usize> {
+        while let Some(changed) = self.agenda.take_due(now) {
+            self.tell(changed);
+        }
+        self.heads.first().filter(|(due, _)| *due <= now).map(|(_, direction)| direction)
     }
 
-    /// Completes the capture.
+    /// Puts what is due in a direction into `outbox`, until that holds `most` frames.
     ///
     /// # Errors
-    /// When it cannot be written.
-    pub fn finish(&mut self) -> io::Result<()> {
-        self.capture.as_mut().map_or(Ok(()), Capture::finish)
+    /// When capture or log cannot be written.
+    pub fn depart(
+        &mut self,
+        direction: usize,
+        now: Nanos,
+        most: usize,
+        outbox: &mut Outbox,
+    ) -> io::Result<()> {
+        while outbox.frames.len() < most {
+            let Some(departure) = self.directions[direction].pop(now) else {
+                // Whatever the direction says: now there is nothing, and to ask again at once would be in vain.
+                let due = self.directions[direction].next_due();
+                self.heads.set(direction, due.map(|due| due.max(now + 1)));
+                return Ok(());
+            };
+            self.settle(direction, departure, outbox)?;
+        }
+        self.look_again(direction);
+        Ok(())
     }
+
+    /// Records the fate of a packet and passes on what is left of it.
+    fn settle(
+        &mut self,
+        direction: usize,
+        departure: Departure<Carried>,
+        outbox: &mut Outbox,
+    ) -> io::Result<()> {
+        let Departure { at, fate, packet } = departure;
+        let bytes = packet.bytes - self.overheads[direction];
+        self.records.settled(direction, bytes, at, fate, &packet)?;
+        let counts = packet.number.is_some();
+        let mut frame = packet.body.frame;
+        if fate != Fate::Delivered {
+            outbox.returned.push(frame);
+            return Ok(());
+        }
+        if let Some(word) = packet.damage {
+            wire::damage(&mut frame, word);
+        }
+        if packet.ecn == Ecn::Ce && packet.ecn_arrived != Ecn::Ce {
+            wire::mark(&mut frame);
+        }
+        outbox.frames.push(frame);
+        if counts {
+            outbox.due.push(at);
+            self.triggers.delivered(direction, at, bytes.into());
+            self.set_off();
+        }
+        Ok(())
+    }
+
+    fn look_again(&mut self, direction: usize) {
+        self.heads.set(direction, self.directions[direction].next_due());
+    }
+
+    fn tell(&mut self, changed: Changed) {
+        self.happenings.push_back(Happening::Changed(self.changes.len()));
+        self.changes.push(changed);
+    }
+
+    /// The next thing to tell.
+    pub fn next_happening(&mut self) -> Option<Happening> {
+        self.happenings.pop_front()
+    }
+
+    /// Completes capture and log.
+    ///
+    /// # Errors
+    /// When they cannot be written.
+    pub fn finish(&mut self) -> io::Result<()> {
+        self.records.finish()
+    }
+}
+
+fn with_body(packet: Packet<()>, body: Carried) -> Packet<Carried> {
+    Packet { flow: packet.flow, ecn: packet.ecn, ..Packet::new(packet.bytes, body) }
 }
 
 impl Oddities {

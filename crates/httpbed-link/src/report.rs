@@ -2,12 +2,12 @@
 
 use std::net::SocketAddr;
 
-use link_model::{Direction, Distribution, Tally};
+use link_model::{Account, Direction, Distribution, Nanos, Tally};
 use serde::Serialize;
 use wire::{Connection, Protocol, Side};
 
-use crate::clock::Nanos;
-use crate::config::{Config, SCHEMA};
+use crate::changes::{By, Changed};
+use crate::config::{Config, SCHEMA, Written};
 use crate::emulator::Emulator;
 
 /// A line.
@@ -23,6 +23,24 @@ pub enum Event<'a> {
     Started,
     /// A server sent its first payload on a connection.
     Connection(Peers<'a>),
+    /// A condition changed.
+    Changed(Change<'a>),
+    /// A trigger fired.
+    Triggered {
+        /// Its name.
+        name: &'a str,
+        /// Of which link.
+        link: &'a str,
+        /// When, since the start.
+        at_ns: Nanos,
+    },
+    /// What was counted up to now.
+    Counters {
+        /// When, since the start.
+        at_ns: Nanos,
+        /// Of each direction.
+        directions: Vec<Counters<'a>>,
+    },
     /// Everything that was counted.
     Result(Box<Report<'a>>),
     /// Why the emulator ends.
@@ -41,10 +59,31 @@ pub struct Peers<'a> {
     server: SocketAddr,
 }
 
-/// The result of a run, in the order of the contract.
+/// A change of a condition.
+#[derive(Debug, Serialize)]
+pub struct Change<'a> {
+    at_ns: Nanos,
+    link: &'a str,
+    direction: Option<usize>,
+    change: Written,
+    by: String,
+}
+
+/// What a direction counted.
+#[derive(Debug, Serialize)]
+pub struct Counters<'a> {
+    link: &'a str,
+    from: &'a str,
+    to: &'a str,
+    packets: Fates,
+    bytes: Fates,
+}
+
+/// The result of a run.
 #[derive(Debug, Serialize)]
 pub struct Report<'a> {
     schema: u32,
+    backend: &'static str,
     #[serde(flatten)]
     machine: Machine,
     oversize_frames: u64,
@@ -53,6 +92,7 @@ pub struct Report<'a> {
     malformed_packets: u64,
     directions: Vec<DirectionReport<'a>>,
     connections: Vec<ConnectionReport<'a>>,
+    changes: Vec<Change<'a>>,
 }
 
 /// What only the running program knows.
@@ -84,6 +124,7 @@ pub struct Lateness {
     count: u64,
     #[serde(flatten)]
     spread: Spread,
+    p999: Option<Nanos>,
 }
 
 /// A distribution in three numbers, `None` without values.
@@ -96,11 +137,11 @@ struct Spread {
 
 #[derive(Debug, Serialize)]
 struct DirectionReport<'a> {
-    link: &'a str,
-    from: &'a str,
-    to: &'a str,
-    packets: Fates,
-    bytes: Fates,
+    #[serde(flatten)]
+    counters: Counters<'a>,
+    corrupted: u64,
+    marked: u64,
+    reordered: u64,
     queue_delay_ns: Spread,
     queue_packets_max: u64,
     busy_ns: Nanos,
@@ -109,14 +150,22 @@ struct DirectionReport<'a> {
     utilisation: Option<f64>,
     lost_numbers: &'a [u64],
     queue_dropped_numbers: &'a [u64],
+    aqm_dropped_numbers: &'a [u64],
+    down_dropped_numbers: &'a [u64],
+    duplicated_numbers: &'a [u64],
+    corrupted_numbers: &'a [u64],
 }
 
+/// Packets, or the bytes of IP packets. `in` and `duplicated` together are all the others together.
 #[derive(Debug, Serialize)]
 struct Fates {
     r#in: u64,
+    duplicated: u64,
     delivered: u64,
     lost: u64,
     queue_dropped: u64,
+    aqm_dropped: u64,
+    down_dropped: u64,
     in_flight: u64,
 }
 
@@ -164,6 +213,7 @@ impl<'a> Report<'a> {
         let connections = emulator.connections().connections().iter();
         Self {
             schema: SCHEMA,
+            backend: config.backend.name(),
             machine,
             oversize_frames: oddities.oversize,
             unstamped_frames: oddities.unstamped,
@@ -171,28 +221,75 @@ impl<'a> Report<'a> {
             malformed_packets: oddities.malformed,
             directions: directions.map(|(n, direction)| DirectionReport::new(config, n, direction)).collect(),
             connections: connections.map(|entry| ConnectionReport::new(config, entry)).collect(),
+            changes: emulator.changes().iter().map(|changed| Change::new(config, changed)).collect(),
+        }
+    }
+}
+
+impl<'a> Change<'a> {
+    /// As it is told.
+    pub fn new(config: &'a Config, changed: &Changed) -> Self {
+        let link = &config.links[changed.link];
+        Self {
+            at_ns: changed.at,
+            link: &link.name,
+            direction: changed.target.direction,
+            change: Written(changed.target.change),
+            by: match changed.by {
+                By::Schedule => "schedule".to_owned(),
+                By::Command => "command".to_owned(),
+                By::Trigger(trigger) => format!("trigger:{}", link.triggers[trigger].name),
+            },
+        }
+    }
+}
+
+impl<'a> Counters<'a> {
+    /// Of all directions.
+    pub fn all(config: &'a Config, emulator: &Emulator) -> Vec<Self> {
+        let directions = emulator.directions().iter().enumerate();
+        directions.map(|(number, direction)| Self::new(config, number, direction)).collect()
+    }
+
+    fn new<B>(config: &'a Config, number: usize, direction: &Direction<B>) -> Self {
+        let (link, side) = (&config.links[number / 2], number % 2);
+        let overhead = u64::from(link.directions[side].overhead_bytes);
+        let (account, in_flight) = (direction.account(), direction.in_flight());
+        Self {
+            link: &link.name,
+            from: &link.hosts[side],
+            to: &link.hosts[1 - side],
+            packets: Fates::new(account, in_flight, |tally| tally.packets),
+            // The model counts what the rate counts.
+            bytes: Fates::new(account, in_flight, |tally| tally.bytes - overhead * tally.packets),
+        }
+    }
+}
+
+impl Fates {
+    fn new(account: &Account, in_flight: Tally, unit: impl Fn(Tally) -> u64) -> Self {
+        Self {
+            r#in: unit(account.arrived),
+            duplicated: unit(account.duplicated),
+            delivered: unit(account.delivered),
+            lost: unit(account.lost),
+            queue_dropped: unit(account.queue_dropped),
+            aqm_dropped: unit(account.aqm_dropped),
+            down_dropped: unit(account.down_dropped),
+            in_flight: unit(in_flight),
         }
     }
 }
 
 impl<'a> DirectionReport<'a> {
     fn new<B>(config: &'a Config, number: usize, direction: &'a Direction<B>) -> Self {
-        let link = &config.links[number / 2];
         let account = direction.account();
-        let fates = |unit: fn(Tally) -> u64| Fates {
-            r#in: unit(account.arrived),
-            delivered: unit(account.delivered),
-            lost: unit(account.lost),
-            queue_dropped: unit(account.queue_dropped),
-            in_flight: unit(direction.in_flight()),
-        };
-        let has_rate = link.directions[number % 2].has_rate();
+        let has_rate = config.links[number / 2].directions[number % 2].has_rate();
         Self {
-            link: &link.name,
-            from: &link.hosts[number % 2],
-            to: &link.hosts[1 - number % 2],
-            packets: fates(|tally| tally.packets),
-            bytes: fates(|tally| tally.bytes),
+            counters: Counters::new(config, number, direction),
+            corrupted: account.corrupted.packets,
+            marked: account.marked.packets,
+            reordered: account.reordered.packets,
             queue_delay_ns: Spread::of(&account.queue_delay),
             queue_packets_max: direction.queue_packets_max(),
             busy_ns: account.busy,
@@ -201,6 +298,10 @@ impl<'a> DirectionReport<'a> {
             utilisation: account.utilisation().filter(|_| has_rate),
             lost_numbers: &account.lost_numbers,
             queue_dropped_numbers: &account.queue_dropped_numbers,
+            aqm_dropped_numbers: &account.aqm_dropped_numbers,
+            down_dropped_numbers: &account.down_dropped_numbers,
+            duplicated_numbers: &account.duplicated_numbers,
+            corrupted_numbers: &account.corrupted_numbers,
         }
     }
 }
@@ -234,7 +335,11 @@ impl<'a> ConnectionReport<'a> {
 impl Lateness {
     /// Of the packets of a run.
     pub fn of(distribution: &Distribution) -> Self {
-        Self { count: distribution.count(), spread: Spread::of(distribution) }
+        Self {
+            count: distribution.count(),
+            spread: Spread::of(distribution),
+            p999: distribution.quantile(0.999),
+        }
     }
 }
 

@@ -2,9 +2,10 @@
 //!
 //! # Theory of operation
 //!
-//! One thread, one epoll. A turn reads at most one batch per interface, then sends all that is due. Due times
-//! do not depend on the turn in which a frame was read, so a late turn makes frames late but
-//! bends neither rate nor loss (see `link_model`).
+//! One thread, one epoll. A turn visits the interfaces that are readable and reads at most one batch from each,
+//! then the directions in which something is due at that time. Due times do not depend on the turn in which a
+//! frame was read, so a late turn makes frames late but bends neither rate nor loss (see `link_model`).
+//! Buffers and lists are kept from turn to turn: nothing is allocated for a frame once there are enough.
 //!
 //! A sleeping thread is woken some tens of microseconds late. The last `spin_us` before a due time are
 //! therefore spent looking without waiting. With many busy links there is always something due soon, and
@@ -16,44 +17,39 @@ use std::io::{self, Read, Write};
 use std::os::fd::AsFd;
 use std::process;
 
-use link_model::Distribution;
-use wire::Sighting;
+use link_model::{Distribution, Nanos};
 
+use crate::backend::{self, Port};
 use crate::clock::Clock;
 use crate::command::{Command, CommandReader};
-use crate::config::Config;
-use crate::emulator::{Arrival, Departure, Emulator};
-use crate::report::{Event, Lateness, Machine, Peers, Report};
-use crate::sys::batch::{self, Received, Receiver};
-use crate::sys::packet_socket::PacketSocket;
+use crate::config::{Backend, Config};
+use crate::emulator::{Arrival, Emulator, Happening, Outbox};
+use crate::report::{Change, Counters, Event, Lateness, Machine, Peers, Report};
+use crate::sys::batch::{FRAMES, Intake, Outgoing, Received, Stamp};
 use crate::sys::poll::{Patience, Poll};
-use crate::sys::{process as own, time};
+use crate::sys::process as own;
+use crate::usage::Usage;
 
 /// Four links, both ways.
 const SPINNING_DIRECTIONS: usize = 8;
-
-const CLOCK_TEXT: &str = "ns since the emulator's ready, CLOCK_MONOTONIC, from kernel receive stamps";
 
 /// A running emulator.
 pub struct Runner<'a> {
     config: &'a Config,
     emulator: Emulator,
     clock: Clock,
-    sockets: Vec<PacketSocket>,
+    ports: Vec<Box<dyn Port>>,
     poll: Poll,
-    receiver: Receiver,
+    ready: Vec<usize>,
+    intake: Intake,
+    received: Vec<Received>,
+    outbox: Outbox,
+    outgoing: Outgoing,
     stdin: File,
     commands: CommandReader,
     lateness: Distribution,
     send_failures: u64,
     usage: Usage,
-}
-
-/// What this process had used when it was last looked at.
-#[derive(Clone, Copy, Debug, Default)]
-struct Usage {
-    cpu: i64,
-    run_delay: Option<u64>,
 }
 
 /// Whether to go on.
@@ -73,23 +69,24 @@ impl<'a> Runner<'a> {
     pub fn open(config: &'a Config, emulator: Emulator) -> Result<Self, String> {
         own::die_with_parent().map_err(naming("PR_SET_PDEATHSIG"))?;
         own::wake_precisely().map_err(naming("PR_SET_TIMERSLACK"))?;
-        let interfaces = config.links.iter().flat_map(|link| &link.interfaces);
-        let sockets = interfaces
-            .map(|name| PacketSocket::open(name).map_err(naming(&format!("interface {name}"))))
-            .collect::<Result<Vec<_>, _>>()?;
+        let ports = backend::open(config)?;
         let stdin = io::stdin().as_fd().try_clone_to_owned().map_err(naming("stdin"))?;
         let poll = Poll::new().map_err(naming("epoll"))?;
-        for (number, socket) in sockets.iter().enumerate() {
-            poll.add(socket.as_fd(), number).map_err(naming("epoll"))?;
+        for (number, port) in ports.iter().enumerate() {
+            poll.add(port.descriptor(), number).map_err(naming("epoll"))?;
         }
-        poll.add(stdin.as_fd(), sockets.len()).map_err(naming("stdin must be a pipe: epoll"))?;
+        poll.add(stdin.as_fd(), ports.len()).map_err(naming("stdin must be a pipe: epoll"))?;
         Ok(Self {
             config,
             emulator,
             clock: Clock::start(),
-            sockets,
+            ports,
             poll,
-            receiver: Receiver::new(config.mtu + wire::ETHERNET_HEADER_BYTES),
+            ready: Vec::new(),
+            intake: Intake::new(config.mtu + wire::ETHERNET_HEADER_BYTES),
+            received: Vec::with_capacity(FRAMES),
+            outbox: Outbox::default(),
+            outgoing: Outgoing::new(),
             stdin: stdin.into(),
             commands: CommandReader::default(),
             lateness: Distribution::new(),
@@ -115,17 +112,21 @@ impl<'a> Runner<'a> {
 
     fn turn(&mut self) -> Result<Next, String> {
         let patience = self.patience();
-        let ready: Vec<usize> = self.poll.wait(patience).map_err(naming("epoll"))?.collect();
+        self.poll.wait(patience, &mut self.ready).map_err(|error| naming("epoll")(error))?;
         self.clock.track();
-        let mut next = Next::Turn;
-        for number in ready {
-            if number == self.sockets.len() {
-                next = self.obey()?;
+        let mut ordered = false;
+        for place in 0..self.ready.len() {
+            let number = self.ready[place];
+            if number == self.ports.len() {
+                ordered = true;
             } else {
                 self.receive(number)?;
             }
         }
-        self.send_due();
+        // A command is about what comes after it: what has arrived is read before.
+        let next = if ordered { self.obey()? } else { Next::Turn };
+        self.send_due()?;
+        self.tell()?;
         Ok(next)
     }
 
@@ -138,55 +139,44 @@ impl<'a> Runner<'a> {
         if wake <= self.clock.now() { Patience::None } else { Patience::Until(self.clock.monotonic(wake)) }
     }
 
+    /// Reads at most one batch; the number of frames.
     fn receive(&mut self, interface: usize) -> Result<usize, String> {
-        let Self { config, emulator, clock, sockets, receiver, .. } = self;
-        let mut outcome = Ok(());
-        let count = receiver
-            .receive(&sockets[interface], |receiver, received| {
-                let admission = emulator.arrive(interface, arrival(clock, received));
-                outcome = std::mem::replace(&mut outcome, Ok(())).and_then(|()| {
-                    let admission = admission.map_err(naming("pcapng"))?;
-                    admission.returned.into_iter().for_each(|buffer| receiver.recycle(buffer));
-                    admission.sighting.map_or(Ok(()), |sighting| tell(config, emulator, sighting))
-                });
-            })
-            .map_err(naming(&config.links[interface / 2].interfaces[interface % 2]))?;
-        outcome.map(|()| count)
-    }
-
-    fn send_due(&mut self) {
-        for direction in 0..self.sockets.len() {
-            while self.send_batch(direction) == batch::FRAMES {}
+        let Self { config, emulator, clock, ports, intake, received, .. } = self;
+        ports[interface].receive(intake, received).map_err(|error| {
+            format!("interface {}: {error}", config.links[interface / 2].interfaces[interface % 2])
+        })?;
+        let (count, now) = (received.len(), clock.now());
+        for frame in received.drain(..) {
+            if let Some(buffer) = emulator.arrive(interface, arrival(clock, now, frame)) {
+                intake.recycle(buffer);
+            }
         }
+        Ok(count)
     }
 
-    /// Sends what is due in one direction, at most one batch; the number of frames.
-    fn send_batch(&mut self, direction: usize) -> usize {
+    /// Sends what is due now; what becomes due meanwhile waits for the next turn.
+    fn send_due(&mut self) -> Result<(), String> {
         let now = self.clock.now();
-        let due = std::iter::from_fn(|| self.emulator.depart(direction, now));
-        let departures: Vec<Departure> = due.take(batch::FRAMES).collect();
-        if departures.is_empty() {
-            return 0;
+        while let Some(direction) = self.emulator.look(now) {
+            let Self { emulator, ports, outbox, outgoing, .. } = self;
+            emulator.depart(direction, now, FRAMES, outbox).map_err(|error| error.to_string())?;
+            if !outbox.frames.is_empty() {
+                self.send_failures += ports[Emulator::exit(direction)].send(outgoing, &outbox.frames);
+            }
+            self.settle();
         }
-        let socket = &self.sockets[Emulator::exit(direction)];
-        let frames = departures.iter().map(|departure| &departure.frame[..]);
-        let mut failures = 0;
-        batch::send(socket, frames, |taken| failures += u64::from(!taken));
-        self.send_failures += failures;
-        self.settle(departures)
+        Ok(())
     }
 
     /// The clock is read after the whole batch, so no frame was later than its recorded lateness.
-    fn settle(&mut self, departures: Vec<Departure>) -> usize {
+    fn settle(&mut self) {
         let sent = self.clock.now();
-        let count = departures.len();
-        for departure in departures {
-            if departure.counted {
-                self.lateness.record(sent.saturating_sub(departure.due));
-            }
-            self.receiver.recycle(departure.frame);
+        for due in self.outbox.due.drain(..) {
+            self.lateness.record(sent.saturating_sub(due));
         }
-        count
+        for buffer in self.outbox.frames.drain(..).chain(self.outbox.returned.drain(..)) {
+            self.intake.recycle(buffer);
+        }
     }
 
     fn obey(&mut self) -> Result<Next, String> {
@@ -197,8 +187,12 @@ impl<'a> Runner<'a> {
         }
         for command in self.commands.push(&bytes[..length])? {
             match command {
-                Command::Start {} => self.start()?,
-                Command::Stop {} => return Ok(Next::Stop),
+                Command::Start => self.start()?,
+                Command::Stop => return Ok(Next::Stop),
+                Command::Counters => self.count()?,
+                Command::Change { link, target } => {
+                    self.emulator.command(self.clock.now(), link.as_deref(), target)?;
+                }
             }
         }
         Ok(Next::Turn)
@@ -216,22 +210,29 @@ impl<'a> Runner<'a> {
         say(&Event::Started)
     }
 
+    fn count(&mut self) -> Result<(), String> {
+        self.send_due()?;
+        let at_ns = self.emulator.since_start(self.clock.now());
+        say(&Event::Counters { at_ns, directions: Counters::all(self.config, &self.emulator) })
+    }
+
     fn stop(&mut self) -> Result<(), String> {
         let stopped = self.clock.now();
         self.drain()?;
-        self.send_due();
-        self.emulator.finish().map_err(naming("pcapng"))?;
+        self.send_due()?;
+        self.tell()?;
+        self.emulator.finish().map_err(|error| error.to_string())?;
         let usage = Usage::now();
         let machine = Machine {
             scheduling: own::scheduling_class(),
-            clock: CLOCK_TEXT,
+            clock: clock_text(self.config.backend),
             started_ns: self.emulator.started().unwrap_or(stopped),
             stopped_ns: stopped,
             socket_drops: self.take_drops()?,
             send_failures: self.send_failures,
             lateness_ns: Lateness::of(&self.lateness),
-            cpu_ns: u64::try_from(usage.cpu - self.usage.cpu).unwrap_or(0),
-            run_delay_ns: usage.run_delay.zip(self.usage.run_delay).map(|(now, then)| now - then),
+            cpu_ns: usage.cpu_since(self.usage),
+            run_delay_ns: usage.run_delay_since(self.usage),
         };
         say(&Event::Result(Box::new(Report::new(self.config, &self.emulator, machine))))
     }
@@ -239,9 +240,9 @@ impl<'a> Runner<'a> {
     /// Reads what arrived before the end; bounded, in case somebody goes on sending.
     fn drain(&mut self) -> Result<(), String> {
         const MOST_BATCHES: usize = 1000;
-        for interface in 0..self.sockets.len() {
+        for interface in 0..self.ports.len() {
             for _ in 0..MOST_BATCHES {
-                if self.receive(interface)? < batch::FRAMES {
+                if self.receive(interface)? < FRAMES {
                     break;
                 }
             }
@@ -249,34 +250,50 @@ impl<'a> Runner<'a> {
         Ok(())
     }
 
-    fn take_drops(&self) -> Result<u64, String> {
-        self.sockets.iter().map(|socket| socket.take_drops().map_err(naming("PACKET_STATISTICS"))).sum()
+    fn take_drops(&mut self) -> Result<u64, String> {
+        self.ports.iter_mut().map(|port| port.take_drops().map_err(naming("PACKET_STATISTICS"))).sum()
+    }
+
+    fn tell(&mut self) -> Result<(), String> {
+        while let Some(happening) = self.emulator.next_happening() {
+            let (config, emulator) = (self.config, &self.emulator);
+            say(&match happening {
+                Happening::ServerSpoke(place) => {
+                    Event::Connection(Peers::of(config, &emulator.connections().connections()[place]))
+                }
+                Happening::Triggered { link, trigger, at } => {
+                    let link = &config.links[link];
+                    Event::Triggered { name: &link.triggers[trigger].name, link: &link.name, at_ns: at }
+                }
+                Happening::Changed(place) => Event::Changed(Change::new(config, &emulator.changes()[place])),
+            })?;
+        }
+        Ok(())
     }
 }
 
-impl Usage {
-    fn now() -> Self {
-        Self { cpu: time::process_cpu(), run_delay: own::run_delay() }
+const fn clock_text(backend: Backend) -> &'static str {
+    match backend {
+        Backend::AfPacket => "ns since the emulator's ready, CLOCK_MONOTONIC, from kernel receive stamps",
+        Backend::Tun => "ns since the emulator's ready, CLOCK_MONOTONIC, when frames were read",
     }
 }
 
 /// A stamp of the future, left over from a clock that was set back, is no better than none.
-fn arrival(clock: &Clock, received: Received) -> Arrival {
-    let now = clock.now();
-    let at = received.stamp.map_or(now, |stamp| clock.of_stamp(stamp).min(now));
+fn arrival(clock: &Clock, now: Nanos, received: Received) -> Arrival {
+    let at = match received.stamp {
+        Stamp::Kernel(stamp) => clock.of_stamp(stamp).min(now),
+        Stamp::Reading(reading) => clock.of_monotonic(reading),
+        Stamp::Missing => now,
+    };
     Arrival {
         at,
         stamp: clock.stamp_of(at),
-        stamped: received.stamp.is_some(),
+        stamped: received.stamp != Stamp::Missing,
         finished: received.finished,
         length: received.length,
         frame: received.frame,
     }
-}
-
-fn tell(config: &Config, emulator: &Emulator, sighting: Sighting) -> Result<(), String> {
-    let Sighting::ServerSpoke(place) = sighting;
-    say(&Event::Connection(Peers::of(config, &emulator.connections().connections()[place])))
 }
 
 /// Writes an event as one line.

@@ -1,9 +1,11 @@
 //! The kernel's interfaces that the standard library does not have. All `unsafe` code is below here.
 
 pub mod batch;
+pub mod interface;
 pub mod packet_socket;
 pub mod poll;
 pub mod process;
+pub mod tap;
 pub mod time;
 
 use std::io;

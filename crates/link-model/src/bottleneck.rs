@@ -18,18 +18,7 @@
 use std::collections::VecDeque;
 use std::num::NonZeroU64;
 
-use crate::{Cause, Dropped, Nanos, Packet, Stage};
-
-/// How much may wait or be in service at once.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum QueueLimit {
-    /// Packets, whatever their size.
-    Packets(u64),
-    /// Bytes, as the rate counts them.
-    Bytes(u64),
-    /// No limit.
-    Unlimited,
-}
+use crate::{Cause, Departure, Fate, Nanos, Packet, Queue, QueueLimit, Rate, Stage};
 
 /// A drop-tail queue drained at a constant rate.
 #[derive(Debug)]
@@ -39,7 +28,8 @@ pub struct Bottleneck<B> {
     occupants: VecDeque<Occupant>,
     occupied_bytes: u64,
     peak_packets: u64,
-    held: VecDeque<(Nanos, Packet<B>)>,
+    held: VecDeque<Departure<B>>,
+    dropped: VecDeque<Departure<B>>,
 }
 
 #[derive(Debug)]
@@ -49,17 +39,38 @@ struct Occupant {
 }
 
 impl<B> Bottleneck<B> {
-    /// An empty queue drained at `rate` bit/s.
+    /// An empty queue drained at `rate`.
     #[must_use]
-    pub const fn new(rate: NonZeroU64, limit: QueueLimit) -> Self {
+    pub fn new(rate: Rate, queue: Queue) -> Self {
+        let bit_s = match rate {
+            Rate::Constant(rate) | Rate::TokenBucket { rate, .. } => rate,
+            Rate::Trace(trace) => trace.mean_bit_s(),
+        };
         Self {
-            serialiser: Serialiser::new(rate),
-            limit,
+            serialiser: Serialiser::new(bit_s),
+            limit: queue.limit,
             occupants: VecDeque::new(),
             occupied_bytes: 0,
             peak_packets: 0,
             held: VecDeque::new(),
+            dropped: VecDeque::new(),
         }
+    }
+
+    /// Changes the rate of what arrives from now on.
+    pub const fn set_rate(&mut self, _at: Nanos, rate: NonZeroU64) {
+        self.serialiser.rate = rate;
+        self.serialiser.remainder = 0;
+    }
+
+    /// Drops what waits or is in service.
+    pub fn flush(&mut self, at: Nanos, cause: Cause) {
+        self.retire(at);
+        self.occupants.clear();
+        self.occupied_bytes = 0;
+        self.serialiser.free = at;
+        let dropped = self.held.drain(..);
+        self.dropped.extend(dropped.map(|held| Departure { at, fate: Fate::Dropped(cause), ..held }));
     }
 
     /// The most packets that occupied the queue at once, since the start or [`Self::forget_peak`].
@@ -81,7 +92,7 @@ impl<B> Bottleneck<B> {
 
     /// The packets not yet popped, first due first.
     pub fn held(&self) -> impl Iterator<Item = &Packet<B>> {
-        self.held.iter().map(|(_, packet)| packet)
+        self.dropped.iter().chain(&self.held).map(|departure| &departure.packet)
     }
 
     fn retire(&mut self, now: Nanos) {
@@ -95,6 +106,10 @@ impl<B> Bottleneck<B> {
         match self.limit {
             QueueLimit::Packets(limit) => (self.occupants.len() as u64) < limit,
             QueueLimit::Bytes(limit) => self.occupied_bytes + u64::from(bytes) <= limit,
+            QueueLimit::Time(limit) => {
+                u128::from(self.occupied_bytes) * 8_000_000_000
+                    <= u128::from(limit) * u128::from(self.serialiser.rate.get())
+            }
             QueueLimit::Unlimited => true,
         }
     }
@@ -107,28 +122,30 @@ impl<B> Bottleneck<B> {
 }
 
 impl<B> Stage<B> for Bottleneck<B> {
-    fn push(&mut self, now: Nanos, mut packet: Packet<B>) -> Result<(), Dropped<B>> {
+    fn push(&mut self, now: Nanos, mut packet: Packet<B>) {
         self.retire(now);
         if !self.has_room(packet.bytes) {
-            return Err(Dropped { cause: Cause::Queue, packet });
+            self.dropped.push_back(Departure { at: now, fate: Fate::Dropped(Cause::Queue), packet });
+            return;
         }
         let service = self.serialiser.serve(now, packet.bytes);
         packet.waited = service.begins - now;
         packet.serialised = service.ends - service.begins;
         self.occupy(service.ends, packet.bytes);
-        self.held.push_back((service.ends, packet));
-        Ok(())
+        self.held.push_back(Departure { at: service.ends, fate: Fate::Delivered, packet });
     }
 
-    fn pop(&mut self, now: Nanos) -> Option<Packet<B>> {
-        if self.next_due()? > now {
-            return None;
+    fn pop(&mut self, now: Nanos) -> Option<Departure<B>> {
+        if self.dropped.front().is_some_and(|first| first.at <= now) {
+            return self.dropped.pop_front();
         }
-        self.held.pop_front().map(|(_, packet)| packet)
+        self.held.front().filter(|first| first.at <= now)?;
+        self.held.pop_front()
     }
 
     fn next_due(&self) -> Option<Nanos> {
-        self.held.front().map(|(due, _)| *due)
+        let heads = self.dropped.front().into_iter().chain(self.held.front());
+        heads.map(|departure| departure.at).min()
     }
 }
 

@@ -1,49 +1,152 @@
-//! Constant one-way delay.
+//! One-way delay, what varies it, and what holds packets back.
+//!
+//! # Theory of operation
+//!
+//! A packet that enters at `t` is due at `t + max(0, delay + jitter)`, but never before the packet ahead of it: a
+//! path keeps the order of its packets, and a packet that jitter would let overtake arrives together with the one
+//! ahead. Where packets are closer together than jitter spreads them, this makes the delay longer on average and its
+//! spread smaller than what was asked for, as in a real queue.
+//!
+//! Packets that reordering chooses are due `hold` later than that and leave the row: those behind overtake them. So
+//! there are two containers: a queue of those in order, whose due times never decrease, and a heap of those held
+//! back. Among equal due times the packet that entered first leaves first.
 
-use std::collections::VecDeque;
+use std::cmp::{Ordering, Reverse};
+use std::collections::{BinaryHeap, VecDeque};
 
-use crate::{Dropped, Nanos, Packet, Stage};
+use crate::{Departure, Fate, Impairments, Jitter, Nanos, Packet, Reordering, Stage, Stream};
 
-/// Holds every packet for the same time and keeps the order.
+/// The packets under way.
 #[derive(Debug)]
-pub struct Delay<B> {
-    latency: Nanos,
-    held: VecDeque<(Nanos, Packet<B>)>,
+pub struct DelayLine<B> {
+    delay: Nanos,
+    jitter: Option<Jitter>,
+    /// The least that jitter adds.
+    least_jitter: i64,
+    reordering: Option<Reordering>,
+    in_order: VecDeque<Entry<B>>,
+    held_back: BinaryHeap<Reverse<Entry<B>>>,
+    last_due: Nanos,
+    entered: u64,
 }
 
-impl<B> Delay<B> {
-    /// A delay of `latency`, which may be 0.
+impl<B> DelayLine<B> {
+    /// An empty line with the delay, jitter and reordering of `impairments`.
     #[must_use]
-    pub const fn new(latency: Nanos) -> Self {
-        Self { latency, held: VecDeque::new() }
-    }
-
-    /// The configured delay.
-    #[must_use]
-    pub const fn latency(&self) -> Nanos {
-        self.latency
-    }
-
-    /// The packets under way, first due first.
-    pub fn held(&self) -> impl Iterator<Item = &Packet<B>> {
-        self.held.iter().map(|(_, packet)| packet)
-    }
-}
-
-impl<B> Stage<B> for Delay<B> {
-    fn push(&mut self, now: Nanos, packet: Packet<B>) -> Result<(), Dropped<B>> {
-        self.held.push_back((now.saturating_add(self.latency), packet));
-        Ok(())
-    }
-
-    fn pop(&mut self, now: Nanos) -> Option<Packet<B>> {
-        if self.next_due()? > now {
-            return None;
+    pub fn new(impairments: &Impairments) -> Self {
+        Self {
+            delay: impairments.delay,
+            jitter: impairments.jitter.clone(),
+            least_jitter: impairments.jitter.as_ref().map_or(0, Jitter::least),
+            reordering: impairments.reordering,
+            in_order: VecDeque::new(),
+            held_back: BinaryHeap::new(),
+            last_due: 0,
+            entered: 0,
         }
-        self.held.pop_front().map(|(_, packet)| packet)
+    }
+
+    /// The delay of packets that enter from now on.
+    pub const fn set_delay(&mut self, delay: Nanos) {
+        self.delay = delay;
+    }
+
+    /// What a packet that enters at `at` or later is not due before.
+    #[must_use]
+    pub fn earliest(&self, at: Nanos) -> Nanos {
+        at.saturating_add(self.delay.saturating_add_signed(self.least_jitter.min(0))).max(self.last_due)
+    }
+
+    /// The packets under way, in no particular order.
+    pub fn held(&self) -> impl Iterator<Item = &Packet<B>> {
+        self.in_order.iter().chain(self.held_back.iter().map(|entry| &entry.0)).map(|entry| &entry.packet)
+    }
+
+    /// How many packets have ever entered.
+    pub(crate) const fn entered(&self) -> u64 {
+        self.entered
+    }
+
+    /// When the next packet that keeps its order is due.
+    pub(crate) fn next_in_order(&self) -> Option<Nanos> {
+        self.in_order.front().map(|entry| entry.due)
+    }
+
+    /// When the next packet is due, and how many entered before it.
+    pub(crate) fn next(&self) -> Option<(Nanos, u64)> {
+        let (row, held) = (self.in_order.front().map(Entry::key), self.next_held_back());
+        row.into_iter().chain(held).min()
+    }
+
+    fn next_held_back(&self) -> Option<(Nanos, u64)> {
+        self.held_back.peek().map(|Reverse(entry)| entry.key())
+    }
+
+    fn offset(&self, number: Option<u64>) -> i64 {
+        self.jitter.as_ref().zip(number).map_or(0, |(jitter, number)| jitter.offset(number))
+    }
+
+    fn hold(&self, number: Option<u64>) -> Option<Nanos> {
+        let Reordering { chance, hold } = self.reordering?;
+        (Stream::new(chance.key).unit(number?) < chance.probability).then_some(hold)
+    }
+}
+
+impl<B> Stage<B> for DelayLine<B> {
+    fn push(&mut self, now: Nanos, packet: Packet<B>) {
+        let delay = self.delay.saturating_add_signed(self.offset(packet.number));
+        let due = now.saturating_add(delay).max(self.last_due);
+        let order = self.entered;
+        self.entered += 1;
+        if let Some(hold) = self.hold(packet.number) {
+            self.held_back.push(Reverse(Entry { due: due.saturating_add(hold), order, packet }));
+        } else {
+            self.last_due = due;
+            self.in_order.push_back(Entry { due, order, packet });
+        }
+    }
+
+    fn pop(&mut self, now: Nanos) -> Option<Departure<B>> {
+        let next = self.next().filter(|(due, _)| *due <= now)?;
+        let is_held_back = self.next_held_back() == Some(next);
+        let entry = if is_held_back { self.held_back.pop()?.0 } else { self.in_order.pop_front()? };
+        Some(Departure { at: entry.due, fate: Fate::Delivered, packet: entry.packet })
     }
 
     fn next_due(&self) -> Option<Nanos> {
-        self.held.front().map(|(due, _)| *due)
+        self.next().map(|(due, _)| due)
+    }
+}
+
+#[derive(Debug)]
+struct Entry<B> {
+    due: Nanos,
+    order: u64,
+    packet: Packet<B>,
+}
+
+impl<B> Entry<B> {
+    const fn key(&self) -> (Nanos, u64) {
+        (self.due, self.order)
+    }
+}
+
+impl<B> PartialEq for Entry<B> {
+    fn eq(&self, other: &Self) -> bool {
+        self.key() == other.key()
+    }
+}
+
+impl<B> Eq for Entry<B> {}
+
+impl<B> PartialOrd for Entry<B> {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl<B> Ord for Entry<B> {
+    fn cmp(&self, other: &Self) -> Ordering {
+        self.key().cmp(&other.key())
     }
 }

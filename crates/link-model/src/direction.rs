@@ -1,21 +1,29 @@
-//! One direction of a link: its stages in order, and the account of what passed them.
+//! One direction of a link: its stages in order, what changes them, and the account of what passed.
+//!
+//! # Theory of operation
+//!
+//! A packet meets, in this order: the link being down, loss, corruption, duplication (the copy follows at once),
+//! the queue and the rate, and the delay line with jitter and reordering. All that is settled at its arrival except
+//! what the queue does with it later.
+//!
+//! **Time** moves only in [`Direction::settle`], to the stamp of an arrival or to the time of a `pop`. On the way
+//! every scheduled change takes effect at exactly its time: first the packets that leave the queue until then move
+//! to the delay line (a packet whose last bit leaves at the very time of the change has left), then the change is
+//! made, then time goes on. Hence a change does not depend on how late the caller looks. An arrival that carries
+//! the very time of a change meets the new condition.
+//!
+//! **What cannot be undone.** A caller that reads its clock before its sockets may pop and then push a packet that
+//! arrived before that time. The packet's own stamp counts, except that it is raised to the packet ahead and to the
+//! last change: what they did cannot be undone. A change from outside is raised likewise, and to the last packet that
+//! left the queue.
 
-use std::num::NonZeroU64;
+use std::collections::VecDeque;
 
+use crate::schedule::Schedule;
 use crate::{
-    Account, Bottleneck, Cause, Delay, Dropped, Loss, Nanos, Packet, QueueLimit, Stage, Stream, Tally,
+    Account, Bottleneck, Cause, Change, Corruption, DelayLine, Departure, Duplication, Fate, Impairments,
+    Loss, Nanos, Packet, Stage, Tally,
 };
-
-/// What a direction does to packets; absent parts do nothing.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Impairments {
-    /// Probability of independent loss in `[0, 1]`, and the key of its random stream.
-    pub loss: Option<(f64, u64)>,
-    /// Rate in bit/s and the limit of the queue before it.
-    pub bottleneck: Option<(NonZeroU64, QueueLimit)>,
-    /// One-way delay.
-    pub delay: Nanos,
-}
 
 /// One direction of a link.
 ///
@@ -23,32 +31,59 @@ pub struct Impairments {
 /// and enter no count. [`Direction::start`] ends it.
 #[derive(Debug)]
 pub struct Direction<B> {
-    loss: Option<Loss<B>>,
+    loss: Option<Loss>,
+    corruption: Option<Corruption>,
+    duplication: Option<Duplication>,
     bottleneck: Option<Bottleneck<B>>,
-    delay: Delay<B>,
-    last_arrival: Nanos,
+    delay: DelayLine<B>,
+    dropped: VecDeque<Dropped<B>>,
+    schedule: Schedule,
+    down: bool,
     started: Option<Nanos>,
+    last_arrival: Nanos,
+    last_change: Nanos,
+    /// When the last packet left the queue.
+    last_departure: Nanos,
     account: Account,
+}
+
+/// A drop that nobody was told of yet.
+#[derive(Debug)]
+struct Dropped<B> {
+    departure: Departure<B>,
+    /// How many packets had entered the delay line: among equal times they are told first.
+    behind: u64,
 }
 
 impl<B> Direction<B> {
     /// An empty direction in the probe phase.
     #[must_use]
     pub fn new(impairments: Impairments) -> Self {
+        let delay = DelayLine::new(&impairments);
+        let Impairments { loss, corruption, duplication, rate, queue, .. } = impairments;
         Self {
-            loss: impairments.loss.map(|(probability, key)| Loss::new(probability, Stream::new(key))),
-            bottleneck: impairments.bottleneck.map(|(rate, limit)| Bottleneck::new(rate, limit)),
-            delay: Delay::new(impairments.delay),
-            last_arrival: 0,
+            loss: loss.as_ref().map(Loss::new),
+            corruption: corruption.map(Corruption::new),
+            duplication: duplication.map(Duplication::new),
+            bottleneck: rate.map(|rate| Bottleneck::new(rate, queue)),
+            delay,
+            dropped: VecDeque::new(),
+            schedule: Schedule::default(),
+            down: false,
             started: None,
+            last_arrival: 0,
+            last_change: 0,
+            last_departure: 0,
             account: Account::default(),
         }
     }
 
-    /// Ends the probe phase: the first packet that arrives at `at` or later is number 0.
+    /// Ends the probe phase: the first packet that arrives at `at` or later is number 0, and the schedule's times
+    /// count from `at`.
     pub fn start(&mut self, at: Nanos) {
         self.started = Some(at);
         self.account = Account::default();
+        self.schedule = std::mem::take(&mut self.schedule).shifted_by(at);
         if let Some(bottleneck) = &mut self.bottleneck {
             bottleneck.forget_peak();
         }
@@ -77,82 +112,191 @@ impl<B> Direction<B> {
         self.bottleneck.as_ref().map_or(0, Bottleneck::peak_packets)
     }
 
-    fn enter(&mut self, now: Nanos, packet: &mut Packet<B>) {
-        packet.number = None;
-        if self.started.is_some_and(|start| now >= start) {
-            packet.number = Some(self.account.arrived.packets);
-            self.account.arrived.add(packet);
-            self.account.first_arrival.get_or_insert(now);
+    /// Whether what arrives is dropped, as of the last arrival or `pop`.
+    #[must_use]
+    pub const fn is_down(&self) -> bool {
+        self.down
+    }
+
+    /// Changes a condition at `at`, or at the last arrival, change or departure from the queue if that was later.
+    pub fn change(&mut self, at: Nanos, change: Change) {
+        let at = at.max(self.last_arrival).max(self.last_change).max(self.last_departure);
+        self.settle(at);
+        self.apply(at, change);
+        self.advance(at);
+    }
+
+    /// Has a condition change by itself, at `after_start` (ns) after the start and exactly then. Changes for one time
+    /// are made in the order in which they were scheduled.
+    pub fn schedule(&mut self, after_start: Nanos, change: Change) {
+        self.schedule.add(self.started.unwrap_or(0).saturating_add(after_start), change);
+    }
+
+    fn apply(&mut self, at: Nanos, change: Change) {
+        self.last_change = at;
+        match change {
+            Change::Rate(rate) => {
+                if let Some(bottleneck) = &mut self.bottleneck {
+                    bottleneck.set_rate(at, rate);
+                }
+            }
+            Change::Delay(delay) => self.delay.set_delay(delay),
+            Change::Loss(probability) => match &mut self.loss {
+                Some(loss) => loss.set_probability(probability),
+                None => self.loss = Some(Loss::of_key_0(probability)),
+            },
+            Change::Down => self.go_down(at),
+            Change::Up => self.down = false,
         }
     }
 
-    fn pass(&mut self, now: Nanos, packet: Packet<B>) -> Result<(), Dropped<B>> {
-        let packet = match &mut self.loss {
-            Some(loss) => {
-                loss.push(now, packet)?;
-                loss.pop(now).expect("a packet passes the loss stage at once")
+    fn go_down(&mut self, at: Nanos) {
+        self.down = true;
+        if let Some(bottleneck) = &mut self.bottleneck {
+            bottleneck.flush(at, Cause::Down);
+        }
+    }
+
+    /// Lets everything happen that happens until `now`, changes at their own times.
+    fn settle(&mut self, now: Nanos) {
+        while let Some((at, change)) = self.is_live().then(|| self.schedule.take_due(now)).flatten() {
+            let at = at.max(self.last_arrival).max(self.last_change).max(self.last_departure);
+            self.advance(at);
+            self.apply(at, change);
+        }
+        self.advance(now);
+    }
+
+    /// Whether the schedule's times count yet.
+    const fn is_live(&self) -> bool {
+        self.started.is_some()
+    }
+
+    /// Moves what has left the bottleneck into the delay line, each packet at its own departure.
+    fn advance(&mut self, now: Nanos) {
+        let Some(bottleneck) = &mut self.bottleneck else { return };
+        while let Some(departure) = bottleneck.pop(now) {
+            match departure.fate {
+                Fate::Delivered => {
+                    self.last_departure = departure.at;
+                    self.delay.push(departure.at, departure.packet);
+                }
+                Fate::Dropped(cause) => {
+                    self.account.note_drop(cause, &departure.packet);
+                    self.dropped.push_back(Dropped { departure, behind: self.delay.entered() });
+                }
             }
-            None => packet,
-        };
+        }
+    }
+
+    fn drop_now(&mut self, at: Nanos, cause: Cause, packet: Packet<B>) {
+        self.account.note_drop(cause, &packet);
+        let departure = Departure { at, fate: Fate::Dropped(cause), packet };
+        self.dropped.push_back(Dropped { departure, behind: self.delay.entered() });
+    }
+
+    fn enter(&mut self, now: Nanos, packet: &mut Packet<B>) {
+        packet.number = None;
+        packet.copy = false;
+        packet.damage = None;
+        packet.arrived = now;
+        packet.ecn_arrived = packet.ecn;
+        (packet.waited, packet.serialised) = (0, 0);
+        if self.started.is_some_and(|start| now >= start) {
+            self.account.note_arrival(packet);
+        }
+    }
+
+    fn is_lost(&mut self, packet: &Packet<B>) -> bool {
+        self.loss.as_mut().zip(packet.number).is_some_and(|(loss, number)| loss.loses(number))
+    }
+
+    fn corrupt(&mut self, packet: &mut Packet<B>) {
+        packet.damage = self.corruption.zip(packet.number).and_then(|(corruption, n)| corruption.damage(n));
+        if packet.damage.is_some() {
+            self.account.note_corruption(packet);
+        }
+    }
+
+    fn carry(&mut self, now: Nanos, packet: Packet<B>) {
         match &mut self.bottleneck {
             Some(bottleneck) => bottleneck.push(now, packet),
             None => self.delay.push(now, packet),
         }
     }
+}
 
-    fn note_drop(&mut self, dropped: &Dropped<B>) {
-        let Some(number) = dropped.packet.number else { return };
-        let (tally, numbers) = match dropped.cause {
-            Cause::Chance => (&mut self.account.lost, &mut self.account.lost_numbers),
-            Cause::Queue => (&mut self.account.queue_dropped, &mut self.account.queue_dropped_numbers),
-        };
-        tally.add(&dropped.packet);
-        numbers.push(number);
+impl<B: Clone> Direction<B> {
+    fn copy(&mut self, packet: &Packet<B>) -> Option<Packet<B>> {
+        self.duplication.zip(packet.number).filter(|(duplication, number)| duplication.copies(*number))?;
+        let copy = Packet { copy: true, ..packet.clone() };
+        self.account.note_copy(&copy);
+        Some(copy)
     }
 
-    fn note_delivery(&mut self, due: Nanos, packet: &Packet<B>) {
-        if packet.number.is_none() {
-            return;
+    fn pass(&mut self, now: Nanos, mut packet: Packet<B>) {
+        if self.down {
+            return self.drop_now(now, Cause::Down, packet);
         }
-        self.account.delivered.add(packet);
-        self.account.busy += packet.serialised;
-        self.account.queue_delay.record(packet.waited);
-        self.account.last_delivery = Some(due);
+        if self.is_lost(&packet) {
+            return self.drop_now(now, Cause::Chance, packet);
+        }
+        self.corrupt(&mut packet);
+        let copy = self.copy(&packet);
+        self.carry(now, packet);
+        if let Some(copy) = copy {
+            self.carry(now, copy);
+        }
+        // A drop for want of room is told at once, not when the caller wakes up for the next delivery.
+        self.advance(now);
     }
 
-    /// Moves what has left the bottleneck into the delay, each packet at its own departure.
-    fn advance(&mut self, now: Nanos) {
-        let Some(bottleneck) = &mut self.bottleneck else { return };
-        while let Some(departs) = bottleneck.next_due().filter(|departs| *departs <= now) {
-            let Some(packet) = bottleneck.pop(departs) else { return };
-            let Ok(()) = self.delay.push(departs, packet) else { return };
-        }
+    fn pop_dropped(&mut self, now: Nanos) -> Option<Departure<B>> {
+        let first = self.dropped.front().filter(|first| first.departure.at <= now)?;
+        let comes_first = self.delay.next().is_none_or(|next| (first.departure.at, first.behind) <= next);
+        if comes_first { self.dropped.pop_front().map(|dropped| dropped.departure) } else { None }
     }
 }
 
-impl<B> Stage<B> for Direction<B> {
-    /// A stamp before that of the packet ahead is raised to it: the order of arrival is the truth.
-    fn push(&mut self, now: Nanos, mut packet: Packet<B>) -> Result<(), Dropped<B>> {
-        let now = now.max(self.last_arrival);
+impl<B: Clone> Stage<B> for Direction<B> {
+    /// A stamp before that of the packet ahead or of the last change is raised to it: the order of arrival is the
+    /// truth.
+    fn push(&mut self, now: Nanos, mut packet: Packet<B>) {
+        let now = now.max(self.last_arrival).max(self.last_change);
+        self.settle(now);
         self.last_arrival = now;
         self.enter(now, &mut packet);
-        self.pass(now, packet).inspect_err(|dropped| self.note_drop(dropped))
+        self.pass(now, packet);
     }
 
-    fn pop(&mut self, now: Nanos) -> Option<Packet<B>> {
-        self.advance(now);
-        let due = self.delay.next_due()?;
-        let packet = self.delay.pop(now)?;
-        self.note_delivery(due, &packet);
-        Some(packet)
+    /// Deliveries and drops in the order of their times.
+    fn pop(&mut self, now: Nanos) -> Option<Departure<B>> {
+        self.settle(now);
+        if let Some(dropped) = self.pop_dropped(now) {
+            return Some(dropped);
+        }
+        let departure = self.delay.pop(now)?;
+        self.account.note_delivery(departure.at, &departure.packet);
+        Some(departure)
     }
 
-    /// The due time at the far end, also for a packet that is still queued: a caller need not wake up
-    /// for the step from one stage to the next.
+    /// No later than the next delivery, also of a packet that is still queued: a caller need not wake up for the step
+    /// from one stage to the next. A drop inside the queue is told with the next delivery.
     fn next_due(&self) -> Option<Nanos> {
-        self.delay.next_due().or_else(|| {
-            let departs = self.bottleneck.as_ref()?.next_due()?;
-            Some(departs.saturating_add(self.delay.latency()))
-        })
+        let told = self.dropped.front().map(|first| first.departure.at);
+        let under_way = self.delay.next_due();
+        // What keeps its order holds up everything that is still queued.
+        let queued = if self.delay.next_in_order().is_some() { None } else { self.queued_due() };
+        told.into_iter().chain(under_way).chain(queued).min()
+    }
+}
+
+impl<B> Direction<B> {
+    /// When something queued can be at the far end at the earliest. A change may make that earlier, so the caller
+    /// has to look again when one is due.
+    fn queued_due(&self) -> Option<Nanos> {
+        let due = self.delay.earliest(self.bottleneck.as_ref()?.next_due()?);
+        let change = self.schedule.next().filter(|_| self.is_live());
+        Some(change.map_or(due, |change| due.min(change)))
     }
 }

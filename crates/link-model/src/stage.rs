@@ -9,8 +9,20 @@ pub struct Packet<B> {
     /// Position among the counted packets of its direction, from 0. `None` for a packet of the probe
     /// phase, which suffers rate, queue and delay but no draw, and enters no count.
     pub number: Option<u64>,
-    /// Size in bytes that rate and queue count: the IP packet, without link-layer header.
+    /// Whether it is the copy that duplication made; it has the number of its original.
+    pub copy: bool,
+    /// Size in bytes that rate and queue count.
     pub bytes: u32,
+    /// Equal for packets of one flow; FQ-CoDel shares the rate among flows.
+    pub flow: u64,
+    /// The ECN field of the IP header (RFC 3168); a queue that marks sets it to [`Ecn::Ce`].
+    pub ecn: Ecn,
+    /// What it said when the packet entered the direction; a packet that came marked is not counted as marked here.
+    pub ecn_arrived: Ecn,
+    /// The random word that says where the caller has to damage it, if it was corrupted.
+    pub damage: Option<u64>,
+    /// When it entered the direction.
+    pub arrived: Nanos,
     /// Time spent behind other packets, without its own serialisation.
     pub waited: Nanos,
     /// Time its own serialisation took.
@@ -20,41 +32,84 @@ pub struct Packet<B> {
 }
 
 impl<B> Packet<B> {
-    /// A packet that has not entered a link yet.
+    /// A packet that has not entered a link yet, of no particular flow and without ECN.
     pub const fn new(bytes: u32, body: B) -> Self {
-        Self { number: None, bytes, waited: 0, serialised: 0, body }
+        Self {
+            number: None,
+            copy: false,
+            bytes,
+            flow: 0,
+            ecn: Ecn::NotCapable,
+            ecn_arrived: Ecn::NotCapable,
+            damage: None,
+            arrived: 0,
+            waited: 0,
+            serialised: 0,
+            body,
+        }
     }
+
+    /// Whether a queue of this direction set its ECN field to CE.
+    #[must_use]
+    pub fn is_marked(&self) -> bool {
+        self.ecn == Ecn::Ce && self.ecn_arrived != Ecn::Ce
+    }
+}
+
+/// What the ECN field of an IP header says (RFC 3168 section 5).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Ecn {
+    /// Not-ECT: congestion can only be told by a drop.
+    #[default]
+    NotCapable,
+    /// ECT(0) or ECT(1).
+    Capable,
+    /// CE: congestion was experienced.
+    Ce,
 }
 
 /// Why a packet was not carried.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Cause {
-    /// Random loss.
+    /// Random loss, or a loss that was listed.
     Chance,
     /// No room in the queue.
     Queue,
+    /// Active queue management chose it.
+    Aqm,
+    /// The link was down.
+    Down,
 }
 
-/// A packet that a stage refused, with the cause.
+/// What became of a packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fate {
+    /// It goes on.
+    Delivered,
+    /// It does not.
+    Dropped(Cause),
+}
+
+/// A packet that leaves a stage, one way or the other.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Dropped<B> {
-    /// Why.
-    pub cause: Cause,
-    /// What, so that the caller can reuse its buffer.
+pub struct Departure<B> {
+    /// When it left, or was dropped.
+    pub at: Nanos,
+    /// What became of it.
+    pub fate: Fate,
+    /// The packet; a dropped one too, so that the caller can reuse its buffer.
     pub packet: Packet<B>,
 }
 
-/// One impairment. Times given to `push` never decrease.
+/// A part of a link that holds packets. Times given to `push` never decrease.
 pub trait Stage<B> {
-    /// Takes a packet that arrives at `now`.
-    ///
-    /// # Errors
-    /// The packet itself, when the stage does not carry it.
-    fn push(&mut self, now: Nanos, packet: Packet<B>) -> Result<(), Dropped<B>>;
+    /// Takes a packet that arrives at `now`. What becomes of it, even a drop at once, is told by
+    /// [`Stage::pop`].
+    fn push(&mut self, now: Nanos, packet: Packet<B>);
 
-    /// Gives the first packet that is due at `now` or before.
-    fn pop(&mut self, now: Nanos) -> Option<Packet<B>>;
+    /// Gives the first packet that leaves at `now` or before.
+    fn pop(&mut self, now: Nanos) -> Option<Departure<B>>;
 
-    /// When the next packet is due; `None` when the stage is empty.
+    /// When the stage wants to be asked again: nothing leaves before that. `None` when it is empty.
     fn next_due(&self) -> Option<Nanos>;
 }

@@ -1,4 +1,4 @@
-//! What a direction counts.
+//! Packets with their bytes, and durations.
 
 use hdrhistogram::Histogram;
 
@@ -70,40 +70,5 @@ impl Distribution {
 impl Default for Distribution {
     fn default() -> Self {
         Self::new()
-    }
-}
-
-/// Everything a direction counted since its start.
-#[derive(Clone, Debug, Default)]
-pub struct Account {
-    /// What arrived.
-    pub arrived: Tally,
-    /// What was carried to the far end.
-    pub delivered: Tally,
-    /// What was lost by chance.
-    pub lost: Tally,
-    /// What found the queue full.
-    pub queue_dropped: Tally,
-    /// Numbers of the packets lost by chance, ascending.
-    pub lost_numbers: Vec<u64>,
-    /// Numbers of the packets that found the queue full, ascending.
-    pub queue_dropped_numbers: Vec<u64>,
-    /// Time that delivered packets spent behind others, without their own serialisation.
-    pub queue_delay: Distribution,
-    /// Serialisation time of the delivered packets.
-    pub busy: Nanos,
-    /// First arrival.
-    pub first_arrival: Option<Nanos>,
-    /// When the last delivered packet was due at the far end.
-    pub last_delivery: Option<Nanos>,
-}
-
-impl Account {
-    /// Share of the time from the first arrival to the last delivery in which the link was sending.
-    #[must_use]
-    #[expect(clippy::cast_precision_loss, reason = "a share needs no more than 53 bits")]
-    pub fn utilisation(&self) -> Option<f64> {
-        let span = self.last_delivery?.checked_sub(self.first_arrival?)?;
-        (span > 0).then(|| self.busy as f64 / span as f64)
     }
 }

@@ -11,10 +11,12 @@
 #![forbid(unsafe_code)]
 
 mod nodes;
+mod schedule;
 mod seed;
 
 pub use link_model::Nanos;
 pub use nodes::{Link, Reflector, Sink, Source, Window, constant, poisson};
+pub use schedule::Schedule;
 pub use seed::Seed;
 
 /// A packet on its way round the ring.

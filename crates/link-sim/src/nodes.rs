@@ -1,8 +1,8 @@
 //! The nodes that tests are made of.
 
-use link_model::{Direction, Distribution, Impairments, Nanos, Packet, Stage, Stream};
+use link_model::{Direction, Distribution, Fate, Impairments, Nanos, Packet, Stage, Stream};
 
-use crate::{Node, Output, Parcel};
+use crate::{Node, Output, Parcel, Schedule};
 
 /// Sends packets of given times and sizes; swallows what comes back.
 pub struct Source<I> {
@@ -115,7 +115,14 @@ impl Link {
     /// A link that counts from the beginning.
     #[must_use]
     pub fn new(impairments: Impairments) -> Self {
+        Self::scheduled(impairments, &Schedule::default())
+    }
+
+    /// One whose conditions change.
+    #[must_use]
+    pub fn scheduled(impairments: Impairments, schedule: &Schedule) -> Self {
         let mut direction = Direction::new(impairments);
+        schedule.apply(&mut direction);
         direction.start(0);
         Self { direction }
     }
@@ -124,13 +131,15 @@ impl Link {
 impl Node for Link {
     fn process(&mut self, now: Nanos, input: Option<Parcel>) -> Output {
         if let Some(parcel) = input {
+            self.direction.push(now, Packet::new(parcel.bytes, parcel));
+        }
+        while let Some(departure) = self.direction.pop(now) {
             // The direction keeps the account of what it drops.
-            let _ = self.direction.push(now, Packet::new(parcel.bytes, parcel));
+            if departure.fate == Fate::Delivered {
+                return Output::Send(departure.packet.body);
+            }
         }
-        match self.direction.pop(now) {
-            Some(packet) => Output::Send(packet.body),
-            None => self.direction.next_due().map_or(Output::Idle, Output::Wait),
-        }
+        self.direction.next_due().map_or(Output::Idle, Output::Wait)
     }
 }
 

@@ -2,16 +2,24 @@
 
 use std::num::NonZeroU64;
 
-use link_model::{Impairments, QueueLimit, Stream};
-use link_sim::{Link, Nanos, Reflector, Seed, Simulation, Sink, Source, Window, constant, poisson};
+use link_model::{
+    Chance, Impairments, Jitter, JitterShape, LossModel, Queue, QueueLimit, Rate, Reordering, Stream,
+};
+use link_sim::{Link, Nanos, Reflector, Schedule, Seed, Simulation, Sink, Source, Window, constant, poisson};
 
 const S: Nanos = 1_000_000_000;
 const MS: Nanos = 1_000_000;
 const END: Nanos = 600 * S;
 
+fn impairments(limit: QueueLimit, loss: Option<(f64, u64)>) -> Impairments {
+    let loss = loss.map(|(probability, key)| LossModel::Bernoulli(Chance { probability, key }));
+    let rate = Some(Rate::Constant(NonZeroU64::new(10_000_000).expect("not 0")));
+    let queue = Queue { limit, ..Queue::default() };
+    Impairments { loss, rate, queue, delay: 25 * MS, ..Impairments::default() }
+}
+
 fn at_10_mbit_s(limit: QueueLimit, loss: Option<(f64, u64)>) -> Link {
-    let rate = NonZeroU64::new(10_000_000).expect("not 0");
-    Link::new(Impairments { loss, bottleneck: Some((rate, limit)), delay: 25 * MS })
+    Link::new(impairments(limit, loss))
 }
 
 /// 600 s at 10 Mbit/s carry exactly 500,000 packets of 1500 bytes, however much is offered.
@@ -102,4 +110,61 @@ fn loss_in_one_direction_shifts_none_in_the_other() {
     let (with, arrived) = losses_back(Some((0.3, seed.key(0))));
     let expected: Vec<u64> = without.into_iter().filter(|number| *number < arrived).collect();
     assert_eq!(with, expected);
+}
+
+/// 300 s at 10 Mbit/s and 300 s at 2 Mbit/s carry exactly 250,000 and 50,000 packets, whenever the change comes:
+/// what is in service then goes on at the new rate.
+#[test]
+fn a_step_down_in_the_rate_is_exact() {
+    let mut source = Source::new(constant(1500, MS, END));
+    let schedule = Schedule::default().rate(300 * S, 2_000_000);
+    let mut link = Link::scheduled(impairments(QueueLimit::Packets(1000), None), &schedule);
+    let mut sink = Sink::default();
+    Simulation::new(vec![&mut source, &mut link, &mut sink]).run(END + 25 * MS);
+    // The last of them is due exactly at the end of the run, which is exclusive.
+    assert_eq!(sink.packets, 299_999);
+}
+
+/// Once a minute the link is down for a second, in which 500 packets arrive.
+#[test]
+fn a_link_that_flaps_drops_what_arrives_meanwhile() {
+    let mut source = Source::new(constant(1500, 2 * MS, END));
+    let schedule = Schedule::default().outage(30 * S, S).repeated(10, 60 * S);
+    let mut link = Link::scheduled(impairments(QueueLimit::Unlimited, None), &schedule);
+    let mut sink = Sink::default();
+    Simulation::new(vec![&mut source, &mut link, &mut sink]).run(END + S);
+    let account = link.direction.account();
+    // A packet every 2 ms needs 1.2 ms, so none is in service when the link goes down.
+    assert_eq!(account.down_dropped.packets, 10 * 500);
+    assert_eq!(sink.packets, 300_000 - 10 * 500);
+}
+
+/// Every impairment at once, on an overloaded link, for ten minutes.
+#[test]
+fn nothing_is_lost_from_the_books_in_ten_minutes() {
+    let seed = Seed::choose();
+    let chance = |probability, purpose| Chance { probability, key: seed.key(purpose) };
+    let mut source = Source::new(poisson(1500, 1_100_000.0, END, Stream::new(seed.key(0))));
+    let mut link = Link::scheduled(
+        Impairments {
+            corruption: Some(chance(0.001, 2)),
+            duplication: Some(chance(0.01, 3)),
+            jitter: Some(Jitter { shape: JitterShape::Normal(2 * MS), key: seed.key(4) }),
+            reordering: Some(Reordering { chance: chance(0.01, 5), hold: 10 * MS }),
+            ..impairments(QueueLimit::Packets(100), Some((0.02, seed.key(1))))
+        },
+        &Schedule::default()
+            .rate(20 * S, 5_000_000)
+            .outage(40 * S, S)
+            .rate(50 * S, 10_000_000)
+            .repeated(10, 60 * S),
+    );
+    let mut sink = Sink::default();
+    Simulation::new(vec![&mut source, &mut link, &mut sink]).run(END);
+    let account = link.direction.account();
+    let dropped = account.lost.packets + account.queue_dropped.packets + account.down_dropped.packets;
+    let out = account.delivered.packets + dropped + link.direction.in_flight().packets;
+    assert_eq!(account.arrived.packets + account.duplicated.packets, out);
+    assert_eq!(sink.packets, account.delivered.packets);
+    assert!(account.reordered.packets > 0);
 }

@@ -3,13 +3,14 @@
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use crate::bytes::{array_at, u8_at, u16_at};
+use crate::ecn::Codepoint;
 use crate::transport::Transport;
 
 /// Bytes of an Ethernet header without tags.
 pub const ETHERNET_HEADER_BYTES: usize = 14;
 
-const ETHERTYPE_IPV4: u16 = 0x0800;
-const ETHERTYPE_IPV6: u16 = 0x86DD;
+pub(crate) const ETHERTYPE_IPV4: u16 = 0x0800;
+pub(crate) const ETHERTYPE_IPV6: u16 = 0x86DD;
 
 const HOP_BY_HOP: u8 = 0;
 const ROUTING: u8 = 43;
@@ -37,8 +38,25 @@ pub struct Packet<'a> {
     pub source: IpAddr,
     /// Receiver.
     pub destination: IpAddr,
+    /// Protocol number of what it carries, behind IPv6 extension headers.
+    pub protocol: u8,
+    /// Whether it is a part of a larger packet, the first one included.
+    pub fragment: bool,
+    /// What its header says of congestion.
+    pub ecn: Codepoint,
+    /// Where in the frame its payload begins: behind the IPv4 header with its options, or behind the IPv6
+    /// header with those extension headers that can be read. At most [`Packet::end`].
+    pub payload: usize,
     /// What it carries.
     pub transport: Transport<'a>,
+}
+
+impl Packet<'_> {
+    /// Where in the frame the packet ends and Ethernet's padding begins.
+    #[must_use]
+    pub const fn end(&self) -> usize {
+        ETHERNET_HEADER_BYTES + self.bytes as usize
+    }
 }
 
 impl<'a> Frame<'a> {
@@ -59,6 +77,9 @@ impl<'a> Frame<'a> {
     }
 }
 
+const MORE_FRAGMENTS_V4: u16 = 0x2000;
+const OFFSET_V4: u16 = 0x1FFF;
+
 fn parse_v4(bytes: &[u8]) -> Option<Packet<'_>> {
     let first = u8_at(bytes, 0)?;
     let header_bytes = usize::from(first & 0x0F) * 4;
@@ -67,13 +88,18 @@ fn parse_v4(bytes: &[u8]) -> Option<Packet<'_>> {
         return None;
     }
     let payload = bytes.get(header_bytes..total)?;
-    let fragment_offset = u16_at(bytes, 6)? & 0x1FFF;
+    let fragmentation = u16_at(bytes, 6)?;
+    let protocol = u8_at(bytes, 9)?;
     Some(Packet {
         bytes: u32::try_from(total).ok()?,
         source: IpAddr::V4(Ipv4Addr::from(array_at::<4>(bytes, 12)?)),
         destination: IpAddr::V4(Ipv4Addr::from(array_at::<4>(bytes, 16)?)),
-        transport: match fragment_offset {
-            0 => Transport::parse(u8_at(bytes, 9)?, payload),
+        protocol,
+        fragment: fragmentation & (MORE_FRAGMENTS_V4 | OFFSET_V4) != 0,
+        ecn: Codepoint::of(u8_at(bytes, 1)?),
+        payload: ETHERNET_HEADER_BYTES + header_bytes,
+        transport: match fragmentation & OFFSET_V4 {
+            0 => Transport::parse(protocol, payload),
             _ => Transport::Other,
         },
     })
@@ -85,37 +111,60 @@ fn parse_v6(bytes: &[u8]) -> Option<Packet<'_>> {
     if u8_at(bytes, 0)? >> 4 != 6 {
         return None;
     }
-    let payload = bytes.get(HEADER_BYTES..total)?;
+    let upper = UpperLayer::find(u8_at(bytes, 6)?, bytes.get(HEADER_BYTES..total)?);
+    let traffic_class = u16_at(bytes, 0)? >> 4;
     Some(Packet {
         bytes: u32::try_from(total).ok()?,
         source: IpAddr::V6(Ipv6Addr::from(array_at::<16>(bytes, 8)?)),
         destination: IpAddr::V6(Ipv6Addr::from(array_at::<16>(bytes, 24)?)),
-        transport: parse_v6_payload(u8_at(bytes, 6)?, payload),
+        protocol: upper.protocol,
+        fragment: upper.fragment,
+        ecn: Codepoint::of(traffic_class.to_be_bytes()[1]),
+        payload: ETHERNET_HEADER_BYTES + total - upper.bytes,
+        transport: upper.transport,
     })
 }
 
-/// Walks the extension headers. A header that is cut short belongs to the payload, not to the IP header
-/// proper: the packet can still be carried.
-fn parse_v6_payload(mut next: u8, mut payload: &[u8]) -> Transport<'_> {
-    loop {
-        let header_bytes = match next {
-            HOP_BY_HOP | ROUTING | DESTINATION_OPTIONS => {
-                u8_at(payload, 1).map(|units| (usize::from(units) + 1) * 8)
+/// What an IPv6 packet carries behind its extension headers (RFC 8200, 4).
+struct UpperLayer<'a> {
+    protocol: u8,
+    fragment: bool,
+    /// How much of the packet it is.
+    bytes: usize,
+    transport: Transport<'a>,
+}
+
+impl<'a> UpperLayer<'a> {
+    /// Walks the extension headers. A header that is cut short belongs to the payload, not to the IP header
+    /// proper: the packet can still be carried.
+    fn find(mut protocol: u8, mut payload: &'a [u8]) -> Self {
+        let mut fragment = false;
+        let transport = loop {
+            let header_bytes = match protocol {
+                HOP_BY_HOP | ROUTING | DESTINATION_OPTIONS => {
+                    u8_at(payload, 1).map(|units| (usize::from(units) + 1) * 8)
+                }
+                FRAGMENT => Some(8),
+                ICMPV6 => break parse_icmpv6(payload),
+                _ => break Transport::parse(protocol, payload),
+            };
+            let rest = header_bytes.and_then(|length| payload.get(length..));
+            let (Some(rest), Some(following)) = (rest, u8_at(payload, 0)) else {
+                break Transport::Malformed;
+            };
+            let place = if protocol == FRAGMENT { u16_at(payload, 2).unwrap_or(0) } else { 0 };
+            fragment |= place & (OFFSET_V6 | MORE_FRAGMENTS_V6) != 0;
+            (protocol, payload) = (following, rest);
+            if place & OFFSET_V6 != 0 {
+                break Transport::Other;
             }
-            FRAGMENT if u16_at(payload, 2).is_some_and(|field| field & 0xFFF8 != 0) => {
-                return Transport::Other;
-            }
-            FRAGMENT => Some(8),
-            ICMPV6 => return parse_icmpv6(payload),
-            _ => return Transport::parse(next, payload),
         };
-        let rest = header_bytes.and_then(|length| payload.get(length..));
-        let (Some(rest), Some(following)) = (rest, u8_at(payload, 0)) else {
-            return Transport::Malformed;
-        };
-        (next, payload) = (following, rest);
+        Self { protocol, fragment, bytes: payload.len(), transport }
     }
 }
+
+const OFFSET_V6: u16 = 0xFFF8;
+const MORE_FRAGMENTS_V6: u16 = 0x0001;
 
 fn parse_icmpv6(message: &[u8]) -> Transport<'_> {
     match u8_at(message, 0) {

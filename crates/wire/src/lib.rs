@@ -2,7 +2,8 @@
 //!
 //! [`Frame::parse`] reads the headers of one Ethernet frame. [`ConnectionTable`] follows the TCP and UDP
 //! connections that packets belong to: who began, when each side was first and last heard, what it sent
-//! twice, and when the handshake was over.
+//! twice, and when the handshake was over. [`damage`] and [`mark`] do to a frame what a bad line and a
+//! congested router do.
 //!
 //! Everything is a function of bytes and arrival times; no input makes it panic.
 
@@ -10,6 +11,9 @@
 
 mod bytes;
 mod connection;
+mod damage;
+mod ecn;
+mod flow;
 mod frame;
 mod quic;
 mod sequence;
@@ -18,6 +22,8 @@ mod tls;
 mod transport;
 
 pub use connection::{Connection, Nanos, Protocol, Side};
+pub use damage::damage;
+pub use ecn::{Codepoint, mark};
 pub use frame::{ETHERNET_HEADER_BYTES, Frame, Packet};
 pub use table::{ConnectionTable, Sighting};
 pub use transport::{Datagram, Segment, Transport};

@@ -20,6 +20,8 @@ pub struct ConnectionTable {
 pub enum Sighting {
     /// The server's first payload on this connection, by its place in the table.
     ServerSpoke(usize),
+    /// The client's first packet under the keys that this connection's handshake agreed.
+    HandshakeOver(usize),
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -50,13 +52,17 @@ impl ConnectionTable {
         let connection = &mut self.connections[place].1;
         let from_client = connection.client == source;
         let had_spoken = connection.from_server.first_payload.is_some();
+        let was_over = connection.handshake.is_some();
         match &packet.transport {
             Transport::Tcp(segment) => connection.segment(now, packet.bytes, from_client, segment),
             Transport::Udp(datagram) => connection.datagram(now, packet.bytes, from_client, datagram),
             _ => {}
         }
-        let speaks = !had_spoken && connection.from_server.first_payload.is_some();
-        speaks.then_some(Sighting::ServerSpoke(place))
+        // A packet of the server cannot end the client's handshake, so that at most one of the two is new.
+        if !had_spoken && connection.from_server.first_payload.is_some() {
+            return Some(Sighting::ServerSpoke(place));
+        }
+        (!was_over && connection.handshake.is_some()).then_some(Sighting::HandshakeOver(place))
     }
 
     /// The connections with their links, in the order in which they began.

@@ -54,6 +54,16 @@ pub struct Datagram<'a> {
 }
 
 impl<'a> Transport<'a> {
+    /// The bytes of a TCP segment or UDP datagram; nothing for what has no such header.
+    #[must_use]
+    pub const fn payload(&self) -> &'a [u8] {
+        match self {
+            Self::Tcp(segment) => segment.payload,
+            Self::Udp(datagram) => datagram.payload,
+            _ => &[],
+        }
+    }
+
     /// Reads the payload of an IP packet whose protocol number is `protocol`.
     #[must_use]
     pub fn parse(protocol: u8, bytes: &'a [u8]) -> Self {

@@ -140,6 +140,30 @@ fn a_tls_handshake_ends_with_the_first_application_data_record() {
 }
 
 #[test]
+fn the_end_of_a_handshake_is_told_once() {
+    let (_, sightings) = observe(&[
+        tcp_from_client(0, SYN, b""),
+        tcp_from_client(1, ACK, &tls_record(HANDSHAKE, 295)),
+        tcp_from_server(0, ACK, &tls_record(HANDSHAKE, 90)),
+        tcp_from_client(301, ACK, &tls_record(APPLICATION_DATA, 53)),
+        tcp_from_client(359, ACK, &tls_record(APPLICATION_DATA, 53)),
+        udp_from_client(&quic_long(0, 1, 5, 30)),
+        udp_from_server(&quic_long(0, 1, 5, 30)),
+        udp_from_client(&quic_short(5)),
+        udp_from_client(&quic_short(5)),
+    ]);
+    let told: Vec<(usize, Sighting)> =
+        (0..9).filter_map(|n| sightings[n].map(|sighting| (n, sighting))).collect();
+    let expected = [
+        (2, Sighting::ServerSpoke(0)),
+        (3, Sighting::HandshakeOver(0)),
+        (6, Sighting::ServerSpoke(1)),
+        (7, Sighting::HandshakeOver(1)),
+    ];
+    assert_eq!(told, expected);
+}
+
+#[test]
 fn record_headers_may_be_split_and_sent_again() {
     let flight = [tls_record(CHANGE_CIPHER_SPEC, 1), tls_record(APPLICATION_DATA, 53)].concat();
     let connection = tls_client(&[

@@ -25,7 +25,8 @@ fn observe(frames: &[Vec<u8>]) {
     let mut table = ConnectionTable::default();
     for (now, frame) in frames.iter().enumerate() {
         if let Frame::Ip(packet) = Frame::parse(frame) {
-            assert!(packet.bytes as usize + 14 <= frame.len());
+            assert!(34 <= packet.payload && packet.payload <= packet.end() && packet.end() <= frame.len());
+            assert_eq!(packet.flow(), { packet }.flow());
             table.observe(0, now as u64, &packet);
         }
     }
@@ -39,7 +40,41 @@ fn every_truncation_is_survived() {
     }
 }
 
+/// A chain of IPv6 extension headers of any kind and length, cut anywhere.
+fn extension_headers() -> impl Strategy<Value = Vec<u8>> {
+    let kind = prop::sample::select(vec![0_u8, 43, 44, 51, 58, 59, 60, 6, 17]);
+    let header = (kind, 0..3_u8, vec(any::<u8>(), 30));
+    vec(header, 0..8).prop_flat_map(|headers| {
+        let mut chain = Vec::new();
+        for (next, units, bytes) in headers {
+            chain.extend([next, units]);
+            chain.extend(&bytes[..usize::from(units) * 8 + 6]);
+        }
+        (0..=chain.len()).prop_map(move |length| chain[..length].to_vec())
+    })
+}
+
 proptest! {
+    #[test]
+    fn extension_headers_are_survived(first in 0..64_u8, chains in vec(extension_headers(), 1..8)) {
+        observe(&chains.iter().map(|chain| ipv6(first, chain)).collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn fragments_are_survived(frames in vec((any::<u16>(), vec(any::<u8>(), 0..60)), 1..8)) {
+        let frame = |(place, noise): &(u16, Vec<u8>)| {
+            let mut frame = build::ipv4(1, 2, 6, noise);
+            frame[20..22].copy_from_slice(&place.to_be_bytes());
+            frame
+        };
+        observe(&frames.iter().map(frame).collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn jumbo_frames_are_survived(length in 60_000..65_516_usize, byte: u8) {
+        observe(&[build::ipv4(1, 2, 17, &vec![byte; length]), ipv6(17, &vec![byte; length])]);
+    }
+
     #[test]
     fn noise_is_survived(frames in vec(vec(any::<u8>(), 0..200), 1..8)) {
         observe(&frames);

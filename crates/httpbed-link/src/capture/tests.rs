@@ -1,6 +1,6 @@
 use std::time::Duration;
 
-use link_model::Cause;
+use link_model::{Cause, Fate};
 use pcap_file::pcapng::blocks::enhanced_packet::EnhancedPacketOption;
 use pcap_file::pcapng::blocks::interface_description::InterfaceDescriptionOption;
 use pcap_file::pcapng::{Block, PcapNgReader};
@@ -13,9 +13,19 @@ const STAMP: u64 = 1_795_219_200_000_000_001;
 fn written() -> Vec<u8> {
     let mut file = Vec::new();
     let mut capture = Capture::begin(&mut file, ["a:client", "a:server"].into_iter()).expect("memory");
-    capture.packet(0, STAMP, &[1, 2, 3, 4, 5], None).expect("memory");
-    capture.packet(1, STAMP + 1, &[6; 64], Some(Cause::Chance)).expect("memory");
-    capture.packet(0, STAMP + 2, &[], Some(Cause::Queue)).expect("memory");
+    assert_eq!(capture.arrived(0, STAMP, &[1, 2, 3, 4, 5]), 0);
+    assert_eq!(capture.arrived(1, STAMP + 1, &[6; 64]), 1);
+    assert_eq!(capture.arrived(0, STAMP + 2, &[]), 2);
+    // The fates of the later ones are known first.
+    capture.settled(1, Fate::Dropped(Cause::Chance)).expect("memory");
+    capture.settled(2, Fate::Dropped(Cause::Queue)).expect("memory");
+    capture.settled(0, Fate::Delivered).expect("memory");
+    assert_eq!(capture.arrived(0, STAMP + 3, &[7]), 3);
+    assert_eq!(capture.arrived(0, STAMP + 4, &[8]), 4);
+    assert_eq!(capture.arrived(1, STAMP + 5, &[9]), 5);
+    capture.settled(4, Fate::Dropped(Cause::Aqm)).expect("memory");
+    capture.settled(5, Fate::Dropped(Cause::Down)).expect("memory");
+    // Packet 3 is still under way at the end.
     capture.finish().expect("memory");
     file
 }
@@ -53,6 +63,9 @@ fn another_reader_finds_interfaces_packets_and_comments() {
             (0, vec![1, 2, 3, 4, 5], None),
             (1, vec![6; 64], comment("lost: chance")),
             (0, vec![], comment("dropped: queue")),
+            (0, vec![7], None),
+            (0, vec![8], comment("dropped: aqm")),
+            (1, vec![9], comment("dropped: link down")),
         ]
     );
 }

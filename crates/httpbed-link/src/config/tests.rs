@@ -1,62 +1,422 @@
-use link_model::QueueLimit;
+use std::path::Path;
 
-use super::Config;
+use link_model::{Change, Discipline, JitterShape, LossModel, QueueLimit, Rate};
+use proptest::prelude::*;
+use serde_json::{Value, json};
 
-fn config(direction: &str) -> String {
-    format!(
-        r#"{{"schema": 1, "mtu": 1500, "spin_us": 50, "pcapng": null, "links": [
-            {{"name": "a", "hosts": ["c", "s"], "interfaces": ["l0a", "l0b"], "directions": [{direction}, {direction}]}}
-        ]}}"#
-    )
+use super::{Backend, Config, Target, When, Written};
+
+/// Some traces, by path.
+fn read(path: &Path) -> Result<Vec<u8>, String> {
+    Ok(match path.to_str() {
+        Some("/good") => b"0\n5\n5\n12\n".to_vec(),
+        Some("/empty") => Vec::new(),
+        Some("/unsorted") => b"5\n3\n".to_vec(),
+        Some("/binary") => vec![0, 0xFF, 0xFE, b'\n', 7],
+        Some("/slow") => b"61000\n".to_vec(),
+        _ => return Err("not found".to_owned()),
+    })
 }
 
-const NOTHING: &str = r#"{"rate_bit_s": null, "delay_ns": null, "loss": null, "queue": null}"#;
+fn parse(config: &Value) -> Result<Config, String> {
+    Config::parse(&config.to_string(), &read)
+}
+
+/// A link whose first direction is `direction`, and whose second has a rate, loss and nothing else.
+fn config(direction: &Value) -> Value {
+    let back = json!({"rate": {"model": "constant", "bit_s": 1_000_000},
+                      "loss": {"model": "bernoulli", "probability": 0, "key": "2"}});
+    json!({"schema": 2, "mtu": 1500, "spin_us": 50, "pcapng": null, "links": [{
+        "name": "a", "hosts": ["c", "s"], "interfaces": ["l0a", "l0b"], "directions": [direction, back],
+    }]})
+}
+
+fn with(place: &str, value: &Value) -> Value {
+    let mut whole = config(&json!({}));
+    if let Some(known) = whole.pointer_mut(place) {
+        *known = value.clone();
+        return whole;
+    }
+    let (parent, name) = place.rsplit_once('/').expect("a place begins with /");
+    whole.pointer_mut(parent).expect("a known place")[name] = value.clone();
+    whole
+}
+
+fn everything() -> Value {
+    json!({
+        "overhead_bytes": 38,
+        "loss": {"model": "gilbert_elliott", "to_bad": 0.01, "to_good": 0.3, "loss_good": 0, "loss_bad": 1,
+                 "key": "18446744073709551615"},
+        "corruption": {"probability": 0.1, "key": "1"},
+        "duplication": {"probability": 0.2, "key": "2"},
+        "rate": {"model": "token_bucket", "bit_s": 500_000, "burst_bytes": 32768},
+        "queue": {"discipline": "fq_codel", "limit": {"ns": 70_000_000}, "target_ns": 5_000_000,
+                  "interval_ns": 100_000_000, "ecn": true, "flows": 1024, "quantum_bytes": 1514},
+        "delay_ns": 25_000_000,
+        "jitter": {"distribution": "table", "samples_ns": [-5, 0, 7], "key": "3"},
+        "reordering": {"probability": 0.01, "hold_ns": 10_000_000, "key": "4"},
+    })
+}
 
 #[test]
 fn every_impairment_is_read() {
-    let text = config(
-        r#"{"rate_bit_s": 10000000, "delay_ns": 25000000,
-            "loss": {"probability": 0.02, "key": "18446744073709551615"}, "queue": {"bytes": 65536}}"#,
-    );
-    let impairments = Config::parse(&text).expect("valid").links[0].directions[1].impairments();
-    assert_eq!(impairments.loss, Some((0.02, u64::MAX)));
-    let (rate, limit) = impairments.bottleneck.expect("a rate");
-    assert_eq!((rate.get(), limit), (10_000_000, QueueLimit::Bytes(65536)));
+    let config = parse(&config(&everything())).expect("valid");
+    let direction = &config.links[0].directions[0];
+    let impairments = &direction.impairments;
+    assert_eq!((direction.overhead_bytes, direction.has_rate()), (38, true));
+    let Some(LossModel::GilbertElliott(channel)) = &impairments.loss else { panic!("{impairments:?}") };
+    assert_eq!((channel.to_good, channel.loss_bad, channel.key), (0.3, 1.0, u64::MAX));
+    assert_eq!(impairments.corruption.map(|chance| (chance.probability, chance.key)), Some((0.1, 1)));
+    assert_eq!(impairments.duplication.map(|chance| (chance.probability, chance.key)), Some((0.2, 2)));
+    let Some(Rate::TokenBucket { rate, burst }) = impairments.rate else { panic!("{impairments:?}") };
+    assert_eq!((rate.get(), burst.get()), (500_000, 32768));
+    let Discipline::FqCoDel(fq) = impairments.queue.discipline else { panic!("{impairments:?}") };
+    assert_eq!((fq.codel.target, fq.codel.ecn, fq.quantum.get()), (5_000_000, true, 1514));
+    assert_eq!(impairments.queue.limit, QueueLimit::Time(70_000_000));
     assert_eq!(impairments.delay, 25_000_000);
+    let jitter = impairments.jitter.as_ref().expect("given");
+    assert!(matches!(&jitter.shape, JitterShape::Table(samples) if samples[..] == [-5, 0, 7]));
+    let reordering = impairments.reordering.expect("given");
+    assert_eq!((reordering.chance.key, reordering.hold), (4, 10_000_000));
+}
+
+#[test]
+fn every_variant_is_read() {
+    let shape = |name: &str| json!({"jitter": {"distribution": name, "spread_ns": 9, "key": "1"}});
+    for (name, expected) in [("uniform", "Uniform(9)"), ("normal", "Normal(9)"), ("pareto", "Pareto(9)")] {
+        let config = parse(&config(&shape(name))).expect("valid");
+        let jitter = config.links[0].directions[0].impairments.jitter.clone().expect("given");
+        assert_eq!(format!("{:?}", jitter.shape), expected);
+    }
+    let queues = [
+        json!({"discipline": "droptail", "limit": {"packets": 3}}),
+        json!({"discipline": "droptail", "limit": null}),
+        json!({"discipline": "codel", "limit": {"bytes": 65536}, "target_ns": 1, "interval_ns": 2, "ecn": false}),
+        json!({"discipline": "pie", "target_ns": 1, "update_ns": 15_000_000, "ecn": true, "key": "0"}),
+    ];
+    for queue in queues {
+        parse(&config(&json!({"queue": queue}))).expect("valid");
+    }
+    let listed = json!({"loss": {"model": "listed", "numbers": [0, 3, 17]}, "rate": {"model": "trace", "path": "/good"}});
+    let impairments = parse(&config(&listed)).expect("valid").links[0].directions[0].impairments.clone();
+    assert!(matches!(impairments.loss, Some(LossModel::Listed(numbers)) if numbers[..] == [0, 3, 17]));
+    assert!(matches!(impairments.rate, Some(Rate::Trace(_))));
 }
 
 #[test]
 fn absent_impairments_do_nothing() {
-    let impairments = Config::parse(&config(NOTHING)).expect("valid").links[0].directions[0].impairments();
-    assert!(impairments.loss.is_none() && impairments.bottleneck.is_none() && impairments.delay == 0);
+    let nulls: Value =
+        everything().as_object().expect("it is").keys().map(|key| (key.clone(), Value::Null)).collect();
+    for nothing in [nulls, json!({})] {
+        let direction = parse(&config(&nothing)).expect("valid").links[0].directions[0].clone();
+        let impairments = direction.impairments;
+        assert_eq!((direction.overhead_bytes, impairments.delay), (0, 0));
+        assert!(impairments.loss.is_none() && impairments.rate.is_none() && impairments.jitter.is_none());
+        assert_eq!(impairments.queue.limit, QueueLimit::Unlimited);
+    }
+    let config = parse(&config(&json!({}))).expect("valid");
+    assert_eq!((config.backend, config.log), (Backend::AfPacket, None));
 }
 
 #[test]
-fn mistakes_are_refused() {
+fn schedules_and_triggers_are_read() {
+    let mut whole = config(&everything());
+    whole["backend"] = json!("tun");
+    whole["links"][0]["schedule"] = json!([
+        {"at_ns": 5, "direction": 0, "change": {"rate_bit_s": 2_000_000}},
+        {"at_ns": 6, "change": {"down": true}},
+    ]);
+    whole["links"][0]["triggers"] = json!([
+        {"name": "half", "when": {"delivered_bytes": 2_000_000, "direction": 1}, "after_ns": 7, "direction": null,
+         "change": {"loss": 0.5}},
+        {"name": "word", "when": {"first_packet": true, "direction": 1}},
+        {"name": "safe", "when": {"handshake": true}, "direction": 0, "change": {"delay_ns": 1}},
+    ]);
+    let config = parse(&whole).expect("valid");
+    let link = &config.links[0];
+    assert_eq!(config.backend, Backend::Tun);
+    let rate = Change::Rate(2_000_000.try_into().expect("not 0"));
+    assert_eq!(link.schedule[0].target, Target { direction: Some(0), change: rate });
+    assert_eq!((link.schedule[1].at, link.schedule[1].target.directions().count()), (6, 2));
+    assert_eq!(link.triggers[0].when, When::Delivered { direction: 1, bytes: 2_000_000 });
+    assert_eq!(link.triggers[0].target, Some(Target { direction: None, change: Change::Loss(0.5) }));
+    assert_eq!((link.triggers[1].when, link.triggers[1].target), (When::FirstPacket { direction: 1 }, None));
+    assert_eq!((link.triggers[2].when, link.triggers[2].after), (When::Handshake, 0));
+}
+
+#[test]
+fn changes_are_written_as_they_are_read() {
+    for text in [
+        r#"{"rate_bit_s":200}"#,
+        r#"{"delay_ns":0}"#,
+        r#"{"loss":0.25}"#,
+        r#"{"down":true}"#,
+        r#"{"down":false}"#,
+    ] {
+        let mut whole = config(&everything());
+        let change: Value = serde_json::from_str(text).expect("JSON");
+        whole["links"][0]["schedule"] = json!([{"at_ns": 0, "direction": 0, "change": change}]);
+        let written = Written(parse(&whole).expect("valid").links[0].schedule[0].target.change);
+        assert_eq!(serde_json::to_string(&written).expect("JSON"), text);
+    }
+}
+
+/// Each mistake with its place and a word of its reason.
+#[test]
+fn mistakes_are_refused_with_their_place() {
+    const D: &str = "links[0].directions[0]";
+    let direction = |value: Value| with("/links/0/directions/0", &value);
+    let rate = |value: Value| direction(json!({"rate": value}));
+    let queue = |value: Value| direction(json!({"queue": value}));
+    let limit = |value: Value| queue(json!({"discipline": "droptail", "limit": value}));
+    let schedule = |value: Value| with("/links/0/schedule", &json!([value]));
+    let trigger = |value: Value| with("/links/0/triggers", &json!([value]));
     let cases = [
-        (config(&NOTHING.replace("\"rate_bit_s\": null", "\"rate_bit_s\": 0")), "nonzero"),
-        (config(&NOTHING.replace("\"queue\": null", "\"queue\": {\"packets\": 0}")), "nonzero"),
-        (config(&NOTHING.replace("\"delay_ns\"", "\"delay_ms\"")), "unknown field"),
-        (config(NOTHING).replace("\"hosts\"", "\"ends\""), "unknown field"),
-        (config(NOTHING).replace("l0b", "l0a"), "used twice"),
+        (json!([]), "the whole: ", "not an object"),
+        (json!({}), "links: ", "missing"),
+        (with("/schema", &json!(1)), "schema: ", "1 is not 2"),
+        (with("/mtu", &json!(67)), "mtu: ", "within 68 to 65535"),
+        (with("/mtu", &json!(65536)), "mtu: ", "within 68 to 65535"),
+        (with("/mtu", &json!(1500.5)), "mtu: ", "not a whole number"),
+        (with("/backend", &json!("netem")), "backend: ", "af_packet, tun"),
+        (with("/links/0/ends", &json!(1)), "links[0]: ", "\"ends\" is not one of"),
+        (with("/links/0/interfaces", &json!(["l0a", "l0a"])), "links: ", "used twice"),
+        (with("/links/0/interfaces", &json!(["l0a"])), "links[0].interfaces: ", "1 elements instead of 2"),
         (
-            config(&NOTHING.replace("\"loss\": null", "\"loss\": {\"probability\": 0.1, \"key\": \"-1\"}")),
+            with("/links/0/interfaces/0", &json!("a name too long for it")),
+            "links[0].interfaces[0]: ",
+            "1 to 15",
+        ),
+        (with("/links/0/interfaces/0", &json!("a/b")), "links[0].interfaces[0]: ", "no name"),
+        (with("/links/0/interfaces/0", &json!("tap%d")), "links[0].interfaces[0]: ", "no name"),
+        (with("/links/0/hosts/1", &json!("")), "links[0].hosts[1]: ", "empty"),
+        (direction(json!({"overhead_bytes": 18})), "overhead_bytes: ", "none of 0"),
+        (direction(json!({"delay_ms": 5})), "links[0].directions[0]: ", "\"delay_ms\" is not one of"),
+        (direction(json!({"delay_ns": 3_600_000_000_001_u64})), "delay_ns: ", "is not within"),
+        (direction(json!({"delay_ns": -1})), "delay_ns: ", "not a whole number of at least 0"),
+        (
+            direction(json!({"loss": {"model": "bernoulli", "probability": 1.01, "key": "1"}})),
+            "loss.probability: ",
+            "1.01 is not within 0 to 1",
+        ),
+        (
+            direction(json!({"loss": {"model": "bernoulli", "probability": 0.1, "key": "-1"}})),
+            "loss.key: ",
             "64-bit",
         ),
+        (
+            direction(json!({"loss": {"model": "bernoulli", "probability": 0.1, "key": 1}})),
+            "loss.key: ",
+            "not a text",
+        ),
+        (
+            direction(json!({"loss": {"model": "markov"}})),
+            "loss.model: ",
+            "bernoulli, gilbert_elliott, listed",
+        ),
+        (direction(json!({"loss": {"model": "listed", "numbers": [3, 3]}})), "loss.numbers: ", "not above"),
+        (direction(json!({"corruption": {"probability": 0.1}})), "corruption.key: ", "missing"),
+        (
+            direction(json!({"jitter": {"distribution": "table", "samples_ns": [], "key": "1"}})),
+            "jitter.samples_ns: ",
+            "at least one",
+        ),
+        (
+            direction(json!({"reordering": {"probability": 0.1, "key": "1"}})),
+            "reordering.hold_ns: ",
+            "missing",
+        ),
+        (rate(json!({"model": "constant", "bit_s": 199})), "rate.bit_s: ", "199 is not within 200"),
+        (rate(json!({"model": "constant", "bit_s": 0})), "rate.bit_s: ", "0 is not within 200"),
+        (
+            rate(json!({"model": "token_bucket", "bit_s": 1000, "burst_bytes": 1499})),
+            "rate.burst_bytes: ",
+            "never pass",
+        ),
+        (rate(json!({"model": "trace", "path": "/empty"})), "rate.path: ", "/empty"),
+        (rate(json!({"model": "trace", "path": "/unsorted"})), "rate.path: ", "/unsorted"),
+        (rate(json!({"model": "trace", "path": "/binary"})), "rate.path: ", "/binary"),
+        (rate(json!({"model": "trace", "path": "/slow"})), "rate.path: ", "one packet a minute"),
+        (rate(json!({"model": "trace", "path": "/nowhere"})), "rate.path: ", "not found"),
+        (rate(json!(5)), "rate: ", "5 is not an object"),
+        (limit(json!({"packets": 0})), "queue.limit.packets: ", "0 is not within 1"),
+        (limit(json!({"bytes": 0})), "queue.limit.bytes: ", "0 is not within 1"),
+        (limit(json!({"ns": 0})), "queue.limit.ns: ", "0 is not within 1"),
+        (limit(json!({"bytes": 1499})), "queue.limit.bytes: ", "no packet of the MTU"),
+        (limit(json!({"packets": 1, "bytes": 2000})), "queue.limit: ", "exactly one"),
+        (queue(json!({"discipline": "red"})), "queue.discipline: ", "droptail, codel, fq_codel, pie"),
+        (queue(json!({"discipline": "droptail", "ecn": true})), "queue: ", "\"ecn\" is not one of"),
+        (
+            queue(json!({"discipline": "codel", "target_ns": 1, "interval_ns": 0, "ecn": 1})),
+            "queue.interval_ns: ",
+            "within 1",
+        ),
+        (
+            schedule(json!({"at_ns": 1, "change": {"down": true, "loss": 0}})),
+            "links[0].schedule[0].change: ",
+            "exactly one",
+        ),
+        (
+            schedule(json!({"at_ns": 1, "direction": 2, "change": {"down": true}})),
+            "links[0].schedule[0].direction: ",
+            "within 0 to 1",
+        ),
+        (
+            schedule(json!({"at_ns": 1, "direction": 0, "change": {"rate_bit_s": 1000}})),
+            "links[0].schedule[0].change: ",
+            "no constant rate",
+        ),
+        (
+            schedule(json!({"at_ns": 1, "change": {"loss": 0.1}})),
+            "links[0].schedule[0].change: ",
+            "direction 0 has no random loss",
+        ),
+        (
+            schedule(json!({"at_ns": 1, "direction": 1, "change": {"loss": 1.1}})),
+            "links[0].schedule[0].change.loss: ",
+            "within 0 to 1",
+        ),
+        (trigger(json!({"name": "n", "when": {}})), "links[0].triggers[0].when: ", "exactly one"),
+        (
+            trigger(json!({"name": "n", "when": {"first_packet": true}})),
+            "links[0].triggers[0].when.direction: ",
+            "missing",
+        ),
+        (
+            trigger(json!({"name": "n", "when": {"handshake": false}})),
+            "links[0].triggers[0].when.handshake: ",
+            "only true",
+        ),
+        (
+            trigger(json!({"name": "n", "when": {"handshake": true, "direction": 0}})),
+            "links[0].triggers[0].when.direction: ",
+            "both",
+        ),
+        (trigger(json!({"when": {"handshake": true}})), "links[0].triggers[0].name: ", "missing"),
     ];
-    for (text, reason) in cases {
-        let message = Config::parse(&text).expect_err(&text);
-        assert!(message.contains(reason), "{message}");
+    for (config, place, reason) in cases {
+        let message = parse(&config).expect_err(&config.to_string());
+        let told = message.split("; ").any(|mistake| {
+            let place =
+                if mistake.starts_with(D) { mistake.split_once('.').map_or(place, |_| place) } else { place };
+            mistake.contains(place) && mistake.contains(reason)
+        });
+        assert!(told, "{place}{reason}\n{message}");
     }
 }
 
 #[test]
-fn all_mistakes_are_told_at_once() {
-    let text = config(
-        r#"{"rate_bit_s": 1, "delay_ns": 9000000000000, "queue": null,
-            "loss": {"probability": 1.5, "key": "0"}}"#,
-    );
-    let text = text.replace("\"schema\": 1", "\"schema\": 2").replace("1500", "10");
-    let message = Config::parse(&text).expect_err("four kinds of mistake");
-    assert_eq!(message.split("; ").count(), 6, "{message}");
+fn a_name_used_twice_is_refused() {
+    let word = json!({"name": "n", "when": {"handshake": true}});
+    let message = parse(&with("/links/0/triggers", &json!([word, word]))).expect_err("twice");
+    assert_eq!(message, "links[0].triggers: the name \"n\" is used twice");
+}
+
+#[test]
+fn all_mistakes_are_told_at_once_and_in_one_line() {
+    let mut whole = config(&json!({
+        "rate": {"model": "constant", "bit_s": 1}, "delay_ns": 9_000_000_000_000_u64, "speed": 3,
+        "loss": {"model": "bernoulli", "probability": 1.5, "key": "x"},
+        "queue": {"discipline": "droptail", "limit": {"packets": 0}},
+    }));
+    whole["schema"] = json!(1);
+    whole["mtu"] = json!(10);
+    whole["links"][0]["directions"][1]["rate"] = json!({"model": "trace", "path": "/empty"});
+    let message = parse(&whole).expect_err("nine mistakes");
+    assert_eq!(message.split("; ").count(), 9, "{message}");
+    assert!(!message.contains('\n'));
+}
+
+#[test]
+fn one_mistake_is_told_once() {
+    for config in
+        [with("/links", &json!(7)), with("/links/0", &json!("x")), with("/links/0/hosts", &json!("x"))]
+    {
+        let message = parse(&config).expect_err("a mistake");
+        assert_eq!(message.split("; ").count(), 1, "{message}");
+    }
+}
+
+#[test]
+fn files_that_are_no_traces_are_not_read() {
+    let folder = std::env::temp_dir();
+    assert_eq!(super::read_file(&folder), Err("not a regular file".to_owned()));
+    assert!(super::read_file(Path::new("/dev/zero")).is_err_and(|error| error.contains("regular")));
+    let path = folder.join(format!("httpbed-huge-{}", std::process::id()));
+    let huge = std::fs::File::create(&path).expect("a writable temporary folder");
+    huge.set_len(1 << 30).expect("it takes no room");
+    let refusal = super::read_file(&path).expect_err("a gigabyte");
+    std::fs::remove_file(&path).expect("ours");
+    assert!(refusal.starts_with("1073741824 bytes are more than"), "{refusal}");
+}
+
+/// Values of JSON that a configuration may have anywhere.
+fn leaf() -> impl Strategy<Value = Value> {
+    let words = [
+        "droptail",
+        "fq_codel",
+        "pie",
+        "constant",
+        "trace",
+        "/good",
+        "/binary",
+        "tun",
+        "18446744073709551616",
+        "",
+    ];
+    prop_oneof![
+        Just(Value::Null),
+        any::<bool>().prop_map(Value::from),
+        any::<u64>().prop_map(Value::from),
+        any::<i64>().prop_map(Value::from),
+        any::<f64>().prop_map(Value::from),
+        prop::sample::select(words.to_vec()).prop_map(Value::from),
+        Just(json!([])),
+        Just(json!({})),
+        Just(json!([null, null])),
+    ]
+}
+
+/// All places in a value, itself included.
+fn places(value: &Value, place: &str, into: &mut Vec<String>) {
+    into.push(place.to_owned());
+    match value {
+        Value::Object(map) => {
+            map.iter().for_each(|(key, value)| places(value, &format!("{place}/{key}"), into))
+        }
+        Value::Array(items) => {
+            items.iter().enumerate().for_each(|(n, value)| places(value, &format!("{place}/{n}"), into));
+        }
+        _ => {}
+    }
+}
+
+proptest! {
+    #[test]
+    fn any_text_is_survived(text in ".{0,200}") {
+        let _ = Config::parse(&text, &read);
+    }
+
+    #[test]
+    fn almost_json_is_survived(text in r#"[\[\]{}",:a-z_0-9. ]{0,300}"#) {
+        let _ = Config::parse(&text, &read);
+    }
+
+    #[test]
+    fn bent_configurations_are_read_or_refused_with_a_place(
+        bends in prop::collection::vec((any::<prop::sample::Index>(), leaf()), 1..6),
+    ) {
+        let mut whole = config(&everything());
+        whole["links"][0]["schedule"] = json!([{"at_ns": 6, "change": {"down": true}}]);
+        whole["links"][0]["triggers"] = json!([{"name": "n", "when": {"delivered_bytes": 1, "direction": 0},
+                                                "change": {"loss": 0.1}}]);
+        for (place, value) in bends {
+            let mut all = Vec::new();
+            places(&whole, "", &mut all);
+            *whole.pointer_mut(&all[place.index(all.len())]).expect("it is there") = value;
+        }
+        if let Err(message) = parse(&whole) {
+            prop_assert!(message.split("; ").all(|mistake| mistake.contains(": ")), "{}", message);
+        }
+    }
 }

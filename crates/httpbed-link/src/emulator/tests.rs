@@ -2,24 +2,41 @@ use std::cell::RefCell;
 use std::io::{self, Write};
 use std::rc::Rc;
 
-use super::{Arrival, Emulator};
+use link_model::Change;
+use proptest::prelude::*;
+use serde_json::{Value, json};
+use wire::{Codepoint, Frame};
+
+use super::{Arrival, Emulator, Happening, Outbox};
 use crate::capture::Capture;
-use crate::config::Config;
+use crate::changes::By;
+use crate::config::{Config, Target};
+use crate::log::PacketLog;
+use crate::records::{Out, Records};
 
 const MTU: usize = 1500;
 
-fn config(first_direction: &str) -> Config {
-    let nothing = r#"{"rate_bit_s": null, "delay_ns": 0, "loss": null, "queue": null}"#;
-    let text = format!(
-        r#"{{"schema": 1, "mtu": {MTU}, "spin_us": 0, "pcapng": null, "links": [
-            {{"name": "a", "hosts": ["c", "s"], "interfaces": ["l0a", "l0b"],
-              "directions": [{first_direction}, {nothing}]}}]}}"#
-    );
-    Config::parse(&text).expect("valid")
+fn config(links: &Value) -> Config {
+    let text = json!({"schema": 2, "mtu": MTU, "spin_us": 0, "links": links}).to_string();
+    Config::parse(&text, &|_| Err(String::new())).expect("valid")
+}
+
+/// A link with the first direction given, and what else it has.
+fn link(direction: &Value, more: &Value) -> Value {
+    let mut link = json!({"name": "a", "hosts": ["c", "s"], "interfaces": ["l0a", "l0b"],
+                          "directions": [direction, {}]});
+    for (key, value) in more.as_object().expect("an object") {
+        link[key] = value.clone();
+    }
+    json!([link])
+}
+
+fn with(direction: &Value) -> Emulator {
+    Emulator::new(&config(&link(direction, &json!({}))), Records::default())
 }
 
 fn delayed() -> Emulator {
-    Emulator::new(&config(r#"{"rate_bit_s": null, "delay_ns": 100, "loss": null, "queue": null}"#), None)
+    with(&json!({"delay_ns": 100}))
 }
 
 /// A UDP datagram from 10.0.0.1 to 10.0.0.2 in a frame of `length` bytes.
@@ -38,30 +55,62 @@ fn arrival(at: u64, frame: Vec<u8>) -> Arrival {
     Arrival { at, stamp: 0, stamped: true, finished: true, length: frame.len(), frame }
 }
 
+/// What leaves in a direction by `now`: due times of what counts, and frames.
+fn leaving(emulator: &mut Emulator, direction: usize, now: u64) -> (Vec<u64>, Vec<Vec<u8>>) {
+    let mut outbox = Outbox::default();
+    emulator.depart(direction, now, 1000, &mut outbox).expect("memory");
+    (outbox.due, outbox.frames)
+}
+
+/// Runs up to `end` as the loop does, never late.
+fn run(emulator: &mut Emulator, end: u64) -> Vec<(u64, usize)> {
+    let mut left = Vec::new();
+    while let Some(now) = emulator.next_due().filter(|due| *due <= end) {
+        while let Some(direction) = emulator.look(now) {
+            let (_, frames) = leaving(emulator, direction, now);
+            left.extend(frames.iter().map(|_| (now, direction)));
+        }
+    }
+    left
+}
+
+fn happenings(emulator: &mut Emulator) -> Vec<Happening> {
+    std::iter::from_fn(|| emulator.next_happening()).collect()
+}
+
 #[test]
 fn frames_leave_when_they_are_due() {
     let mut emulator = delayed();
     emulator.start(0);
-    let admission = emulator.arrive(0, arrival(5, frame(100))).expect("no capture");
-    assert!(admission.returned.is_none());
+    assert!(emulator.arrive(0, arrival(5, frame(100))).is_none());
     assert_eq!((emulator.next_due(), emulator.busy_directions()), (Some(105), 1));
-    assert!(emulator.depart(0, 104).is_none());
-    let departure = emulator.depart(0, 110).expect("due");
-    assert_eq!((departure.due, departure.counted, departure.frame), (105, true, frame(100)));
+    assert_eq!((emulator.look(104), emulator.look(105)), (None, Some(0)));
+    assert_eq!(leaving(&mut emulator, 0, 104), (vec![], vec![]));
+    assert_eq!(leaving(&mut emulator, 0, 110), (vec![105], vec![frame(100)]));
+    assert_eq!((emulator.next_due(), emulator.busy_directions()), (None, 0));
     assert_eq!((Emulator::exit(0), Emulator::exit(1), Emulator::exit(2)), (1, 0, 3));
+}
+
+#[test]
+fn a_batch_is_bounded_and_the_rest_still_due() {
+    let mut emulator = delayed();
+    (0..10).for_each(|at| assert!(emulator.arrive(0, arrival(at, frame(100))).is_none()));
+    let mut outbox = Outbox::default();
+    emulator.depart(0, 1000, 7, &mut outbox).expect("memory");
+    assert_eq!((outbox.frames.len(), emulator.look(1000)), (7, Some(0)));
+    assert_eq!(leaving(&mut emulator, 0, 1000).1.len(), 3);
 }
 
 #[test]
 fn only_what_arrives_after_the_start_counts() {
     let mut emulator = delayed();
-    emulator.arrive(0, arrival(5, frame(100))).expect("no capture");
+    emulator.arrive(0, arrival(5, frame(100)));
     emulator.start(10);
-    emulator.arrive(0, arrival(9, frame(100))).expect("no capture");
-    emulator.arrive(0, arrival(9, vec![0; 60])).expect("no capture");
-    emulator.arrive(0, arrival(10, frame(100))).expect("no capture");
-    let counted: Vec<bool> =
-        std::iter::from_fn(|| emulator.depart(0, 1000)).map(|departure| departure.counted).collect();
-    assert_eq!(counted, [false, false, true]);
+    emulator.arrive(0, arrival(9, frame(100)));
+    emulator.arrive(0, arrival(9, vec![0; 60]));
+    emulator.arrive(0, arrival(10, frame(100)));
+    let (due, frames) = leaving(&mut emulator, 0, 1000);
+    assert_eq!((due, frames.len()), (vec![110], 3));
     assert_eq!(emulator.directions()[0].account().arrived.packets, 1);
     assert_eq!(emulator.connections().connections()[0].1.from_client.packets, 1);
     assert_eq!(emulator.oddities().stray, 0);
@@ -75,31 +124,183 @@ fn what_no_wire_would_carry_is_counted_and_dropped() {
     broken[14] = 0;
     let oversize = Arrival { length: MTU + 15, ..arrival(0, frame(MTU + 14)) };
     for odd in [arrival(0, vec![0; 60]), arrival(0, broken), oversize] {
-        assert!(emulator.arrive(0, odd).expect("no capture").returned.is_some());
+        assert!(emulator.arrive(0, odd).is_some());
     }
     let unstamped = Arrival { stamped: false, ..arrival(0, frame(MTU + 14)) };
-    assert!(emulator.arrive(0, unstamped).expect("no capture").returned.is_none());
+    assert!(emulator.arrive(0, unstamped).is_none());
     let unfinished = Arrival { finished: false, ..arrival(0, frame(100)) };
-    assert!(emulator.arrive(0, unfinished).expect("no capture").returned.is_none());
+    assert!(emulator.arrive(0, unfinished).is_none());
     let odd = emulator.oddities();
     assert_eq!((odd.stray, odd.malformed, odd.oversize, odd.unstamped), (1, 2, 1, 1));
     assert_eq!(emulator.directions()[0].account().arrived.packets, 2);
 }
 
 #[test]
-fn a_server_that_speaks_is_sighted_once() {
+fn a_server_that_speaks_is_told_once() {
     let mut emulator = delayed();
     emulator.start(0);
     let mut answer = frame(100);
     answer[26..34].copy_from_slice(&[10, 0, 0, 2, 10, 0, 0, 1]);
-    let mut sighted = |interface, frame| {
-        emulator.arrive(interface, arrival(0, frame)).expect("no capture").sighting.is_some()
-    };
-    let sightings = [sighted(0, frame(100)), sighted(1, answer.clone()), sighted(1, answer)];
-    assert_eq!(sightings, [false, true, false]);
+    emulator.arrive(0, arrival(0, frame(100)));
+    assert_eq!(happenings(&mut emulator), []);
+    emulator.arrive(1, arrival(0, answer.clone()));
+    emulator.arrive(1, arrival(0, answer));
+    assert_eq!(happenings(&mut emulator), [Happening::ServerSpoke(0)]);
 }
 
-/// A file that can be looked at while the capture has it.
+/// 86 bytes of IP and 14 of Ethernet at 8 bit/us.
+#[test]
+fn the_rate_counts_the_overhead_and_the_report_does_not() {
+    let mut emulator =
+        with(&json!({"overhead_bytes": 14, "rate": {"model": "constant", "bit_s": 8_000_000}}));
+    emulator.start(0);
+    emulator.arrive(0, arrival(0, frame(100)));
+    assert_eq!(run(&mut emulator, 1_000_000), [(100_000, 0)]);
+    assert_eq!(emulator.directions()[0].account().delivered.bytes, 100);
+}
+
+#[test]
+fn a_corrupted_packet_differs_in_one_bit_of_its_payload() {
+    let mut emulator = with(&json!({"corruption": {"probability": 1, "key": "5"}}));
+    emulator.start(0);
+    emulator.arrive(0, arrival(0, frame(100)));
+    let (_, frames) = leaving(&mut emulator, 0, 0);
+    let differing: Vec<usize> = (0..100).filter(|place| frames[0][*place] != frame(100)[*place]).collect();
+    assert!(differing.len() == 1 && differing[0] >= 34, "{differing:?}");
+    assert_eq!((frames[0][differing[0]] ^ frame(100)[differing[0]]).count_ones(), 1);
+}
+
+#[test]
+fn a_duplicated_packet_leaves_twice() {
+    let mut emulator = with(&json!({"duplication": {"probability": 1, "key": "5"}, "delay_ns": 3}));
+    emulator.start(0);
+    emulator.arrive(0, arrival(4, frame(100)));
+    assert_eq!(leaving(&mut emulator, 0, 7), (vec![7, 7], vec![frame(100), frame(100)]));
+}
+
+/// A queue that holds 120 ms of packets for seconds: `CoDel` has to act, and marks those that can be marked.
+#[test]
+fn a_marked_packet_says_so_and_an_unable_one_is_dropped() {
+    let queue =
+        json!({"discipline": "codel", "target_ns": 5_000_000, "interval_ns": 100_000_000, "ecn": true});
+    let slow = json!({"rate": {"model": "constant", "bit_s": 1_000_000}, "queue": queue});
+    for (class, marks) in [(2, true), (0, false)] {
+        let mut emulator = with(&slow);
+        emulator.start(0);
+        let mut packet = frame(MTU + 14);
+        packet[15] = class;
+        let mut marked = 0;
+        for n in 0..300 {
+            let now = n * 10_000_000;
+            emulator.arrive(0, arrival(now, packet.clone()));
+            for frame in leaving(&mut emulator, 0, now).1 {
+                let Frame::Ip(left) = Frame::parse(&frame) else { panic!("{frame:02x?}") };
+                marked += u64::from(left.ecn == Codepoint::Ce);
+            }
+        }
+        let account = emulator.directions()[0].account();
+        assert_eq!((account.marked.packets > 0, account.aqm_dropped.packets > 0), (marks, !marks));
+        assert_eq!(marked, account.marked.packets);
+    }
+}
+
+fn changes(emulator: &Emulator) -> Vec<(u64, Option<usize>, Change, By)> {
+    let parts = |changed: &super::Changed| {
+        (changed.at, changed.target.direction, changed.target.change, changed.by.clone())
+    };
+    emulator.changes().iter().map(parts).collect()
+}
+
+#[test]
+fn a_schedule_changes_the_link_at_its_times() {
+    let schedule = json!({"schedule": [
+        {"at_ns": 1000, "direction": 0, "change": {"delay_ns": 10}},
+        {"at_ns": 2000, "change": {"down": true}},
+        {"at_ns": 3000, "direction": 0, "change": {"down": false}},
+    ]});
+    let mut emulator =
+        Emulator::new(&config(&link(&json!({"delay_ns": 100}), &schedule)), Records::default());
+    emulator.start(500);
+    let mut left = Vec::new();
+    for at in [1499, 1500, 2499, 2500, 3499, 3500] {
+        left.extend(run(&mut emulator, at));
+        emulator.arrive(0, arrival(at, frame(100)));
+    }
+    left.extend(run(&mut emulator, 10_000));
+    let times: Vec<u64> = left.iter().map(|(at, _)| *at).collect();
+    assert_eq!(times, [1599, 1599, 2509, 3510]);
+    assert_eq!(emulator.directions()[0].account().down_dropped_numbers, [3, 4]);
+    assert!(emulator.directions()[1].is_down() || emulator.arrive(1, arrival(9000, frame(100))).is_none());
+    let expected = [
+        (1000, Some(0), Change::Delay(10), By::Schedule),
+        (2000, None, Change::Down, By::Schedule),
+        (3000, Some(0), Change::Up, By::Schedule),
+    ];
+    assert_eq!(changes(&emulator), expected);
+    assert_eq!(happenings(&mut emulator), [0, 1, 2].map(Happening::Changed));
+}
+
+#[test]
+fn a_command_changes_the_link_at_once() {
+    let mut emulator = delayed();
+    let delay = Target { direction: Some(0), change: Change::Delay(7) };
+    emulator.command(3, None, delay).expect("there is a link");
+    emulator.start(10);
+    emulator.arrive(0, arrival(20, frame(100)));
+    assert_eq!(run(&mut emulator, 1000), [(27, 0)]);
+    let down = Target { direction: None, change: Change::Down };
+    emulator.command(40, Some("a"), down).expect("there is a link");
+    emulator.arrive(0, arrival(41, frame(100)));
+    emulator.arrive(1, arrival(41, frame(100)));
+    assert_eq!(run(&mut emulator, 1000), []);
+    assert_eq!(emulator.directions()[1].account().down_dropped.packets, 1);
+    let expected = [(0, Some(0), Change::Delay(7), By::Command), (30, None, Change::Down, By::Command)];
+    assert_eq!(changes(&emulator), expected);
+}
+
+#[test]
+fn a_command_that_would_change_nothing_is_refused() {
+    let mut emulator = delayed();
+    let rate = Target { direction: None, change: Change::Rate(1000.try_into().expect("not 0")) };
+    let loss = Target { direction: Some(1), change: Change::Loss(0.1) };
+    let up = Target { direction: None, change: Change::Up };
+    for (link, target, reason) in
+        [(None, rate, "no constant rate"), (None, loss, "no random loss"), (Some("b"), up, "no link \"b\"")]
+    {
+        let message = emulator.command(0, link, target).expect_err(reason);
+        assert!(message.contains(reason), "{message}");
+    }
+    assert_eq!(emulator.changes(), []);
+}
+
+#[test]
+fn what_is_delivered_triggers_a_change() {
+    let triggers = json!({"triggers": [
+        {"name": "enough", "when": {"delivered_bytes": 172, "direction": 0}, "after_ns": 50,
+         "change": {"down": true}},
+        {"name": "spoke", "when": {"first_packet": true, "direction": 0}},
+    ]});
+    let mut emulator =
+        Emulator::new(&config(&link(&json!({"delay_ns": 100}), &triggers)), Records::default());
+    emulator.arrive(0, arrival(0, frame(100)));
+    emulator.start(1000);
+    run(&mut emulator, 1000);
+    assert_eq!(happenings(&mut emulator), [], "the probe phase triggers nothing");
+    for at in [1010, 1020, 1149, 1170] {
+        run(&mut emulator, at);
+        emulator.arrive(0, arrival(at, frame(100)));
+    }
+    run(&mut emulator, 10_000);
+    let account = emulator.directions()[0].account();
+    // The second packet is delivered at 1120; 50 ns later the link goes down. The third is under way.
+    assert_eq!((account.delivered.packets, &account.down_dropped_numbers[..]), (3, &[3][..]));
+    assert_eq!(changes(&emulator), [(170, None, Change::Down, By::Trigger(0))]);
+    let triggered = |trigger, at| Happening::Triggered { link: 0, trigger, at };
+    let expected = [triggered(1, 10), triggered(0, 120), Happening::Changed(0)];
+    assert_eq!(happenings(&mut emulator), expected);
+}
+
+/// A file that can be looked at while somebody writes it.
 #[derive(Clone, Default)]
 struct Shared(Rc<RefCell<Vec<u8>>>);
 
@@ -115,20 +316,129 @@ impl Write for Shared {
 
 #[test]
 fn the_capture_has_every_packet_and_the_fate_of_the_dropped() {
-    let lossy =
-        r#"{"rate_bit_s": null, "delay_ns": 0, "queue": null, "loss": {"probability": 1, "key": "0"}}"#;
+    let lossy = json!({"loss": {"model": "bernoulli", "probability": 1, "key": "0"}});
     let file = Shared::default();
-    let capture = Capture::begin(Box::new(file.clone()) as Box<dyn Write>, ["c", "s"].into_iter());
-    let mut emulator = Emulator::new(&config(lossy), Some(capture.expect("memory")));
+    let capture = Capture::begin(Box::new(file.clone()) as Out, ["c", "s"].into_iter()).expect("memory");
+    let records = Records::new(Some(capture), None);
+    let mut emulator = Emulator::new(&config(&link(&lossy, &json!({}))), records);
     let before = file.0.borrow().len();
-    emulator.arrive(0, arrival(0, frame(100))).expect("memory");
-    assert_eq!(file.0.borrow().len(), before, "the probe phase is not recorded");
-    emulator.start(0);
-    emulator.arrive(0, arrival(0, frame(100))).expect("memory");
-    emulator.arrive(1, arrival(0, frame(100))).expect("memory");
+    emulator.arrive(0, arrival(0, frame(100)));
+    run(&mut emulator, 0);
+    emulator.start(1);
+    emulator.arrive(0, arrival(1, frame(100)));
+    emulator.arrive(1, arrival(1, frame(100)));
+    assert_eq!(file.0.borrow().len(), before, "no fate is known and the probe phase is not recorded");
+    run(&mut emulator, 1);
+    emulator.finish().expect("memory");
     let written = file.0.borrow().clone();
     let comment = b"lost: chance";
     assert_eq!(written.windows(comment.len()).filter(|window| window == comment).count(), 1);
     let (plain, with_comment) = (32 + 100, 32 + 100 + 4 + 12 + 4);
     assert_eq!(written.len() - before, plain + with_comment);
+}
+
+#[test]
+fn the_log_has_every_fate_in_order() {
+    let listed = json!({"loss": {"model": "listed", "numbers": [1]}, "delay_ns": 100,
+                        "duplication": {"probability": 1, "key": "1"}});
+    let file = Shared::default();
+    let log = PacketLog::begin(Box::new(file.clone()) as Out).expect("memory");
+    let mut emulator = Emulator::new(&config(&link(&listed, &json!({}))), Records::new(None, Some(log)));
+    emulator.start(1000);
+    emulator.arrive(0, arrival(1010, frame(100)));
+    emulator.arrive(0, arrival(1020, frame(114)));
+    run(&mut emulator, 2000);
+    emulator.finish().expect("memory");
+    let text = String::from_utf8(file.0.borrow().clone()).expect("text");
+    let lines: Vec<&str> = text.lines().skip(1).collect();
+    assert_eq!(lines, ["20\t-\t100\t0\t1\tlost", "10\t110\t86\t0\t0\tdelivered", "10\t110\t86\t0\t0\tcopy"]);
+}
+
+fn conserved(emulator: &Emulator) {
+    for direction in emulator.directions() {
+        let account = direction.account();
+        let gone = [
+            account.delivered,
+            account.lost,
+            account.queue_dropped,
+            account.aqm_dropped,
+            account.down_dropped,
+        ];
+        let packets: u64 = gone.iter().map(|tally| tally.packets).sum();
+        assert_eq!(
+            account.arrived.packets + account.duplicated.packets,
+            packets + direction.in_flight().packets
+        );
+    }
+}
+
+proptest! {
+    /// Whatever arrives is carried, dropped or counted as odd; nothing panics.
+    #[test]
+    fn garbage_is_survived(
+        frames in prop::collection::vec(
+            (0..2_usize, 0..1_000_000_u64, prop::sample::select(vec![0x0800_u16, 0x86DD, 0x0806]),
+             prop::collection::vec(any::<u8>(), 0..200), 0..20_usize),
+            1..60,
+        ),
+    ) {
+        let impaired = json!({
+            "corruption": {"probability": 0.5, "key": "1"}, "duplication": {"probability": 0.5, "key": "2"},
+            "rate": {"model": "constant", "bit_s": 1_000_000}, "delay_ns": 1000,
+            "queue": {"discipline": "fq_codel", "limit": {"packets": 5}, "target_ns": 5_000_000,
+                      "interval_ns": 100_000_000, "ecn": true, "flows": 4, "quantum_bytes": 300},
+            "jitter": {"distribution": "uniform", "spread_ns": 5000, "key": "3"},
+        });
+        let mut emulator = with(&impaired);
+        emulator.start(0);
+        let mut carried = 0;
+        let total = frames.len() as u64;
+        let mut now = 0;
+        for (interface, gap, ethertype, noise, begin) in frames {
+            now += gap;
+            run(&mut emulator, now);
+            // Half of it has headers that make sense, as far as they go.
+            let mut bytes = frame(80);
+            bytes[12..14].copy_from_slice(&ethertype.to_be_bytes());
+            bytes.truncate(14 + begin * 2);
+            bytes.extend(noise);
+            carried += u64::from(emulator.arrive(interface, arrival(now, bytes)).is_none());
+        }
+        run(&mut emulator, u64::MAX / 2);
+        conserved(&emulator);
+        let arrived: u64 = emulator.directions().iter().map(|of| of.account().arrived.packets).sum();
+        let odd = emulator.oddities();
+        prop_assert_eq!(arrived, carried);
+        prop_assert!(total - carried <= odd.stray + odd.malformed + odd.oversize);
+        prop_assert_eq!(emulator.directions()[0].in_flight().packets, 0);
+    }
+
+    /// The same packets meet the same fates however late the loop looks.
+    #[test]
+    fn lateness_changes_no_fate(gaps in prop::collection::vec(0..400_000_u64, 1..80), every in 1..20_usize) {
+        let impaired = json!({
+            "loss": {"model": "bernoulli", "probability": 0.2, "key": "9"},
+            "rate": {"model": "constant", "bit_s": 10_000_000}, "delay_ns": 300_000,
+            "queue": {"discipline": "droptail", "limit": {"packets": 3}},
+        });
+        let schedule = json!({"schedule": [{"at_ns": 5_000_000, "direction": 0, "change": {"rate_bit_s": 5_000_000}},
+                                           {"at_ns": 9_000_000, "direction": 0, "change": {"loss": 0.5}}]});
+        let config = config(&link(&impaired, &schedule));
+        let fates = |every: usize| {
+            let mut emulator = Emulator::new(&config, Records::default());
+            emulator.start(0);
+            let (mut now, mut due) = (0, Vec::new());
+            for (n, gap) in gaps.iter().enumerate() {
+                now += gap;
+                if n % every == 0 {
+                    due.extend(leaving(&mut emulator, 0, now.saturating_sub(1)).0);
+                }
+                emulator.arrive(0, arrival(now, frame(1000)));
+            }
+            due.extend(leaving(&mut emulator, 0, u64::MAX / 2).0);
+            let account = emulator.directions()[0].account();
+            (due, account.lost_numbers.clone(), account.queue_dropped_numbers.clone())
+        };
+        prop_assert_eq!(fates(1), fates(every));
+    }
 }

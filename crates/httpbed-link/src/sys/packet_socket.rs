@@ -1,11 +1,10 @@
 //! `AF_PACKET` sockets: whole Ethernet frames of one interface, in batches, with kernel stamps.
 
-use std::ffi::CString;
 use std::io;
 use std::mem;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 
-use super::check;
+use super::{check, interface};
 
 /// What the receive and send buffers should hold: 8 ms at 10 Gbit/s, or many seconds at 10 Mbit/s.
 const BUFFER_BYTES: libc::c_int = 16 << 20;
@@ -17,8 +16,8 @@ pub struct PacketSocket {
 
 impl PacketSocket {
     /// Opens the socket of an interface of this network namespace.
-    pub fn open(interface: &str) -> io::Result<Self> {
-        let index = interface_index(interface)?;
+    pub fn open(name: &str) -> io::Result<Self> {
+        let index = interface::index(name)?;
         // Protocol 0, and the real one only with the address: a socket opened with ETH_P_ALL is first
         // attached to all interfaces, and moving it waits 11 to 42 ms for every CPU to pass by.
         let kind = libc::SOCK_RAW | libc::SOCK_CLOEXEC | libc::SOCK_NONBLOCK;
@@ -80,16 +79,6 @@ impl AsFd for PacketSocket {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.socket.as_fd()
     }
-}
-
-fn interface_index(name: &str) -> io::Result<libc::c_int> {
-    let name = CString::new(name)?;
-    // SAFETY: `name` ends with a zero byte and lives through the call.
-    let index = unsafe { libc::if_nametoindex(name.as_ptr()) };
-    if index == 0 {
-        return Err(io::Error::last_os_error());
-    }
-    libc::c_int::try_from(index).map_err(io::Error::other)
 }
 
 fn size_of_u32<T>() -> u32 {

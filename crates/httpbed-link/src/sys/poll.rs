@@ -58,8 +58,8 @@ impl Poll {
             .map(drop)
     }
 
-    /// The numbers of the readable files, as soon as there are any or patience is at its end.
-    pub fn wait(&mut self, patience: Patience) -> io::Result<impl Iterator<Item = usize> + use<'_>> {
+    /// Puts the numbers of the readable files into `ready`, as soon as there are any or patience is at its end.
+    pub fn wait(&mut self, patience: Patience, ready: &mut Vec<usize>) -> io::Result<()> {
         let timeout = match patience {
             Patience::None => 0,
             Patience::Until(time) => self.set_alarm(time).map(|()| -1)?,
@@ -69,8 +69,12 @@ impl Poll {
         // SAFETY: `events` has room for as many entries as stated.
         let count = check(unsafe { libc::epoll_wait(epoll, events, MOST_EVENTS.into(), timeout) });
         let count = count.or_else(none_if_interrupted)?;
-        let ready = self.events.iter().take(usize::try_from(count).unwrap_or(0));
-        Ok(ready.filter_map(|event| usize::try_from(event.u64).ok()).filter(|number| *number != TIMER))
+        let told = self.events.iter().take(usize::try_from(count).unwrap_or(0));
+        ready.clear();
+        ready.extend(
+            told.filter_map(|event| usize::try_from(event.u64).ok()).filter(|number| *number != TIMER),
+        );
+        Ok(())
     }
 
     /// Setting the timer also forgets that it has rung.

@@ -22,11 +22,28 @@ pub struct Hosts {
 impl Hosts {
     /// Hosts with `mtu` bytes between them and the emulator's namespace, this one.
     pub fn new(mtu: u32) -> Self {
-        let hosts = Self { keepers: [0, 1].map(|_| keeper()) };
+        let hosts = Self::unconnected();
         for side in 0..2 {
             hosts.connect(side, mtu);
         }
         hosts
+    }
+
+    /// Hosts without interfaces.
+    pub fn unconnected() -> Self {
+        Self { keepers: [0, 1].map(|_| keeper()) }
+    }
+
+    /// Gives the hosts the interfaces that an emulator has made.
+    pub fn take_interfaces(&self) {
+        for side in 0..2 {
+            let pid = self.keepers[side].child.id().to_string();
+            let (name, hardware) = (INTERFACES[side], HARDWARE[side]);
+            let queue = ["txqueuelen", "8192"];
+            check(Command::new("ip").args(["link", "set", "dev", name, "address", hardware]).args(queue));
+            check(Command::new("ip").args(["link", "set", "dev", name, "netns", &pid, "name", "eth0"]));
+            self.set_up(side);
+        }
     }
 
     /// Starts a role of `hosts::play` on a host.
@@ -45,11 +62,15 @@ impl Hosts {
         let switch = format!("/proc/sys/net/ipv6/conf/{}/disable_ipv6", INTERFACES[side]);
         fs::write(&switch, "1").unwrap_or_else(|error| panic!("{switch}: {error}"));
         check(Command::new("ip").args(["link", "set", "dev", INTERFACES[side], "up"]));
+        check(self.command(side, "ethtool".as_ref()).args(["-K", "eth0", "tx", "off", "gro", "off"]));
+        self.set_up(side);
+    }
+
+    fn set_up(&self, side: usize) {
         let address = format!("{}/24", ADDRESSES[side]);
         let (peer, hardware) = (ADDRESSES[1 - side], HARDWARE[1 - side]);
         let sysctl = "echo 1 > /proc/sys/net/ipv6/conf/eth0/disable_ipv6";
         check(self.command(side, "sh".as_ref()).args(["-c", sysctl]));
-        check(self.command(side, "ethtool".as_ref()).args(["-K", "eth0", "tx", "off", "gro", "off"]));
         let ip = |arguments: &[&str]| check(self.command(side, "ip".as_ref()).args(arguments));
         ip(&["address", "add", &address, "dev", "eth0"]);
         ip(&["link", "set", "dev", "eth0", "up"]);
@@ -111,19 +132,20 @@ pub struct Emulator(Program);
 impl Emulator {
     /// With the two directions given, as the configuration has them.
     pub fn new(directions: [&Value; 2]) -> Self {
-        Self::recording(directions, None)
+        Self::with(directions, &json!({}), &json!({}))
     }
 
-    /// The same, with a capture.
-    pub fn recording(directions: [&Value; 2], pcapng: Option<&Path>) -> Self {
-        let config = json!({
-            "schema": 1, "mtu": 1500, "spin_us": 50, "pcapng": pcapng,
-            "links": [{
-                "name": "wire", "hosts": ["client", "server"], "interfaces": INTERFACES, "directions": directions,
-            }],
+    /// The same, with more of the link and of the whole.
+    pub fn with(directions: [&Value; 2], of_link: &Value, of_whole: &Value) -> Self {
+        let mut link = json!({
+            "name": "wire", "hosts": ["client", "server"], "interfaces": INTERFACES, "directions": directions,
         });
+        add(&mut link, of_link);
+        let mut config = json!({"schema": 2, "mtu": 1500, "spin_us": 50, "links": [link]});
+        add(&mut config, of_whole);
         let mut emulator = Self::with_config(&config.to_string());
-        assert_eq!(emulator.event()["event"], "ready");
+        let event = emulator.event();
+        assert_eq!(event["event"], "ready", "{event}");
         emulator
     }
 
@@ -139,6 +161,17 @@ impl Emulator {
         fs::remove_file(&file).expect("it was written");
         assert!(seen);
         emulator
+    }
+
+    /// The next event of this kind; others before it are passed over.
+    pub fn await_event(&mut self, kind: &str) -> Value {
+        loop {
+            let event = self.event();
+            assert_ne!(event["event"], "error", "{event}");
+            if event["event"] == kind {
+                return event;
+            }
+        }
     }
 
     pub fn event(&mut self) -> Value {
@@ -175,6 +208,12 @@ impl Emulator {
 
     pub fn exit_code(&mut self) -> Option<i32> {
         self.0.child.wait().expect("our child").code()
+    }
+}
+
+fn add(object: &mut Value, more: &Value) {
+    for (key, value) in more.as_object().expect("an object") {
+        object[key] = value.clone();
     }
 }
 

@@ -8,6 +8,7 @@
 
 mod bed;
 mod hosts;
+mod live;
 mod scenarios;
 
 use std::env;

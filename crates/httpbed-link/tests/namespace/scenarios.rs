@@ -1,6 +1,7 @@
 //! What must be true of the executable.
 
 use std::fs;
+use std::path::Path;
 
 use link_model::Stream;
 use pcap_file::pcapng::blocks::enhanced_packet::EnhancedPacketOption;
@@ -8,21 +9,30 @@ use pcap_file::pcapng::{Block, PcapNgReader};
 use serde_json::{Value, json};
 
 use crate::bed::{Emulator, Hosts, temporary};
+use crate::live;
 
-const SCENARIOS: [(&str, fn()); 8] = [
+const SCENARIOS: [(&str, fn()); 16] = [
     ("round_trips_take_the_configured_time", round_trips_take_the_configured_time),
     ("a_transfer_gets_the_rate_and_no_more", a_transfer_gets_the_rate_and_no_more),
     ("losses_are_those_of_the_key", losses_are_those_of_the_key),
     ("a_short_queue_drops_the_tail", a_short_queue_drops_the_tail),
     ("oversize_frames_are_counted_and_dropped", oversize_frames_are_counted_and_dropped),
     ("the_capture_tells_who_was_dropped_and_why", the_capture_tells_who_was_dropped_and_why),
+    ("an_interface_narrower_than_the_mtu_is_refused", an_interface_narrower_than_the_mtu_is_refused),
+    ("the_log_has_a_line_for_every_packet", the_log_has_a_line_for_every_packet),
+    ("a_corrupted_datagram_reaches_nobody", a_corrupted_datagram_reaches_nobody),
+    ("a_delay_is_changed_by_command", live::a_delay_is_changed_by_command),
+    ("a_link_goes_down_and_up_by_command", live::a_link_goes_down_and_up_by_command),
+    ("delivered_bytes_trigger_a_change", live::delivered_bytes_trigger_a_change),
+    ("a_schedule_is_kept", live::a_schedule_is_kept),
+    ("a_tun_link_carries_pings", a_tun_link_carries_pings),
     ("it_ends_with_its_stdin", it_ends_with_its_stdin),
     ("mistakes_have_their_exit_codes", mistakes_have_their_exit_codes),
 ];
 
-const MTU: u32 = 1500;
-const CLIENT: usize = 0;
-const SERVER: usize = 1;
+pub const MTU: u32 = 1500;
+pub const CLIENT: usize = 0;
+pub const SERVER: usize = 1;
 
 /// The names of all scenarios.
 pub fn names() -> impl ExactSizeIterator<Item = &'static str> {
@@ -36,14 +46,15 @@ pub fn run(name: &str) {
 }
 
 fn at_10_mbit_s() -> Value {
-    json!({"rate_bit_s": 10_000_000, "delay_ns": 25_000_000, "loss": null, "queue": {"packets": 1000}})
+    json!({"rate": {"model": "constant", "bit_s": 10_000_000}, "delay_ns": 25_000_000,
+           "queue": {"discipline": "droptail", "limit": {"packets": 1000}}})
 }
 
-fn unimpaired() -> Value {
-    json!({"rate_bit_s": null, "delay_ns": 0, "loss": null, "queue": null})
+pub fn unimpaired() -> Value {
+    json!({})
 }
 
-fn assert_clean(result: &Value) {
+pub fn assert_clean(result: &Value) {
     for counter in [
         "socket_drops",
         "oversize_frames",
@@ -76,8 +87,8 @@ fn round_trips_take_the_configured_time() {
     assert_clean(&result);
     for direction in [0, 1] {
         let direction = &result["directions"][direction];
-        let expected =
-            json!({"in": PINGS, "delivered": PINGS, "lost": 0, "queue_dropped": 0, "in_flight": 0});
+        let expected = json!({"in": PINGS, "duplicated": 0, "delivered": PINGS, "lost": 0, "queue_dropped": 0,
+                              "aqm_dropped": 0, "down_dropped": 0, "in_flight": 0});
         assert_eq!(direction["packets"], expected, "{direction}");
         assert_eq!(direction["bytes"]["delivered"], PINGS * 84);
         assert_eq!(direction["busy_ns"], PINGS * 67_200);
@@ -123,7 +134,7 @@ fn losses_are_those_of_the_key() {
     const PACKETS: u64 = 500;
     let hosts = Hosts::new(MTU);
     let mut lossy = unimpaired();
-    lossy["loss"] = json!({"probability": 0.1, "key": "1"});
+    lossy["loss"] = json!({"model": "bernoulli", "probability": 0.1, "key": "1"});
     let mut emulator = Emulator::new([&lossy, &unimpaired()]);
     emulator.start();
     hosts.start(CLIENT, &["spray", &PACKETS.to_string(), "100"]).numbers();
@@ -138,7 +149,8 @@ fn losses_are_those_of_the_key() {
 /// 100 datagrams of 1028 bytes at once into a queue for 10 that takes 80 ms for each.
 fn a_short_queue_drops_the_tail() {
     let hosts = Hosts::new(MTU);
-    let slow = json!({"rate_bit_s": 100_000, "delay_ns": 0, "loss": null, "queue": {"packets": 10}});
+    let slow = json!({"rate": {"model": "constant", "bit_s": 100_000},
+                      "queue": {"discipline": "droptail", "limit": {"packets": 10}}});
     let mut emulator = Emulator::new([&slow, &unimpaired()]);
     emulator.start();
     hosts.start(CLIENT, &["spray", "100", "1000"]).numbers();
@@ -171,9 +183,9 @@ fn the_capture_tells_who_was_dropped_and_why() {
     const PACKETS: usize = 200;
     let hosts = Hosts::new(MTU);
     let mut lossy = unimpaired();
-    lossy["loss"] = json!({"probability": 0.2, "key": "7"});
+    lossy["loss"] = json!({"model": "bernoulli", "probability": 0.2, "key": "7"});
     let path = temporary("link.pcapng");
-    let mut emulator = Emulator::recording([&lossy, &unimpaired()], Some(&path));
+    let mut emulator = Emulator::with([&lossy, &unimpaired()], &json!({}), &json!({"pcapng": path}));
     hosts.start(CLIENT, &["spray", "5", "100"]).numbers();
     emulator.start();
     hosts.start(CLIENT, &["spray", &PACKETS.to_string(), "100"]).numbers();
@@ -199,6 +211,105 @@ fn the_capture_tells_who_was_dropped_and_why() {
     assert_eq!(result["directions"][0]["lost_numbers"], json!(lost));
 }
 
+fn an_interface_narrower_than_the_mtu_is_refused() {
+    let _hosts = Hosts::new(MTU - 100);
+    let link =
+        json!({"name": "a", "hosts": ["c", "s"], "interfaces": ["l0a", "l0b"], "directions": [{}, {}]});
+    let config = json!({"schema": 2, "mtu": MTU, "spin_us": 0, "links": [link]});
+    let mut narrow = Emulator::with_config(&config.to_string());
+    let message = narrow.event()["message"].to_string();
+    assert!(message.contains("l0a: its MTU of 1400 bytes is smaller"), "{message}");
+    assert_eq!(narrow.exit_code(), Some(1));
+}
+
+fn the_log_has_a_line_for_every_packet() {
+    let hosts = Hosts::new(MTU);
+    let lossy = json!({"loss": {"model": "listed", "numbers": [3, 17]}, "delay_ns": 2_000_000});
+    let path = temporary("link.log");
+    let mut emulator = Emulator::with([&lossy, &unimpaired()], &json!({}), &json!({"log": path}));
+    hosts.start(CLIENT, &["spray", "5", "100"]).numbers();
+    emulator.start();
+    hosts.start(CLIENT, &["spray", "20", "100"]).numbers();
+    let (result, _) = emulator.stop();
+
+    let text = fs::read_to_string(&path).expect("a log");
+    fs::remove_file(&path).expect("it is there");
+    let mut lines = text.lines();
+    assert_eq!(lines.next(), Some("in_ns\tout_ns\tbytes\tdirection\tnumber\tfate"));
+    let (mut lost, mut delivered) = (Vec::new(), 0);
+    for line in lines {
+        let fields: Vec<&str> = line.split('\t').collect();
+        let [arrived, out, bytes, direction, number, fate] = fields[..] else { panic!("{line}") };
+        if direction != "0" {
+            continue;
+        }
+        let whole = |text: &str| text.parse::<u64>().expect("a number");
+        assert_eq!(bytes, "128");
+        match fate {
+            "lost" => lost.push(whole(number)),
+            "delivered" => {
+                delivered += 1;
+                assert_eq!(whole(out), whole(arrived) + 2_000_000);
+            }
+            _ => panic!("{line}"),
+        }
+    }
+    lost.sort_unstable();
+    assert_eq!(json!(lost), json!([3, 17]));
+    assert_eq!(result["directions"][0]["packets"]["delivered"], delivered);
+}
+
+/// The UDP checksum of a packet with one bit flipped is wrong, whichever bit of it that is; only one in the
+/// checksum field itself could make it 0, which stands for none.
+fn a_corrupted_datagram_reaches_nobody() {
+    let hosts = Hosts::new(MTU);
+    let bad = json!({"corruption": {"probability": 1, "key": "3"}});
+    let mut emulator = Emulator::new([&bad, &unimpaired()]);
+    let mut echo = hosts.start(SERVER, &["echo"]);
+    assert_eq!(echo.line(), "ready");
+    assert_eq!(hosts.start(CLIENT, &["ping", "3"]).numbers().len(), 3, "the probe phase meets no draw");
+    emulator.start();
+    assert_eq!(hosts.start(CLIENT, &["ping", "1"]).numbers().len(), 0);
+    let (result, _) = emulator.stop();
+    echo.child.kill().expect("our child");
+    let forth = &result["directions"][0];
+    assert_eq!((&forth["corrupted"], &forth["corrupted_numbers"]), (&json!(1), &json!([0])));
+    assert_eq!(forth["packets"]["delivered"], 1);
+}
+
+/// Without `/dev/net/tun` the emulator has to say so; with it, it has to work.
+fn a_tun_link_carries_pings() {
+    const PINGS: usize = 20;
+    let (slow, tun) = (json!({"delay_ns": 10_000_000}), json!({"backend": "tun"}));
+    if !Path::new("/dev/net/tun").exists() {
+        let link =
+            json!({"name": "a", "hosts": ["c", "s"], "interfaces": ["x", "y"], "directions": [{}, {}]});
+        let config = json!({"schema": 2, "mtu": 1500, "spin_us": 0, "backend": "tun", "links": [link]});
+        let message = Emulator::with_config(&config.to_string()).event()["message"].to_string();
+        assert!(message.contains("/dev/net/tun: "), "{message}");
+        return;
+    }
+    let hosts = Hosts::unconnected();
+    let mut emulator = Emulator::with([&slow, &slow], &json!({}), &tun);
+    hosts.take_interfaces();
+    let mut echo = hosts.start(SERVER, &["echo"]);
+    assert_eq!(echo.line(), "ready");
+    assert_eq!(hosts.start(CLIENT, &["ping", "3"]).numbers().len(), 3);
+    emulator.start();
+    let round_trips = hosts.start(CLIENT, &["ping", &PINGS.to_string()]).numbers();
+    let (result, events) = emulator.stop();
+    echo.child.kill().expect("our child");
+
+    assert_eq!(round_trips.len(), PINGS);
+    assert!(round_trips.iter().all(|time| *time >= 20_000_000), "{round_trips:?}");
+    assert_clean(&result);
+    assert_eq!((&result["backend"], events.len()), (&json!("tun"), 1));
+    for direction in [0, 1] {
+        assert_eq!(result["directions"][direction]["packets"]["delivered"], PINGS);
+        assert_eq!(result["directions"][direction]["bytes"]["delivered"], PINGS * 84);
+    }
+}
+
 fn it_ends_with_its_stdin() {
     let _hosts = Hosts::new(MTU);
     let mut emulator = Emulator::new([&unimpaired(), &unimpaired()]);
@@ -208,11 +319,11 @@ fn it_ends_with_its_stdin() {
 }
 
 fn mistakes_have_their_exit_codes() {
-    let mut misread = Emulator::with_config("{\"schema\": 1}");
+    let mut misread = Emulator::with_config("{\"schema\": 2}");
     assert_eq!(misread.event()["event"], "error");
     assert_eq!(misread.exit_code(), Some(2));
 
-    let nowhere = json!({"schema": 1, "mtu": 1500, "spin_us": 0, "pcapng": null, "links": [{
+    let nowhere = json!({"schema": 2, "mtu": 1500, "spin_us": 0, "pcapng": null, "links": [{
         "name": "a", "hosts": ["c", "s"], "interfaces": ["nowhere", "neither"],
         "directions": [unimpaired(), unimpaired()],
     }]});

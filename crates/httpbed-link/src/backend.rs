@@ -1,0 +1,43 @@
+//! How frames come to the emulator and go from it.
+
+mod af_packet;
+mod tun;
+
+use std::io;
+use std::os::fd::BorrowedFd;
+
+use crate::config::{Backend, Config};
+use crate::sys::batch::{Intake, Outgoing, Received};
+
+/// One end of a link, towards a host.
+pub trait Port {
+    /// What is readable when a frame waits.
+    fn descriptor(&self) -> BorrowedFd<'_>;
+
+    /// Takes frames that wait, at most one batch.
+    fn receive(&mut self, intake: &mut Intake, into: &mut Vec<Received>) -> io::Result<()>;
+
+    /// Sends frames in order; the number of those that the kernel did not take.
+    fn send(&mut self, outgoing: &mut Outgoing, frames: &[Vec<u8>]) -> u64;
+
+    /// Frames lost since the last call because they were not read in time, as far as the backend knows.
+    fn take_drops(&mut self) -> io::Result<u64>;
+}
+
+/// Opens both ends of every link, in order.
+///
+/// # Errors
+/// When the machine refuses something; the message says what and what it takes.
+pub fn open(config: &Config) -> Result<Vec<Box<dyn Port>>, String> {
+    let open = match config.backend {
+        Backend::AfPacket => af_packet::open,
+        Backend::Tun => tun::open,
+    };
+    config.links.iter().flat_map(|link| &link.interfaces).map(|name| open(name, config.mtu)).collect()
+}
+
+/// The system's words, and what the error means here.
+fn explained(what: &str, error: &io::Error, hints: &[(i32, &str)]) -> String {
+    let hint = hints.iter().find(|(code, _)| error.raw_os_error() == Some(*code));
+    hint.map_or_else(|| format!("{what}: {error}"), |(_, meaning)| format!("{what}: {error}: {meaning}"))
+}

@@ -1,0 +1,65 @@
+//! The kernel's tun driver, for hosts without CAP_NET_RAW or with a tiny `rmem_max`.
+//!
+//! The emulator makes the interfaces, in TAP mode, so that frames look as they do on a veth; then they are moved
+//! to the hosts' namespaces, where they are the hosts' own ends of the links. It takes CAP_NET_ADMIN in the
+//! network namespace and `/dev/net/tun`.
+//!
+//! What it costs beside packet sockets:
+//! * one system call for each frame, in and out, and one more at the end of a batch;
+//! * no kernel stamps: a frame counts as arrived when it is read, so a late turn of the loop makes arrivals late,
+//!   and with them everything that is computed from them, and the recorded lateness does not show it;
+//! * an ordinary user's interface has room for 500 packets until the loop reads them, unless whoever moves it
+//!   also sets its `txqueuelen` (8192 are as many as a packet socket's buffer holds);
+//! * drops for want of room are counted by the interface only, in the host's namespace (`ip -s link`, TX dropped):
+//!   `socket_drops` stays 0.
+
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd};
+
+use super::{Port, explained};
+use crate::sys::batch::{FRAMES, Intake, Outgoing, Received};
+use crate::sys::tap::{DEVICE, Tap};
+
+const DEVICE_HINTS: [(i32, &str); 4] = [
+    (libc::ENOENT, "the sandbox has to show the device; outside, `modprobe tun` makes it"),
+    (libc::ENODEV, "the kernel has no tun driver; the administrator can try `modprobe tun`"),
+    (libc::EACCES, "this user may not read and write the device"),
+    (libc::EPERM, "a device policy of the container forbids it"),
+];
+
+const HINTS: [(i32, &str); 3] = [
+    (libc::EPERM, "making an interface needs CAP_NET_ADMIN in this network namespace"),
+    (libc::EBUSY, "there is an interface of that name already; the emulator makes its own"),
+    (libc::EINVAL, "the kernel takes neither this name nor this MTU"),
+];
+
+/// Makes an interface for packets of up to `mtu` bytes.
+pub fn open(name: &str, mtu: usize) -> Result<Box<dyn Port>, String> {
+    let tap = Tap::open().map_err(|error| explained(DEVICE, &error, &DEVICE_HINTS))?;
+    let mtu = libc::c_int::try_from(mtu).unwrap_or(libc::c_int::MAX);
+    tap.create(name, mtu).map_err(|error| explained(&format!("interface {name}"), &error, &HINTS))?;
+    Ok(Box::new(tap))
+}
+
+impl Port for Tap {
+    fn descriptor(&self) -> BorrowedFd<'_> {
+        self.as_fd()
+    }
+
+    fn receive(&mut self, intake: &mut Intake, into: &mut Vec<Received>) -> io::Result<()> {
+        for _ in 0..FRAMES {
+            if !intake.read(self.as_fd(), into)? {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    fn send(&mut self, _outgoing: &mut Outgoing, frames: &[Vec<u8>]) -> u64 {
+        frames.iter().map(|frame| u64::from(Self::send(self, frame).is_err())).sum()
+    }
+
+    fn take_drops(&mut self) -> io::Result<u64> {
+        Ok(0)
+    }
+}

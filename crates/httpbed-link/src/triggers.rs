@@ -1,0 +1,130 @@
+//! What waits for something to pass: sees deliveries, first packets and handshakes, says what they set off.
+//!
+//! A delivery is seen when the loop takes the packet out, which is at or after the time it was due. What it sets
+//! off counts from the due time; should that lie before the present state of a direction, the direction makes the
+//! change at once (see `link_model::Direction::schedule`).
+
+use link_model::Nanos;
+
+use crate::config::{Link, Target, When};
+
+/// The triggers of all links.
+pub struct Triggers {
+    waiting: Vec<Waiting>,
+    /// Bytes delivered in each direction, and how many the next trigger waits for.
+    delivered: Vec<Progress>,
+    /// Whether a trigger waits for the first payload of each direction.
+    awaited: Vec<bool>,
+    fired: Vec<Firing>,
+}
+
+/// What a trigger set off.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Firing {
+    /// Of which link.
+    pub link: usize,
+    /// The place of the trigger among those of the link.
+    pub trigger: usize,
+    /// When.
+    pub at: Nanos,
+    /// What is to change, and when.
+    pub change: Option<(Nanos, Target)>,
+}
+
+struct Waiting {
+    link: usize,
+    trigger: usize,
+    when: When,
+    after: Nanos,
+    target: Option<Target>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Progress {
+    bytes: u64,
+    next: u64,
+}
+
+impl Triggers {
+    /// Those of a configuration, none of which has fired.
+    pub fn new(links: &[Link]) -> Self {
+        let waiting = links.iter().enumerate().flat_map(|(link, described)| {
+            described.triggers.iter().enumerate().map(move |(trigger, of)| Waiting {
+                link,
+                trigger,
+                when: of.when,
+                after: of.after,
+                target: of.target,
+            })
+        });
+        let directions = 2 * links.len();
+        let mut triggers = Self {
+            waiting: waiting.collect(),
+            delivered: vec![Progress { bytes: 0, next: u64::MAX }; directions],
+            awaited: vec![false; directions],
+            fired: Vec::new(),
+        };
+        (0..directions).for_each(|direction| triggers.look_ahead(direction));
+        triggers
+    }
+
+    /// `bytes` of an IP packet were delivered.
+    pub fn delivered(&mut self, direction: usize, at: Nanos, bytes: u64) {
+        let progress = &mut self.delivered[direction];
+        progress.bytes += bytes;
+        if progress.bytes >= progress.next {
+            let bytes = progress.bytes;
+            let side = direction % 2;
+            let reached = |when| matches!(when, When::Delivered { direction, bytes: least } if direction == side && least <= bytes);
+            self.fire(direction / 2, at, reached);
+            self.look_ahead(direction);
+        }
+    }
+
+    /// A packet with payload arrived.
+    pub fn payload(&mut self, direction: usize, at: Nanos) {
+        if std::mem::take(&mut self.awaited[direction]) {
+            self.fire(direction / 2, at, |when| when == When::FirstPacket { direction: direction % 2 });
+        }
+    }
+
+    /// A connection's handshake is over.
+    pub fn handshake(&mut self, link: usize, at: Nanos) {
+        self.fire(link, at, |when| when == When::Handshake);
+    }
+
+    /// What was set off since the last call, in the order of the configuration.
+    pub fn take_fired(&mut self) -> Vec<Firing> {
+        std::mem::take(&mut self.fired)
+    }
+
+    fn fire(&mut self, link: usize, at: Nanos, holds: impl Fn(When) -> bool) {
+        let fired = &mut self.fired;
+        self.waiting.retain(|waiting| {
+            let fires = waiting.link == link && holds(waiting.when);
+            if fires {
+                let change = waiting.target.map(|target| (at.saturating_add(waiting.after), target));
+                fired.push(Firing { link, trigger: waiting.trigger, at, change });
+            }
+            !fires
+        });
+    }
+
+    fn look_ahead(&mut self, direction: usize) {
+        let own = self.waiting.iter().filter(|waiting| waiting.link == direction / 2);
+        let mut next = u64::MAX;
+        for waiting in own {
+            match waiting.when {
+                When::Delivered { direction: side, bytes } if side == direction % 2 => next = next.min(bytes),
+                When::FirstPacket { direction: side } if side == direction % 2 => {
+                    self.awaited[direction] = true;
+                }
+                _ => {}
+            }
+        }
+        self.delivered[direction].next = next;
+    }
+}
+
+#[cfg(test)]
+mod tests;

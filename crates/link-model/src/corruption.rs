@@ -1,0 +1,26 @@
+//! Which packets are damaged.
+
+use crate::{Chance, Stream};
+
+/// Damages packet `n` when draw `2 n` is below the probability; draw `2 n + 1` says where. That word is independent
+/// of the decision: were it the same draw, only packets with small words would be damaged, and all near their front.
+#[derive(Clone, Copy, Debug)]
+pub struct Corruption {
+    probability: f64,
+    stream: Stream,
+}
+
+impl Corruption {
+    /// Damage by `chance`.
+    #[must_use]
+    pub const fn new(chance: Chance) -> Self {
+        Self { probability: chance.probability, stream: Stream::new(chance.key) }
+    }
+
+    /// Where packet `number` is damaged, if it is.
+    #[must_use]
+    pub fn damage(&self, number: u64) -> Option<u64> {
+        let decision = number.wrapping_mul(2);
+        (self.stream.unit(decision) < self.probability).then(|| self.stream.word(decision.wrapping_add(1)))
+    }
+}

@@ -1,0 +1,24 @@
+//! Which packets arrive twice.
+
+use crate::{Chance, Stream};
+
+/// Copies packet `n` when draw `n` is below the probability.
+#[derive(Clone, Copy, Debug)]
+pub struct Duplication {
+    probability: f64,
+    stream: Stream,
+}
+
+impl Duplication {
+    /// Copies by `chance`.
+    #[must_use]
+    pub const fn new(chance: Chance) -> Self {
+        Self { probability: chance.probability, stream: Stream::new(chance.key) }
+    }
+
+    /// Whether packet `number` is followed by a copy.
+    #[must_use]
+    pub fn copies(&self, number: u64) -> bool {
+        self.stream.unit(number) < self.probability
+    }
+}

@@ -1,0 +1,73 @@
+//! What varies the delay of each packet.
+//!
+//! The draws of packet `n`, from its key alone:
+//!
+//! * uniform: `(2 u - 1) spread`, with `u` draw `n`;
+//! * normal: `sqrt(-2 ln(1 - u)) cos(2 pi v) spread` (Box and Muller 1958), with `u` draw `2 n` and `v` draw
+//!   `2 n + 1`;
+//! * Pareto: `((1 - u)^(-1/3) - 3/2) spread / (sqrt(3) / 2)`, with `u` draw `n`: a Pareto distribution of shape 3 and
+//!   scale 1 has mean 3/2 and standard deviation `sqrt(3) / 2`;
+//! * table: the sample with index `floor(u length)`, with `u` draw `n`.
+//!
+//! Results are rounded to whole nanoseconds, half away from 0. Whoever recomputes them with another mathematical
+//! library must allow one nanosecond.
+
+use std::f64::consts::TAU;
+
+use crate::{Jitter, JitterShape, Stream};
+
+/// Mean of a Pareto distribution of shape 3 and scale 1.
+const PARETO_MEAN: f64 = 1.5;
+
+/// Its standard deviation, `sqrt(3) / 2`.
+const PARETO_DEVIATION: f64 = 0.866_025_403_784_438_6;
+
+/// The furthest that a normal draw can lie from the mean, in standard deviations: `sqrt(-2 ln 2^-53)` is 8.572.
+const NORMAL_REACH: f64 = 8.573;
+
+impl Jitter {
+    /// What packet `number` is delayed by beyond the others (ns), perhaps negative.
+    #[must_use]
+    pub fn offset(&self, number: u64) -> i64 {
+        let stream = Stream::new(self.key);
+        match &self.shape {
+            JitterShape::Uniform(spread) => scaled(2.0 * stream.unit(number) - 1.0, *spread),
+            JitterShape::Normal(spread) => scaled(normal(stream, number), *spread),
+            JitterShape::Pareto(spread) => scaled(pareto(stream.unit(number)), *spread),
+            JitterShape::Table(samples) => sample(samples, stream.unit(number)),
+        }
+    }
+
+    /// What no [`Self::offset`] is below.
+    #[must_use]
+    pub fn least(&self) -> i64 {
+        match &self.shape {
+            JitterShape::Uniform(spread) => scaled(-1.0, *spread),
+            JitterShape::Normal(spread) => scaled(-NORMAL_REACH, *spread),
+            JitterShape::Pareto(spread) => scaled(pareto(0.0), *spread),
+            JitterShape::Table(samples) => samples.iter().copied().min().unwrap_or(0),
+        }
+    }
+}
+
+fn normal(stream: Stream, number: u64) -> f64 {
+    let radius = stream.unit(number.wrapping_mul(2));
+    let angle = stream.unit(number.wrapping_mul(2).wrapping_add(1));
+    (-2.0 * (1.0 - radius).ln()).sqrt() * (TAU * angle).cos()
+}
+
+fn pareto(u: f64) -> f64 {
+    ((1.0 - u).cbrt().recip() - PARETO_MEAN) / PARETO_DEVIATION
+}
+
+#[expect(clippy::cast_precision_loss, reason = "a spread above 2^53 ns (104 days) may lose its nanoseconds")]
+#[expect(clippy::cast_possible_truncation, reason = "the cast saturates")]
+fn scaled(factor: f64, spread: u64) -> i64 {
+    (factor * spread as f64).round() as i64
+}
+
+#[expect(clippy::cast_precision_loss, reason = "no table has 2^53 samples")]
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "the index is below the length")]
+fn sample(samples: &[i64], u: f64) -> i64 {
+    samples.get((u * samples.len() as f64) as usize).copied().unwrap_or(0)
+}
