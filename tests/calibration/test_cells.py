@@ -16,7 +16,7 @@ def test_every_condition_can_be_read(scale: Scale) -> None:
     """As an author would write it; names are unique, so that one can be chosen."""
     cells = session.cells(scale)
     for cell in cells:
-        assert len(cell.topology("/folder").links) == 1
+        assert len(cell.topology().links) == 1
     assert len({cell.name for cell in cells}) == len(cells)
 
 

@@ -119,8 +119,8 @@ def test_demands_of_the_first_version() -> None:
 
 def test_a_campaign_that_is_covered_cites_the_certificate() -> None:
     """By date and digest, never by a path."""
-    written = certificate.write(WIDE, "standard", load_before=0.1)
-    found = calibrated.standing(loaded(DEMO))
+    written = certificate.write(WIDE, "standard", backend="af_packet", load_before=0.1)
+    found = calibrated.standing(loaded(DEMO), "af_packet")
     assert found.reasons == ()
     calibrated.require(found)
     cited = found.as_json()
@@ -133,7 +133,7 @@ def test_a_campaign_that_is_covered_cites_the_certificate() -> None:
 
 def test_without_a_certificate_strict_refuses() -> None:
     """And names the command to run."""
-    found = calibrated.standing(loaded(DEMO))
+    found = calibrated.standing(loaded(DEMO), "af_packet")
     assert found.as_json() is None
     with pytest.raises(ConfigError, match="httpbed calibrate"):
         calibrated.require(found)
@@ -141,11 +141,11 @@ def test_without_a_certificate_strict_refuses() -> None:
 
 def test_every_reason_is_told_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """Another kernel, another emulator, and conditions outside."""
-    certificate.write([verdict({"rate_bit_s": 5})], "smoke", load_before=0.1)
+    certificate.write([verdict({"rate_bit_s": 5})], "smoke", backend="af_packet", load_before=0.1)
     others = OWN | {"kernel": "6.2", "emulator": "f" * 64}
     monkeypatch.setattr(certificate, "identity", lambda *_: others)
     with pytest.raises(ConfigError) as caught:
-        calibrated.require(calibrated.standing(loaded(DEMO)))
+        calibrated.require(calibrated.standing(loaded(DEMO), "af_packet"))
     told = "\n".join(mistake.reason for mistake in caught.value.mistakes)
     for words in ("another kernel", "another emulator", "rate 10 Mbit/s", "delay", "loss 2 %"):
         assert words in told
@@ -162,8 +162,8 @@ def test_what_is_no_certificate_is_none(text: str) -> None:
 
 def test_the_latest_replaces_the_one_before() -> None:
     """Whole: nothing else is left in the folder."""
-    certificate.write(WIDE, "standard", load_before=0.1)
-    certificate.write(WIDE[:1], "smoke", load_before=0.1)
+    certificate.write(WIDE, "standard", backend="af_packet", load_before=0.1)
+    certificate.write(WIDE[:1], "smoke", backend="af_packet", load_before=0.1)
     found = certificate.read()
     assert found is not None
     assert found.said["scale"] == "smoke"

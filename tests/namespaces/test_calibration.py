@@ -41,7 +41,8 @@ def configured(change: Callable[[dict[str, Any]], None]) -> Tamper:
     def tamper(planned: NetworkPlan) -> NetworkPlan:
         config = copy.deepcopy(dict(planned.emulator_config))
         change(config)
-        emulator = dataclasses.replace(planned.emulator, files={"link.json": json.dumps(config)})
+        files = {**planned.emulator.files, "link.json": json.dumps(config)}
+        emulator = dataclasses.replace(planned.emulator, files=files)
         return dataclasses.replace(planned, emulator=emulator, emulator_config=config)
 
     return tamper
@@ -67,7 +68,7 @@ def verdict(cell: Cell, folder: Path, tamper: Tamper = honest) -> Verdict:
     roots = toolbox.find_all()
     if not roots:
         pytest.fail("no toolbox is built: httpbed toolbox")
-    bench = Bench(roots[-1].path, SEED, tamper)
+    bench = Bench(roots[-1].path, SEED, tamper=tamper)
     try:
         asyncio.run(runner.run(cell, bench, folder / "cell"))
     except BedError as error:

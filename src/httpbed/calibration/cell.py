@@ -107,24 +107,14 @@ class Cell:
     covers: Mapping[str, Value] = field(default_factory=dict)
     """What a campaign may rely on when all claims hold; see ``envelope``."""
     files: Mapping[str, str] = field(default_factory=dict)
-    """Files that the link's description names, beside the cell's results: name -> text."""
+    """Files that the link's description names: SHA-256 -> text."""
 
     def lasts_s(self) -> float:
         """Seconds that sending and settling take."""
         flows = max((flow.lasts_s() for flow in self.flows), default=0.0)
         return max(flows, self.stream.seconds if self.stream else 0.0) + self.settle_s
 
-    def topology(self, folder: str = "") -> Topology:
-        """Read the condition as a network of two hosts; ``{folder}`` is where its files are."""
-        link = _placed(self.link, folder)
-        return Topology.model_validate(
-            {"hosts": list(HOSTS), "links": [{"between": list(HOSTS), **link}]}
-        )
-
-
-def _placed(value: Any, folder: str) -> Any:
-    if isinstance(value, Mapping):
-        return {name: _placed(one, folder) for name, one in value.items()}
-    if isinstance(value, list | tuple):
-        return [_placed(one, folder) for one in value]
-    return value.replace("{folder}", folder) if isinstance(value, str) else value
+    def topology(self) -> Topology:
+        """Read the condition as a network of two hosts."""
+        link = {"between": list(HOSTS), **self.link}
+        return Topology.model_validate({"hosts": list(HOSTS), "links": [link]})

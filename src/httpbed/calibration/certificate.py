@@ -52,7 +52,9 @@ class Certificate:
 
     def outside(self, config: Mapping[str, Any]) -> list[str]:
         """Say why it does not cover an emulator's configuration; nothing if it does."""
-        return envelope.outside(self.said["envelope"], envelope.demands(config))
+        made, used = self.said.get("backend"), config.get("backend", "af_packet")
+        other = [] if made == used else [f"backend {used}: the certificate is of {made}"]
+        return other + envelope.outside(self.said["envelope"], envelope.demands(config))
 
 
 def path() -> Path:
@@ -72,7 +74,7 @@ def identity(machine: Facts | None = None) -> dict[str, Any]:
     }
 
 
-def write(verdicts: Sequence[Verdict], scale: str, *, load_before: float) -> Path:
+def write(verdicts: Sequence[Verdict], scale: str, *, backend: str, load_before: float) -> Path:
     """Write the certificate, whole or not at all, and return its path."""
     machine = facts.gather()
     said = {
@@ -81,7 +83,7 @@ def write(verdicts: Sequence[Verdict], scale: str, *, load_before: float) -> Pat
         "scale": scale,
         "passed": all(verdict.passed for verdict in verdicts),
         "identity": identity(machine),
-        "backend": "af_packet",
+        "backend": backend,
         "scheduling": sorted({one.scheduling for one in verdicts if one.scheduling}),
         "load": {"before": load_before, "after": machine.load[0]},
         "host": machine.as_json(),

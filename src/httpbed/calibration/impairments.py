@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterator
 
 from httpbed.calibration import arithmetic
@@ -118,14 +119,16 @@ def buckets() -> Iterator[Cell]:
 def traces() -> Iterator[Cell]:
     """A packet-delivery trace, looped: a full queue drains at its opportunities."""
     packets = 6 * len(TRACE_MS)
+    text = "".join(f"{time}\n" for time in TRACE_MS)
+    digest = hashlib.sha256(text.encode()).hexdigest()
     yield Cell(
         name="packet-delivery trace",
-        link={"rate": {"trace": "{folder}/trace"}, "queue": DEEP},
+        link={"rate": {"trace": "calibration.trace", "sha256": digest}, "queue": DEEP},
         flows=(Flow(DOWN, (Train(packets, FULL_PACKET),)),),
         claims=(Opportunities(DOWN, TRACE_MS), Complete(DOWN)),
         settle_s=0.3 + 7 * TRACE_MS[-1] / 1e3,
         covers={"rate model": "trace"},
-        files={"trace": "".join(f"{time}\n" for time in TRACE_MS)},
+        files={digest: text},
     )
 
 

@@ -22,7 +22,10 @@ from httpbed.calibration.evidence import (
     sent_file,
 )
 from httpbed.host import realtime
+from httpbed.host.backend import Backend
 from httpbed.model.errors import BedError
+from httpbed.network.emulator import LINK_FILES
+from httpbed.network.files import read_trace
 from httpbed.network.plan import HOST_SYSCTLS, NO_NEIGHBOUR_DISCOVERY, TOOLS, NetworkPlan, plan
 from httpbed.process.binaries import LINK, PROBE, executable
 from httpbed.process.spec import TRIAL_FOLDER, Ports, ProcessSpec
@@ -46,6 +49,7 @@ class Bench:
     root: Path
     """A root filesystem with ip and ethtool."""
     seed: int
+    backend: Backend = "af_packet"
     tamper: Callable[[NetworkPlan], NetworkPlan] = lambda planned: planned
     """Changes the network that is about to be made: how faults are planted."""
 
@@ -61,12 +65,14 @@ async def run(cell: Cell, bench: Bench, folder: Path) -> None:
     scratch.mkdir(parents=True)
     for name, text in cell.files.items():
         (folder / name).write_text(text)
-    planned = plan(cell.topology(str(folder)), {}, bench.seed, BLOCK)
+    facts = {digest: read_trace(text.encode()) for digest, text in cell.files.items()}
+    topology = cell.topology()
+    planned = plan(topology, {}, bench.seed, BLOCK, backend=bench.backend, files=facts)
     spec = SandboxSpec(
         scratch=scratch,
         trial=folder,
         roots={TOOLS: bench.root},
-        shared={},
+        shared={f"{LINK_FILES}/{digest}": folder / digest for digest in cell.files},
         programs={name: executable(name) for name in (LINK, PROBE)},
         hosts=dict.fromkeys(HOSTS, HOST_SYSCTLS),
         sysctls=NO_NEIGHBOUR_DISCOVERY,
@@ -99,9 +105,12 @@ class _Run:
         (self.folder / REMARKS).write_text(json.dumps({"failures": failures}) + "\n")
 
     async def _build(self) -> Process:
-        await self._tool(self.planned.wiring)
+        if self.planned.wiring:
+            await self._tool(self.planned.wiring)
         await asyncio.gather(*map(self._tool, self.planned.hosts))
         emulator = await self._ready(self.planned.emulator)
+        for spec in self.planned.after_ready:
+            await self._tool(spec)
         realtime.promote(self.supervisor.init_pid, emulator.pid)
         return emulator
 

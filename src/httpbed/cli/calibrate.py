@@ -22,7 +22,7 @@ from httpbed.calibration.cell import Cell, Finding
 from httpbed.calibration.grid import SCALES, Scale
 from httpbed.calibration.judge import Verdict
 from httpbed.calibration.runner import Bench
-from httpbed.host import toolbox
+from httpbed.host import backend, toolbox
 from httpbed.implementations import catalog
 from httpbed.model import phrase
 from httpbed.model.errors import ConfigError, Mistake
@@ -55,6 +55,12 @@ WIDE = 120
     metavar="DIR",
     help="Keep every cell's evidence in DIR, which must not exist.",
 )
+@click.option(
+    "--link-backend",
+    type=click.Choice(["af_packet", "tun"]),
+    envvar="HTTPBED_LINK_BACKEND",
+    help="As of httpbed run; a certificate is of one backend.",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 @click.pass_context
 def command(
@@ -63,6 +69,7 @@ def command(
     scale: Scale,
     words: tuple[str, ...],
     keep: Path | None,
+    link_backend: str | None,
     as_json: bool,
 ) -> None:
     """Run the emulated link against arithmetic, and say what it can be trusted with.
@@ -80,15 +87,19 @@ def command(
         raise ConfigError([Mistake(str(keep), "it exists already", "name a new folder")])
     load = os.getloadavg()[0]
     with _Teller(len(chosen)) as teller:
-        bench = Bench(_root(), SEED)
+        bench = Bench(_root(), SEED, backend.choose(link_backend))
         run = session.calibrate(chosen, bench, tell=teller.tell, keep=keep)
         verdicts = asyncio.run(run)
-    written = None if words else certificate.write(verdicts, scale, load_before=load)
+    written = None if words else _certify(verdicts, scale, bench, load)
     if as_json:
         click.echo(json.dumps(_summary(verdicts, scale, written), indent=1))
     else:
         show(verdicts, written, _console())
     context.exit(0 if all(verdict.passed for verdict in verdicts) else 1)
+
+
+def _certify(verdicts: Sequence[Verdict], scale: str, bench: Bench, load: float) -> Path:
+    return certificate.write(verdicts, scale, backend=bench.backend, load_before=load)
 
 
 def _chosen(cells: Sequence[Cell], words: Iterable[str]) -> list[Cell]:

@@ -6,18 +6,21 @@ import json
 
 from httpbed.calibration import certificate
 from httpbed.calibration.certificate import COMMAND, Standing
+from httpbed.host.backend import Backend
 from httpbed.model.errors import ConfigError, Mistake
 from httpbed.network.plan import plan
 from httpbed.trial.preparation import Loaded
 
 
-def standing(loaded: Loaded) -> Standing:
+def standing(loaded: Loaded, backend: Backend) -> Standing:
     """Compare every condition of an experiment with the certificate; blocks change none."""
     seed = loaded.experiment.seed
-    configs = {
-        json.dumps(plan(scenario.topology, {}, seed, 1).emulator_config): scenario.topology
+    files = {digest: file.facts for digest, file in loaded.files.items()}
+    planned = (
+        plan(scenario.topology, {}, seed, 1, backend=backend, files=files)
         for scenario in loaded.scenarios()
-    }
+    )
+    configs = dict.fromkeys(json.dumps(one.emulator_config) for one in planned)
     return certificate.standing(map(json.loads, configs))
 
 
