@@ -146,10 +146,10 @@ def kept(lost: set[int]) -> list[int]:
     return [number for number in range(COUNT) if number not in lost]
 
 
-def drawn(impairment: str, probability: float) -> set[int]:
+def drawn(impairment: str, probability: float, each: int = 1) -> set[int]:
     """Packets of the upward direction that the seed chooses."""
     key = passages.seen({}).key(UP, impairment)
-    return set(np.flatnonzero(draws(key, COUNT) < probability).tolist())
+    return set(np.flatnonzero(draws(key, each * COUNT)[::each] < probability).tolist())
 
 
 @given(st.data())
@@ -192,7 +192,7 @@ def test_doubled_damaged_and_overtaken_packets_are_those_of_the_seed() -> None:
     assert not failures(Duplication(UP, 0.05).judge(doubled))
     assert failures(Duplication(UP, 0.05).judge(passages.seen({UP: steady(SENT)})))
 
-    hit = drawn("corruption", 0.05)
+    hit = drawn("corruption", 0.05, each=2)
     flags = np.array([DAMAGED if number in hit else 0 for number in range(COUNT)])
     damaged = passages.seen({UP: dataclasses.replace(steady(SENT), flags=flags)})
     assert not failures(Corruption(UP, 0.05).judge(damaged))

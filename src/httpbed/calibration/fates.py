@@ -32,9 +32,12 @@ def _share(what: str, direction: int, count: int, of: int, probability: float) -
     return Finding(label, "1", probability, count / of, 3 * error, THREE_SIGMA)
 
 
-def _drawn(seen: Seen, direction: int, impairment: str, probability: float) -> set[int]:
+def _drawn(
+    seen: Seen, direction: int, impairment: str, probability: float, each: int = 1
+) -> set[int]:
+    """Compute which packets are chosen: by the first of ``each`` draws that a packet has."""
     count = len(seen.passages[direction].sizes)
-    drawn = draws(seen.key(direction, impairment), count)
+    drawn = draws(seen.key(direction, impairment), each * count)[::each]
     return set(np.flatnonzero(drawn < probability).tolist())
 
 
@@ -152,11 +155,14 @@ class Corruption:
     probability: float
 
     def judge(self, seen: Seen) -> list[Finding]:
-        """Compare by number: one whose UDP header was hit is missing, or has no number."""
+        """Compare by number: one whose UDP header was hit is missing, or has no number.
+
+        A packet's second draw says where it is hit.
+        """
         passage = seen.passages[self.direction]
         damaged = passage.number[((passage.flags & DAMAGED) != 0) & (passage.number >= 0)]
         hit = set(damaged.tolist()) | passage.missing()
-        drawn = _drawn(seen, self.direction, "corruption", self.probability)
+        drawn = _drawn(seen, self.direction, "corruption", self.probability, each=2)
         return [
             _exact("corruption", self.direction, hit, drawn),
             _share("damaged", self.direction, len(hit), len(passage.sizes), self.probability),
