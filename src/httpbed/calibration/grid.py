@@ -27,7 +27,7 @@ HEAD_START, HEAD_START_FAST = 20, 96
 """Packets that fill the queue at once, so that the transmitter does not fall idle; a rootless
 emulator's receive buffer takes about 180."""
 OFFERED, OFFERED_FAST = 1.25, 1.1
-"""Of the rate."""
+"""Of the rate; on a fast link more than that at first, against the sender being held up."""
 OVERHEAD_S = 0.25
 """What making and ending a cell's network takes, about."""
 DEEP = {"limit": "1000000 packets"}
@@ -103,26 +103,26 @@ def rate_cell(bit_s: int, seconds: float, ways: tuple[int, ...] = BOTH) -> Cell:
     claims: list[Claim] = []
     for way in ways:
         claims += [Rate(way, bit_s, rate_tolerance(bit_s)), Departures(way, bit_s), Complete(way)]
+    flows = tuple(_rate_flow(way, size, count, gap, bit_s) for way in ways)
     where = "" if len(ways) > 1 else f", {DIRECTIONS[ways[0]]}"
     return Cell(
         name=f"rate {phrase.rate(bit_s)}{where}",
         link={"rate": phrase.rate(bit_s), "queue": DEEP},
-        flows=tuple(_rate_flow(way, size, count, gap, bit_s) for way in ways),
+        flows=flows,
         claims=tuple(claims),
-        settle_s=0.3 + count * (size * 8 / bit_s - gap) + HEAD_START * gap,
+        settle_s=0.3 + count * size * 8 / bit_s - min(flow.lasts_s() for flow in flows),
         covers={"rate_bit_s": bit_s},
     )
 
 
 def _rate_flow(way: int, size: int, count: int, gap: float, bit_s: int) -> Flow:
     if bit_s > FAST_BIT_S:  # calls for single packets would cost more than a core
-        trains = _with_head_start(HEAD_START_FAST, size, count, gap)
-        return Flow(way, trains, ports=32, segments=8, spin_s=0.0)
-    return Flow(way, _with_head_start(HEAD_START, size, count, gap), ports=4, spin_s=0.0)
-
-
-def _with_head_start(packets: int, size: int, count: int, gap: float) -> tuple[Train, ...]:
-    return Train(packets, size), Train(count - packets, size, gap)
+        ahead = count // 6
+        faster, rest = Train(ahead, size, gap / 1.4), count - ahead - HEAD_START_FAST
+        fast = (Train(HEAD_START_FAST, size), faster, Train(rest, size, gap))
+        return Flow(way, fast, ports=32, segments=8, spin_s=0.0)
+    trains = (Train(HEAD_START, size), Train(count - HEAD_START, size, gap))
+    return Flow(way, trains, ports=4, spin_s=0.0)
 
 
 def rate_tolerance(bit_s: int) -> float:
