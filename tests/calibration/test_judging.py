@@ -95,6 +95,18 @@ def test_a_sender_that_was_held_up_measures_nothing() -> None:
     assert not found.measured
 
 
+def test_a_link_that_was_left_idle_measures_nothing() -> None:
+    """Packets may be sent in time and come late to the link; a rate that is too high is one."""
+    cell = grid.rate_cell(10**7, 1.0, (UP,))
+    for bit_s, measured in ((9.9e6, False), (10.1e6, True)):
+        found = passages.seen({UP: rated(bit_s, cell)})
+        counted = {"first_ns": 1, "last_ns": 10**9 + 1, "busy_ns": 990_000_000}
+        found.link["directions"][UP].update(counted)
+        judged = judge.judge(cell, found)
+        assert not judged.passed
+        assert judged.measured == measured
+
+
 @given(delay_ms=st.sampled_from([0.0, 1.0, 25.0, 500.0]), off_us=st.integers(-49, 49))
 def test_a_delay_within_its_tolerance_passes(delay_ms: float, off_us: int) -> None:
     """The machine's own delay is taken off."""

@@ -118,6 +118,7 @@ def test_a_shaper_that_does_nothing_is_caught(tmp_path: Path) -> None:
 
     found = verdict(grid.rate_cell(10**7, 0.5), tmp_path, configured(forget))
     assert {"rate up", "rate down"} <= failed(found)
+    assert all(one.achieved for one in found.findings if one.what.startswith("rate"))
 
 
 def test_a_bucket_far_larger_than_a_packet_is_caught(tmp_path: Path) -> None:

@@ -23,7 +23,7 @@ BOTH = (UP, DOWN)
 FULL_PACKET, SMALL_PACKET = 1500, 200
 SLOW_BIT_S, FAST_BIT_S = 10**6, 3 * 10**8
 """Below: small packets, that there are enough of them. Above: one direction at a time."""
-HEAD_START, HEAD_START_FAST = 20, 96
+HEAD_START, HEAD_START_FAST, HEAD_START_S = 20, 96, 10e-3
 """Packets that fill the queue at once, so that the transmitter does not fall idle; a rootless
 emulator's receive buffer takes about 180."""
 OFFERED, OFFERED_FAST = 1.25, 1.1
@@ -121,7 +121,8 @@ def _rate_flow(way: int, size: int, count: int, gap: float, bit_s: int) -> Flow:
         faster, rest = Train(ahead, size, gap / 1.4), count - ahead - HEAD_START_FAST
         fast = (Train(HEAD_START_FAST, size), faster, Train(rest, size, gap))
         return Flow(way, fast, ports=32, segments=8, spin_s=0.0)
-    trains = (Train(HEAD_START, size), Train(count - HEAD_START, size, gap))
+    head = min(HEAD_START_FAST, max(HEAD_START, round(HEAD_START_S * bit_s / 8 / size)))
+    trains = (Train(head, size), Train(count - head, size, gap))
     return Flow(way, trains, ports=4, spin_s=0.0)
 
 
