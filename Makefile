@@ -1,6 +1,6 @@
 # The verbs of httpbed: people and CI use these, and nothing else. `make` alone lists them.
 .DEFAULT_GOAL := help
-.PHONY: help prepare demo test check build bench docs
+.PHONY: help prepare demo test check build calibrate bench docs
 MAKEFLAGS += --no-print-directory
 # Debian's ordinary users have no sbin on their PATH, where ip and ethtool are.
 export PATH := $(CURDIR)/.venv/bin:$(PATH):$(HOME)/.cargo/bin:/usr/sbin:/sbin
@@ -29,6 +29,9 @@ test: check  ## check, then every test; as root, those with namespaces also with
 	cargo test --quiet --locked --workspace
 	@if [ "$$(id -u)" = 0 ]; then setup/test-as-nobody; fi
 	python -m pytest
+
+calibrate: prepare  ## run the emulated link against arithmetic, and certify this machine
+	@httpbed calibrate
 
 build: prepare  ## the wheel, with the Rust executables in it, into dist/
 	uv build --quiet --wheel --no-build-isolation --out-dir dist .

@@ -15,7 +15,7 @@ from typing import Any
 
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
-EXECUTABLES = ("httpbed-link", "httpbed-sandbox")
+EXECUTABLES = ("httpbed-link", "httpbed-probe", "httpbed-sandbox")
 
 
 class CargoHook(BuildHookInterface[Any]):

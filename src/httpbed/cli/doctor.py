@@ -30,7 +30,7 @@ def command(context: click.Context, *, as_json: bool) -> None:
     machine = facts.gather()
     points = doctor.examine(
         machine,
-        executables={name: _executable(name) for name in (binaries.SANDBOX, binaries.LINK)},
+        executables={name: _executable(name) for name in binaries.ALL},
         toolboxes={
             suite: toolbox.find(suite, packages)
             for suite, packages in catalog.load().installs().items()

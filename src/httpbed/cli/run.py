@@ -21,7 +21,7 @@ from httpbed.implementations.catalog import Catalog
 from httpbed.store import campaign as campaigns
 from httpbed.store import query
 from httpbed.store.campaign import Campaign
-from httpbed.trial import manifest, preparation
+from httpbed.trial import calibrated, manifest, preparation
 from httpbed.trial.bed import Bed
 from httpbed.trial.preparation import Loaded
 
@@ -49,6 +49,11 @@ from httpbed.trial.preparation import Loaded
     help="Keep every packet of every trial as pcapng, dropped ones marked with the cause.",
 )
 @click.option(
+    "--strict",
+    is_flag=True,
+    help="Refuse links that this machine's certificate does not cover; see httpbed calibrate.",
+)
+@click.option(
     "--link-backend",
     type=click.Choice(["af_packet", "tun"]),
     envvar="HTTPBED_LINK_BACKEND",
@@ -66,6 +71,7 @@ def command(
     output: Path | None,
     jobs: int,
     capture: bool,
+    strict: bool,
     link_backend: str | None,
     recipe_folders: tuple[Path, ...],
     as_json: bool,
@@ -78,6 +84,8 @@ def command(
     loaded, catalog = experiment.load(file, recipe_folders)
     directory = output or Path(loaded.experiment.name)
     options = Options(jobs, capture, backend.choose(link_backend))
+    if strict:
+        calibrated.require(calibrated.standing(loaded, options.backend))
     context.exit(carry_out(loaded, catalog, directory, options, as_json=as_json))
 
 
@@ -101,6 +109,8 @@ def carry_out(
         loaded, catalog, capture=options.capture, say=_say, backend=options.backend
     )
     made_by = manifest.manifest(loaded, bed, command=_command_line())
+    standing = calibrated.standing(loaded, options.backend)
+    made_by["link_certificate"] = standing.as_json()
     files = {digest: file.path for digest, file in bed.files.items()}
     with campaigns.opened(directory, loaded.text, loaded.trials, made_by, files) as campaign:
         _work(campaign, bed, loaded, options.jobs)

@@ -10,6 +10,8 @@ from httpbed.model.errors import HostError
 
 SANDBOX = "httpbed-sandbox"
 LINK = "httpbed-link"
+PROBE = "httpbed-probe"
+ALL = (SANDBOX, LINK, PROBE)
 
 
 def executable(name: str) -> Path:

@@ -41,7 +41,7 @@ def _answer(results: Results, findings: Findings) -> dict[str, Any]:
         "name": results.experiment.name,
         "question": results.experiment.question,
         "answer": page.sentences(findings, document),
-        "notes": notes.notes(findings, document),
+        "notes": notes.notes(findings, results),
         "head": page.headings(findings),
         "groups": page.groups(findings, document),
         "treatments": page.treatments(findings),

@@ -39,6 +39,20 @@ def under_test(manifest: Manifest) -> list[Program]:
     return [one for one in programs(manifest) if not tested or one.name in tested]
 
 
+def certificate(manifest: Manifest) -> str:
+    """Say which calibration stands behind the links, if any does."""
+    cited = manifest.get("link_certificate")
+    if not cited:
+        return "no link certificate: httpbed calibrate"
+    outside = ", which does not cover all of it" if cited.get("outside") else ""
+    return f"link certificate of {cited.get('date', '?')}{outside}"
+
+
+def uncovered(manifest: Manifest) -> list[str]:
+    """List what a cited certificate does not cover."""
+    return [str(one) for one in (manifest.get("link_certificate") or {}).get("outside") or ()]
+
+
 def facts(results: Results) -> list[tuple[str, str]]:
     """List what measured, when and how."""
     manifest = results.manifest
@@ -48,6 +62,7 @@ def facts(results: Results) -> list[tuple[str, str]]:
         ("seed", str(results.experiment.seed)),
         ("blocks", str(results.experiment.replicates)),
         ("trials side by side", str(manifest.get("jobs", ""))),
+        ("calibration", certificate(manifest)),
     ]
     return [(key, said) for key, said in found if said]
 

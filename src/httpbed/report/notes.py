@@ -10,6 +10,7 @@ from httpbed.analysis.estimate import CONFIDENCE
 from httpbed.analysis.findings import Condition, Findings, Row
 from httpbed.analysis.sample import OVER_BEFORE_THE_END, Tally
 from httpbed.report import network
+from httpbed.report.manifest import uncovered
 from httpbed.report.phrasing import (
     agreeing_blocks,
     base_name,
@@ -20,6 +21,7 @@ from httpbed.report.phrasing import (
     title,
     treatment,
 )
+from httpbed.store.results import Results
 
 MOST_SENTENCES = 6
 """Above so many comparisons the answer sums up instead of telling each."""
@@ -46,14 +48,16 @@ def answer(findings: Findings, document: Mapping[str, Any]) -> list[str]:
     return [*opening, *(sentence[:1].upper() + sentence[1:] for sentence in told)]
 
 
-def notes(findings: Findings, document: Mapping[str, Any]) -> list[str]:
+def notes(findings: Findings, results: Results) -> list[str]:
     """List what limits the findings, each with its remedy."""
+    document = results.document
     return [
         *_progress(findings),
         *_few(list(_endings(findings, document)), "treatments with trials that did not complete"),
         *_few(list(_gaps(findings, document)), "treatments with missing values"),
         *_few(list(_open(findings, document)), "comparisons within noise"),
         *_coverage(findings),
+        *_uncovered(results.manifest),
     ]
 
 
@@ -225,6 +229,12 @@ def _coverage(findings: Findings) -> Iterator[str]:
         )
     if any(interval is None for interval in intervals):
         yield "a single value has no interval; replicates = 6 gives one of 95 %"
+
+
+def _uncovered(manifest: Mapping[str, Any]) -> Iterator[str]:
+    if reasons := uncovered(manifest):
+        listed = "; ".join(_few(reasons, "reasons"))
+        yield f"not covered by the link certificate: {listed}; httpbed calibrate makes a new one"
 
 
 def _few(told: list[str], kind: str) -> list[str]:

@@ -32,7 +32,7 @@ def summary(results: Results, findings: Findings, report: Path | None) -> dict[s
         "invalid_attempts": [
             {**asdict(one), "levels": dict(one.levels)} for one in findings.invalid
         ],
-        "notes": notes.notes(findings, results.document),
+        "notes": notes.notes(findings, results),
         "report": None if report is None else str(report),
     }
 

@@ -18,7 +18,7 @@ from httpbed.analysis.evidence import CheckSummary
 from httpbed.analysis.findings import Condition, Findings, Row
 from httpbed.model.metric import METRICS
 from httpbed.report import network
-from httpbed.report.manifest import under_test
+from httpbed.report.manifest import certificate, under_test
 from httpbed.report.notes import notes
 from httpbed.report.phrasing import (
     DASH,
@@ -59,8 +59,8 @@ def console(stream: IO[str] | None = None) -> Console:
 
 def show(results: Results, findings: Findings, report: Path | None, out: Console) -> None:
     """Print findings; the report's path, if there is one, is the last line."""
-    told = [("evidence", line) for line in evidence(findings)]
-    told += [("note", line) for line in notes(findings, results.document)]
+    told = [("evidence", "; ".join([*evidence(findings), certificate(results.manifest)]))]
+    told += [("note", line) for line in notes(findings, results)]
     parts = (_facts(_heading(results)), "", _fitting(findings, out), "", _facts(told))
     if out.is_terminal:
         out.print(*parts, sep="\n")

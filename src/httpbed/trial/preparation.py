@@ -42,15 +42,15 @@ class Loaded:
 
     def implementations(self) -> list[str]:
         """Names of all implementations that take part, sorted."""
-        roles = [scenario.roles for scenario in self._scenarios()]
+        roles = [scenario.roles for scenario in self.scenarios()]
         names = {role.implementation for each in roles for role in (each.client, each.server)}
         return sorted(names)
 
     def sizes(self) -> set[int]:
         """Sizes of all files that are fetched."""
-        return {scenario.workload.size for scenario in self._scenarios()}
+        return {scenario.workload.size for scenario in self.scenarios()}
 
-    def _scenarios(self) -> list[Scenario]:
+    def scenarios(self) -> list[Scenario]:
         """Read each treatment's scenario once: every block has all of them."""
         return [trial.scenario() for trial in self.trials if trial.block == 1]
 

@@ -1,0 +1,61 @@
+//! The kernel's receive stamps, which are of the realtime clock, as times of the monotonic clock.
+//!
+//! A reading of the one clock between two of the other encloses their difference; the intersection of all
+//! such intervals closes in on it. An empty intersection means that the realtime clock was set: begin anew.
+//! `httpbed-link` does the same, independently: here is what its times are checked with.
+
+use crate::sys::time;
+
+/// Where the difference between realtime and monotonic clock must lie.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Offset {
+    low: i64,
+    high: i64,
+}
+
+impl Offset {
+    /// After enough readings to be within tens of nanoseconds.
+    pub fn read() -> Self {
+        let mut offset = Self { low: i64::MIN, high: i64::MAX };
+        for _ in 0..16 {
+            offset.track();
+        }
+        offset
+    }
+
+    /// Looks at both clocks; to be called now and then.
+    pub fn track(&mut self) {
+        let before = time::monotonic();
+        let realtime = time::realtime();
+        self.observe(before, realtime, time::monotonic());
+    }
+
+    /// The monotonic time of a realtime stamp.
+    pub const fn monotonic(self, stamp: i64) -> i64 {
+        stamp - (self.low + (self.high - self.low) / 2)
+    }
+
+    fn observe(&mut self, before: i64, realtime: i64, after: i64) {
+        let (low, high) = (realtime - after, realtime - before);
+        *self = Self { low: self.low.max(low), high: self.high.min(high) };
+        if self.low > self.high {
+            *self = Self { low, high };
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Offset;
+
+    #[test]
+    fn readings_close_in_on_the_difference_and_a_set_clock_is_noticed() {
+        let mut offset = Offset { low: i64::MIN, high: i64::MAX };
+        offset.observe(0, 1_040, 100);
+        offset.observe(200, 1_210, 220);
+        assert_eq!(offset, Offset { low: 990, high: 1_010 });
+        assert_eq!(offset.monotonic(5_000), 4_000);
+        offset.observe(300, 9_300, 310);
+        assert_eq!(offset.monotonic(10_000), 1_005);
+    }
+}

@@ -1,0 +1,135 @@
+//! `httpbed-probe`: traffic whose every packet is known, and the ends that measure it.
+//!
+//! ```text
+//! httpbed-probe serve [--bind ADDR]   echo, discard and chargen (RFC 862, 863, 864)
+//! httpbed-probe send PLAN.json        a flow of datagrams at given times
+//! httpbed-probe receive PLAN.json     takes such a flow until a line or the end of stdin
+//! httpbed-probe fetch PLAN.json       reads a byte stream for a time
+//! ```
+//!
+//! It says one JSON object a line on stdout: `{"event":"ready"}` once it can be used,
+//! `{"event":"result",...}` at its end, or `{"event":"error","message":...}`. It exits with 2 when it was
+//! asked wrongly and with 1 when something fails at run time.
+
+mod clock;
+mod fetch;
+mod payload;
+mod plan;
+mod receive;
+mod send;
+mod serve;
+mod sys;
+
+use std::ffi::OsString;
+use std::io::{self, Write};
+use std::net::{IpAddr, Ipv4Addr};
+use std::path::Path;
+use std::process::ExitCode;
+
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use plan::{Fetching, Receiving, Sending};
+use receive::Flow;
+use serve::Services;
+
+const USAGE: &str = "httpbed-probe serve [--bind ADDR] | send PLAN | receive PLAN | fetch PLAN";
+
+/// A line on stdout.
+#[derive(Debug, Serialize)]
+#[serde(tag = "event", rename_all = "lowercase")]
+enum Event<'a> {
+    /// It can be used.
+    Ready,
+    /// What was done.
+    Result {
+        /// Packets sent or received; 0 for a byte stream.
+        packets: u64,
+        /// Bytes read from a stream; 0 for datagrams.
+        bytes: u64,
+        /// Packets that this end lost: refused by the kernel, or not read in time.
+        failures: u64,
+    },
+    /// Why it ends.
+    Error {
+        /// In words.
+        message: &'a str,
+    },
+}
+
+enum Failure {
+    Usage(String),
+    Run(String),
+}
+
+impl From<io::Error> for Failure {
+    fn from(error: io::Error) -> Self {
+        Self::Run(error.to_string())
+    }
+}
+
+fn main() -> ExitCode {
+    let words: Vec<OsString> = std::env::args_os().skip(1).collect();
+    let (message, code) = match run(&words) {
+        Ok(()) => return ExitCode::SUCCESS,
+        Err(Failure::Usage(message)) => (message, 2),
+        Err(Failure::Run(message)) => (message, 1),
+    };
+    // If nobody reads stdout, the exit code still tells.
+    let _ = say(&Event::Error { message: &message });
+    ExitCode::from(code)
+}
+
+fn run(words: &[OsString]) -> Result<(), Failure> {
+    sys::process::die_with_parent()?;
+    let words: Vec<&str> = words.iter().map(|word| word.to_str().unwrap_or("\u{fffd}")).collect();
+    match words[..] {
+        ["serve"] => serve(IpAddr::V4(Ipv4Addr::UNSPECIFIED)),
+        ["serve", "--bind", address] => address
+            .parse()
+            .map_err(|_| Failure::Usage(format!("--bind: {address:?} is not an IP address")))
+            .and_then(serve),
+        ["send", path] => read(path).and_then(|plan| send(&plan)),
+        ["receive", path] => read(path).and_then(receive),
+        ["fetch", path] => read(path).and_then(|plan| fetch(&plan)),
+        _ => Err(Failure::Usage(format!("not understood: {words:?}; use it like: {USAGE}"))),
+    }
+}
+
+fn read<T: DeserializeOwned>(path: &str) -> Result<T, Failure> {
+    plan::read(Path::new(path)).map_err(Failure::Usage)
+}
+
+fn serve(address: IpAddr) -> Result<(), Failure> {
+    let services = Services::bind(address).map_err(Failure::Run)?;
+    say(&Event::Ready)?;
+    services.serve();
+    Ok(())
+}
+
+fn send(plan: &Sending) -> Result<(), Failure> {
+    plan.check().map_err(Failure::Usage)?;
+    say(&Event::Ready)?;
+    let sent = send::send(plan)?;
+    Ok(say(&Event::Result { packets: sent.packets, bytes: 0, failures: sent.failures })?)
+}
+
+fn receive(plan: Receiving) -> Result<(), Failure> {
+    let flow = Flow::bind(plan)?;
+    say(&Event::Ready)?;
+    let took = flow.run(io::stdin())?;
+    Ok(say(&Event::Result { packets: took.packets, bytes: 0, failures: took.overflown })?)
+}
+
+fn fetch(plan: &Fetching) -> Result<(), Failure> {
+    say(&Event::Ready)?;
+    let bytes = fetch::fetch(plan)?;
+    Ok(say(&Event::Result { packets: 0, bytes, failures: 0 })?)
+}
+
+fn say<T: Serialize>(event: &T) -> io::Result<()> {
+    let mut line = serde_json::to_string(event)?;
+    line.push('\n');
+    let mut stdout = io::stdout().lock();
+    stdout.write_all(line.as_bytes()).and_then(|()| stdout.flush())
+}

@@ -1,0 +1,147 @@
+//! Datagrams in batches, each with the kernel's receive stamp; and the options of their sockets.
+
+use std::io;
+use std::mem;
+use std::net::UdpSocket;
+use std::os::fd::AsRawFd;
+use std::ptr;
+
+use super::{check, time};
+
+/// Datagrams per call.
+const BATCH: usize = 64;
+/// The largest payload; longer ones are cut, and noticed by their length.
+const PAYLOAD_BYTES: usize = 9000;
+/// What a receive buffer should hold; the machine's limit is what it gets.
+const BUFFER_BYTES: libc::c_int = 16 << 20;
+
+/// Room for a `timespec` (32 bytes with its header) and a count (24).
+type Control = [u64; 8];
+
+/// A datagram.
+pub struct Received<'a> {
+    /// What it carried.
+    pub payload: &'a [u8],
+    /// When the kernel took it from the interface, by the realtime clock, if it said so.
+    pub stamp: Option<i64>,
+}
+
+/// Buffers for receiving.
+pub struct Receiver {
+    buffers: Vec<Vec<u8>>,
+    controls: Vec<Control>,
+}
+
+impl Receiver {
+    /// Room for a batch.
+    pub fn new() -> Self {
+        Self { buffers: vec![vec![0; PAYLOAD_BYTES]; BATCH], controls: vec![Control::default(); BATCH] }
+    }
+
+    /// Hands on what waits in `socket`, at most a batch; the number of datagrams, and how many the socket
+    /// has lost for want of room in all, if it has just said so.
+    pub fn receive(
+        &mut self,
+        socket: &UdpSocket,
+        mut take: impl FnMut(Received<'_>),
+    ) -> io::Result<(usize, Option<u32>)> {
+        let vector = |buffer: &mut Vec<u8>| libc::iovec {
+            iov_base: buffer.as_mut_ptr().cast(),
+            iov_len: buffer.len(),
+        };
+        let mut vectors: Vec<libc::iovec> = self.buffers.iter_mut().map(vector).collect();
+        let mut headers: Vec<libc::mmsghdr> = vectors
+            .iter_mut()
+            .zip(&mut self.controls)
+            .map(|(vector, control)| header(vector, control))
+            .collect();
+        let (most, flags) = (u32::try_from(BATCH).unwrap_or(1), libc::MSG_DONTWAIT);
+        // SAFETY: every header points to a vector, a buffer and a control area of its own, all alive and of
+        // the lengths stated.
+        let count = check(unsafe {
+            libc::recvmmsg(socket.as_raw_fd(), headers.as_mut_ptr(), most, flags, ptr::null_mut())
+        });
+        let count = usize::try_from(count.or_else(none_if_empty)?).unwrap_or(0);
+        let mut overflown = None;
+        for (header, buffer) in headers[..count].iter().zip(&self.buffers) {
+            let told = told(&header.msg_hdr);
+            let length = usize::try_from(header.msg_len).unwrap_or(0);
+            overflown = told.overflown.or(overflown);
+            take(Received { payload: &buffer[..length.min(buffer.len())], stamp: told.stamp });
+        }
+        Ok((count, overflown))
+    }
+}
+
+/// Asks for receive stamps, the count of lost datagrams, and all the room the machine allows.
+pub fn prepare_receiving(socket: &UdpSocket) -> io::Result<()> {
+    set(socket, libc::SOL_SOCKET, libc::SO_TIMESTAMPNS, 1)?;
+    set(socket, libc::SOL_SOCKET, libc::SO_RXQ_OVFL, 1)?;
+    set(socket, libc::SOL_SOCKET, libc::SO_RCVBUFFORCE, BUFFER_BYTES)
+        .or_else(|_| set(socket, libc::SOL_SOCKET, libc::SO_RCVBUF, BUFFER_BYTES))
+}
+
+/// Sends without a checksum, so that a damaged datagram is seen and not dropped by the receiving kernel.
+pub fn leave_out_checksum(socket: &UdpSocket) -> io::Result<()> {
+    set(socket, libc::SOL_SOCKET, libc::SO_NO_CHECK, 1)
+}
+
+/// Lets one call send several datagrams of `payload_bytes` each (generic segmentation offload).
+pub fn segment(socket: &UdpSocket, payload_bytes: usize) -> io::Result<()> {
+    let size = libc::c_int::try_from(payload_bytes).map_err(io::Error::other)?;
+    set(socket, libc::SOL_UDP, libc::UDP_SEGMENT, size)
+}
+
+fn set(socket: &UdpSocket, level: libc::c_int, option: libc::c_int, value: libc::c_int) -> io::Result<()> {
+    let length = u32::try_from(size_of::<libc::c_int>()).map_err(io::Error::other)?;
+    let descriptor = socket.as_raw_fd();
+    // SAFETY: `value` lives through the call and is `length` bytes long.
+    check(unsafe { libc::setsockopt(descriptor, level, option, (&raw const value).cast(), length) }).map(drop)
+}
+
+fn header(vector: &mut libc::iovec, control: &mut Control) -> libc::mmsghdr {
+    // SAFETY: all-zero bytes are a valid `mmsghdr`: null pointers with lengths of 0.
+    let mut header: libc::mmsghdr = unsafe { mem::zeroed() };
+    header.msg_hdr.msg_iov = vector;
+    header.msg_hdr.msg_iovlen = 1;
+    header.msg_hdr.msg_control = control.as_mut_ptr().cast();
+    header.msg_hdr.msg_controllen = size_of::<Control>() as _;
+    header
+}
+
+/// What the kernel says of a datagram.
+struct Told {
+    stamp: Option<i64>,
+    overflown: Option<u32>,
+}
+
+fn told(header: &libc::msghdr) -> Told {
+    let mut told = Told { stamp: None, overflown: None };
+    // SAFETY: the kernel filled the control area that `header` points to and set its length; the macros
+    // stay within it, and the type of an entry says what its data are, which may be unaligned.
+    unsafe {
+        let mut entry = libc::CMSG_FIRSTHDR(header);
+        while let Some(found) = entry.as_ref() {
+            let data = libc::CMSG_DATA(entry);
+            match (found.cmsg_level, found.cmsg_type) {
+                (libc::SOL_SOCKET, libc::SCM_TIMESTAMPNS) => {
+                    let stamp = ptr::read_unaligned(data.cast::<libc::timespec>());
+                    told.stamp = Some(time::nanoseconds(stamp));
+                }
+                (libc::SOL_SOCKET, libc::SO_RXQ_OVFL) => {
+                    told.overflown = Some(ptr::read_unaligned(data.cast::<u32>()));
+                }
+                _ => {}
+            }
+            entry = libc::CMSG_NXTHDR(header, entry);
+        }
+    }
+    told
+}
+
+fn none_if_empty(error: io::Error) -> io::Result<libc::c_int> {
+    match error.raw_os_error() {
+        Some(libc::EAGAIN | libc::EINTR) => Ok(0),
+        _ => Err(error),
+    }
+}

@@ -1,0 +1,1 @@
+"""The link measured against arithmetic, and the certificate of what it was found good for."""

@@ -1,0 +1,254 @@
+"""``httpbed calibrate``: run the link against arithmetic, and certify what it is good for."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import sys
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+import click
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
+from rich.table import Table
+from rich.text import Text
+
+from httpbed.calibration import certificate, session
+from httpbed.calibration.cell import Cell, Finding
+from httpbed.calibration.grid import SCALES, Scale
+from httpbed.calibration.judge import Verdict
+from httpbed.calibration.runner import Bench
+from httpbed.host import backend, toolbox
+from httpbed.implementations import catalog
+from httpbed.model import phrase
+from httpbed.model.errors import ConfigError, Mistake
+
+SEED = 3
+"""Of all cells: with it every share lies within three standard errors, so none fails by chance."""
+
+WIDE = 120
+
+
+@click.command("calibrate")
+@click.option(
+    "--scale",
+    type=click.Choice(SCALES),
+    default="standard",
+    show_default=True,
+    help="smoke: does the link work (20 s); standard: before measuring (2 min); full: more values,"
+    " for longer (10 min).",
+)
+@click.option(
+    "--only",
+    "words",
+    multiple=True,
+    metavar="WORD",
+    help="Only cells with this in their name; then no certificate is written.",
+)
+@click.option(
+    "--keep",
+    type=click.Path(path_type=Path),
+    metavar="DIR",
+    help="Keep every cell's evidence in DIR, which must not exist.",
+)
+@click.option(
+    "--link-backend",
+    type=click.Choice(["af_packet", "tun"]),
+    envvar="HTTPBED_LINK_BACKEND",
+    help="As of httpbed run; a certificate is of one backend.",
+)
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+@click.pass_context
+def command(
+    context: click.Context,
+    *,
+    scale: Scale,
+    words: tuple[str, ...],
+    keep: Path | None,
+    link_backend: str | None,
+    as_json: bool,
+) -> None:
+    """Run the emulated link against arithmetic, and say what it can be trusted with.
+
+    Use it once on every machine that measures, on a quiet one, and again after a change of kernel
+    or of httpbed. It sends known packets through real namespaces and the real emulator, and
+    compares rates, delays, losses, queues and all else with what arithmetic says, packet by
+    packet where that is possible. The result is a certificate, which campaigns on this machine
+    cite; `httpbed run --strict` refuses conditions that it does not cover.
+
+    Exit codes: 0 every cell passed; 1 some failed; 2 usage; 3 this machine cannot.
+    """
+    chosen = _chosen(session.cells(scale), words)
+    if keep is not None and keep.exists():
+        raise ConfigError([Mistake(str(keep), "it exists already", "name a new folder")])
+    load = os.getloadavg()[0]
+    with _Teller(len(chosen)) as teller:
+        bench = Bench(_root(), SEED, backend.choose(link_backend))
+        run = session.calibrate(chosen, bench, tell=teller.tell, keep=keep)
+        verdicts = asyncio.run(run)
+    written = None if words else _certify(verdicts, scale, bench, load)
+    if as_json:
+        click.echo(json.dumps(_summary(verdicts, scale, written), indent=1))
+    else:
+        show(verdicts, written, _console())
+    context.exit(0 if all(verdict.passed for verdict in verdicts) else 1)
+
+
+def _certify(verdicts: Sequence[Verdict], scale: str, bench: Bench, load: float) -> Path:
+    return certificate.write(verdicts, scale, backend=bench.backend, load_before=load)
+
+
+def _chosen(cells: Sequence[Cell], words: Iterable[str]) -> list[Cell]:
+    """Choose by name; the first cell is the others' floor and always runs."""
+    wanted = [word.lower() for word in words]
+    chosen = [one for one in cells[1:] if not wanted or any(w in one.name.lower() for w in wanted)]
+    if not chosen:
+        names = ", ".join(cell.name for cell in cells)
+        raise ConfigError([Mistake("--only", "no cell has such a name", f"choose of: {names}")])
+    return [cells[0], *chosen]
+
+
+def _root() -> Path:
+    """Find any root filesystem, or build that of the first suite: each has ip and ethtool."""
+    if found := toolbox.find_all():
+        return found[-1].path
+    suite, packages = next(iter(sorted(catalog.load().installs().items())))
+    return toolbox.ensure(suite, packages, say=lambda line: click.echo(line, err=True)).path
+
+
+def _summary(verdicts: Sequence[Verdict], scale: str, written: Path | None) -> dict[str, Any]:
+    return {
+        "schema": 1,
+        "scale": scale,
+        "passed": all(verdict.passed for verdict in verdicts),
+        "certificate": str(written) if written else None,
+        "cells": [verdict.as_json() for verdict in verdicts],
+    }
+
+
+def _console() -> Console:
+    """Return the terminal, or what takes whole lines where there is none."""
+    return Console() if sys.stdout.isatty() else Console(width=WIDE)
+
+
+def show(verdicts: Sequence[Verdict], written: Path | None, console: Console) -> None:
+    """Print what was achieved beside what was asked, failures with their reasons."""
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for name, side in (
+        ("cell", "left"),
+        ("", "left"),
+        ("asked", "right"),
+        ("achieved", "right"),
+        ("tolerance", "right"),
+        ("", "left"),
+    ):
+        table.add_column(name, justify=side)  # type: ignore[arg-type]
+    for verdict in verdicts:
+        _rows(table, verdict)
+    console.print(table)
+    console.print(Text("\n".join(_failures(verdicts))))
+    console.print(Text(_closing(verdicts, written)))
+
+
+def _failures(verdicts: Sequence[Verdict]) -> list[str]:
+    """Say of each failure what its tolerance stands for."""
+    return [
+        f"{verdict.cell}: {finding.what}: {finding.reason}"
+        for verdict in verdicts
+        for finding in verdict.findings
+        if not finding.passed
+    ]
+
+
+def _rows(table: Table, verdict: Verdict) -> None:
+    if verdict.broken:
+        table.add_row(Text(verdict.cell), Text(verdict.broken), "", "", "", Text("BROKEN", "red"))
+    name = verdict.cell
+    for finding in _telling(verdict.findings):
+        mark = Text("ok", "green") if finding.passed else Text("FAILED", "red")
+        figures = (_figure(finding, finding.asked), _achieved(finding), _tolerance(finding))
+        table.add_row(Text(name), Text(finding.what), *map(Text, figures), mark)
+        name = ""
+
+
+def _telling(findings: Sequence[Finding]) -> list[Finding]:
+    """Leave out what merely has to be zero and is, unless that is all a cell has."""
+    plain = [one for one in findings if not one.passed or one.tolerance]
+    return plain or list(findings[:1])
+
+
+def _achieved(finding: Finding) -> str:
+    if finding.achieved is None:
+        return "not measured"
+    return _figure(finding, finding.achieved)
+
+
+def _tolerance(finding: Finding) -> str:
+    if finding.tolerance == 0:
+        return "exact"
+    if finding.unit == "bit/s" and finding.asked:
+        return f"{finding.tolerance / finding.asked:.2%}"
+    return _figure(finding, finding.tolerance)
+
+
+def _figure(finding: Finding, value: float) -> str:
+    if finding.unit == "bit/s":
+        return phrase.rate(value)
+    if finding.unit == "s":
+        return phrase.duration(round(value, 7))
+    if finding.unit == "1":
+        return phrase.share(value)
+    return f"{value:.4g} {finding.unit}"
+
+
+def _closing(verdicts: Sequence[Verdict], written: Path | None) -> str:
+    failed = sum(not verdict.passed for verdict in verdicts)
+    late = max((one.lateness_p99_s or 0.0 for one in verdicts), default=0.0)
+    classes = ", ".join(sorted({one.scheduling for one in verdicts if one.scheduling}))
+    passed = f"{len(verdicts) - failed} of {len(verdicts)} cells passed"
+    ran = f"the emulator ran as {classes or 'nothing'}"
+    lines = [f"{passed}; {ran}, its p99 lateness was at most {phrase.duration(late)}"]
+    if written:
+        lines.append(f"certificate: {written}")
+    if failed:
+        lines.append("what failed is not covered; a quiet machine and real-time priority help")
+    return "\n".join(lines)
+
+
+class _Teller:
+    """Tells how far it is: a bar on a terminal, a line per cell elsewhere."""
+
+    def __init__(self, total: int) -> None:
+        console = Console(stderr=True)
+        columns = (BarColumn(), MofNCompleteColumn(), TextColumn("{task.description}"))
+        self._bar = Progress(*columns, console=console, transient=True)
+        self._is_live = sys.stderr.isatty()
+        self._task = self._bar.add_task("", total=total)
+
+    def __enter__(self) -> Self:
+        if self._is_live:
+            self._bar.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if self._is_live:
+            self._bar.stop()
+
+    def tell(self, progress: session.Progress) -> None:
+        """Take the news of a cell."""
+        if self._is_live:
+            said = f"{progress.cell}, about {progress.left_s:.0f} s left"
+            self._bar.update(self._task, completed=progress.done, description=said)
+        elif progress.verdict is not None:
+            mark = "passed" if progress.verdict.passed else "FAILED"
+            number = f"{progress.done} of {progress.total}"
+            click.echo(f"{number}: {progress.cell}: {mark}", err=True)

@@ -1,0 +1,170 @@
+"""What a certificate covers, and for whom."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from httpbed.calibration import certificate, envelope
+from httpbed.calibration.cell import Finding
+from httpbed.calibration.envelope import Demand
+from httpbed.calibration.judge import Verdict
+from httpbed.model.errors import ConfigError
+from httpbed.trial import calibrated
+from kept import loaded
+from recorded import DEMO
+
+OWN = {"machine": "m", "kernel": "6.1", "cpu": "c", "cores": 2, "emulator": "e" * 64}
+
+
+def verdict(covers: dict[str, Any], *, passed: bool = True) -> Verdict:
+    """Judge a cell."""
+    finding = Finding("rate", "bit/s", 1.0, 1.0 if passed else 2.0, 0.0, "")
+    return Verdict("cell", (finding,), covers, 1e-5, "SCHED_FIFO")
+
+
+WIDE = [
+    *(verdict({"rate_bit_s": bit_s}) for bit_s in (10**5, 10**7, 10**9)),
+    *(verdict({"delay_s": delay}) for delay in (0.0, 0.5)),
+    *(verdict({"loss": loss}) for loss in (0.0, 0.5)),
+    *(verdict({"queue limit": unit}) for unit in ("packets", "bytes", "time")),
+]
+
+
+@pytest.fixture(autouse=True)
+def _own_machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+    monkeypatch.setattr(certificate, "identity", lambda *_: dict(OWN))
+
+
+def test_what_lies_between_cells_that_passed_is_covered() -> None:
+    """A cell that failed parts the range; its neighbours are covered as they are."""
+    covered = envelope.envelope(
+        verdict({"rate_bit_s": bit_s}, passed=bit_s != 4) for bit_s in (1, 2, 4, 8, 16)
+    )
+    assert covered == {"rate_bit_s": [[1.0, 2.0], [8.0, 16.0]]}
+
+
+@given(st.dictionaries(st.integers(1, 100), st.booleans(), min_size=1), st.floats(0, 101))
+def test_a_value_is_covered_if_both_neighbours_passed(tried: dict[int, bool], value: float) -> None:
+    """The definition, said another way."""
+    covered = envelope.envelope(
+        verdict({"loss": one}, passed=passed) for one, passed in tried.items()
+    )
+    below = [one for one in tried if one <= value]
+    above = [one for one in tried if one >= value]
+    expected = bool(below and above) and tried[max(below)] and tried[min(above)]
+    assert (envelope.outside(covered, [Demand("loss", value)]) == []) == expected
+
+
+def test_a_kind_is_covered_if_all_its_cells_passed() -> None:
+    """One of two that failed is enough to spoil it."""
+    cells = [verdict({"jitter": "normal"}), verdict({"jitter": "uniform"})]
+    cells.append(verdict({"jitter": "normal"}, passed=False))
+    covered = envelope.envelope(cells)
+    assert covered == {"jitter": ["uniform"]}
+    told = envelope.outside(covered, [Demand("jitter", "normal"), Demand("jitter", "uniform")])
+    assert told == ["jitter normal: no cell of it has passed"]
+
+
+DIRECTION: dict[str, Any] = {
+    "rate": {"model": "token_bucket", "bit_s": 10**6, "burst_bytes": 2**15},
+    "delay_ns": 25_000_000,
+    "loss": {"model": "gilbert_elliott", "to_bad": 0.1},
+    "queue": {"discipline": "codel", "limit": {"bytes": 10**5}},
+    "jitter": {"distribution": "pareto", "spread_ns": 1},
+    "duplication": {"probability": 0.1, "key": "1"},
+    "corruption": None,
+}
+
+
+def test_demands_of_a_configuration() -> None:
+    """Everything a link does is a demand; what it does not, is none."""
+    change = {"at_ns": 0, "direction": None, "change": {"rate_bit_s": 5}}
+    told = {"name": "told", "change": None}
+    link = {"directions": [DIRECTION], "schedule": [change], "triggers": [told]}
+    assert envelope.demands({"links": [link]}) == {
+        Demand("rate_bit_s", 10**6),
+        Demand("rate_bit_s", 5),
+        Demand("rate model", "token_bucket"),
+        Demand("delay_s", 0.025),
+        Demand("loss model", "gilbert_elliott"),
+        Demand("queue limit", "bytes"),
+        Demand("queue discipline", "codel"),
+        Demand("jitter", "pareto"),
+        Demand("impairment", "duplication"),
+    }
+
+
+def test_demands_of_the_first_version() -> None:
+    """Which has a rate in bit/s, a probability of loss, and a queue that is its limit."""
+    direction = {
+        "rate_bit_s": 10**7,
+        "delay_ns": 0,
+        "loss": {"probability": 0.02, "key": "1"},
+        "queue": {"packets": 1000},
+    }
+    assert envelope.demands({"links": [{"directions": [direction]}]}) == {
+        Demand("rate_bit_s", 10**7),
+        Demand("delay_s", 0.0),
+        Demand("loss", 0.02),
+        Demand("queue limit", "packets"),
+    }
+
+
+def test_a_campaign_that_is_covered_cites_the_certificate() -> None:
+    """By date and digest, never by a path."""
+    written = certificate.write(WIDE, "standard", backend="af_packet", load_before=0.1)
+    found = calibrated.standing(loaded(DEMO), "af_packet")
+    assert found.reasons == ()
+    calibrated.require(found)
+    cited = found.as_json()
+    assert cited is not None
+    assert cited["file"] == written.name
+    assert cited["date"] == json.loads(written.read_text())["date"]
+    assert len(cited["sha256"]) == 64
+    assert cited["outside"] == []
+
+
+def test_without_a_certificate_strict_refuses() -> None:
+    """And names the command to run."""
+    found = calibrated.standing(loaded(DEMO), "af_packet")
+    assert found.as_json() is None
+    with pytest.raises(ConfigError, match="httpbed calibrate"):
+        calibrated.require(found)
+
+
+def test_every_reason_is_told_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Another kernel, another emulator, and conditions outside."""
+    certificate.write([verdict({"rate_bit_s": 5})], "smoke", backend="af_packet", load_before=0.1)
+    others = OWN | {"kernel": "6.2", "emulator": "f" * 64}
+    monkeypatch.setattr(certificate, "identity", lambda *_: others)
+    with pytest.raises(ConfigError) as caught:
+        calibrated.require(calibrated.standing(loaded(DEMO), "af_packet"))
+    told = "\n".join(mistake.reason for mistake in caught.value.mistakes)
+    for words in ("another kernel", "another emulator", "rate 10 Mbit/s", "delay", "loss 2 %"):
+        assert words in told
+    assert "another machine" not in told
+
+
+@pytest.mark.parametrize("text", ["", "{", "[]", "null", '{"schema": 9}', '{"schema": 1}', "\xff"])
+def test_what_is_no_certificate_is_none(text: str) -> None:
+    """A torn or foreign file is as good as no file."""
+    certificate.path().parent.mkdir(parents=True)
+    certificate.path().write_text(text, encoding="latin-1")
+    assert certificate.read() is None
+
+
+def test_the_latest_replaces_the_one_before() -> None:
+    """Whole: nothing else is left in the folder."""
+    certificate.write(WIDE, "standard", backend="af_packet", load_before=0.1)
+    certificate.write(WIDE[:1], "smoke", backend="af_packet", load_before=0.1)
+    found = certificate.read()
+    assert found is not None
+    assert found.said["scale"] == "smoke"
+    assert [one.name for one in certificate.path().parent.iterdir()] == [certificate.NAME]

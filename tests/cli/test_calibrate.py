@@ -1,0 +1,93 @@
+"""The verb that calibrates: what it prints, and what it refuses."""
+
+from __future__ import annotations
+
+import io
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+
+from httpbed.calibration.cell import Finding
+from httpbed.calibration.judge import Verdict
+from httpbed.cli import calibrate
+from httpbed.cli import main as command_line
+from recorded import DEMO
+
+GOOD = Finding("rate up", "bit/s", 1e7, 1.0001e7, 2e4, "as demanded")
+ZERO = Finding("packets missing up", "packets", 0.0, 0.0, 0.0, "none may be")
+SLOW = Finding("median delay up", "s", 0.025, 0.0254, 50e-6, "a wake-up")
+UNMEASURED = Finding("rate down", "bit/s", 1e7, None, 2e4, "the sender was held up")
+
+
+def shown(*verdicts: Verdict) -> str:
+    """Print the table."""
+    console = Console(file=io.StringIO(), width=120, record=True)
+    calibrate.show(verdicts, None, console)
+    return console.export_text()
+
+
+def test_achieved_stands_beside_asked_with_its_tolerance() -> None:
+    """What merely has to be zero, and is, is left out."""
+    text = shown(Verdict("rate 10 Mbit/s", (GOOD, ZERO), {}, 2e-5, "SCHED_FIFO"))
+    (row,) = [line for line in text.splitlines() if line.startswith("rate 10")]
+    assert row.split("  ")[0] == "rate 10 Mbit/s"
+    for word in ("10 Mbit/s", "10.001 Mbit/s", "0.20%", "ok"):
+        assert word in row
+    assert "packets missing" not in text
+    assert "1 of 1 cells passed; the emulator ran as SCHED_FIFO" in text
+    assert "at most 20 us" in text
+
+
+def test_a_failure_is_told_with_its_reason() -> None:
+    """So are a cell that could not measure and one that could not run."""
+    text = shown(
+        Verdict("delay 25 ms", (SLOW,), {}, 1e-3, "SCHED_OTHER"),
+        Verdict("rate 10 Mbit/s", (UNMEASURED,), {}),
+        Verdict("trace", (), {}, broken="httpbed-link ended"),
+    )
+    for words in ("FAILED", "25.4 ms", "a wake-up", "not measured", "BROKEN", "httpbed-link ended"):
+        assert words in text
+    assert "0 of 3 cells passed" in text
+
+
+def refused(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], *words: str | Path
+) -> str:
+    """Run the command line, which must say that it was asked wrongly."""
+    monkeypatch.setattr("sys.argv", ["httpbed", *map(str, words)])
+    with pytest.raises(SystemExit) as left:
+        command_line.main()
+    assert left.value.code == 2
+    return capsys.readouterr().err
+
+
+def test_a_cell_that_does_not_exist_is_refused_with_the_list(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Before anything is run."""
+    told = refused(monkeypatch, capsys, "calibrate", "--only", "nonsense")
+    assert "no cell has such a name" in told
+    assert "delay 25 ms" in told
+
+
+def test_evidence_is_never_overwritten(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    """A folder that exists is somebody's."""
+    assert "exists already" in refused(monkeypatch, capsys, "calibrate", "--keep", tmp_path)
+
+
+def test_strict_refuses_before_anything_is_built(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    """With the reason and the command to run."""
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    monkeypatch.setenv("HTTPBED_CACHE", str(tmp_path / "cache"))
+    file = tmp_path / "own.toml"
+    file.write_text(DEMO)
+    folder = tmp_path / "campaign"
+    told = refused(monkeypatch, capsys, "run", file, "--strict", "-o", folder)
+    assert "there is no link certificate on this machine" in told
+    assert "httpbed calibrate" in told
+    assert not folder.exists()

@@ -1,0 +1,189 @@
+"""The calibration passes what is sound, and catches every planted fault.
+
+A fault is planted by changing the network that is about to be made; the cell's promise stays.
+Nothing here judges how punctual a busy machine is: what must fail fails by far more than that.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import copy
+import dataclasses
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from httpbed.calibration import grid, impairments, judge, runner
+from httpbed.calibration.cell import DOWN, UP, Cell
+from httpbed.calibration.judge import Verdict
+from httpbed.calibration.runner import Bench
+from httpbed.host import toolbox
+from httpbed.model.errors import BedError
+from httpbed.network.plan import NetworkPlan
+
+pytestmark = [pytest.mark.namespaces, pytest.mark.toolbox]
+
+SEED = 3
+Tamper = Callable[[NetworkPlan], NetworkPlan]
+
+
+def honest(planned: NetworkPlan) -> NetworkPlan:
+    """Plant nothing."""
+    return planned
+
+
+def configured(change: Callable[[dict[str, Any]], None]) -> Tamper:
+    """Tell the emulator something else than what was asked."""
+
+    def tamper(planned: NetworkPlan) -> NetworkPlan:
+        config = copy.deepcopy(dict(planned.emulator_config))
+        change(config)
+        files = {**planned.emulator.files, "link.json": json.dumps(config)}
+        emulator = dataclasses.replace(planned.emulator, files=files)
+        return dataclasses.replace(planned, emulator=emulator, emulator_config=config)
+
+    return tamper
+
+
+def way(config: dict[str, Any], direction: int) -> dict[str, Any]:
+    """Find a direction in the emulator's configuration."""
+    found: dict[str, Any] = config["links"][0]["directions"][direction]
+    return found
+
+
+def set_rate(config: dict[str, Any], direction: int, bit_s: int | None) -> None:
+    """Set a constant rate, or none, as the configuration's version has it."""
+    said = way(config, direction)
+    if "rate_bit_s" in said:
+        said["rate_bit_s"] = bit_s
+    else:
+        said["rate"] = None if bit_s is None else {"model": "constant", "bit_s": bit_s}
+
+
+def verdict(cell: Cell, folder: Path, tamper: Tamper = honest) -> Verdict:
+    """Run and judge one cell."""
+    roots = toolbox.find_all()
+    if not roots:
+        pytest.fail("no toolbox is built: httpbed toolbox")
+    bench = Bench(roots[-1].path, SEED, tamper=tamper)
+    try:
+        asyncio.run(runner.run(cell, bench, folder / "cell"))
+    except BedError as error:
+        return judge.broken(cell, str(error))
+    return judge.judge(cell, judge.read(cell, folder / "cell", {}, SEED))
+
+
+def failed(found: Verdict) -> set[str]:
+    """Name what failed."""
+    return {finding.what for finding in found.findings if not finding.passed}
+
+
+def exact(found: Verdict) -> set[str]:
+    """Name what failed of that which no busy machine may change."""
+    exactly = {one.what for one in found.findings if one.tolerance == 0.0}
+    return failed(found) & exactly
+
+
+def test_a_sound_link_loses_what_its_seed_says(tmp_path: Path) -> None:
+    """Packet by packet, each direction by its own stream."""
+    found = verdict(grid.loss_cell(0.05, 1000), tmp_path)
+    assert not found.broken
+    assert not failed(found), found
+
+
+@pytest.mark.parametrize("place", [0, 1, 2])
+def test_a_sound_queue_takes_what_fits(tmp_path: Path, place: int) -> None:
+    """Packets or bytes, to the last one."""
+    found = verdict(list(impairments.queues())[place], tmp_path)
+    assert not found.broken
+    assert not failed(found), found
+
+
+def test_a_sound_link_changes_no_packet(tmp_path: Path) -> None:
+    """Neither in order nor in content."""
+    found = verdict(grid.floor(), tmp_path)
+    assert not found.broken
+    assert not exact(found), found
+
+
+def test_a_shaper_that_does_nothing_is_caught(tmp_path: Path) -> None:
+    """The commonest fault of all: 10 Mbit/s were asked, and no rate was set."""
+
+    def forget(config: dict[str, Any]) -> None:
+        for direction in (UP, DOWN):
+            set_rate(config, direction, None)
+
+    found = verdict(grid.rate_cell(10**7, 0.5), tmp_path, configured(forget))
+    assert {"rate up", "rate down"} <= failed(found)
+    assert all(one.achieved for one in found.findings if one.what.startswith("rate"))
+
+
+def test_a_bucket_far_larger_than_a_packet_is_caught(tmp_path: Path) -> None:
+    """64 KiB at once, and then the rate: on average nearly right, and not what was asked."""
+
+    def pour(config: dict[str, Any]) -> None:
+        bucket = {"model": "token_bucket", "bit_s": 10**7, "burst_bytes": 2**16}
+        for direction in (UP, DOWN):
+            way(config, direction)["rate"] = bucket
+
+    found = verdict(grid.rate_cell(10**7, 1.0), tmp_path, configured(pour))
+    assert found.broken or "ahead of the rate up" in failed(found)
+    assert not found.passed
+
+
+def test_a_rate_in_another_unit_is_caught(tmp_path: Path) -> None:
+    """A hundred times too fast in one direction only."""
+
+    def hurry(config: dict[str, Any]) -> None:
+        set_rate(config, UP, 10**9)
+
+    found = verdict(grid.rate_cell(10**7, 0.5), tmp_path, configured(hurry))
+    assert {"rate up", "ahead of the rate up"} <= failed(found)
+    assert "ahead of the rate down" not in failed(found)
+
+
+@pytest.mark.parametrize("direction", [UP, DOWN])
+def test_a_delay_in_one_direction_only_is_caught(tmp_path: Path, direction: int) -> None:
+    """Whichever it is: the round trip alone would be half right."""
+
+    def forget(config: dict[str, Any]) -> None:
+        way(config, direction)["delay_ns"] = 0
+
+    found = verdict(grid.delay_cell(25, 50), tmp_path, configured(forget))
+    assert f"median delay {('up', 'down')[direction]}" in failed(found)
+
+
+def test_offloads_left_on_are_caught(tmp_path: Path) -> None:
+    """Datagrams that were handed over together cross the link as one frame that no wire carries."""
+
+    def forget(planned: NetworkPlan) -> NetworkPlan:
+        kept = tuple(spec for spec in planned.hosts if spec.argv[0] != "ethtool")
+        return dataclasses.replace(planned, hosts=kept)
+
+    found = verdict(impairments.offloads(), tmp_path, forget)
+    assert "frames that no wire carries" in failed(found)
+
+
+def test_another_loss_of_the_same_share_is_caught(tmp_path: Path) -> None:
+    """A key of somebody else's draws as many losses, and other ones."""
+
+    def exchange(config: dict[str, Any]) -> None:
+        way(config, UP)["loss"]["key"] = "1"
+
+    found = verdict(grid.loss_cell(0.05, 1000), tmp_path, configured(exchange))
+    assert "loss up, packets amiss" in failed(found)
+    assert "loss down, packets amiss" not in failed(found)
+
+
+def test_a_queue_of_another_length_is_caught(tmp_path: Path) -> None:
+    """One packet more is one too many."""
+
+    def lengthen(config: dict[str, Any]) -> None:
+        queue = way(config, UP)["queue"]
+        queue.get("limit", queue)["packets"] = 11
+
+    found = verdict(next(impairments.queues()), tmp_path, configured(lengthen))
+    assert "packets of a burst up" in failed(found)
