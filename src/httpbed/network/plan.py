@@ -60,7 +60,7 @@ class NetworkPlan:
         return (self.wiring, *self.hosts, self.emulator)
 
 
-def plan(  # noqa: PLR0913 - the last two say what is kept, by name
+def plan(  # noqa: PLR0913 - the last three are told by name
     topology: Topology,
     senders: Mapping[str, str],
     seed: int,
@@ -68,14 +68,15 @@ def plan(  # noqa: PLR0913 - the last two say what is kept, by name
     *,
     capture: bool = False,
     log: str | None = None,
+    first_network: int = 0,
 ) -> NetworkPlan:
     """Plan the network of a topology in one block.
 
     ``senders`` names the TCP congestion control of each host that sends; any other has cubic.
     ``capture`` asks the emulator for a pcapng file of every packet, ``log`` for a line per packet
-    in that file, as a path inside the sandbox.
+    in that file, as a path inside the sandbox. ``first_network`` is the number of the first link's.
     """
-    first, second = ends(topology, 0)
+    first, second = ends(topology, 0, first_network)
     config = emulator_config(topology.links[0], (first, second), seed, block, capture=capture)
     if log is not None:
         config["log"] = log
