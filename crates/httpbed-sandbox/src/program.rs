@@ -81,8 +81,8 @@ fn start_inside(program: &Program, around: &Surroundings) -> io::Result<Started>
 fn start_command(program: &Program, around: &mut Surroundings) -> io::Result<Started> {
     let mut command = command_line(program)?;
     command.envs(&program.env);
-    let stdio = around.stdio.take().ok_or_else(|| io::Error::other("a sandbox runs one command"))?;
-    let [stdin, stdout, stderr] = stdio;
+    let streams = around.stdio.take().ok_or_else(|| io::Error::other("a sandbox runs one command"))?;
+    let [stdin, stdout, stderr] = streams;
     command.stdin(stdin).stdout(stdout).stderr(stderr);
     let network = network(program, &around.hosts)?;
     let (user, base) = (around.user, around.base.clone());

@@ -44,25 +44,47 @@ def _impairments(function: Callable[..., Any]) -> Callable[..., Any]:
 
 @click.command("link", context_settings=_SETTINGS)
 @_impairments
-@click.option("--profile", metavar="NAME", help="A known network; options override it.",
-              hidden=not options.HAS_PROFILES)
-@click.option("--trace", nargs=2, metavar="UP DOWN", hidden=not options.HAS_PROFILES,
-              help="Capacity by mahimahi's packet-delivery traces, looped.")
+@click.option(
+    "--profile",
+    metavar="NAME",
+    help="A known network; options override it.",
+    hidden=not options.HAS_PROFILES,
+)
+@click.option(
+    "--trace",
+    nargs=2,
+    metavar="UP DOWN",
+    hidden=not options.HAS_PROFILES,
+    help="Capacity by mahimahi's packet-delivery traces, looped.",
+)
 @click.option("--seed", metavar="N", help="Of all random streams; else one is chosen and told.")
 @click.option("--pcap", metavar="FILE", help="Keep every packet as pcapng, dropped ones marked.")
 @click.option("--log", metavar="FILE", help="A line per packet: times in and out, size, fate.")
-@click.option("--isolated/--outside", "isolated", default=None,
-              help="No outside network, or not without it; else it is reached through the link"
-              " where pasta is installed.")
-@click.option("--meter/--no-meter", "metered", default=None,
-              help="A live line on stderr; else only on a terminal, and only if input or output of"
-              " COMMAND is none, so that it cannot be interactive.")
-@click.option("--json", "as_json", is_flag=True,
-              help="The counters as a line of JSON, the last on stderr: stdout is COMMAND's.")
+@click.option(
+    "--isolated/--outside",
+    "isolated",
+    default=None,
+    help="No outside network, or not without it; else it is reached through the link"
+    " where pasta is installed.",
+)
+@click.option(
+    "--meter/--no-meter",
+    "metered",
+    default=None,
+    help="A live line on stderr; else only on a terminal, and only if input or output of"
+    " COMMAND is none, so that it cannot be interactive.",
+)
+@click.option(
+    "--json",
+    "as_json",
+    is_flag=True,
+    help="The counters as a line of JSON, the last on stderr: stdout is COMMAND's.",
+)
 @click.argument("argv", nargs=-1, type=click.UNPROCESSED, metavar="[--] [COMMAND]...")
 @click.pass_context
-def command(  # noqa: D417 - COMMAND is described in the text
+def command(
     context: click.Context,
+    /,
     *,
     argv: tuple[str, ...],
     profile: str | None,
@@ -86,13 +108,18 @@ def command(  # noqa: D417 - COMMAND is described in the text
     """  # fmt: skip
     by_flag = {name.replace("_", "-"): value for name, value in said.items()}
     argv = argv or (os.environ.get("SHELL", "/bin/sh"),)
-    topology, number = _read(by_flag, profile, trace, seed, {"--pcap": pcap, "--log": log}, argv)
+    mistakes = [
+        *_seed_mistakes(seed),
+        *_file_mistakes({"--pcap": pcap, "--log": log}),
+        *_text_mistakes(argv),
+    ]
+    topology = _topology(by_flag, profile, trace, mistakes)
     if not shutil.which(argv[0]):
         context.exit(_refuse(argv[0]))
     wish = Wish(
         argv=argv,
         topology=topology,
-        seed=number,
+        seed=int(seed) if seed else secrets.randbits(SEED_BITS),
         outside=None if isolated is None else not isolated,
         pcap=Path(pcap) if pcap else None,
         log=Path(log) if log else None,
@@ -109,23 +136,20 @@ def command(  # noqa: D417 - COMMAND is described in the text
     context.exit(_status(outcome))
 
 
-def _read(
+def _topology(
     said: Mapping[str, str | bool],
     profile: str | None,
     trace: tuple[str, str] | None,
-    seed: str | None,
-    files: Mapping[str, str | None],
-    argv: tuple[str, ...],
-) -> tuple[Topology, int]:
-    """Read all options; raise ConfigError with every mistake in them."""
-    mistakes = [*_seed_mistakes(seed), *_file_mistakes(files), *_text_mistakes(argv)]
+    mistakes: list[Mistake],
+) -> Topology:
+    """Read the impairments; raise ConfigError with every mistake, those found before too."""
     try:
         topology = options.topology(said, profile, trace)
     except ConfigError as error:
         raise ConfigError([*error.mistakes, *mistakes]) from None
     if mistakes:
         raise ConfigError(mistakes)
-    return topology, int(seed) if seed else secrets.randbits(SEED_BITS)
+    return topology
 
 
 def _seed_mistakes(seed: str | None) -> Iterator[Mistake]:
@@ -145,7 +169,7 @@ def _file_mistakes(files: Mapping[str, str | None]) -> Iterator[Mistake]:
 
 def _text_mistakes(argv: tuple[str, ...]) -> Iterator[Mistake]:
     for word in argv:
-        if not word.isprintable() and word.encode(errors="replace") != os.fsencode(word):
+        if word != word.encode(errors="replace").decode():  # argv's other bytes are surrogates
             yield Mistake("COMMAND", f"{word!r} is not UTF-8", "wrap it in a script")
 
 

@@ -97,7 +97,9 @@ HAS_PROFILES = "profile" in Link.model_fields
 
 
 def topology(
-    said: Mapping[str, str | bool], profile: str | None = None, traces: tuple[str, str] | None = None
+    said: Mapping[str, str | bool],
+    profile: str | None = None,
+    traces: tuple[str, str] | None = None,
 ) -> Topology:
     """Describe the link that the options ask for; ``said`` holds them by flag, without dashes.
 

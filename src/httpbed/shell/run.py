@@ -22,7 +22,8 @@ from httpbed.shell import outside, plan, terminal
 from httpbed.shell.emulator import PATIENCE_S, Emulator
 from httpbed.shell.meter import ERASE, PERIOD_S, Meter
 from httpbed.shell.nest import Nest, Uplink
-from httpbed.shell.plan import COMMAND, LOG, PCAP, SOCKET, ShellPlan
+from httpbed.shell.options import COMMAND
+from httpbed.shell.plan import LOG, PCAP, SOCKET, ShellPlan
 
 MEMORY_BYTES = 64 * 2**20
 _CONGESTION_CONTROL = Path("/proc/sys/net/ipv4/tcp_congestion_control")
@@ -71,7 +72,7 @@ async def run(wish: Wish, say: Say) -> Outcome:
         planned = plan.plan(
             wish.topology,
             wish.seed,
-            _CONGESTION_CONTROL.read_text().strip(),
+            _congestion_control(),
             number=number,
             capture=wish.pcap is not None,
             log=wish.log is not None,
@@ -89,6 +90,11 @@ async def run(wish: Wish, say: Say) -> Outcome:
         await emulator.tell("stop")
         result = await emulator.hear("result")
         return Outcome(ended, environment["HTTPBED_PEER"], way_out, emulator.real_time, result)
+
+
+def _congestion_control() -> str:
+    """Name this machine's default: a command behind the link sends as it would without."""
+    return _CONGESTION_CONTROL.read_text().strip()
 
 
 def _sandbox_spec(wish: Wish, *, leads_out: bool, say: Say) -> SandboxSpec:
@@ -156,12 +162,14 @@ class _Bed:
             passing.add(asyncio.create_task(self.supervisor.signal(process, number)))
 
         process = await self.supervisor.start(spec)
-        watching = [asyncio.create_task(emulator.gone())]
+        gone = asyncio.create_task(emulator.gone())
+        watching = [gone]
         if self.wish.meter and self.planned.network.emulator_config["schema"] > 1:
             watching.append(asyncio.create_task(_watch(emulator)))
         try:
             with terminal.lent(pass_on):
-                await asyncio.wait({process.exit, watching[0]}, return_when="FIRST_COMPLETED")
+                ends: list[asyncio.Future[Any]] = [process.exit, gone]
+                await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
         finally:
             for task in watching:
                 task.cancel()

@@ -1,6 +1,6 @@
-"""The terminal, which is the command's while it runs: its keys, its foreground, its end.
+r"""The terminal, which is the command's while it runs: its keys, its foreground, its end.
 
-The command is in our process group, so keys reach both of us. Ctrl-C and Ctrl-\\ are its to
+The command is in our process group, so keys reach both of us. Ctrl-C and Ctrl-\ are its to
 answer: we wait for what it makes of them. A shell with job control makes itself the
 foreground and cannot give it back to a group that its PID namespace does not see: we take it.
 """
