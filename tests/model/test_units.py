@@ -11,12 +11,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from httpbed.model import units
-from httpbed.model.topology import QueueLimit, parse_queue_limit
-from httpbed.model.units import parse_duration, parse_rate, parse_share, parse_size
+from httpbed.model.impairments.queue import QueueLimit, parse_queue_limit
+from httpbed.model.units import (
+    parse_duration,
+    parse_rate,
+    parse_share,
+    parse_signed_duration,
+    parse_size,
+)
 
 PARSERS: dict[str, Callable[[object], object]] = {
     "rate": parse_rate,
     "duration": parse_duration,
+    "signed duration": parse_signed_duration,
     "share": parse_share,
     "size": parse_size,
     "queue limit": parse_queue_limit,
@@ -42,6 +49,9 @@ every_parser = pytest.mark.parametrize("parse", PARSERS.values(), ids=PARSERS)
         (parse_size, "1.5 kB", 1500),
         (parse_queue_limit, "1000 packets", QueueLimit(1000, "packets")),
         (parse_queue_limit, "64 KiB", QueueLimit(65536, "bytes")),
+        (parse_queue_limit, "70 ms", QueueLimit(0.07, "s")),
+        (parse_signed_duration, "-2 ms", -0.002),
+        (parse_rate, "200 bit/s", 200),
         (parse_queue_limit, "0.5 BDP", QueueLimit(0.5, "BDP")),
     ],
 )
@@ -95,9 +105,10 @@ def test_any_text_is_read_or_refused(parse: Callable[[object], object], text: st
         (parse_rate, "10 Mbps", "unknown unit 'Mbps'"),
         (parse_rate, "10 mbit/s", "unknown unit 'mbit/s'"),
         (parse_rate, "-10 Mbit/s", "negative"),
-        (parse_rate, "0 Mbit/s", "outside 1 kbit/s"),
+        (parse_rate, "0 Mbit/s", "slower than a packet a minute"),
         (parse_rate, "1 Tbit/s", "unknown unit"),
-        (parse_rate, "1000 Gbit/s", "outside"),
+        (parse_rate, "0.199 kbit/s", "slower than a packet a minute"),
+        (parse_rate, "1000 Gbit/s", "faster than 100 Gbit/s"),
         (parse_rate, "fast", "not a number"),
         (parse_rate, "1.2.3 Mbit/s", "not a number"),
         (parse_rate, "٣ Mbit/s", "not a number"),
@@ -112,7 +123,9 @@ def test_any_text_is_read_or_refused(parse: Callable[[object], object], text: st
         (parse_queue_limit, "0 packets", "holds no packet"),
         (parse_queue_limit, "100 B", "holds no packet"),
         (parse_queue_limit, "-1 BDP", "holds no packet"),
-        (parse_queue_limit, "10 ms", "unknown unit"),
+        (parse_queue_limit, "10 Mbit", "unknown unit"),
+        (parse_queue_limit, "0 ms", "holds no packet"),
+        (parse_queue_limit, "2 h", "too large"),
         *((parse, f"1e{exponent} {unit}", "too large|not a number")
           for exponent in (40, 400, 10**5, 10**9, 10**20)
           for parse, unit in (
@@ -138,10 +151,11 @@ def test_a_slip_is_refused_with_its_reason(
         ("2 BDP", 100_000_000, 0.1, ("packets", 1667)),
         ("1000 packets", 10_000_000, 0.05, ("packets", 1000)),
         ("64 KiB", 10_000_000, 0.05, ("bytes", 65536)),
+        ("70 ms", 10_000_000, 0.05, ("ns", 70_000_000)),
     ],
 )
 def test_a_queue_in_bdp_never_falls_under_ten_packets(
     text: str, rate_bit_s: int, rtt_s: float, limit: tuple[str, int]
 ) -> None:
     """Packets are rounded up; a sender's initial window fits."""
-    assert parse_queue_limit(text).packets_or_bytes(rate_bit_s, rtt_s) == limit
+    assert parse_queue_limit(text).resolved(rate_bit_s, rtt_s) == limit

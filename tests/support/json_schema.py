@@ -17,6 +17,7 @@ _TYPES: dict[str, type | tuple[type, ...]] = {
     "integer": int,
     "number": (int, float),
     "null": type(None),
+    "boolean": bool,
 }
 
 
@@ -43,12 +44,16 @@ class _Checker:
         yield from self.check(self.root["$defs"][said.removeprefix("#/$defs/")], value, at)
 
     def _type(self, said: str, value: Any, at: str, _: Any) -> Iterator[str]:
-        if not isinstance(value, _TYPES[said]) or isinstance(value, bool):
+        if not isinstance(value, _TYPES[said]) or isinstance(value, bool) != (said == "boolean"):
             yield f"{at}: not of type {said}"
 
     def _anyOf(self, said: list[Any], value: Any, at: str, _: Any) -> Iterator[str]:  # noqa: N802
         if all(list(self.check(one, value, at)) for one in said):
             yield f"{at}: matches none of anyOf"
+
+    def _oneOf(self, said: list[Any], value: Any, at: str, _: Any) -> Iterator[str]:  # noqa: N802
+        if sum(not list(self.check(one, value, at)) for one in said) != 1:
+            yield f"{at}: matches not exactly one of oneOf"
 
     def _required(self, said: list[str], value: Any, at: str, _: Any) -> Iterator[str]:
         missing = set(said) - set(value) if isinstance(value, dict) else ()
@@ -95,6 +100,9 @@ class _Checker:
 
     def _minLength(self, said: int, value: Any, at: str, _: Any) -> Iterator[str]:  # noqa: N802
         yield from self._least(said, len(value) if isinstance(value, str) else said, at)
+
+    def _maxLength(self, said: int, value: Any, at: str, _: Any) -> Iterator[str]:  # noqa: N802
+        yield from self._least(-said, -len(value) if isinstance(value, str) else -said, at)
 
     def _minItems(self, said: int, value: Any, at: str, _: Any) -> Iterator[str]:  # noqa: N802
         yield from self._least(said, len(value) if isinstance(value, list) else said, at)

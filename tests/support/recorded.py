@@ -9,7 +9,8 @@ from pathlib import Path
 
 from httpbed.implementations import catalog
 from httpbed.model.trial import Record, Trial
-from httpbed.trial import seen, verdict
+from httpbed.network.plan import NetworkPlan
+from httpbed.trial import bed, seen, verdict
 from httpbed.trial.bed import Bed
 from httpbed.trial.content import Content
 from httpbed.trial.seen import Seen
@@ -38,6 +39,11 @@ def trial(name: str) -> Trial:
     return Trial.model_validate(said["trial"])
 
 
+def planned(name: str) -> NetworkPlan:
+    """Plan the network of a recorded attempt again."""
+    return bed.plan(trial(name), catalog.load()).network
+
+
 def what_was_seen(name: str) -> Seen:
     """Read everything that was observed in a recorded attempt."""
     return seen.read(trial(name).scenario().roles, catalog.load(), artifacts(name))
@@ -45,6 +51,6 @@ def what_was_seen(name: str) -> Seen:
 
 def judged(name: str) -> Record:
     """Judge a recorded attempt again."""
-    bed = Bed(catalog.load(), {}, Path(), {SERVED.size: SERVED})
+    prepared = Bed(catalog.load(), {}, Path(), {SERVED.size: SERVED})
     this = verdict.Try(trial(name), 1, datetime(2026, 11, 21, 12, tzinfo=UTC))
-    return verdict.judge(this, bed, artifacts(name), {"client": 1.0, "tear-down": 0.5})
+    return verdict.judge(this, prepared, artifacts(name), {"client": 1.0, "tear-down": 0.5})

@@ -18,14 +18,14 @@ from httpbed.model.trial import Check, Outcome
 from httpbed.process.spec import Exit
 from httpbed.trial import bed_checks, observe, subject_checks, verdict
 from httpbed.trial.seen import Seen
-from recorded import H2_LOSS, H3_CLEAN, SERVED, judged, trial, what_was_seen
+from recorded import H2_LOSS, H3_CLEAN, SERVED, judged, planned, trial, what_was_seen
 
 Fault = Callable[[Seen], Seen]
 
 
 def checks(found: Seen, name: str = H2_LOSS) -> list[Check]:
     """Return every check on what was seen."""
-    bed = bed_checks.checks(trial(name), found)
+    bed = bed_checks.checks(trial(name), planned(name), found)
     return [*bed, *subject_checks.checks(trial(name), SERVED, found)]
 
 

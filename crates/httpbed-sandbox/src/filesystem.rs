@@ -4,7 +4,7 @@
 //! /                tmpfs, the only thing that is left of the host after pivot_root
 //! ├── bin/NAME     the configuration's static programs, read-only
 //! ├── proc         of the sandbox's PID namespace
-//! ├── dev          six devices of the host, and a private shm
+//! ├── dev          six devices of the host, its net/tun if there is one, and a private shm
 //! ├── tmp, run     private, in memory
 //! ├── trial        the attempt's folder on the host
 //! └── roots/NAME   a root filesystem under an overlay, with all of the above but bin in it
@@ -46,10 +46,15 @@ pub fn build(config: &Config) -> Result<PathBuf, Failure> {
         let seen = top.join("bin").join(name);
         bind(program, &seen, true).step(format!("bind {}", program.display()))?;
     }
+    share(top, config)?;
     for (name, root) in &config.roots {
         let make = if root == Path::new("/") { mirror } else { overlay };
         make(top, name, root).step(format!("overlay the root filesystem {}", root.display()))?;
-        share(top, name, config)?;
+        let root = top.join("roots").join(name);
+        for folder in SEEN_IN_EVERY_ROOT {
+            bind(&top.join(folder), &root.join(folder), false).step(format!("bind /{folder}"))?;
+        }
+        share(&root, config)?;
     }
     if let Some(shell) = &config.shell {
         keep(top, shell)?;
@@ -104,6 +109,10 @@ fn devices(dev: &Path) -> io::Result<()> {
     for device in DEVICES {
         bind(&Path::new("/dev").join(device), &dev.join(device), false)?;
     }
+    let tun = Path::new("/dev/net/tun");
+    if tun.exists() {
+        bind(tun, &dev.join("net/tun"), false)?;
+    }
     symlink("/proc/self/fd", dev.join("fd"))?;
     symlink("/proc/self/fd/1", dev.join("stdout"))?;
     symlink("/proc/self/fd/2", dev.join("stderr"))
@@ -145,11 +154,8 @@ fn escaped(path: &Path) -> String {
     path.to_string_lossy().replace('\\', "\\\\").replace(':', "\\:").replace(',', "\\,")
 }
 
-fn share(top: &Path, name: &str, config: &Config) -> Result<(), Failure> {
-    let root = top.join("roots").join(name);
-    for folder in SEEN_IN_EVERY_ROOT {
-        bind(&top.join(folder), &root.join(folder), false).step(format!("bind /{folder}"))?;
-    }
+/// Files of the host that programs read, also those that run outside any root: the emulator its traces.
+fn share(root: &Path, config: &Config) -> Result<(), Failure> {
     for (seen, path) in &config.shared {
         let seen = seen.strip_prefix("/").unwrap_or(seen);
         bind(path, &root.join(seen), true).step(format!("bind {}", path.display()))?;

@@ -168,7 +168,7 @@ def _row(
         ratio=None if is_base else compare(sample, found[base_key]),
         is_base=is_base,
         goodput=goodput.median if goodput else None,
-        ceiling_bit_s=built.link.directions()[built.downstream()].rate,
+        ceiling_bit_s=built.link.directions()[built.downstream()].mean_bit_s(),
         limit_s=results.experiment.time_limit_s(built),
     )
 

@@ -8,6 +8,7 @@ from pathlib import Path
 import click
 
 from httpbed.cli import experiment, run
+from httpbed.host import backend
 from httpbed.implementations import catalog as catalogs
 from httpbed.trial import preparation
 
@@ -33,4 +34,5 @@ def command(context: click.Context, *, output: Path, as_json: bool) -> None:
     text = (resources.files("httpbed.cli") / "demo.toml").read_text(encoding="utf-8")
     catalog = catalogs.load()
     loaded = preparation.load(text, catalog)
-    context.exit(run.carry_out(loaded, catalog, output, jobs=1, capture=False, as_json=as_json))
+    options = run.Options(jobs=1, capture=False, backend=backend.choose(None))
+    context.exit(run.carry_out(loaded, catalog, output, options, as_json=as_json))

@@ -35,4 +35,4 @@ def load(file: Path, recipe_folders: tuple[Path, ...]) -> tuple[Loaded, Catalog]
         text = file.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise ConfigError([Mistake(str(file), f"cannot be read: {error}")]) from None
-    return preparation.load(text, catalog), catalog
+    return preparation.load(text, catalog, file.parent), catalog

@@ -41,17 +41,22 @@ def command(
     if not trials:
         raise ConfigError([Mistake("--trial", f"no trial {wanted!r}", "httpbed plan lists them")])
     if as_json:
-        click.echo(json.dumps([_as_json(trial, catalog, commands) for trial in trials], indent=1))
+        click.echo(
+            json.dumps(
+                [_as_json(trial, loaded, catalog if commands else None) for trial in trials],
+                indent=1,
+            )
+        )
         return
     for trial in trials:
-        _print(trial, catalog if commands else None)
+        _print(trial, loaded, catalog if commands else None)
     click.echo(_summary(loaded), err=True)
 
 
-def _as_json(trial: Trial, catalog: Catalog, commands: bool) -> dict[str, object]:
+def _as_json(trial: Trial, loaded: Loaded, catalog: Catalog | None) -> dict[str, object]:
     said: dict[str, object] = {"id": trial.id, **trial.model_dump(exclude={"document"})}
-    if commands:
-        planned = bed.plan(trial, catalog)
+    if catalog:
+        planned = bed.plan(trial, catalog, files=loaded.files)
         said["sysctls"] = _sysctls(trial)
         said["commands"] = [
             {**asdict(spec), "files": dict(spec.files), "environment": dict(spec.environment)}
@@ -60,7 +65,7 @@ def _as_json(trial: Trial, catalog: Catalog, commands: bool) -> dict[str, object
     return said
 
 
-def _print(trial: Trial, catalog: Catalog | None) -> None:
+def _print(trial: Trial, loaded: Loaded, catalog: Catalog | None) -> None:
     levels = "  ".join(f"{factor}={level}" for factor, level in trial.levels.items())
     click.echo(f"block {trial.block:>4}  {trial.position:>3}  {trial.id}  {levels}")
     if catalog is None:
@@ -68,7 +73,7 @@ def _print(trial: Trial, catalog: Catalog | None) -> None:
     for place, settings in _sysctls(trial).items():
         for name, value in settings.items():
             click.echo(f"    [{place}] sysctl --write {name}={value}")
-    for spec in bed.plan(trial, catalog).specs():
+    for spec in bed.plan(trial, catalog, files=loaded.files).specs():
         for name, content in spec.files.items():
             click.echo(f"    write /trial/{name}\n" + _indented(content))
         click.echo(_indented(spec.shell(), by=4))

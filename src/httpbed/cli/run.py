@@ -6,6 +6,7 @@ import asyncio
 import json
 import shlex
 import sys
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -14,6 +15,8 @@ import click
 from httpbed.cli import experiment
 from httpbed.cli.progress import Reporter
 from httpbed.executor import local
+from httpbed.host import backend
+from httpbed.host.backend import Backend
 from httpbed.implementations.catalog import Catalog
 from httpbed.store import campaign as campaigns
 from httpbed.store import query
@@ -45,6 +48,13 @@ from httpbed.trial.preparation import Loaded
     is_flag=True,
     help="Keep every packet of every trial as pcapng, dropped ones marked with the cause.",
 )
+@click.option(
+    "--link-backend",
+    type=click.Choice(["af_packet", "tun"]),
+    envvar="HTTPBED_LINK_BACKEND",
+    help="How the emulator takes packets from the kernel: by packet sockets, which stamp them"
+    " there, or by TUN devices. By default what this machine has, packet sockets first.",
+)
 @experiment.recipes_option
 @experiment.json_option
 @click.pass_context
@@ -55,6 +65,7 @@ def command(
     output: Path | None,
     jobs: int,
     capture: bool,
+    link_backend: str | None,
     recipe_folders: tuple[Path, ...],
     as_json: bool,
 ) -> None:
@@ -65,17 +76,33 @@ def command(
     """
     loaded, catalog = experiment.load(file, recipe_folders)
     directory = output or Path(loaded.experiment.name)
-    context.exit(carry_out(loaded, catalog, directory, jobs=jobs, capture=capture, as_json=as_json))
+    options = Options(jobs, capture, backend.choose(link_backend))
+    context.exit(carry_out(loaded, catalog, directory, options, as_json=as_json))
+
+
+@dataclass(frozen=True)
+class Options:
+    """How a campaign is run."""
+
+    jobs: int
+    """Trials side by side."""
+    capture: bool
+    """Whether every packet is kept."""
+    backend: Backend
+    """How the emulator takes packets from the kernel."""
 
 
 def carry_out(
-    loaded: Loaded, catalog: Catalog, directory: Path, *, jobs: int, capture: bool, as_json: bool
+    loaded: Loaded, catalog: Catalog, directory: Path, options: Options, *, as_json: bool
 ) -> int:
     """Run what is left of a campaign, report on it, and return the exit code."""
-    bed = preparation.make_bed(loaded, catalog, capture=capture, say=_say)
+    bed = preparation.make_bed(
+        loaded, catalog, capture=options.capture, say=_say, backend=options.backend
+    )
     made_by = manifest.manifest(loaded, bed, command=_command_line())
-    with campaigns.opened(directory, loaded.text, loaded.trials, made_by) as campaign:
-        _work(campaign, bed, loaded, jobs)
+    files = {digest: file.path for digest, file in bed.files.items()}
+    with campaigns.opened(directory, loaded.text, loaded.trials, made_by, files) as campaign:
+        _work(campaign, bed, loaded, options.jobs)
     return _report(directory, as_json=as_json)
 
 

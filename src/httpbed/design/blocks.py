@@ -6,7 +6,7 @@ are made within blocks.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from httpbed.design import seeds
@@ -15,10 +15,17 @@ from httpbed.model.scenario import Scenario
 from httpbed.model.trial import Trial
 
 
-def design(experiment: Experiment, document: Mapping[str, Any]) -> list[Trial]:
-    """List the trials of an experiment in the order in which they run."""
+def design(
+    experiment: Experiment,
+    document: Mapping[str, Any],
+    completed: Callable[[dict[str, Any]], dict[str, Any]] = dict,
+) -> list[Trial]:
+    """List the trials of an experiment in the order in which they run.
+
+    ``completed`` adds to a scenario's document what only the machine knows: digests of files.
+    """
     treatments = list(experiment.treatments())
-    documents = [scenario_document(document, levels) for levels in treatments]
+    documents = [completed(scenario_document(document, levels)) for levels in treatments]
     limits = [experiment.time_limit_s(Scenario.model_validate(said)) for said in documents]
     trials = []
     for block in range(1, experiment.replicates + 1):

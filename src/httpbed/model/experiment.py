@@ -1,8 +1,11 @@
 """An experiment: a question, its factors, and a scenario in which factors stand for values.
 
 A **treatment** is the experiment's document with every ``{ factor = "name" }`` replaced by one
-of that factor's levels. So each level is checked where it is used, by the same strict
-models, and nothing downstream ever meets a reference.
+of that factor's levels, and every profile by what it says. So each level is checked where it is
+used, by the same strict models, and nothing downstream ever meets a reference.
+
+A level is text, such as ``"2 %"``. What is more than a text is a level with a name:
+``loss = { light = "1 %", bursts = { to_bad = "1 %", to_good = "30 %" } }``.
 """
 
 from __future__ import annotations
@@ -11,8 +14,9 @@ import itertools
 from collections.abc import Iterator, Mapping
 from typing import Annotated, Any, Literal
 
-from pydantic import Field
+from pydantic import BeforeValidator, Field, WithJsonSchema
 
+from httpbed.model import profiles
 from httpbed.model.metric import METRICS
 from httpbed.model.scenario import Scenario
 from httpbed.model.units import Seconds
@@ -21,7 +25,7 @@ from httpbed.model.value import Value
 Document = Mapping[str, Any]
 """A parsed TOML table."""
 Levels = Mapping[str, str]
-"""One level for each factor: the levels of a treatment."""
+"""One level for each factor, by its text or name: the levels of a treatment."""
 
 SCENARIO_PARTS = tuple(Scenario.model_fields)
 SHORTEST_TIME_LIMIT_S = 600.0
@@ -30,6 +34,19 @@ LONGEST_TIME_LIMIT_S = 86_400.0
 IDEAL_TIMES_LIMIT = 20
 
 FactorName = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]{0,40}$")]
+
+
+def _names(levels: object) -> object:
+    """Name the levels of a factor: they are texts, or the keys of a table."""
+    return list(levels) if isinstance(levels, Mapping) else levels
+
+
+FactorLevels = Annotated[
+    list[Annotated[str, Field(min_length=1, max_length=200)]],
+    BeforeValidator(_names),
+    WithJsonSchema({"anyOf": [{"type": "array", "items": {"type": "string"}}, {"type": "object"}]}),
+]
+"""The levels of a factor, by text or name."""
 
 
 class ReportOptions(Value):
@@ -54,10 +71,11 @@ class Experiment(Value):
     """Number of blocks; each runs every treatment once."""
     seed: int = Field(ge=0, lt=2**63, strict=True)
     """Decides the order within blocks, every impairment's random stream, and the content."""
-    time_limit: Annotated[Seconds | None, Field(gt=0, le=LONGEST_TIME_LIMIT_S)] = None
+    time_limit: Annotated[Seconds, Field(gt=0, le=LONGEST_TIME_LIMIT_S)] | None = None
     """After so long a trial has timed out; by default the larger of 600 s and 20 ideal times."""
-    factors: dict[FactorName, list[str]] = Field(default_factory=dict)
-    """What is varied: each factor's name with its levels, written as where they are used."""
+    factors: dict[FactorName, FactorLevels] = Field(default_factory=dict)
+    """What is varied: each factor's name with its levels, written as where they are used; in a
+    table, each level has a name and may be more than a text."""
     report: ReportOptions = ReportOptions()
     """What the report puts first."""
 
@@ -101,20 +119,32 @@ def factor_references(document: Document) -> list[tuple[tuple[str | int, ...], s
     return list(references({part: document.get(part) for part in SCENARIO_PARTS}))
 
 
-def fill(node: Any, levels: Levels) -> Any:
-    """Copy ``node`` with each reference to a factor in ``levels`` replaced by its level."""
+def values(document: Document, levels: Levels) -> dict[str, Any]:
+    """Return what each level stands for: itself, or what the factor's table says under its name."""
+    return {
+        name: said[level] if isinstance(said := document["factors"][name], Mapping) else level
+        for name, level in levels.items()
+    }
+
+
+def fill(node: Any, standing_for: Mapping[str, Any]) -> Any:
+    """Copy ``node`` with each reference to a factor replaced by what its level stands for."""
     if is_reference(node):
-        return levels.get(str(node["factor"]), node)
+        return standing_for.get(str(node["factor"]), node)
     if isinstance(node, Mapping):
-        return {key: fill(child, levels) for key, child in node.items()}
+        return {key: fill(child, standing_for) for key, child in node.items()}
     if isinstance(node, list):
-        return [fill(child, levels) for child in node]
+        return [fill(child, standing_for) for child in node]
     return node
 
 
 def scenario_document(document: Document, levels: Levels) -> dict[str, Any]:
-    """Cut the scenario out of an experiment's document and fill in the levels."""
-    return {part: fill(document[part], levels) for part in SCENARIO_PARTS if part in document}
+    """Cut the scenario out of an experiment's document, with levels and profiles filled in."""
+    said = values(document, levels)
+    filled = {part: fill(document[part], said) for part in SCENARIO_PARTS if part in document}
+    if "topology" in filled:
+        filled["topology"] = profiles.expanded_topology(filled["topology"])
+    return filled
 
 
 def network_factors(document: Document) -> tuple[str, ...]:

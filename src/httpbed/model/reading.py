@@ -16,11 +16,15 @@ from typing import Any
 from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
+from httpbed.model import changes
 from httpbed.model import experiment as experiments
+from httpbed.model.alternatives import is_form
 from httpbed.model.errors import Mistake
 from httpbed.model.experiment import SCENARIO_PARTS, Experiment
+from httpbed.model.impairments import delay, loss, queue, rate
 from httpbed.model.scenario import ClientRole, Role, Roles, Scenario
-from httpbed.model.topology import Link, OneWay, Queue, Topology
+from httpbed.model.topology import Link, OneWay, Topology
+from httpbed.model.value import Value
 from httpbed.model.workload import Workload
 
 MOST_TRIALS = 1_000_000
@@ -30,12 +34,16 @@ RESERVED_FACTORS = frozenset(
 )
 """Columns that every exported table has: a factor of that name would collide."""
 
+_MODELS: tuple[type[Value], ...] = (
+    *(Experiment, Topology, Link, OneWay, Roles, ClientRole, Role, Workload),
+    *(rate.TokenBucket, rate.Trace, rate.Steps, rate.Cellular, rate.CellularModel),
+    *(loss.GilbertElliott, loss.Listed, loss.Replay),
+    *(delay.Distributed, delay.Samples, delay.Reordering, queue.Queue),
+    *(changes.ScheduleEntry, changes.Event, changes.Delivered),
+    *(changes.FirstPacket, changes.Handshake),
+)
 _KNOWN_KEYS = sorted(
-    {
-        info.alias or name
-        for model in (Experiment, Topology, Link, OneWay, Queue, Roles, ClientRole, Role, Workload)
-        for name, info in model.model_fields.items()
-    }
+    {info.alias or name for model in _MODELS for name, info in model.model_fields.items()}
     | set(SCENARIO_PARTS)
 )
 
@@ -84,14 +92,17 @@ def place_of(document: Mapping[str, Any], path: Path, levels: Mapping[str, str])
     """Name the place that its author can mend, and where it is used if that is elsewhere."""
     for reference, name in experiments.factor_references(document):
         if path[: len(reference)] == reference and name in levels:
-            index = document["factors"][name].index(levels[name])
-            return f"factors.{name}[{index}]", f" (used at {dotted(reference)})"
+            said, level = document["factors"][name], levels[name]
+            within = path[len(reference) :]
+            where = (level, *within) if isinstance(said, Mapping) else (said.index(level),)
+            return dotted(("factors", name, *where)), f" (used at {dotted(reference)})"
     return dotted(path), ""
 
 
 def dotted(path: Path) -> str:
     """Write a path as ``topology.links[0].rate``."""
-    text = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in path)
+    keys = (part for part in path if not is_form(part))
+    text = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in keys)
     return text.lstrip(".") or "experiment"
 
 
@@ -108,9 +119,11 @@ def _readable_factors(document: Mapping[str, Any]) -> dict[str, list[str]]:
     if not isinstance(factors, Mapping):
         return {}
     return {
-        name: levels
+        name: list(levels)
         for name, levels in factors.items()
-        if isinstance(levels, list) and levels and all(isinstance(level, str) for level in levels)
+        if isinstance(levels, (list, dict))
+        and levels
+        and all(isinstance(one, str) for one in levels)
     }
 
 
@@ -131,7 +144,7 @@ def _factor_mistakes(
             yield Mistake(f"factors.{name}", "a level stands twice", "keep one of them")
     raw = document.get("factors", {})
     for name in raw if isinstance(raw, Mapping) else ():
-        if raw[name] == []:
+        if raw[name] in ([], {}):
             yield Mistake(f"factors.{name}", "has no level", "give it at least one")
 
 

@@ -84,7 +84,7 @@ class Scenario(Value):
 
     def ideal_s(self) -> float:
         """Seconds that the workload takes at the rate of the link, with nothing else."""
-        rate = self.link.directions()[self.downstream()].rate
+        rate = self.link.directions()[self.downstream()].mean_bit_s()
         return self.workload.size * 8 / rate if rate else 0.0
 
     def downstream(self) -> int:

@@ -44,9 +44,7 @@ def _with_references(part: dict[str, Any]) -> dict[str, Any]:
 
 
 def _or_reference(schema: dict[str, Any]) -> dict[str, Any]:
-    """Let a factor stand in for a single value, but not for a table or a list."""
-    if "$ref" in schema or schema.get("type") in {"array", "object"}:
-        return schema
+    """Let a factor stand for any value: a level with a name may be a table or a list, too."""
     kept: dict[str, Any] = {
         name: schema[name] for name in ("description", "default") if name in schema
     }

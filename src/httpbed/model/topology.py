@@ -2,93 +2,79 @@
 
 from __future__ import annotations
 
-import math
-from decimal import Decimal
-from typing import Annotated, Literal, NamedTuple
+from collections.abc import Iterator
+from typing import Annotated, Literal
 
-from pydantic import BeforeValidator, Field, WithJsonSchema, model_validator
+from pydantic import AfterValidator, Field, WithJsonSchema, model_validator
 
-from httpbed.model import units
+from httpbed.model import profiles, units
+from httpbed.model.changes import Action, Event, ScheduleEntry
+from httpbed.model.impairments import rate as rates
+from httpbed.model.impairments.delay import Delay, Jitter, Reordering
+from httpbed.model.impairments.loss import Listed, Loss, Replay
+from httpbed.model.impairments.queue import Queue
+from httpbed.model.impairments.rate import MTU_BYTES, OVERHEADS, Rate, Steps, TokenBucket
 from httpbed.model.value import Value
 
-MTU_BYTES = 1500
-"""Largest IP packet on every link; the Ethernet default, and what the studies used."""
-
-MIN_QUEUE_PACKETS = 10
-"""A queue given in BDP is never shorter: a sender's initial window is 10 packets (RFC 6928)."""
-
-MOST_IN_QUEUE = 10**12
-"""Of packets, bytes or BDP: the emulator counts in 64 bits."""
-
-
-class QueueLimit(NamedTuple):
-    """How much a queue holds: an amount of packets, bytes, or bandwidth-delay products."""
-
-    amount: float
-    unit: Literal["packets", "bytes", "BDP"]
-
-    def packets_or_bytes(self, rate_bit_s: int, rtt_s: float) -> tuple[str, int]:
-        """Resolve to ``("packets" | "bytes", amount)`` for a link of this rate and RTT."""
-        if self.unit != "BDP":
-            return self.unit, int(self.amount)
-        packets = math.ceil(self.amount * rate_bit_s * rtt_s / 8 / MTU_BYTES)
-        return "packets", max(MIN_QUEUE_PACKETS, packets)
-
-
-def parse_queue_limit(text: object) -> QueueLimit:
-    """Read ``"1000 packets"``, ``"64 KiB"`` or ``"1 BDP"``."""
-    known: dict[str, int | Decimal] = {"packets": 1, "BDP": 1, **units.SIZES}
-    number, unit = units.split(text, known, "1000 packets")
-    amount = number * known[unit]
-    if unit == "BDP":
-        limit = QueueLimit(float(number), "BDP")
-    else:
-        limit = QueueLimit(float(amount), "packets" if unit == "packets" else "bytes")
-    if limit.unit == "packets" and amount != int(amount):
-        msg = f"{text!r} is not a whole number of packets"
-        raise ValueError(msg)
-    least = {"packets": Decimal(1), "bytes": Decimal(MTU_BYTES), "BDP": Decimal("0.001")}
-    if amount < least[limit.unit]:
-        msg = f"{text!r} holds no packet; the least is {least[limit.unit]} {limit.unit}"
-        raise ValueError(msg)
-    if amount > MOST_IN_QUEUE:
-        msg = f"{text!r} is too large: more than {MOST_IN_QUEUE} {limit.unit}"
-        raise ValueError(msg)
-    return limit
-
-
-class Queue(Value):
-    """The buffer before a link's transmitter."""
-
-    discipline: Literal["droptail"] = "droptail"
-    """What is dropped when the queue is full: the arriving packet."""
-    limit: Annotated[
-        QueueLimit,
-        BeforeValidator(parse_queue_limit),
-        WithJsonSchema({"type": "string", "examples": ["1000 packets", "64 KiB", "1 BDP"]}),
-    ] = QueueLimit(1000, "packets")
-    """Packets waiting and in service; packets, bytes, or multiples of rate x RTT (BDP)."""
+Counted = Literal["ip", "ethernet", "wire"]
+ProfileName = Annotated[
+    str,
+    AfterValidator(profiles.known),
+    WithJsonSchema({"type": "string", "enum": list(profiles.all_profiles())}),
+]
 
 
 class Direction(Value):
     """What one direction of a link does to packets."""
 
-    rate: units.BitRate | None = None
-    """Capacity in bit/s, IP bytes counted; absent means unlimited."""
-    delay: units.Seconds = Field(default=0.0, le=60)
+    rate: Rate | None = None
+    """Capacity; absent means unlimited, and then nothing waits in the queue."""
+    counted: Counted = "ip"
+    """Bytes that take time at the rate: the IP packet's, or with the Ethernet header (14 more),
+    or with all that is on a wire (38 more)."""
+    delay: Delay = 0.0
     """One-way delay, added after transmission; the RTT is measured, never configured."""
-    loss: units.Share = 0.0
-    """Probability that a packet is lost, independently of all others."""
+    jitter: Jitter | None = None
+    """What varies the delay, packet by packet, keeping their order."""
+    loss: Loss = 0.0
+    """Which packets are lost on arrival, whatever the queue does."""
+    reordering: Reordering | None = None
+    """Which packets are held back, so that later ones overtake them."""
+    duplication: units.Share = 0.0
+    """Probability that a packet is sent twice, independently of all others."""
+    corruption: units.Share = 0.0
+    """Probability that one bit of a packet is flipped behind its IP header."""
     queue: Queue = Queue()
     """The buffer before the transmitter; without a rate nothing waits in it."""
+
+    def mean_bit_s(self) -> int | None:
+        """Bits per second that a long transfer cannot exceed; None if unlimited or unknown."""
+        return rates.mean_bit_s(self.rate)
+
+    def first_bit_s(self) -> int | None:
+        """Bits per second at the beginning; None if unlimited or unknown."""
+        return rates.first_bit_s(self.rate)
+
+    def overhead_bytes(self) -> int:
+        """Bytes beyond the IP packet that take time at the rate."""
+        return OVERHEADS[self.counted]
+
+    def rate_can_change(self) -> bool:
+        """Whether there is a rate that a schedule or an event may set."""
+        return isinstance(self.rate, (int, TokenBucket, Steps))
 
 
 class OneWay(Value):
     """What differs in one direction of a link from what the link says for both."""
 
-    rate: units.BitRate | None = None
-    delay: Annotated[units.Seconds | None, Field(le=60)] = None
-    loss: units.Share | None = None
+    rate: Rate | None = None
+    counted: Counted | None = None
+    delay: Delay | None = None
+    jitter: Jitter | None = None
+    loss: Loss | None = None
+    reordering: Reordering | None = None
+    duplication: units.Share | None = None
+    corruption: units.Share | None = None
     queue: Queue | None = None
 
 
@@ -97,16 +83,30 @@ class Link(Direction):
 
     between: tuple[str, str]
     """The two hosts; ``up`` is from the first to the second."""
+    profile: ProfileName | None = None
+    """Name of a known network, which fills in what the link does not say; docs/concepts/links.md
+    lists them with their sources."""
     up: OneWay = OneWay()
     """What differs from the first host to the second."""
     down: OneWay = OneWay()
     """What differs from the second host to the first."""
+    schedule: list[ScheduleEntry] = Field(default_factory=list, max_length=10_000)
+    """Changes at given times."""
+    events: list[Event] = Field(default_factory=list, max_length=100)
+    """What is told of what passes, and what changes then."""
 
     @model_validator(mode="after")
     def _joins_two(self) -> Link:
         if self.between[0] == self.between[1]:
             msg = f"a link joins two hosts, not {self.between[0]!r} with itself"
             raise ValueError(msg)
+        return self
+
+    @model_validator(mode="after")
+    def _changes_fit(self) -> Link:
+        mistakes = [*self._unchangeable(), *self._strangers(), *self._namesakes(), *self._narrow()]
+        if mistakes:
+            raise ValueError("; ".join(mistakes))
         return self
 
     @property
@@ -128,6 +128,46 @@ class Link(Direction):
         return Direction.model_construct(
             **{name: said.get(name, getattr(self, name)) for name in names}
         )
+
+    def _unchangeable(self) -> Iterator[str]:
+        """Find changes of a rate or loss that is not of a kind that could change."""
+        ways = dict(zip(("up", "down"), self.directions(), strict=True))
+        for place, change in self._changes():
+            meant = [change.direction] if change.direction else list(ways)
+            for way in meant:
+                if change.rate is not None and not ways[way].rate_can_change():
+                    yield (
+                        f"{place} changes the rate {way}, which must then be a constant rate, a"
+                        " token bucket or steps"
+                    )
+                if change.loss is not None and isinstance(ways[way].loss, (Listed, Replay)):
+                    yield f"{place} changes the loss {way}, which is of listed packets"
+
+    def _changes(self) -> Iterator[tuple[str, Action]]:
+        for name, changes in (("schedule", self.schedule), ("events", self.events)):
+            for index, change in enumerate(changes):
+                yield f"{name}[{index}]", change
+
+    def _narrow(self) -> Iterator[str]:
+        """Find what is too small for a packet as it is counted."""
+        for name, way in zip(("up", "down"), self.directions(), strict=True):
+            largest = MTU_BYTES + way.overhead_bytes()
+            limit = way.queue.limit
+            if limit.unit == "bytes" and limit.amount < largest:
+                yield f"the queue {name} holds no packet: one has {largest} bytes as counted"
+            if isinstance(way.rate, TokenBucket) and way.rate.burst < largest:
+                yield f"the burst {name} passes no packet: one has {largest} bytes as counted"
+
+    def _strangers(self) -> Iterator[str]:
+        for index, event in enumerate(self.events):
+            host = event.host()
+            if host is not None and host not in self.between:
+                yield f"events[{index}] names {host!r}; the link joins {' and '.join(self.between)}"
+
+    def _namesakes(self) -> Iterator[str]:
+        names = [event.name for event in self.events]
+        for name in sorted({name for name in names if names.count(name) > 1}):
+            yield f"two events are named {name!r}"
 
 
 HostName = Annotated[str, Field(pattern=r"^[a-z][a-z0-9]{0,14}$")]

@@ -26,7 +26,7 @@ _RATES: Mapping[str, int | Decimal] = {
     "Mbit/s": 10**6,
     "Gbit/s": 10**9,
 }
-_DURATIONS: Mapping[str, int | Decimal] = {
+DURATIONS: Mapping[str, int | Decimal] = {
     "us": Decimal("1e-6"),
     "ms": Decimal("1e-3"),
     "s": 1,
@@ -84,18 +84,30 @@ def _scaled(text: object, units: Mapping[str, int | Decimal], example: str) -> D
     return number * Decimal(units[unit])
 
 
+SLOWEST_BIT_S = 200
+"""A packet of 1500 bytes in a minute."""
+FASTEST_BIT_S = 10**11
+
+
 def parse_rate(text: object) -> int:
-    """Bits per second of ``"10 Mbit/s"``; at least 1 kbit/s (a packet in 12 s)."""
+    """Bits per second of ``"10 Mbit/s"``; at least a full packet in a minute."""
     bit_s = int(_scaled(text, _RATES, "10 Mbit/s"))
-    if not 10**3 <= bit_s <= 10**11:
-        msg = f"{text!r} is outside 1 kbit/s to 100 Gbit/s"
-        raise ValueError(msg)
+    if bit_s < SLOWEST_BIT_S:
+        raise ValueError(f"{text!r} is slower than a packet a minute, {SLOWEST_BIT_S} bit/s")
+    if bit_s > FASTEST_BIT_S:
+        raise ValueError(f"{text!r} is faster than 100 Gbit/s")
     return bit_s
 
 
 def parse_duration(text: object) -> float:
     """Seconds of ``"25 ms"``."""
-    return float(_scaled(text, _DURATIONS, "25 ms"))
+    return float(_scaled(text, DURATIONS, "25 ms"))
+
+
+def parse_signed_duration(text: object) -> float:
+    """Seconds of ``"-2 ms"``: a deviation, to either side."""
+    number, unit = split(text, DURATIONS, "-2 ms")
+    return float(number * Decimal(DURATIONS[unit]))
 
 
 def parse_share(text: object) -> float:
@@ -128,6 +140,12 @@ Seconds = Annotated[
     WithJsonSchema({"type": "string", "examples": ["25 ms"]}),
 ]
 """A duration in seconds."""
+SignedSeconds = Annotated[
+    float,
+    BeforeValidator(parse_signed_duration),
+    WithJsonSchema({"type": "string", "examples": ["-2 ms"]}),
+]
+"""A duration in seconds that may be negative."""
 Share = Annotated[
     float,
     BeforeValidator(parse_share),

@@ -1,11 +1,14 @@
-"""The losses that a link must have drawn, computed a second time from seed and packet number.
+"""The fates that packets must have met, computed a second time from seed and packet number.
 
-The emulator draws in Rust; this is the same stream in numpy, so that a trial's losses can be
-compared with what its seed says, packet by packet. The generator is SplitMix64 (Steele,
+The emulator draws in Rust; these are the same streams in numpy, so that what happened in a trial
+can be compared with what its seed says, packet by packet. The generator is SplitMix64 (Steele,
 Lea and Flood, OOPSLA 2014) used as a counter-based one: draw *n* depends on key and *n* only.
 """
 
 from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -14,8 +17,11 @@ _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 _MIX_1 = np.uint64(0xBF58476D1CE4E5B9)
 _MIX_2 = np.uint64(0x94D049BB133111EB)
 
+Floats = npt.NDArray[np.float64]
+Flags = npt.NDArray[np.bool_]
 
-def draws(key: int, count: int) -> npt.NDArray[np.float64]:
+
+def draws(key: int, count: int) -> Floats:
     """Return the first ``count`` draws of a stream, each in [0, 1)."""
     numbers = np.arange(1, count + 1, dtype=np.uint64)
     with np.errstate(over="ignore"):
@@ -27,5 +33,73 @@ def draws(key: int, count: int) -> npt.NDArray[np.float64]:
 
 
 def lost_numbers(key: int, probability: float, count: int) -> list[int]:
-    """Numbers of the packets, among the first ``count``, that the stream loses."""
-    return [int(number) for number in np.flatnonzero(draws(key, count) < probability)]
+    """Numbers of the packets, among the first ``count``, that independent loss takes."""
+    return _numbers(draws(key, count) < probability)
+
+
+def lost(model: Mapping[str, Any] | None, count: int) -> list[int]:
+    """Numbers of the lost among the first ``count`` packets, by the emulator's own description."""
+    if model is None:
+        return []
+    if model["model"] == "listed":
+        return [number for number in model["numbers"] if number < count]
+    key = int(model["key"])
+    if model["model"] == "bernoulli":
+        return lost_numbers(key, model["probability"], count)
+    drawn = draws(key, 2 * count)
+    bad = two_states(drawn[1::2], model["to_bad"], model["to_good"])
+    return _numbers(drawn[0::2] < np.where(bad, model["loss_bad"], model["loss_good"]))
+
+
+def lost_at_most(
+    model: Mapping[str, Any], changes: Iterable[float], count: int
+) -> tuple[list[int], list[int]]:
+    """Numbers that are lost whenever the probability changes, and those that may be.
+
+    A change keeps the stream, so a draw below the smallest of the probabilities is a loss at any
+    time, and one above the largest never.
+    """
+    elliott = model["model"] == "gilbert_elliott"
+    own = ("loss_good", "loss_bad") if elliott else ("probability",)
+    possible = [*(model[name] for name in own), *changes]
+    drawn = (
+        draws(int(model["key"]), 2 * count)[0::2] if elliott else draws(int(model["key"]), count)
+    )
+    return _numbers(drawn < min(possible)), _numbers(drawn < max(possible))
+
+
+def two_states(changes: Floats, to_bad: float, to_good: float, *, first: bool = False) -> Flags:
+    """Tell for each draw whether the chain is in the bad state before it.
+
+    In the good state it changes after a draw below ``to_bad``, in the bad one below ``to_good``.
+    """
+    leaves = (np.flatnonzero(changes < to_bad), np.flatnonzero(changes < to_good))
+    bad = np.zeros(len(changes), dtype=np.bool_)
+    state, since = first, 0
+    while since < len(changes):
+        later = leaves[state][np.searchsorted(leaves[state], since) :]
+        until = int(later[0]) + 1 if len(later) else len(changes)
+        bad[since:until] = state
+        state, since = not state, until
+    return bad
+
+
+def duplicated(chance: Mapping[str, Any] | None, count: int) -> list[int]:
+    """Numbers of the packets that are copied if they are not lost before."""
+    if chance is None:
+        return []
+    return lost_numbers(int(chance["key"]), chance["probability"], count)
+
+
+def corrupted(chance: Mapping[str, Any] | None, count: int) -> list[int]:
+    """Numbers of the packets that are damaged if they are not lost before.
+
+    Draw ``2 n`` decides, draw ``2 n + 1`` says where.
+    """
+    if chance is None:
+        return []
+    return _numbers(draws(int(chance["key"]), 2 * count)[0::2] < chance["probability"])
+
+
+def _numbers(flags: Flags) -> list[int]:
+    return [int(number) for number in np.flatnonzero(flags)]

@@ -13,13 +13,17 @@ lost ARP request would cost a second.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from httpbed.design import seeds
-from httpbed.model.topology import MTU_BYTES, Direction, Link, Topology
+from httpbed.host.backend import Backend
+from httpbed.model.impairments.rate import MTU_BYTES
+from httpbed.model.topology import Topology
+from httpbed.network import emulator
 from httpbed.network.addresses import End, ends
+from httpbed.network.emulator import Draws, Recording
+from httpbed.network.files import Facts
 from httpbed.process.binaries import LINK
 from httpbed.process.spec import TRIAL_FOLDER, ProcessSpec
 
@@ -34,22 +38,24 @@ NO_NEIGHBOUR_DISCOVERY: Mapping[str, str] = {
 HOST_SYSCTLS: Mapping[str, str] = {"net.ipv4.tcp_no_metrics_save": "1", **NO_NEIGHBOUR_DISCOVERY}
 """On every host; and there is no memory of earlier connections."""
 
-SPIN_US = 50
-
 
 @dataclass(frozen=True)
 class NetworkPlan:
-    """All that has to be done to make a network, in three steps."""
+    """All that has to be done to make a network, in the order of its fields."""
 
-    wiring: ProcessSpec
-    """In the sandbox's own network: the veth pairs."""
+    wiring: ProcessSpec | None
+    """In the sandbox's own network: the veth pairs; None where the emulator makes the devices."""
     hosts: tuple[ProcessSpec, ...]
     """On each host: addresses, neighbours, routes, offloads; independent of each other."""
     emulator: ProcessSpec
     """The link emulator; it speaks line by line."""
+    after_ready: tuple[ProcessSpec, ...]
+    """What can be done only when the emulator is ready, one after the other."""
     emulator_config: Mapping[str, Any]
     ends: tuple[End, End]
     """Of the one link that is supported for now."""
+    longest_wait_s: float
+    """Seconds that an echo on the idle link may wait for opportunities to be delivered."""
 
     def end_of(self, host: str) -> End:
         """The end of the link at a host."""
@@ -57,10 +63,11 @@ class NetworkPlan:
 
     def specs(self) -> tuple[ProcessSpec, ...]:
         """Every process, in order."""
-        return (self.wiring, *self.hosts, self.emulator)
+        wiring = (self.wiring,) if self.wiring else ()
+        return (*wiring, *self.hosts, self.emulator, *self.after_ready)
 
 
-def plan(  # noqa: PLR0913 - the last three are told by name
+def plan(  # noqa: PLR0913 - what is not always wanted is said by name
     topology: Topology,
     senders: Mapping[str, str],
     seed: int,
@@ -68,65 +75,53 @@ def plan(  # noqa: PLR0913 - the last three are told by name
     *,
     capture: bool = False,
     log: str | None = None,
+    backend: Backend = "af_packet",
+    files: Mapping[str, Facts] | None = None,
     first_network: int = 0,
 ) -> NetworkPlan:
     """Plan the network of a topology in one block.
 
     ``senders`` names the TCP congestion control of each host that sends; any other has cubic.
     ``capture`` asks the emulator for a pcapng file of every packet, ``log`` for a line per packet
-    in that file, as a path inside the sandbox. ``first_network`` is the number of the first link's.
+    in that file, as a path inside the sandbox. ``files`` has what is known of the files that the
+    topology names, by their digests. ``first_network`` is the number of the first link's.
+
+    Raises:
+        ValueError: The topology names a recorded run that is not in ``files``.
     """
-    first, second = ends(topology, 0, first_network)
-    config = emulator_config(topology.links[0], (first, second), seed, block, capture=capture)
-    if log is not None:
-        config["log"] = log
-    return NetworkPlan(
-        wiring=_batch(None, [*_pair(first), *_pair(second)]),
-        hosts=tuple(
-            spec
-            for own, far in ((first, second), (second, first))
-            for spec in (_batch(own.host, _addresses(own, far, senders)), _offloads(own))
-        ),
-        emulator=_emulator(config),
-        emulator_config=config,
-        ends=(first, second),
+    link, both = topology.links[0], ends(topology, 0, first_network)
+    draws = Draws(seed, block, files or {})
+    recording = Recording(f"{TRIAL_FOLDER}/link.pcapng" if capture else None, log)
+    config = emulator.config(link, both, draws, backend, recording)
+    started = _emulator(config, emulator.traces(link, draws))
+    wait_s = emulator.longest_wait_s(link, draws)
+    if backend == "tun":
+        after_ready = (
+            _batch(None, [*map(_moved, both)]),
+            *_far_ends(both, senders, _tun_addresses),
+        )
+        return NetworkPlan(None, (), started, after_ready, config, both, wait_s)
+    first, second = both
+    hosts = tuple(
+        spec
+        for addresses, own in zip(_far_ends(both, senders, _addresses), both, strict=True)
+        for spec in (addresses, _offloads(own))
     )
+    wiring = _batch(None, [*_pair(first), *_pair(second)])
+    return NetworkPlan(wiring, hosts, started, (), config, both, wait_s)
 
 
-def emulator_config(
-    link: Link, link_ends: tuple[End, End], seed: int, block: int, *, capture: bool
-) -> dict[str, Any]:
-    """Write what ``httpbed-link`` reads: integers in ns and bit/s, a key per random stream."""
-    first, second = link_ends
-    names = (f"{first.host}->{second.host}", f"{second.host}->{first.host}")
-    directions = [
-        _direction(direction, link.rtt_s(), seeds.stream_key(seed, block, link.name, name, "loss"))
-        for direction, name in zip(link.directions(), names, strict=True)
-    ]
-    described = {
-        "name": link.name,
-        "hosts": list(link.between),
-        "interfaces": [first.emulator_interface, second.emulator_interface],
-        "directions": directions,
-    }
-    return {
-        "schema": 1,
-        "mtu": MTU_BYTES,
-        "spin_us": SPIN_US,
-        "links": [described],
-        "pcapng": f"{TRIAL_FOLDER}/link.pcapng" if capture else None,
-    }
-
-
-def _direction(direction: Direction, rtt_s: float, key: int) -> dict[str, Any]:
-    loss = {"probability": direction.loss, "key": str(key)} if direction.loss else None
-    queue = dict([direction.queue.limit.packets_or_bytes(direction.rate or 0, rtt_s)])
-    return {
-        "rate_bit_s": direction.rate,
-        "delay_ns": round(direction.delay * 1e9),
-        "loss": loss,
-        "queue": queue,
-    }
+def _far_ends(
+    both: tuple[End, End],
+    senders: Mapping[str, str],
+    lines: Callable[[End, End, Mapping[str, str]], list[str]],
+) -> tuple[ProcessSpec, ProcessSpec]:
+    """On each host, what its own end and the far one need."""
+    first, second = both
+    return (
+        _batch(first.host, lines(first, second, senders)),
+        _batch(second.host, lines(second, first, senders)),
+    )
 
 
 def _pair(end: End) -> list[str]:
@@ -146,6 +141,23 @@ def _addresses(own: End, far: End, senders: Mapping[str, str]) -> list[str]:
         f"link set {device} up",
         f"address add {own.address}/24 {device}",
         f"neighbour add {far.address} lladdr {far.mac} {device} nud permanent",
+        f"route replace {own.network} {device} src {own.address} congctl {control}",
+    ]
+
+
+def _moved(end: End) -> str:
+    """A TUN device goes to its host only now: the emulator made it, and keeps hold of it."""
+    return f"link set dev {end.emulator_interface} netns {end.host} name {end.interface}"
+
+
+def _tun_addresses(own: End, _far: End, senders: Mapping[str, str]) -> list[str]:
+    """Like :func:`_addresses`; a TUN device carries IP packets, so there are no neighbours."""
+    device = f"dev {own.interface}"
+    control = senders.get(own.host, "cubic")
+    return [
+        "link set dev lo up",
+        f"link set {device} mtu {MTU_BYTES} up",
+        f"address add {own.address}/24 {device}",
         f"route replace {own.network} {device} src {own.address} congctl {control}",
     ]
 
@@ -171,10 +183,10 @@ def _offloads(end: End) -> ProcessSpec:
     )
 
 
-def _emulator(config: Mapping[str, Any]) -> ProcessSpec:
+def _emulator(config: Mapping[str, Any], traces: Mapping[str, str]) -> ProcessSpec:
     return ProcessSpec(
         argv=(f"/bin/{LINK}", f"{TRIAL_FOLDER}/link.json"),
-        files={"link.json": json.dumps(config, indent=1) + "\n"},
+        files={"link.json": json.dumps(config, indent=1) + "\n", **traces},
         stderr="link-errors.txt",
         lines=True,
     )

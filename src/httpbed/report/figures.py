@@ -21,7 +21,7 @@ from matplotlib.ticker import FuncFormatter, MaxNLocator, NullFormatter, NullLoc
 
 from httpbed.analysis.findings import Condition, Findings, Row
 from httpbed.model import units
-from httpbed.model.topology import parse_queue_limit
+from httpbed.model.impairments.queue import parse_queue_limit
 from httpbed.report import network
 from httpbed.report.phrasing import Scale, coverage, scale_of, title, treatment
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from httpbed.model.experiment import is_reference, references
-from httpbed.model.topology import Queue
+from httpbed.model.impairments.queue import Queue
 from httpbed.report.phrasing import title
 
 Document = Mapping[str, Any]

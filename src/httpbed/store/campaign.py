@@ -5,6 +5,7 @@
     manifest.json         what made it: versions, digests, host, command
     experiment.toml       the experiment as it was
     design.jsonl          a line per trial, in order
+    links/<SHA-256>       copies of the traces and records that the experiment names
     runs.jsonl            a line per run that worked on it
     trials/<block>/<trial>/<attempt>/{trial.json, observations.jsonl, artifacts/}
     unfinished/           attempts under way; cleared when the campaign is next opened
@@ -34,6 +35,7 @@ from httpbed.model.trial import Attempt, Record, Trial
 T = TypeVar("T")
 
 FILES = ("manifest.json", "experiment.toml", "design.jsonl")
+LINKS = "links"
 MACHINE = ("kernel", "architecture", "cpu", "cores", "memory_bytes")
 """What must be the same in a resumed run: comparisons stay within a machine."""
 
@@ -125,9 +127,15 @@ class Campaign:
 
 @contextmanager
 def opened(
-    directory: Path, experiment_text: str, design: Sequence[Trial], manifest: Mapping[str, Any]
+    directory: Path,
+    experiment_text: str,
+    design: Sequence[Trial],
+    manifest: Mapping[str, Any],
+    files: Mapping[str, Path] | None = None,
 ) -> Iterator[Campaign]:
     """Open a campaign to work on it: a new one, or one to be resumed. Nobody else may meanwhile.
+
+    It keeps a copy of each of ``files``, under the digest that is its name there.
 
     Raises:
         ConfigError: It belongs to another experiment, other programs ran in it, or another
@@ -140,6 +148,7 @@ def opened(
         if (directory / "manifest.json").exists():
             _refuse_other(campaign, experiment_text, design, manifest)
         else:
+            _keep(directory, files or {})
             _write_new(directory, experiment_text, design, manifest)
         yield campaign
 
@@ -167,11 +176,17 @@ def _write_new(
     unnamed.rename(directory / "manifest.json")
 
 
+def _keep(directory: Path, files: Mapping[str, Path]) -> None:
+    for digest, path in files.items():
+        (directory / LINKS).mkdir(exist_ok=True)
+        shutil.copyfile(path, directory / LINKS / digest)
+
+
 def _refuse_foreign(directory: Path) -> None:
     if directory.exists() and not directory.is_dir():
         raise ConfigError([Mistake(str(directory), "is not a folder", "choose another with -o")])
     names = {path.name for path in directory.iterdir()} if directory.is_dir() else set()
-    begun = "lock" in names and names <= {"lock", ".manifest", *FILES}  # and then broken off
+    begun = "lock" in names and names <= {"lock", ".manifest", LINKS, *FILES}  # and then broken off
     if names and not names >= set(FILES) and not begun:
         reason = "holds other files than a campaign's"
         raise ConfigError([Mistake(str(directory), reason, "choose another folder with -o")])
@@ -186,7 +201,7 @@ def _refuse_other(
     made_by = campaign.manifest
     mistakes = [
         Mistake(place, f"{name} was {before or 'not there'} and is now {now or 'gone'}", another)
-        for identities in (_programs, _recipes, _machine)
+        for identities in (_programs, _recipes, _machine, _link)
         for name, before, now in _differences(identities(made_by), identities(manifest))
     ]
     if mistakes:
@@ -215,6 +230,11 @@ def _recipes(manifest: Mapping[str, Any]) -> dict[str, str]:
 def _machine(manifest: Mapping[str, Any]) -> dict[str, str]:
     host = manifest.get("host", {})
     return {f"machine's {name}": str(host.get(name)) for name in MACHINE}
+
+
+def _link(manifest: Mapping[str, Any]) -> dict[str, str]:
+    backend = manifest.get("link", {}).get("backend", "af_packet")  # the first had no other
+    return {"link's backend": backend}
 
 
 def is_locked(directory: Path) -> bool:

@@ -3,19 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
+from httpbed.host.backend import Backend
 from httpbed.host.toolbox import Root
 from httpbed.implementations.catalog import Catalog
 from httpbed.implementations.protocol import Part
+from httpbed.model.impairments.rate import Steps
 from httpbed.model.scenario import Scenario
+from httpbed.model.topology import Direction
 from httpbed.model.trial import Trial
 from httpbed.network import plan as network
+from httpbed.network.emulator import LINK_FILES
 from httpbed.network.plan import NetworkPlan
 from httpbed.process.spec import ProcessSpec
 from httpbed.trial.certificates import SERVER_NAME
 from httpbed.trial.content import Content, target
+from httpbed.trial.link_files import LinkFile
 
 PORT = 443
 BODY = "/tmp/body"  # noqa: S108 - inside the sandbox, where /tmp is private
@@ -39,6 +44,20 @@ class Bed:
     """The file to serve, by size."""
     capture: bool = False
     """Whether every packet is kept as pcapng."""
+    backend: Backend = "af_packet"
+    """How the emulator takes packets from the kernel and gives them back."""
+    files: Mapping[str, LinkFile] = field(default_factory=dict)
+    """The files that the experiment names, by digest."""
+
+    def plan(self, trial: Trial) -> TrialPlan:
+        """Plan a trial on this bed."""
+        return plan(
+            trial, self.catalog, capture=self.capture, backend=self.backend, files=self.files
+        )
+
+    def shared_files(self) -> dict[str, Path]:
+        """What the sandbox shows of the files that the experiment names: seen as -> path."""
+        return {f"{LINK_FILES}/{digest}": file.path for digest, file in self.files.items()}
 
     def root_folders(self) -> dict[str, Path]:
         """Where each root filesystem is, by suite."""
@@ -64,11 +83,26 @@ class TrialPlan:
         return (*self.network.specs(), self.server, self.probe, self.client, self.sockets)
 
 
-def plan(trial: Trial, catalog: Catalog, *, capture: bool = False) -> TrialPlan:
-    """Plan a trial."""
+def plan(
+    trial: Trial,
+    catalog: Catalog,
+    *,
+    capture: bool = False,
+    backend: Backend = "af_packet",
+    files: Mapping[str, LinkFile] | None = None,
+) -> TrialPlan:
+    """Plan a trial; ``files`` are those that its experiment names."""
     scenario = trial.scenario()
-    senders, hosts = scenario.roles.senders(), scenario.roles.hosts()
-    net = network.plan(scenario.topology, senders, trial.seed, trial.block, capture=capture)
+    hosts = scenario.roles.hosts()
+    net = network.plan(
+        scenario.topology,
+        scenario.roles.senders(),
+        trial.seed,
+        trial.block,
+        capture=capture,
+        backend=backend,
+        files={digest: file.facts for digest, file in (files or {}).items()},
+    )
     server, client = (
         _part(role, scenario, net, trial.time_limit_s) for role in ("server", "client")
     )
@@ -102,7 +136,8 @@ def _part(role: str, scenario: Scenario, net: NetworkPlan, time_limit_s: float) 
 
 
 def _probe(scenario: Scenario, net: NetworkPlan) -> ProcessSpec:
-    patience_s = 1 + 3 * scenario.link.rtt_s() + _transmission_s(scenario)
+    least, most = expected_rtt_s(scenario, net)
+    patience_s = 1 + 2 * scenario.link.rtt_s() + 2 * (most - least) + most
     server = net.end_of(scenario.roles.hosts()["server"])
     words = ("ping", "-n", "-c", PINGS, "-i", PING_INTERVAL_S, "-W", f"{patience_s:.3f}")
     return ProcessSpec(
@@ -119,13 +154,20 @@ PING_IP_BYTES = 84
 """20 of IP, 8 of ICMP and ping's own 56."""
 
 
-def _transmission_s(scenario: Scenario) -> float:
-    return sum(PING_IP_BYTES * 8 / way.rate for way in scenario.link.directions() if way.rate)
+def expected_rtt_s(scenario: Scenario, net: NetworkPlan) -> tuple[float, float]:
+    """Seconds that ping must see on the idle link, at least and at most.
+
+    Both delays and both transmissions; of the packets before the start none meets a draw, so
+    jitter does not count. An echo may have to wait for the opportunities of a trace.
+    """
+    least = scenario.link.rtt_s() + sum(map(_transmission_s, scenario.link.directions()))
+    return least, least + net.longest_wait_s
 
 
-def expected_rtt_s(scenario: Scenario) -> float:
-    """Seconds that ping must see on the idle link: both delays and both transmissions."""
-    return scenario.link.rtt_s() + _transmission_s(scenario)
+def _transmission_s(way: Direction) -> float:
+    """Seconds that an echo takes to be sent; a bucket is full at first, and sends it at once."""
+    rate = way.rate.first_bit_s if isinstance(way.rate, Steps) else way.rate
+    return (PING_IP_BYTES + way.overhead_bytes()) * 8 / rate if isinstance(rate, int) else 0.0
 
 
 def _sockets(server_host: str) -> ProcessSpec:

@@ -8,12 +8,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from scipy import special
-
-from httpbed.design import seeds
 from httpbed.model.scenario import Scenario
 from httpbed.model.trial import Check, Trial
-from httpbed.network import fates
+from httpbed.network.plan import NetworkPlan
+from httpbed.trial import link_checks
 from httpbed.trial.bed import expected_rtt_s
 from httpbed.trial.seen import Seen
 
@@ -31,19 +29,18 @@ PRESSURE_SHARE = 0.5
 server and emulator awake together, a third is ordinary."""
 SHORTEST_JUDGED_S = 0.02
 """A client that is done sooner waits mostly for its own start, on any machine."""
-CONFIDENCE = 0.95
 
 
-def checks(trial: Trial, seen: Seen) -> Iterator[Check]:
-    """Check one attempt at a trial."""
+def checks(trial: Trial, planned: NetworkPlan, seen: Seen) -> Iterator[Check]:
+    """Check one attempt at a trial whose network was planned so."""
     scenario = trial.scenario()
-    yield _rtt(scenario, seen)
+    yield _rtt(scenario, planned, seen)
     if seen.link:
         yield _lateness(seen.link)
+        yield from _backend(planned, seen.link)
         yield _frames(seen.link)
         yield _receive_drops(seen.link)
-        yield _conservation(seen.link)
-        yield from _losses(trial, scenario, seen.link)
+        yield from link_checks.checks(planned.emulator_config, seen.link, seen.client_s)
         yield _pressure(seen)
         yield _congestion_control(scenario, seen)
 
@@ -52,9 +49,9 @@ def _check(name: str, *, passed: bool | None, figure: str, limit: str = "") -> C
     return Check(name=name, of="bed", passed=passed, figure=figure, limit=limit)
 
 
-def _rtt(scenario: Scenario, seen: Seen) -> Check:
-    asked = expected_rtt_s(scenario)
-    allowed = asked + max(RTT_LATE_S, RTT_LATE_SHARE * asked)
+def _rtt(scenario: Scenario, planned: NetworkPlan, seen: Seen) -> Check:
+    asked, most = expected_rtt_s(scenario, planned)
+    allowed = most + max(RTT_LATE_S, RTT_LATE_SHARE * asked)
     limit = f"{asked * 1e3:.2f} .. {allowed * 1e3:.2f} ms"
     if not seen.pings_s:
         return _check("round-trip time", passed=False, figure="no echo came back", limit=limit)
@@ -73,6 +70,14 @@ def _lateness(link: Any) -> Check:
     passed = (late["p99"] or 0) <= LATENESS_P99_S * 1e9
     limit = f"p99 at most {LATENESS_P99_S * 1e6:.0f} us"
     return _check("emulator lateness", passed=passed, figure=figure, limit=limit)
+
+
+def _backend(planned: NetworkPlan, link: Any) -> Iterator[Check]:
+    """Check by what way packets went; an emulator of the first version had only one."""
+    if "backend" in link:
+        asked = planned.emulator_config["backend"]
+        passed = link["backend"] == asked
+        yield _check("link backend", passed=passed, figure=link["backend"], limit=asked)
 
 
 def _us(nanoseconds: int | None) -> int:
@@ -97,43 +102,6 @@ def _receive_drops(link: Any) -> Check:
     drops = link["socket_drops"]
     figure = f"{drops} dropped by the emulator's sockets"
     return _check("emulator receive drops", passed=drops == 0, figure=figure, limit="0")
-
-
-def _conservation(link: Any) -> Check:
-    kept = []
-    for direction in link["directions"]:
-        packets = direction["packets"]
-        out = sum(packets[name] for name in ("delivered", "lost", "queue_dropped", "in_flight"))
-        kept.append(packets["in"] == out)
-    totals = [direction["packets"]["in"] for direction in link["directions"]]
-    figure = f"{' + '.join(map(str, totals))} packets in, each accounted for"
-    if not all(kept):
-        figure = f"packets in and out differ: {[way['packets'] for way in link['directions']]}"
-    return _check("conservation of packets", passed=all(kept), figure=figure)
-
-
-def _losses(trial: Trial, scenario: Scenario, link: Any) -> Iterator[Check]:
-    for direction, seen in zip(scenario.link.directions(), link["directions"], strict=True):
-        name = f"{seen['from']}->{seen['to']}"
-        key = seeds.stream_key(trial.seed, trial.block, scenario.link.name, name, "loss")
-        count = seen["packets"]["in"]
-        drawn = fates.lost_numbers(key, direction.loss, count) if direction.loss else []
-        yield _check(
-            f"losses as drawn, {name}",
-            passed=drawn == seen["lost_numbers"],
-            figure=_share(len(seen["lost_numbers"]), count),
-            limit=f"the {len(drawn)} that the seed draws at {direction.loss:.4g}",
-        )
-
-
-def _share(lost: int, count: int) -> str:
-    """Realised share with its interval (Clopper and Pearson 1934); it rejects nothing."""
-    if count == 0:
-        return "no packet passed"
-    tail = (1 - CONFIDENCE) / 2
-    low = special.betaincinv(lost, count - lost + 1, tail) if lost else 0.0
-    high = special.betaincinv(lost + 1, count - lost, 1 - tail) if lost < count else 1.0
-    return f"{lost} of {count} lost, {lost / count:.2%}, 95 % interval {low:.2%} .. {high:.2%}"
 
 
 def _pressure(seen: Seen) -> Check:

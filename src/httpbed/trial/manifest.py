@@ -47,6 +47,7 @@ def manifest(loaded: Loaded, bed: Bed, *, command: str) -> dict[str, Any]:
         "started": datetime.now(UTC).isoformat(timespec="seconds"),
         "command": command,
         "seed": loaded.experiment.seed,
+        "link": {"backend": bed.backend},
         "host": facts.gather().as_json(),
         "programs": programs,
         "recipes": {name: recipe.digest for name, recipe in recipes.items()},

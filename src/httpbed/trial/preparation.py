@@ -9,19 +9,22 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
 from httpbed.design.blocks import design
 from httpbed.host import toolbox
+from httpbed.host.backend import Backend
 from httpbed.implementations.catalog import Catalog
 from httpbed.model import reading
 from httpbed.model.errors import ConfigError, Mistake
-from httpbed.model.experiment import Experiment, fill
+from httpbed.model.experiment import Experiment, fill, values
 from httpbed.model.reading import Reading
 from httpbed.model.scenario import Scenario
 from httpbed.model.trial import Trial
-from httpbed.trial import certificates, content
+from httpbed.trial import certificates, content, link_files
 from httpbed.trial.bed import Bed
+from httpbed.trial.link_files import LinkFile, LinkFiles
 
 Say = Callable[[str], None]
 
@@ -34,6 +37,8 @@ class Loaded:
     experiment: Experiment
     document: Mapping[str, Any]
     trials: tuple[Trial, ...]
+    files: Mapping[str, LinkFile]
+    """The files that the experiment names, by digest."""
 
     def implementations(self) -> list[str]:
         """Names of all implementations that take part, sorted."""
@@ -50,31 +55,39 @@ class Loaded:
         return [trial.scenario() for trial in self.trials if trial.block == 1]
 
 
-def load(text: str, catalog: Catalog) -> Loaded:
-    """Read an experiment's text.
+def load(text: str, catalog: Catalog, folder: Path = Path()) -> Loaded:
+    """Read an experiment's text; files that it names are relative to ``folder``.
 
     Raises:
-        ConfigError: With every mistake in it.
+        ConfigError: With every mistake in it and in its files.
     """
-    read = reading.read(text)
-    mistakes = tuple(dict.fromkeys((*read.mistakes, *_role_mistakes(read, catalog))))
+    read, files = reading.read(text), LinkFiles(folder)
+    found = (*read.mistakes, *files.mistakes(read), *_role_mistakes(read, catalog))
+    mistakes = tuple(dict.fromkeys(found))
     if mistakes or read.experiment is None:
         raise ConfigError(mistakes)
-    trials = design(read.experiment, read.document)
-    return Loaded(text, read.experiment, read.document, tuple(trials))
+    trials = design(read.experiment, read.document, files.completed)
+    return Loaded(text, read.experiment, read.document, tuple(trials), files.found())
 
 
 def _role_mistakes(read: Reading, catalog: Catalog) -> Iterator[Mistake]:
     """Check who takes which role, in every treatment, even where other parts have mistakes."""
     for levels in read.treatments:
-        roles = fill(read.document.get("roles"), levels)
+        roles = fill(read.document.get("roles"), values(read.document, levels))
         for mistake in catalog.mistakes(roles if isinstance(roles, Mapping) else {}):
             path = tuple(mistake.place.split("."))
             place, used_at = reading.place_of(read.document, path, levels)
             yield Mistake(place, mistake.reason + used_at, mistake.remedy)
 
 
-def make_bed(loaded: Loaded, catalog: Catalog, *, capture: bool, say: Say) -> Bed:
+def make_bed(
+    loaded: Loaded,
+    catalog: Catalog,
+    *,
+    capture: bool,
+    say: Say,
+    backend: Backend = "af_packet",
+) -> Bed:
     """Build or find all that the trials stand on.
 
     Raises:
@@ -90,4 +103,6 @@ def make_bed(loaded: Loaded, catalog: Catalog, *, capture: bool, say: Say) -> Be
         certificates=certificates.ensure(datetime.now(UTC)),
         contents={size: content.ensure(seed, size) for size in sorted(loaded.sizes())},
         capture=capture,
+        backend=backend,
+        files=link_files.kept(loaded.files),
     )

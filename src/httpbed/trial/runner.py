@@ -26,7 +26,7 @@ from httpbed.network.plan import HOST_SYSCTLS, NO_NEIGHBOUR_DISCOVERY, TOOLS
 from httpbed.process.binaries import LINK, executable
 from httpbed.process.spec import Exit, ProcessSpec
 from httpbed.process.supervisor import Process, RefusalError, SandboxSpec, Supervisor, sandbox
-from httpbed.trial.bed import BODY, CERTIFICATES, CONTENT, Bed, TrialPlan, plan
+from httpbed.trial.bed import BODY, CERTIFICATES, CONTENT, Bed, TrialPlan
 from httpbed.trial.content import target
 
 MEMORY_BYTES = 512 * 2**20
@@ -38,6 +38,9 @@ T = TypeVar("T")
 
 EVIDENCE = "evidence.json"
 LINK_RESULT = "link-result.json"
+LINK_EVENTS = "link-events.jsonl"
+TOLD_EVENTS = frozenset({"changed", "triggered"})
+"""Of the emulator's events, those that are kept: what happened to the link, and when."""
 
 
 @dataclass
@@ -62,7 +65,7 @@ async def run(trial: Trial, bed: Bed, artifacts: Path) -> Phases:
         HostError: This machine cannot make a sandbox.
     """
     phases = Phases()
-    planned = plan(trial, bed.catalog, capture=bed.capture)
+    planned = bed.plan(trial)
     scratch = _folders(artifacts)
     try:
         async with sandbox(_sandbox_spec(trial, bed, scratch, artifacts)) as supervisor:
@@ -90,7 +93,11 @@ def _sandbox_spec(trial: Trial, bed: Bed, scratch: Path, artifacts: Path) -> San
         scratch=scratch,
         trial=artifacts,
         roots={**roots, TOOLS: next(iter(roots.values()))},
-        shared={CERTIFICATES: bed.certificates, f"{CONTENT}{target(content.size)}": content.path},
+        shared={
+            CERTIFICATES: bed.certificates,
+            f"{CONTENT}{target(content.size)}": content.path,
+            **bed.shared_files(),
+        },
         programs={LINK: executable(LINK)},
         hosts=dict.fromkeys(scenario.topology.hosts, HOST_SYSCTLS),
         sysctls=NO_NEIGHBOUR_DISCOVERY,
@@ -151,10 +158,13 @@ class _Run:
 
     async def _build_network(self) -> Process:
         network = self.planned.network
-        await self._tool(network.wiring)
+        if network.wiring:
+            await self._tool(network.wiring)
         await asyncio.gather(*map(self._tool, network.hosts))
         emulator = await self.supervisor.start(network.emulator)
         await self._heard(emulator, "ready")
+        for spec in network.after_ready:
+            await self._tool(spec)
         realtime.promote(self.supervisor.init_pid, emulator.pid)
         return emulator
 
@@ -199,6 +209,9 @@ class _Run:
         looked: asyncio.Task[Any] | None = None
         while True:
             event = await self._next(emulator)
+            if event["event"] in TOLD_EVENTS:
+                with (self.artifacts / LINK_EVENTS).open("a") as file:
+                    file.write(json.dumps(event) + "\n")
             if event["event"] == "connection" and looked is None:
                 looked = asyncio.create_task(self.supervisor.run(self.planned.sockets))
             if event["event"] == "result":

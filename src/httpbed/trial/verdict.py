@@ -47,7 +47,11 @@ def judge(this: Try, bed: Bed, artifacts: Path, phases_s: Mapping[str, float]) -
     scenario = trial.scenario()
     content = bed.contents[scenario.workload.size]
     found = seen.read(scenario.roles, bed.catalog, artifacts)
-    checks = [*bed_checks.checks(trial, found), *subject_checks.checks(trial, content, found)]
+    network = bed.plan(trial).network
+    checks = [
+        *bed_checks.checks(trial, network, found),
+        *subject_checks.checks(trial, content, found),
+    ]
     observed = observe.observations(scenario, content, found)
     return this.record(outcome(checks, found), checks, phases_s, observed)
 

@@ -1,0 +1,42 @@
+"""By what way the emulator takes packets from the kernel here: packet sockets, or TUN devices."""
+
+from __future__ import annotations
+
+import errno
+import socket
+from pathlib import Path
+from typing import Literal
+
+from httpbed.model.errors import HostError
+
+Backend = Literal["af_packet", "tun"]
+TUN = Path("/dev/net/tun")
+
+
+def choose(asked: str | None) -> Backend:
+    """Choose the backend that was asked for, else packet sockets, else TUN devices.
+
+    Packet sockets stamp packets in the kernel and are the more exact way; some containers'
+    kernels have none.
+
+    Raises:
+        HostError: This machine has not what is needed.
+    """
+    if asked == "tun" or (asked is None and not _has_packet_sockets()):
+        if TUN.exists():
+            return "tun"
+        raise HostError(
+            f"there is no {TUN}", "load the module (sudo modprobe tun), or show it here"
+        )
+    if asked == "af_packet" and not _has_packet_sockets():
+        raise HostError("this kernel has no packet sockets", "use --link-backend tun")
+    return "af_packet"
+
+
+def _has_packet_sockets() -> bool:
+    """Ask the kernel; that this user may not have one here says nothing about the sandbox."""
+    try:
+        socket.socket(socket.AF_PACKET, socket.SOCK_RAW, 0).close()
+    except OSError as error:
+        return error.errno != errno.EAFNOSUPPORT
+    return True

@@ -1,0 +1,179 @@
+"""Files that a link is made of: packet-delivery traces, and records of what was lost.
+
+Both are read with every doubt: what a user drops in may be anything.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from itertools import islice
+
+import numpy as np
+
+from httpbed.model.impairments.loss import MOST_LISTED
+from httpbed.model.impairments.rate import OPPORTUNITY_BYTES
+from httpbed.model.units import SLOWEST_BIT_S
+
+MOST_BYTES = 64 * 2**20
+"""Of a file; also the emulator's limit. A longer one is more likely mistaken than meant."""
+MOST_LINES = 10_000_000
+LATEST_MS = 2**32 - 1
+TOLD = 3
+"""Mistakes of one file that are told; the others are counted."""
+LOG_COLUMNS = ("in_ns", "out_ns", "bytes", "direction", "number", "fate")
+"""Of a log of ``httpbed link --log``, separated by tabs."""
+DROPPED = frozenset({"lost", "queue", "aqm", "down"})
+"""Fates of packets that never arrived."""
+
+Lost = tuple[Sequence[int], Sequence[int]]
+
+
+class FileError(ValueError):
+    """The file is not what it is named as; says why and what to do."""
+
+
+@dataclass(frozen=True)
+class Trace:
+    """What is known of a packet-delivery trace."""
+
+    mean_bit_s: int
+    longest_gap_s: float
+    """Between two opportunities, also across the beginning."""
+
+
+@dataclass(frozen=True)
+class Record:
+    """What was lost in a recorded run."""
+
+    lost: Lost
+    """Numbers of the packets that did not arrive, from the first host to the second, and back."""
+
+
+Facts = Trace | Record
+
+
+def read_trace(content: bytes) -> Trace:
+    """Read a trace in mahimahi's format (Netravali et al., USENIX ATC 2015).
+
+    A line for each opportunity to deliver 1504 bytes, its time in whole ms since the beginning,
+    ascending; after the last the trace begins again.
+
+    Raises:
+        FileError: It is no such file; with the lines.
+    """
+    _refuse_empty_or_binary(content, "a line with a time in ms for each delivery opportunity")
+    lines = content.removesuffix(b"\n").split(b"\n")
+    if len(lines) > MOST_LINES:
+        raise FileError(f"has more than {MOST_LINES} lines; cut it, it begins again anyway")
+    _refuse_lines(
+        (number, "is blank" if not line else f"{_shown(line)} is not a whole number of ms")
+        for number, line in enumerate(lines, start=1)
+        if not line.isdigit()
+    )
+    _refuse_lines(
+        (number, f"{_shown(line)} is later than {LATEST_MS} ms")
+        for number, line in enumerate(lines, start=1)
+        if len(line.lstrip(b"0")) > 10 or int(line) > LATEST_MS  # noqa: PLR2004 - digits of 2^32
+    )
+    return _trace(np.array(lines, dtype=np.int64))
+
+
+def _trace(times: np.typing.NDArray[np.int64]) -> Trace:
+    gaps = np.diff(times, prepend=0)
+    gaps[0] = times[0]  # from the last to the first of the next pass
+    _refuse_lines(
+        (int(index) + 1, f"{times[index]} ms follows {times[index - 1]} ms: the times ascend")
+        for index in np.flatnonzero(gaps < 0)
+    )
+    period_ms = int(times[-1])
+    if period_ms == 0:
+        raise FileError(
+            "ends at 0 ms, so that its rate would be infinite; the last time is above 0"
+        )
+    mean_bit_s = len(times) * OPPORTUNITY_BYTES * 8 * 1000 // period_ms
+    if mean_bit_s <= SLOWEST_BIT_S:
+        raise FileError(f"delivers less than a packet a minute: {mean_bit_s} bit/s on average")
+    return Trace(mean_bit_s, float(gaps.max()) / 1e3)
+
+
+def read_record(content: bytes) -> Record:
+    """Read what was lost: from a log of ``httpbed link --log`` or a trial's ``link-result.json``.
+
+    Raises:
+        FileError: It is neither; with the place.
+    """
+    expected = "a log of httpbed link --log, or a trial's link-result.json"
+    _refuse_empty_or_binary(content, expected)
+    if content.lstrip()[:1] == b"{":
+        return Record(_of_result(content))
+    header = content.split(b"\n", 1)[0].rstrip(b"\r").decode("utf-8", "replace")
+    if tuple(header.split("\t")) != LOG_COLUMNS:
+        raise FileError(f"is not {expected}: its first line is {header[:60]!r}")
+    return Record(_of_log(content.decode("utf-8", "replace").splitlines()[1:]))
+
+
+def _of_log(lines: Iterable[str]) -> Lost:
+    lost: tuple[set[int], set[int]] = (set(), set())
+    wrong = []
+    for line_number, line in enumerate(lines, start=2):
+        said = line.split("\t")
+        if len(said) != len(LOG_COLUMNS) or said[3] not in {"0", "1"} or not said[4].isdecimal():
+            wrong.append((line_number, f"is not a packet's line: {line[:60]!r}"))
+        elif said[5] in DROPPED:
+            lost[int(said[3])].add(int(said[4]))
+    _refuse_lines(wrong)
+    return _listed(lost[0]), _listed(lost[1])
+
+
+def _of_result(content: bytes) -> Lost:
+    names = ("lost", "queue_dropped", "aqm_dropped", "down_dropped")
+    try:
+        directions = json.loads(content)["directions"]
+        both = [
+            {int(number) for name in names for number in way.get(f"{name}_numbers", ())}
+            for way in directions
+        ]
+        first, second = both
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        raise FileError(
+            "is not a link-result.json: it has no two directions with numbers"
+        ) from None
+    return _listed(first), _listed(second)
+
+
+def _listed(numbers: set[int]) -> list[int]:
+    if len(numbers) > MOST_LISTED:
+        raise FileError(f"lists more than {MOST_LISTED} lost packets")
+    if numbers and min(numbers) < 0:
+        raise FileError(f"numbers a packet {min(numbers)}")
+    return sorted(numbers)
+
+
+def _refuse_empty_or_binary(content: bytes, expected: str) -> None:
+    if not content.strip():
+        raise FileError(f"is empty; it should have {expected}")
+    if content.translate(None, _TEXT_BYTES):
+        line = next(
+            number
+            for number, text in enumerate(content.split(b"\n"), start=1)
+            if text.translate(None, _TEXT_BYTES)
+        )
+        raise FileError(f"is binary (line {line}); it should have {expected}")
+
+
+_TEXT_BYTES = bytes({9, 10, 13, *range(32, 127), *range(128, 256)})
+"""All but control characters; UTF-8 needs the upper half."""
+
+
+def _refuse_lines(wrong: Iterable[tuple[int, str]]) -> None:
+    mistakes = iter(wrong)
+    told = [f"line {number} {reason}" for number, reason in islice(mistakes, TOLD)]
+    more = sum(1 for _ in mistakes)
+    if told:
+        raise FileError("; ".join(told) + (f"; and {more} more lines" if more else ""))
+
+
+def _shown(line: bytes) -> str:
+    return repr(line[:20].decode("utf-8", "replace"))

@@ -1,0 +1,188 @@
+"""Files that an experiment names: found, read and checked before anything is built or run.
+
+The digest of each goes into the trials' documents, so that a trial's identity depends on what
+is in the file, not on its name.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+import stat
+import tempfile
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from httpbed.host import cache
+from httpbed.model import reading
+from httpbed.model.errors import ConfigError, Mistake
+from httpbed.model.experiment import scenario_document
+from httpbed.model.reading import Reading
+from httpbed.network import files
+from httpbed.network.files import Facts, FileError
+
+SIDES = ((), ("up",), ("down",))
+READERS: Mapping[str, Callable[[bytes], Facts]] = {
+    "trace": files.read_trace,
+    "replay": files.read_record,
+}
+"""How the file under each key is read."""
+IMPAIRMENTS = {"trace": "rate", "replay": "loss"}
+
+Path_ = tuple[str | int, ...]
+
+
+@dataclass(frozen=True)
+class LinkFile:
+    """A file that an experiment names."""
+
+    path: Path
+    sha256: str
+    facts: Facts
+
+
+@dataclass(frozen=True)
+class Named:
+    """A place in a topology that names a file."""
+
+    path: Path_
+    kind: str
+    """``trace`` or ``replay``."""
+    said: Mapping[str, Any]
+    """The table: the name under ``kind``, and perhaps ``sha256``."""
+
+
+class LinkFiles:
+    """The files of one experiment; each is read once."""
+
+    def __init__(self, folder: Path) -> None:
+        """Names are relative to ``folder``."""
+        self._folder = folder
+        self._known: dict[tuple[str, str], LinkFile | str] = {}
+
+    def mistakes(self, read: Reading) -> Iterator[Mistake]:
+        """Find what is wrong with the files that any treatment names."""
+        for levels in read.treatments:
+            for named in places(scenario_document(read.document, levels)):
+                if reason := self._reason(named):
+                    path = (*named.path, named.kind)
+                    place, used_at = reading.place_of(read.document, path, levels)
+                    yield Mistake(place, reason + used_at)
+
+    def completed(self, document: dict[str, Any]) -> dict[str, Any]:
+        """Return a scenario's document with the digest of every file, and the rate of traces."""
+        for named in places(document):
+            found = self._look(named)
+            assert isinstance(found, LinkFile)  # noqa: S101 - mistakes() was asked before
+            told = {"sha256": found.sha256}
+            if isinstance(found.facts, files.Trace):
+                told["mean"] = f"{found.facts.mean_bit_s} bit/s"
+            document = _updated(document, named.path, told)
+        return document
+
+    def found(self) -> dict[str, LinkFile]:
+        """Return all good files by digest."""
+        good = (file for file in self._known.values() if isinstance(file, LinkFile))
+        return {file.sha256: file for file in good}
+
+    def _reason(self, named: Named) -> str:
+        found = self._look(named)
+        if isinstance(found, str):
+            return found
+        demanded = named.said.get("sha256", found.sha256)
+        if demanded != found.sha256:
+            return f"is another file than the one meant: its SHA-256 is {found.sha256}"
+        return ""
+
+    def _look(self, named: Named) -> LinkFile | str:
+        name = str(named.said[named.kind])
+        if (name, named.kind) not in self._known:
+            self._known[name, named.kind] = self._read(name, named.kind)
+        return self._known[name, named.kind]
+
+    def _read(self, name: str, kind: str) -> LinkFile | str:
+        path = self._folder / name
+        try:
+            content = _content(path)
+            facts = READERS[kind](content)
+        except FileError as error:
+            return f"{path}: {error}"
+        except (OSError, ValueError) as error:
+            return f"{path}: cannot be read: {getattr(error, 'strerror', None) or error}"
+        return LinkFile(path, hashlib.sha256(content).hexdigest(), facts)
+
+
+def places(document: Mapping[str, Any]) -> Iterator[Named]:
+    """Find every file that a scenario's document names, however wrong the rest of it is."""
+    topology = document.get("topology")
+    links = topology.get("links") if isinstance(topology, Mapping) else None
+    for index, link in enumerate(links if isinstance(links, list) else ()):
+        for side in SIDES:
+            said = link.get(side[0]) if side and isinstance(link, Mapping) else link
+            for kind, impairment in IMPAIRMENTS.items():
+                table = said.get(impairment) if isinstance(said, Mapping) else None
+                if isinstance(table, Mapping) and _is_name(table.get(kind)):
+                    yield Named(("topology", "links", index, *side, impairment), kind, table)
+
+
+def _is_name(value: object) -> bool:
+    """Tell whether the model takes it for a name; if not, it tells why."""
+    return isinstance(value, str) and value != "" and value.isprintable()
+
+
+def kept(found: Mapping[str, LinkFile]) -> dict[str, LinkFile]:
+    """Copy files into the cache, where they cannot change under a campaign.
+
+    Raises:
+        ConfigError: One has changed since it was read.
+    """
+    return {digest: replace(file, path=_kept(file)) for digest, file in found.items()}
+
+
+def _kept(file: LinkFile) -> Path:
+    folder = cache.folder() / "links"
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / file.sha256
+    if path.is_file() and _digest(path) == file.sha256:
+        return path
+    handle, name = tempfile.mkstemp(dir=folder)
+    os.close(handle)
+    shutil.copyfile(file.path, name)
+    if _digest(Path(name)) != file.sha256:
+        Path(name).unlink()
+        raise ConfigError([Mistake(str(file.path), "has changed while it was read")])
+    Path(name).chmod(0o644)
+    return Path(name).rename(path)
+
+
+def _digest(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _content(path: Path) -> bytes:
+    """Read a regular file of bearable length."""
+    about = path.stat()
+    if not stat.S_ISREG(about.st_mode):
+        raise FileError("is not a regular file")
+    if about.st_size > files.MOST_BYTES:
+        raise FileError(
+            f"has {about.st_size} bytes, more than {files.MOST_BYTES}; cut it, a part will do"
+        )
+    with path.open("rb") as file:
+        return file.read(files.MOST_BYTES + 1)
+
+
+def _updated(document: Any, path: Path_, told: Mapping[str, Any]) -> Any:
+    """Copy a document with more said in the table at ``path``."""
+    if not path:
+        return {**document, **told}
+    if isinstance(document, list):
+        copy: Any = list(document)
+    else:
+        copy = dict(document)
+    copy[path[0]] = _updated(document[path[0]], path[1:], told)
+    return copy

@@ -1,0 +1,51 @@
+"""The link's backend: what was asked for, else what this machine has."""
+
+from __future__ import annotations
+
+import errno
+import socket
+from pathlib import Path
+
+import pytest
+
+from httpbed.host import backend
+from httpbed.model.errors import HostError
+
+
+def without_packet_sockets(monkeypatch: pytest.MonkeyPatch, code: int) -> None:
+    """Let the kernel refuse packet sockets with an error."""
+
+    def refuse(*_: object) -> None:
+        raise OSError(code, "refused")
+
+    monkeypatch.setattr(socket, "socket", refuse)
+
+
+@pytest.mark.parametrize("code", [errno.EPERM, errno.EACCES])
+def test_a_kernel_that_only_refuses_this_user_has_packet_sockets(
+    monkeypatch: pytest.MonkeyPatch, code: int
+) -> None:
+    """In the sandbox's own user namespace it will not refuse."""
+    without_packet_sockets(monkeypatch, code)
+    assert backend.choose(None) == backend.choose("af_packet") == "af_packet"
+
+
+def test_a_kernel_without_packet_sockets_takes_tun(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """And who insists on packet sockets is told."""
+    without_packet_sockets(monkeypatch, errno.EAFNOSUPPORT)
+    (tmp_path / "tun").touch()
+    monkeypatch.setattr(backend, "TUN", tmp_path / "tun")
+    assert backend.choose(None) == "tun"
+    with pytest.raises(HostError, match="no packet sockets"):
+        backend.choose("af_packet")
+
+
+def test_tun_needs_its_device(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Told before anything is run, with the remedy."""
+    monkeypatch.setattr(backend, "TUN", tmp_path / "tun")
+    with pytest.raises(HostError, match="modprobe tun"):
+        backend.choose("tun")
+    (tmp_path / "tun").touch()
+    assert backend.choose("tun") == "tun"
