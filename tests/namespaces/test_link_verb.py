@@ -157,6 +157,36 @@ def test_every_packet_is_kept(tmp_path: Path) -> None:
     assert file.stat().st_uid == os.getuid()
 
 
+def test_every_packet_has_a_line(tmp_path: Path) -> None:
+    """With its fate; and the losses of one run can be replayed in the next."""
+    file = tmp_path / "packets.log"
+    counted("--log", file, "--up-loss", "30%", *python(SEND, 50))
+    header, *lines = [line.split("\t") for line in file.read_text().splitlines()]
+    fates_seen = {int(line[header.index("number")]): line[header.index("fate")] for line in lines}
+    assert len(fates_seen) == 50
+    lost = [number for number, fate in sorted(fates_seen.items()) if fate == "lost"]
+    again = counted("--loss-replay", file, *python(SEND, 50))
+    up = next(way for way in again["link"]["directions"] if way["to"] == "far")
+    assert up["lost_numbers"] == lost
+
+
+def test_a_trace_is_replayed(tmp_path: Path) -> None:
+    """One packet every 50 ms each way: the echo takes at least one such gap."""
+    (tmp_path / "slow").write_text("50\n")
+    slow = tmp_path / "slow"
+    told = counted("--trace", slow, slow, *python(SEND, 10))
+    up = next(way for way in told["link"]["directions"] if way["to"] == "far")
+    assert up["packets"]["delivered"] < 10
+    assert up["packets"]["in"] == 10
+
+
+def test_the_meter_tells_while_the_command_runs() -> None:
+    """On demand even where stderr is no terminal; and it is wiped away at the end."""
+    said = link("--meter", "--rate", "1mbit", *python(SEND, 3000)).stderr
+    assert "link  up" in said
+    assert "\x1b[Khttpbed link" in said
+
+
 def test_isolated_has_no_route_out() -> None:
     """The far end answers, and knows no way on."""
     ended = link("--isolated", *python(ASK, "198.51.100.1", 80))

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from httpbed.model import units
+from httpbed.model import profiles, units
 from httpbed.model.errors import ConfigError
 from httpbed.model.topology import Direction
 from httpbed.shell import options
@@ -16,7 +18,7 @@ from httpbed.shell.spelling import spelled
 def ways(**said: str) -> tuple[Direction, Direction]:
     """Return what the options make of the link, up and down."""
     by_flag = {name.replace("_", "-"): value for name, value in said.items()}
-    return options.topology(by_flag).links[0].directions()
+    return options.describe(by_flag).topology.links[0].directions()
 
 
 def mistakes(**said: str) -> dict[str, str]:
@@ -76,6 +78,59 @@ def test_shells_spellings_become_the_file_s(kind: str, shell: str, file: str) ->
     """Both are read alike."""
     assert spelled(kind, shell) == file
     assert spelled(kind, file) == file
+
+
+def test_every_impairment_has_an_option() -> None:
+    """In the table; what it says is read by the model of an experiment file."""
+    up, _ = ways(
+        rate="10mbit", burst="32KiB", counted="wire", jitter="5ms", jitter_distribution="normal",
+        reorder="1%", reorder_hold="10ms", duplicate="0.1%", corrupt="0.01%",
+        discipline="codel", target="10ms", interval="200ms", queue="70ms",
+    )  # fmt: skip
+    assert (up.rate.bucket, up.rate.burst) == (10_000_000, 32768)  # type: ignore[union-attr]
+    assert (up.jitter.distribution, up.jitter.spread) == ("normal", 0.005)  # type: ignore[union-attr]
+    assert (up.reordering.share, up.reordering.hold) == (0.01, 0.01)  # type: ignore[union-attr]
+    assert (up.duplication, up.corruption, up.counted) == (0.001, 0.0001, "wire")
+    assert (up.queue.discipline, up.queue.target, up.queue.interval) == ("codel", 0.01, 0.2)
+
+
+def test_a_profile_fills_what_options_leave_open() -> None:
+    """Options win."""
+    name = next(iter(profiles.all_profiles()))
+    plain = options.describe({}, name).topology.links[0].directions()
+    assert plain != ways()
+    assert options.describe({"delay": "7ms"}, name).topology.links[0].directions()[0].delay == 0.007
+
+
+def test_traces_are_the_rate_of_their_ways(tmp_path: Path) -> None:
+    """Each file is read, and known by its digest."""
+    for name, text in (("up", "5\n10\n"), ("down", "1\n")):
+        (tmp_path / name).write_text(text)
+    files = (str(tmp_path / "up"), str(tmp_path / "down"))
+    described = options.describe({}, traces=files)
+    assert [file.path for file in described.files] == [tmp_path / "up", tmp_path / "down"]
+    up, down = described.topology.links[0].directions()
+    assert (up.mean_bit_s(), down.mean_bit_s()) == (2_406_400, 12_032_000)
+
+
+@pytest.mark.parametrize("content", ["", "2\n1\n", "0\n", "words\n", None])
+def test_a_wrong_trace_is_told_with_the_other_mistakes(tmp_path: Path, content: str | None) -> None:
+    """Empty, not ascending, endless, no trace, not there."""
+    file = tmp_path / "trace"
+    if content is not None:
+        file.write_text(content)
+    with pytest.raises(ConfigError) as caught:
+        options.describe({"loss": "104%"}, traces=(str(file), str(file)))
+    assert {mistake.place for mistake in caught.value.mistakes} == {"--trace", "--loss"}
+
+
+def test_what_a_file_says_is_not_said_again(tmp_path: Path) -> None:
+    """A trace is the rate."""
+    (tmp_path / "trace").write_text("1\n")
+    file = str(tmp_path / "trace")
+    with pytest.raises(ConfigError) as caught:
+        options.describe({"rate": "1mbit"}, traces=(file, file))
+    assert {mistake.place for mistake in caught.value.mistakes} == {"--rate"}
 
 
 @pytest.mark.parametrize("text", ["10mbps", "10MB/s", "64kb", "10", "", "mbit", "0x10mbit"])

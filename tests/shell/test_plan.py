@@ -11,7 +11,7 @@ from httpbed.shell import options, plan
 
 def planned(number: int = 0) -> plan.ShellPlan:
     """Plan a link without impairments."""
-    return plan.plan(options.topology({}), 7, "cubic", number=number, capture=True, log=True)
+    return plan.plan(options.describe({}), 7, "cubic", number=number, capture=True, log=True)
 
 
 def test_everything_of_the_command_goes_over_the_link() -> None:
@@ -37,7 +37,7 @@ def test_the_same_seed_gives_a_nested_link_the_same_luck() -> None:
         [
             way["loss"]["key"]
             for way in plan.plan(
-                options.topology(said), 7, "cubic", number=number
+                options.describe(said), 7, "cubic", number=number
             ).network.emulator_config["links"][0]["directions"]
         ]
         for number in (0, 3)

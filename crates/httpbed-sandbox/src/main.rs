@@ -40,6 +40,7 @@ use std::io::{self, BufRead, BufReader, Read};
 use std::os::fd::{AsFd, OwnedFd};
 use std::process::ExitCode;
 
+use nix::sched::{CloneFlags, unshare};
 use nix::sys::prctl;
 use nix::sys::wait::{WaitStatus, waitpid};
 use nix::unistd::{ForkResult, fork};
@@ -87,7 +88,9 @@ fn run() -> Result<ExitCode, Failure> {
     let mut input = BufReader::new(io::stdin());
     let config = read_config(&mut input)?;
     let stdio = config.shell.as_ref().map(terminal::take).transpose().step("take the terminal")?;
-    let user = namespaces::enter().step("unshare namespaces")?;
+    let leaves_one = config.shell.as_ref().is_some_and(|shell| shell.outside);
+    let network = if leaves_one { CloneFlags::empty() } else { CloneFlags::CLONE_NEWNET };
+    let user = namespaces::enter(network).step("unshare namespaces")?;
     // Gaining capabilities in the new user namespace cleared it.
     namespaces::die_with_parent().step("PR_SET_PDEATHSIG")?;
     // SAFETY: this process has a single thread.
@@ -99,7 +102,8 @@ fn run() -> Result<ExitCode, Failure> {
         }
         ForkResult::Child => {
             namespaces::die_with_parent().step("PR_SET_PDEATHSIG")?;
-            let around = settle(&config, user, stdio)?;
+            let outside = leaves_one.then(leave_one_behind).transpose()?;
+            let around = settle(&config, user, stdio, outside)?;
             Event::Ready.send();
             let leftover = input.buffer().to_vec();
             session::serve(&leftover, io::stdin().as_fd(), around).step("serve requests")?;
@@ -108,11 +112,20 @@ fn run() -> Result<ExitCode, Failure> {
     }
 }
 
+/// Leave a process in the host's network, and leave that.
+fn leave_one_behind() -> Result<Outside, Failure> {
+    let outside = Outside::leave_behind().step("leave a process outside")?;
+    unshare(CloneFlags::CLONE_NEWNET).step("unshare the network")?;
+    Ok(outside)
+}
+
 /// Make the network and the filesystem, as the sandbox's first process.
-fn settle(config: &Config, user: User, stdio: Option<[OwnedFd; 3]>) -> Result<Surroundings, Failure> {
-    let leaves_one = config.shell.as_ref().is_some_and(|shell| shell.outside);
-    let outside = leaves_one.then(Outside::leave_behind).transpose().step("leave a process outside")?;
-    namespaces::enter_network().step("unshare namespaces")?;
+fn settle(
+    config: &Config,
+    user: User,
+    stdio: Option<[OwnedFd; 3]>,
+    outside: Option<Outside>,
+) -> Result<Surroundings, Failure> {
     if config.shell.is_some() {
         // The orchestrator writes into the memory of a sandbox that has no folder on the host.
         prctl::set_dumpable(true).step("PR_SET_DUMPABLE")?;

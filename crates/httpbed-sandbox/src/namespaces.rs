@@ -20,25 +20,21 @@ pub struct User {
     gid: Gid,
 }
 
-/// Enter new user, mount, IPC and UTS namespaces; the next child begins a PID namespace.
+/// Enter new user, mount, IPC and UTS namespaces, and `further` ones; the next child begins a PID namespace.
 ///
 /// Inside, the caller is root over what it made and nothing else.
-pub fn enter() -> io::Result<User> {
+pub fn enter(further: CloneFlags) -> io::Result<User> {
     let (uid, gid) = (geteuid(), getegid());
     unshare(
         CloneFlags::CLONE_NEWUSER
             | CloneFlags::CLONE_NEWNS
             | CloneFlags::CLONE_NEWIPC
             | CloneFlags::CLONE_NEWUTS
-            | CloneFlags::CLONE_NEWPID,
+            | CloneFlags::CLONE_NEWPID
+            | further,
     )?;
     map(&format!("0 {uid} 1"), &format!("0 {gid} 1"))?;
     Ok(User { uid, gid })
-}
-
-/// Leave the network of the host for a new one.
-pub fn enter_network() -> nix::Result<()> {
-    unshare(CloneFlags::CLONE_NEWNET)
 }
 
 /// Be again who started the sandbox: with the user's own number, and without rights over the sandbox.

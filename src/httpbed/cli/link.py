@@ -16,8 +16,8 @@ import click
 
 from httpbed.host import cache
 from httpbed.model.errors import ConfigError, Mistake
-from httpbed.model.topology import Topology
 from httpbed.shell import counters, meter, options
+from httpbed.shell.options import Described
 from httpbed.shell.run import Outcome, Wish, run
 
 NOT_FOUND, NOT_RUNNABLE, SIGNALLED = 127, 126, 128
@@ -44,17 +44,11 @@ def _impairments(function: Callable[..., Any]) -> Callable[..., Any]:
 
 @click.command("link", context_settings=_SETTINGS)
 @_impairments
-@click.option(
-    "--profile",
-    metavar="NAME",
-    help="A known network; options override it.",
-    hidden=not options.HAS_PROFILES,
-)
+@click.option("--profile", metavar="NAME", help="A known network; options override it.")
 @click.option(
     "--trace",
     nargs=2,
     metavar="UP DOWN",
-    hidden=not options.HAS_PROFILES,
     help="Capacity by mahimahi's packet-delivery traces, looped.",
 )
 @click.option("--seed", metavar="N", help="Of all random streams; else one is chosen and told.")
@@ -113,22 +107,17 @@ def command(
         *_file_mistakes({"--pcap": pcap, "--log": log}),
         *_text_mistakes(argv),
     ]
-    topology = _topology(by_flag, profile, trace, mistakes)
+    described = _described(by_flag, profile, trace, mistakes)
     if not shutil.which(argv[0]):
         context.exit(_refuse(argv[0]))
     wish = Wish(
         argv=argv,
-        topology=topology,
+        described=described,
         seed=int(seed) if seed else secrets.randbits(SEED_BITS),
         outside=None if isolated is None else not isolated,
         pcap=Path(pcap) if pcap else None,
         log=Path(log) if log else None,
-        meter=meter.is_shown(
-            wanted=metered,
-            stdin=sys.stdin.isatty(),
-            stdout=sys.stdout.isatty(),
-            stderr=sys.stderr.isatty(),
-        ),
+        meter=_meter_is_shown(metered),
     )
     _forget_ours()
     outcome = asyncio.run(run(wish, _say))
@@ -136,20 +125,25 @@ def command(
     context.exit(_status(outcome))
 
 
-def _topology(
+def _meter_is_shown(wanted: bool | None) -> bool:
+    stdin, stdout, stderr = (stream.isatty() for stream in (sys.stdin, sys.stdout, sys.stderr))
+    return meter.is_shown(wanted=wanted, stdin=stdin, stdout=stdout, stderr=stderr)
+
+
+def _described(
     said: Mapping[str, str | bool],
     profile: str | None,
     trace: tuple[str, str] | None,
     mistakes: list[Mistake],
-) -> Topology:
+) -> Described:
     """Read the impairments; raise ConfigError with every mistake, those found before too."""
     try:
-        topology = options.topology(said, profile, trace)
+        described = options.describe(said, profile, trace)
     except ConfigError as error:
         raise ConfigError([*error.mistakes, *mistakes]) from None
     if mistakes:
         raise ConfigError(mistakes)
-    return topology
+    return described
 
 
 def _seed_mistakes(seed: str | None) -> Iterator[Mistake]:

@@ -27,14 +27,17 @@ class Emulator:
 
     @classmethod
     async def start(cls, supervisor: Supervisor, spec: ProcessSpec) -> Self:
-        """Start it on a network that is wired, and begin its random streams."""
+        """Start it and wait until it is ready."""
         process = await supervisor.start(spec)
         real_time = realtime.promote(supervisor.init_pid, process.pid)
         emulator = cls(supervisor, process, real_time)
         await emulator.hear("ready")
-        await emulator.tell("start")
-        await emulator.hear("started")
         return emulator
+
+    async def begin(self) -> None:
+        """Begin its random streams and its counting."""
+        await self.tell("start")
+        await self.hear("started")
 
     async def tell(self, order: str) -> None:
         """Give an order."""

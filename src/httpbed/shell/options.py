@@ -14,8 +14,11 @@ from typing import Any, NamedTuple
 from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
+from httpbed.model import profiles
 from httpbed.model.errors import ConfigError, Mistake
-from httpbed.model.topology import Link, OneWay, Topology
+from httpbed.model.topology import Topology
+from httpbed.shell import files
+from httpbed.shell.files import LinkFile
 from httpbed.shell.spelling import spelled
 
 COMMAND, FAR = "command", "far"
@@ -46,7 +49,7 @@ class Option:
         return f"--{way}-{self.name}" if way else f"--{self.name}"
 
 
-_ALL = (
+OPTIONS = (
     Option("rate", ("rate", "bucket"), "rate", "10mbit", "Capacity; else unlimited.", ("rate",)),
     Option("burst", ("rate", "burst"), "size", "32KiB", "Bytes sent at once (token bucket).",
            needs="rate"),
@@ -86,22 +89,23 @@ class Said(NamedTuple):
     """The option as the user wrote it."""
 
 
-# What the model of a link does not have yet is not offered.
-_MODELLED = (
-    {option.name for option in _ALL}
-    if "jitter" in OneWay.model_fields
-    else {"rate", "delay", "loss", "queue", "discipline"}
-)
-OPTIONS = tuple(option for option in _ALL if option.name in _MODELLED)
-HAS_PROFILES = "profile" in Link.model_fields
+@dataclass(frozen=True)
+class Described:
+    """A link as options describe it."""
+
+    topology: Topology
+    files: tuple[LinkFile, ...]
+    """All that it names."""
 
 
-def topology(
+def describe(
     said: Mapping[str, str | bool],
     profile: str | None = None,
     traces: tuple[str, str] | None = None,
-) -> Topology:
+) -> Described:
     """Describe the link that the options ask for; ``said`` holds them by flag, without dashes.
+
+    Reads the files that they name, and nothing else.
 
     Raises:
         ConfigError: With every mistake, each at its option.
@@ -109,18 +113,35 @@ def topology(
     given = {way: _given(said, way) for way in (BOTH, *WAYS)}
     for way, file in zip(WAYS, traces or (), strict=False):
         given[way]["rate", "trace"] = Said(file, "--trace")
-    mistakes = [*_lonely(said), *_twice_rated(given)]
+    mistakes = [*_lonely(said), *_twice(given)]
+    found, wrong = _read_files(given)
     link: dict[str, Any] = {"between": [COMMAND, FAR], **_tables(given[BOTH])}
     link |= {way: _tables(_whole(given, way)) for way in WAYS}
     if profile is not None:
         link["profile"] = profile
     try:
-        read = Topology.model_validate({"hosts": [COMMAND, FAR], "links": [link]})
+        document = {"hosts": [COMMAND, FAR], "links": [profiles.expanded(link)]}
+        read = Topology.model_validate(document)
     except ValidationError as error:
         mistakes += [_mistake(detail, given) for detail in error.errors()]
-    if mistakes:
-        raise ConfigError(dict.fromkeys(mistakes))
-    return read
+    if mistakes or wrong:
+        raise ConfigError(dict.fromkeys([*mistakes, *wrong]))
+    return Described(read, tuple(found))
+
+
+def _read_files(given: Mapping[str, dict[Path, Said]]) -> tuple[list[LinkFile], list[Mistake]]:
+    """Read every file that is named, and put in its place what is known of it."""
+    found, wrong = [], []
+    for options in given.values():
+        for path, said in options.items():
+            if path[-1] in files.READERS:
+                file = files.read(said.value, path[-1], said.flag)
+                if isinstance(file, Mistake):
+                    wrong.append(file)
+                else:
+                    found.append(file)
+                    options[path] = Said(file.said(path[-1]), said.flag)
+    return found, wrong
 
 
 def _given(said: Mapping[str, str | bool], way: str) -> dict[Path, Said]:
@@ -152,7 +173,10 @@ def _tables(given: Mapping[Path, Said]) -> dict[str, Any]:
         table = tables
         for parent in parents:
             table = table.setdefault(parent, {})
-        table[last] = said.value
+        if isinstance(said.value, dict):
+            table |= said.value
+        else:
+            table[last] = said.value
     return tables
 
 
@@ -166,11 +190,17 @@ def _lonely(said: Mapping[str, str | bool]) -> Iterator[Mistake]:
                 yield Mistake(flag, f"only adds to --{option.needs}", f"give --{option.needs} too")
 
 
-def _twice_rated(given: Mapping[str, dict[Path, Said]]) -> Iterator[Mistake]:
-    if ("rate", "trace") in given["up"]:
-        for way in (BOTH, *WAYS):
-            if rate := given[way].get(("rate", "bucket")):
-                yield Mistake(rate.flag, "a trace says the rate already", "give one of the two")
+def _twice(given: Mapping[str, dict[Path, Said]]) -> Iterator[Mistake]:
+    """Find what a file says already: a trace the rate, a record the losses."""
+    for way in WAYS:
+        whole = given[BOTH] | given[way]
+        for path, other in ((("rate", "trace"), ("rate", "bucket")), (_REPLAY, ("loss",))):
+            if path in whole and other in whole:
+                file = whole[path].flag
+                yield Mistake(whole[other].flag, f"{file} says it already", "give one of the two")
+
+
+_REPLAY = ("loss", "replay")
 
 
 def _mistake(detail: ErrorDetails, given: Mapping[str, dict[Path, Said]]) -> Mistake:

@@ -18,12 +18,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from httpbed.model.topology import MTU_BYTES, Topology
+from httpbed.host.backend import Backend
+from httpbed.model.impairments.rate import MTU_BYTES
 from httpbed.network import plan as network
 from httpbed.network.plan import HOST_SYSCTLS, TOOLS, NetworkPlan
 from httpbed.process.binaries import PROBE
 from httpbed.process.spec import TRIAL_FOLDER, ProcessSpec
-from httpbed.shell.options import COMMAND, FAR
+from httpbed.shell.options import COMMAND, FAR, Described
 
 PCAP, LOG = "link.pcapng", "packets.log"
 """Files below /trial that the emulator writes."""
@@ -65,23 +66,26 @@ class ShellPlan:
         return self.network.end_of(COMMAND).address
 
 
-def plan(  # noqa: PLR0913 - the last three are told by name
-    topology: Topology,
+def plan(  # noqa: PLR0913 - the last four are told by name
+    described: Described,
     seed: int,
     congestion_control: str,
     *,
+    backend: Backend = "af_packet",
     number: int = 0,
     capture: bool = False,
     log: bool = False,
 ) -> ShellPlan:
     """Plan the link; ``number`` is its network's, 0 unless it is nested."""
     net = network.plan(
-        topology,
+        described.topology,
         {COMMAND: congestion_control, FAR: congestion_control},
         seed,
         0,
         capture=capture,
         log=f"{TRIAL_FOLDER}/{LOG}" if log else None,
+        backend=backend,
+        files={file.sha256: file.facts for file in described.files},
         first_network=number,
     )
     far, own = net.end_of(FAR), net.end_of(COMMAND)

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from httpbed.host import cache, realtime
+from httpbed.host import backend, cache, realtime
 from httpbed.model.errors import BedError, HostError
-from httpbed.model.topology import Topology
+from httpbed.network.emulator import LINK_FILES
 from httpbed.network.plan import NO_NEIGHBOUR_DISCOVERY, TOOLS
 from httpbed.process.binaries import LINK, PROBE, executable
 from httpbed.process.spec import Exit, ProcessSpec
@@ -22,7 +22,7 @@ from httpbed.shell import outside, plan, terminal
 from httpbed.shell.emulator import PATIENCE_S, Emulator
 from httpbed.shell.meter import ERASE, PERIOD_S, Meter
 from httpbed.shell.nest import Nest, Uplink
-from httpbed.shell.options import COMMAND
+from httpbed.shell.options import COMMAND, Described
 from httpbed.shell.plan import LOG, PCAP, SOCKET, ShellPlan
 
 MEMORY_BYTES = 64 * 2**20
@@ -37,7 +37,7 @@ class Wish:
     """A command, and the link that it is to be behind."""
 
     argv: tuple[str, ...]
-    topology: Topology
+    described: Described
     seed: int
     outside: bool | None = None
     """Whether it reaches the outside network; None if that is possible."""
@@ -70,9 +70,10 @@ async def run(wish: Wish, say: Say) -> Outcome:
         uplink = None if wish.outside is False else await Uplink.find(os.environ)
         number = await uplink.number() if uplink else 0
         planned = plan.plan(
-            wish.topology,
+            wish.described,
             wish.seed,
             _congestion_control(),
+            backend=backend.choose(None),
             number=number,
             capture=wish.pcap is not None,
             log=wish.log is not None,
@@ -108,7 +109,7 @@ def _sandbox_spec(wish: Wish, *, leads_out: bool, say: Say) -> SandboxSpec:
         scratch=scratch,
         trial=None,
         roots={TOOLS: outside.tools(say)},
-        shared={},
+        shared={f"{LINK_FILES}/{file.sha256}": file.path for file in wish.described.files},
         programs={name: executable(name) for name in (LINK, PROBE)},
         hosts=plan.SYSCTLS,
         sysctls=NO_NEIGHBOUR_DISCOVERY,
@@ -138,12 +139,15 @@ class _Bed:
         network = self.planned.network
         leading = asyncio.create_task(self._lead_out(pasta))
         far = await self.supervisor.start(self.planned.far)
-        await self.tool(network.wiring)
+        if network.wiring:
+            await self.tool(network.wiring)
         await asyncio.gather(*map(self.tool, network.hosts))
-        await self.tool(self.planned.route)
+        emulator = await Emulator.start(self.supervisor, network.emulator)
+        for spec in (*network.after_ready, self.planned.route):
+            await self.tool(spec)
         if uplink:
             await self._join(uplink, number, far)
-        emulator = await Emulator.start(self.supervisor, network.emulator)
+        await emulator.begin()
         led = await leading
         return emulator, "link" if uplink else "pasta" if led else "none"
 
@@ -156,27 +160,35 @@ class _Bed:
     async def command(self, environment: Mapping[str, str], emulator: Emulator) -> Exit:
         """Run the command; nobody waits for one whose link is gone."""
         spec = ProcessSpec(self.wish.argv, "command", COMMAND, environment=environment)
+        running = list[Process]()
         passing = set[asyncio.Task[None]]()
 
         def pass_on(number: int) -> None:
-            passing.add(asyncio.create_task(self.supervisor.signal(process, number)))
+            for process in running:
+                passing.add(asyncio.create_task(self.supervisor.signal(process, number)))
 
-        process = await self.supervisor.start(spec)
+        # From here on, keys are the command's: it may be asked to answer one at its first step.
+        with terminal.lent(pass_on):
+            process = await self.supervisor.start(spec)
+            running.append(process)
+            await self._watched(process, emulator)
+        if not process.exit.done():
+            raise BedError(f"the emulator ended: {self._last_words(self.planned.network.emulator)}")
+        return process.exit.result()
+
+    async def _watched(self, process: Process, emulator: Emulator) -> None:
+        """Wait until the command or its link has ended, with the meter if that is wanted."""
         gone = asyncio.create_task(emulator.gone())
         watching = [gone]
-        if self.wish.meter and self.planned.network.emulator_config["schema"] > 1:
+        if self.wish.meter:
             watching.append(asyncio.create_task(_watch(emulator)))
         try:
-            with terminal.lent(pass_on):
-                ends: list[asyncio.Future[Any]] = [process.exit, gone]
-                await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
+            ends: list[asyncio.Future[Any]] = [process.exit, gone]
+            await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
         finally:
             for task in watching:
                 task.cancel()
             await asyncio.gather(*watching, return_exceptions=True)
-        if not process.exit.done():
-            raise BedError(f"the emulator ended: {self._last_words(self.planned.network.emulator)}")
-        return process.exit.result()
 
     async def _join(self, uplink: Uplink, number: int, far: Process) -> None:
         pid = realtime.outer_pid(self.supervisor.init_pid, far.pid)
