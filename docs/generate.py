@@ -14,6 +14,8 @@ from pathlib import Path
 import click
 
 from httpbed import cli
+from httpbed.model import profiles
+from httpbed.report import network
 
 REFERENCE = Path(__file__).resolve().parent / "reference"
 
@@ -22,6 +24,7 @@ def main() -> None:
     """Write the pages."""
     REFERENCE.mkdir(exist_ok=True)
     (REFERENCE / "commands.md").write_text(commands())
+    (REFERENCE / "profiles.md").write_text(networks())
     schema = subprocess.run(["httpbed", "schema"], check=True, capture_output=True, text=True)
     (REFERENCE / "experiment.schema.json").write_text(schema.stdout)
 
@@ -34,6 +37,36 @@ def commands() -> str:
         if isinstance(found, click.Command):
             sections += help_of(found, ["httpbed", found.name or module.name])
     return "\n\n".join(sections) + "\n"
+
+
+KINDS = {
+    "paper": "a paper's own test network",
+    "preset": "a tool's preset",
+    "measured": "a measured network",
+    "rule": "made by a stated rule",
+}
+
+
+def networks() -> str:
+    """List every profile with its figures, its source and how they became one."""
+    sections = ["# Profiles", "Written by `make docs` from `src/httpbed/model/profiles.toml`."]
+    for name, profile in profiles.all_profiles().items():
+        (facts,) = network.links({"topology": {"links": [{**PATH, "profile": name}]}})
+        sections += [
+            f"## `{name}`",
+            f"{profile.title}; {KINDS[profile.kind]}.",
+            "\n".join(
+                [
+                    f"- Link: {network.sentence(facts)}.",
+                    f"- Source: {profile.source}.",
+                    f"- Taken: {profile.taken}",
+                ]
+            ),
+        ]
+    return "\n\n".join(sections) + "\n"
+
+
+PATH = {"between": ["client", "server"]}
 
 
 def help_of(command: click.Command, words: list[str]) -> Iterator[str]:

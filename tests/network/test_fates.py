@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from httpbed.network import fates
 
@@ -64,3 +67,81 @@ def test_draws_are_uniform() -> None:
     draws = fates.draws(20261121, 10**5)
     assert 0 <= draws.min() <= draws.max() < 1
     assert np.histogram(draws, 10, (0, 1))[0] == pytest.approx(10**4, rel=0.05)
+
+
+BURSTS = [
+    line.split()
+    for line in GOLDEN.with_name("gilbert_elliott.txt").read_text().splitlines()
+    if not line.startswith("#")
+]
+GOLDEN_PACKETS = 2000
+"""So many packets each line of the golden file tells of."""
+
+
+def bursts(to_bad: float, to_good: float, good: float, bad: float, key: int) -> dict[str, Any]:
+    """Describe loss in bursts as the emulator is told of it."""
+    chances = {"to_bad": to_bad, "to_good": to_good, "loss_good": good, "loss_bad": bad}
+    return {"model": "gilbert_elliott", "key": str(key), **chances}
+
+
+@pytest.mark.parametrize("line", BURSTS, ids=lambda line: " ".join(line[:5]))
+def test_bursts_are_those_of_the_emulator(line: list[str]) -> None:
+    """The same packets, from the four parameters and the key."""
+    to_bad, to_good, good, bad = map(float, line[:4])
+    model = bursts(to_bad, to_good, good, bad, int(line[4]))
+    assert fates.lost(model, GOLDEN_PACKETS) == [*map(int, line[5:])]
+
+
+def stepwise(changes: list[float], to_bad: float, to_good: float, *, first: bool) -> list[bool]:
+    """Walk through the chain one draw after the other."""
+    states, state = [], first
+    for draw in changes:
+        states.append(state)
+        state ^= draw < (to_good if state else to_bad)
+    return states
+
+
+shares = st.sampled_from([0.0, 0.2, 0.5, 0.9, 1.0])
+
+
+@given(st.lists(st.floats(0, 1, exclude_max=True), max_size=60), shares, shares, st.booleans())
+def test_the_chain_is_that_of_one_step_after_the_other(
+    changes: list[float], to_bad: float, to_good: float, first: bool
+) -> None:
+    """However often it changes, and wherever it begins."""
+    found = fates.two_states(np.array(changes), to_bad, to_good, first=first)
+    assert found.tolist() == stepwise(changes, to_bad, to_good, first=first)
+
+
+def test_bursts_have_the_length_and_the_share_that_they_are_asked_for() -> None:
+    """A mean run of 1 / to_good, and to_bad / (to_bad + to_good) of all packets."""
+    lost = fates.lost(bursts(0.01, 0.25, 0.0, 1.0, 3), 10**6)
+    runs = 1 + int((np.diff(lost) > 1).sum())
+    assert len(lost) / runs == pytest.approx(4, rel=0.03)
+    assert len(lost) / 10**6 == pytest.approx(0.01 / 0.26, rel=0.03)
+
+
+def test_listed_losses_are_those_that_have_come() -> None:
+    """Of a list, those packets that there were."""
+    assert fates.lost({"model": "listed", "numbers": [3, 17]}, 17) == [3]
+    assert fates.lost(None, 100) == []
+
+
+def test_a_changing_probability_leaves_certain_and_possible_losses() -> None:
+    """Below the smallest is lost whenever; above the largest never. Bursts draw twice a packet."""
+    model = {"model": "bernoulli", "key": "7", "probability": 0.02}
+    surely, perhaps = fates.lost_at_most(model, [0.1], 1000)
+    assert surely == fates.lost_numbers(7, 0.02, 1000)
+    assert perhaps == fates.lost_numbers(7, 0.1, 1000)
+    surely, perhaps = fates.lost_at_most(bursts(0.1, 0.1, 0.0, 0.5, 7), [0.2], 1000)
+    assert surely == []
+    assert set(fates.lost(bursts(0.1, 0.1, 0.2, 0.2, 7), 1000)) < set(perhaps)
+
+
+def test_copies_and_damage_have_their_own_draws() -> None:
+    """Damage takes two of each packet: whether, and where."""
+    chance = {"probability": 0.1, "key": "7"}
+    assert fates.duplicated(chance, 50) == fates.lost_numbers(7, 0.1, 50)
+    drawn = fates.draws(7, 100)[::2]
+    assert fates.corrupted(chance, 50) == [n for n in range(50) if drawn[n] < 0.1]
+    assert fates.duplicated(None, 50) == fates.corrupted(None, 50) == []

@@ -301,7 +301,7 @@ def test_a_cellular_link_comes_with_its_trace() -> None:
 
 
 def test_a_tun_link_is_wired_when_the_emulator_is_ready() -> None:
-    """It makes the devices; they go to the hosts, where they need no neighbours."""
+    """It makes the devices; on their hosts they need what a veth's end has, and a longer queue."""
     made = planned(scenario({}), backend="tun")
     assert made.emulator_config["backend"] == "tun"
     assert (made.wiring, made.hosts) == (None, ())
@@ -310,7 +310,12 @@ def test_a_tun_link_is_wired_when_the_emulator_is_ready() -> None:
         "link set dev l0a netns client name eth0\nlink set dev l0b netns server name eth0\n"
     )
     assert [spec.host for spec in addresses] == ["client", "server"]
-    assert not any("neighbour" in (spec.input or "") for spec in made.specs())
+    wired = [spec for spec in planned(scenario({})).hosts if spec.argv[0] == "ip"]
+    for over_tun, over_veth in zip(addresses, wired, strict=True):
+        first, _, rest = (over_tun.input or "").partition("\n")
+        assert first.startswith("link set dev eth0 address 02:00:00:00:00:")
+        assert first.endswith(" txqueuelen 8192")
+        assert rest == over_veth.input
     assert made.specs() == (made.emulator, *made.after_ready)
 
 

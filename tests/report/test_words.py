@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -168,3 +169,35 @@ def test_json_holds_no_infinity(tmp_path: Path) -> None:
 def test_a_goodput_is_told_in_its_ceilings_unit(ceiling: float | None, said: str) -> None:
     """At 50 kbit/s, 40 kbit/s are not nothing."""
     assert beside(ceiling, 1).number(40e3) == said
+
+
+@pytest.mark.parametrize(
+    ("link", "said"),
+    [
+        ({"profile": "lte"}, "network lte, 12 Mbit/s, 35 ms, no loss, queue 1000 packets"),
+        ({"profile": {"factor": "net"}}, "network lte | dsl, queue 1000 packets"),
+        (
+            {"rate": {"bucket": "0.5 Mbit/s", "burst": "32 KiB"}, "queue": {"limit": "70 ms"}},
+            "0.5 Mbit/s by a token bucket of 32 KiB, no delay, no loss, queue 70 ms",
+        ),
+        ({"rate": {"trace": "a.trace"}, "loss": {"packets": [1, 2]}}, "loss of 2 listed packets"),
+        ({"rate": {"steps": [["0 s", "2 Mbit/s"], ["5 s", "1 Mbit/s"]]}}, "then 1 Mbit/s from 5 s"),
+        ({"rate": {"cellular": {"mean": "9 Mbit/s"}}}, "cellular rate of 9 Mbit/s on average"),
+        ({"loss": {"to_bad": "1 %", "to_good": "30 %"}}, "100 % loss in bursts (entered at 1 %"),
+        ({"loss": {"replay": "a.log"}}, "losses as in a.log"),
+        ({"jitter": "5 ms", "duplication": "1 %"}, "no loss, 5 ms jitter, 1 % duplicated"),
+        ({"jitter": {"distribution": "normal", "spread": "5 ms"}}, "normal jitter of 5 ms"),
+        ({"jitter": {"samples": ["1 ms", "2 ms"]}}, "jitter from 2 samples"),
+        ({"reordering": {"share": "1 %", "hold": "2 ms"}}, "1 % reordered by 2 ms"),
+        ({"queue": {"discipline": "fq_codel", "ecn": True}}, "FQ-CoDel ECN queue 1000 packets"),
+        ({"queue": {"factor": "net"}}, "queue lte | dsl"),
+        ({"queue": {"limit": {"factor": "net"}}}, "queue lte | dsl"),
+    ],
+    ids=str,
+)
+def test_a_link_is_said_in_words(link: dict[str, Any], said: str) -> None:
+    """As its author wrote it, with what its profile fills in."""
+    described = {"between": ["client", "server"], **link}
+    document = {"topology": {"links": [described]}, "factors": {"net": ["lte", "dsl"]}}
+    (facts,) = network.links(document)
+    assert said in network.sentence(facts)

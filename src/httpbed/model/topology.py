@@ -84,8 +84,8 @@ class Link(Direction):
     between: tuple[str, str]
     """The two hosts; ``up`` is from the first to the second."""
     profile: ProfileName | None = None
-    """Name of a known network, which fills in what the link does not say; docs/concepts/links.md
-    lists them with their sources."""
+    """Name of a known network, which fills in what the link does not say; their sources are in
+    docs/reference/profiles.md."""
     up: OneWay = OneWay()
     """What differs from the first host to the second."""
     down: OneWay = OneWay()

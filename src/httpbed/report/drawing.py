@@ -148,11 +148,17 @@ def _upright(here: _Box, there: _Box, link: LinkFacts) -> Iterator[Markup]:
         yield _text(x + 14, first + step * number, text, anchor="start")
 
 
+FIRST, LAST = ("profile", "rate", "delay"), ("queue",)
+
+
 def _pairs(facts: tuple[Fact, ...]) -> list[str]:
-    """Lay a direction's facts on lines: rate and delay, loss, queue."""
-    named = {fact.name: fact.text for fact in facts}
-    lines = [f"{named['rate']}, {named['delay']}", named["loss"], named["queue"]]
-    return [_cut(line) for line in lines if line]
+    """Lay a direction's facts on three lines: rate and delay, all that goes wrong, queue."""
+    lines = (
+        [fact.text for fact in facts if fact.name in FIRST],
+        [fact.text for fact in facts if fact.name not in {*FIRST, *LAST}],
+        [fact.text for fact in facts if fact.name in LAST],
+    )
+    return [_cut(", ".join(line)) for line in lines if any(line)]
 
 
 def _cut(text: str) -> str:

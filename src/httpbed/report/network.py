@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from httpbed.model import profiles
 from httpbed.model.experiment import is_reference, references
 from httpbed.model.impairments.queue import Queue
+from httpbed.report import impairments
 from httpbed.report.phrasing import title
 
 Document = Mapping[str, Any]
@@ -18,7 +20,7 @@ class Fact:
     """One property of one direction of a link."""
 
     name: str
-    """``rate``, ``delay``, ``loss`` or ``queue``."""
+    """As in the experiment: ``rate``, ``delay``, ``loss``, ``queue``, ..."""
     text: str
     varied: bool
     """Whether a factor stands for it."""
@@ -111,27 +113,36 @@ def _phrase(name: str, value: str, path: tuple[str | int, ...]) -> str:
     return _PHRASES.get(last, f"{title(name)} {{}}").format(value) + side
 
 
-def _link(document: Document, link: Document) -> LinkFacts:
+def _link(document: Document, said: Document) -> LinkFacts:
+    link = profiles.expanded(said)
     one, other = link["between"]
     up, down = ({**link, **link.get(side, {})} for side in ("up", "down"))
     return LinkFacts((one, other), _direction(document, up), _direction(document, down))
 
 
 def _direction(document: Document, said: Document) -> tuple[Fact, ...]:
-    queue = said.get("queue", {})
     default = f"{Queue().limit.amount:.0f} {Queue().limit.unit}"
-    return (
-        _fact(document, "rate", said.get("rate"), "{}", "no rate limit"),
-        _fact(document, "delay", said.get("delay"), "{}", "no delay"),
-        _fact(document, "loss", said.get("loss"), "{} loss", "no loss"),
-        _fact(document, "queue", queue.get("limit", default), "queue {}", ""),
-    )
+    queue = said.get("queue", {})
+    whole = {**said, "queue": queue if is_reference(queue) else {"limit": default, **queue}}
+    profile = said.get("profile")
+    varied = is_reference(profile)  # then what it fills in is not known here
+    named = [Fact("profile", f"network {_said(document, profile)}", varied)] if profile else []
+    return (*named, *_impairments(document, whole, known=not varied))
 
 
-def _fact(document: Document, name: str, value: object, form: str, absent: str) -> Fact:
-    if value is None:
-        return Fact(name, absent, varied=False)
-    return Fact(name, form.format(_said(document, value)), varied=is_reference(value))
+def _impairments(document: Document, said: Document, *, known: bool) -> Iterator[Fact]:
+    for name, form in impairments.TEXTS.items():
+        value = said.get(name)
+        if value is None:
+            if known and name in impairments.ABSENT:
+                yield Fact(name, impairments.ABSENT[name], varied=False)
+        elif isinstance(value, Mapping) and not is_reference(value):
+            filled = {key: _said(document, part) for key, part in value.items()}
+            table = {key: filled[key] if is_reference(value[key]) else value[key] for key in value}
+            varied = any(is_reference(part) for part in value.values())
+            yield Fact(name, impairments.TABLES[name](table), varied and name != "queue")
+        else:
+            yield Fact(name, form.format(_said(document, value)), is_reference(value))
 
 
 def _said(document: Document, value: object) -> str:

@@ -1,0 +1,210 @@
+"""Checks of the link: what was drawn and planned is what happened, and each deviation is caught.
+
+The results are made here from the streams themselves, as the emulator makes them.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from httpbed.model.topology import Topology
+from httpbed.model.trial import Check
+from httpbed.network import fates
+from httpbed.network import plan as network
+from httpbed.trial import link_checks
+
+COUNT = 2000
+LASTED_S = 10.0
+Result = dict[str, Any]
+
+
+def planned(**link: Any) -> dict[str, Any]:
+    """Return the emulator's configuration for a link."""
+    said = {"hosts": ["client", "server"], "links": [{"between": ["client", "server"], **link}]}
+    return dict(network.plan(Topology.model_validate(said), {}, 1, 1).emulator_config)
+
+
+def happened(config: dict[str, Any], down: tuple[int, ...] = ()) -> Result:
+    """Return the result of a link on which ``COUNT`` packets arrived in each direction."""
+    link = config["links"][0]
+    directions = [
+        _direction(way, hosts, down)
+        for way, hosts in zip(link["directions"], (link["hosts"], link["hosts"][::-1]), strict=True)
+    ]
+    changes = [{**entry, "link": link["name"], "by": "schedule"} for entry in link["schedule"]]
+    return {"directions": directions, "changes": changes}
+
+
+def _direction(way: dict[str, Any], hosts: list[str], down: tuple[int, ...]) -> dict[str, Any]:
+    lost = [number for number in fates.lost(way["loss"], COUNT) if number not in down]
+    gone = {*lost, *down}
+    copies = [n for n in fates.duplicated(way["duplication"], COUNT) if n not in gone]
+    damaged = [n for n in fates.corrupted(way["corruption"], COUNT) if n not in gone]
+    delivered = COUNT - len(gone) + len(copies)
+    nothing = {"queue_dropped": 0, "aqm_dropped": 0, "in_flight": 0}
+    packets = {"in": COUNT, "duplicated": len(copies), "delivered": delivered, "lost": len(lost)}
+    return {
+        "from": hosts[0],
+        "to": hosts[1],
+        "packets": {**packets, "down_dropped": len(down), **nothing},
+        "lost_numbers": lost,
+        "duplicated_numbers": copies,
+        "corrupted_numbers": damaged,
+        "down_dropped_numbers": list(down),
+    }
+
+
+def broken(config: dict[str, Any], result: Result) -> list[str]:
+    """Return the names of the broken checks."""
+    return [check.name for check in found(config, result) if check.passed is False]
+
+
+def found(config: dict[str, Any], result: Result) -> list[Check]:
+    """Return every check of a result."""
+    return list(link_checks.checks(config, result, LASTED_S))
+
+
+BURSTS = {"to_bad": "2 %", "to_good": "30 %"}
+EVERYTHING: dict[str, Any] = {
+    "loss": BURSTS,
+    "duplication": "3 %",
+    "corruption": "4 %",
+    "rate": {"steps": [["0 s", "10 Mbit/s"], ["5 s", "2 Mbit/s"]]},
+    "schedule": [
+        {"at": "2 s", "delay": "40 ms"},
+        {"at": "3 s", "state": "down", "direction": "up"},
+        {"at": "60 s", "state": "up", "direction": "up"},
+    ],
+}
+
+
+@pytest.mark.parametrize(
+    "link",
+    [
+        {},
+        {"loss": "2 %"},
+        {"loss": BURSTS},
+        {"loss": {"packets": [3, 17, 5000]}},
+        {"loss": "1 %", "schedule": [{"at": "1 s", "loss": "5 %"}]},
+        {"duplication": "100 %", "corruption": "100 %"},
+        EVERYTHING,
+    ],
+    ids=str,
+)
+def test_what_happened_as_drawn_passes(link: dict[str, Any]) -> None:
+    """Also when the link was down for some packets: they met no draw."""
+    config = planned(**link)
+    assert broken(config, happened(config)) == []
+    assert broken(config, happened(config, down=(7, 8, 9))) == []
+
+
+Fault = Callable[[Result], None]
+
+
+def one_more(name: str) -> Fault:
+    """Return the fault that one packet more met a fate."""
+
+    def plant(result: Result) -> None:
+        numbers = result["directions"][1][name]
+        numbers.append(next(n for n in range(COUNT) if n not in numbers))
+        numbers.sort()
+
+    return plant
+
+
+def one_less(name: str) -> Fault:
+    """Return the fault that one packet less met a fate."""
+    return lambda result: result["directions"][0][name].pop()
+
+
+def uncounted(result: Result) -> None:
+    """Lose a packet without a trace."""
+    result["directions"][0]["packets"]["delivered"] -= 1
+
+
+def late(result: Result) -> None:
+    """Make the first change 2 ms late."""
+    result["changes"][0] = {**result["changes"][0], "at_ns": 2_002_000_000}
+
+
+def other(result: Result) -> None:
+    """Make another change than the one asked for."""
+    result["changes"][1] = {**result["changes"][1], "change": {"down": False}}
+
+
+def one_way(result: Result) -> None:
+    """Make a change in one direction only."""
+    result["changes"][0] = {**result["changes"][0], "direction": 0}
+
+
+@pytest.mark.parametrize(
+    ("fault", "check"),
+    [
+        (one_more("lost_numbers"), "losses as drawn, server->client"),
+        (one_less("lost_numbers"), "losses as drawn, client->server"),
+        (one_more("duplicated_numbers"), "copies as drawn, server->client"),
+        (one_less("duplicated_numbers"), "copies as drawn, client->server"),
+        (one_more("corrupted_numbers"), "damage as drawn, server->client"),
+        (one_less("corrupted_numbers"), "damage as drawn, client->server"),
+        (uncounted, "conservation of packets"),
+        (late, "scheduled changes"),
+        (other, "scheduled changes"),
+        (one_way, "scheduled changes"),
+        (lambda result: result["changes"].clear(), "scheduled changes"),
+    ],
+)
+def test_each_deviation_is_caught_by_its_check(fault: Fault, check: str) -> None:
+    """By the one that is named for it."""
+    config = planned(**EVERYTHING)
+    result = copy.deepcopy(happened(config))
+    fault(result)
+    assert check in broken(config, result)
+
+
+def test_a_change_told_for_each_direction_is_the_one_for_both() -> None:
+    """The emulator may tell it once or twice."""
+    config = planned(**EVERYTHING)
+    result = happened(config)
+    both = result["changes"].pop(0)
+    result["changes"] += [{**both, "direction": way} for way in (0, 1)]
+    assert broken(config, result) == []
+
+
+def test_a_change_that_was_not_due_need_not_have_been_made() -> None:
+    """The client was done long before a minute had passed."""
+    config = planned(**EVERYTHING)
+    result = happened(config)
+    result["changes"].pop()
+    assert broken(config, result) == []
+    (check,) = (one for one in found(config, result) if one.name == "scheduled changes")
+    assert check.limit == "4 of 5 were due, each at its time"
+
+
+def test_events_tell_what_they_changed() -> None:
+    """What did not come to pass is no fault; what nobody asked for is."""
+    event = {"name": "half", "when": {"delivered": "1 MB", "to": "client"}, "state": "down"}
+    config = planned(events=[event])
+    quiet = happened(config)
+    change = {"at_ns": 10**9, "direction": None, "change": {"down": True}}
+    fired = happened(config) | {"changes": [{**change, "by": "trigger:half"}]}
+    strange = happened(config) | {"changes": [{**change, "by": "trigger:other"}]}
+    figures = [found(config, result)[-1].figure for result in (quiet, fired)]
+    assert figures == ["none came to pass", "half: link down at 1.000 s"]
+    assert broken(config, quiet) == broken(config, fired) == []
+    assert broken(config, strange) == ["changes by events"]
+
+
+def test_losses_beyond_any_probability_are_caught_although_it_changes() -> None:
+    """A packet whose draw is above all of them cannot be lost."""
+    config = planned(loss="1 %", schedule=[{"at": "1 s", "loss": "5 %"}])
+    model = config["links"][0]["directions"][1]["loss"]
+    _, perhaps = fates.lost_at_most(model, [0.05], COUNT)
+    result = happened(config)
+    result["directions"][1]["lost_numbers"] = perhaps
+    assert "losses as drawn, server->client" not in broken(config, result)
+    result["directions"][1]["lost_numbers"] = sorted(set(range(COUNT)) - set(perhaps))[:5]
+    assert "losses as drawn, server->client" in broken(config, result)

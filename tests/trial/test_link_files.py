@@ -1,0 +1,157 @@
+"""Files that an experiment names: found beside it, checked, and part of a trial's identity."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from pathlib import Path
+
+import pytest
+
+from httpbed.host import cache
+from httpbed.implementations import catalog
+from httpbed.model import reading
+from httpbed.model.errors import ConfigError
+from httpbed.network import files
+from httpbed.store import campaign as campaigns
+from httpbed.trial import link_files, preparation
+from httpbed.trial.bed import Bed
+from httpbed.trial.preparation import Loaded
+from kept import manifest
+from recorded import DEMO
+
+TRACE = b"1\n2\n5\n"
+DIGEST = hashlib.sha256(TRACE).hexdigest()
+LOG = ("\t".join(files.LOG_COLUMNS) + "\n0\t-\t1500\t1\t7\tlost\n").encode()
+
+
+def text(rate: str = '{ trace = "up.trace" }', loss: str = '{ replay = "a.log" }') -> str:
+    """Write the demo with files for its rate and loss."""
+    changed = DEMO.replace('"10 Mbit/s"', rate, 1).replace('{ factor = "loss" }', loss)
+    return changed if "factor" in loss + rate else changed.replace('loss = ["0 %", "2 %"]', "")
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Return a folder with a trace and a record in it; copies go into a cache of its own."""
+    monkeypatch.setenv("HTTPBED_CACHE", str(tmp_path / "cache"))
+    (tmp_path / "up.trace").write_bytes(TRACE)
+    (tmp_path / "a.log").write_bytes(LOG)
+    return tmp_path
+
+
+def load(folder: Path, said: str) -> Loaded:
+    """Read an experiment that stands in a folder."""
+    return preparation.load(said, catalog.load(), folder)
+
+
+def refused(folder: Path, said: str) -> dict[str, str]:
+    """Return the mistakes: place -> reason."""
+    with pytest.raises(ConfigError) as refusal:
+        load(folder, said)
+    return {mistake.place: mistake.reason for mistake in refusal.value.mistakes}
+
+
+def test_reading_an_experiment_never_looks_at_the_machine() -> None:
+    """Its mistakes are those of the text."""
+    assert reading.read(text()).mistakes == ()
+
+
+def test_digests_and_the_traces_rate_go_into_every_trial(folder: Path) -> None:
+    """So that the plan is a function of the trial, and the queue in BDP has a rate."""
+    loaded = load(folder, text())
+    for trial in loaded.trials:
+        link = trial.document["topology"]["links"][0]
+        assert link["rate"] == {
+            "trace": "up.trace",
+            "sha256": DIGEST,
+            "mean": f"{3 * 1504 * 8 * 200} bit/s",
+        }
+        assert set(link["loss"]) == {"replay", "sha256"}
+        assert trial.scenario().ideal_s() > 0
+    assert set(loaded.files) == {DIGEST, hashlib.sha256(LOG).hexdigest()}
+
+
+def test_another_content_makes_other_trials(folder: Path) -> None:
+    """The same name and the same text are another network."""
+    before = [trial.id for trial in load(folder, text()).trials]
+    assert before == [trial.id for trial in load(folder, text()).trials]
+    (folder / "up.trace").write_bytes(b"1\n2\n6\n")
+    assert not set(before) & {trial.id for trial in load(folder, text()).trials}
+
+
+def test_the_emulator_finds_them_by_their_digest(folder: Path) -> None:
+    """In the sandbox, and from a copy that cannot change under the campaign."""
+    loaded = load(folder, text())
+    kept = link_files.kept(loaded.files)
+    bed = Bed(catalog.load(), {}, Path(), {}, files=kept)
+    (folder / "up.trace").unlink()
+    config = bed.plan(loaded.trials[0]).network.emulator_config["links"][0]
+    for way, numbers in zip(config["directions"], ([], [7]), strict=True):
+        assert bed.shared_files()[way["rate"]["path"]].read_bytes() == TRACE
+        assert way["loss"] == {"model": "listed", "numbers": numbers}
+
+
+def test_a_campaign_keeps_copies(folder: Path, tmp_path: Path) -> None:
+    """With the experiment beside them it can be repeated elsewhere."""
+    loaded = load(folder, text())
+    paths = {digest: file.path for digest, file in loaded.files.items()}
+    directory = tmp_path / "campaign"
+    for _ in range(2):  # made, and resumed
+        with campaigns.opened(directory, loaded.text, loaded.trials, manifest(), paths):
+            pass
+    assert (directory / "links" / DIGEST).read_bytes() == TRACE
+
+
+def test_a_file_that_changes_while_it_is_read_is_told(folder: Path) -> None:
+    """Rather than trials of one content under the name of another."""
+    loaded = load(folder, text())
+    (folder / "up.trace").write_bytes(b"7\n")
+    cached = cache.folder() / "links" / DIGEST
+    cached.unlink(missing_ok=True)
+    with pytest.raises(ConfigError, match="has changed"):
+        link_files.kept(loaded.files)
+
+
+def test_all_files_mistakes_are_told_at_once_with_those_of_the_text(folder: Path) -> None:
+    """At the places that name the files; binary, unsorted, missing, a folder, too long."""
+    (folder / "b.trace").write_bytes(b"\x00\x01")
+    (folder / "u.trace").write_bytes(b"5\n1\n")
+    with (folder / "huge.log").open("wb") as file:
+        os.truncate(file.fileno(), 2**30)
+    said = text('{ trace = "b.trace" }', '{ replay = "huge.log" }')
+    said = said.replace('delay = "25 ms"', 'delay = "25"\nup = { rate = { trace = "u.trace" } }')
+    said = said.replace('question = "', 'down = { rate = { trace = "." } }\nquestion = "', 1)
+    found = refused(folder, said.replace("down = { rate", "x = { rate", 1))
+    assert "is binary" in found["topology.links[0].rate.trace"]
+    assert "line 2 1 ms follows 5 ms" in found["topology.links[0].up.rate.trace"]
+    assert "1073741824 bytes, more than" in found["topology.links[0].loss.replay"]
+    assert "unit is missing" in found["topology.links[0].delay"]
+
+
+@pytest.mark.parametrize(
+    ("name", "reason"),
+    [("gone.trace", "No such file"), (".", "not a regular file"), ("a.log", "not a whole number")],
+)
+def test_what_is_not_there_or_of_another_kind_is_told(folder: Path, name: str, reason: str) -> None:
+    """With the path that was looked at."""
+    found = refused(folder, text(f'{{ trace = "{name}" }}'))["topology.links[0].rate.trace"]
+    assert reason in found
+    assert str(folder) in found
+
+
+def test_a_digest_that_the_author_demands_is_checked(folder: Path) -> None:
+    """Whoever publishes an experiment can say which file was meant."""
+    load(folder, text(f'{{ trace = "up.trace", sha256 = "{DIGEST}" }}'))
+    other = "0" * 64
+    found = refused(folder, text(f'{{ trace = "up.trace", sha256 = "{other}" }}'))
+    assert "is another file than the one meant" in found["topology.links[0].rate.trace"]
+
+
+def test_a_level_with_a_name_may_name_a_file(folder: Path) -> None:
+    """And a mistake in it is told at the level."""
+    factor = 'net = { lab = "10 Mbit/s", train = { trace = "NAME" } }'
+    said = text('{ factor = "net" }', '"0 %"').replace('loss = ["0 %", "2 %"]', factor)
+    assert DIGEST in load(folder, said.replace("NAME", "up.trace")).files
+    (place,) = refused(folder, said.replace("NAME", "gone"))
+    assert place == "factors.net.train.trace"
