@@ -370,6 +370,15 @@ def test_a_command_that_is_not_there_has_the_shell_s_code(tmp_path: Path) -> Non
     assert link(tmp_path / "text").returncode == 126
 
 
+def test_closed_streams_are_empty() -> None:
+    """As under cron and daemons."""
+    script = "import os, sys; sys.exit(len(os.read(0, 9)) + 4)"
+    closed = 'exec "$0" "$@" <&- >&-'
+    words = ["sh", "-c", closed, *LINK, *python(script)]
+    ended = subprocess.run(words, check=False, stderr=subprocess.PIPE, timeout=PATIENCE_S)
+    assert ended.returncode == 4, ended.stderr
+
+
 def test_without_a_command_it_is_the_user_s_shell() -> None:
     """As mahimahi has it."""
     shell = shutil.which("sh") or "/bin/sh"

@@ -7,7 +7,6 @@ import json
 import os
 import secrets
 import shutil
-import sys
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -126,7 +125,7 @@ def command(
 
 
 def _meter_is_shown(wanted: bool | None) -> bool:
-    stdin, stdout, stderr = (stream.isatty() for stream in (sys.stdin, sys.stdout, sys.stderr))
+    stdin, stdout, stderr = map(os.isatty, (0, 1, 2))
     return meter.is_shown(wanted=wanted, stdin=stdin, stdout=stdout, stderr=stderr)
 
 
