@@ -22,6 +22,7 @@ from httpbed.shell.run import Outcome, Wish, run
 NOT_FOUND, NOT_RUNNABLE, SIGNALLED = 127, 126, 128
 """Exit codes, as shells have them."""
 SEED_BITS = 32
+_STDERR = 2
 
 _SETTINGS = {"allow_interspersed_args": False, "max_content_width": 100}
 
@@ -99,6 +100,7 @@ def command(
     the far end's address: it answers ping, echo, discard and chargen. Counters come at the end on
     stderr. The exit status is COMMAND's, or 128 and the number of the signal that ended it.
     """  # fmt: skip
+    _open_streams()
     by_flag = {name.replace("_", "-"): value for name, value in said.items()}
     argv = argv or (os.environ.get("SHELL", "/bin/sh"),)
     mistakes = [
@@ -171,6 +173,13 @@ def _refuse(name: str) -> int:
     reason = "is not a program that can be run" if there else "no such command"
     click.echo(f"httpbed: {name}: {reason}", err=True)
     return NOT_RUNNABLE if there else NOT_FOUND
+
+
+def _open_streams() -> None:
+    """Make closed standard streams empty ones, before what is opened next takes their place."""
+    while (opened := os.open(os.devnull, os.O_RDWR)) <= _STDERR:
+        pass
+    os.close(opened)
 
 
 def _forget_ours() -> None:

@@ -236,7 +236,7 @@ async def sandbox(spec: SandboxSpec) -> AsyncIterator[Supervisor]:
         HostError: The kernel refuses the namespaces or mounts; with the remedy.
         BedError: It failed in another way.
     """
-    stdio = [_own(fd) for fd in (0, 1, 2)] if spec.shell else []
+    stdio = [os.dup(fd) for fd in (0, 1, 2)] if spec.shell else []
     try:
         process = await asyncio.create_subprocess_exec(
             executable(SANDBOX),
@@ -258,14 +258,6 @@ async def sandbox(spec: SandboxSpec) -> AsyncIterator[Supervisor]:
         yield supervisor
     finally:
         await supervisor.close()
-
-
-def _own(fd: int) -> int:
-    """Duplicate one of our standard streams for a command; a closed one is empty."""
-    try:
-        return os.dup(fd)
-    except OSError:
-        return os.open(os.devnull, os.O_RDWR)
 
 
 def _start_request(spec: ProcessSpec) -> dict[str, Any]:
