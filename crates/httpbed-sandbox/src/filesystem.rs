@@ -10,6 +10,10 @@
 //! ├── links        files of the host that links are made of, read-only
 //! └── roots/NAME   a root filesystem under an overlay, with all of the above but bin and links in it
 //! ```
+//!
+//! A command of the user's keeps the host's own filesystem instead: all of this then hangs below the
+//! scratch folder, and httpbed's own programs are started with that as their root. A root filesystem
+//! that is `/` is the host's, where its programs are as good as the toolbox's.
 
 use std::fs::{self, File};
 use std::io;
@@ -17,42 +21,73 @@ use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 
 use nix::mount::{MntFlags, MsFlags, mount, umount2};
+use nix::sched::{CloneFlags, unshare};
 use nix::unistd::{chdir, pivot_root};
 
-use crate::protocol::Config;
+use crate::protocol::{Config, Shell};
 use crate::{Failure, Step};
 
 const NOTHING: Option<&str> = None;
 const DEVICES: [&str; 6] = ["null", "zero", "full", "random", "urandom", "tty"];
 /// What is shared below it is for the emulator, which runs outside any root filesystem.
 const LINKS: &str = "/links";
+/// What programs of the host's own filesystem need to run.
+const OF_THE_HOST: [&str; 10] =
+    ["usr", "bin", "sbin", "lib", "lib32", "lib64", "libx32", "etc", "nix", "gnu"];
+const RESOLV_CONF: &str = "/etc/resolv.conf";
 const SEEN_IN_EVERY_ROOT: [&str; 5] = ["proc", "dev", "tmp", "run", "trial"];
 
-/// Build the filesystem and make it this process's root.
-pub fn build(config: &Config) -> Result<(), Failure> {
+/// Build the filesystem and make it this process's root; return where it is seen afterwards.
+pub fn build(config: &Config) -> Result<PathBuf, Failure> {
     let top = &config.scratch;
     mount(NOTHING, "/", NOTHING, MsFlags::MS_REC | MsFlags::MS_PRIVATE, NOTHING)
         .step("make mounts private")?;
     let size = format!("size={},mode=0755", config.tmpfs_bytes);
     tmpfs(top, &size).step(format!("mount a tmpfs on {}", top.display()))?;
-    own_folders(top, &config.trial)?;
+    own_folders(top, config.trial.as_deref())?;
     for (name, program) in &config.programs {
         let seen = top.join("bin").join(name);
         bind(program, &seen, true).step(format!("bind {}", program.display()))?;
     }
     share(top, config, |seen| seen.starts_with(LINKS))?;
     for (name, root) in &config.roots {
-        overlay(top, name, root).step(format!("overlay the root filesystem {}", root.display()))?;
+        let make = if root == Path::new("/") { mirror } else { overlay };
+        make(top, name, root).step(format!("overlay the root filesystem {}", root.display()))?;
         let root = top.join("roots").join(name);
         for folder in SEEN_IN_EVERY_ROOT {
             bind(&top.join(folder), &root.join(folder), false).step(format!("bind /{folder}"))?;
         }
         share(&root, config, |seen| !seen.starts_with(LINKS))?;
     }
-    enter(top).step("pivot_root")
+    if let Some(shell) = &config.shell {
+        keep(top, shell)?;
+        return Ok(top.clone());
+    }
+    enter(top).step("pivot_root")?;
+    Ok(PathBuf::from("/"))
 }
 
-fn own_folders(top: &Path, trial: &Path) -> Result<(), Failure> {
+/// Change of the host's own filesystem what a command behind the link must see otherwise.
+fn keep(top: &Path, shell: &Shell) -> Result<(), Failure> {
+    for (name, path) in &shell.written {
+        bind(path, &top.join("trial").join(name), false).step(format!("bind {}", path.display()))?;
+    }
+    mount(Some("proc"), "/proc", Some("proc"), nosuid() | MsFlags::MS_NOEXEC, NOTHING).step("mount /proc")?;
+    let Some(text) = &shell.resolv_conf else { return Ok(()) };
+    fs::write(top.join("resolv.conf"), text).step("write resolv.conf")
+}
+
+/// Show the command its own resolv.conf, if it has one; all others keep the host's.
+pub fn show_resolv_conf(base: &Path) -> io::Result<()> {
+    let own = base.join("resolv.conf");
+    if own.exists() {
+        unshare(CloneFlags::CLONE_NEWNS)?;
+        mount(Some(&own), RESOLV_CONF, NOTHING, MsFlags::MS_BIND, NOTHING)?;
+    }
+    Ok(())
+}
+
+fn own_folders(top: &Path, trial: Option<&Path>) -> Result<(), Failure> {
     for folder in ["bin", "roots", "overlays", "old", "tmp", "run"] {
         fs::create_dir(top.join(folder)).step(format!("create /{folder}"))?;
     }
@@ -60,7 +95,10 @@ fn own_folders(top: &Path, trial: &Path) -> Result<(), Failure> {
     mount(Some("proc"), &top.join("proc"), Some("proc"), nosuid(), NOTHING).step("mount /proc")?;
     devices(&top.join("dev")).step("make /dev")?;
     make_run_shared(&top.join("run")).step("make /run shared")?;
-    bind(trial, &top.join("trial"), false).step(format!("bind {}", trial.display()))
+    match trial {
+        None => fs::create_dir(top.join("trial")).step("create /trial"),
+        Some(trial) => bind(trial, &top.join("trial"), false).step(format!("bind {}", trial.display())),
+    }
 }
 
 /// The hosts' namespaces are mounted under /run later, and every root must see them.
@@ -97,6 +135,21 @@ fn overlay(top: &Path, name: &str, root: &Path) -> io::Result<()> {
         escaped(&work)
     );
     Ok(mount(Some("overlay"), &merged, Some("overlay"), MsFlags::empty(), Some(options.as_str()))?)
+}
+
+/// Show the host's own programs. An overlay would do but for the mounts below `/`, which it hides.
+fn mirror(top: &Path, name: &str, root: &Path) -> io::Result<()> {
+    let merged = top.join("roots").join(name);
+    fs::create_dir_all(&merged)?;
+    for entry in OF_THE_HOST {
+        let (from, to) = (root.join(entry), merged.join(entry));
+        if let Ok(target) = fs::read_link(&from) {
+            symlink(target, to)?;
+        } else if from.exists() {
+            bind(&from, &to, false)?;
+        }
+    }
+    Ok(())
 }
 
 /// overlayfs reads commas and colons as separators.
@@ -150,7 +203,7 @@ fn enter(top: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// Path of a root filesystem inside the sandbox.
-pub fn root_folder(name: &str) -> PathBuf {
-    Path::new("/roots").join(name)
+/// Path of a root filesystem of the sandbox whose own root is `base`.
+pub fn root_folder(base: &Path, name: &str) -> PathBuf {
+    base.join("roots").join(name)
 }

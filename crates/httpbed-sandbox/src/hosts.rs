@@ -26,22 +26,24 @@ pub fn set_sysctls(sysctls: &BTreeMap<String, String>) -> Result<(), Failure> {
 }
 
 /// Create the hosts, each with its sysctls set, and come back to the sandbox's own network.
-pub fn create(wanted: &BTreeMap<String, BTreeMap<String, String>>) -> Result<Hosts, Failure> {
+///
+/// `base` is where the sandbox's root is seen from here.
+pub fn create(wanted: &BTreeMap<String, BTreeMap<String, String>>, base: &Path) -> Result<Hosts, Failure> {
     let own = File::open(OWN_NETWORK).step("open the sandbox's network namespace")?;
-    fs::create_dir_all("/run/netns").step("create /run/netns")?;
+    let names = base.join("run/netns");
+    fs::create_dir_all(&names).step("create /run/netns")?;
     let mut hosts = Hosts::new();
     for (name, sysctls) in wanted {
         unshare(CloneFlags::CLONE_NEWNET).step(format!("unshare the network of host {name}"))?;
         set_sysctls(sysctls)?;
-        hosts.insert(name.clone(), name_namespace(name).step(format!("name host {name}"))?);
+        hosts.insert(name.clone(), name_namespace(&names.join(name)).step(format!("name host {name}"))?);
     }
     setns(&own, CloneFlags::CLONE_NEWNET).step("return to the sandbox's network")?;
     Ok(hosts)
 }
 
-fn name_namespace(name: &str) -> io::Result<File> {
-    let file = format!("/run/netns/{name}");
-    File::create(&file)?;
-    mount(Some(OWN_NETWORK), file.as_str(), NO_PATH, MsFlags::MS_BIND, NO_PATH)?;
+fn name_namespace(file: &Path) -> io::Result<File> {
+    File::create(file)?;
+    mount(Some(OWN_NETWORK), file, NO_PATH, MsFlags::MS_BIND, NO_PATH)?;
     File::open(OWN_NETWORK)
 }

@@ -1,4 +1,4 @@
-//! `httpbed-sandbox`: the namespaces in which one trial lives, and their first process.
+//! `httpbed-sandbox`: the namespaces in which one trial or one emulated link lives, and their first process.
 //!
 //! # Theory of operation
 //!
@@ -19,22 +19,35 @@
 //!
 //! It is a program of its own, small and with a single thread, because a process with threads
 //! cannot unshare a user namespace, and because `PR_SET_PDEATHSIG` follows the parent's thread.
+//!
+//! # A command of the user's
+//!
+//! `httpbed link` wants the same network around a command that knows nothing of it. Then
+//! ([`protocol::Shell`]) the host's own filesystem stays, the command keeps its user, environment,
+//! folder and terminal, and one process may be left in the host's network to lead out of the sandbox.
 
 mod filesystem;
 mod hosts;
 mod listening;
 mod namespaces;
+mod outside;
 mod program;
 mod protocol;
 mod session;
+mod terminal;
 
 use std::io::{self, BufRead, BufReader, Read};
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, OwnedFd};
 use std::process::ExitCode;
 
+use nix::sched::{CloneFlags, unshare};
+use nix::sys::prctl;
 use nix::sys::wait::{WaitStatus, waitpid};
 use nix::unistd::{ForkResult, fork};
 
+use namespaces::User;
+use outside::Outside;
+use program::Surroundings;
 use protocol::{Config, Event};
 
 /// What went wrong, and in which step of the set-up.
@@ -74,26 +87,53 @@ fn run() -> Result<ExitCode, Failure> {
     namespaces::die_with_parent().step("PR_SET_PDEATHSIG")?;
     let mut input = BufReader::new(io::stdin());
     let config = read_config(&mut input)?;
-    namespaces::enter().step("unshare namespaces")?;
+    let stdio = config.shell.as_ref().map(terminal::take).transpose().step("take the terminal")?;
+    let leaves_one = config.shell.as_ref().is_some_and(|shell| shell.outside);
+    let network = if leaves_one { CloneFlags::empty() } else { CloneFlags::CLONE_NEWNET };
+    let user = namespaces::enter(network).step("unshare namespaces")?;
     // Gaining capabilities in the new user namespace cleared it.
     namespaces::die_with_parent().step("PR_SET_PDEATHSIG")?;
     // SAFETY: this process has a single thread.
     match unsafe { fork() }.step("fork")? {
         ForkResult::Parent { child } => {
+            drop(stdio);
             Event::Init { pid: child.as_raw() }.send();
             Ok(wait_for(child))
         }
         ForkResult::Child => {
             namespaces::die_with_parent().step("PR_SET_PDEATHSIG")?;
-            filesystem::build(&config)?;
-            hosts::set_sysctls(&config.sysctls)?;
-            let hosts = hosts::create(&config.hosts)?;
+            let outside = leaves_one.then(leave_one_behind).transpose()?;
+            let around = settle(&config, user, stdio, outside)?;
             Event::Ready.send();
             let leftover = input.buffer().to_vec();
-            session::serve(&leftover, io::stdin().as_fd(), &hosts).step("serve requests")?;
+            session::serve(&leftover, io::stdin().as_fd(), around).step("serve requests")?;
             Ok(ExitCode::SUCCESS)
         }
     }
+}
+
+/// Leave a process in the host's network, and leave that.
+fn leave_one_behind() -> Result<Outside, Failure> {
+    let outside = Outside::leave_behind().step("leave a process outside")?;
+    unshare(CloneFlags::CLONE_NEWNET).step("unshare the network")?;
+    Ok(outside)
+}
+
+/// Make the network and the filesystem, as the sandbox's first process.
+fn settle(
+    config: &Config,
+    user: User,
+    stdio: Option<[OwnedFd; 3]>,
+    outside: Option<Outside>,
+) -> Result<Surroundings, Failure> {
+    if config.shell.is_some() {
+        // The orchestrator writes into the memory of a sandbox that has no folder on the host.
+        prctl::set_dumpable(true).step("PR_SET_DUMPABLE")?;
+    }
+    let base = filesystem::build(config)?;
+    hosts::set_sysctls(&config.sysctls)?;
+    let hosts = hosts::create(&config.hosts, &base)?;
+    Ok(Surroundings { base, hosts, user, stdio, outside })
 }
 
 fn read_config(input: &mut BufReader<impl Read>) -> Result<Config, Failure> {

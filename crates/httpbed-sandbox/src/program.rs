@@ -2,54 +2,131 @@
 
 use std::fs::File;
 use std::io::{self, Seek, Write};
-use std::os::fd::{AsFd, BorrowedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
 use nix::sched::{CloneFlags, setns};
 use nix::sys::resource::{Resource, setrlimit};
-use nix::unistd::{chdir, chroot};
+use nix::unistd::{Pid, chdir, chroot, setpgid};
 
-use crate::filesystem::root_folder;
+use crate::filesystem::{root_folder, show_resolv_conf};
 use crate::hosts::Hosts;
-use crate::namespaces::die_with_parent;
-use crate::protocol::Program;
+use crate::namespaces::{User, become_user, die_with_parent};
+use crate::outside::Outside;
+use crate::protocol::{Place, Program};
 
 const PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 
+/// What programs are started in.
+#[derive(Debug)]
+pub struct Surroundings {
+    /// Where the sandbox's own root is seen by its first process.
+    pub base: PathBuf,
+    /// The networks of the hosts.
+    pub hosts: Hosts,
+    /// Who started the sandbox.
+    pub user: User,
+    /// Standard input, output and error of a command of the user's.
+    pub stdio: Option<[OwnedFd; 3]>,
+    /// Who starts a program in the network that the sandbox was made in.
+    pub outside: Option<Outside>,
+}
+
+/// A program that has been started.
+#[derive(Debug)]
+pub struct Started {
+    /// As the sandbox counts.
+    pub pid: Pid,
+    /// Of a program that takes lines.
+    pub stdin: Option<ChildStdin>,
+    /// Of a program that says lines.
+    pub stdout: Option<ChildStdout>,
+}
+
+impl From<Child> for Started {
+    fn from(child: Child) -> Self {
+        let pid = Pid::from_raw(i32::try_from(child.id()).unwrap_or(i32::MAX));
+        Self { pid, stdin: child.stdin, stdout: child.stdout }
+    }
+}
+
 /// Start the program; what cannot be started says why.
-pub fn start(program: &Program, hosts: &Hosts) -> io::Result<Child> {
-    let (name, arguments) = program.argv.split_first().ok_or_else(|| io::Error::other("argv is empty"))?;
-    let mut command = Command::new(name);
-    command.args(arguments).env_clear().env("PATH", PATH).env("HOME", "/tmp").envs(&program.env);
+pub fn start(program: &Program, around: &mut Surroundings) -> io::Result<Started> {
+    match program.place {
+        Place::Sandbox => start_inside(program, around),
+        Place::Command => start_command(program, around),
+        Place::Outside => start_outside(program, around),
+    }
+}
+
+fn start_inside(program: &Program, around: &Surroundings) -> io::Result<Started> {
+    let mut command = command_line(program)?;
+    command.env_clear().env("PATH", PATH).env("HOME", "/tmp").envs(&program.env);
+    let trial = around.base.join("trial");
     command.stdin(input(program)?);
-    command.stdout(if program.lines { Stdio::piped() } else { output(program.stdout.as_deref())? });
-    command.stderr(output(program.stderr.as_deref())?);
-    let network = network(program, hosts)?;
-    let root = program.root.as_deref().map(root_folder);
+    command.stdout(if program.lines { Stdio::piped() } else { output(program.stdout.as_deref(), &trial)? });
+    command.stderr(output(program.stderr.as_deref(), &trial)?);
+    let network = network(program, &around.hosts)?;
+    let root = program.root.as_deref().map_or(around.base.clone(), |name| root_folder(&around.base, name));
     let file_bytes = program.file_bytes;
-    let confine = move || confine(network, root.as_deref(), file_bytes);
+    let confine = move || confine(network, &root, file_bytes);
     // SAFETY: between fork and exec only system calls are made, and this process has one thread.
     unsafe { command.pre_exec(confine) };
-    command.spawn()
+    Ok(command.spawn()?.into())
+}
+
+/// It stays in the process group of who started the sandbox: keys at the terminal reach both.
+fn start_command(program: &Program, around: &mut Surroundings) -> io::Result<Started> {
+    let mut command = command_line(program)?;
+    command.envs(&program.env);
+    let streams = around.stdio.take().ok_or_else(|| io::Error::other("a sandbox runs one command"))?;
+    let [stdin, stdout, stderr] = streams;
+    command.stdin(stdin).stdout(stdout).stderr(stderr);
+    let network = network(program, &around.hosts)?;
+    let (user, base) = (around.user, around.base.clone());
+    let leave = move || {
+        show_resolv_conf(&base)?;
+        if let Some(network) = network {
+            setns(network, CloneFlags::CLONE_NEWNET)?;
+        }
+        become_user(user)
+    };
+    // SAFETY: this process has one thread, so what the parent holds is whole in the child.
+    unsafe { command.pre_exec(leave) };
+    Ok(command.spawn()?.into())
+}
+
+fn start_outside(program: &Program, around: &mut Surroundings) -> io::Result<Started> {
+    let outside = around.outside.take().ok_or_else(|| io::Error::other("nobody was left outside"))?;
+    let log =
+        inside(program.stderr.as_deref().unwrap_or(Path::new("outside.txt")), &around.base.join("trial"));
+    Ok(Started { pid: outside.start(&program.argv, &log)?, stdin: None, stdout: None })
+}
+
+fn command_line(program: &Program) -> io::Result<Command> {
+    let (name, arguments) = program.argv.split_first().ok_or_else(|| io::Error::other("argv is empty"))?;
+    let mut command = Command::new(name);
+    command.args(arguments);
+    Ok(command)
 }
 
 fn network(program: &Program, hosts: &Hosts) -> io::Result<Option<BorrowedFd<'static>>> {
     let Some(name) = &program.host else { return Ok(None) };
     let file = hosts.get(name).ok_or_else(|| io::Error::other(format!("no host {name}")))?;
     // SAFETY: the hosts' files stay open for as long as the sandbox lives.
-    Ok(Some(unsafe { BorrowedFd::borrow_raw(std::os::fd::AsRawFd::as_raw_fd(&file.as_fd())) }))
+    Ok(Some(unsafe { BorrowedFd::borrow_raw(file.as_fd().as_raw_fd()) }))
 }
 
-fn confine(network: Option<BorrowedFd>, root: Option<&Path>, file_bytes: Option<u64>) -> io::Result<()> {
+fn confine(network: Option<BorrowedFd>, root: &Path, file_bytes: Option<u64>) -> io::Result<()> {
+    // Keys at a terminal are for a command of the user's, never for the link.
+    setpgid(Pid::from_raw(0), Pid::from_raw(0))?;
     if let Some(network) = network {
         setns(network, CloneFlags::CLONE_NEWNET)?;
     }
-    if let Some(root) = root {
-        chroot(root)?;
-        chdir("/")?;
-    }
+    chroot(root)?;
+    chdir("/")?;
     if let Some(bytes) = file_bytes {
         setrlimit(Resource::RLIMIT_FSIZE, bytes, bytes)?;
     }
@@ -73,8 +150,11 @@ fn anonymous_file() -> io::Result<File> {
     Ok(memfd_create(c"input", MFdFlags::MFD_CLOEXEC)?.into())
 }
 
-fn output(path: Option<&Path>) -> io::Result<Stdio> {
+fn output(path: Option<&Path>, trial: &Path) -> io::Result<Stdio> {
     let Some(path) = path else { return Ok(Stdio::null()) };
-    let inside: PathBuf = Path::new("/trial").join(path.strip_prefix("/trial").unwrap_or(path));
-    Ok(File::options().create(true).append(true).open(inside)?.into())
+    Ok(File::options().create(true).append(true).open(inside(path, trial))?.into())
+}
+
+fn inside(path: &Path, trial: &Path) -> PathBuf {
+    trial.join(path.strip_prefix("/trial").unwrap_or(path))
 }

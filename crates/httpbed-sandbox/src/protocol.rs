@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::io::Write;
+use std::os::fd::RawFd;
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
@@ -14,8 +15,8 @@ pub struct Config {
     pub scratch: PathBuf,
     /// Root filesystems by name; each is seen through an overlay and never written.
     pub roots: BTreeMap<String, PathBuf>,
-    /// Folder of the host that every root sees, writable, as `/trial`.
-    pub trial: PathBuf,
+    /// Folder of the host that every root sees, writable, as `/trial`; absent means one in memory.
+    pub trial: Option<PathBuf>,
     /// Further folders or files of the host that every root sees, read-only: seen as -> path; those below
     /// `/links` are seen outside the roots instead.
     pub shared: BTreeMap<PathBuf, PathBuf>,
@@ -27,6 +28,22 @@ pub struct Config {
     pub sysctls: BTreeMap<String, String>,
     /// Upper bound, in bytes, of all that programs write to memory (overlays, /tmp, /run).
     pub tmpfs_bytes: u64,
+    /// Present: the host's own filesystem stays, for a command of the user's at the user's terminal.
+    pub shell: Option<Shell>,
+}
+
+/// What a command of the user's needs besides.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Shell {
+    /// Inherited descriptors that become the command's standard input, output and error.
+    pub stdio: [RawFd; 3],
+    /// Files of the host that programs write as files of `/trial`: name -> path.
+    pub written: BTreeMap<String, PathBuf>,
+    /// What `/etc/resolv.conf` says to the command, where that differs from the host's.
+    pub resolv_conf: Option<String>,
+    /// Whether one program will be started outside, in the network that the sandbox was made in.
+    pub outside: bool,
 }
 
 /// One request; `id` comes back with the answer.
@@ -79,9 +96,25 @@ pub enum What {
     },
 }
 
+/// Where a program runs, and as whom.
+#[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Eq)]
+#[serde(rename_all = "snake_case")]
+pub enum Place {
+    /// In the sandbox's filesystem, as its root.
+    #[default]
+    Sandbox,
+    /// In the host's own filesystem, as the user, at the user's terminal, in the user's environment.
+    Command,
+    /// In the host's own filesystem and in the network that the sandbox was made in; one program only.
+    Outside,
+}
+
 /// A program to start.
 #[derive(Debug, Deserialize)]
 pub struct Program {
+    /// Where it runs.
+    #[serde(default)]
+    pub place: Place,
     /// Name of the host it runs on; absent means the sandbox's own network, where links are.
     pub host: Option<String>,
     /// Name of the root filesystem; absent means one of the configuration's `programs`.

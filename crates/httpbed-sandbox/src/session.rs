@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{self, Write};
 use std::os::fd::{AsFd, BorrowedFd};
-use std::process::Child;
+use std::process::{ChildStdin, ChildStdout};
 use std::time::{Duration, Instant};
 
 use nix::fcntl::{FcntlArg, OFlag, fcntl};
@@ -14,9 +14,8 @@ use nix::sys::signalfd::{SfdFlags, SignalFd};
 use nix::unistd::Pid;
 use sha2::{Digest, Sha256};
 
-use crate::hosts::Hosts;
 use crate::listening;
-use crate::program;
+use crate::program::{self, Surroundings};
 use crate::protocol::{Event, Request, What};
 
 /// How often a server that is about to listen is looked at.
@@ -25,7 +24,9 @@ const READ_BYTES: usize = 16384;
 
 /// A program that runs.
 struct Running {
-    child: Child,
+    pid: Pid,
+    stdin: Option<ChildStdin>,
+    stdout: Option<ChildStdout>,
     started: Instant,
     deadline: Option<Instant>,
     timed_out: bool,
@@ -41,26 +42,27 @@ struct Await {
     deadline: Instant,
 }
 
-struct Session<'a> {
-    hosts: &'a Hosts,
+struct Session {
+    around: Surroundings,
     programs: BTreeMap<u64, Running>,
     awaits: Vec<Await>,
     input: Vec<u8>,
 }
 
 /// Serve requests until the orchestrator closes the pipe; `early` is what it already sent.
-pub fn serve(early: &[u8], requests: BorrowedFd, hosts: &Hosts) -> io::Result<()> {
+pub fn serve(early: &[u8], requests: BorrowedFd, around: Surroundings) -> io::Result<()> {
     let mut ended = SigSet::empty();
     ended.add(Signal::SIGCHLD);
     ended.thread_block()?;
     let children = SignalFd::with_flags(&ended, SfdFlags::SFD_NONBLOCK | SfdFlags::SFD_CLOEXEC)?;
-    let mut session = Session { hosts, programs: BTreeMap::new(), awaits: Vec::new(), input: early.to_vec() };
+    let mut session =
+        Session { around, programs: BTreeMap::new(), awaits: Vec::new(), input: early.to_vec() };
     session.take_requests();
     while session.step(requests, &children)? {}
     Ok(())
 }
 
-impl Session<'_> {
+impl Session {
     /// Wait for something to happen and deal with it; false at the end of input.
     fn step(&mut self, requests: BorrowedFd, children: &SignalFd) -> io::Result<bool> {
         let (from_orchestrator, any_ended, spoke) = self.wait(requests, children)?;
@@ -85,7 +87,7 @@ impl Session<'_> {
         let speaking: Vec<(u64, BorrowedFd)> = self
             .programs
             .iter()
-            .filter_map(|(id, program)| Some((*id, program.child.stdout.as_ref()?.as_fd())))
+            .filter_map(|(id, program)| Some((*id, program.stdout.as_ref()?.as_fd())))
             .collect();
         let mut fds = vec![requests, children.as_fd()];
         fds.extend(speaking.iter().map(|(_, fd)| *fd));
@@ -141,37 +143,37 @@ impl Session<'_> {
     }
 
     fn start(&mut self, id: u64, wanted: &crate::protocol::Program) -> io::Result<Event> {
-        let child = program::start(wanted, self.hosts)?;
-        let pid = pid_of(&child).as_raw();
-        if let Some(stdout) = &child.stdout {
+        let program::Started { pid, stdin, stdout } = program::start(wanted, &mut self.around)?;
+        if let Some(stdout) = &stdout {
             fcntl(stdout, FcntlArg::F_SETFL(OFlag::O_NONBLOCK))?;
         }
         let started = Instant::now();
         let deadline = wanted.timeout_s.map(|seconds| started + Duration::from_secs_f64(seconds));
-        let running = Running { child, started, deadline, timed_out: false, partial_line: Vec::new() };
+        let partial_line = Vec::new();
+        let running = Running { pid, stdin, stdout, started, deadline, timed_out: false, partial_line };
         self.programs.insert(id, running);
-        Ok(Event::Started { id, pid })
+        Ok(Event::Started { id, pid: pid.as_raw() })
     }
 
     fn send(&mut self, to: u64, line: &str) -> io::Result<()> {
         let program = self.programs.get_mut(&to).ok_or_else(not_running)?;
-        let input = program.child.stdin.as_mut().ok_or_else(not_running)?;
+        let input = program.stdin.as_mut().ok_or_else(not_running)?;
         input.write_all(format!("{line}\n").as_bytes())
     }
 
     fn signal(&self, to: u64, signal: i32) -> io::Result<()> {
         let program = self.programs.get(&to).ok_or_else(not_running)?;
-        Ok(kill(pid_of(&program.child), Signal::try_from(signal)?)?)
+        Ok(kill(program.pid, Signal::try_from(signal)?)?)
     }
 
     /// Forward what a program has written; true while there may be more at once.
     fn forward_lines(&mut self, id: u64) -> bool {
         let Some(program) = self.programs.get_mut(&id) else { return false };
-        let Some(stdout) = program.child.stdout.as_ref() else { return false };
+        let Some(stdout) = program.stdout.as_ref() else { return false };
         // The pipe does not block: a grandchild may hold it open with nothing to say.
         let read = read_some(stdout.as_fd(), &mut program.partial_line);
         if matches!(read, Ok(0)) {
-            program.child.stdout = None;
+            program.stdout = None;
         }
         for line in complete_lines(&mut program.partial_line) {
             Event::Line { id, line: String::from_utf8_lossy(&line).into_owned() }.send();
@@ -182,7 +184,7 @@ impl Session<'_> {
     /// Collect every ended process: programs are reported, orphans that came to PID 1 only reaped.
     fn reap(&mut self) {
         while let Some((pid, status, usage)) = wait_any() {
-            let ended = self.programs.iter().find(|(_, program)| pid_of(&program.child) == pid);
+            let ended = self.programs.iter().find(|(_, program)| program.pid == pid);
             let Some(id) = ended.map(|(id, _)| *id) else { continue };
             while self.forward_lines(id) {}
             if let Some(program) = self.programs.remove(&id) {
@@ -196,7 +198,7 @@ impl Session<'_> {
         for program in self.programs.values_mut() {
             if program.deadline.is_some_and(|deadline| deadline <= now) {
                 program.deadline = None;
-                program.timed_out = kill(pid_of(&program.child), Signal::SIGKILL).is_ok();
+                program.timed_out = kill(program.pid, Signal::SIGKILL).is_ok();
             }
         }
     }
@@ -209,7 +211,7 @@ impl Session<'_> {
                 Event::Refused { id: wait.id, message }.send();
                 return false;
             };
-            if listening::all(pid_of(&program.child).as_raw(), &wait.tcp, &wait.udp) {
+            if listening::all(program.pid.as_raw(), &wait.tcp, &wait.udp) {
                 Event::Done { id: wait.id }.send();
                 return false;
             }
@@ -270,10 +272,6 @@ fn wait_any() -> Option<(Pid, i32, libc::rusage)> {
         (libc::wait4(-1, &raw mut status, libc::WNOHANG, &raw mut usage), usage)
     };
     (pid > 0).then(|| (Pid::from_raw(pid), status, usage))
-}
-
-fn pid_of(child: &Child) -> Pid {
-    Pid::from_raw(i32::try_from(child.id()).unwrap_or(i32::MAX))
 }
 
 fn not_running() -> io::Error {

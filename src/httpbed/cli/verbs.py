@@ -14,6 +14,7 @@ VERBS = {
     "status": "Show how far a campaign is.",
     "report": "Print what a campaign found; write its page and figures.",
     "export": "Print a campaign as a tidy table.",
+    "link": "Run any command behind an emulated link.",
     "calibrate": "Run the emulated link against arithmetic, and certify it.",
     "doctor": "Say what this machine can do, each point tried.",
     "toolbox": "Show, build or remove the programs under test.",

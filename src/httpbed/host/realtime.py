@@ -18,7 +18,7 @@ def promote(init_pid: int, inner_pid: int) -> bool:
     Returns:
         Whether the kernel permitted it.
     """
-    pid = _outer_pid(init_pid, inner_pid)
+    pid = outer_pid(init_pid, inner_pid)
     if pid is None:
         return False
     try:
@@ -28,7 +28,8 @@ def promote(init_pid: int, inner_pid: int) -> bool:
     return True
 
 
-def _outer_pid(init_pid: int, inner_pid: int) -> int | None:
+def outer_pid(init_pid: int, inner_pid: int) -> int | None:
+    """Find the PID, as we count, of what is ``inner_pid`` in the sandbox led by ``init_pid``."""
     children = Path(f"/proc/{init_pid}/task/{init_pid}/children")
     try:
         candidates = [int(word) for word in children.read_text().split()]

@@ -30,17 +30,20 @@ class End:
         return self.address.rsplit(".", 1)[0] + ".0/24"
 
 
-def ends(topology: Topology, index: int) -> tuple[End, End]:
-    """Return both ends of link number ``index``, in the order of its ``between``."""
+def ends(topology: Topology, index: int, first: int = 0) -> tuple[End, End]:
+    """Return both ends of link number ``index``, in the order of its ``between``.
+
+    ``first`` is the network of the topology's first link, for topologies that are joined.
+    """
     hosts = topology.links[index].between
-    first, second = (
+    one, other = (
         End(
             host=host,
             interface=INTERFACE if len(topology.links) == 1 else f"eth{index}",
             emulator_interface=f"l{index}{'ab'[side]}",
-            address=f"10.77.{index}.{side + 1}",
-            mac=f"02:00:00:00:{index:02x}:{side + 1:02x}",
+            address=f"10.77.{first + index}.{side + 1}",
+            mac=f"02:00:00:00:{first + index:02x}:{side + 1:02x}",
         )
         for side, host in enumerate(hosts)
     )
-    return first, second
+    return one, other

@@ -17,7 +17,6 @@ from httpbed.model.impairments.loss import GilbertElliott, Listed, Replay
 from httpbed.model.impairments.queue import Queue
 from httpbed.model.impairments.rate import MTU_BYTES, Cellular, Steps, TokenBucket, Trace
 from httpbed.model.topology import Direction, Link
-from httpbed.network import cellular
 from httpbed.network import files as link_files
 from httpbed.network.addresses import End
 from httpbed.network.files import Facts, Record
@@ -117,6 +116,9 @@ class _Way:
         rate = self.said.rate
         if not isinstance(rate, Cellular):
             return ""
+        # It needs scipy, half of what everything else takes to be imported.
+        from httpbed.network import cellular  # noqa: PLC0415
+
         return cellular.text(cellular.trace(rate.cellular, self.number("cellular")))
 
     def longest_gap_s(self) -> float:

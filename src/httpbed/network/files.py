@@ -10,8 +10,6 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import islice
 
-import numpy as np
-
 from httpbed.model.impairments.loss import MOST_LISTED
 from httpbed.model.impairments.rate import OPPORTUNITY_BYTES
 from httpbed.model.units import SLOWEST_BIT_S
@@ -77,10 +75,13 @@ def read_trace(content: bytes) -> Trace:
         for number, line in enumerate(lines, start=1)
         if len(line.lstrip(b"0")) > 10 or int(line) > LATEST_MS  # noqa: PLR2004 - digits of 2^32
     )
-    return _trace(np.array(lines, dtype=np.int64))
+    return _trace(lines)
 
 
-def _trace(times: np.typing.NDArray[np.int64]) -> Trace:
+def _trace(lines: list[bytes]) -> Trace:
+    import numpy as np  # noqa: PLC0415 - most links are made of no file, and start sooner without
+
+    times = np.array(lines, dtype=np.int64)
     gaps = np.diff(times, prepend=0)
     gaps[0] = times[0]  # from the last to the first of the next pass
     _refuse_lines(

@@ -82,18 +82,19 @@ def plan(  # noqa: PLR0913 - what is not always wanted is said by name
     log: str | None = None,
     backend: Backend = "af_packet",
     files: Mapping[str, Facts] | None = None,
+    first_network: int = 0,
 ) -> NetworkPlan:
     """Plan the network of a topology in one block.
 
     ``senders`` names the TCP congestion control of each host that sends; any other has cubic.
     ``capture`` asks the emulator for a pcapng file of every packet, ``log`` for a line per packet
     in that file, as a path inside the sandbox. ``files`` has what is known of the files that the
-    topology names, by their digests.
+    topology names, by their digests. ``first_network`` is the number of the first link's.
 
     Raises:
         ValueError: The topology names a recorded run that is not in ``files``.
     """
-    link, both = topology.links[0], ends(topology, 0)
+    link, both = topology.links[0], ends(topology, 0, first_network)
     draws = Draws(seed, block, files or {})
     recording = Recording(f"{TRIAL_FOLDER}/link.pcapng" if capture else None, log)
     config = emulator.config(link, both, draws, backend, recording)

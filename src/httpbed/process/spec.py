@@ -5,6 +5,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Literal
 
 TRIAL_FOLDER = "/trial"
 """Where every program sees the attempt's artifacts."""
@@ -23,6 +24,9 @@ class ProcessSpec:
     """A program to start; nothing here has looked at the machine."""
 
     argv: tuple[str, ...]
+    place: Literal["sandbox", "command", "outside"] = "sandbox"
+    """``command``: in this machine's filesystem, as the user, at the terminal, in the user's
+    environment. ``outside``: in this machine's network."""
     host: str | None = None
     """The host it runs on; None is the emulator's own network."""
     root: str | None = None

@@ -10,7 +10,8 @@ from __future__ import annotations
 import asyncio
 import itertools
 import json
-from collections.abc import AsyncIterator, Mapping
+import os
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -32,11 +33,24 @@ class RefusalError(BedError):
 
 
 @dataclass(frozen=True)
+class ShellSpec:
+    """What a sandbox needs besides for a command of the user's."""
+
+    written: Mapping[str, Path]
+    """Files of this machine that programs write under ``/trial``: name -> path."""
+    resolv_conf: str | None
+    """What the command reads in it, where that differs from this machine's."""
+    outside: bool
+    """Whether one program will be started in this machine's network."""
+
+
+@dataclass(frozen=True)
 class SandboxSpec:
     """What a sandbox is made of."""
 
     scratch: Path
-    trial: Path
+    trial: Path | None
+    """None keeps ``/trial`` in memory, and leaves nothing on this machine."""
     roots: Mapping[str, Path]
     shared: Mapping[str, Path]
     programs: Mapping[str, Path]
@@ -45,18 +59,27 @@ class SandboxSpec:
     sysctls: Mapping[str, str]
     """Of the sandbox's own network."""
     tmpfs_bytes: int
+    shell: ShellSpec | None = None
+    """For a command of the user's, which sees this machine's own filesystem."""
 
-    def line(self) -> bytes:
-        """Write it as the sandbox reads it."""
+    def line(self, stdio: Sequence[int]) -> bytes:
+        """Write it as the sandbox reads it; ``stdio`` are the command's descriptors."""
         said = {
             "scratch": str(self.scratch),
-            "trial": str(self.trial),
+            "trial": self.trial and str(self.trial),
             "roots": {name: str(path) for name, path in self.roots.items()},
             "shared": {seen: str(path) for seen, path in self.shared.items()},
             "programs": {name: str(path) for name, path in self.programs.items()},
             "hosts": {name: dict(sysctls) for name, sysctls in self.hosts.items()},
             "sysctls": dict(self.sysctls),
             "tmpfs_bytes": self.tmpfs_bytes,
+            "shell": self.shell
+            and {
+                "stdio": stdio,
+                "written": {name: str(path) for name, path in self.shell.written.items()},
+                "resolv_conf": self.shell.resolv_conf,
+                "outside": self.shell.outside,
+            },
         }
         return json.dumps(said).encode() + b"\n"
 
@@ -77,9 +100,9 @@ class Process:
 class Supervisor:
     """A running sandbox. Made by :func:`sandbox`."""
 
-    def __init__(self, process: asyncio.subprocess.Process, trial: Path) -> None:
+    def __init__(self, process: asyncio.subprocess.Process, spec: SandboxSpec) -> None:
         self._process = process
-        self._trial = trial
+        self._spec = spec
         self._ids = itertools.count(1)
         self._answers: dict[int, asyncio.Future[dict[str, Any]]] = {}
         self._running: dict[int, Process] = {}
@@ -92,6 +115,12 @@ class Supervisor:
         """Wait until the namespaces and mounts are made."""
         await asyncio.wait_for(asyncio.shield(self._ready), START_TIMEOUT_S)
 
+    @property
+    def folder(self) -> Path:
+        """Where ``/trial`` is seen from here; only after :meth:`ready`."""
+        inside = Path(f"/proc/{self.init_pid}/root{self._spec.scratch}/trial")
+        return self._spec.trial or inside
+
     async def start(self, spec: ProcessSpec) -> Process:
         """Start a program, and wait until it is ready where its spec says when that is.
 
@@ -100,7 +129,7 @@ class Supervisor:
             BedError: It could not be started.
         """
         for name, content in spec.files.items():
-            (self._trial / name).write_text(content)
+            (self.folder / name).write_text(content)
         process = Process(next(self._ids), spec, asyncio.get_running_loop().create_future())
         self._running[process.id] = process
         answer = await self._ask(process.id, _start_request(spec))
@@ -207,17 +236,24 @@ async def sandbox(spec: SandboxSpec) -> AsyncIterator[Supervisor]:
         HostError: The kernel refuses the namespaces or mounts; with the remedy.
         BedError: It failed in another way.
     """
-    process = await asyncio.create_subprocess_exec(
-        executable(SANDBOX),
-        stdin=asyncio.subprocess.PIPE,
-        stdout=asyncio.subprocess.PIPE,
-        limit=LINE_BYTES,
-        start_new_session=True,  # an interrupt at the terminal is ours, not the programs'
-    )
-    supervisor = Supervisor(process, spec.trial)
+    stdio = [os.dup(fd) for fd in (0, 1, 2)] if spec.shell else []
+    try:
+        process = await asyncio.create_subprocess_exec(
+            executable(SANDBOX),
+            stdin=asyncio.subprocess.PIPE,
+            stdout=asyncio.subprocess.PIPE,
+            limit=LINE_BYTES,
+            pass_fds=stdio,
+            # An interrupt at the terminal is ours, not the programs'; but a command's own.
+            start_new_session=spec.shell is None,
+        )
+    finally:
+        for fd in stdio:
+            os.close(fd)
+    supervisor = Supervisor(process, spec)
     try:
         if process.stdin:
-            process.stdin.write(spec.line())
+            process.stdin.write(spec.line(stdio))
         await supervisor.ready()
         yield supervisor
     finally:
@@ -227,6 +263,7 @@ async def sandbox(spec: SandboxSpec) -> AsyncIterator[Supervisor]:
 def _start_request(spec: ProcessSpec) -> dict[str, Any]:
     return {
         "do": "start",
+        "place": spec.place,
         "host": spec.host,
         "root": spec.root,
         "argv": spec.argv,

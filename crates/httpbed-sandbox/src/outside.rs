@@ -1,0 +1,69 @@
+//! The one program that stays in the network that the sandbox was made in.
+//!
+//! Nobody may enter that network again from inside a user namespace. So a process is left behind
+//! there, in the sandbox's PID namespace (it dies with the rest) and in its mounts, before the
+//! sandbox leaves for a network of its own. It waits to be told what to become.
+
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, Write};
+use std::os::fd::OwnedFd;
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use nix::fcntl::OFlag;
+use nix::unistd::{ForkResult, Pid, fork, pipe2, setpgid};
+use serde::{Deserialize, Serialize};
+
+use crate::namespaces::die_with_parent;
+
+/// Who waits outside.
+#[derive(Debug)]
+pub struct Outside {
+    pid: Pid,
+    tell: File,
+}
+
+#[derive(Debug, Deserialize, Serialize)]
+struct Order {
+    argv: Vec<String>,
+    log: PathBuf,
+}
+
+impl Outside {
+    /// Leave a process behind in the network that this one is in.
+    pub fn leave_behind() -> io::Result<Self> {
+        let (hear, tell) = pipe2(OFlag::O_CLOEXEC)?;
+        // SAFETY: this process has a single thread.
+        match unsafe { fork() }? {
+            ForkResult::Parent { child } => Ok(Self { pid: child, tell: tell.into() }),
+            ForkResult::Child => {
+                drop(tell);
+                let _ = wait(hear);
+                std::process::exit(1);
+            }
+        }
+    }
+
+    /// Have it become a program whose output goes to the file `log`; return its PID.
+    pub fn start(mut self, argv: &[String], log: &Path) -> io::Result<Pid> {
+        let order = Order { argv: argv.to_vec(), log: log.to_path_buf() };
+        writeln!(self.tell, "{}", serde_json::to_string(&order)?)?;
+        Ok(self.pid)
+    }
+}
+
+/// Wait for the order and carry it out; returns only if there is none or it cannot be.
+fn wait(hear: OwnedFd) -> io::Result<()> {
+    die_with_parent()?;
+    setpgid(Pid::from_raw(0), Pid::from_raw(0))?;
+    let mut line = String::new();
+    BufReader::new(File::from(hear)).read_line(&mut line)?;
+    let order: Order = serde_json::from_str(&line)?;
+    let (name, arguments) = order.argv.split_first().ok_or(io::ErrorKind::InvalidInput)?;
+    let mut log = File::create(&order.log)?;
+    let output = (log.try_clone()?, log.try_clone()?);
+    let failed =
+        Command::new(name).args(arguments).stdin(Stdio::null()).stdout(output.0).stderr(output.1).exec();
+    writeln!(log, "{name}: {failed}")
+}

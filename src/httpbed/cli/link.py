@@ -1,0 +1,216 @@
+"""``httpbed link``: any command behind an emulated link."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import secrets
+import shutil
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import click
+
+from httpbed.host import cache
+from httpbed.model.errors import ConfigError, Mistake
+from httpbed.shell import counters, meter, options
+from httpbed.shell.options import Described
+from httpbed.shell.run import Outcome, Wish, run
+
+NOT_FOUND, NOT_RUNNABLE, SIGNALLED = 127, 126, 128
+"""Exit codes, as shells have them."""
+SEED_BITS = 32
+_STDERR = 2
+
+_SETTINGS = {"allow_interspersed_args": False, "max_content_width": 100}
+
+
+def _impairments(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Add the options of the table: for both ways with their help, for one way without."""
+    for option in reversed(options.OPTIONS):
+        for way in reversed((options.BOTH, *options.WAYS)):
+            is_flag = option.kind == "flag"
+            function = click.option(
+                option.flag(way),
+                is_flag=is_flag,
+                metavar=None if is_flag else option.example,
+                help=option.help,
+                hidden=way != options.BOTH,
+            )(function)
+    return function
+
+
+@click.command("link", context_settings=_SETTINGS)
+@_impairments
+@click.option("--profile", metavar="NAME", help="A known network; options override it.")
+@click.option(
+    "--trace",
+    nargs=2,
+    metavar="UP DOWN",
+    help="Capacity by mahimahi's packet-delivery traces, looped.",
+)
+@click.option("--seed", metavar="N", help="Of all random streams; else one is chosen and told.")
+@click.option("--pcap", metavar="FILE", help="Keep every packet as pcapng, dropped ones marked.")
+@click.option("--log", metavar="FILE", help="A line per packet: times in and out, size, fate.")
+@click.option(
+    "--isolated/--outside",
+    "isolated",
+    default=None,
+    help="No outside network, or not without it; else it is reached through the link"
+    " where pasta is installed.",
+)
+@click.option(
+    "--meter/--no-meter",
+    "metered",
+    default=None,
+    help="A live line on stderr; else only on a terminal, and only if input or output of"
+    " COMMAND is none, so that it cannot be interactive.",
+)
+@click.option(
+    "--json",
+    "as_json",
+    is_flag=True,
+    help="The counters as a line of JSON, the last on stderr: stdout is COMMAND's.",
+)
+@click.argument("argv", nargs=-1, type=click.UNPROCESSED, metavar="[--] [COMMAND]...")
+@click.pass_context
+def command(
+    context: click.Context,
+    /,
+    *,
+    argv: tuple[str, ...],
+    profile: str | None,
+    trace: tuple[str, str] | None,
+    seed: str | None,
+    pcap: str | None,
+    log: str | None,
+    isolated: bool | None,
+    metered: bool | None,
+    as_json: bool,
+    **said: str | bool,
+) -> None:
+    """Run COMMAND behind an emulated link; without one, your shell.
+
+    An option such as --delay 50ms holds in each direction; --up-delay sets it from COMMAND, and
+    --down-delay to it. So do all down to --seed. Links nest: their impairments add up.
+
+    COMMAND has your files, your user and your terminal, and a network of its own. $HTTPBED_PEER is
+    the far end's address: it answers ping, echo, discard and chargen. Counters come at the end on
+    stderr. The exit status is COMMAND's, or 128 and the number of the signal that ended it.
+    """  # fmt: skip
+    _open_streams()
+    by_flag = {name.replace("_", "-"): value for name, value in said.items()}
+    argv = argv or (os.environ.get("SHELL", "/bin/sh"),)
+    mistakes = [
+        *_seed_mistakes(seed),
+        *_file_mistakes({"--pcap": pcap, "--log": log}),
+        *_text_mistakes(argv),
+    ]
+    described = _described(by_flag, profile, trace, mistakes)
+    if not shutil.which(argv[0]):
+        context.exit(_refuse(argv[0]))
+    wish = Wish(
+        argv=argv,
+        described=described,
+        seed=int(seed) if seed else secrets.randbits(SEED_BITS),
+        outside=None if isolated is None else not isolated,
+        pcap=Path(pcap) if pcap else None,
+        log=Path(log) if log else None,
+        meter=_meter_is_shown(metered),
+    )
+    _forget_ours()
+    outcome = asyncio.run(run(wish, _say))
+    click.echo(_json(wish, outcome) if as_json else _table(wish, outcome, seed), err=True)
+    context.exit(_status(outcome))
+
+
+def _meter_is_shown(wanted: bool | None) -> bool:
+    stdin, stdout, stderr = map(os.isatty, (0, 1, 2))
+    return meter.is_shown(wanted=wanted, stdin=stdin, stdout=stdout, stderr=stderr)
+
+
+def _described(
+    said: Mapping[str, str | bool],
+    profile: str | None,
+    trace: tuple[str, str] | None,
+    mistakes: list[Mistake],
+) -> Described:
+    """Read the impairments; raise ConfigError with every mistake, those found before too."""
+    try:
+        described = options.describe(said, profile, trace)
+    except ConfigError as error:
+        raise ConfigError([*error.mistakes, *mistakes]) from None
+    if mistakes:
+        raise ConfigError(mistakes)
+    return described
+
+
+def _seed_mistakes(seed: str | None) -> Iterator[Mistake]:
+    if seed is not None and not (seed.isascii() and seed.isdigit() and len(seed) <= SEED_BITS):
+        yield Mistake("--seed", f"{seed!r} is not a whole number", "write it like 7")
+
+
+def _file_mistakes(files: Mapping[str, str | None]) -> Iterator[Mistake]:
+    """Make the files, empty, so that a place where none can be is a mistake now."""
+    for flag, file in files.items():
+        try:
+            if file:
+                Path(file).open("wb").close()
+        except OSError as error:
+            yield Mistake(flag, f"{file}: {error.strerror}", "name a file that can be written")
+
+
+def _text_mistakes(argv: tuple[str, ...]) -> Iterator[Mistake]:
+    for word in argv:
+        if word != word.encode(errors="replace").decode():  # argv's other bytes are surrogates
+            yield Mistake("COMMAND", f"{word!r} is not UTF-8", "wrap it in a script")
+
+
+def _refuse(name: str) -> int:
+    there = Path(name).exists() and "/" in name
+    reason = "is not a program that can be run" if there else "no such command"
+    click.echo(f"httpbed: {name}: {reason}", err=True)
+    return NOT_RUNNABLE if there else NOT_FOUND
+
+
+def _open_streams() -> None:
+    """Make closed standard streams empty ones, before what is opened next takes their place."""
+    while (opened := os.open(os.devnull, os.O_RDWR)) <= _STDERR:
+        pass
+    os.close(opened)
+
+
+def _forget_ours() -> None:
+    """Keep what httpbed set for itself out of the command's environment."""
+    if os.environ.get("MPLCONFIGDIR") == str(cache.folder() / "matplotlib"):
+        del os.environ["MPLCONFIGDIR"]
+
+
+def _status(outcome: Outcome) -> int:
+    ended = outcome.exit
+    return SIGNALLED + (ended.signal or 0) if ended.status is None else ended.status
+
+
+def _table(wish: Wish, outcome: Outcome, seed: str | None) -> str:
+    chosen = "" if seed else f"\n  seed {wish.seed}, chosen: --seed {wish.seed} repeats it"
+    return counters.table(outcome.result) + chosen
+
+
+def _json(wish: Wish, outcome: Outcome) -> str:
+    said = {
+        "schema": 1,
+        "command": wish.argv,
+        "exit_status": _status(outcome),
+        "seed": wish.seed,
+        "peer": outcome.peer,
+        "outside": outcome.outside,
+        "real_time": outcome.real_time,
+        "link": outcome.result,
+    }
+    return json.dumps(said)
+
+
+def _say(line: str) -> None:
+    click.echo(f"httpbed: {line}", err=True)

@@ -1,0 +1,1 @@
+"""A command of the user's behind an emulated link: what ``httpbed link`` does."""

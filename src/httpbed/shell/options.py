@@ -1,0 +1,216 @@
+"""The options of ``httpbed link``, and the link that they describe.
+
+One table says what there is; command line, help and reading are made from it. An option holds in
+each direction, ``--up-...`` (from the command) and ``--down-...`` (to it) set one. What they
+say becomes the document that an experiment file would hold, and is read by the same models.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from pydantic import ValidationError
+from pydantic_core import ErrorDetails
+
+from httpbed.model import profiles
+from httpbed.model.errors import ConfigError, Mistake
+from httpbed.model.topology import Topology
+from httpbed.shell import files
+from httpbed.shell.files import LinkFile
+from httpbed.shell.spelling import spelled
+
+COMMAND, FAR = "command", "far"
+"""The two hosts."""
+BOTH, WAYS = "", ("up", "down")
+
+Path = tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Option:
+    """An impairment that can be asked for in either direction, or in each."""
+
+    name: str
+    path: Path
+    """Where its value stands in the description of a link."""
+    kind: str
+    """What is written: a kind of :data:`~httpbed.shell.spelling.KNOWN`, ``word`` or ``flag``."""
+    example: str
+    help: str
+    alone: Path | None = None
+    """A shorter place, where no other option adds to it."""
+    needs: str | None = None
+    """The option that it adds to."""
+
+    def flag(self, way: str) -> str:
+        """Name it for one way, or for both."""
+        return f"--{way}-{self.name}" if way else f"--{self.name}"
+
+
+OPTIONS = (
+    Option("rate", ("rate", "bucket"), "rate", "10mbit", "Capacity; else unlimited.", ("rate",)),
+    Option("burst", ("rate", "burst"), "size", "32KiB", "Bytes sent at once (token bucket).",
+           needs="rate"),
+    Option("counted", ("counted",), "word", "ip", "What the rate counts: ip, ethernet or wire."),
+    Option("delay", ("delay",), "duration", "50ms", "One-way delay, added after transmission."),
+    Option("jitter", ("jitter", "spread"), "duration", "5ms", "What varies the delay; order is"
+           " kept. Uniform between minus and plus this, unless told otherwise.", ("jitter",)),
+    Option("jitter-distribution", ("jitter", "distribution"), "word", "normal",
+           "uniform, normal or pareto.", needs="jitter"),
+    Option("loss", ("loss",), "share", "4%", "Probability that a packet is lost."),
+    Option("loss-replay", ("loss", "replay"), "word", "FILE",
+           "Lose the packets that an earlier --log lost."),
+    Option("reorder", ("reordering", "share"), "share", "1%",
+           "Probability that a packet is held back and overtaken."),
+    Option("reorder-hold", ("reordering", "hold"), "duration", "10ms", "For how long.",
+           needs="reorder"),
+    Option("duplicate", ("duplication",), "share", "0.1%", "Probability that it comes twice."),
+    Option("corrupt", ("corruption",), "share", "0.01%", "Probability of a flipped bit."),
+    Option("queue", ("queue", "limit"), "amount", "'1000 packets'",
+           "Packets, bytes (64KiB), time (70ms) or bandwidth-delay products (1bdp) that may wait."),
+    Option("discipline", ("queue", "discipline"), "word", "codel",
+           "droptail, codel, fq_codel or pie."),
+    Option("target", ("queue", "target"), "duration", "5ms", "Delay that the discipline aims at.",
+           needs="discipline"),
+    Option("interval", ("queue", "interval"), "duration", "100ms", "Its period.",
+           needs="discipline"),
+    Option("ecn", ("queue", "ecn"), "flag", "", "Have it mark instead of drop.",
+           needs="discipline"),
+)  # fmt: skip
+
+
+class Said(NamedTuple):
+    """What an option was given."""
+
+    value: Any
+    flag: str
+    """The option as the user wrote it."""
+
+
+@dataclass(frozen=True)
+class Described:
+    """A link as options describe it."""
+
+    topology: Topology
+    files: tuple[LinkFile, ...]
+    """All that it names."""
+
+
+def describe(
+    said: Mapping[str, str | bool],
+    profile: str | None = None,
+    traces: tuple[str, str] | None = None,
+) -> Described:
+    """Describe the link that the options ask for; ``said`` holds them by flag, without dashes.
+
+    Reads the files that they name, and nothing else.
+
+    Raises:
+        ConfigError: With every mistake, each at its option.
+    """
+    given = {way: _given(said, way) for way in (BOTH, *WAYS)}
+    for way, file in zip(WAYS, traces or (), strict=False):
+        given[way]["rate", "trace"] = Said(file, "--trace")
+    mistakes = [*_lonely(said), *_twice(given)]
+    found, wrong = _read_files(given)
+    link: dict[str, Any] = {"between": [COMMAND, FAR], **_tables(given[BOTH])}
+    link |= {way: _tables(_whole(given, way)) for way in WAYS}
+    if profile is not None:
+        link["profile"] = profile
+    try:
+        document = {"hosts": [COMMAND, FAR], "links": [profiles.expanded(link)]}
+        read = Topology.model_validate(document)
+    except ValidationError as error:
+        mistakes += [_mistake(detail, given) for detail in error.errors()]
+    if mistakes or wrong:
+        raise ConfigError(dict.fromkeys([*mistakes, *wrong]))
+    return Described(read, tuple(found))
+
+
+def _read_files(given: Mapping[str, dict[Path, Said]]) -> tuple[list[LinkFile], list[Mistake]]:
+    """Read every file that is named, and put in its place what is known of it."""
+    found, wrong = [], []
+    for options in given.values():
+        for path, said in options.items():
+            if path[-1] in files.READERS:
+                file = files.read(said.value, path[-1], said.flag)
+                if isinstance(file, Mistake):
+                    wrong.append(file)
+                else:
+                    found.append(file)
+                    options[path] = Said(file.said(path[-1]), said.flag)
+    return found, wrong
+
+
+def _given(said: Mapping[str, str | bool], way: str) -> dict[Path, Said]:
+    """Collect what was said of one way, or of both, by its place in the link."""
+    found = {}
+    for option in OPTIONS:
+        flag = option.flag(way)
+        value = said.get(flag.removeprefix("--"))
+        if value not in {None, False}:
+            text = spelled(option.kind, value) if isinstance(value, str) else value
+            found[option.path] = Said(text, flag)
+    return found
+
+
+def _whole(given: Mapping[str, dict[Path, Said]], way: str) -> dict[Path, Said]:
+    """Add, to each part of which a way says something, what was said of it for both."""
+    own = given[way]
+    parts = {path[0] for path in own if path != ("rate", "trace")}
+    return {path: said for path, said in given[BOTH].items() if path[0] in parts} | own
+
+
+def _tables(given: Mapping[Path, Said]) -> dict[str, Any]:
+    """Nest the values by their places."""
+    short = {option.path: option.alone for option in OPTIONS if option.alone}
+    tables: dict[str, Any] = {}
+    for path, said in given.items():
+        lone = sum(other[0] == path[0] for other in given) == 1
+        *parents, last = short[path] if lone and path in short else path
+        table = tables
+        for parent in parents:
+            table = table.setdefault(parent, {})
+        if isinstance(said.value, dict):
+            table |= said.value
+        else:
+            table[last] = said.value
+    return tables
+
+
+def _lonely(said: Mapping[str, str | bool]) -> Iterator[Mistake]:
+    """Find options that add to one which is not there."""
+    for option in OPTIONS:
+        for way in (BOTH, *WAYS) if option.needs else ():
+            reach = (f"{way}-{option.needs}", option.needs) if way else (option.needs,)
+            flag = option.flag(way)
+            if said.get(flag[2:]) and not any(said.get(other or "") for other in reach):
+                yield Mistake(flag, f"only adds to --{option.needs}", f"give --{option.needs} too")
+
+
+def _twice(given: Mapping[str, dict[Path, Said]]) -> Iterator[Mistake]:
+    """Find what a file says already: a trace the rate, a record the losses."""
+    for way in WAYS:
+        whole = given[BOTH] | given[way]
+        for path, other in ((("rate", "trace"), ("rate", "bucket")), (_REPLAY, ("loss",))):
+            if path in whole and other in whole:
+                file = whole[path].flag
+                yield Mistake(whole[other].flag, f"{file} says it already", "give one of the two")
+
+
+_REPLAY = ("loss", "replay")
+
+
+def _mistake(detail: ErrorDetails, given: Mapping[str, dict[Path, Said]]) -> Mistake:
+    """Find the option that a mistake of the model comes from."""
+    place = tuple(map(str, detail["loc"][2:]))
+    way = place[0] if place and place[0] in WAYS else BOTH
+    inside = place[1:] if way else place
+    pool = _whole(given, way) if way else given[BOTH]
+    reason = detail["msg"].removeprefix("Value error, ")
+    close = [said.flag for path, said in pool.items() if set(path) <= set(inside)]
+    near = [said.flag for path, said in pool.items() if inside and path[0] == inside[0]]
+    flag = next(iter((*close, *near)), f"--{'-'.join(inside) or 'profile'}")
+    return Mistake(flag, reason)

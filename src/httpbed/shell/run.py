@@ -1,0 +1,233 @@
+"""Run a command behind a link. Nothing is decided here but by what the machine has."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sys
+from collections.abc import Callable, Mapping
+from contextlib import AsyncExitStack, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from httpbed.host import backend, cache, realtime
+from httpbed.model.errors import BedError, HostError
+from httpbed.network.emulator import LINK_FILES
+from httpbed.network.plan import NO_NEIGHBOUR_DISCOVERY, TOOLS
+from httpbed.process.binaries import LINK, PROBE, executable
+from httpbed.process.spec import Exit, ProcessSpec
+from httpbed.process.supervisor import Process, SandboxSpec, ShellSpec, Supervisor, sandbox
+from httpbed.shell import outside, plan, terminal
+from httpbed.shell.emulator import PATIENCE_S, Emulator
+from httpbed.shell.meter import ERASE, PERIOD_S, Meter
+from httpbed.shell.nest import Nest, Uplink
+from httpbed.shell.options import COMMAND, Described
+from httpbed.shell.plan import LOG, PCAP, SOCKET, ShellPlan
+
+MEMORY_BYTES = 64 * 2**20
+_CONGESTION_CONTROL = Path("/proc/sys/net/ipv4/tcp_congestion_control")
+_RESOLV_CONF = Path("/etc/resolv.conf")
+
+Say = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class Wish:
+    """A command, and the link that it is to be behind."""
+
+    argv: tuple[str, ...]
+    described: Described
+    seed: int
+    outside: bool | None = None
+    """Whether it reaches the outside network; None if that is possible."""
+    pcap: Path | None = None
+    log: Path | None = None
+    meter: bool = False
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What became of it."""
+
+    exit: Exit
+    peer: str
+    outside: str
+    """By what the outside was reached: ``pasta``, ``link`` (an outer one) or ``none``."""
+    real_time: bool
+    result: Mapping[str, Any]
+    """The emulator's."""
+
+
+async def run(wish: Wish, say: Say) -> Outcome:
+    """Run the command to its end.
+
+    Raises:
+        HostError: This machine cannot do it.
+        BedError: The link failed; the command, if it ran, was killed with it.
+    """
+    async with AsyncExitStack() as stack:
+        uplink = None if wish.outside is False else await Uplink.find(os.environ)
+        number = await uplink.number() if uplink else 0
+        planned = plan.plan(
+            wish.described,
+            wish.seed,
+            _congestion_control(),
+            backend=backend.choose(None),
+            number=number,
+            capture=wish.pcap is not None,
+            log=wish.log is not None,
+        )
+        pasta = None if uplink else outside.pasta(wanted=wish.outside, say=say)
+        spec = _sandbox_spec(wish, leads_out=pasta is not None, say=say)
+        supervisor = await stack.enter_async_context(sandbox(spec))
+        bed = _Bed(wish, planned, supervisor, spec.scratch, say)
+        emulator, way_out = await bed.build(uplink, number, pasta)
+        nest = Nest(planned, number, bed.tool, os.environ if uplink else None)
+        await nest.open(supervisor.folder / SOCKET)
+        outer = os.environ if uplink else {}
+        environment = plan.environment(planned, spec.scratch / "trial" / SOCKET, outer)
+        ended = await bed.command(environment, emulator)
+        await emulator.tell("stop")
+        result = await emulator.hear("result")
+        return Outcome(ended, environment["HTTPBED_PEER"], way_out, emulator.real_time, result)
+
+
+def _congestion_control() -> str:
+    """Name this machine's default: a command behind the link sends as it would without."""
+    return _CONGESTION_CONTROL.read_text().strip()
+
+
+def _sandbox_spec(wish: Wish, *, leads_out: bool, say: Say) -> SandboxSpec:
+    scratch = cache.folder() / "link"
+    scratch.mkdir(parents=True, exist_ok=True)
+    resolv_conf = None
+    if leads_out and _RESOLV_CONF.is_file():
+        resolv_conf = plan.resolv_conf(_RESOLV_CONF.read_text(errors="replace"))
+    written = {PCAP: wish.pcap, LOG: wish.log}
+    return SandboxSpec(
+        scratch=scratch,
+        trial=None,
+        roots={TOOLS: outside.tools(say)},
+        shared={f"{LINK_FILES}/{file.sha256}": file.path for file in wish.described.files},
+        programs={name: executable(name) for name in (LINK, PROBE)},
+        hosts=plan.SYSCTLS,
+        sysctls=NO_NEIGHBOUR_DISCOVERY,
+        tmpfs_bytes=MEMORY_BYTES,
+        shell=ShellSpec(
+            written={name: path.absolute() for name, path in written.items() if path},
+            resolv_conf=resolv_conf,
+            outside=leads_out,
+        ),
+    )
+
+
+@dataclass(frozen=True)
+class _Bed:
+    """A sandbox that a link is built in."""
+
+    wish: Wish
+    planned: ShellPlan
+    supervisor: Supervisor
+    scratch: Path
+    say: Say
+
+    async def build(
+        self, uplink: Uplink | None, number: int, pasta: str | None
+    ) -> tuple[Emulator, str]:
+        """Make link, far end and the way to the outside; return the emulator and that way."""
+        network = self.planned.network
+        leading = asyncio.create_task(self._lead_out(pasta))
+        far = await self.supervisor.start(self.planned.far)
+        if network.wiring:
+            await self.tool(network.wiring)
+        await asyncio.gather(*map(self.tool, network.hosts))
+        emulator = await Emulator.start(self.supervisor, network.emulator)
+        for spec in (*network.after_ready, self.planned.route):
+            await self.tool(spec)
+        if uplink:
+            await self._join(uplink, number, far)
+        await emulator.begin()
+        led = await leading
+        return emulator, "link" if uplink else "pasta" if led else "none"
+
+    async def tool(self, spec: ProcessSpec) -> None:
+        """Run a program of the network's set-up."""
+        ended = await asyncio.wait_for(self.supervisor.run(spec), PATIENCE_S)
+        if not ended.clean:
+            raise BedError(f"{spec.shell()}: {ended}: {self._last_words(spec)}")
+
+    async def command(self, environment: Mapping[str, str], emulator: Emulator) -> Exit:
+        """Run the command; nobody waits for one whose link is gone."""
+        spec = ProcessSpec(self.wish.argv, "command", COMMAND, environment=environment)
+        running = list[Process]()
+        passing = set[asyncio.Task[None]]()
+
+        def pass_on(number: int) -> None:
+            for process in running:
+                passing.add(asyncio.create_task(self.supervisor.signal(process, number)))
+
+        # From here on, keys are the command's: it may be asked to answer one at its first step.
+        with terminal.lent(pass_on):
+            process = await self.supervisor.start(spec)
+            running.append(process)
+            await self._watched(process, emulator)
+        if not process.exit.done():
+            raise BedError(f"the emulator ended: {self._last_words(self.planned.network.emulator)}")
+        return process.exit.result()
+
+    async def _watched(self, process: Process, emulator: Emulator) -> None:
+        """Wait until the command or its link has ended, with the meter if that is wanted."""
+        gone = asyncio.create_task(emulator.gone())
+        watching = [gone]
+        if self.wish.meter:
+            watching.append(asyncio.create_task(_watch(emulator)))
+        try:
+            ends: list[asyncio.Future[Any]] = [process.exit, gone]
+            await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            for task in watching:
+                task.cancel()
+            await asyncio.gather(*watching, return_exceptions=True)
+
+    async def _join(self, uplink: Uplink, number: int, far: Process) -> None:
+        pid = realtime.outer_pid(self.supervisor.init_pid, far.pid)
+        if pid is None:
+            raise BedError("the far end has ended")
+        await uplink.join(pid)
+        await self.tool(plan.joined(number))
+
+    async def _lead_out(self, program: str | None) -> bool:
+        """Start pasta; say whether the outside is reached."""
+        if program is None:
+            return False
+        spec = plan.pasta(program, self.scratch)
+        ended = await asyncio.wait_for(self.supervisor.run(spec), PATIENCE_S)
+        if ended.clean:
+            return True
+        reason = f"pasta failed ({ended}): {self._last_words(spec)}"
+        if self.wish.outside:
+            raise HostError(reason, "try it alone: pasta --config-net")
+        self.say(f"no outside network for the command: {reason}")
+        return False
+
+    def _last_words(self, spec: ProcessSpec) -> str:
+        with suppress(OSError, IndexError):
+            text = (self.supervisor.folder / (spec.stderr or "absent")).read_text(errors="replace")
+            return text.strip().splitlines()[-1][:300]
+        return "no reason given"
+
+
+async def _watch(emulator: Emulator) -> None:
+    """Keep one line on stderr up to date; it is gone when the command has ended."""
+    meter = Meter()
+    try:
+        while True:
+            await emulator.tell("counters")
+            line = meter.line(await emulator.hear("counters"))
+            sys.stderr.write(f"{ERASE}{line}")
+            sys.stderr.flush()
+            await asyncio.sleep(PERIOD_S)
+    finally:
+        sys.stderr.write(ERASE)
+        sys.stderr.flush()

@@ -1,0 +1,41 @@
+"""Quantities as one types them in a shell: ``10mbit``, ``50ms`` and ``4%``, as ``tc`` has them.
+
+They are rewritten to the experiment file's spelling and read by the same code. What means one
+thing to some tools and another to others (``10mbps`` is bytes to ``tc``) is not guessed.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+_QUANTITY = re.compile(r"\s*(?P<number>[-+]?[0-9.]+(?:[eE][-+]?[0-9]+)?)\s*(?P<unit>\S.*?)\s*")
+
+_RATES = {
+    f"{prefix}bit{per}": f"{prefix.upper() if prefix in 'mg' else prefix}bit/s"
+    for prefix in ("", "k", "m", "g")
+    for per in ("", "/s")
+}
+_DURATIONS = {
+    **dict.fromkeys(("us", "usec", "usecs"), "us"),
+    **dict.fromkeys(("ms", "msec", "msecs"), "ms"),
+    **dict.fromkeys(("s", "sec", "secs"), "s"),
+}
+_SIZES = {"b": "B", "kib": "KiB", "mib": "MiB", "gib": "GiB"}
+_AMOUNTS = {**dict.fromkeys(("p", "packet", "packets"), "packets"), "bdp": "BDP"}
+
+KNOWN: Mapping[str, Mapping[str, str]] = {
+    "rate": _RATES,
+    "duration": _DURATIONS,
+    "share": {"%": "%"},
+    "size": _SIZES,
+    "amount": {**_AMOUNTS, **_SIZES, **_DURATIONS},
+}
+"""Units by kind of quantity, in lower case, with the experiment file's spelling of each."""
+
+
+def spelled(kind: str, text: str) -> str:
+    """Rewrite a quantity as an experiment file has it; what is not understood stays as it is."""
+    match = _QUANTITY.fullmatch(text)
+    unit = KNOWN.get(kind, {}).get(match["unit"].lower()) if match else None
+    return f"{match['number']} {unit}" if match and unit else text
