@@ -1,0 +1,154 @@
+"""Many links through one emulator at once, and what a link costs when nothing passes."""
+
+from __future__ import annotations
+
+import subprocess
+import time
+
+from bench.link import bed
+from bench.link.bed import Wire
+from bench.link.emulators import Conditions, Link, Rattan
+from bench.link.figures import Goal, Section, quantile
+from bench.link.subjects import Bench, Subject, doubts, result
+from bench.link.timing import DATAGRAM_INTERVAL_MS, one_way_errors_us
+
+RATE_BIT_S = 10**7
+DELAY_MS = 10
+QUEUE_PACKETS = 50
+SIZES = (64, 128)
+CORES = {64: Goal("at most", 0.8)}
+P99_ERROR_US = {64: Goal("at most", 500), 128: Goal("at most", 1000)}
+WARM_UP_S = 3.0
+READING_PAUSE_MS = 2
+"""Spares the hosts a wake-up per packet: the two cores are there for the emulator as well."""
+
+STARTS_PER_ROUND = 4
+STARTUP_MS = Goal("at most", 5)
+MEMORY_MB = Goal("at most", 4)
+MANY_LINKS = 65
+MB = 1e6
+
+
+def measure(bench: Bench) -> Section:
+    """Load many links both ways at once; one more, idle, carries only the probe."""
+    section = bench.section(
+        "capacity",
+        f"Links of 10 Mbit/s and {DELAY_MS} ms in one process, TCP both ways on all of them, and a"
+        " further idle one for the probe; the kernel's filters, without delay, are the bound",
+    )
+    subjects = [*bench.best(bench.links), bench.tbf]
+    for links in SIZES:
+
+        def one(subject: Subject, _: int, links: int = links) -> None:
+            _loaded(bench, section, subject, links)
+
+        bench.turns(section, subjects, one)
+    section.end()
+    return section
+
+
+def _loaded(bench: Bench, section: Section, subject: Subject, links: int) -> None:
+    delay_ms = 0 if subject is bench.tbf else DELAY_MS
+    asked = Conditions(RATE_BIT_S, delay_ms, queue_packets=QUEUE_PACKETS)
+    goals = subject in bench.links
+
+    def note(what: str, unit: str, value: float, goal: Goal | None = None) -> None:
+        named = f"{links} links, {what}"
+        section.figure(named, subject.label, unit, goal if goals else None).values.append(value)
+
+    with subject.wire(asked, links + 1) as wire:
+        far = [[pair[side] for pair in wire.addresses[:links]] for side in (0, 1)]
+        with (
+            bed.traffic(wire.client, "sink", READING_PAUSE_MS),
+            bed.traffic(wire.server, "sink", READING_PAUSE_MS),
+            bed.traffic(wire.client, "source", *far[1]),
+            bed.traffic(wire.server, "source", *far[0]),
+        ):
+            time.sleep(WARM_UP_S)
+            began, cpu_s, before = time.monotonic(), wire.cpu_s(), _ip_bytes(wire)
+            samples = round(bench.scale.seconds * 1e3 / DATAGRAM_INTERVAL_MS)
+            errors = one_way_errors_us(wire, asked, samples, link=links)
+            lasted_s, after = time.monotonic() - began, _ip_bytes(wire)
+            cores = (wire.cpu_s() - cpu_s) / lasted_s
+        achieved = [
+            (now - then) * 8 / lasted_s / RATE_BIT_S * 100
+            for now, then in zip(after, before, strict=True)
+        ]
+        loaded = [share for place, share in enumerate(achieved) if place % (links + 1) != links]
+        note("rate achieved", "%", sum(loaded) / len(loaded))
+        note("slowest direction", "%", min(loaded))
+        note("one-way error p50", "us", quantile(errors, 0.5))
+        note("one-way error p99", "us", quantile(errors, 0.99), P99_ERROR_US[links])
+        if wire.pid:
+            note("emulator's CPU", "cores", cores, CORES.get(links))
+            note("memory per link, loaded", "MB", wire.memory_bytes("VmHWM") / MB / (links + 1))
+            report = result(wire)
+            note("own lateness p99", "us", (report["lateness_ns"]["p99"] or 0) / 1e3)
+            section.figures[-1].note = doubts(report)
+
+
+def _ip_bytes(wire: Wire) -> list[int]:
+    """What every link has brought to the server, then to the client."""
+    received = (*wire.received(wire.server), *wire.received(wire.client))
+    return [each.ip_bytes(wire.header_bytes) for each in received]
+
+
+def measure_cost(bench: Bench) -> Section:
+    """Measure a start until the link can be used, and memory without traffic."""
+    section = bench.section(
+        "cost",
+        "Start of the process until the link is ready, and resident memory; a process that only"
+        " begins and ends is the bound, and rattan makes its namespaces itself",
+    )
+
+    def one(subject: Subject, _: int) -> None:
+        emulator = subject.emulator
+        if isinstance(emulator, Link):
+            _starts(section, emulator)
+            _memory(section, emulator)
+        elif isinstance(emulator, Rattan):
+            with bed.namespace() as server:
+                words = server.inside(*emulator.command(Conditions()))
+                took_ms = _until(words, "client ")
+            section.figure("start-up", emulator.name, "ms").values.append(took_ms)
+            with emulator.wire(Conditions()) as wire:
+                memory = section.figure("memory of one link", emulator.name, "MB")
+                memory.values.append(wire.memory_bytes() / MB)
+
+    plain = [subject for subject in (*bench.links, *bench.rattans) if not subject.fifo]
+    bench.turns(section, plain, one)
+    section.end()
+    return section
+
+
+def _starts(section: Section, emulator: Link) -> None:
+    """Start it a few times, each next to a process that does nothing."""
+    with bed.hosts() as (_, middle, _):
+        for _ in range(STARTS_PER_ROUND):
+            took_ms = _until(middle.inside(*emulator.command(Conditions(), 1)), '{"event":"ready"')
+            section.figure("start-up", emulator.name, "ms", STARTUP_MS).values.append(took_ms)
+            began = time.monotonic()
+            subprocess.run(middle.inside("true"), check=True)
+            bound = section.figure("start-up", "a process that does nothing", "ms")
+            bound.values.append((time.monotonic() - began) * 1e3)
+
+
+def _until(argv: list[str], word: str) -> float:
+    """Return the ms from starting a program to its saying a word."""
+    began = time.monotonic()
+    with bed.started(argv, quiet=True) as process:
+        bed.awaited(process, word)
+        return (time.monotonic() - began) * 1e3
+
+
+def _memory(section: Section, emulator: Link) -> None:
+    resident = {}
+    for links in (1, MANY_LINKS):
+        with emulator.wire(Conditions(), links) as wire:
+            resident[links] = wire.memory_bytes() / MB
+    figure = section.figure("memory of one link", emulator.name, "MB", MEMORY_MB)
+    figure.values.append(resident[1])
+    further = (resident[MANY_LINKS] - resident[1]) / (MANY_LINKS - 1)
+    section.figure("memory of a further link", emulator.name, "MB", MEMORY_MB).values.append(
+        further
+    )
