@@ -87,9 +87,10 @@ class Received:
     frame_bytes: int
     packets: int
 
-    def ip_bytes(self, header_bytes: int) -> int:
-        """Return the bytes of IP packets, each of which came behind a header."""
-        return self.frame_bytes - header_bytes * self.packets
+    @property
+    def ip_bytes(self) -> int:
+        """Bytes of IP packets, each of which came behind an Ethernet header."""
+        return self.frame_bytes - ETHERNET_HEADER_BYTES * self.packets
 
 
 @dataclass(frozen=True)
@@ -104,8 +105,6 @@ class Wire:
     """The emulator's process, if there is one."""
     emulator: subprocess.Popen[str] | None = None
     """The process that hears commands, if it hears any."""
-    header_bytes: int = ETHERNET_HEADER_BYTES
-    """What the hosts' interfaces count before each IP packet."""
 
     def received(self, host: Host) -> list[Received]:
         """What the interfaces of one of the hosts have received, link by link."""
@@ -114,7 +113,7 @@ class Wire:
 
     def ip_bytes(self, host: Host) -> int:
         """IP bytes that a host has received over all links."""
-        return sum(each.ip_bytes(self.header_bytes) for each in self.received(host))
+        return sum(each.ip_bytes for each in self.received(host))
 
     def cpu_s(self) -> float:
         """CPU time that the emulator's process has used, in seconds; 0 where there is none."""
@@ -172,29 +171,30 @@ def interfaces(link: int) -> list[str]:
     return [f"l{link}a", f"l{link}b"]
 
 
-def addressing(link: int, side: int, *, neighbour: bool = True) -> list[str]:
+def addressing(link: int, side: int) -> list[str]:
     """Write the lines of ``ip`` that give a host its end of a link."""
     own, far = addresses(link + 1)[link][:: 1 - 2 * side]
     device = f"dev eth{link}"
-    known = f"neighbour add {far} lladdr {_mac(link, 1 - side)} {device} nud permanent"
+    known = f"neighbour add {far} lladdr {mac(link, 1 - side)} {device} nud permanent"
     return [
         f"link set {device} up",
         f"address add {own}/24 {device}",
-        *([known] if neighbour else []),
+        known,
         f"route replace 10.77.{link}.0/24 {device} src {own} congctl cubic",
     ]
 
 
 def _pair(link: int, side: int, host: Host) -> list[str]:
     near = interfaces(link)[side]
-    far = f"name eth{link} mtu {MTU_BYTES} address {_mac(link, side)} netns {host.pid}"
+    far = f"name eth{link} mtu {MTU_BYTES} address {mac(link, side)} netns {host.pid}"
     return [
         f"link add name {near} mtu {MTU_BYTES} type veth peer {far}",
         f"link set dev {near} up",
     ]
 
 
-def _mac(link: int, side: int) -> str:
+def mac(link: int, side: int) -> str:
+    """Return the locally administered address of a host's end of a link."""
     return f"02:00:00:00:{link:02x}:{side + 1:02x}"
 
 

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import subprocess
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
 
 from bench.link import bed
-from bench.link.bed import Wire
+from bench.link.bed import MTU_BYTES, Wire
 from bench.link.emulators import Conditions, Link, Rattan
 from bench.link.figures import Goal, Section, quantile
 from bench.link.subjects import Bench, Subject, doubts, result
@@ -19,8 +22,8 @@ SIZES = (64, 128)
 CORES = {64: Goal("at most", 0.8)}
 P99_ERROR_US = {64: Goal("at most", 500), 128: Goal("at most", 1000)}
 WARM_UP_S = 3.0
-READING_PAUSE_MS = 2
-"""Spares the hosts a wake-up per packet: the two cores are there for the emulator as well."""
+LEAST_OFFERED = 0.98
+"""Of the rate; with less, the hosts had no CPU left to load the links, which a note says."""
 
 STARTS_PER_ROUND = 4
 STARTUP_MS = Goal("at most", 5)
@@ -33,8 +36,9 @@ def measure(bench: Bench) -> Section:
     """Load many links both ways at once; one more, idle, carries only the probe."""
     section = bench.section(
         "capacity",
-        f"Links of 10 Mbit/s and {DELAY_MS} ms in one process, TCP both ways on all of them, and a"
-        " further idle one for the probe; the kernel's filters, without delay, are the bound",
+        f"Links of 10 Mbit/s and {DELAY_MS} ms in one process, each offered its rate both ways in"
+        " 1500-byte datagrams, and a further idle link for the probe; the kernel's tbf, without"
+        " delay, is the bound",
     )
     subjects = [*bench.best(bench.links), bench.tbf]
     for links in SIZES:
@@ -50,47 +54,80 @@ def measure(bench: Bench) -> Section:
 def _loaded(bench: Bench, section: Section, subject: Subject, links: int) -> None:
     delay_ms = 0 if subject is bench.tbf else DELAY_MS
     asked = Conditions(RATE_BIT_S, delay_ms, queue_packets=QUEUE_PACKETS)
-    goals = subject in bench.links
+    goals, doubt = subject in bench.links, ""
 
     def note(what: str, unit: str, value: float, goal: Goal | None = None) -> None:
         named = f"{links} links, {what}"
-        section.figure(named, subject.label, unit, goal if goals else None).values.append(value)
+        figure = section.figure(named, subject.label, unit, goal if goals else None)
+        figure.values.append(value)
+        figure.note = doubt
 
     with subject.wire(asked, links + 1) as wire:
-        far = [[pair[side] for pair in wire.addresses[:links]] for side in (0, 1)]
-        with (
-            bed.traffic(wire.client, "sink", READING_PAUSE_MS),
-            bed.traffic(wire.server, "sink", READING_PAUSE_MS),
-            bed.traffic(wire.client, "source", *far[1]),
-            bed.traffic(wire.server, "source", *far[0]),
-        ):
+        with _load(wire, links) as sending:
+            began = time.monotonic()
             time.sleep(WARM_UP_S)
-            began, cpu_s, before = time.monotonic(), wire.cpu_s(), _ip_bytes(wire)
-            samples = round(bench.scale.seconds * 1e3 / DATAGRAM_INTERVAL_MS)
-            errors = one_way_errors_us(wire, asked, samples, link=links)
-            lasted_s, after = time.monotonic() - began, _ip_bytes(wire)
-            cores = (wire.cpu_s() - cpu_s) / lasted_s
-        achieved = [
-            (now - then) * 8 / lasted_s / RATE_BIT_S * 100
-            for now, then in zip(after, before, strict=True)
-        ]
-        loaded = [share for place, share in enumerate(achieved) if place % (links + 1) != links]
-        note("rate achieved", "%", sum(loaded) / len(loaded))
-        note("slowest direction", "%", min(loaded))
-        note("one-way error p50", "us", quantile(errors, 0.5))
-        note("one-way error p99", "us", quantile(errors, 0.99), P99_ERROR_US[links])
+            seen = _observe(bench, wire, asked if goals else Conditions(), links)
+            total = sum(bed.numbers(process)[0] for process in sending)
+        offered = total * MTU_BYTES * 8 / (time.monotonic() - began) / RATE_BIT_S / links / 2
+        if offered < LEAST_OFFERED:
+            doubt = f"only {offered:.0%} offered: the hosts had no CPU left"
+        note("offered", "%", offered * 100)
+        note("rate achieved", "%", sum(seen.shares) / len(seen.shares) * 100)
+        note("slowest direction", "%", min(seen.shares) * 100)
+        note("one-way error p50", "us", quantile(seen.errors_us, 0.5))
+        note("one-way error p99", "us", quantile(seen.errors_us, 0.99), P99_ERROR_US[links])
         if wire.pid:
-            note("emulator's CPU", "cores", cores, CORES.get(links))
-            note("memory per link, loaded", "MB", wire.memory_bytes("VmHWM") / MB / (links + 1))
+            note("emulator's CPU", "cores", seen.cores, CORES.get(links))
+            note("memory per link", "MB", wire.memory_bytes("VmHWM") / MB / (links + 1))
             report = result(wire)
+            doubt = doubts(report) or doubt
             note("own lateness p99", "us", (report["lateness_ns"]["p99"] or 0) / 1e3)
-            section.figures[-1].note = doubts(report)
+
+
+@contextmanager
+def _load(wire: Wire, links: int) -> Iterator[list[subprocess.Popen[str]]]:
+    """Offer every link but the last its rate, both ways."""
+    words = (RATE_BIT_S, MTU_BYTES)
+    to_client, to_server = ([pair[side] for pair in wire.addresses[:links]] for side in (0, 1))
+    with (
+        bed.traffic(wire.client, "swallow"),
+        bed.traffic(wire.server, "swallow"),
+        bed.traffic(wire.client, "flood", *words, *to_server) as forth,
+        bed.traffic(wire.server, "flood", *words, *to_client) as back,
+    ):
+        yield [forth, back]
+
+
+@dataclass(frozen=True)
+class Seen:
+    """What was seen while the load lasted."""
+
+    shares: list[float]
+    """Of the rate, achieved by each loaded direction."""
+    errors_us: list[float]
+    """Of the probe."""
+    cores: float
+    """CPU time of the emulator by time."""
+
+
+def _observe(bench: Bench, wire: Wire, asked: Conditions, links: int) -> Seen:
+    began, cpu_s, before = time.monotonic(), wire.cpu_s(), _ip_bytes(wire)
+    samples = round(bench.scale.seconds * 1e3 / DATAGRAM_INTERVAL_MS)
+    errors_us = one_way_errors_us(wire, asked, samples, link=links)
+    lasted_s, after = time.monotonic() - began, _ip_bytes(wire)
+    cores = (wire.cpu_s() - cpu_s) / lasted_s
+    shares = [
+        (now - then) * 8 / lasted_s / RATE_BIT_S
+        for place, (then, now) in enumerate(zip(before, after, strict=True))
+        if place % (links + 1) != links
+    ]
+    return Seen(shares, errors_us, cores)
 
 
 def _ip_bytes(wire: Wire) -> list[int]:
     """What every link has brought to the server, then to the client."""
     received = (*wire.received(wire.server), *wire.received(wire.client))
-    return [each.ip_bytes(wire.header_bytes) for each in received]
+    return [each.ip_bytes for each in received]
 
 
 def measure_cost(bench: Bench) -> Section:

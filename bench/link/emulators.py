@@ -108,9 +108,10 @@ class Link:
                 for link in range(links):
                     device = f"dev {bed.interfaces(link)[side]}"
                     middle.ip(f"link set {device} netns {host.pid} name eth{link}")
-                    host.ip(*bed.addressing(link, side, neighbour=False))
-            joined = bed.addresses(links)
-            yield Wire(client, server, joined, process.pid, process, header_bytes=0)
+                    host.ip(f"link set dev eth{link} address {bed.mac(link, side)}")
+                    host.ip(*bed.addressing(link, side))
+                host.without_offloads()
+            yield Wire(client, server, bed.addresses(links), process.pid, process)
 
     @contextmanager
     def _running(

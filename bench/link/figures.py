@@ -8,22 +8,26 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-WIDTHS = (34, 30, 4, 12, 23, 14)
+WIDTHS = (36, 28, 4, 12, 23, 10)
 
 
 @dataclass(frozen=True)
 class Goal:
     """What a median should be; nothing is asserted, the table only says."""
 
-    how: Literal["at most", "at least"]
+    how: Literal["at most", "at least", "within"]
+    """``within`` is for signed deviations."""
     limit: float
 
     def met(self, value: float) -> bool:
         """Whether a value is within it."""
-        return value <= self.limit if self.how == "at most" else value >= self.limit
+        if self.how == "at least":
+            return value >= self.limit
+        return (abs(value) if self.how == "within" else value) <= self.limit
 
     def __str__(self) -> str:
-        return f"{'<=' if self.how == 'at most' else '>='} {self.limit:g}"
+        sign = {"at most": "<=", "at least": ">=", "within": "+-"}[self.how]
+        return f"{sign} {self.limit:g}"
 
 
 @dataclass

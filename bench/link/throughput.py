@@ -97,6 +97,6 @@ def _refuse_large_frames(wire: Wire) -> None:
     """Tell an offload that was left on: then the figure would be another one's."""
     for host in (wire.client, wire.server):
         for each in wire.received(host):
-            mean = each.ip_bytes(wire.header_bytes) / max(1, each.packets)
+            mean = each.ip_bytes / max(1, each.packets)
             if mean > MTU_BYTES:
                 raise MeasurementError(f"an offload is on: packets of {mean:.0f} bytes on average")

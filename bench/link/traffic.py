@@ -20,24 +20,23 @@ from collections.abc import Callable
 
 PORT = 9
 """Of the discard service (RFC 863)."""
+LOAD_PORT = 10009
+FLOOD_EVERY_S = 0.002
+FLOOD_GROUP = 20
 CHUNK_BYTES = 1 << 20
 SO_TIMESTAMPNS = 35
 """include/uapi/asm-generic/socket.h; Python's socket module does not name it."""
 STAMP = struct.Struct("qq")
 SENT = struct.Struct("!Q")
-ECHO = struct.Struct("!BBHHHQ")
-"""ICMP echo (RFC 792): type, code, checksum, identifier, sequence number; then our stamp."""
+ECHO = struct.Struct("!BBHHH48x")
+"""ICMP echo (RFC 792): type, code, checksum, identifier, sequence number; 84 bytes with IP."""
 ECHO_REQUEST, ECHO_REPLY = 8, 0
 LINGER_S = 1.0
 """How long stragglers are awaited."""
 
 
-def sink(pause_ms: str = "0") -> None:
-    """Discard what TCP brings.
-
-    With many slow connections a pause after each round of reading saves a wake-up per packet.
-    """
-    pause_s = float(pause_ms) / 1e3
+def sink() -> None:
+    """Discard what TCP brings."""
     looking = selectors.DefaultSelector()
     listener = socket.create_server(("0.0.0.0", PORT), backlog=512)  # noqa: S104 - its own network
     looking.register(listener, selectors.EVENT_READ)
@@ -49,8 +48,6 @@ def sink(pause_ms: str = "0") -> None:
                 looking.register(listener.accept()[0], selectors.EVENT_READ)
             elif isinstance(key.fileobj, socket.socket) and not _read(key.fileobj, buffer):
                 looking.unregister(key.fileobj)
-        if pause_s:
-            time.sleep(pause_s)
 
 
 def _read(connection: socket.socket, buffer: bytearray) -> int:
@@ -83,38 +80,44 @@ def ping(address: str, count: str, interval_ms: str) -> None:
     raw.setsockopt(socket.SOL_SOCKET, SO_TIMESTAMPNS, 1)
     identifier, interval_s = os.getpid() & 0xFFFF, float(interval_ms) / 1e3
     took: list[int] = []
+    sent: dict[int, int] = {}
     _say_ready()
     due = time.monotonic()
     for number in range(int(count)):
-        raw.sendto(_echo(identifier, number & 0xFFFF), (address, 0))
+        request = _echo(identifier, number & 0xFFFF)
+        sent[number & 0xFFFF] = time.time_ns()
+        raw.sendto(request, (address, 0))
         due += interval_s
         while (left := due - time.monotonic()) > 0:
-            _take_echoes(raw, identifier, took, left)
+            took += _echoes(raw, identifier, sent, left)
     end = time.monotonic() + LINGER_S
     while len(took) < int(count) and (left := end - time.monotonic()) > 0:
-        _take_echoes(raw, identifier, took, left)
+        took += _echoes(raw, identifier, sent, left)
     print(json.dumps(took), flush=True)
 
 
 def _echo(identifier: int, number: int) -> bytes:
-    """Write a request that carries the time at which it was written."""
-    bare = ECHO.pack(ECHO_REQUEST, 0, 0, identifier, number, time.time_ns())
+    """Write a request; the checksum is that of RFC 1071."""
+    bare = ECHO.pack(ECHO_REQUEST, 0, 0, identifier, number)
     total = sum(struct.unpack(f"!{len(bare) // 2}H", bare))
     total = (total & 0xFFFF) + (total >> 16)
     total = (total & 0xFFFF) + (total >> 16)
     return bare[:2] + struct.pack("!H", ~total & 0xFFFF) + bare[4:]
 
 
-def _take_echoes(raw: socket.socket, identifier: int, took: list[int], patience_s: float) -> None:
+def _echoes(
+    raw: socket.socket, identifier: int, sent: dict[int, int], patience_s: float
+) -> list[int]:
+    """Wait for a packet; return its round-trip time if it is the answer to one of ours."""
     if not select.select([raw], [], [], patience_s)[0]:
-        return
+        return []
     packet, stamp = _received(raw)
     header_bytes = (packet[0] & 15) * 4
     if len(packet) - header_bytes < ECHO.size:
-        return
-    kind, _, _, whose, _, sent = ECHO.unpack_from(packet, header_bytes)
-    if kind == ECHO_REPLY and whose == identifier:
-        took.append(stamp - sent)
+        return []
+    kind, _, _, whose, number = ECHO.unpack_from(packet, header_bytes)
+    ours = kind == ECHO_REPLY and whose == identifier and number in sent
+    return [stamp - sent.pop(number)] if ours else []
 
 
 def arrivals() -> None:
@@ -156,6 +159,41 @@ def datagrams(address: str, count: str, interval_ms: str, size: str, at_once: st
     print(json.dumps([int(count)]), flush=True)
 
 
+def flood(rate_bit_s: str, size: str, *addresses: str) -> None:
+    """Send datagrams of ``size`` IP bytes at a rate to each address, until standard input ends.
+
+    They leave in small groups every two milliseconds; what could not be sent in time is not
+    caught up with beyond a few packets. Prints how many there were.
+    """
+    boxes = [_connected(address) for address in addresses]
+    payload, packets_s = bytes(int(size) - 28), int(rate_bit_s) / 8 / int(size)
+    _say_ready()
+    began, sent, total = time.monotonic(), 0, 0
+    while not select.select([sys.stdin], [], [], FLOOD_EVERY_S)[0]:
+        due = int((time.monotonic() - began) * packets_s)
+        group, sent = min(due - sent, FLOOD_GROUP), due
+        for _ in range(group):
+            for box in boxes:
+                box.send(payload)
+        total += group * len(boxes)
+    print(json.dumps([total]), flush=True)
+
+
+def _connected(address: str) -> socket.socket:
+    box = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    box.connect((address, LOAD_PORT))
+    return box
+
+
+def swallow() -> None:
+    """Let the kernel drop the datagrams of ``flood``, without a word to their sender."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as box:
+        box.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 0)
+        box.bind(("0.0.0.0", LOAD_PORT))  # noqa: S104 - its own network
+        _say_ready()
+        sys.stdin.read()
+
+
 def _say_ready() -> None:
     print("ready", flush=True)
 
@@ -177,6 +215,8 @@ ROLES: dict[str, Callable[..., None]] = {
     "ping": ping,
     "arrivals": arrivals,
     "datagrams": datagrams,
+    "flood": flood,
+    "swallow": swallow,
 }
 
 if __name__ == "__main__":
