@@ -40,6 +40,8 @@ class Figure:
     goal: Goal | None = None
     values: list[float] = field(default_factory=list)
     note: str = ""
+    is_open: bool = False
+    """Whether something else than the subject limited a value, so that no goal can be judged."""
 
     @property
     def median(self) -> float | None:
@@ -51,6 +53,8 @@ class Figure:
         """Say whether the goal is met."""
         if self.goal is None or self.median is None:
             return ""
+        if self.is_open:
+            return "open"
         return "met" if self.goal.met(self.median) else "missed"
 
     def as_json(self) -> dict[str, Any]:

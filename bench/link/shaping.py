@@ -44,7 +44,7 @@ def measure_rate(bench: Bench) -> Section:
             goal = Goal("within", off) if subject in bench.links else None
             error = section.figure(f"{_named(asked)}, off by", subject.label, "%", goal)
             error.values.append((achieved / asked - 1) * 100)
-            error.note = note or error.note
+            error.note, error.is_open = note or error.note, error.is_open or bool(note)
 
         bench.turns(section, subjects, one)
     section.end()
