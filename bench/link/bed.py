@@ -230,8 +230,17 @@ def expect(process: subprocess.Popen[str], word: str) -> str:
     """
     line = process.stdout.readline().strip() if process.stdout else ""
     if word not in line:
-        raise MeasurementError(line[:300] or f"it ended before it said {word!r}")
+        raise MeasurementError(_message(line) or f"it ended before it said {word!r}")
     return line
+
+
+def _message(line: str) -> str:
+    """Return the words of an error, which httpbed-link puts into a JSON object."""
+    try:
+        said = json.loads(line)["message"]
+    except (ValueError, KeyError, TypeError):
+        said = line
+    return str(said)[:300]
 
 
 @contextmanager

@@ -160,7 +160,7 @@ def measure_cost(bench: Bench) -> Section:
 
 def _starts(section: Section, emulator: Link) -> None:
     """Start it a few times, each next to a process that does nothing."""
-    with bed.hosts() as (_, middle, _):
+    with emulator.ground() as middle:
         for _ in range(STARTS_PER_ROUND):
             took_ms = _until(middle.inside(*emulator.command(Conditions(), 1)), '{"event":"ready"')
             section.figure("start-up", emulator.name, "ms", STARTUP_MS).values.append(took_ms)

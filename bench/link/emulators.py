@@ -79,6 +79,16 @@ class Link:
         with arrange(asked, links) as wire:
             yield wire
 
+    @contextmanager
+    def ground(self) -> Iterator[bed.Host]:
+        """Make all that is there before the emulator of one link starts; yield where it does."""
+        if self.backend == "tun":
+            with bed.namespace() as middle:
+                yield middle
+        else:
+            with bed.hosts() as (_, middle, _):
+                yield middle
+
     def command(self, asked: Conditions, links: int) -> list[str]:
         """Write the configuration; return the command that reads it."""
         SCRATCH.mkdir(exist_ok=True)
