@@ -60,7 +60,8 @@ def _loaded(bench: Bench, section: Section, subject: Subject, links: int) -> Non
         named = f"{links} links, {what}"
         figure = section.figure(named, subject.label, unit, goal if goals else None)
         figure.values.append(value)
-        figure.note, figure.is_open = doubt or figure.note, figure.is_open or bool(doubt)
+        if figure.goal or what == "offered":
+            figure.note, figure.is_open = doubt or figure.note, figure.is_open or bool(doubt)
 
     with subject.wire(asked, links + 1) as wire:
         with _load(wire, links) as sending:

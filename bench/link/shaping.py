@@ -14,8 +14,8 @@ from bench.link.subjects import Bench, Subject, doubts, result
 
 RATES = {50_000: 0.5, 10**6: 0.2, 10**7: 0.2, 10**8: 0.2, 10**9: 1.0}
 """bit/s -> how many per cent off it may be."""
-SLOWEST_S = 20.0
-"""How long a full measurement of the slowest rate lasts: 83 packets."""
+DURATION, SLOWEST_DURATION = 0.6, 2.0
+"""Of one measurement, in a transfer's; the slowest rate brings four packets a second."""
 SLOW_BIT_S = 10**6
 SLOW_QUEUE_PACKETS = 100
 WARM_UP_S = 1.0
@@ -55,13 +55,13 @@ def _rate(bench: Bench, subject: Subject, asked: int) -> tuple[float, str]:
     """Return the achieved rate in bit/s, and doubts about it."""
     slow = asked <= SLOW_BIT_S
     conditions = Conditions(rate_bit_s=asked, queue_packets=SLOW_QUEUE_PACKETS if slow else 1000)
-    share = SLOWEST_S / 5.0 if asked == min(RATES) else 1.0
+    share = SLOWEST_DURATION if asked == min(RATES) else DURATION
     with subject.wire(conditions) as wire:
         with (
             bed.traffic(wire.server, "sink"),
             bed.traffic(wire.client, "source", wire.addresses[0][1]),
         ):
-            time.sleep(WARM_UP_S * share)
+            time.sleep(WARM_UP_S * max(1.0, share))
             achieved = _between_arrivals(wire, bench.scale.seconds * share)
         report = result(wire)
         return achieved, doubts(report) or _idleness(report)
