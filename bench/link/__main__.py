@@ -22,12 +22,11 @@ from pathlib import Path
 from typing import Any, TextIO
 
 from bench.link import capacity, peers, shaping, subjects, throughput, timing
-from bench.link.emulators import SCRATCH, schema
+from bench.link.emulators import SCRATCH, SPIN_US, schema
 from bench.link.figures import Section
 from bench.link.subjects import Bench
 
 from httpbed.host import facts
-from httpbed.network.plan import SPIN_US
 
 SECTIONS: dict[str, Callable[[Bench], Section]] = {
     "throughput": throughput.measure,

@@ -13,8 +13,10 @@ from typing import Any, Protocol
 from bench.link import bed
 from bench.link.bed import ETHERNET_HEADER_BYTES, MTU_BYTES, MeasurementError, Wire
 
-from httpbed.network.plan import SPIN_US
+from httpbed.network.plan import SPIN_US as BED_SPIN_US
 
+SPIN_US = BED_SPIN_US
+"""As in a trial."""
 SCRATCH = Path("/run/httpbed-bench")
 """Below a private tmpfs; see `__main__`."""
 TBF_BURST_MS = 1.0
