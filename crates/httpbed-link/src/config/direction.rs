@@ -29,10 +29,11 @@ impl Direction {
     }
 
     /// Its rate in bit/s over a long time; `None` without one.
+    #[must_use]
     pub fn mean_bit_s(&self) -> Option<u64> {
         self.impairments.rate.as_ref().map(|rate| match rate {
             Rate::Constant(rate) | Rate::TokenBucket { rate, .. } => rate.get(),
-            Rate::Trace(trace) => trace.mean_bit_s().get(),
+            Rate::Trace(trace) => trace.mean_bit_s(),
         })
     }
 
