@@ -5,12 +5,13 @@ mod tun;
 
 use std::io;
 use std::os::fd::BorrowedFd;
+use std::thread;
 
 use crate::config::{Backend, Config, Direction};
 use crate::sys::batch::{Intake, Outgoing, Received};
 
 /// One end of a link, towards a host.
-pub trait Port {
+pub trait Port: Send {
     /// What is readable when a frame waits.
     fn descriptor(&self) -> BorrowedFd<'_>;
 
@@ -26,6 +27,9 @@ pub trait Port {
 
 /// Opens both ends of every link, in order.
 ///
+/// All at once: the kernel makes each packet socket's ring only after every CPU has passed by, which takes
+/// some ten milliseconds, for any number of sockets as for one.
+///
 /// # Errors
 /// When the machine refuses something; the message says what and what it takes.
 pub fn open(config: &Config) -> Result<Vec<Box<dyn Port>>, String> {
@@ -34,7 +38,11 @@ pub fn open(config: &Config) -> Result<Vec<Box<dyn Port>>, String> {
         Backend::AfPacket => af_packet::open(name, config.mtu, direction.mean_bit_s()),
         Backend::Tun => tun::open(name, config.mtu),
     };
-    ends.map(open).collect()
+    thread::scope(|scope| {
+        let opening: Vec<_> = ends.map(|end| scope.spawn(move || open(end))).collect();
+        let joined = opening.into_iter().map(|thread| thread.join().expect("opening does not panic"));
+        joined.collect()
+    })
 }
 
 /// The system's words, and what the error means here.

@@ -44,6 +44,9 @@ pub struct ReceiveRing {
     next: usize,
 }
 
+// SAFETY: the mapping belongs to the ring alone, and a slot is read through the ring only.
+unsafe impl Send for ReceiveRing {}
+
 impl ReceiveRing {
     /// Shares at least `slots` slots for frames of up to `frame_bytes` with the kernel. To be called
     /// before the socket is bound.
