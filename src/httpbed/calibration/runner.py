@@ -10,7 +10,7 @@ import json
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 from httpbed.calibration.cell import HOSTS, Cell, Flow, Stream
 from httpbed.calibration.evidence import (
@@ -21,25 +21,23 @@ from httpbed.calibration.evidence import (
     received_file,
     sent_file,
 )
-from httpbed.host import realtime
 from httpbed.host.backend import Backend
-from httpbed.model.errors import BedError
+from httpbed.network import running
 from httpbed.network.emulator import LINK_FILES
 from httpbed.network.files import read_trace
 from httpbed.network.plan import HOST_SYSCTLS, NO_NEIGHBOUR_DISCOVERY, TOOLS, NetworkPlan, plan
 from httpbed.process.binaries import LINK, PROBE, executable
+from httpbed.process.dialogue import Dialogue
 from httpbed.process.spec import TRIAL_FOLDER, Ports, ProcessSpec
-from httpbed.process.supervisor import Process, SandboxSpec, Supervisor, sandbox
+from httpbed.process.supervisor import SandboxSpec, Supervisor, sandbox
 
 PORT = 5001
 CHARGEN = 19
 """RFC 864."""
 BEGIN_S = 0.01
 """From a sender's start to its first packet."""
-PATIENCE_S = 20.0
 MEMORY_BYTES = 2**28
 PAYLOAD_KEY = 0x4C494E4B
-T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -92,27 +90,17 @@ class _Run:
 
     async def perform(self) -> None:
         """Go through the cell's life once."""
-        emulator = await self._build()
-        receivers = [await self._ready(_receiver(flow)) for flow in self.cell.flows]
-        await self._said(emulator, {"do": "start"}, "started")
+        emulator = await running.build(self.supervisor, self.planned)
+        receivers = [await self._begin(_receiver(flow)) for flow in self.cell.flows]
+        await emulator.start_counting()
         failures = sum(await asyncio.gather(*self._senders()))
         await asyncio.sleep(self.cell.settle_s)
         for receiver in receivers:
-            told = await self._said(receiver, {"do": "stop"}, "result")
+            told = await receiver.ask("stop", "result")
             failures += told["failures"]
-        result = await self._said(emulator, {"do": "stop"}, "result")
+        result = await emulator.ask("stop", "result")
         (self.folder / RESULT).write_text(json.dumps(result) + "\n")
         (self.folder / REMARKS).write_text(json.dumps({"failures": failures}) + "\n")
-
-    async def _build(self) -> Process:
-        if self.planned.wiring:
-            await self._tool(self.planned.wiring)
-        await asyncio.gather(*map(self._tool, self.planned.hosts))
-        emulator = await self._ready(self.planned.emulator)
-        for spec in self.planned.after_ready:
-            await self._tool(spec)
-        realtime.promote(self.supervisor.init_pid, emulator.pid)
-        return emulator
 
     def _senders(self) -> Sequence[Awaitable[int]]:
         senders = [self._finish(self._sender(flow)) for flow in self.cell.flows]
@@ -120,8 +108,8 @@ class _Run:
 
     async def _finish(self, spec: ProcessSpec) -> int:
         """Let a probe do its work; return how many packets it lost itself."""
-        probe = await self._ready(spec)
-        told = await self._in_time(self._next(probe), spec.argv[1], self.cell.lasts_s())
+        probe = await self._begin(spec)
+        told = await probe.hear("result", self.cell.lasts_s())
         return int(told["failures"])
 
     async def _fetch(self, stream: Stream) -> int:
@@ -158,40 +146,8 @@ class _Run:
         }
         return _probe("send", HOSTS[flow.direction], f"send-{flow.direction}.json", said)
 
-    async def _tool(self, spec: ProcessSpec) -> None:
-        ended = await self._in_time(self.supervisor.run(spec), spec.argv[0])
-        if not ended.clean:
-            errors = (self.folder / (spec.stderr or "")).read_text().strip()
-            raise BedError(f"{spec.shell()}: {ended}: {errors}")
-
-    async def _ready(self, spec: ProcessSpec) -> Process:
-        process = await self.supervisor.start(spec)
-        await self._expect(process, "ready")
-        return process
-
-    async def _said(self, process: Process, order: dict[str, str], answer: str) -> dict[str, Any]:
-        await self.supervisor.send(process, order)
-        return await self._expect(process, answer)
-
-    async def _expect(self, process: Process, kind: str) -> dict[str, Any]:
-        """Wait for a word; an emulator may tell of connections before it."""
-        while True:
-            event = await self._in_time(self._next(process), f"the word {kind!r}")
-            if event["event"] == kind:
-                return event
-
-    async def _next(self, process: Process) -> dict[str, Any]:
-        event = await process.lines.get()
-        if event["event"] in {"error", "exited"}:
-            name = " ".join(process.spec.argv[:2])
-            raise BedError(f"{name} ended: {event.get('message', 'no reason given')}")
-        return event
-
-    async def _in_time(self, waiting: Awaitable[T], what: str, lasts_s: float = 0.0) -> T:
-        try:
-            return await asyncio.wait_for(waiting, PATIENCE_S + lasts_s)
-        except TimeoutError:
-            raise BedError(f"{what} took more than {PATIENCE_S + lasts_s:.0f} s") from None
+    async def _begin(self, spec: ProcessSpec) -> Dialogue:
+        return await Dialogue.begin(self.supervisor, spec)
 
 
 def _receiver(flow: Flow) -> ProcessSpec:

@@ -6,20 +6,22 @@ import asyncio
 import os
 import sys
 from collections.abc import Callable, Mapping
-from contextlib import AsyncExitStack, suppress
+from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from httpbed.host import backend, cache, realtime
 from httpbed.model.errors import BedError, HostError
+from httpbed.network import running
 from httpbed.network.emulator import LINK_FILES
 from httpbed.network.plan import NO_NEIGHBOUR_DISCOVERY, TOOLS
+from httpbed.network.running import Emulator
 from httpbed.process.binaries import LINK, PROBE, executable
+from httpbed.process.dialogue import last_words, patience, run_tool
 from httpbed.process.spec import Exit, ProcessSpec
 from httpbed.process.supervisor import Process, SandboxSpec, ShellSpec, Supervisor, sandbox
 from httpbed.shell import outside, plan, terminal
-from httpbed.shell.emulator import PATIENCE_S, Emulator
 from httpbed.shell.meter import ERASE, PERIOD_S, Meter
 from httpbed.shell.nest import Nest, Uplink
 from httpbed.shell.options import COMMAND, Described
@@ -88,8 +90,7 @@ async def run(wish: Wish, say: Say) -> Outcome:
         outer = os.environ if uplink else {}
         environment = plan.environment(planned, spec.scratch / "trial" / SOCKET, outer)
         ended = await bed.command(environment, emulator)
-        await emulator.tell("stop")
-        result = await emulator.hear("result")
+        result = await emulator.ask("stop", "result")
         return Outcome(ended, environment["HTTPBED_PEER"], way_out, emulator.real_time, result)
 
 
@@ -136,26 +137,19 @@ class _Bed:
         self, uplink: Uplink | None, number: int, pasta: str | None
     ) -> tuple[Emulator, str]:
         """Make link, far end and the way to the outside; return the emulator and that way."""
-        network = self.planned.network
         leading = asyncio.create_task(self._lead_out(pasta))
         far = await self.supervisor.start(self.planned.far)
-        if network.wiring:
-            await self.tool(network.wiring)
-        await asyncio.gather(*map(self.tool, network.hosts))
-        emulator = await Emulator.start(self.supervisor, network.emulator)
-        for spec in (*network.after_ready, self.planned.route):
-            await self.tool(spec)
+        emulator = await running.build(self.supervisor, self.planned.network)
+        await self.tool(self.planned.route)
         if uplink:
             await self._join(uplink, number, far)
-        await emulator.begin()
+        await emulator.start_counting()
         led = await leading
         return emulator, "link" if uplink else "pasta" if led else "none"
 
     async def tool(self, spec: ProcessSpec) -> None:
         """Run a program of the network's set-up."""
-        ended = await asyncio.wait_for(self.supervisor.run(spec), PATIENCE_S)
-        if not ended.clean:
-            raise BedError(f"{spec.shell()}: {ended}: {self._last_words(spec)}")
+        await run_tool(self.supervisor, spec)
 
     async def command(self, environment: Mapping[str, str], emulator: Emulator) -> Exit:
         """Run the command; nobody waits for one whose link is gone."""
@@ -173,7 +167,8 @@ class _Bed:
             running.append(process)
             await self._watched(process, emulator)
         if not process.exit.done():
-            raise BedError(f"the emulator ended: {self._last_words(self.planned.network.emulator)}")
+            said = last_words(self.supervisor, self.planned.network.emulator)
+            raise BedError(f"the emulator ended{said}")
         return process.exit.result()
 
     async def _watched(self, process: Process, emulator: Emulator) -> None:
@@ -202,20 +197,15 @@ class _Bed:
         if program is None:
             return False
         spec = plan.pasta(program, self.scratch)
-        ended = await asyncio.wait_for(self.supervisor.run(spec), PATIENCE_S)
+        async with patience("pasta"):
+            ended = await self.supervisor.run(spec)
         if ended.clean:
             return True
-        reason = f"pasta failed ({ended}): {self._last_words(spec)}"
+        reason = f"pasta failed ({ended}){last_words(self.supervisor, spec)}"
         if self.wish.outside:
             raise HostError(reason, "try it alone: pasta --config-net")
         self.say(f"no outside network for the command: {reason}")
         return False
-
-    def _last_words(self, spec: ProcessSpec) -> str:
-        with suppress(OSError, IndexError):
-            text = (self.supervisor.folder / (spec.stderr or "absent")).read_text(errors="replace")
-            return text.strip().splitlines()[-1][:300]
-        return "no reason given"
 
 
 async def _watch(emulator: Emulator) -> None:
@@ -223,8 +213,7 @@ async def _watch(emulator: Emulator) -> None:
     meter = Meter()
     try:
         while True:
-            await emulator.tell("counters")
-            line = meter.line(await emulator.hear("counters"))
+            line = meter.line(await emulator.ask("counters", "counters"))
             sys.stderr.write(f"{ERASE}{line}")
             sys.stderr.flush()
             await asyncio.sleep(PERIOD_S)

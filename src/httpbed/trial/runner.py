@@ -13,28 +13,28 @@ import os
 import shutil
 import signal
 import time
-from collections.abc import AsyncIterator, Awaitable, Mapping
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
-from httpbed.host import pressure, realtime
-from httpbed.model.errors import BedError, SubjectError
+from httpbed.host import pressure
+from httpbed.model.errors import SubjectError
 from httpbed.model.trial import Trial
+from httpbed.network import running
 from httpbed.network.plan import HOST_SYSCTLS, NO_NEIGHBOUR_DISCOVERY, TOOLS
+from httpbed.network.running import Emulator
 from httpbed.process.binaries import LINK, executable
-from httpbed.process.spec import Exit, ProcessSpec
+from httpbed.process.dialogue import last_words, patience
+from httpbed.process.spec import Exit
 from httpbed.process.supervisor import Process, RefusalError, SandboxSpec, Supervisor, sandbox
 from httpbed.trial.bed import BODY, CERTIFICATES, CONTENT, Bed, TrialPlan
 from httpbed.trial.content import target
 
 MEMORY_BYTES = 512 * 2**20
-PATIENCE_S = 20.0
-"""For anything but the client: whatever takes longer is the bed's failure."""
 SERVER_END_S = 2.0
 LEAST_FREE_BYTES = 64 * 2**10
-T = TypeVar("T")
 
 EVIDENCE = "evidence.json"
 LINK_RESULT = "link-result.json"
@@ -116,7 +116,7 @@ class _Run:
         """Go through a trial's life once."""
         server = asyncio.create_task(self.supervisor.start(self.planned.server))
         try:
-            emulator = await self._build_network()
+            emulator = await running.build(self.supervisor, self.planned.network)
             self.phases.end("network")
             await self.supervisor.run(self.planned.probe)
             self.phases.end("probe")
@@ -127,12 +127,14 @@ class _Run:
         self._keep(EVIDENCE, seen)
 
     async def _subject_runs(
-        self, server: asyncio.Task[Process], emulator: Process
+        self, server: asyncio.Task[Process], emulator: Emulator
     ) -> dict[str, Any]:
         try:
-            serving = await self._bed(server, "the server's start")
+            async with patience("the server's start"):
+                serving = await server
         except SubjectError as error:
-            return {"server_failure": f"{error}{self._last_words(self.planned.server)}"}
+            said = last_words(self.supervisor, self.planned.server)
+            return {"server_failure": f"{error}{said}"}
         self.phases.end("server")
         waited = pressure.read()
         async with self._recording(emulator) as listening:
@@ -156,40 +158,16 @@ class _Run:
             "pressure": {"source": stall.source, "seconds": stall.seconds - waited.seconds},
         }
 
-    async def _build_network(self) -> Process:
-        network = self.planned.network
-        if network.wiring:
-            await self._tool(network.wiring)
-        await asyncio.gather(*map(self._tool, network.hosts))
-        emulator = await self.supervisor.start(network.emulator)
-        await self._heard(emulator, "ready")
-        for spec in network.after_ready:
-            await self._tool(spec)
-        realtime.promote(self.supervisor.init_pid, emulator.pid)
-        return emulator
-
-    def _last_words(self, spec: ProcessSpec) -> str:
-        """Quote the last line that a program wrote about its failure, if it wrote any."""
-        file = self.artifacts / (spec.stderr or "absent")
-        text = file.read_text(errors="replace").strip() if file.is_file() else ""
-        return f": {text.splitlines()[-1][:300]}" if text else ""
-
-    async def _tool(self, spec: ProcessSpec) -> None:
-        ended = await self._bed(self.supervisor.run(spec), spec.argv[0])
-        if not ended.clean:
-            errors = (self.artifacts / (spec.stderr or "")).read_text().strip()
-            raise BedError(f"{spec.shell()}: {ended}: {errors}")
-
     @asynccontextmanager
-    async def _recording(self, emulator: Process) -> AsyncIterator[asyncio.Task[Any]]:
+    async def _recording(self, emulator: Emulator) -> AsyncIterator[asyncio.Task[Any]]:
         """Let the impairments' random streams and the counting run while the context lasts."""
-        await self.supervisor.send(emulator, {"do": "start"})
-        await self._heard(emulator, "started")
+        await emulator.start_counting()
         listening = asyncio.create_task(self._listen(emulator))
         try:
             yield listening
-            await self.supervisor.send(emulator, {"do": "stop"})
-            self._keep(LINK_RESULT, await self._bed(listening, "the emulator's result"))
+            await emulator.tell("stop")
+            async with patience("the emulator's result"):
+                self._keep(LINK_RESULT, await listening)
         finally:
             listening.cancel()
 
@@ -204,11 +182,11 @@ class _Run:
         finally:
             client.cancel()
 
-    async def _listen(self, emulator: Process) -> Mapping[str, Any]:
+    async def _listen(self, emulator: Emulator) -> Mapping[str, Any]:
         """Look at the server's sockets when the first connection carries data; wait for the end."""
         looked: asyncio.Task[Any] | None = None
         while True:
-            event = await self._next(emulator)
+            event = await emulator.next()
             if event["event"] in TOLD_EVENTS:
                 with (self.artifacts / LINK_EVENTS).open("a") as file:
                     file.write(json.dumps(event) + "\n")
@@ -218,17 +196,6 @@ class _Run:
                 if looked is not None:
                     await looked
                 return event
-
-    async def _heard(self, emulator: Process, kind: str) -> None:
-        event = await self._bed(self._next(emulator), f"the emulator's word {kind!r}")
-        if event["event"] != kind:
-            raise BedError(f"the emulator said {event['event']!r} instead of {kind!r}")
-
-    async def _next(self, emulator: Process) -> dict[str, Any]:
-        event = await emulator.lines.get()
-        if event["event"] in {"error", "exited"}:
-            raise BedError(f"the emulator ended: {event.get('message', 'no reason given')}")
-        return event
 
     async def _body(self) -> dict[str, Any] | None:
         try:
@@ -246,12 +213,6 @@ class _Run:
         """Ask the server to end, so that its log is complete; the sandbox's end follows anyway."""
         await self.supervisor.signal(server, signal.SIGTERM)
         await asyncio.wait([server.exit], timeout=SERVER_END_S)
-
-    async def _bed(self, waiting: Awaitable[T], what: str) -> T:
-        try:
-            return await asyncio.wait_for(waiting, PATIENCE_S)
-        except TimeoutError:
-            raise BedError(f"{what} took more than {PATIENCE_S:.0f} s") from None
 
     def _keep(self, name: str, value: Any) -> None:
         (self.artifacts / name).write_text(json.dumps(value) + "\n")

@@ -1,0 +1,52 @@
+"""A network being made, and its emulator: all that acts on a :class:`NetworkPlan`."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass, replace
+
+from httpbed.host import realtime
+from httpbed.network.plan import NetworkPlan
+from httpbed.process.dialogue import Dialogue, run_tool
+from httpbed.process.supervisor import Supervisor
+
+
+@dataclass(frozen=True)
+class Emulator(Dialogue):
+    """The running ``httpbed-link``."""
+
+    real_time: bool = False
+    """Whether it has SCHED_FIFO."""
+
+    @property
+    def name(self) -> str:
+        """How messages call it."""
+        return "the emulator"
+
+    async def start_counting(self) -> None:
+        """Begin the impairments' random streams and the counting."""
+        await self.ask("start", "started")
+
+    async def gone(self) -> None:
+        """Wait until it has ended, which nobody asked for."""
+        await asyncio.shield(self.process.exit)
+
+
+async def build(supervisor: Supervisor, planned: NetworkPlan) -> Emulator:
+    """Make the network in a sandbox whose hosts are there; return its emulator, ready.
+
+    The emulator starts while the hosts get their addresses: it waits some ten milliseconds for
+    the kernel.
+
+    Raises:
+        BedError: A part of it could not be made.
+    """
+    if planned.wiring:
+        await run_tool(supervisor, planned.wiring)
+    starting = asyncio.create_task(Emulator.begin(supervisor, planned.emulator))
+    await asyncio.gather(starting, *(run_tool(supervisor, spec) for spec in planned.hosts))
+    for spec in planned.after_ready:
+        await run_tool(supervisor, spec)
+    emulator = starting.result()
+    real_time = realtime.promote(supervisor.init_pid, emulator.process.pid)
+    return replace(emulator, real_time=real_time)
