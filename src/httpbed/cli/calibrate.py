@@ -8,12 +8,11 @@ import os
 import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 
 import click
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
+from rich.progress import BarColumn, MofNCompleteColumn, TextColumn
 from rich.table import Table
 from rich.text import Text
 
@@ -22,6 +21,7 @@ from httpbed.calibration.cell import Cell, Finding
 from httpbed.calibration.grid import SCALES, Scale
 from httpbed.calibration.judge import Verdict
 from httpbed.calibration.runner import Bench
+from httpbed.cli.live import LiveBar
 from httpbed.host import backend, toolbox
 from httpbed.implementations import catalog
 from httpbed.model import phrase
@@ -219,35 +219,18 @@ def _closing(verdicts: Sequence[Verdict], written: Path | None) -> str:
     return "\n".join(lines)
 
 
-class _Teller:
+class _Teller(LiveBar):
     """Tells how far it is: a bar on a terminal, a line per cell elsewhere."""
 
     def __init__(self, total: int) -> None:
-        console = Console(stderr=True)
         columns = (BarColumn(), MofNCompleteColumn(), TextColumn("{task.description}"))
-        self._bar = Progress(*columns, console=console, transient=True)
-        self._is_live = sys.stderr.isatty()
-        self._task = self._bar.add_task("", total=total)
-
-    def __enter__(self) -> Self:
-        if self._is_live:
-            self._bar.start()
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        if self._is_live:
-            self._bar.stop()
+        super().__init__(*columns, description="", total=total)
 
     def tell(self, progress: session.Progress) -> None:
         """Take the news of a cell."""
-        if self._is_live:
+        if self.is_live:
             said = f"{progress.cell}, about {progress.left_s:.0f} s left"
-            self._bar.update(self._task, completed=progress.done, description=said)
+            self.show(progress.done, said)
         elif progress.verdict is not None:
             mark = "passed" if progress.verdict.passed else "FAILED"
             number = f"{progress.done} of {progress.total}"

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, NamedTuple
 
 from pydantic import ValidationError
@@ -17,15 +18,15 @@ from pydantic_core import ErrorDetails
 from httpbed.model import profiles
 from httpbed.model.errors import ConfigError, Mistake
 from httpbed.model.topology import Topology
-from httpbed.shell import files
-from httpbed.shell.files import LinkFile
+from httpbed.network.files import FileError
+from httpbed.network.link_file import READERS, LinkFile
 from httpbed.shell.spelling import spelled
 
 COMMAND, FAR = "command", "far"
 """The two hosts."""
 BOTH, WAYS = "", ("up", "down")
 
-Path = tuple[str, ...]
+Place = tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -33,13 +34,13 @@ class Option:
     """An impairment that can be asked for in either direction, or in each."""
 
     name: str
-    path: Path
+    path: Place
     """Where its value stands in the description of a link."""
     kind: str
     """What is written: a kind of :data:`~httpbed.shell.spelling.KNOWN`, ``word`` or ``flag``."""
     example: str
     help: str
-    alone: Path | None = None
+    alone: Place | None = None
     """A shorter place, where no other option adds to it."""
     needs: str | None = None
     """The option that it adds to."""
@@ -129,22 +130,25 @@ def describe(
     return Described(read, tuple(found))
 
 
-def _read_files(given: Mapping[str, dict[Path, Said]]) -> tuple[list[LinkFile], list[Mistake]]:
+def _read_files(given: Mapping[str, dict[Place, Said]]) -> tuple[list[LinkFile], list[Mistake]]:
     """Read every file that is named, and put in its place what is known of it."""
     found, wrong = [], []
     for options in given.values():
         for path, said in options.items():
-            if path[-1] in files.READERS:
-                file = files.read(said.value, path[-1], said.flag)
-                if isinstance(file, Mistake):
-                    wrong.append(file)
-                else:
-                    found.append(file)
-                    options[path] = Said(file.said(path[-1]), said.flag)
+            key = path[-1]
+            if key not in READERS:
+                continue
+            try:
+                file = LinkFile.read(Path(said.value).resolve(), key)
+            except FileError as error:
+                wrong.append(Mistake(said.flag, str(error)))
+            else:
+                found.append(file)
+                options[path] = Said({key: str(file.path), **file.known()}, said.flag)
     return found, wrong
 
 
-def _given(said: Mapping[str, str | bool], way: str) -> dict[Path, Said]:
+def _given(said: Mapping[str, str | bool], way: str) -> dict[Place, Said]:
     """Collect what was said of one way, or of both, by its place in the link."""
     found = {}
     for option in OPTIONS:
@@ -156,14 +160,14 @@ def _given(said: Mapping[str, str | bool], way: str) -> dict[Path, Said]:
     return found
 
 
-def _whole(given: Mapping[str, dict[Path, Said]], way: str) -> dict[Path, Said]:
+def _whole(given: Mapping[str, dict[Place, Said]], way: str) -> dict[Place, Said]:
     """Add, to each part of which a way says something, what was said of it for both."""
     own = given[way]
     parts = {path[0] for path in own if path != ("rate", "trace")}
     return {path: said for path, said in given[BOTH].items() if path[0] in parts} | own
 
 
-def _tables(given: Mapping[Path, Said]) -> dict[str, Any]:
+def _tables(given: Mapping[Place, Said]) -> dict[str, Any]:
     """Nest the values by their places."""
     short = {option.path: option.alone for option in OPTIONS if option.alone}
     tables: dict[str, Any] = {}
@@ -190,7 +194,7 @@ def _lonely(said: Mapping[str, str | bool]) -> Iterator[Mistake]:
                 yield Mistake(flag, f"only adds to --{option.needs}", f"give --{option.needs} too")
 
 
-def _twice(given: Mapping[str, dict[Path, Said]]) -> Iterator[Mistake]:
+def _twice(given: Mapping[str, dict[Place, Said]]) -> Iterator[Mistake]:
     """Find what a file says already: a trace the rate, a record the losses."""
     for way in WAYS:
         whole = given[BOTH] | given[way]
@@ -203,7 +207,7 @@ def _twice(given: Mapping[str, dict[Path, Said]]) -> Iterator[Mistake]:
 _REPLAY = ("loss", "replay")
 
 
-def _mistake(detail: ErrorDetails, given: Mapping[str, dict[Path, Said]]) -> Mistake:
+def _mistake(detail: ErrorDetails, given: Mapping[str, dict[Place, Said]]) -> Mistake:
     """Find the option that a mistake of the model comes from."""
     place = tuple(map(str, detail["loc"][2:]))
     way = place[0] if place and place[0] in WAYS else BOTH

@@ -16,11 +16,11 @@ from httpbed.model.topology import Direction
 from httpbed.model.trial import Trial
 from httpbed.network import plan as network
 from httpbed.network.emulator import LINK_FILES
+from httpbed.network.link_file import LinkFile
 from httpbed.network.plan import NetworkPlan
 from httpbed.process.spec import ProcessSpec
 from httpbed.trial.certificates import SERVER_NAME
 from httpbed.trial.content import Content, target
-from httpbed.trial.link_files import LinkFile
 
 PORT = 443
 BODY = "/tmp/body"  # noqa: S108 - inside the sandbox, where /tmp is private

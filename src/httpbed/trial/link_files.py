@@ -9,9 +9,8 @@ from __future__ import annotations
 import hashlib
 import os
 import shutil
-import stat
 import tempfile
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -21,27 +20,13 @@ from httpbed.model import reading
 from httpbed.model.errors import ConfigError, Mistake
 from httpbed.model.experiment import scenario_document
 from httpbed.model.reading import Reading
-from httpbed.network import files
-from httpbed.network.files import Facts, FileError
+from httpbed.network.files import FileError
+from httpbed.network.link_file import LinkFile
 
 SIDES = ((), ("up",), ("down",))
-READERS: Mapping[str, Callable[[bytes], Facts]] = {
-    "trace": files.read_trace,
-    "replay": files.read_record,
-}
-"""How the file under each key is read."""
 IMPAIRMENTS = {"trace": "rate", "replay": "loss"}
 
 Path_ = tuple[str | int, ...]
-
-
-@dataclass(frozen=True)
-class LinkFile:
-    """A file that an experiment names."""
-
-    path: Path
-    sha256: str
-    facts: Facts
 
 
 @dataclass(frozen=True)
@@ -77,10 +62,7 @@ class LinkFiles:
         for named in places(document):
             found = self._look(named)
             assert isinstance(found, LinkFile)  # noqa: S101 - mistakes() was asked before
-            told = {"sha256": found.sha256}
-            if isinstance(found.facts, files.Trace):
-                told["mean"] = f"{found.facts.mean_bit_s} bit/s"
-            document = _updated(document, named.path, told)
+            document = _updated(document, named.path, found.known())
         return document
 
     def found(self) -> dict[str, LinkFile]:
@@ -100,19 +82,12 @@ class LinkFiles:
     def _look(self, named: Named) -> LinkFile | str:
         name = str(named.said[named.kind])
         if (name, named.kind) not in self._known:
-            self._known[name, named.kind] = self._read(name, named.kind)
+            try:
+                found: LinkFile | str = LinkFile.read(self._folder / name, named.kind)
+            except FileError as error:
+                found = str(error)
+            self._known[name, named.kind] = found
         return self._known[name, named.kind]
-
-    def _read(self, name: str, kind: str) -> LinkFile | str:
-        path = self._folder / name
-        try:
-            content = _content(path)
-            facts = READERS[kind](content)
-        except FileError as error:
-            return f"{path}: {error}"
-        except (OSError, ValueError) as error:
-            return f"{path}: cannot be read: {getattr(error, 'strerror', None) or error}"
-        return LinkFile(path, hashlib.sha256(content).hexdigest(), facts)
 
 
 def places(document: Mapping[str, Any]) -> Iterator[Named]:
@@ -161,19 +136,6 @@ def _kept(file: LinkFile) -> Path:
 def _digest(path: Path) -> str:
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
-
-
-def _content(path: Path) -> bytes:
-    """Read a regular file of bearable length."""
-    about = path.stat()
-    if not stat.S_ISREG(about.st_mode):
-        raise FileError("is not a regular file")
-    if about.st_size > files.MOST_BYTES:
-        raise FileError(
-            f"has {about.st_size} bytes, more than {files.MOST_BYTES}; cut it, a part will do"
-        )
-    with path.open("rb") as file:
-        return file.read(files.MOST_BYTES + 1)
 
 
 def _updated(document: Any, path: Path_, told: Mapping[str, Any]) -> Any:

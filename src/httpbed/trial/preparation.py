@@ -22,9 +22,10 @@ from httpbed.model.experiment import Experiment, fill, values
 from httpbed.model.reading import Reading
 from httpbed.model.scenario import Scenario
 from httpbed.model.trial import Trial
+from httpbed.network.link_file import LinkFile
 from httpbed.trial import certificates, content, link_files
 from httpbed.trial.bed import Bed
-from httpbed.trial.link_files import LinkFile, LinkFiles
+from httpbed.trial.link_files import LinkFiles
 
 Say = Callable[[str], None]
 

@@ -1,0 +1,65 @@
+"""A file that a link is made of, as it lies on the disk: read with every doubt, and once."""
+
+from __future__ import annotations
+
+import hashlib
+import stat
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Self
+
+from httpbed.network import files
+from httpbed.network.files import Facts, FileError
+
+READERS: Mapping[str, Callable[[bytes], Facts]] = {
+    "trace": files.read_trace,
+    "replay": files.read_record,
+}
+"""How a file is read, by the key that names it in the description of a link."""
+
+
+@dataclass(frozen=True)
+class LinkFile:
+    """A file without mistakes."""
+
+    path: Path
+    sha256: str
+    facts: Facts
+
+    @classmethod
+    def read(cls, path: Path, key: str) -> Self:
+        """Read the file that a link's description names under ``key``.
+
+        Raises:
+            FileError: It cannot be read, or is not what it should be.
+        """
+        try:
+            content = _content(path)
+            facts = READERS[key](content)
+        except FileError as error:
+            raise FileError(f"{path}: {error}") from None
+        except (OSError, ValueError) as error:
+            reason = getattr(error, "strerror", None) or error
+            raise FileError(f"{path}: cannot be read: {reason}") from None
+        return cls(path, hashlib.sha256(content).hexdigest(), facts)
+
+    def known(self) -> dict[str, str]:
+        """Say what a link's description should know of it, beside its name."""
+        told = {"sha256": self.sha256}
+        if isinstance(self.facts, files.Trace):
+            told["mean"] = f"{self.facts.mean_bit_s} bit/s"
+        return told
+
+
+def _content(path: Path) -> bytes:
+    """Read a regular file of bearable length."""
+    about = path.stat()
+    if not stat.S_ISREG(about.st_mode):
+        raise FileError("is not a regular file")
+    if about.st_size > files.MOST_BYTES:
+        raise FileError(
+            f"has {about.st_size} bytes, more than {files.MOST_BYTES}; cut it, a part will do"
+        )
+    with path.open("rb") as file:
+        return file.read(files.MOST_BYTES + 1)
