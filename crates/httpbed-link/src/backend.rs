@@ -37,6 +37,7 @@ pub fn open(config: &Config) -> Result<Vec<Box<dyn Port>>, String> {
     let open = |(name, direction): (&String, &Direction)| match config.backend {
         Backend::AfPacket => af_packet::open(name, config.mtu, direction.mean_bit_s()),
         Backend::Tun => tun::open(name, config.mtu),
+        Backend::Observer => af_packet::observe(name, config.mtu),
     };
     thread::scope(|scope| {
         let opening: Vec<_> = ends.map(|end| scope.spawn(move || open(end))).collect();

@@ -5,6 +5,7 @@
 
 mod direction;
 mod live;
+mod observer;
 mod queue;
 mod rate;
 mod reading;
@@ -52,6 +53,8 @@ pub enum Backend {
     AfPacket,
     /// The kernel's tun driver, in whose interfaces the hosts' ends of the links are.
     Tun,
+    /// None: the kernel carries the packets, and what it does to them. They are only seen coming and going.
+    Observer,
 }
 
 /// A link between two hosts.
@@ -78,6 +81,7 @@ impl Backend {
         match self {
             Self::AfPacket => "af_packet",
             Self::Tun => "tun",
+            Self::Observer => "observer",
         }
     }
 }
@@ -102,14 +106,19 @@ impl Config {
             schema.wrong(format_args!("{version} is not {SCHEMA}"));
         }
         let path = |name| fields.get(name).given().map(|field| PathBuf::from(field.text()));
+        let backend = fields.get("backend").given().map_or(Backend::AfPacket, |field| backend(&field));
         let places = fields.get("links");
         let links: Vec<Link> = places.items().iter().map(|link| Link::read(link, mtu, traces)).collect();
+        if backend == Backend::Observer {
+            places.items().iter().for_each(observer::refuse_changes);
+            observer::refuse_log(&fields.get("log"));
+        }
         refuse_repeated(&places, "name", links.iter().map(|link| &link.name));
         refuse_repeated(&places, "interface", links.iter().flat_map(|link| &link.interfaces));
         Self {
             mtu: usize::try_from(mtu).unwrap_or(usize::MAX),
             spin_us: fields.get("spin_us").whole(0..=LONGEST_SPIN_US),
-            backend: fields.get("backend").given().map_or(Backend::AfPacket, |field| backend(&field)),
+            backend,
             pcapng: path("pcapng"),
             log: path("log"),
             links,
@@ -137,8 +146,9 @@ impl Link {
 fn backend(field: &Field<'_>) -> Backend {
     match field.text() {
         "tun" => return Backend::Tun,
+        "observer" => return Backend::Observer,
         "af_packet" | "" => {}
-        other => field.wrong(format_args!("{other:?} is not one of af_packet, tun")),
+        other => field.wrong(format_args!("{other:?} is not one of af_packet, tun, observer")),
     }
     Backend::AfPacket
 }

@@ -1,13 +1,16 @@
 //! What the emulator decides: frames and arrival times in, frames with due times out. No socket, no clock.
 
+mod changing;
+mod observing;
+
 use std::collections::VecDeque;
 use std::io;
 
-use link_model::{Departure, Direction, Ecn, Fate, Nanos, Packet, Stage};
+use link_model::{Account, Departure, Direction, Ecn, Fate, Nanos, Packet, Stage};
 use wire::{Codepoint, ConnectionTable, ETHERNET_HEADER_BYTES, Frame, Sighting, Transport};
 
 use crate::changes::{Agenda, By, Changed};
-use crate::config::{Config, Link, Target};
+use crate::config::{Backend, Config, Link};
 use crate::heads::Heads;
 use crate::records::{Carried, Records};
 use crate::triggers::{Firing, Triggers};
@@ -16,6 +19,8 @@ use crate::triggers::{Firing, Triggers};
 /// there travel in the direction of the same number and leave by [`Emulator::exit`].
 pub struct Emulator {
     directions: Vec<Direction<Carried>>,
+    /// What is seen of each direction whose packets the kernel carries; empty where we carry them.
+    observed: Vec<Account>,
     overheads: Vec<u32>,
     /// Stamps of one interface never decrease; this is the last one.
     last_arrivals: Vec<Nanos>,
@@ -97,6 +102,10 @@ impl Emulator {
         let described: Vec<_> = config.links.iter().flat_map(|link| &link.directions).collect();
         Self {
             directions: described.iter().map(|of| Direction::new(of.impairments.clone())).collect(),
+            observed: match config.backend {
+                Backend::Observer => vec![Account::default(); described.len()],
+                Backend::AfPacket | Backend::Tun => Vec::new(),
+            },
             overheads: described.iter().map(|of| of.overhead_bytes).collect(),
             last_arrivals: vec![0; described.len()],
             heads: Heads::new(described.len()),
@@ -146,6 +155,11 @@ impl Emulator {
         &self.directions
     }
 
+    /// What was seen of each direction, where the kernel carries the packets; else empty.
+    pub fn observed(&self) -> &[Account] {
+        &self.observed
+    }
+
     /// The connections seen since the start.
     pub const fn connections(&self) -> &ConnectionTable {
         &self.connections
@@ -177,6 +191,12 @@ impl Emulator {
             self.oddities.add(oddities);
         }
         let Some(packet) = packet else { return Some(arrival.frame) };
+        if self.observes() {
+            if counts {
+                self.note_arrival(interface, packet.bytes, &arrival);
+            }
+            return Some(arrival.frame);
+        }
         let place = if counts { self.records.arrived(interface, arrival.stamp, &arrival.frame) } else { 0 };
         let body = Carried { frame: arrival.frame, place };
         self.directions[interface].push(arrival.at, with_body(&packet, body));
@@ -240,43 +260,6 @@ impl Emulator {
                 self.plan(link, due, target, By::Trigger(trigger));
             }
         }
-    }
-
-    /// Has a change made at `due`, and told then.
-    fn plan(&mut self, link: usize, due: Nanos, target: Target, by: By) {
-        let at = self.since_start(due);
-        for side in target.directions() {
-            let direction = 2 * link + side;
-            self.directions[direction].schedule(at, target.change);
-            self.look_again(direction);
-        }
-        self.agenda.enter(due, Changed { at, link, target, by });
-    }
-
-    /// Changes a condition now, on one link or on all.
-    ///
-    /// # Errors
-    /// When there is no such link or a direction of it has nothing that could change so.
-    pub fn command(&mut self, now: Nanos, link: Option<&str>, target: Target) -> Result<(), String> {
-        let chosen = |of: &&usize| link.is_none_or(|name| self.links[**of].name == name);
-        let all: Vec<usize> = (0..self.links.len()).collect();
-        let links: Vec<usize> = all.iter().filter(chosen).copied().collect();
-        if links.is_empty() {
-            return Err(format!("there is no link {:?}", link.unwrap_or_default()));
-        }
-        for link in &links {
-            let Link { name, directions, .. } = &self.links[*link];
-            target.fault(directions).map_or(Ok(()), |fault| Err(format!("link {name:?}: {fault}")))?;
-        }
-        let at = self.since_start(now);
-        for link in links {
-            for side in target.directions() {
-                self.directions[2 * link + side].change(now, target.change);
-                self.look_again(2 * link + side);
-            }
-            self.tell(Changed { at, link, target, by: By::Command });
-        }
-        Ok(())
     }
 
     /// When something has to be done next.
@@ -355,11 +338,6 @@ impl Emulator {
 
     fn look_again(&mut self, direction: usize) {
         self.heads.set(direction, self.directions[direction].next_due());
-    }
-
-    fn tell(&mut self, changed: Changed) {
-        self.happenings.push_back(Happening::Changed(self.changes.len()));
-        self.changes.push(changed);
     }
 
     /// The next thing to tell.

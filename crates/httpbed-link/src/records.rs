@@ -31,6 +31,8 @@ pub struct Records {
     /// Fates, in order of time.
     log: Option<PacketLog<Out>>,
     start: Nanos,
+    /// Why the capture is not whole.
+    failure: Option<io::Error>,
 }
 
 impl Records {
@@ -51,7 +53,7 @@ impl Records {
 
     /// Those that are wanted, with nothing in them yet.
     pub const fn new(capture: Option<Capture<Out>>, log: Option<PacketLog<Out>>) -> Self {
-        Self { capture, log, start: 0 }
+        Self { capture, log, start: 0, failure: None }
     }
 
     /// Says when time 0 of the log is.
@@ -64,6 +66,15 @@ impl Records {
         let Some(capture) = &mut self.capture else { return 0 };
         let side = u32::try_from(interface).unwrap_or(u32::MAX);
         capture.arrived(side, u64::try_from(stamp).unwrap_or(0), frame)
+    }
+
+    /// Writes a frame that counts to the capture, of which nothing more will be known. That it cannot be written
+    /// is told in the end.
+    pub fn passed(&mut self, interface: usize, stamp: i64, frame: &[u8]) {
+        let place = self.arrived(interface, stamp, frame);
+        if let (Some(capture), None) = (&mut self.capture, &self.failure) {
+            self.failure = capture.settled(place, Fate::Delivered).err();
+        }
     }
 
     /// Writes what became of a packet of `bytes`; nothing of one of the probe phase.
@@ -98,7 +109,8 @@ impl Records {
     /// # Errors
     /// When one cannot be written; the message says which.
     pub fn finish(&mut self) -> io::Result<()> {
-        let capture = self.capture.as_mut().map_or(Ok(()), Capture::finish);
+        let failed = self.failure.take().map_or(Ok(()), Err);
+        let capture = failed.and_then(|()| self.capture.as_mut().map_or(Ok(()), Capture::finish));
         let log = self.log.as_mut().map_or(Ok(()), PacketLog::finish);
         capture.map_err(|error| naming("pcapng", &error))?;
         log.map_err(|error| naming("log", &error))

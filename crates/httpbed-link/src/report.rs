@@ -139,15 +139,22 @@ struct Spread {
 struct DirectionReport<'a> {
     #[serde(flatten)]
     counters: Counters<'a>,
-    corrupted: u64,
-    marked: u64,
-    reordered: u64,
     queue_delay_ns: Spread,
-    queue_packets_max: u64,
-    busy_ns: Nanos,
     first_ns: Option<Nanos>,
     last_ns: Option<Nanos>,
     utilisation: Option<f64>,
+    #[serde(flatten)]
+    inside: Option<Inside<'a>>,
+}
+
+/// What only who carries the packets knows.
+#[derive(Debug, Serialize)]
+struct Inside<'a> {
+    corrupted: u64,
+    marked: u64,
+    reordered: u64,
+    queue_packets_max: u64,
+    busy_ns: Nanos,
     lost_numbers: &'a [u64],
     queue_dropped_numbers: &'a [u64],
     aqm_dropped_numbers: &'a [u64],
@@ -156,12 +163,30 @@ struct DirectionReport<'a> {
     corrupted_numbers: &'a [u64],
 }
 
-/// Packets, or the bytes of IP packets. `in` and `duplicated` together are all the others together.
+/// Packets, or the bytes of IP packets.
 #[derive(Debug, Serialize)]
 struct Fates {
     r#in: u64,
-    duplicated: u64,
     delivered: u64,
+    #[serde(flatten)]
+    rest: Rest,
+}
+
+/// What became of the others.
+#[derive(Debug, Serialize)]
+#[serde(untagged)]
+enum Rest {
+    Known(Others),
+    /// `in` less `delivered`: an observer does not know who of these was dropped, who waits, and who is a copy.
+    Unknown {
+        not_seen_leaving: i64,
+    },
+}
+
+/// `in` and `duplicated` together are `delivered` and all the others together.
+#[derive(Debug, Serialize)]
+struct Others {
+    duplicated: u64,
     lost: u64,
     queue_dropped: u64,
     aqm_dropped: u64,
@@ -219,7 +244,9 @@ impl<'a> Report<'a> {
             unstamped_frames: oddities.unstamped,
             stray_frames: oddities.stray,
             malformed_packets: oddities.malformed,
-            directions: directions.map(|(n, direction)| DirectionReport::new(config, n, direction)).collect(),
+            directions: directions
+                .map(|(n, direction)| DirectionReport::new(config, emulator, n, direction))
+                .collect(),
             connections: connections.map(|entry| ConnectionReport::new(config, entry)).collect(),
             changes: emulator.changes().iter().map(|changed| ChangeReport::new(config, changed)).collect(),
         }
@@ -248,54 +275,76 @@ impl<'a> Counters<'a> {
     /// Of all directions.
     pub fn all(config: &'a Config, emulator: &Emulator) -> Vec<Self> {
         let directions = emulator.directions().iter().enumerate();
-        directions.map(|(number, direction)| Self::new(config, number, direction)).collect()
+        directions.map(|(number, direction)| Self::new(config, emulator, number, direction)).collect()
     }
 
-    fn new<B>(config: &'a Config, number: usize, direction: &Direction<B>) -> Self {
+    fn new<B>(config: &'a Config, emulator: &Emulator, number: usize, direction: &Direction<B>) -> Self {
         let (link, side) = (&config.links[number / 2], number % 2);
         let overhead = u64::from(link.directions[side].overhead_bytes);
+        // The model counts what the rate counts.
+        let bytes = |tally: Tally| tally.bytes - overhead * tally.packets;
+        let packets = |tally: Tally| tally.packets;
         let (account, in_flight) = (direction.account(), direction.in_flight());
-        Self {
-            link: &link.name,
-            from: &link.hosts[side],
-            to: &link.hosts[1 - side],
-            packets: Fates::new(account, in_flight, |tally| tally.packets),
-            // The model counts what the rate counts.
-            bytes: Fates::new(account, in_flight, |tally| tally.bytes - overhead * tally.packets),
-        }
+        let (packets, bytes) = match emulator.observed().get(number) {
+            Some(seen) => (Fates::seen(seen, packets), Fates::seen(seen, bytes)),
+            None => (Fates::new(account, in_flight, packets), Fates::new(account, in_flight, bytes)),
+        };
+        Self { link: &link.name, from: &link.hosts[side], to: &link.hosts[1 - side], packets, bytes }
     }
 }
 
 impl Fates {
     fn new(account: &Account, in_flight: Tally, unit: impl Fn(Tally) -> u64) -> Self {
-        Self {
-            r#in: unit(account.arrived),
+        let others = Others {
             duplicated: unit(account.duplicated),
-            delivered: unit(account.delivered),
             lost: unit(account.lost),
             queue_dropped: unit(account.queue_dropped),
             aqm_dropped: unit(account.aqm_dropped),
             down_dropped: unit(account.down_dropped),
             in_flight: unit(in_flight),
-        }
+        };
+        Self { r#in: unit(account.arrived), delivered: unit(account.delivered), rest: Rest::Known(others) }
+    }
+
+    /// Of packets that the kernel carries.
+    fn seen(account: &Account, unit: impl Fn(Tally) -> u64) -> Self {
+        let (r#in, delivered) = (unit(account.arrived), unit(account.delivered));
+        let signed = |count| i64::try_from(count).unwrap_or(i64::MAX);
+        let not_seen_leaving = signed(r#in) - signed(delivered);
+        Self { r#in, delivered, rest: Rest::Unknown { not_seen_leaving } }
     }
 }
 
 impl<'a> DirectionReport<'a> {
-    fn new<B>(config: &'a Config, number: usize, direction: &'a Direction<B>) -> Self {
-        let account = direction.account();
+    fn new<B>(
+        config: &'a Config,
+        emulator: &'a Emulator,
+        number: usize,
+        direction: &'a Direction<B>,
+    ) -> Self {
+        let observed = emulator.observed().get(number);
+        let account = observed.unwrap_or_else(|| direction.account());
         let has_rate = config.links[number / 2].directions[number % 2].has_rate();
         Self {
-            counters: Counters::new(config, number, direction),
-            corrupted: account.corrupted.packets,
-            marked: account.marked.packets,
-            reordered: account.reordered.packets,
+            counters: Counters::new(config, emulator, number, direction),
             queue_delay_ns: Spread::of(&account.queue_delay),
-            queue_packets_max: direction.queue_packets_max(),
-            busy_ns: account.busy,
             first_ns: account.first_arrival,
             last_ns: account.last_delivery,
             utilisation: account.utilisation().filter(|_| has_rate),
+            inside: observed.is_none().then(|| Inside::new(direction)),
+        }
+    }
+}
+
+impl<'a> Inside<'a> {
+    fn new<B>(direction: &'a Direction<B>) -> Self {
+        let account = direction.account();
+        Self {
+            corrupted: account.corrupted.packets,
+            marked: account.marked.packets,
+            reordered: account.reordered.packets,
+            queue_packets_max: direction.queue_packets_max(),
+            busy_ns: account.busy,
             lost_numbers: &account.lost_numbers,
             queue_dropped_numbers: &account.queue_dropped_numbers,
             aqm_dropped_numbers: &account.aqm_dropped_numbers,

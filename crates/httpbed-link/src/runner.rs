@@ -147,7 +147,14 @@ impl<'a> Runner<'a> {
         })?;
         let (count, now) = (received.len(), clock.now());
         for frame in received.drain(..) {
-            if let Some(buffer) = emulator.arrive(interface, arrival(clock, now, frame)) {
+            let leaving = frame.leaving;
+            let arrival = arrival(clock, now, frame);
+            let done = if leaving {
+                Some(emulator.leave(interface, arrival))
+            } else {
+                emulator.arrive(interface, arrival)
+            };
+            if let Some(buffer) = done {
                 intake.recycle(buffer);
             }
         }
@@ -276,7 +283,9 @@ impl<'a> Runner<'a> {
 
 const fn clock_text(backend: Backend) -> &'static str {
     match backend {
-        Backend::AfPacket => "ns since the emulator's ready, CLOCK_MONOTONIC, from kernel receive stamps",
+        Backend::AfPacket | Backend::Observer => {
+            "ns since the emulator's ready, CLOCK_MONOTONIC, from kernel receive stamps"
+        }
         Backend::Tun => "ns since the emulator's ready, CLOCK_MONOTONIC, when frames were read",
     }
 }

@@ -28,9 +28,20 @@ const FAST: u64 = 100_000_000;
 
 /// Opens the socket of an interface for packets of up to `mtu` bytes, in the direction of which so many bit/s pass.
 pub fn open(name: &str, mtu: usize, bit_s: Option<u64>) -> Result<Box<dyn Port>, String> {
-    let what = format!("interface {name}");
     let slots = if bit_s.is_some_and(|bit_s| bit_s < FAST) { SLOW_SLOTS } else { FAST_SLOTS };
-    let socket = PacketSocket::open(name, slots, mtu + wire::ETHERNET_HEADER_BYTES);
+    opened(name, mtu, slots, false)
+}
+
+/// Opens the socket of an interface between which and another one the kernel carries frames: an observer's.
+///
+/// It sees what the interface sends, too, which doubles the frames.
+pub fn observe(name: &str, mtu: usize) -> Result<Box<dyn Port>, String> {
+    opened(name, mtu, 2 * FAST_SLOTS, true)
+}
+
+fn opened(name: &str, mtu: usize, slots: usize, sees_leaving: bool) -> Result<Box<dyn Port>, String> {
+    let what = format!("interface {name}");
+    let socket = PacketSocket::open(name, slots, mtu + wire::ETHERNET_HEADER_BYTES, sees_leaving);
     let socket = socket.map_err(|error| explained(&what, &error, &HINTS))?;
     let own = interface::mtu(socket.as_fd(), name).map_err(|error| explained(&what, &error, &HINTS))?;
     if usize::try_from(own).is_ok_and(|own| own < mtu) {
@@ -51,6 +62,7 @@ impl Port for PacketSocket {
                 length: seen.length,
                 stamp: Stamp::Kernel(seen.stamp),
                 finished: seen.finished,
+                leaving: seen.leaving,
             });
         });
         Ok(())

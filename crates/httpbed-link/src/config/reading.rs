@@ -68,6 +68,18 @@ impl<'a> Field<'a> {
         fields
     }
 
+    /// The field `name` of an object, whatever else that has.
+    pub fn get(&self, name: &str) -> Self {
+        self.object().get(name)
+    }
+
+    /// All fields of an object that are there.
+    pub fn given_fields(&self) -> Vec<Self> {
+        let fields = self.object();
+        let names = fields.map.iter().flat_map(|map| map.keys());
+        names.filter_map(|name| fields.get(name).given()).collect()
+    }
+
     fn object(&self) -> Fields<'a> {
         let map = self.expect("an object", Value::as_object);
         Fields { map, place: self.place.clone(), mistakes: self.mistakes }

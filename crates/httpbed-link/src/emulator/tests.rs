@@ -13,6 +13,7 @@ use crate::config::{Config, Target};
 use crate::log::PacketLog;
 use crate::records::{Out, Records};
 
+mod observing;
 mod properties;
 
 const MTU: usize = 1500;

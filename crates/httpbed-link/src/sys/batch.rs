@@ -22,6 +22,8 @@ pub struct Received {
     pub stamp: Stamp,
     /// Whether its checksum is complete, not left to a network card that a link does not have.
     pub finished: bool,
+    /// Whether the interface sent it: what an observer sees.
+    pub leaving: bool,
 }
 
 /// When a frame arrived.
@@ -71,7 +73,7 @@ impl Intake {
             Ok(length) => {
                 frame.truncate(length);
                 let stamp = Stamp::Reading(time::monotonic());
-                into.push(Received { frame, length, stamp, finished: true });
+                into.push(Received { frame, length, stamp, finished: true, leaving: false });
                 Ok(true)
             }
             Err(error) => {

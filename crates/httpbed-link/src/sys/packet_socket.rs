@@ -10,7 +10,7 @@ use super::{check, interface, size_of_u32};
 /// What the send buffer should hold: far more than one batch.
 const BUFFER_BYTES: libc::c_int = 16 << 20;
 
-/// A socket that sees every frame an interface receives, and none that it sends.
+/// A socket that sees every frame an interface receives, and those that it sends if that is asked.
 pub struct PacketSocket {
     socket: OwnedFd,
     ring: ReceiveRing,
@@ -18,8 +18,8 @@ pub struct PacketSocket {
 
 impl PacketSocket {
     /// Opens the socket of an interface of this network namespace, with room for at least `slots` frames of up to
-    /// `frame_bytes` that wait to be read.
-    pub fn open(name: &str, slots: usize, frame_bytes: usize) -> io::Result<Self> {
+    /// `frame_bytes` that wait to be read; with those that it sends if `sees_leaving`.
+    pub fn open(name: &str, slots: usize, frame_bytes: usize, sees_leaving: bool) -> io::Result<Self> {
         let index = interface::index(name)?;
         // Protocol 0, and the real one only with the address: a socket opened with ETH_P_ALL is first
         // attached to all interfaces, and moving it waits 11 to 42 ms for every CPU to pass by.
@@ -32,7 +32,7 @@ impl PacketSocket {
         let opened = Self { socket, ring };
         // With any socket that asks for stamps, the kernel stamps frames before they wait for a CPU, not after.
         opened.set(libc::SOL_SOCKET, libc::SO_TIMESTAMPNS, 1)?;
-        opened.set(libc::SOL_PACKET, libc::PACKET_IGNORE_OUTGOING, 1)?;
+        opened.set(libc::SOL_PACKET, libc::PACKET_IGNORE_OUTGOING, libc::c_int::from(!sees_leaving))?;
         opened.enlarge_send_buffer()?;
         opened.bind(index)?;
         Ok(opened)

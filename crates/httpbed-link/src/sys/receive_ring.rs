@@ -23,6 +23,9 @@ const BLOCK_BYTES: usize = 64 << 10;
 /// Header, address and alignment before the frame in a slot.
 const OVERHEAD_BYTES: usize = 128;
 
+/// Where a slot has the frame's address: the header, rounded up (`TPACKET_ALIGN`).
+const ADDRESS_OFFSET: usize = size_of::<libc::tpacket2_hdr>().next_multiple_of(libc::TPACKET_ALIGNMENT);
+
 /// A frame that the kernel has put into its slot.
 pub struct Seen<'a> {
     /// Its bytes; only the first ones if it was longer than a slot.
@@ -33,6 +36,8 @@ pub struct Seen<'a> {
     pub stamp: i64,
     /// Whether its checksum is complete, not left to a network card that a link does not have.
     pub finished: bool,
+    /// Whether it was sent by the interface, not received; only of sockets that see both.
+    pub leaving: bool,
 }
 
 /// The ring of one socket.
@@ -120,7 +125,14 @@ impl<'a> Slot<'a> {
             length: header.tp_len as usize,
             stamp: i64::from(header.tp_sec) * 1_000_000_000 + i64::from(header.tp_nsec),
             finished: status & libc::TP_STATUS_CSUMNOTREADY == 0,
+            leaving: self.address().sll_pkttype == libc::PACKET_OUTGOING,
         }
+    }
+
+    /// Where the frame came from; behind the header, once the kernel has given the slot to us.
+    const fn address(&self) -> &libc::sockaddr_ll {
+        // SAFETY: the kernel puts it there in every slot, aligned to TPACKET_ALIGNMENT.
+        unsafe { self.start.add(ADDRESS_OFFSET).cast().as_ref() }
     }
 }
 

@@ -35,6 +35,23 @@ impl Hosts {
         hosts
     }
 
+    /// Has the kernel carry packets between the hosts.
+    pub fn bridge() {
+        let ip = |words: &str| check(Command::new("ip").args(words.split(' ')));
+        ip("link add name bridge type bridge stp_state 0 mcast_snooping 0");
+        fs::write("/proc/sys/net/ipv6/conf/bridge/disable_ipv6", "1").expect("ours");
+        for interface in INTERFACES {
+            ip(&format!("link set dev {interface} master bridge"));
+        }
+        ip("link set dev bridge up");
+    }
+
+    /// Puts a queueing discipline before a host.
+    pub fn shape(side: usize, discipline: &[&str]) {
+        let root = ["qdisc", "add", "dev", INTERFACES[side], "root"];
+        check(Command::new("tc").args(root).args(discipline));
+    }
+
     /// Hosts without interfaces.
     pub fn unconnected() -> Self {
         Self { keepers: [0, 1].map(|_| keeper()) }

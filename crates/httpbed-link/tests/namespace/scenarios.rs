@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use crate::bed::{Emulator, Hosts, temporary};
 use crate::live;
 
-const SCENARIOS: [(&str, fn()); 17] = [
+const SCENARIOS: [(&str, fn()); 18] = [
     ("round_trips_take_the_configured_time", round_trips_take_the_configured_time),
     ("a_transfer_gets_the_rate_and_no_more", a_transfer_gets_the_rate_and_no_more),
     ("losses_are_those_of_the_key", losses_are_those_of_the_key),
@@ -26,6 +26,7 @@ const SCENARIOS: [(&str, fn()); 17] = [
     ("delivered_bytes_trigger_a_change", live::delivered_bytes_trigger_a_change),
     ("a_schedule_is_kept", live::a_schedule_is_kept),
     ("a_tun_link_carries_pings", a_tun_link_carries_pings),
+    ("an_observer_sees_what_the_kernel_carries", an_observer_sees_what_the_kernel_carries),
     ("a_missing_right_is_named", a_missing_right_is_named),
     ("it_ends_with_its_stdin", it_ends_with_its_stdin),
     ("mistakes_have_their_exit_codes", mistakes_have_their_exit_codes),
@@ -309,6 +310,30 @@ fn a_tun_link_carries_pings() {
         assert_eq!(result["directions"][direction]["packets"]["delivered"], PINGS);
         assert_eq!(result["directions"][direction]["bytes"]["delivered"], PINGS * 84);
     }
+}
+
+/// A bridge carries the packets; one is through when the others still wait where only the kernel knows of them.
+fn an_observer_sees_what_the_kernel_carries() {
+    let hosts = Hosts::new(MTU);
+    Hosts::bridge();
+    Hosts::shape(SERVER, &["tbf", "rate", "1kbit", "burst", "1600", "limit", "3028"]);
+    let nothing = unimpaired();
+    let observer = json!({"backend": "observer"});
+    let mut emulator = Emulator::with([&nothing, &nothing], &json!({}), &observer);
+    emulator.start();
+    hosts.start(CLIENT, &["spray", "5", "1472"]).child.wait().expect("our child");
+    let expected = json!({"in": 5, "delivered": 1, "not_seen_leaving": 4});
+    let counted = |emulator: &mut Emulator| {
+        emulator.say("{\"do\":\"counters\"}");
+        emulator.await_event("counters")["directions"][0]["packets"].clone()
+    };
+    while counted(&mut emulator) != expected {}
+    let (result, _) = emulator.stop();
+    assert_clean(&result);
+    assert_eq!(result["backend"], "observer");
+    assert_eq!(result["directions"][0]["packets"], expected);
+    assert_eq!(result["directions"][0]["bytes"]["delivered"], 1500);
+    assert_eq!(result["connections"][0]["client_packets"], 5);
 }
 
 fn a_missing_right_is_named() {

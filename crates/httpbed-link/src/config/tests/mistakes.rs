@@ -14,7 +14,7 @@ const WHOLE: [Case; 13] = [
     ("/mtu", "67", "mtu: ", "within 68 to 65535"),
     ("/mtu", "65536", "mtu: ", "within 68 to 65535"),
     ("/mtu", "1500.5", "mtu: ", "not a whole number"),
-    ("/backend", r#""netem""#, "backend: ", "af_packet, tun"),
+    ("/backend", r#""netem""#, "backend: ", "af_packet, tun, observer"),
     ("/links/0/ends", "1", "links[0]: ", "\"ends\" is not one of"),
     ("/links/0/interfaces", r#"["l0a", "l0a"]"#, "links: ", "used twice"),
     ("/links/0/interfaces", r#"["l0a"]"#, "links[0].interfaces: ", "1 elements instead of 2"),
@@ -128,6 +128,32 @@ const TRIGGER: [Case; 6] = [
     ("", r#"{"when": {"handshake": true}}"#, "name: ", "missing"),
 ];
 
+/// What an observer would have to do to packets that the kernel carries, and where it is refused.
+const OBSERVED: [(&str, &str, &str); 6] = [
+    (
+        "/links/0/directions/0",
+        r#"{"delay_ns": 5, "overhead_bytes": 14}"#,
+        "links[0].directions[0].delay_ns: ",
+    ),
+    (
+        "/links/0/directions/0",
+        r#"{"delay_ns": 5, "overhead_bytes": 14}"#,
+        "links[0].directions[0].overhead_bytes: ",
+    ),
+    (
+        "/links/0/directions/1",
+        r#"{"rate": {"model": "constant", "bit_s": 1000}}"#,
+        "links[0].directions[1].rate: ",
+    ),
+    ("/links/0/schedule", r#"[{"at_ns": 1, "change": {"down": true}}]"#, "links[0].schedule[0]: "),
+    (
+        "/links/0/triggers",
+        r#"[{"name": "n", "when": {"handshake": true}, "change": {"down": true}}]"#,
+        "links[0].triggers[0].change: ",
+    ),
+    ("/log", r#""/tmp/log""#, "log: "),
+];
+
 fn value(text: &str) -> Value {
     serde_json::from_str(text).expect("JSON")
 }
@@ -166,5 +192,27 @@ fn of_what_is_live() {
             let whole = with(&format!("/links/0/{list}"), &json!([value(text)]));
             assert_refused(&whole, &format!("links[0].{list}[0].{beginning}"), reason);
         }
+    }
+}
+
+#[test]
+fn of_an_observer() {
+    let observing = |place: &str, text: &str| {
+        let mut whole = json!({"schema": 2, "mtu": 1500, "spin_us": 0, "backend": "observer", "links": [{
+            "name": "a", "hosts": ["c", "s"], "interfaces": ["l0a", "l0b"], "directions": [{}, {}],
+            "schedule": [], "triggers": [{"name": "seen", "when": {"handshake": true}, "change": null}],
+        }]});
+        if let Some((parent, name)) = place.rsplit_once('/') {
+            let parent = whole.pointer_mut(parent).expect("a known place");
+            match name.parse::<usize>() {
+                Ok(number) => parent[number] = value(text),
+                Err(_) => parent[name] = value(text),
+            }
+        }
+        whole
+    };
+    parse(&observing("", "")).expect("it may tell what passes");
+    for (place, text, beginning) in OBSERVED {
+        assert_refused(&observing(place, text), beginning, "an observer");
     }
 }

@@ -1,0 +1,42 @@
+//! What is known of packets that the kernel carries: who came, and who was seen leaving.
+//!
+//! A packet that came and was not seen leaving waits in the kernel or was dropped there; which of the two, and why,
+//! only the kernel's own counters tell. It is not guessed here: lost and dropped packets are not counted at all.
+
+use super::{Arrival, Emulator, Oddities};
+
+impl Emulator {
+    /// Whether the kernel carries the packets.
+    pub fn observes(&self) -> bool {
+        !self.observed.is_empty()
+    }
+
+    /// Counts a packet of `bytes` that arrived and that the kernel carries on.
+    pub(super) fn note_arrival(&mut self, interface: usize, bytes: u32, arrival: &Arrival) {
+        self.records.passed(interface, arrival.stamp, &arrival.frame);
+        let account = &mut self.observed[interface];
+        account.first_arrival.get_or_insert(arrival.at);
+        account.arrived.packets += 1;
+        account.arrived.bytes += u64::from(bytes);
+    }
+
+    /// Takes a frame that the kernel sent by an interface, towards the host there; gives back its buffer.
+    pub fn leave(&mut self, interface: usize, arrival: Arrival) -> Vec<u8> {
+        if self.started.is_some_and(|start| arrival.at >= start) {
+            let mut oddities = Oddities { unstamped: u64::from(!arrival.stamped), ..Oddities::default() };
+            let direction = Self::exit(interface);
+            if arrival.length > self.longest_frame {
+                oddities.oversize = 1;
+            } else if let Some(packet) = self.inspect(direction, &arrival, false, &mut oddities) {
+                let account = &mut self.observed[direction];
+                account.delivered.packets += 1;
+                account.delivered.bytes += u64::from(packet.bytes);
+                account.last_delivery = account.last_delivery.max(Some(arrival.at));
+                self.triggers.delivered(direction, arrival.at, packet.bytes.into());
+                self.set_off();
+            }
+            self.oddities.add(oddities);
+        }
+        arrival.frame
+    }
+}
