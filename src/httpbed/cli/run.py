@@ -9,6 +9,7 @@ import sys
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import get_args
 
 import click
 
@@ -21,7 +22,7 @@ from httpbed.implementations.catalog import Catalog
 from httpbed.store import campaign as campaigns
 from httpbed.store import query
 from httpbed.store.campaign import Campaign
-from httpbed.trial import calibrated, manifest, preparation
+from httpbed.trial import calibrated, capability, manifest, preparation
 from httpbed.trial.bed import Bed
 from httpbed.trial.preparation import Loaded
 
@@ -55,11 +56,13 @@ from httpbed.trial.preparation import Loaded
 )
 @click.option(
     "--link-backend",
-    type=click.Choice(["af_packet", "tun"]),
+    type=click.Choice(get_args(Backend)),
     envvar="HTTPBED_LINK_BACKEND",
     show_envvar=True,
-    help="How the emulator takes packets from the kernel: by packet sockets, which stamp them"
-    " there, or by TUN devices. By default what this machine has, packet sockets first.",
+    help="Who carries packets: the emulator, by packet sockets, where the kernel stamps them, or by"
+    " TUN devices; or the kernel's own tbf (a rate, up to 10 Gbit/s) or netem, observed by the"
+    " emulator, which can do less and are refused where that is too little. By default the"
+    " emulator, by what this machine has, packet sockets first.",
 )
 @experiment.recipes_option
 @experiment.json_option
@@ -84,6 +87,7 @@ def command(
     loaded, catalog = experiment.load(file, recipe_folders)
     directory = output or Path(loaded.experiment.name)
     options = Options(jobs, capture, backend.choose(link_backend))
+    capability.require(loaded, options.backend)
     if strict:
         calibrated.require(calibrated.standing(loaded, options.backend))
     context.exit(carry_out(loaded, catalog, directory, options, as_json=as_json))
@@ -98,7 +102,7 @@ class Options:
     capture: bool
     """Whether every packet is kept."""
     backend: Backend
-    """How the emulator takes packets from the kernel."""
+    """How packets cross the link."""
 
 
 def carry_out(

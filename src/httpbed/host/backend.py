@@ -1,4 +1,8 @@
-"""By what way the emulator takes packets from the kernel here: packet sockets, or TUN devices."""
+"""By what way packets cross a link here.
+
+The emulator takes them by packet sockets or TUN devices, or the kernel carries them through a
+queueing discipline of its own while the emulator observes.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +13,7 @@ from typing import Literal
 
 from httpbed.model.errors import HostError
 
-Backend = Literal["af_packet", "tun"]
+Backend = Literal["af_packet", "tun", "tbf", "netem"]
 TUN = Path("/dev/net/tun")
 
 
@@ -17,7 +21,7 @@ def choose(asked: str | None) -> Backend:
     """Choose the backend that was asked for, else packet sockets, else TUN devices.
 
     Packet sockets stamp packets in the kernel and are the more exact way; some containers'
-    kernels have none.
+    kernels have none. Disciplines of the kernel's are chosen by name only.
 
     Raises:
         HostError: This machine has not what is needed.
@@ -28,9 +32,12 @@ def choose(asked: str | None) -> Backend:
         raise HostError(
             f"there is no {TUN}", "load the module (sudo modprobe tun), or show it here"
         )
-    if asked == "af_packet" and not _has_packet_sockets():
+    if asked is None:
+        return "af_packet"
+    if not _has_packet_sockets():
         raise HostError("this kernel has no packet sockets", "use --link-backend tun")
-    return "af_packet"
+    # Whether there is such a discipline can be tried in a namespace only: doctor.require_qdisc.
+    return "tbf" if asked == "tbf" else "netem" if asked == "netem" else "af_packet"
 
 
 def _has_packet_sockets() -> bool:

@@ -23,6 +23,12 @@ from httpbed.host.toolbox import Root
 from httpbed.model.errors import HostError
 
 CONGESTION = ("cubic", "reno", "bbr")
+QDISCS: Mapping[str, str] = {
+    "tbf": "tbf rate 1mbit burst 3000 limit 3000",
+    "netem": "netem delay 1ms",
+    "netem seed": "netem delay 1ms seed 1",
+}
+"""Queueing disciplines that can be a link's backend, and how each is tried."""
 _LEAST_DISK_BYTES = 500_000_000
 _LEAST_RECEIVE_BYTES = 1_000_000
 _LEAST_CORES = 2
@@ -66,6 +72,7 @@ def examine(
     return [
         *_namespace_points(findings),
         *_network_points(findings),
+        *_qdisc_points(findings),
         *_congestion_points(findings),
         *_machine_points(facts),
         *(_executable_point(name, path) for name, path in executables.items()),
@@ -84,12 +91,34 @@ def require_namespaces() -> None:
             raise HostError(f"this machine refuses {point.name}: {point.figure}", point.remedy)
 
 
+def require_qdisc(kind: str, root: Root) -> bool:
+    """Refuse where the kernel has no such discipline; say whether it takes a seed.
+
+    Raises:
+        HostError: With what the kernel said.
+    """
+    findings = probe(root, congestion=())
+    for point in _namespace_points(findings):
+        if point.ok is False:
+            raise HostError(f"this machine refuses {point.name}: {point.figure}", point.remedy)
+    for point in _qdisc_points(findings):
+        if point.name == f"kernel's {kind}" and point.ok is not True:
+            raise HostError(f"there is no {kind} in this kernel: {point.figure}", point.remedy)
+    return "figure" in findings.get(f"qdisc {kind} seed", {})
+
+
 def probe(root: Root | None, *, congestion: tuple[str, ...] = CONGESTION) -> dict[str, Any]:
     """Run the probe in its own process; what it could not try is missing from its findings."""
     lower = cache.folder() if root is None else root.path
     while not lower.is_dir():
         lower = lower.parent
-    wish = {"ip": _ip(root), "lower": str(lower), "congestion": congestion}
+    wish = {
+        "ip": _program(root, "ip"),
+        "tc": identity.argv(root, "tc") if root else _program(None, "tc"),
+        "lower": str(lower),
+        "congestion": congestion,
+        "qdiscs": QDISCS,
+    }
     done = subprocess.run(
         [sys.executable, "-P", "-m", "httpbed.host.probe", json.dumps(wish)],
         check=False,
@@ -104,11 +133,11 @@ def probe(root: Root | None, *, congestion: tuple[str, ...] = CONGESTION) -> dic
     return findings
 
 
-def _ip(root: Root | None) -> list[str] | None:
-    """Say how to call ip: the machine's, or else the toolbox's."""
-    if found := shutil.which("ip", path=f"{os.environ.get('PATH', '')}:/usr/sbin:/sbin"):
+def _program(root: Root | None, name: str) -> list[str] | None:
+    """Say how to call a program: the machine's, or else the toolbox's."""
+    if found := shutil.which(name, path=f"{os.environ.get('PATH', '')}:/usr/sbin:/sbin"):
         return [found]
-    return None if root is None else identity.argv(root, "ip")
+    return None if root is None else identity.argv(root, name)
 
 
 def _point(
@@ -170,6 +199,15 @@ def _network_points(findings: Mapping[str, Any]) -> Iterator[Point]:
     yield _point(findings, "packet", "packet sockets with stamps", module.format("af_packet"))
     gso = "a kernel of 6.11 or newer can; until then switch GSO off in the programs under test"
     yield _point(findings, "gso", "UDP GSO without offload", gso, necessary=False)
+
+
+def _qdisc_points(findings: Mapping[str, Any]) -> Iterator[Point]:
+    """Tell of backends beside the default one, which needs none of them."""
+    load = "have the administrator load it: modprobe sch_{}; --link-backend af_packet needs none"
+    for kind in ("tbf", "netem"):
+        yield _point(
+            findings, f"qdisc {kind}", f"kernel's {kind}", load.format(kind), necessary=False
+        )
 
 
 def _congestion_points(findings: Mapping[str, Any]) -> Iterator[Point]:

@@ -53,6 +53,8 @@ def main() -> None:
         findings["veth"] = _try(lambda: _veth(ip))
         findings["packet"] = _try(_stamps)
         findings["gso"] = _try(_gso)
+        for name, words in wish["qdiscs"].items():
+            findings[f"qdisc {name}"] = _try(lambda words=words: _qdisc(wish["tc"], words))  # type: ignore[misc]
         for name in wish["congestion"]:
             findings[f"congestion {name}"] = _try(lambda name=name: _congestion(ip, name))  # type: ignore[misc]
         findings["pid"] = _try(_pid)  # the last: what is forked afterwards is inside
@@ -170,6 +172,15 @@ def _congestion(ip: list[str] | None, name: str) -> str:
     if used != name:
         raise OSError(f"an accepted socket uses {used}")
     return "by route"
+
+
+def _qdisc(tc: list[str] | None, words: str) -> str:
+    """Have a queueing discipline at an interface, once."""
+    if tc is None:
+        raise OSError("not tried: no tc program")
+    for line in (f"qdisc add dev near root handle 1: {words}", "qdisc del dev near root"):
+        subprocess.run([*tc, *line.split()], check=True, capture_output=True, text=True)
+    return "by the kernel"
 
 
 def _pid() -> str:

@@ -18,6 +18,7 @@ from httpbed.model.impairments.queue import Queue
 from httpbed.model.impairments.rate import MTU_BYTES, Cellular, Steps, TokenBucket, Trace
 from httpbed.model.topology import Direction, Link
 from httpbed.network import files as link_files
+from httpbed.network import kernel
 from httpbed.network.addresses import End
 from httpbed.network.files import Facts, Record
 from httpbed.process.spec import TRIAL_FOLDER
@@ -51,20 +52,21 @@ class Draws:
 def config(
     link: Link, ends: tuple[End, End], draws: Draws, backend: Backend, recording: Recording
 ) -> Table:
-    """Write the emulator's configuration."""
+    """Write the emulator's configuration; it observes where the kernel carries the packets."""
+    carried = backend in kernel.KINDS
     ways = [_Way(link, index, draws) for index in (0, 1)]
     return {
         "schema": SCHEMA,
         "mtu": MTU_BYTES,
         "spin_us": SPIN_US,
-        "backend": backend,
+        "backend": "observer" if carried else backend,
         "links": [
             {
                 "name": link.name,
                 "hosts": list(link.between),
                 "interfaces": [end.emulator_interface for end in ends],
-                "directions": [way.table() for way in ways],
-                "schedule": _schedule(link, ways),
+                "directions": [{}, {}] if carried else [way.table() for way in ways],
+                "schedule": [] if carried else _schedule(link, ways),
                 "triggers": [_trigger(link, event) for event in link.events],
             }
         ],

@@ -132,6 +132,10 @@ def _of_result(content: bytes) -> Lost:
     names = ("lost", "queue_dropped", "aqm_dropped", "down_dropped")
     try:
         directions = json.loads(content)["directions"]
+        if any("not_seen_leaving" in way["packets"] for way in directions):
+            raise FileError(
+                "is of a link that the kernel carried: which packets it lost is unknown"
+            )
         both = [
             {int(number) for name in names for number in way.get(f"{name}_numbers", ())}
             for way in directions
@@ -141,6 +145,8 @@ def _of_result(content: bytes) -> Lost:
         raise FileError(
             "is not a link-result.json: it has no two directions with numbers"
         ) from None
+    if carried:
+        raise FileError("is of a link that the kernel carried: which packets it lost is unknown")
     return _listed(first), _listed(second)
 
 

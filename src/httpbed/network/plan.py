@@ -8,7 +8,8 @@
 Impairments act on a hop of their own, never on an endpoint, where a dropped packet is reported
 to the sender at once. Neighbours are permanent entries, so no ARP crosses the link: one
 lost ARP request would cost a second. With TUN devices (in TAP mode) the emulator makes ``eth0``
-itself, and each is moved to its host when the emulator is ready.
+itself, and each is moved to its host when the emulator is ready. Where the kernel carries the
+packets (:mod:`~httpbed.network.kernel`), it observes.
 """
 
 from __future__ import annotations
@@ -21,10 +22,11 @@ from typing import Any
 from httpbed.host.backend import Backend
 from httpbed.model.impairments.rate import MTU_BYTES
 from httpbed.model.topology import Topology
-from httpbed.network import emulator
+from httpbed.network import emulator, kernel
 from httpbed.network.addresses import End, ends
 from httpbed.network.emulator import Draws, Recording
 from httpbed.network.files import Facts
+from httpbed.network.kernel import Shaped
 from httpbed.process.binaries import LINK
 from httpbed.process.spec import TRIAL_FOLDER, ProcessSpec
 
@@ -51,7 +53,8 @@ class NetworkPlan:
     wiring: ProcessSpec | None
     """In the sandbox's own network: the veth pairs; None where the emulator makes the devices."""
     hosts: tuple[ProcessSpec, ...]
-    """On each host: addresses, neighbours, routes, offloads; independent of each other."""
+    """On each host: addresses, neighbours, routes, offloads; and between them the kernel's
+    disciplines, if they are wanted; independent of each other."""
     emulator: ProcessSpec
     """The link emulator; it speaks line by line."""
     after_ready: tuple[ProcessSpec, ...]
@@ -61,6 +64,11 @@ class NetworkPlan:
     """Of the one link that is supported for now."""
     longest_wait_s: float
     """Seconds that an echo on the idle link may wait for opportunities to be delivered."""
+    backend: Backend = "af_packet"
+    shaped: Shaped | None = None
+    """What the kernel does to packets that it carries; None where the emulator does it."""
+    counters: ProcessSpec | None = None
+    """Reads the kernel's own counters, then."""
 
     def end_of(self, host: str) -> End:
         """The end of the link at a host."""
@@ -83,6 +91,7 @@ def plan(  # noqa: PLR0913 - what is not always wanted is said by name
     backend: Backend = "af_packet",
     files: Mapping[str, Facts] | None = None,
     first_network: int = 0,
+    netem_seeded: bool = False,
 ) -> NetworkPlan:
     """Plan the network of a topology in one block.
 
@@ -90,6 +99,7 @@ def plan(  # noqa: PLR0913 - what is not always wanted is said by name
     ``capture`` asks the emulator for a pcapng file of every packet, ``log`` for a line per packet
     in that file, as a path inside the sandbox. ``files`` has what is known of the files that the
     topology names, by their digests. ``first_network`` is the number of the first link's.
+    ``netem_seeded`` says whether the kernel's netem takes a seed.
 
     Raises:
         ValueError: The topology names a recorded run that is not in ``files``.
@@ -105,15 +115,21 @@ def plan(  # noqa: PLR0913 - what is not always wanted is said by name
             _batch(None, [*map(_moved, both)]),
             *_far_ends(both, senders, _tun_addresses),
         )
-        return NetworkPlan(None, (), started, after_ready, config, both, wait_s)
+        return NetworkPlan(None, (), started, after_ready, config, both, wait_s, backend)
     first, second = both
     hosts = tuple(
         spec
         for addresses, own in zip(_far_ends(both, senders, _addresses), both, strict=True)
         for spec in (addresses, _offloads(own))
     )
-    wiring = _batch(None, [*_pair(first), *_pair(second)])
-    return NetworkPlan(wiring, hosts, started, (), config, both, wait_s)
+    pairs = [*_pair(first), *_pair(second)]
+    if backend == "af_packet":
+        return NetworkPlan(_batch(None, pairs), hosts, started, (), config, both, wait_s, backend)
+    keys = kernel.netem_seeds(link, seed, block) if netem_seeded else None
+    shaped = kernel.shaped(backend, link, both, keys)
+    wiring = _batch(None, [*pairs, *kernel.bridge(both)])
+    hosts = (*hosts, _batch(None, list(shaped.lines), "tc"))
+    return NetworkPlan(wiring, hosts, started, (), config, both, 0.0, backend, shaped, _counters())
 
 
 def _far_ends(
@@ -164,9 +180,9 @@ def _tun_addresses(own: End, far: End, senders: Mapping[str, str]) -> list[str]:
     ]
 
 
-def _batch(host: str | None, lines: list[str]) -> ProcessSpec:
+def _batch(host: str | None, lines: list[str], program: str = "ip") -> ProcessSpec:
     return ProcessSpec(
-        argv=("ip", "-batch", "-"),
+        argv=(program, "-batch", "-"),
         host=host,
         root=TOOLS,
         input="".join(f"{line}\n" for line in lines),
@@ -181,6 +197,15 @@ def _offloads(end: End) -> ProcessSpec:
         host=end.host,
         root=TOOLS,
         stdout="offloads.txt",
+        stderr="network-errors.txt",
+    )
+
+
+def _counters() -> ProcessSpec:
+    return ProcessSpec(
+        argv=("tc", "-s", "-j", "qdisc", "show"),
+        root=TOOLS,
+        stdout="qdiscs.json",
         stderr="network-errors.txt",
     )
 

@@ -45,14 +45,21 @@ class Bed:
     capture: bool = False
     """Whether every packet is kept as pcapng."""
     backend: Backend = "af_packet"
-    """How the emulator takes packets from the kernel and gives them back."""
+    """How the emulator takes packets from the kernel and gives them back, or who carries them."""
+    netem_seeded: bool = False
+    """Whether the kernel's netem takes a seed."""
     files: Mapping[str, LinkFile] = field(default_factory=dict)
     """The files that the experiment names, by digest."""
 
     def plan(self, trial: Trial) -> TrialPlan:
         """Plan a trial on this bed."""
         return plan(
-            trial, self.catalog, capture=self.capture, backend=self.backend, files=self.files
+            trial,
+            self.catalog,
+            capture=self.capture,
+            backend=self.backend,
+            files=self.files,
+            netem_seeded=self.netem_seeded,
         )
 
     def shared_files(self) -> dict[str, Path]:
@@ -83,13 +90,14 @@ class TrialPlan:
         return (*self.network.specs(), self.server, self.probe, self.client, self.sockets)
 
 
-def plan(
+def plan(  # noqa: PLR0913 - all but the first two are told by name
     trial: Trial,
     catalog: Catalog,
     *,
     capture: bool = False,
     backend: Backend = "af_packet",
     files: Mapping[str, LinkFile] | None = None,
+    netem_seeded: bool = False,
 ) -> TrialPlan:
     """Plan a trial; ``files`` are those that its experiment names."""
     scenario = trial.scenario()
@@ -102,6 +110,7 @@ def plan(
         capture=capture,
         backend=backend,
         files={digest: file.facts for digest, file in (files or {}).items()},
+        netem_seeded=netem_seeded,
     )
     server, client = (
         _part(role, scenario, net, trial.time_limit_s) for role in ("server", "client")
@@ -158,9 +167,12 @@ def expected_rtt_s(scenario: Scenario, net: NetworkPlan) -> tuple[float, float]:
     """Seconds that ping must see on the idle link, at least and at most.
 
     Both delays and both transmissions; of the packets before the start none meets a draw, so
-    jitter does not count. An echo may have to wait for the opportunities of a trace.
+    jitter does not count. An echo may have to wait for the opportunities of a trace. The kernel's
+    tbf is a bucket, which is full at first.
     """
-    least = scenario.link.rtt_s() + sum(map(_transmission_s, scenario.link.directions()))
+    least = scenario.link.rtt_s()
+    if net.backend != "tbf":
+        least += sum(map(_transmission_s, scenario.link.directions()))
     return least, least + net.longest_wait_s
 
 

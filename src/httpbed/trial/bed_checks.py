@@ -11,7 +11,7 @@ from typing import Any
 from httpbed.model.scenario import Scenario
 from httpbed.model.trial import Check, Trial
 from httpbed.network.plan import NetworkPlan
-from httpbed.trial import link_checks
+from httpbed.trial import kernel_checks, link_checks
 from httpbed.trial.bed import expected_rtt_s
 from httpbed.trial.seen import Seen
 
@@ -36,11 +36,15 @@ def checks(trial: Trial, planned: NetworkPlan, seen: Seen) -> Iterator[Check]:
     scenario = trial.scenario()
     yield _rtt(scenario, planned, seen)
     if seen.link:
-        yield _lateness(seen.link)
+        if planned.shaped is None:  # else it sends nothing
+            yield _lateness(seen.link)
         yield from _backend(planned, seen.link)
         yield _frames(seen.link)
         yield _receive_drops(seen.link)
-        yield from link_checks.checks(planned.emulator_config, seen.link, seen.client_s)
+        if planned.shaped is None:
+            yield from link_checks.checks(planned.emulator_config, seen.link, seen.client_s)
+        else:
+            yield from kernel_checks.checks(scenario.link, planned, seen)
         yield _pressure(seen)
         yield _congestion_control(scenario, seen)
 
@@ -51,8 +55,11 @@ def _check(name: str, *, passed: bool | None, figure: str, limit: str = "") -> C
 
 def _rtt(scenario: Scenario, planned: NetworkPlan, seen: Seen) -> Check:
     asked, most = expected_rtt_s(scenario, planned)
+    ways = scenario.link.directions()
     allowed = most + max(RTT_LATE_S, RTT_LATE_SHARE * asked)
     limit = f"{asked * 1e3:.2f} .. {allowed * 1e3:.2f} ms"
+    if planned.backend == "netem" and any(way.jitter or way.loss for way in ways):
+        return kernel_checks.unjudged_rtt(seen.pings_s, limit)
     if not seen.pings_s:
         return _check("round-trip time", passed=False, figure="no echo came back", limit=limit)
     least = min(seen.pings_s)
@@ -75,9 +82,11 @@ def _lateness(link: Any) -> Check:
 def _backend(planned: NetworkPlan, link: Any) -> Iterator[Check]:
     """Check by what way packets went; an emulator of the first version had only one."""
     if "backend" in link:
-        asked = planned.emulator_config["backend"]
-        passed = link["backend"] == asked
-        yield _check("link backend", passed=passed, figure=link["backend"], limit=asked)
+        asked, used = planned.emulator_config["backend"], link["backend"]
+        figure, limit = (
+            f"{planned.backend}, with an {one}" if one == "observer" else one for one in (used, asked)
+        )
+        yield _check("link backend", passed=used == asked, figure=figure, limit=limit)
 
 
 def _us(nanoseconds: int | None) -> int:

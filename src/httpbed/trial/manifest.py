@@ -47,11 +47,16 @@ def manifest(loaded: Loaded, bed: Bed, *, command: str) -> dict[str, Any]:
         "started": datetime.now(UTC).isoformat(timespec="seconds"),
         "command": command,
         "seed": loaded.experiment.seed,
-        "link": {"backend": bed.backend},
+        "link": _link(bed),
         "host": facts.gather().as_json(),
         "programs": programs,
         "recipes": {name: recipe.digest for name, recipe in recipes.items()},
     }
+
+
+def _link(bed: Bed) -> dict[str, Any]:
+    seeded = {"netem_seeded": bed.netem_seeded} if bed.backend == "netem" else {}
+    return {"backend": bed.backend, **seeded}
 
 
 def _program(name: str, version: str, found: Program) -> dict[str, Any]:

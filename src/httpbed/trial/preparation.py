@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from httpbed.design.blocks import design
-from httpbed.host import toolbox
+from httpbed.host import doctor, toolbox
 from httpbed.host.backend import Backend
 from httpbed.implementations.catalog import Catalog
 from httpbed.model import reading
@@ -22,6 +22,7 @@ from httpbed.model.experiment import Experiment, fill, values
 from httpbed.model.reading import Reading
 from httpbed.model.scenario import Scenario
 from httpbed.model.trial import Trial
+from httpbed.network.kernel import KINDS
 from httpbed.network.link_file import LinkFile
 from httpbed.trial import certificates, content, link_files
 from httpbed.trial.bed import Bed
@@ -92,11 +93,12 @@ def make_bed(
     """Build or find all that the trials stand on.
 
     Raises:
-        HostError: The toolbox cannot be built here.
+        HostError: The toolbox cannot be built here, or the kernel has no such backend.
     """
     installs = catalog.installs()
     suites = sorted({catalog[name].install.suite for name in loaded.implementations()})
     roots = {suite: toolbox.ensure(suite, installs[suite], say=say) for suite in suites}
+    seeded = backend in KINDS and doctor.require_qdisc(backend, next(iter(roots.values())))
     seed = loaded.experiment.seed
     return Bed(
         catalog=catalog,
@@ -105,5 +107,6 @@ def make_bed(
         contents={size: content.ensure(seed, size) for size in sorted(loaded.sizes())},
         capture=capture,
         backend=backend,
+        netem_seeded=seeded,
         files=link_files.kept(loaded.files),
     )

@@ -15,7 +15,7 @@ import signal
 import time
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +26,7 @@ from httpbed.network import running
 from httpbed.network.plan import HOST_SYSCTLS, NO_NEIGHBOUR_DISCOVERY, TOOLS
 from httpbed.network.running import Emulator
 from httpbed.process.binaries import LINK, executable
-from httpbed.process.dialogue import last_words, patience
+from httpbed.process.dialogue import last_words, patience, run_tool
 from httpbed.process.spec import Exit
 from httpbed.process.supervisor import Process, RefusalError, SandboxSpec, Supervisor, sandbox
 from httpbed.trial.bed import BODY, CERTIFICATES, CONTENT, Bed, TrialPlan
@@ -160,16 +160,29 @@ class _Run:
 
     @asynccontextmanager
     async def _recording(self, emulator: Emulator) -> AsyncIterator[asyncio.Task[Any]]:
-        """Let the impairments' random streams and the counting run while the context lasts."""
+        """Let the impairments' random streams and the counting run while the context lasts.
+
+        Where the kernel carries the packets, its counters before and after each order enclose
+        what was counted between the orders.
+        """
+        await self._count("before-start")
         await emulator.start_counting()
+        await self._count("after-start")
         listening = asyncio.create_task(self._listen(emulator))
         try:
             yield listening
+            await self._count("before-stop")
             await emulator.tell("stop")
             async with patience("the emulator's result"):
                 self._keep(LINK_RESULT, await listening)
+            await self._count("after-stop")
         finally:
             listening.cancel()
+
+    async def _count(self, when: str) -> None:
+        """Read the kernel's counters, where it carries the packets."""
+        if counters := self.planned.network.counters:
+            await run_tool(self.supervisor, replace(counters, stdout=f"qdiscs-{when}.json"))
 
     async def _while_emulated(self, listening: asyncio.Task[Any]) -> Exit:
         """Run the client; nobody waits for one whose link is gone."""

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -39,6 +39,8 @@ class Seen:
     """TCP congestion control of the server's accepted sockets, as the kernel says."""
     client_findings: Findings
     server_findings: Findings
+    qdiscs: Mapping[str, Sequence[Mapping[str, Any]]] = field(default_factory=dict)
+    """The kernel's counters by the time at which they were read; empty where it carries nothing."""
 
     @property
     def connections(self) -> list[dict[str, Any]]:
@@ -62,6 +64,7 @@ def read(roles: Roles, catalog: Catalog, artifacts: Path) -> Seen:
         algorithms=algorithms(_text(artifacts / "sockets.txt")),
         client_findings=catalog[roles.client.implementation].parse(artifacts),
         server_findings=catalog[roles.server.implementation].parse(artifacts),
+        qdiscs=_qdiscs(artifacts),
     )
 
 
@@ -73,6 +76,11 @@ def algorithms(text: str) -> frozenset[str]:
 
 def _pings(text: str) -> tuple[float, ...]:
     return tuple(float(match["ms"]) / 1e3 for match in _PING_TIME.finditer(text))
+
+
+def _qdiscs(artifacts: Path) -> dict[str, list[dict[str, Any]]]:
+    files = artifacts.glob("qdiscs-*.json")
+    return {file.stem.removeprefix("qdiscs-"): json.loads(_text(file)) for file in files}
 
 
 def _json(path: Path) -> dict[str, Any]:
