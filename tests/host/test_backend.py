@@ -49,3 +49,11 @@ def test_tun_needs_its_device(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -
         backend.choose("tun")
     (tmp_path / "tun").touch()
     assert backend.choose("tun") == "tun"
+
+
+def test_the_kernels_links_are_chosen_by_name_only(monkeypatch: pytest.MonkeyPatch) -> None:
+    """And need packet sockets, to be observed."""
+    assert (backend.choose("tbf"), backend.choose("netem")) == ("tbf", "netem")
+    without_packet_sockets(monkeypatch, errno.EAFNOSUPPORT)
+    with pytest.raises(HostError, match="no packet sockets"):
+        backend.choose("tbf")

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from httpbed.host import doctor, facts
+from httpbed.host import doctor, facts, toolbox
 from httpbed.model.errors import HostError
 
 
@@ -83,3 +83,19 @@ def test_the_probe_tries_everything_here() -> None:
         "qdisc netem seed",
     }
     assert Path("/proc/net/dev").read_text().count(":") == before
+
+
+def test_a_discipline_that_is_missing_has_its_remedy(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is nobody's need but of who asks for it; and a seed may be missing alone."""
+    unknown = {"error": "Error: Specified qdisc kind is unknown."}
+    here = {name: {"figure": ""} for name in ("user", "network", "mount", "pid", "overlay")}
+    findings = here | {"qdisc tbf": {"figure": ""}, "qdisc netem": unknown}
+    found = points(findings, monkeypatch)
+    assert (found["kernel's tbf"].ok, found["kernel's netem"].ok) == (True, None)
+    root = toolbox.Root("sid", Path("/"), frozenset(), {}, "")
+    assert doctor.require_qdisc("tbf", root) is False
+    with pytest.raises(HostError, match="modprobe sch_netem"):
+        doctor.require_qdisc("netem", root)
+    seeded = {"qdisc netem": {"figure": ""}, "qdisc netem seed": {"figure": ""}}
+    monkeypatch.setattr(doctor, "probe", lambda *_, **__: findings | seeded)
+    assert doctor.require_qdisc("netem", root) is True

@@ -103,3 +103,11 @@ def test_what_is_no_record_is_refused(content: str, reason: str) -> None:
     """With the line, or with what it should have been."""
     with pytest.raises(FileError, match=reason):
         files.read_record(content.encode())
+
+
+def test_a_link_that_the_kernel_carried_is_no_record() -> None:
+    """Nobody knows which packets it lost; to replay none of them would be a silent lie."""
+    packets = {"in": 9, "delivered": 7, "not_seen_leaving": 2}
+    result = json.dumps({"directions": [{"packets": packets}, {"packets": packets}]})
+    with pytest.raises(FileError, match="the kernel carried"):
+        files.read_record(result.encode())

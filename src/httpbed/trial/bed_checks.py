@@ -84,7 +84,8 @@ def _backend(planned: NetworkPlan, link: Any) -> Iterator[Check]:
     if "backend" in link:
         asked, used = planned.emulator_config["backend"], link["backend"]
         figure, limit = (
-            f"{planned.backend}, with an {one}" if one == "observer" else one for one in (used, asked)
+            f"{planned.backend}, with an {one}" if one == "observer" else one
+            for one in (used, asked)
         )
         yield _check("link backend", passed=used == asked, figure=figure, limit=limit)
 

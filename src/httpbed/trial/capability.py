@@ -8,6 +8,7 @@ from typing import Any
 from httpbed.host.backend import Backend
 from httpbed.model import reading
 from httpbed.model.errors import ConfigError, Mistake
+from httpbed.model.experiment import fill, values
 from httpbed.model.trial import Trial
 from httpbed.network import kernel
 from httpbed.network.kernel import Unable
@@ -37,7 +38,8 @@ def _mistakes(loaded: Loaded, kind: kernel.Kind) -> Iterator[Mistake]:
 
 
 def _mistake(document: Mapping[str, Any], trial: Trial, unable: Unable) -> Mistake:
-    link = trial.document["topology"]["links"][0]
+    said = fill(document["topology"], values(document, trial.levels))  # profiles not filled in
+    link = said["links"][0]
     place, used_at = reading.place_of(document, (*_LINK, *_said(link, unable)), trial.levels)
     return Mistake(place, unable.reason + used_at, unable.remedy)
 

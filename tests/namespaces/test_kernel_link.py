@@ -1,0 +1,91 @@
+"""Real trials over links that the kernel carries, and what is said where it cannot."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from httpbed.host import doctor, toolbox
+from httpbed.model.errors import HostError
+from httpbed.network.kernel import burst_bytes
+from real_runs import Wish, artifact, check, httpbed, stage, values
+
+pytestmark = [pytest.mark.namespaces, pytest.mark.toolbox]
+
+RATE_BIT_S = 20_000_000
+OVER_TBF = Wish(rate="20 Mbit/s", delay="0 ms", size="1 MB")
+FRAME_BYTES = 1514
+
+
+def test_a_trial_over_tbf_is_valid_and_not_faster_than_its_rate(tmp_path: Path) -> None:
+    """Every protocol; the body is whole, and the kernel accounts for each packet."""
+    staged = stage(OVER_TBF, backend="tbf")
+    records = staged.run(tmp_path)
+    assert len(records) == 3
+    for record in records:
+        assert record.attempt.outcome.kind == "completed", record.attempt.outcome.reason
+        for name in ("kernel's link", "protocol used", "body as served", "round-trip time"):
+            assert check(record, name).passed, name
+        for name in ("client->server", "server->client"):
+            assert check(record, f"conservation by the kernel's counters, {name}").passed
+        assert check(record, "link backend").figure == "tbf, with an observer"
+        found = values(record)
+        way = record.attempt.trial.scenario().link.directions()[1]
+        most = RATE_BIT_S * found["request_time"] / 8 + burst_bytes(way) + FRAME_BYTES
+        assert found["goodput"] * found["request_time"] / 8 <= most
+        result = artifact(tmp_path, record, "link-result.json")
+        for seen in result["directions"]:
+            count = seen["packets"]
+            assert count["not_seen_leaving"] == count["in"] - count["delivered"]
+            assert "lost" not in count
+
+
+def test_a_short_queue_drops_by_the_kernels_word(tmp_path: Path) -> None:
+    """Ten packets of room, and a window that opens beyond it before the first can be lost."""
+    wish = Wish(versions=("1.1",), rate="5 Mbit/s", delay="0 ms", size="1 MB")
+    short = wish.text().replace("1000 packets", "10 packets")
+    (tmp_path / "e.toml").write_text(short)
+    done = httpbed(
+        "run", tmp_path / "e.toml", "-o", tmp_path / "c", "--link-backend", "tbf", "--capture"
+    )
+    assert done.returncode == 0, done.stderr
+    (folder,) = tmp_path.glob("c/trials/*/*/1/artifacts")
+    down = json.loads((folder / "link-result.json").read_text())["directions"][1]["packets"]
+    told = json.loads((folder / "qdiscs-after-stop.json").read_text())
+    drops = {one["dev"]: one["drops"] for one in told if one.get("root") and one["kind"] == "tbf"}
+    assert down["not_seen_leaving"] == drops["l0a"] > 0
+    assert (folder / "link.pcapng").stat().st_size > 1_000_000
+    manifest = json.loads((tmp_path / "c/manifest.json").read_text())
+    assert manifest["link"] == {"backend": "tbf"}
+
+
+def test_what_tbf_cannot_do_is_refused_before_anything_is_run(tmp_path: Path) -> None:
+    """With every place, and exit code 2."""
+    (tmp_path / "e.toml").write_text(Wish(loss="1 %").text())
+    done = httpbed("run", tmp_path / "e.toml", "-o", tmp_path / "c", "--link-backend", "tbf")
+    assert done.returncode == 2
+    assert "topology.links[0].delay" in done.stderr
+    assert "topology.links[0].loss" in done.stderr
+    assert not (tmp_path / "c").exists()
+
+
+def test_netem_carries_a_trial_or_is_refused_with_the_remedy(tmp_path: Path) -> None:
+    """Whichever this kernel can, decided by trying; both are what a user must see."""
+    wish = Wish(versions=("2",), loss="1 %", delay="5 ms")
+    (tmp_path / "e.toml").write_text(wish.text())
+    done = httpbed("run", tmp_path / "e.toml", "-o", tmp_path / "c", "--link-backend", "netem")
+    try:
+        doctor.require_qdisc("netem", toolbox.find_all()[-1])
+    except HostError:
+        assert done.returncode == 3
+        assert "modprobe sch_netem" in done.stderr
+        assert not (tmp_path / "c").exists()
+        return
+    assert done.returncode == 0, done.stderr
+    (trial,) = tmp_path.glob("c/trials/*/*/1/trial.json")
+    checks = {one["name"]: one for one in json.loads(trial.read_text())["checks"]}
+    assert checks["kernel's link"]["passed"]
+    assert checks["conservation by the kernel's counters, server->client"]["passed"]
+    assert checks["losses as drawn, server->client"]["passed"] is None

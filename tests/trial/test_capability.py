@@ -1,0 +1,60 @@
+"""What a backend cannot do is told at the place where its author can mend it."""
+
+from __future__ import annotations
+
+import pytest
+
+from httpbed.host.backend import Backend
+from httpbed.implementations import catalog
+from httpbed.model.errors import ConfigError
+from httpbed.trial import capability, preparation
+from httpbed.trial.preparation import Loaded
+from real_runs import Wish
+
+
+def loaded(text: str) -> Loaded:
+    """Read an experiment."""
+    return preparation.load(text, catalog.load())
+
+
+def refused(text: str, backend: Backend) -> dict[str, str]:
+    """Return the reasons by place."""
+    with pytest.raises(ConfigError) as caught:
+        capability.require(loaded(text), backend)
+    return {mistake.place: mistake.reason for mistake in caught.value.mistakes}
+
+
+def test_everything_is_told_at_once() -> None:
+    """Of both directions, each where it is said."""
+    wish = Wish(loss="1 %", link='down = { jitter = "1 ms" }\n')
+    assert set(refused(wish.text(), "tbf")) == {
+        "topology.links[0].delay",
+        "topology.links[0].loss",
+        "topology.links[0].down.jitter",
+    }
+
+
+def test_a_level_is_where_it_is_said() -> None:
+    """Only the level that asks for too much, and where it is used."""
+    text = Wish(delay="0 ms").text().replace('loss = "0 %"', 'loss = { factor = "loss" }')
+    text = text.replace("[factors]", '[factors]\nloss = ["0 %", "1 %"]')
+    assert refused(text, "tbf") == {
+        "factors.loss[1]": "tbf limits the rate, and does no loss (used at topology.links[0].loss)"
+    }
+
+
+def test_a_profile_is_blamed_for_what_it_fills_in() -> None:
+    """The author said no more than its name."""
+    text = Wish().text()
+    for line in ('rate = "10 Mbit/s"', 'delay = "5 ms"', 'loss = "0 %"'):
+        text = text.replace(line, "")
+    text = text.replace('queue = { limit = "1000 packets" }', 'profile = "geo"')
+    assert "topology.links[0].profile" in refused(text, "tbf")
+
+
+def test_the_emulator_can_do_everything() -> None:
+    """It is never refused here; and what the kernel can do is not either."""
+    for backend in ("af_packet", "tun"):
+        capability.require(loaded(Wish(loss="1 %").text()), backend)
+    capability.require(loaded(Wish(loss="1 %").text()), "netem")
+    capability.require(loaded(Wish(delay="0 ms").text()), "tbf")
