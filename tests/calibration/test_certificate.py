@@ -14,6 +14,7 @@ from httpbed.calibration import certificate, envelope
 from httpbed.calibration.cell import Finding
 from httpbed.calibration.envelope import Demand
 from httpbed.calibration.judge import Verdict
+from httpbed.host.backend import Backend
 from httpbed.model.errors import ConfigError
 from httpbed.trial import calibrated
 from kept import loaded
@@ -129,6 +130,14 @@ def test_a_campaign_that_is_covered_cites_the_certificate() -> None:
     assert cited["date"] == json.loads(written.read_text())["date"]
     assert len(cited["sha256"]) == 64
     assert cited["outside"] == []
+
+
+@pytest.mark.parametrize("backend", ["tbf", "netem"])
+def test_what_the_kernel_carries_is_never_covered(backend: Backend) -> None:
+    """Calibration is of the emulator; and whoever is not strict is told no more than that."""
+    certificate.write(WIDE, "standard", backend="af_packet", load_before=0.1)
+    (reason,) = calibrated.standing(loaded(DEMO), backend).reasons
+    assert "the kernel carries the packets" in reason
 
 
 def test_without_a_certificate_strict_refuses() -> None:

@@ -53,6 +53,8 @@ class Certificate:
     def outside(self, config: Mapping[str, Any]) -> list[str]:
         """Say why it does not cover an emulator's configuration; nothing if it does."""
         made, used = self.said.get("backend"), config.get("backend", "af_packet")
+        if used == "observer":
+            return ["the kernel carries the packets: a certificate is of the emulator's own link"]
         other = [] if made == used else [f"backend {used}: the certificate is of {made}"]
         return other + envelope.outside(self.said["envelope"], envelope.demands(config))
 
