@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from httpbed.host import doctor, toolbox
 from httpbed.model.errors import HostError
-from httpbed.network.kernel import burst_bytes
+from httpbed.model.impairments.rate import MTU_BYTES
+from httpbed.model.trial import Record
+from httpbed.network import kernel
 from real_runs import Wish, artifact, check, httpbed, stage, values
 
 pytestmark = [pytest.mark.namespaces, pytest.mark.toolbox]
@@ -33,7 +36,7 @@ def test_a_trial_over_tbf_is_valid_and_not_faster_than_its_rate(tmp_path: Path) 
         assert check(record, "link backend").figure == "tbf, with an observer"
         found = values(record)
         way = record.attempt.trial.scenario().link.directions()[1]
-        most = RATE_BIT_S * found["request_time"] / 8 + burst_bytes(way) + FRAME_BYTES
+        most = RATE_BIT_S * found["request_time"] / 8 + kernel.burst_bytes(way) + FRAME_BYTES
         assert found["goodput"] * found["request_time"] / 8 <= most
         result = artifact(tmp_path, record, "link-result.json")
         for seen in result["directions"]:
@@ -89,3 +92,37 @@ def test_netem_carries_a_trial_or_is_refused_with_the_remedy(tmp_path: Path) -> 
     assert checks["kernel's link"]["passed"]
     assert checks["conservation by the kernel's counters, server->client"]["passed"]
     assert checks["losses as drawn, server->client"]["passed"] is None
+
+
+@pytest.mark.parametrize(("counted", "beyond"), [("ip", 0), ("ethernet", 14), ("wire", 38)])
+def test_the_kernel_counts_the_bytes_that_were_asked_for(
+    tmp_path: Path, counted: str, beyond: int
+) -> None:
+    """By its own counter of bytes, and those of the IP packets that were seen."""
+    wish = Wish(versions=("1.1",), delay="0 ms", link=f'counted = "{counted}"')
+    (record,) = stage(wish, backend="tbf").run(tmp_path)
+    result = artifact(tmp_path, record, "link-result.json")
+    for way, port in zip(result["directions"], ("l0b", "l0a"), strict=True):
+        roots = [_tbf(tmp_path, record, when, port) for when in ("before-start", "after-stop")]
+        packets, sent = (roots[1][name] - roots[0][name] for name in ("packets", "bytes"))
+        seen = way["packets"]["delivered"]
+        late = packets - seen  # a host may say something while the observer is stopped
+        assert late >= 0 < seen
+        unseen = sent - way["bytes"]["delivered"] - beyond * seen
+        assert 0 <= unseen <= late * (MTU_BYTES + beyond)
+
+
+def _tbf(folder: Path, record: Record, when: str, port: str) -> Any:
+    qdiscs = artifact(folder, record, f"qdiscs-{when}.json")
+    return next(one for one in qdiscs if one.get("dev") == port and one["kind"] == "tbf")
+
+
+def test_a_shaper_that_does_nothing_is_caught(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The commonest fault of the field: a queue that is there and has no rate."""
+    idle = ["qdisc add dev {} root handle 1: pfifo limit 1000"]
+    monkeypatch.setattr(kernel, "_tbf", lambda port, *_: [line.format(port) for line in idle])
+    records = stage(Wish(versions=("1.1",), delay="0 ms"), backend="tbf").run(tmp_path)
+    assert {record.attempt.outcome.kind for record in records} == {"invalid"}
+    assert check(records[0], "kernel's link").figure == "pfifo at l0b, pfifo at l0a"
