@@ -49,7 +49,6 @@ def main() -> None:
     if "figure" in findings["user"]:
         findings["network"] = _try(lambda: _unshare(_NEWNET))
         findings["mount"] = _try(_mounts)
-        findings["overlay"] = _try(lambda: _overlay(wish["lower"]))
         findings["veth"] = _try(lambda: _veth(ip))
         findings["packet"] = _try(_stamps)
         findings["gso"] = _try(_gso)
@@ -57,6 +56,8 @@ def main() -> None:
             findings[f"qdisc {name}"] = _try(lambda words=words: _qdisc(wish["tc"], words))  # type: ignore[misc]
         for name in wish["congestion"]:
             findings[f"congestion {name}"] = _try(lambda name=name: _congestion(ip, name))  # type: ignore[misc]
+        # After all that runs programs of the toolbox: it hides what is in /tmp.
+        findings["overlay"] = _try(lambda: _overlay(wish["lower"]))
         findings["pid"] = _try(_pid)  # the last: what is forked afterwards is inside
     sys.stdout.write(json.dumps(findings))
 
