@@ -363,6 +363,21 @@ def test_every_wrong_option_is_told_at_once(tmp_path: Path) -> None:
     assert not (tmp_path / "made").exists()
 
 
+def test_who_is_refused_keeps_the_files(tmp_path: Path) -> None:
+    """A wrong option, a wrong command, a recording that is to be replayed into itself."""
+    file, new = tmp_path / "a.log", tmp_path / "new"
+    file.write_text(recorded := "in_ns\tout_ns\tbytes\tdirection\tnumber\tfate\n")
+    for words, status in (
+        (("--log", file, "--pcap", new, "--loss", "400%", "true"), 2),
+        (("--log", file, "--pcap", new, "no-such-command"), 127),
+        (("--loss-replay", file, "--log", file, "true"), 2),
+        (("--log", file, "--pcap", file, "true"), 2),
+    ):
+        assert link(*words).returncode == status
+        assert file.read_text() == recorded
+        assert not new.exists()
+
+
 def test_a_command_that_is_not_there_has_the_shell_s_code(tmp_path: Path) -> None:
     """127 where it is not found, 126 where it cannot be run."""
     assert link("no-such-command").returncode == 127

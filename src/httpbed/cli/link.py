@@ -15,7 +15,8 @@ import click
 
 from httpbed.host import cache
 from httpbed.model.errors import ConfigError, Mistake
-from httpbed.shell import counters, meter, options
+from httpbed.network.link_file import READERS
+from httpbed.shell import counters, meter, options, recordings
 from httpbed.shell.options import Described
 from httpbed.shell.run import Outcome, Wish, run
 
@@ -105,7 +106,7 @@ def command(
     argv = argv or (os.environ.get("SHELL", "/bin/sh"),)
     mistakes = [
         *_seed_mistakes(seed),
-        *_file_mistakes({"--pcap": pcap, "--log": log}),
+        *recordings.mistakes({"--pcap": pcap, "--log": log}, _inputs(by_flag, trace)),
         *_text_mistakes(argv),
     ]
     described = _described(by_flag, profile, trace, mistakes)
@@ -152,14 +153,16 @@ def _seed_mistakes(seed: str | None) -> Iterator[Mistake]:
         yield Mistake("--seed", f"{seed!r} is not a whole number", "write it like 7")
 
 
-def _file_mistakes(files: Mapping[str, str | None]) -> Iterator[Mistake]:
-    """Make the files, empty, so that a place where none can be is a mistake now."""
-    for flag, file in files.items():
-        try:
-            if file:
-                Path(file).open("wb").close()
-        except OSError as error:
-            yield Mistake(flag, f"{file}: {error.strerror}", "name a file that can be written")
+def _inputs(
+    said: Mapping[str, str | bool | None], trace: tuple[str, str] | None
+) -> Iterator[tuple[str, str]]:
+    """Name the files that are read, each with its option."""
+    for way in (options.BOTH, *options.WAYS):
+        for option in options.OPTIONS:
+            file = said.get(option.flag(way)[2:]) if option.path[-1] in READERS else None
+            if isinstance(file, str):
+                yield option.flag(way), file
+    yield from (("--trace", file) for file in trace or ())
 
 
 def _text_mistakes(argv: tuple[str, ...]) -> Iterator[Mistake]:

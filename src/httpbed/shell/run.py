@@ -21,7 +21,7 @@ from httpbed.process.binaries import LINK, PROBE, executable
 from httpbed.process.dialogue import last_words, patience, run_tool
 from httpbed.process.spec import Exit, ProcessSpec
 from httpbed.process.supervisor import Process, SandboxSpec, ShellSpec, Supervisor, sandbox
-from httpbed.shell import outside, plan, terminal
+from httpbed.shell import outside, plan, recordings, terminal
 from httpbed.shell.meter import ERASE, PERIOD_S, Meter
 from httpbed.shell.nest import Nest, Uplink
 from httpbed.shell.options import COMMAND, Described
@@ -82,6 +82,7 @@ async def run(wish: Wish, say: Say) -> Outcome:
         )
         pasta = None if uplink else outside.pasta(wanted=wish.outside, say=say)
         spec = _sandbox_spec(wish, leads_out=pasta is not None, say=say)
+        recordings.empty((wish.pcap, wish.log))
         supervisor = await stack.enter_async_context(sandbox(spec))
         bed = _Bed(wish, planned, supervisor, spec.scratch, say)
         emulator, way_out = await bed.build(uplink, number, pasta)
