@@ -12,7 +12,7 @@ def refused(
     outputs: dict[str, Path | None], inputs: tuple[tuple[str, Path], ...] = ()
 ) -> dict[str, str]:
     """Return the mistakes: option -> reason."""
-    named = {flag: file and str(file) for flag, file in outputs.items()}
+    named = {flag: str(file) if file else None for flag, file in outputs.items()}
     found = recordings.mistakes(named, [(flag, str(file)) for flag, file in inputs])
     return {mistake.place: mistake.reason for mistake in found}
 
