@@ -106,6 +106,13 @@ def test_streams_and_folder_are_the_command_s(tmp_path: Path) -> None:
     assert (tmp_path / "made").stat().st_uid == os.getuid()
 
 
+def test_signals_are_as_outside() -> None:
+    """Nothing more is blocked or ignored: a shell that waits for its children is not made deaf."""
+    words = ("grep", "^Sig[BIC]", "/proc/self/status")
+    outside_link = subprocess.run(words, check=True, capture_output=True, text=True)
+    assert link(*words).stdout == outside_link.stdout
+
+
 def test_the_round_trip_is_both_delays() -> None:
     """Never less; more only by what a busy machine adds."""
     measured = round_trips("--up-delay", "20ms", "--down-delay", "10ms", "--")

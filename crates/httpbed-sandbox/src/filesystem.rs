@@ -15,8 +15,10 @@
 //! scratch folder, and httpbed's own programs are started with that as their root. A root filesystem
 //! that is `/` is the host's, where its programs are as good as the toolbox's.
 
+use std::ffi::OsString;
 use std::fs::{self, File};
 use std::io;
+use std::os::unix::ffi::OsStringExt;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 
@@ -137,7 +139,7 @@ fn overlay(top: &Path, name: &str, root: &Path) -> io::Result<()> {
     Ok(mount(Some("overlay"), &merged, Some("overlay"), MsFlags::empty(), Some(options.as_str()))?)
 }
 
-/// Show the host's own programs. An overlay would do but for the mounts below `/`, which it hides.
+/// Show the host's own programs, to be read. An overlay would do but for the mounts below `/`, which it hides.
 fn mirror(top: &Path, name: &str, root: &Path) -> io::Result<()> {
     let merged = top.join("roots").join(name);
     fs::create_dir_all(&merged)?;
@@ -146,7 +148,7 @@ fn mirror(top: &Path, name: &str, root: &Path) -> io::Result<()> {
         if let Ok(target) = fs::read_link(&from) {
             symlink(target, to)?;
         } else if from.exists() {
-            bind(&from, &to, false)?;
+            bind(&from, &to, true)?;
         }
     }
     Ok(())
@@ -176,8 +178,38 @@ fn bind(from: &Path, to: &Path, read_only: bool) -> io::Result<()> {
     mount(Some(from), to, NOTHING, MsFlags::MS_BIND | MsFlags::MS_REC, NOTHING)?;
     if read_only {
         make_read_only(to)?;
+        for place in mounts_below(to)? {
+            match make_read_only(&place) {
+                // Where we may not go, no program of the sandbox may.
+                Err(error) if error.kind() == io::ErrorKind::PermissionDenied && !place.exists() => {}
+                result => result?,
+            }
+        }
     }
     Ok(())
+}
+
+/// What is mounted below a mount: to remount changes one mount only.
+fn mounts_below(top: &Path) -> io::Result<Vec<PathBuf>> {
+    let top = top.canonicalize()?;
+    let table = fs::read("/proc/self/mountinfo")?;
+    let points =
+        table.split(|byte| *byte == b'\n').filter_map(|line| line.split(|byte| *byte == b' ').nth(4));
+    Ok(points.map(unescaped).filter(|place| place.starts_with(&top) && *place != top).collect())
+}
+
+/// The kernel writes what would break its tables' lines as a backslash and three octal digits.
+fn unescaped(field: &[u8]) -> PathBuf {
+    let mut name = Vec::with_capacity(field.len());
+    let mut rest = field;
+    while let Some((&byte, after)) = rest.split_first() {
+        let digits =
+            after.get(..3).filter(|_| byte == b'\\').and_then(|digits| std::str::from_utf8(digits).ok());
+        let code = digits.and_then(|digits| u8::from_str_radix(digits, 8).ok());
+        name.push(code.unwrap_or(byte));
+        rest = if code.is_some() { &after[3..] } else { after };
+    }
+    OsString::from_vec(name).into()
 }
 
 /// Remount read-only. Flags that the host set are locked in a user namespace and must be kept.
@@ -206,4 +238,18 @@ fn enter(top: &Path) -> io::Result<()> {
 /// Path of a root filesystem of the sandbox whose own root is `base`.
 pub fn root_folder(base: &Path, name: &str) -> PathBuf {
     base.join("roots").join(name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_of_mounts_are_read_as_they_are_written() {
+        for (field, name) in
+            [("/usr", "/usr"), ("/a\\040b\\134c", "/a b\\c"), ("/end\\", "/end\\"), ("/\\999", "/\\999")]
+        {
+            assert_eq!(unescaped(field.as_bytes()), Path::new(name));
+        }
+    }
 }

@@ -42,6 +42,7 @@ use std::process::ExitCode;
 
 use nix::sched::{CloneFlags, unshare};
 use nix::sys::prctl;
+use nix::sys::signal::SigSet;
 use nix::sys::wait::{WaitStatus, waitpid};
 use nix::unistd::{ForkResult, fork};
 
@@ -133,7 +134,8 @@ fn settle(
     let base = filesystem::build(config)?;
     hosts::set_sysctls(&config.sysctls)?;
     let hosts = hosts::create(&config.hosts, &base)?;
-    Ok(Surroundings { base, hosts, user, stdio, outside })
+    let mask = SigSet::thread_get_mask().step("read the signal mask")?;
+    Ok(Surroundings { base, hosts, user, mask, stdio, outside })
 }
 
 fn read_config(input: &mut BufReader<impl Read>) -> Result<Config, Failure> {

@@ -9,6 +9,7 @@ use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
 use nix::sched::{CloneFlags, setns};
 use nix::sys::resource::{Resource, setrlimit};
+use nix::sys::signal::SigSet;
 use nix::unistd::{Pid, chdir, chroot, setpgid};
 
 use crate::filesystem::{root_folder, show_resolv_conf};
@@ -28,6 +29,10 @@ pub struct Surroundings {
     pub hosts: Hosts,
     /// Who started the sandbox.
     pub user: User,
+    /// Signals that were blocked when the sandbox was started, and are in every program.
+    ///
+    /// [`Command`] makes SIGPIPE default again, which Rust ignores; a mask it leaves to programs.
+    pub mask: SigSet,
     /// Standard input, output and error of a command of the user's.
     pub stdio: Option<[OwnedFd; 3]>,
     /// Who starts a program in the network that the sandbox was made in.
@@ -62,7 +67,7 @@ pub fn start(program: &Program, around: &mut Surroundings) -> io::Result<Started
 }
 
 fn start_inside(program: &Program, around: &Surroundings) -> io::Result<Started> {
-    let mut command = command_line(program)?;
+    let mut command = command_line(program, around.mask)?;
     command.env_clear().env("PATH", PATH).env("HOME", "/tmp").envs(&program.env);
     let trial = around.base.join("trial");
     command.stdin(input(program)?);
@@ -79,7 +84,7 @@ fn start_inside(program: &Program, around: &Surroundings) -> io::Result<Started>
 
 /// It stays in the process group of who started the sandbox: keys at the terminal reach both.
 fn start_command(program: &Program, around: &mut Surroundings) -> io::Result<Started> {
-    let mut command = command_line(program)?;
+    let mut command = command_line(program, around.mask)?;
     command.envs(&program.env);
     let streams = around.stdio.take().ok_or_else(|| io::Error::other("a sandbox runs one command"))?;
     let [stdin, stdout, stderr] = streams;
@@ -105,10 +110,12 @@ fn start_outside(program: &Program, around: &mut Surroundings) -> io::Result<Sta
     Ok(Started { pid: outside.start(&program.argv, &log)?, stdin: None, stdout: None })
 }
 
-fn command_line(program: &Program) -> io::Result<Command> {
+fn command_line(program: &Program, mask: SigSet) -> io::Result<Command> {
     let (name, arguments) = program.argv.split_first().ok_or_else(|| io::Error::other("argv is empty"))?;
     let mut command = Command::new(name);
     command.args(arguments);
+    // SAFETY: a system call that concerns this thread only, and the child has no other.
+    unsafe { command.pre_exec(move || Ok(mask.thread_set_mask()?)) };
     Ok(command)
 }
 

@@ -1,0 +1,57 @@
+"""A sandbox by itself: what its programs may do to this machine, and how they are started."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+from pathlib import Path
+
+import pytest
+
+from httpbed.process.spec import ProcessSpec
+from httpbed.process.supervisor import SandboxSpec, sandbox
+
+pytestmark = pytest.mark.namespaces
+
+HOSTS_OWN = "tools"
+
+
+async def _read(folder: Path, file: str) -> str:
+    """Read a file as a program does in a root that is this machine's own."""
+    spec = SandboxSpec(
+        scratch=folder / "scratch",
+        trial=folder,
+        roots={HOSTS_OWN: Path("/")},
+        shared={},
+        programs={},
+        hosts={},
+        sysctls={},
+        tmpfs_bytes=2**20,
+    )
+    async with sandbox(spec) as supervisor:
+        program = ProcessSpec(argv=("cat", file), root=HOSTS_OWN, stdout="said")
+        assert (await supervisor.run(program)).clean
+    return (folder / "said").read_text()
+
+
+def seen(folder: Path, file: str) -> str:
+    """Read a file of /proc inside."""
+    (folder / "scratch").mkdir()
+    return asyncio.run(_read(folder, file))
+
+
+def test_this_machine_s_programs_are_only_read(tmp_path: Path) -> None:
+    """Root of this machine is root inside, and could write to all that is mounted writable."""
+    table = seen(tmp_path, "/proc/self/mountinfo")
+    mounts = {line.split()[4]: line.split()[5].split(",") for line in table.splitlines()}
+    shown = [place for place in mounts if place.split("/")[1] in {"usr", "etc", "bin", "lib"}]
+    assert {"/usr", "/etc"} <= set(shown)
+    assert all("ro" in mounts[place] for place in shown), table
+
+
+def test_programs_of_the_bed_hear_all_signals(tmp_path: Path) -> None:
+    """What the sandbox blocks and ignores for itself is not theirs."""
+    told = dict(line.split(":\t") for line in seen(tmp_path, "/proc/self/status").splitlines())
+    ours = dict(line.split(":\t") for line in Path("/proc/self/status").read_text().splitlines())
+    assert told["SigBlk"] == ours["SigBlk"]
+    assert not int(told["SigIgn"], 16) & 1 << (signal.SIGPIPE - 1)
