@@ -194,6 +194,44 @@ def test_the_meter_tells_while_the_command_runs() -> None:
     assert "\x1b[Khttpbed link" in said
 
 
+def test_a_running_link_is_changed() -> None:
+    """By the command behind it, from now on; and told in the counters."""
+    change = '"$PYTHON" -c "$LINK" link --change'
+    script = f"""
+        ping() {{ "$PYTHON" -c "$PING" 2; }}
+        ping; {change} --delay 60ms --down-delay 40ms; ping
+        {change} --up-loss 100% --json; ! ping 2>&-; {change} --loss 0%; ping
+        {change} --state down; ! ping 2>&-; {change} --state up --delay 0ms; ping
+    """
+    environment = {**os.environ, "LINK": LINK[2], "PING": PING.replace("(5)", "(0.5)")}
+    environment["PYTHON"] = sys.executable
+    ended = link("--delay", "5ms", "--json", "sh", "-ec", script, env=environment)
+    assert ended.returncode == 0, ended.stderr
+    lines = ended.stdout.splitlines()
+    trips = [float(line) for line in lines if line[0].isdigit()]
+    assert [trip > 0.0999 for trip in trips] == [False] * 2 + [True] * 4 + [False] * 2
+    assert lines[2].startswith("up: delay 60 ms, ")
+    assert lines[3].startswith("down: delay 40 ms, ")
+    result = json.loads(ended.stderr.splitlines()[-1])["link"]
+    assert [change["change"] for change in result["changes"]][:3] == [
+        {"delay_ns": 60_000_000}, {"delay_ns": 40_000_000}, {"loss": 1}
+    ]  # fmt: skip
+
+
+def test_the_innermost_link_is_changed() -> None:
+    """Its own delay only, and its rate if it has one; what cannot change is refused, all of it."""
+    change = (*LINK, "--change")
+    script = '"$@" --delay 30ms; "$@" --rate 1mbit --delay 1ms 2>&1 >&-; echo $?; exec $ASK'
+    words = ("sh", "-c", script.replace("$ASK", '"$PYTHON" -c "$PING" 2'), "-", *change)
+    environment = {**os.environ, "PING": PING, "PYTHON": sys.executable}
+    ended = link("--delay", "10ms", *LINK, "--meter", *words, env=environment)
+    *told, status, first, second = ended.stdout.splitlines()
+    assert [line.split(": ")[0] for line in told] == ["up", "down", "httpbed", "httpbed"]
+    assert "--rate 1gbit" in told[-1]
+    assert status == "2"
+    assert 0.08 <= min(float(first), float(second)) < 0.12
+
+
 def test_isolated_has_no_route_out() -> None:
     """The far end answers, and knows no way on."""
     ended = link("--isolated", *python(ASK, "198.51.100.1", 80))

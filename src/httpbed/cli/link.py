@@ -16,7 +16,7 @@ import click
 from httpbed.host import cache
 from httpbed.model.errors import ConfigError, Mistake
 from httpbed.network.link_file import READERS
-from httpbed.shell import counters, meter, options, recordings
+from httpbed.shell import counters, live, meter, options, recordings
 from httpbed.shell.options import Described
 from httpbed.shell.run import Outcome, Wish, run
 
@@ -30,7 +30,7 @@ _SETTINGS = {"allow_interspersed_args": False, "max_content_width": 100}
 
 def _impairments(function: Callable[..., Any]) -> Callable[..., Any]:
     """Add the options of the table: for both ways with their help, for one way without."""
-    for option in reversed(options.OPTIONS):
+    for option in reversed((*options.OPTIONS, live.STATE)):
         for way in reversed((options.BOTH, *options.WAYS)):
             is_flag = option.kind == "flag"
             function = click.option(
@@ -45,6 +45,12 @@ def _impairments(function: Callable[..., Any]) -> Callable[..., Any]:
 
 @click.command("link", context_settings=_SETTINGS)
 @_impairments
+@click.option(
+    "--change",
+    is_flag=True,
+    help="Change the link that this very command is behind, and end: what its --rate, --delay,"
+    " --loss and --state are from now on.",
+)
 @click.option("--profile", metavar="NAME", help="A known network; options override it.")
 @click.option(
     "--trace",
@@ -82,6 +88,7 @@ def command(
     /,
     *,
     argv: tuple[str, ...],
+    change: bool,
     profile: str | None,
     trace: tuple[str, str] | None,
     seed: str | None,
@@ -103,11 +110,16 @@ def command(
     """  # fmt: skip
     _open_streams()
     by_flag = {name.replace("_", "-"): value for name, value in said.items()}
+    if change:
+        words = {"profile": profile, "trace": trace, "seed": seed, "pcap": pcap, "log": log}
+        _change({**by_flag, **words}, argv, as_json=as_json)
+        return
     argv = argv or (os.environ.get("SHELL", "/bin/sh"),)
     mistakes = [
         *_seed_mistakes(seed),
         *recordings.mistakes({"--pcap": pcap, "--log": log}, _inputs(by_flag, trace)),
         *_text_mistakes(argv),
+        *_live_mistakes(by_flag),
     ]
     described = _described(by_flag, profile, trace, mistakes)
     if not shutil.which(argv[0]):
@@ -146,6 +158,24 @@ def _described(
     if mistakes:
         raise ConfigError(mistakes)
     return described
+
+
+def _change(said: Mapping[str, Any], argv: tuple[str, ...], *, as_json: bool) -> None:
+    """Change the link around us, and tell what was changed."""
+    if argv:
+        raise ConfigError([Mistake("COMMAND", "runs behind a new link", f"omit {live.CHANGE}")])
+    changed = asyncio.run(live.change(live.asked(said), os.environ))
+    if as_json:
+        click.echo(json.dumps({"schema": 1, "changed": changed}))
+    for each in () if as_json else changed:
+        click.echo(live.told(each))
+
+
+def _live_mistakes(said: Mapping[str, str | bool]) -> Iterator[Mistake]:
+    for way in (options.BOTH, *options.WAYS):
+        flag = live.STATE.flag(way)
+        if said.get(flag[2:]):
+            yield Mistake(flag, "is of a link that runs", f"add {live.CHANGE}, or leave it out")
 
 
 def _seed_mistakes(seed: str | None) -> Iterator[Mistake]:

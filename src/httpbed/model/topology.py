@@ -122,6 +122,18 @@ class Link(Direction):
         """Seconds of the two one-way delays; transmission and queueing come on top."""
         return sum(direction.delay for direction in self.directions())
 
+    def unfit(self, change: Action) -> Iterator[str]:
+        """Say what an action changes of this link that cannot change, each in a sentence."""
+        ways = dict(zip(("up", "down"), self.directions(), strict=True))
+        for way in [change.direction] if change.direction else list(ways):
+            if change.rate is not None and not ways[way].rate_can_change():
+                yield (
+                    f"changes the rate {way}, which must then be a constant rate, a"
+                    " token bucket or steps"
+                )
+            if change.loss is not None and isinstance(ways[way].loss, (Listed, Replay)):
+                yield f"changes the loss {way}, which is of listed packets"
+
     def _direction(self, own: OneWay) -> Direction:
         names = Direction.model_fields
         said = {name: getattr(own, name) for name in names if getattr(own, name) is not None}
@@ -131,17 +143,8 @@ class Link(Direction):
 
     def _unchangeable(self) -> Iterator[str]:
         """Find changes of a rate or loss that is not of a kind that could change."""
-        ways = dict(zip(("up", "down"), self.directions(), strict=True))
         for place, change in self._changes():
-            meant = [change.direction] if change.direction else list(ways)
-            for way in meant:
-                if change.rate is not None and not ways[way].rate_can_change():
-                    yield (
-                        f"{place} changes the rate {way}, which must then be a constant rate, a"
-                        " token bucket or steps"
-                    )
-                if change.loss is not None and isinstance(ways[way].loss, (Listed, Replay)):
-                    yield f"{place} changes the loss {way}, which is of listed packets"
+            yield from (f"{place} {reason}" for reason in self.unfit(change))
 
     def _changes(self) -> Iterator[tuple[str, Action]]:
         for name, changes in (("schedule", self.schedule), ("events", self.events)):

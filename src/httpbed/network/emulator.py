@@ -47,6 +47,8 @@ class Draws:
     block: int
     files: Mapping[str, Facts] = field(default_factory=dict)
     """What is known of the files that the experiment names, by their digests."""
+    live: bool = False
+    """Whether conditions may also change by command, of which the link says nothing."""
 
 
 def config(
@@ -163,7 +165,9 @@ class _Way:
             return {"model": "listed", "numbers": sorted(set(loss.packets))}
         if isinstance(loss, Replay):
             return {"model": "listed", "numbers": self._replayed(loss)}
-        if loss or self._loss_changes():  # the stream belongs to the link, whenever loss sets in
+        if (
+            loss or self.draws.live or self._loss_changes()
+        ):  # the stream belongs to the link, whenever loss sets in
             return {"model": "bernoulli", "probability": loss, "key": self.key("loss")}
         return None
 
@@ -244,13 +248,14 @@ def change(action: Action) -> Table | None:
     return None if action.state is None else {"down": action.state == "down"}
 
 
-def _index(direction: str | None) -> int | None:
+def index(direction: str | None) -> int | None:
+    """Number a direction as the emulator does; None is both."""
     return None if direction is None else ("up", "down").index(direction)
 
 
 def _schedule(link: Link, ways: Sequence[_Way]) -> list[Table]:
     entries = [
-        {"at_ns": _ns(entry.at), "direction": _index(entry.direction), "change": change(entry)}
+        {"at_ns": _ns(entry.at), "direction": index(entry.direction), "change": change(entry)}
         for entry in link.schedule
     ]
     return sorted([*_steps(ways), *entries], key=lambda entry: entry["at_ns"])
@@ -268,7 +273,7 @@ def _trigger(link: Link, event: Event) -> Table:
         "name": event.name,
         "when": _when(link, event),
         "after_ns": _ns(event.after),
-        "direction": _index(event.direction),
+        "direction": index(event.direction),
         "change": change(event),
     }
 

@@ -92,6 +92,7 @@ def plan(  # noqa: PLR0913 - what is not always wanted is said by name
     files: Mapping[str, Facts] | None = None,
     first_network: int = 0,
     netem_seeded: bool = False,
+    live: bool = False,
 ) -> NetworkPlan:
     """Plan the network of a topology in one block.
 
@@ -99,13 +100,14 @@ def plan(  # noqa: PLR0913 - what is not always wanted is said by name
     ``capture`` asks the emulator for a pcapng file of every packet, ``log`` for a line per packet
     in that file, as a path inside the sandbox. ``files`` has what is known of the files that the
     topology names, by their digests. ``first_network`` is the number of the first link's.
-    ``netem_seeded`` says whether the kernel's netem takes a seed.
+    ``netem_seeded`` says whether the kernel's netem takes a seed, ``live`` whether conditions may
+    change by command.
 
     Raises:
         ValueError: The topology names a recorded run that is not in ``files``.
     """
     link, both = topology.links[0], ends(topology, 0, first_network)
-    draws = Draws(seed, block, files or {})
+    draws = Draws(seed, block, files or {}, live)
     recording = Recording(f"{TRIAL_FOLDER}/link.pcapng" if capture else None, log)
     config = emulator.config(link, both, draws, backend, recording)
     started = _emulator(config, emulator.traces(link, draws))

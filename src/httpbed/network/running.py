@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import dataclass, replace
+from typing import Any
 
 from httpbed.host import realtime
+from httpbed.model.changes import Action
+from httpbed.model.errors import BedError
+from httpbed.network.emulator import change, index
 from httpbed.network.plan import NetworkPlan
-from httpbed.process.dialogue import Dialogue, run_tool
+from httpbed.process.dialogue import Dialogue, patience, run_tool
 from httpbed.process.supervisor import Supervisor
 
 
@@ -26,6 +30,22 @@ class Emulator(Dialogue):
     async def start_counting(self) -> None:
         """Begin the impairments' random streams and the counting."""
         await self.ask("start", "started")
+
+    async def change(self, action: Action) -> dict[str, Any]:
+        """Change a condition of one direction now; return the event that says it was done.
+
+        Raises:
+            BedError: The emulator refused.
+        """
+        way = index(action.direction)
+        async with self.turn, patience(f"a change by {self.name}"):
+            await self.tell("change", link=None, direction=way, change=change(action))
+            while True:
+                event = await self.next()
+                if event["event"] == "refused":
+                    raise BedError(f"{self.name} refused: {event['message']}")
+                if event["event"] == "changed" and event["by"] == "command":
+                    return event
 
     async def gone(self) -> None:
         """Wait until it has ended, which nobody asked for."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Self
 
 from httpbed.model.errors import BedError
@@ -22,6 +22,8 @@ class Dialogue:
 
     supervisor: Supervisor
     process: Process
+    turn: asyncio.Lock = field(default_factory=asyncio.Lock, kw_only=True)
+    """Of who has asked and waits: events are heard once, and others pass over them."""
 
     @classmethod
     async def begin(cls, supervisor: Supervisor, spec: ProcessSpec) -> Self:
@@ -30,14 +32,15 @@ class Dialogue:
         await dialogue.hear("ready")
         return dialogue
 
-    async def tell(self, order: str) -> None:
-        """Give an order."""
-        await self.supervisor.send(self.process, {"do": order})
+    async def tell(self, order: str, **more: Any) -> None:
+        """Give an order, and say what more belongs to it."""
+        await self.supervisor.send(self.process, {"do": order, **more})
 
     async def ask(self, order: str, answer: str) -> dict[str, Any]:
         """Give an order and wait for the event that answers it."""
-        await self.tell(order)
-        return await self.hear(answer)
+        async with self.turn:
+            await self.tell(order)
+            return await self.hear(answer)
 
     async def hear(self, kind: str, lasts_s: float = 0.0) -> dict[str, Any]:
         """Wait for the next event of a kind, if need be for ``lasts_s`` longer than for others.

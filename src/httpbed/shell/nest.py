@@ -1,10 +1,11 @@
 """Links that are nested in each other: the inner one asks the outer one to be joined to it.
 
-They speak JSON lines over a socket that the outer one serves below its ``/trial``, which is in
-its sandbox's memory and goes with it. For a new network's number the question goes up to the
-outermost link, which knows all; each link on the way adds the route to it. To be joined, the
-inner one tells the PID of a process at its far end, as the outer sandbox counts; only the outer
-one may reach into the network of its command.
+A command behind a link may also ask it to change its conditions. They speak JSON lines over a
+socket that the outer one serves below its ``/trial``, which is in its sandbox's memory and goes
+with it. For a new network's number the question goes up to the outermost link, which knows all;
+each link on the way adds the route to it. To be joined, the inner one tells the PID of a process
+at its far end, as the outer sandbox counts; only the outer one may reach into the network of its
+command.
 """
 
 from __future__ import annotations
@@ -12,13 +13,15 @@ from __future__ import annotations
 import asyncio
 import json
 import os
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Self
 
+from httpbed.model.changes import Action
 from httpbed.model.errors import BedError
+from httpbed.model.topology import Link
 from httpbed.process.spec import ProcessSpec
 from httpbed.shell import plan
 from httpbed.shell.plan import ShellPlan
@@ -27,6 +30,16 @@ MOST = 250
 """Links in each other: one byte of an address, and nobody needs more."""
 
 Run = Callable[[ProcessSpec], Awaitable[None]]
+Change = Callable[[Action], Awaitable[dict[str, Any]]]
+
+
+class UnfitError(Exception):
+    """The link has not what should change; nothing was changed."""
+
+    def __init__(self, reasons: Sequence[tuple[int, str]]) -> None:
+        """``reasons`` has the place of each such change among those asked for."""
+        super().__init__("; ".join(reason for _, reason in reasons))
+        self.reasons = reasons
 
 
 @dataclass(frozen=True)
@@ -56,6 +69,18 @@ class Uplink:
         """Ask to join the network of process ``pid``."""
         await self._ask({"do": "join", "pid": pid})
 
+    async def change(self, actions: Sequence[Mapping[str, str]]) -> list[dict[str, Any]]:
+        """Ask for changes, each as an entry of a schedule; return the emulator's word on each.
+
+        Raises:
+            UnfitError: The link has not what should change.
+        """
+        answer = await self._ask({"do": "change", "actions": actions})
+        if "unfit" in answer:
+            raise UnfitError([(int(place), str(reason)) for place, reason in answer["unfit"]])
+        changed: list[dict[str, Any]] = answer["changed"]
+        return changed
+
     async def close(self) -> None:
         """Give the number back."""
         self.writer.close()
@@ -79,6 +104,9 @@ class Nest:
     number: int
     run: Run
     """Runs a command of ``ip`` in our sandbox."""
+    link: Link
+    change: Change
+    """Changes a condition of our link."""
     environment: Mapping[str, str] | None
     """Where our own outer link is found; None if there is none."""
     _taken: set[int] = field(default_factory=set)
@@ -136,7 +164,17 @@ class _Guest:
         if said["do"] == "join" and self.number is not None:
             await self.nest.run(plan.join(self.number, int(said["pid"])))
             return {"joined": self.number}
+        if said["do"] == "change":
+            return await self._change([Action.model_validate(each) for each in said["actions"]])
         raise BedError(f"what is {said['do']!r}")
+
+    async def _change(self, actions: Sequence[Action]) -> dict[str, Any]:
+        """Change all of it, or nothing."""
+        link = self.nest.link
+        unfit = [(place, why) for place, act in enumerate(actions) for why in link.unfit(act)]
+        if unfit:
+            return {"unfit": unfit}
+        return {"changed": [await self.nest.change(action) for action in actions]}
 
     async def leave(self) -> None:
         if self.number is not None:

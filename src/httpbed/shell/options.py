@@ -17,7 +17,7 @@ from pydantic_core import ErrorDetails
 
 from httpbed.model import profiles
 from httpbed.model.errors import ConfigError, Mistake
-from httpbed.model.topology import Topology
+from httpbed.model.topology import Link, Topology
 from httpbed.network.files import FileError
 from httpbed.network.link_file import READERS, LinkFile
 from httpbed.shell.spelling import spelled
@@ -97,6 +97,11 @@ class Described:
     topology: Topology
     files: tuple[LinkFile, ...]
     """All that it names."""
+
+    @property
+    def link(self) -> Link:
+        """The only one."""
+        return self.topology.links[0]
 
 
 def describe(

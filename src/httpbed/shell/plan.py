@@ -87,6 +87,7 @@ def plan(  # noqa: PLR0913 - the last four are told by name
         backend=backend,
         files={file.sha256: file.facts for file in described.files},
         first_network=number,
+        live=True,
     )
     far, own = net.end_of(FAR), net.end_of(COMMAND)
     return ShellPlan(

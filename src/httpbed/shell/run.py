@@ -86,7 +86,14 @@ async def run(wish: Wish, say: Say) -> Outcome:
         supervisor = await stack.enter_async_context(sandbox(spec))
         bed = _Bed(wish, planned, supervisor, spec.scratch, say)
         emulator, way_out = await bed.build(uplink, number, pasta)
-        nest = Nest(planned, number, bed.tool, os.environ if uplink else None)
+        nest = Nest(
+            planned,
+            number,
+            bed.tool,
+            wish.described.link,
+            emulator.change,
+            os.environ if uplink else None,
+        )
         await nest.open(supervisor.folder / SOCKET)
         outer = os.environ if uplink else {}
         environment = plan.environment(planned, spec.scratch / "trial" / SOCKET, outer)
