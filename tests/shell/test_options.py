@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from httpbed.model import profiles, units
 from httpbed.model.errors import ConfigError
+from httpbed.model.impairments.loss import GilbertElliott
 from httpbed.model.topology import Direction
 from httpbed.shell import options
 from httpbed.shell.spelling import spelled
@@ -94,6 +95,23 @@ def test_every_impairment_has_an_option() -> None:
     assert (up.queue.discipline, up.queue.target, up.queue.interval) == ("codel", 0.01, 0.2)
 
 
+def test_loss_comes_in_bursts() -> None:
+    """Loss in the bad state is all, unless it is said; a way's own is added to what both have."""
+    both = {"loss_to_bad": "1%", "loss_to_good": "30%"}
+    up, down = ways(**both, down_loss="50%", down_loss_good="0.1%")
+    assert up.loss == GilbertElliott.model_construct(to_bad=0.01, to_good=0.3)
+    expected = {"to_bad": 0.01, "to_good": 0.3, "bad": 0.5, "good": 0.001}
+    assert down.loss.model_dump() == expected  # type: ignore[union-attr]
+    assert set(mistakes(loss_to_bad="1%", loss_to_good="0%")) == {"--loss-to-good"}
+
+
+def test_fq_codel_has_flows_and_a_quantum() -> None:
+    """A count is a whole number without a unit."""
+    up, _ = ways(discipline="fq_codel", flows="64", quantum="300B")
+    assert (up.queue.flows, up.queue.quantum) == (64, 300)
+    assert set(mistakes(discipline="fq_codel", flows="64p")) == {"--flows"}
+
+
 def test_a_profile_fills_what_options_leave_open() -> None:
     """Options win."""
     name = next(iter(profiles.all_profiles()))
@@ -131,6 +149,11 @@ def test_what_a_file_says_is_not_said_again(tmp_path: Path) -> None:
     with pytest.raises(ConfigError) as caught:
         options.describe({"rate": "1mbit"}, traces=(file, file))
     assert {mistake.place for mistake in caught.value.mistakes} == {"--rate"}
+    (tmp_path / "log").write_text("in_ns\tout_ns\tbytes\tdirection\tnumber\tfate\n")
+    bursts = {"loss_to_bad": "1%", "up_loss_to_good": "3%", "up_loss": "3%"}
+    assert set(mistakes(loss_replay=str(tmp_path / "log"), **bursts)) >= {
+        "--loss-to-bad", "--up-loss-to-good", "--up-loss"
+    }  # fmt: skip
 
 
 @pytest.mark.parametrize("text", ["10mbps", "10MB/s", "64kb", "10", "", "mbit", "0x10mbit"])

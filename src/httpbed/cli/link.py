@@ -102,7 +102,7 @@ def command(
     """Run COMMAND behind an emulated link; without one, your shell.
 
     An option such as --delay 50ms holds in each direction; --up-delay sets it from COMMAND, and
-    --down-delay to it. So do all down to --seed. Links nest: their impairments add up.
+    --down-delay to it. So do all down to --state. Links nest: their impairments add up.
 
     COMMAND has your files, your user and your terminal, and a network of its own. $HTTPBED_PEER is
     the far end's address: it answers ping, echo, discard and chargen. Counters come at the end on

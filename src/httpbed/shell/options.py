@@ -37,7 +37,8 @@ class Option:
     path: Place
     """Where its value stands in the description of a link."""
     kind: str
-    """What is written: a kind of :data:`~httpbed.shell.spelling.KNOWN`, ``word`` or ``flag``."""
+    """What is written: a kind of :data:`~httpbed.shell.spelling.KNOWN`, ``count``, ``word`` or
+    ``flag``."""
     example: str
     help: str
     alone: Place | None = None
@@ -60,7 +61,14 @@ OPTIONS = (
            " kept. Uniform between minus and plus this, unless told otherwise.", ("jitter",)),
     Option("jitter-distribution", ("jitter", "distribution"), "word", "normal",
            "uniform, normal or pareto.", needs="jitter"),
-    Option("loss", ("loss",), "share", "4%", "Probability that a packet is lost."),
+    Option("loss", ("loss", "bad"), "share", "4%", "Probability that a packet is lost; with the"
+           " next two in the bad state only, else 100%.", ("loss",)),
+    Option("loss-to-bad", ("loss", "to_bad"), "share", "1%", "Loss in bursts (Gilbert-Elliott):"
+           " probability, at each packet, to enter the bad state.", needs="loss-to-good"),
+    Option("loss-to-good", ("loss", "to_good"), "share", "30%", "The same to leave it.",
+           needs="loss-to-bad"),
+    Option("loss-good", ("loss", "good"), "share", "0.1%", "Loss in the good state; else none.",
+           needs="loss-to-bad"),
     Option("loss-replay", ("loss", "replay"), "word", "FILE",
            "Lose the packets that an earlier --log lost."),
     Option("reorder", ("reordering", "share"), "share", "1%",
@@ -76,6 +84,10 @@ OPTIONS = (
     Option("target", ("queue", "target"), "duration", "5ms", "Delay that the discipline aims at.",
            needs="discipline"),
     Option("interval", ("queue", "interval"), "duration", "100ms", "Its period.",
+           needs="discipline"),
+    Option("flows", ("queue", "flows"), "count", "1024", "Queues of fq_codel.",
+           needs="discipline"),
+    Option("quantum", ("queue", "quantum"), "size", "1514B", "Bytes that one of them may send.",
            needs="discipline"),
     Option("ecn", ("queue", "ecn"), "flag", "", "Have it mark instead of drop.",
            needs="discipline"),
@@ -160,9 +172,14 @@ def _given(said: Mapping[str, str | bool], way: str) -> dict[Place, Said]:
         flag = option.flag(way)
         value = said.get(flag.removeprefix("--"))
         if value not in {None, False}:
-            text = spelled(option.kind, value) if isinstance(value, str) else value
-            found[option.path] = Said(text, flag)
+            found[option.path] = Said(_read(option.kind, value), flag)
     return found
+
+
+def _read(kind: str, value: str | bool) -> str | int:
+    if isinstance(value, str) and kind == "count" and value.isascii() and value.isdigit():
+        return int(value)
+    return spelled(kind, value) if isinstance(value, str) else value
 
 
 def _whole(given: Mapping[str, dict[Place, Said]], way: str) -> dict[Place, Said]:
@@ -203,13 +220,11 @@ def _twice(given: Mapping[str, dict[Place, Said]]) -> Iterator[Mistake]:
     """Find what a file says already: a trace the rate, a record the losses."""
     for way in WAYS:
         whole = given[BOTH] | given[way]
-        for path, other in ((("rate", "trace"), ("rate", "bucket")), (_REPLAY, ("loss",))):
-            if path in whole and other in whole:
-                file = whole[path].flag
-                yield Mistake(whole[other].flag, f"{file} says it already", "give one of the two")
-
-
-_REPLAY = ("loss", "replay")
+        for file in (path for path in whole if path[-1] in READERS):
+            others = (path for path in whole if path[0] == file[0] and path != file)
+            for other in others:
+                reason = f"{whole[file].flag} says it already"
+                yield Mistake(whole[other].flag, reason, "give one of the two")
 
 
 def _mistake(detail: ErrorDetails, given: Mapping[str, dict[Place, Said]]) -> Mistake:
