@@ -23,6 +23,7 @@ import pytest
 import kin
 from families import until
 from httpbed.design import seeds
+from httpbed.host.backend import TUN
 from httpbed.network import fates
 from httpbed.shell import outside, plan
 
@@ -117,6 +118,22 @@ def test_the_round_trip_is_both_delays() -> None:
     """Never less; more only by what a busy machine adds."""
     measured = round_trips("--up-delay", "20ms", "--down-delay", "10ms", "--")
     assert 0.030 <= min(measured) < 0.060
+
+
+def test_every_backend_of_the_emulator_carries_packets() -> None:
+    """The one that is named, by option or by environment; the kernel's are refused."""
+    for name in ("af_packet", *(["tun"] if TUN.exists() else [])):
+        options = ("--link-backend", name, "--delay", "10ms", "--json")
+        ended = link(*options, *python(PING, 2))
+        assert json.loads(ended.stderr.splitlines()[-1])["link"]["backend"] == name
+        assert min(map(float, ended.stdout.split())) >= 0.02
+        environment = {**os.environ, "HTTPBED_LINK_BACKEND": name}
+        ended = link("--json", *LINK, "--json", *python(PING, 1), env=environment)
+        told = [json.loads(line) for line in ended.stderr.splitlines() if line[0] == "{"]
+        assert [each["link"]["backend"] for each in told] == [name] * 2
+    refused = link("true", env={**os.environ, "HTTPBED_LINK_BACKEND": "netem"})
+    assert refused.returncode == 2
+    assert refused.stderr.startswith("httpbed: --link-backend: with netem the kernel")
 
 
 def test_nested_links_add_up() -> None:

@@ -9,12 +9,14 @@ import secrets
 import shutil
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import click
 
-from httpbed.host import cache
+from httpbed.host import backend, cache
+from httpbed.host.backend import Backend
 from httpbed.model.errors import ConfigError, Mistake
+from httpbed.network import kernel
 from httpbed.network.link_file import READERS
 from httpbed.shell import counters, live, meter, options, recordings
 from httpbed.shell.options import Described
@@ -62,6 +64,13 @@ def _impairments(function: Callable[..., Any]) -> Callable[..., Any]:
 @click.option("--pcap", metavar="FILE", help="Keep every packet as pcapng, dropped ones marked.")
 @click.option("--log", metavar="FILE", help="A line per packet: times in and out, size, fate.")
 @click.option(
+    "--link-backend",
+    type=click.Choice(get_args(Backend)),
+    envvar="HTTPBED_LINK_BACKEND",
+    show_envvar=True,
+    help="As of httpbed run, but never the kernel's own tbf and netem.",
+)
+@click.option(
     "--isolated/--outside",
     "isolated",
     default=None,
@@ -94,6 +103,7 @@ def command(
     seed: str | None,
     pcap: str | None,
     log: str | None,
+    link_backend: str | None,
     isolated: bool | None,
     metered: bool | None,
     as_json: bool,
@@ -120,6 +130,7 @@ def command(
         *recordings.mistakes({"--pcap": pcap, "--log": log}, _inputs(by_flag, trace)),
         *_text_mistakes(argv),
         *_live_mistakes(by_flag),
+        *_backend_mistakes(link_backend),
     ]
     described = _described(by_flag, profile, trace, mistakes)
     if not shutil.which(argv[0]):
@@ -128,6 +139,7 @@ def command(
         argv=argv,
         described=described,
         seed=int(seed) if seed else secrets.randbits(SEED_BITS),
+        backend=backend.choose(link_backend),
         outside=None if isolated is None else not isolated,
         pcap=Path(pcap) if pcap else None,
         log=Path(log) if log else None,
@@ -176,6 +188,12 @@ def _live_mistakes(said: Mapping[str, str | bool]) -> Iterator[Mistake]:
         flag = live.STATE.flag(way)
         if said.get(flag[2:]):
             yield Mistake(flag, "is of a link that runs", f"add {live.CHANGE}, or leave it out")
+
+
+def _backend_mistakes(name: str | None) -> Iterator[Mistake]:
+    if name in kernel.KINDS:
+        reason = f"with {name} the kernel carries the packets; nobody could change or log them"
+        yield Mistake("--link-backend", reason, "use af_packet or tun, or leave it out")
 
 
 def _seed_mistakes(seed: str | None) -> Iterator[Mistake]:

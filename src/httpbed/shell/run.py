@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from httpbed.host import backend, cache, realtime
+from httpbed.host import cache, realtime
+from httpbed.host.backend import Backend
 from httpbed.model.errors import BedError, HostError
 from httpbed.network import running
 from httpbed.network.emulator import LINK_FILES
@@ -41,6 +42,7 @@ class Wish:
     argv: tuple[str, ...]
     described: Described
     seed: int
+    backend: Backend
     outside: bool | None = None
     """Whether it reaches the outside network; None if that is possible."""
     pcap: Path | None = None
@@ -75,7 +77,7 @@ async def run(wish: Wish, say: Say) -> Outcome:
             wish.described,
             wish.seed,
             _congestion_control(),
-            backend=backend.choose(None),
+            backend=wish.backend,
             number=number,
             capture=wish.pcap is not None,
             log=wish.log is not None,
