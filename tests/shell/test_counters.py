@@ -71,15 +71,6 @@ def test_packets_beyond_the_machine_are_told() -> None:
     assert "3 packets were beyond this machine" in counters.table(said)
 
 
-@pytest.mark.parametrize(
-    ("bit_s", "text"),
-    [(0, "0 bit/s"), (999, "999 bit/s"), (1500, "1.5 kbit/s"), (9_999_999, "10 Mbit/s")],
-)
-def test_rates_have_three_digits(bit_s: float, text: str) -> None:
-    """And a prefix that fits after rounding."""
-    assert counters.rate(bit_s) == text
-
-
 def test_the_meter_tells_what_passed_since_the_last_line() -> None:
     """Rates are of the time between, losses and the queue of now."""
     live = meter.Meter()

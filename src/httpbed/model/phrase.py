@@ -2,15 +2,29 @@
 
 from __future__ import annotations
 
+Scale = tuple[tuple[float, str], ...]
 
-def rate(bit_s: float) -> str:
+RATES: Scale = ((1e9, "Gbit/s"), (1e6, "Mbit/s"), (1e3, "kbit/s"), (1, "bit/s"))
+SIZES: Scale = ((1e9, "GB"), (1e6, "MB"), (1e3, "kB"), (1, "B"))
+DURATIONS: Scale = ((1, "s"), (1e-3, "ms"), (1e-6, "us"))
+
+FULL, AT_A_GLANCE = 6, 3
+"""Digits: of what was configured, and of what was counted."""
+
+
+def rate(bit_s: float, digits: int = FULL) -> str:
     """Write ``10 Mbit/s``."""
-    return _scaled(bit_s, ((1e9, "Gbit/s"), (1e6, "Mbit/s"), (1e3, "kbit/s"), (1, "bit/s")))
+    return _scaled(bit_s, RATES, digits)
 
 
-def duration(seconds: float) -> str:
+def size(number: float, digits: int = FULL) -> str:
+    """Write a number of bytes: ``1.5 MB``."""
+    return _scaled(number, SIZES, digits)
+
+
+def duration(seconds: float, digits: int = FULL) -> str:
     """Write ``25 ms``."""
-    return _scaled(seconds, ((1, "s"), (1e-3, "ms"), (1e-6, "us")))
+    return _scaled(seconds, DURATIONS, digits)
 
 
 def share(value: float) -> str:
@@ -18,6 +32,8 @@ def share(value: float) -> str:
     return f"{value * 100:.4g} %"
 
 
-def _scaled(value: float, units: tuple[tuple[float, str], ...]) -> str:
-    factor, unit = next((pair for pair in units if abs(value) >= pair[0]), units[-1])
-    return f"{value / factor:.6g} {unit}"
+def _scaled(value: float, scale: Scale, digits: int) -> str:
+    """Round before the unit is chosen, as 999 950 with three digits is a million."""
+    rounded = float(f"{value:.{digits}g}")
+    factor, unit = next((pair for pair in scale if abs(rounded) >= pair[0]), scale[-1])
+    return f"{rounded / factor:.{digits}g} {unit}"

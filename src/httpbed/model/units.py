@@ -14,7 +14,8 @@ from typing import Annotated
 
 from pydantic import BeforeValidator, WithJsonSchema
 
-_QUANTITY = re.compile(r"\s*(?P<number>[-+]?[0-9.]+(?:[eE][-+]?[0-9]+)?)\s*(?P<unit>\S.*?)?\s*")
+QUANTITY = re.compile(r"\s*(?P<number>[-+]?[0-9.]+(?:[eE][-+]?[0-9]+)?)\s*(?P<unit>\S.*?)?\s*")
+"""A number and what may be its unit, in whatever spelling."""
 
 _MOST_LETTERS = 60
 _MOST_DIGITS = 30
@@ -58,7 +59,7 @@ def split(text: object, units: Mapping[str, int | Decimal], example: str) -> tup
     if len(text) > _MOST_LETTERS:
         msg = f"{text[:20]!r}... is too long for a number with a unit, such as {example!r}"
         raise ValueError(msg)
-    match = _QUANTITY.fullmatch(text)
+    match = QUANTITY.fullmatch(text)
     try:
         number = Decimal(match["number"]) if match else None
     except InvalidOperation:

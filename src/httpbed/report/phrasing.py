@@ -10,6 +10,7 @@ from httpbed.analysis.compare import Ratio
 from httpbed.analysis.estimate import CONFIDENCE, Interval
 from httpbed.analysis.findings import Findings, Row
 from httpbed.analysis.sample import Bounded
+from httpbed.model import phrase
 from httpbed.model.metric import METRICS
 
 DASH = "\N{EN DASH}"
@@ -141,18 +142,14 @@ def base_name(findings: Findings) -> str:
     return ", ".join(level(name, value) for name, value in findings.base.items()) or "base"
 
 
-_RATES = ((1e9, "Gbit/s"), (1e6, "Mbit/s"), (1e3, "kbit/s"), (1.0, "bit/s"))
-
-
 def bits_per_second(value: float) -> str:
     """Write a rate."""
-    least, name = next((one for one in _RATES if value >= one[0]), _RATES[-1])
-    return f"{value / least:.3g} {name}"
+    return phrase.rate(value, phrase.AT_A_GLANCE)
 
 
 def beside(ceiling_bit_s: float | None, decimals: int) -> Scale:
     """Choose the scale of a goodput: its ceiling's unit, Mbit/s where there is no ceiling."""
-    known = (least for least, _ in _RATES if ceiling_bit_s and ceiling_bit_s >= least)
+    known = (least for least, _ in phrase.RATES if ceiling_bit_s and ceiling_bit_s >= least)
     return Scale(next(known, 1e6), "", decimals)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from httpbed.model import phrase
 from httpbed.shell.options import FAR
 
 _CAUSES = {
@@ -51,7 +52,7 @@ def _row(name: str, cells: list[str]) -> Row:
 
 
 def _amount(way: Mapping[str, Any], fate: str) -> str:
-    return f"{way['packets'][fate]} packets, {size(way['bytes'][fate])}"
+    return f"{way['packets'][fate]} packets, {phrase.size(way['bytes'][fate], phrase.AT_A_GLANCE)}"
 
 
 def _share(way: Mapping[str, Any], cause: str) -> str:
@@ -61,23 +62,6 @@ def _share(way: Mapping[str, Any], cause: str) -> str:
 
 def _percent(share: float | None) -> str:
     return "unlimited" if share is None else f"{share * 100:.2f} %"
-
-
-def size(number: float) -> str:
-    """Write a number of bytes with three digits."""
-    return _scaled(number, "B")
-
-
-def rate(bit_s: float) -> str:
-    """Write a rate with three digits."""
-    return _scaled(bit_s, "bit/s")
-
-
-def _scaled(number: float, unit: str) -> str:
-    for factor, prefix in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
-        if number >= 0.9995 * factor:
-            return f"{number / factor:.3g} {prefix}{unit}"
-    return f"{number:.0f} {unit}"
 
 
 def _emulator(result: Mapping[str, Any]) -> str:

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from httpbed.shell.counters import rate
+from httpbed.model import phrase
 from httpbed.shell.options import FAR
 
 ERASE = "\r\x1b[K"
@@ -45,7 +45,8 @@ def _way(before: Mapping[str, Any], now: Mapping[str, Any], seconds: float) -> s
     passed = now["bytes"]["delivered"] - before["bytes"]["delivered"]
     gone = sum(count for name, count in now["packets"].items() if name in _GONE)
     waiting = now["packets"]["in_flight"]
-    return f"{rate(passed * 8 / seconds):>12}, {waiting} on the way, {gone} lost"
+    rate = phrase.rate(passed * 8 / seconds, phrase.AT_A_GLANCE)
+    return f"{rate:>12}, {waiting} on the way, {gone} lost"
 
 
 _GONE = ("lost", "queue_dropped", "aqm_dropped", "down_dropped")

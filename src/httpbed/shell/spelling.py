@@ -6,10 +6,9 @@ thing to some tools and another to others (``10mbps`` is bytes to ``tc``) is not
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 
-_QUANTITY = re.compile(r"\s*(?P<number>[-+]?[0-9.]+(?:[eE][-+]?[0-9]+)?)\s*(?P<unit>\S.*?)\s*")
+from httpbed.model.units import QUANTITY
 
 _RATES = {
     f"{prefix}bit{per}": f"{prefix.upper() if prefix in 'mg' else prefix}bit/s"
@@ -36,6 +35,6 @@ KNOWN: Mapping[str, Mapping[str, str]] = {
 
 def spelled(kind: str, text: str) -> str:
     """Rewrite a quantity as an experiment file has it; what is not understood stays as it is."""
-    match = _QUANTITY.fullmatch(text)
-    unit = KNOWN.get(kind, {}).get(match["unit"].lower()) if match else None
+    match = QUANTITY.fullmatch(text)
+    unit = KNOWN.get(kind, {}).get((match["unit"] or "").lower()) if match else None
     return f"{match['number']} {unit}" if match and unit else text
