@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from httpbed.model.units import parse_rate
 from httpbed.network import files
 from httpbed.network.files import FileError
 from recorded import H2_LOSS, artifacts
@@ -29,6 +30,13 @@ def test_a_trace_has_a_mean_and_a_longest_gap() -> None:
     facts = files.read_trace(b"3\n3\n10\n")
     assert facts == files.Trace(mean_bit_s=3 * 1504 * 8 * 100, longest_gap_s=0.007)
     assert files.read_trace(b"9\n10").longest_gap_s == 0.009
+
+
+def test_a_trace_may_be_as_slow_as_a_rate() -> None:
+    """A packet a minute, as the emulator and a constant rate have it; less is refused."""
+    assert files.read_trace(b"60160\n").mean_bit_s == parse_rate("200 bit/s")
+    with pytest.raises(FileError, match="199 bit/s"):
+        files.read_trace(b"60161\n")
 
 
 @pytest.mark.parametrize(

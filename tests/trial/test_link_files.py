@@ -7,11 +7,15 @@ import os
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pydantic import ValidationError
 
 from httpbed.host import cache
 from httpbed.implementations import catalog
 from httpbed.model import reading
 from httpbed.model.errors import ConfigError
+from httpbed.model.impairments.rate import Trace
 from httpbed.network import files
 from httpbed.store import campaign as campaigns
 from httpbed.trial import link_files, preparation
@@ -55,6 +59,25 @@ def refused(folder: Path, said: str) -> dict[str, str]:
 def test_reading_an_experiment_never_looks_at_the_machine() -> None:
     """Its mistakes are those of the text."""
     assert reading.read(text()).mistakes == ()
+
+
+@given(st.text(st.characters(codec="utf-8"), max_size=20) | st.just("n" * 1001) | st.integers())
+def test_a_name_is_a_name_for_model_and_files_alike(name: str | int) -> None:
+    """A file that one of them overlooks would be missed when the network is planned."""
+    document = {"topology": {"links": [{"rate": {"trace": name}}]}}
+    try:
+        Trace.model_validate({"trace": name})
+        taken = True
+    except ValidationError:
+        taken = False
+    assert bool([*link_files.places(document)]) == taken
+
+
+def test_a_name_need_not_be_printable(folder: Path) -> None:
+    """A space that does not break is a character like any other."""
+    (folder / "up.trace").rename(folder / "our\N{NO-BREAK SPACE}own.trace")
+    loaded = load(folder, text(rate='{ trace = "our\N{NO-BREAK SPACE}own.trace" }'))
+    assert DIGEST in loaded.files
 
 
 def test_digests_and_the_traces_rate_go_into_every_trial(folder: Path) -> None:

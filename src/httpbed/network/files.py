@@ -94,7 +94,7 @@ def _trace(lines: list[bytes]) -> Trace:
             "ends at 0 ms, so that its rate would be infinite; the last time is above 0"
         )
     mean_bit_s = len(times) * OPPORTUNITY_BYTES * 8 * 1000 // period_ms
-    if mean_bit_s <= SLOWEST_BIT_S:
+    if mean_bit_s < SLOWEST_BIT_S:
         raise FileError(f"delivers less than a packet a minute: {mean_bit_s} bit/s on average")
     return Trace(mean_bit_s, float(gaps.max()) / 1e3)
 

@@ -19,6 +19,7 @@ from httpbed.host import cache
 from httpbed.model import reading
 from httpbed.model.errors import ConfigError, Mistake
 from httpbed.model.experiment import scenario_document
+from httpbed.model.impairments.files import is_file_name
 from httpbed.model.reading import Reading
 from httpbed.network.files import FileError
 from httpbed.network.link_file import LinkFile
@@ -91,7 +92,10 @@ class LinkFiles:
 
 
 def places(document: Mapping[str, Any]) -> Iterator[Named]:
-    """Find every file that a scenario's document names, however wrong the rest of it is."""
+    """Find every file that a scenario's document names, however wrong the rest of it is.
+
+    What is no name is told by the model.
+    """
     topology = document.get("topology")
     links = topology.get("links") if isinstance(topology, Mapping) else None
     for index, link in enumerate(links if isinstance(links, list) else ()):
@@ -99,13 +103,8 @@ def places(document: Mapping[str, Any]) -> Iterator[Named]:
             said = link.get(side[0]) if side and isinstance(link, Mapping) else link
             for kind, impairment in IMPAIRMENTS.items():
                 table = said.get(impairment) if isinstance(said, Mapping) else None
-                if isinstance(table, Mapping) and _is_name(table.get(kind)):
+                if isinstance(table, Mapping) and is_file_name(table.get(kind)):
                     yield Named(("topology", "links", index, *side, impairment), kind, table)
-
-
-def _is_name(value: object) -> bool:
-    """Tell whether the model takes it for a name; if not, it tells why."""
-    return isinstance(value, str) and value != "" and value.isprintable()
 
 
 def kept(found: Mapping[str, LinkFile]) -> dict[str, LinkFile]:
