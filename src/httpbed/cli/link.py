@@ -98,16 +98,10 @@ def command(
     *,
     argv: tuple[str, ...],
     change: bool,
-    profile: str | None,
-    trace: tuple[str, str] | None,
-    seed: str | None,
-    pcap: str | None,
-    log: str | None,
-    link_backend: str | None,
     isolated: bool | None,
     metered: bool | None,
     as_json: bool,
-    **said: str | bool,
+    **said: Any,
 ) -> None:
     """Run COMMAND behind an emulated link; without one, your shell.
 
@@ -121,34 +115,43 @@ def command(
     _open_streams()
     by_flag = {name.replace("_", "-"): value for name, value in said.items()}
     if change:
-        words = {"profile": profile, "trace": trace, "seed": seed, "pcap": pcap, "log": log}
-        _change({**by_flag, **words}, argv, as_json=as_json)
+        _change(by_flag, argv, as_json=as_json)
         return
     argv = argv or (os.environ.get("SHELL", "/bin/sh"),)
-    mistakes = [
-        *_seed_mistakes(seed),
-        *recordings.mistakes({"--pcap": pcap, "--log": log}, _inputs(by_flag, trace)),
-        *_text_mistakes(argv),
-        *_live_mistakes(by_flag),
-        *_backend_mistakes(link_backend),
-    ]
-    described = _described(by_flag, profile, trace, mistakes)
+    wish = _wish(argv, by_flag, isolated=isolated, metered=metered)
     if not shutil.which(argv[0]):
         context.exit(_refuse(argv[0]))
-    wish = Wish(
-        argv=argv,
-        described=described,
-        seed=int(seed) if seed else secrets.randbits(SEED_BITS),
-        backend=backend.choose(link_backend),
-        outside=None if isolated is None else not isolated,
-        pcap=Path(pcap) if pcap else None,
-        log=Path(log) if log else None,
-        meter=_meter_is_shown(metered),
-    )
     _forget_ours()
     outcome = asyncio.run(run(wish, _say))
-    click.echo(_json(wish, outcome) if as_json else _table(wish, outcome, seed), err=True)
+    told = _json(wish, outcome) if as_json else _table(wish, outcome, by_flag["seed"])
+    click.echo(told, err=True)
     context.exit(_status(outcome))
+
+
+def _wish(
+    argv: tuple[str, ...], said: Mapping[str, Any], *, isolated: bool | None, metered: bool | None
+) -> Wish:
+    """Read all that was said, by option without dashes; raise ConfigError with every mistake."""
+    seed, trace, name = said["seed"], said["trace"], said["link-backend"]
+    outputs = {f"--{name}": said[name] for name in ("pcap", "log")}
+    mistakes = [
+        *_seed_mistakes(seed),
+        *recordings.mistakes(outputs, _inputs(said, trace)),
+        *_text_mistakes(argv),
+        *_live_mistakes(said),
+        *_backend_mistakes(name),
+    ]
+    pcap, log = (Path(file) if file else None for file in outputs.values())
+    return Wish(
+        argv=argv,
+        described=_described(said, said["profile"], trace, mistakes),
+        seed=int(seed) if seed else secrets.randbits(SEED_BITS),
+        backend=backend.choose(name),
+        outside=None if isolated is None else not isolated,
+        pcap=pcap,
+        log=log,
+        meter=_meter_is_shown(metered),
+    )
 
 
 def _meter_is_shown(wanted: bool | None) -> bool:
@@ -176,7 +179,8 @@ def _change(said: Mapping[str, Any], argv: tuple[str, ...], *, as_json: bool) ->
     """Change the link around us, and tell what was changed."""
     if argv:
         raise ConfigError([Mistake("COMMAND", "runs behind a new link", f"omit {live.CHANGE}")])
-    changed = asyncio.run(live.change(live.asked(said), os.environ))
+    asked = {flag: value for flag, value in said.items() if flag != "link-backend"}
+    changed = asyncio.run(live.change(live.asked(asked), os.environ))
     if as_json:
         click.echo(json.dumps({"schema": 1, "changed": changed}))
     for each in () if as_json else changed:
