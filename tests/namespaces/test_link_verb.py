@@ -249,6 +249,24 @@ def test_the_innermost_link_is_changed() -> None:
     assert 0.08 <= min(float(first), float(second)) < 0.12
 
 
+def test_a_link_is_changed_from_outside() -> None:
+    """By a process that is behind it; others are behind none."""
+    with subprocess.Popen(
+        [*LINK, "--json", "sleep", "1000"], stderr=subprocess.PIPE, text=True
+    ) as process:
+        until(lambda: "sleep" in _family(process.pid))
+        behind = str(_family(process.pid)["sleep"])
+        changed = link("--change", "--of", behind, "--down-loss", "3%")
+        refused = link("--change", "--of", str(process.pid), "--down-loss", "4%")
+        process.terminate()
+        _, said = process.communicate(timeout=PATIENCE_S)
+    assert changed.stdout.startswith("down: loss 3 %, "), changed.stderr
+    assert refused.returncode == 2
+    assert "no link is around" in refused.stderr
+    (change,) = json.loads(said.splitlines()[-1])["link"]["changes"]
+    assert change["change"] == {"loss": 0.03}
+
+
 def test_isolated_has_no_route_out() -> None:
     """The far end answers, and knows no way on."""
     ended = link("--isolated", *python(ASK, "198.51.100.1", 80))

@@ -39,8 +39,15 @@ def test_without_a_link_around_the_remedy_is_told(place: str | None) -> None:
     """There is none, or it has ended."""
     environment = {"HTTPBED_UPLINK": place} if place else {}
     with pytest.raises(ConfigError) as caught:
-        asyncio.run(live.change(live.asked({"delay": "1ms"}), environment))
+        asyncio.run(live.change(live.asked({"delay": "1ms"}), live.Whose(environment)))
     assert "httpbed link ... -- COMMAND" in str(caught.value)
+
+
+@pytest.mark.parametrize("pid", ["self", "-1", "4711 ", "99999999999"])
+def test_what_is_no_process_is_refused(pid: str) -> None:
+    """No number, or nobody's."""
+    with pytest.raises(ConfigError, match="--of: "):
+        live.Whose.of(pid)
 
 
 @pytest.mark.parametrize(

@@ -53,6 +53,11 @@ def _impairments(function: Callable[..., Any]) -> Callable[..., Any]:
     help="Change the link that this very command is behind, and end: what its --rate, --delay,"
     " --loss and --state are from now on.",
 )
+@click.option(
+    live.OF,
+    metavar="PID",
+    help="With --change: the link that this process is behind, from outside of it.",
+)
 @click.option("--profile", metavar="NAME", help="A known network; options override it.")
 @click.option(
     "--trace",
@@ -179,8 +184,10 @@ def _change(said: Mapping[str, Any], argv: tuple[str, ...], *, as_json: bool) ->
     """Change the link around us, and tell what was changed."""
     if argv:
         raise ConfigError([Mistake("COMMAND", "runs behind a new link", f"omit {live.CHANGE}")])
-    asked = {flag: value for flag, value in said.items() if flag != "link-backend"}
-    changed = asyncio.run(live.change(live.asked(asked), os.environ))
+    beside = {"of", "link-backend"}  # the latter may well stand in the environment
+    asked = live.asked({flag: value for flag, value in said.items() if flag not in beside})
+    whose = live.Whose.of(said["of"]) if said["of"] else live.Whose(os.environ)
+    changed = asyncio.run(live.change(asked, whose))
     if as_json:
         click.echo(json.dumps({"schema": 1, "changed": changed}))
     for each in () if as_json else changed:
@@ -188,8 +195,7 @@ def _change(said: Mapping[str, Any], argv: tuple[str, ...], *, as_json: bool) ->
 
 
 def _live_mistakes(said: Mapping[str, str | bool]) -> Iterator[Mistake]:
-    for way in (options.BOTH, *options.WAYS):
-        flag = live.STATE.flag(way)
+    for flag in (*(live.STATE.flag(way) for way in (options.BOTH, *options.WAYS)), live.OF):
         if said.get(flag[2:]):
             yield Mistake(flag, "is of a link that runs", f"add {live.CHANGE}, or leave it out")
 

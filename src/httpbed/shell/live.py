@@ -1,13 +1,17 @@
 """Conditions of a link that are changed while it runs, by a command that is behind it.
 
 What is asked for is read as an experiment file's schedule is, and carried out by the innermost
-link around the command, in which alone its ``$HTTPBED_UPLINK`` is.
+link around the command, in which alone its ``$HTTPBED_UPLINK`` is; or by the one around another
+process, whose environment and files tell it.
 """
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple, Self
 
 from pydantic import ValidationError
 
@@ -18,14 +22,47 @@ from httpbed.shell.nest import UnfitError, Uplink
 from httpbed.shell.options import OPTIONS, WAYS, Option
 from httpbed.shell.spelling import spelled
 
-CHANGE = "--change"
+CHANGE, OF = "--change", "--of"
 STATE = Option("state", ("state",), "word", "down", "Of the link, with --change only: down or up.")
 """What can be asked for of a running link only, beside some of its options."""
 _KINDS = {option.name: option.kind for option in (*OPTIONS, STATE) if option.name in ACTIONS}
 
-_NO_LINK = Mistake(
-    CHANGE, "no link is around this command", "run it behind one: httpbed link ... -- COMMAND"
-)
+_BEHIND_ONE = "run it behind one: httpbed link ... -- COMMAND"
+
+
+@dataclass(frozen=True)
+class Whose:
+    """A process that a link is around."""
+
+    environment: Mapping[str, str]
+    root: Path = Path("/")
+    """Where its files are seen from here."""
+    said: str | None = None
+    """Its PID as it was named; None if it is this one."""
+
+    @classmethod
+    def of(cls, pid: str) -> Self:
+        """Look at another process.
+
+        Raises:
+            ConfigError: There is none, or another user's.
+        """
+        process = Path("/proc") / pid
+        if not (pid.isascii() and pid.isdigit()):
+            raise ConfigError([Mistake(OF, f"{pid!r} is no PID", "write it like 4711")])
+        try:
+            entries = (process / "environ").read_bytes().split(b"\0")
+        except OSError as error:
+            why = f"process {pid}: {error.strerror}"
+            raise ConfigError([Mistake(OF, why, "name a process of yours")]) from None
+        pairs = (os.fsdecode(entry).partition("=") for entry in entries)
+        return cls({name: value for name, _, value in pairs}, process / "root", pid)
+
+    def mistake(self) -> Mistake:
+        """Say that no link is around it."""
+        if self.said is None:
+            return Mistake(CHANGE, "no link is around this command", _BEHIND_ONE)
+        return Mistake(OF, f"no link is around process {self.said}", "name one that is behind it")
 
 
 class Asked(NamedTuple):
@@ -58,17 +95,17 @@ def asked(said: Mapping[str, str | bool | None]) -> list[Asked]:
     return found
 
 
-async def change(wanted: Iterable[Asked], environment: Mapping[str, str]) -> list[dict[str, Any]]:
-    """Have the innermost link around us changed; return the emulator's word on each change.
+async def change(wanted: Iterable[Asked], whose: Whose) -> list[dict[str, Any]]:
+    """Have the innermost link around a process changed; return the emulator's word on each change.
 
     Raises:
         ConfigError: There is no link, or it has not what should change; then nothing is.
         BedError: It failed.
     """
     listed = list(wanted)
-    uplink = await Uplink.find(environment)
+    uplink = await Uplink.find(whose.environment, whose.root)
     if uplink is None:
-        raise ConfigError([_NO_LINK])
+        raise ConfigError([whose.mistake()])
     try:
         return await uplink.change([each.said for each in listed])
     except UnfitError as error:

@@ -50,13 +50,13 @@ class Uplink:
     writer: asyncio.StreamWriter
 
     @classmethod
-    async def find(cls, environment: Mapping[str, str]) -> Self | None:
-        """Connect to the link that this process is behind, if there is one that lives."""
+    async def find(cls, environment: Mapping[str, str], root: Path = Path("/")) -> Self | None:
+        """Connect to the link around a process with this environment and root, if one lives."""
         path = environment.get("HTTPBED_UPLINK")
         if not path:
             return None
         try:
-            with _short(Path(path)) as short:
+            with _short(root / path.lstrip("/")) as short:
                 return cls(*await asyncio.open_unix_connection(short))
         except OSError:  # the variable outlived its link
             return None
