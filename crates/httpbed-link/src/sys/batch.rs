@@ -141,10 +141,9 @@ fn header_of(vector: &mut libc::iovec) -> libc::mmsghdr {
     header
 }
 
-/// An interface that was down tells it once; frames come again when it is up.
 fn none_or_error(error: io::Error) -> io::Result<()> {
     match error.raw_os_error() {
-        Some(libc::EAGAIN | libc::EINTR | libc::ENETDOWN) => Ok(()),
+        Some(libc::EAGAIN | libc::EINTR) => Ok(()),
         _ => Err(error),
     }
 }
