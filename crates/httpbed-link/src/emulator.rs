@@ -43,7 +43,7 @@ pub struct Arrival {
     pub at: Nanos,
     /// The same on the realtime clock, in nanoseconds since 1970.
     pub stamp: i64,
-    /// Whether the time is as good as the backend can tell; else it is the time at which the frame was read.
+    /// Whether the backend's stamp can be right; else the time is that at which the frame was read.
     pub stamped: bool,
     /// Whether its checksum is complete.
     pub finished: bool,
@@ -58,7 +58,7 @@ pub struct Arrival {
 pub struct Oddities {
     /// Longer than the MTU allows. They are dropped: a link never carries what a wire would not.
     pub oversize: u64,
-    /// Without a kernel stamp where there should be one.
+    /// With a kernel stamp that cannot be right, for it was of the future: somebody has set the clock back.
     pub unstamped: u64,
     /// Not IP, or IPv6 neighbour or multicast listener discovery. They are dropped.
     pub stray: u64,

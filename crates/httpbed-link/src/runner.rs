@@ -290,17 +290,20 @@ const fn clock_text(backend: Backend) -> &'static str {
     }
 }
 
+/// How far ahead of the clock a stamp may be by what is not known of the difference between the two clocks.
+const CLOCK_DOUBT: Nanos = 1_000_000;
+
 /// A stamp of the future, left over from a clock that was set back, is no better than none.
 fn arrival(clock: &Clock, now: Nanos, received: Received) -> Arrival {
-    let at = match received.stamp {
-        Stamp::Kernel(stamp) => clock.of_stamp(stamp).min(now),
+    let said = match received.stamp {
+        Stamp::Kernel(stamp) => clock.of_stamp(stamp),
         Stamp::Reading(reading) => clock.of_monotonic(reading),
-        Stamp::Missing => now,
     };
+    let at = said.min(now);
     Arrival {
         at,
         stamp: clock.stamp_of(at),
-        stamped: received.stamp != Stamp::Missing,
+        stamped: said - at <= CLOCK_DOUBT,
         finished: received.finished,
         length: received.length,
         frame: received.frame,
@@ -322,4 +325,26 @@ pub fn say(event: &Event<'_>) -> Result<(), String> {
 pub fn naming(what: &str) -> impl Fn(io::Error) -> String {
     let what = what.to_owned();
     move |error| format!("{what}: {error}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{CLOCK_DOUBT, Stamp, arrival};
+    use crate::clock::Clock;
+    use crate::sys::batch::Received;
+
+    #[test]
+    fn a_stamp_of_the_future_is_no_stamp() {
+        let clock = Clock::start();
+        let now = 7_000_000_000;
+        let arrived = |at| {
+            let stamp = Stamp::Kernel(clock.stamp_of(at));
+            let frame = Received { frame: vec![], length: 0, stamp, finished: true, leaving: false };
+            let arrival = arrival(&clock, now, frame);
+            (arrival.at, arrival.stamped)
+        };
+        assert_eq!(arrived(now - 5), (now - 5, true));
+        assert_eq!(arrived(now + CLOCK_DOUBT), (now, true));
+        assert_eq!(arrived(now + CLOCK_DOUBT + 1), (now, false));
+    }
 }

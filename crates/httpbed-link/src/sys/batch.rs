@@ -33,8 +33,6 @@ pub enum Stamp {
     Kernel(i64),
     /// By the monotonic clock, when it was read: there is nothing better.
     Reading(i64),
-    /// The kernel should have said it and did not.
-    Missing,
 }
 
 /// Buffers for receiving, those that came back from sending among them.

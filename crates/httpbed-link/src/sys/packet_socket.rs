@@ -30,7 +30,8 @@ impl PacketSocket {
         let socket = unsafe { OwnedFd::from_raw_fd(fd) };
         let ring = ReceiveRing::share(socket.as_fd(), slots, frame_bytes)?;
         let opened = Self { socket, ring };
-        // With any socket that asks for stamps, the kernel stamps frames before they wait for a CPU, not after.
+        // With any socket that asks for stamps, the kernel stamps frames before they wait for a CPU, not after, except
+        // TCP segments: see `receive_ring`.
         opened.set(libc::SOL_SOCKET, libc::SO_TIMESTAMPNS, 1)?;
         opened.set(libc::SOL_PACKET, libc::PACKET_IGNORE_OUTGOING, libc::c_int::from(!sees_leaving))?;
         opened.enlarge_send_buffer()?;
