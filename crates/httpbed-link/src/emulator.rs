@@ -9,7 +9,7 @@ use std::io;
 use link_model::{Account, Departure, Direction, Ecn, Fate, Nanos, Packet, Stage};
 use wire::{Codepoint, ConnectionTable, ETHERNET_HEADER_BYTES, Frame, Sighting, Transport};
 
-use crate::changes::{Agenda, By, Changed};
+use crate::changes::{By, Changed};
 use crate::config::{Backend, Config, Link};
 use crate::heads::Heads;
 use crate::records::{Carried, Records};
@@ -28,7 +28,10 @@ pub struct Emulator {
     links: Vec<Link>,
     connections: ConnectionTable,
     triggers: Triggers,
-    agenda: Agenda,
+    /// When each direction has to be looked at for the sake of a change alone.
+    turns: Heads,
+    /// Who asked for each change of each direction, in the order of asking.
+    askers: Vec<Vec<By>>,
     changes: Vec<Changed>,
     happenings: VecDeque<Happening>,
     records: Records,
@@ -112,7 +115,8 @@ impl Emulator {
             links: config.links.clone(),
             connections: ConnectionTable::default(),
             triggers: Triggers::new(&config.links),
-            agenda: Agenda::default(),
+            turns: Heads::new(described.len()),
+            askers: vec![Vec::new(); described.len()],
             changes: Vec::new(),
             happenings: VecDeque::new(),
             records,
@@ -165,7 +169,7 @@ impl Emulator {
         &self.connections
     }
 
-    /// The changes made up to the last [`Emulator::look`].
+    /// The changes made up to now, as far as they are known.
     pub fn changes(&self) -> &[Changed] {
         &self.changes
     }
@@ -200,6 +204,7 @@ impl Emulator {
         let place = if counts { self.records.arrived(interface, arrival.stamp, &arrival.frame) } else { 0 };
         let body = Carried { frame: arrival.frame, place };
         self.directions[interface].push(arrival.at, with_body(&packet, body));
+        self.note_changes(interface);
         self.look_again(interface);
         None
     }
@@ -265,7 +270,8 @@ impl Emulator {
     /// When something has to be done next.
     pub fn next_due(&self) -> Option<Nanos> {
         let first = self.heads.first().map(|(due, _)| due);
-        first.into_iter().chain(self.agenda.next_due()).min()
+        let turn = self.turns.first().map(|(due, _)| due);
+        first.into_iter().chain(turn).min()
     }
 
     /// How many directions hold frames.
@@ -273,11 +279,9 @@ impl Emulator {
         self.heads.busy()
     }
 
-    /// Tells what was to change by `now`; gives a direction in which something is due.
+    /// Lets conditions change that have long been due; gives a direction in which something is due.
     pub fn look(&mut self, now: Nanos) -> Option<usize> {
-        while let Some(changed) = self.agenda.take_due(now) {
-            self.tell(changed);
-        }
+        self.take_turns(now);
         self.heads.first().filter(|(due, _)| *due <= now).map(|(_, direction)| direction)
     }
 
@@ -293,7 +297,9 @@ impl Emulator {
         outbox: &mut Outbox,
     ) -> io::Result<()> {
         while outbox.frames.len() < most {
-            let Some(departure) = self.directions[direction].pop(now) else {
+            let departure = self.directions[direction].pop(now);
+            self.note_changes(direction);
+            let Some(departure) = departure else {
                 // Whatever the direction says: now there is nothing, and to ask again at once would be in vain.
                 let due = self.directions[direction].next_due();
                 self.heads.set(direction, due.map(|due| due.max(now + 1)));

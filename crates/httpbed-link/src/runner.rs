@@ -20,11 +20,12 @@ use std::process;
 use link_model::{Distribution, Nanos};
 
 use crate::backend::{self, Port};
+use crate::changes::ChangeReport;
 use crate::clock::Clock;
 use crate::command::{Command, CommandReader};
 use crate::config::{Backend, Config};
 use crate::emulator::{Arrival, Emulator, Happening, Outbox};
-use crate::report::{ChangeReport, Counters, Event, Lateness, Machine, Peers, Report};
+use crate::report::{Counters, Event, Lateness, Machine, Peers, Report};
 use crate::sys::batch::{FRAMES, Intake, Outgoing, Received, Stamp};
 use crate::sys::poll::{Patience, Poll};
 use crate::sys::process as own;
@@ -227,6 +228,7 @@ impl<'a> Runner<'a> {
         let stopped = self.clock.now();
         self.drain()?;
         self.send_due()?;
+        self.emulator.catch_up(stopped);
         self.tell()?;
         self.emulator.finish().map_err(|error| error.to_string())?;
         let usage = Usage::now();
