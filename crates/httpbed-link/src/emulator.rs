@@ -198,6 +198,7 @@ impl Emulator {
         if self.observes() {
             if counts {
                 self.note_arrival(interface, packet.bytes, &arrival);
+                self.set_off();
             }
             return Some(arrival.frame);
         }
@@ -206,6 +207,8 @@ impl Emulator {
         self.directions[interface].push(arrival.at, with_body(&packet, body));
         self.note_changes(interface);
         self.look_again(interface);
+        // Not before: what a packet sets off happens behind it.
+        self.set_off();
         None
     }
 
@@ -242,7 +245,7 @@ impl Emulator {
         Some(seen)
     }
 
-    /// What a packet says of its connection, and what that sets off.
+    /// What a packet says of its connection, and which triggers wait for that.
     fn witness(&mut self, interface: usize, at: Nanos, packet: &wire::Packet<'_>) {
         let link = interface / 2;
         if !packet.transport.payload().is_empty() {
@@ -253,7 +256,6 @@ impl Emulator {
             Some(Sighting::HandshakeOver(_)) => self.triggers.handshake(link, at),
             None => {}
         }
-        self.set_off();
     }
 
     /// Does what triggers have set off.

@@ -143,3 +143,27 @@ fn a_change_that_was_set_off_too_late_is_told_when_it_was_made() {
     let one = Happening::Triggered { link: 0, trigger: 0, at: 105 };
     assert_eq!(happenings(&mut emulator), [one, Happening::Changed(0)]);
 }
+
+/// Loss and link as they were: only what comes behind the first packet meets the new ones. With a rate it waits, and
+/// goes down with the link.
+#[test]
+fn what_a_packet_sets_off_happens_behind_it() {
+    let certain = json!({"loss": 1});
+    let (down, rate) = (json!({"down": true}), json!({"model": "constant", "bit_s": 1_000_000}));
+    let never = json!({"model": "bernoulli", "probability": 0, "key": "1"});
+    for (change, rate, passes) in
+        [(&certain, None, 1), (&down, None, 1), (&certain, Some(&rate), 1), (&down, Some(&rate), 0)]
+    {
+        let first = json!({"triggers": [{"name": "first", "when": {"first_packet": true, "direction": 0},
+                                         "direction": 0, "change": change}]});
+        let direction = json!({"loss": never, "rate": rate});
+        let mut emulator = Emulator::new(&config(&link(&direction, &first)), Records::default());
+        emulator.start(0);
+        for at in [5, 5, 9] {
+            emulator.arrive(0, arrival(at, frame(100)));
+        }
+        assert_eq!(run(&mut emulator, 10_000_000).len(), passes, "{change} {rate:?}");
+        let made: Vec<_> = changes(&emulator).iter().map(|(at, _, next, ..)| (*at, *next)).collect();
+        assert_eq!(made, [(5, 1)]);
+    }
+}
