@@ -289,8 +289,13 @@ impl<B: Clone> Stage<B> for Direction<B> {
     /// A stamp before that of the packet ahead or of the last change is raised to it: the order of arrival is the
     /// truth.
     fn push(&mut self, now: Nanos, mut packet: Packet<B>) {
-        let now = now.max(self.last_arrival).max(self.last_change);
+        let mut now = now.max(self.last_arrival).max(self.last_change);
         self.settle(now);
+        // A change that was due by then may itself have been raised beyond it.
+        if self.last_change > now {
+            now = self.last_change;
+            self.settle(now);
+        }
         self.last_arrival = now;
         self.enter(now, &mut packet);
         self.pass(now, packet);

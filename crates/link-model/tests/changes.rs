@@ -3,8 +3,9 @@
 mod scene;
 
 use std::collections::BTreeMap;
+use std::num::NonZeroU64;
 
-use link_model::{Applied, Change, Direction, Impairments, Nanos, Stage};
+use link_model::{Applied, Cause, Change, Direction, Fate, Impairments, Nanos, Rate, Stage};
 use proptest::collection::vec;
 use proptest::prelude::*;
 use scene::{any_impairments, arrivals, change, changes, packet, run};
@@ -123,4 +124,21 @@ fn an_idle_direction_changes_when_it_is_settled() {
     direction.settle(1500);
     let applied = Applied { id: 0, at: 1010, change: Change::Down, next_number: 0 };
     assert_eq!((direction.next_applied(), direction.is_down()), (Some(applied), true));
+}
+
+/// The link goes down when the packet ahead has left, at 1 ms, although it was asked to at 0.2 ms: a packet stamped
+/// with 0.5 ms that meets this has not arrived before it.
+#[test]
+fn a_packet_that_meets_a_raised_change_has_not_arrived_before_it() {
+    let rate = Some(Rate::Constant(NonZeroU64::new(4_000_000).expect("not 0")));
+    let mut direction = Direction::new(Impairments { rate, ..Impairments::default() });
+    direction.start(0);
+    direction.push(0, packet(0, 500));
+    assert_eq!(direction.pop(5_000_000).map(|departure| departure.at), Some(1_000_000));
+    direction.schedule(200_000, Change::Down);
+    direction.push(500_000, packet(1, 500));
+    let down = Applied { id: 0, at: 1_000_000, change: Change::Down, next_number: 1 };
+    assert_eq!(direction.next_applied(), Some(down));
+    let dropped = direction.pop(5_000_000).expect("it was down");
+    assert_eq!((dropped.fate, dropped.packet.arrived), (Fate::Dropped(Cause::Down), 1_000_000));
 }
