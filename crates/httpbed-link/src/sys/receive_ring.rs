@@ -6,6 +6,13 @@
 //! frame that an interface receives, with its stamp, into the next free slot and gives it to us. No system
 //! call is needed to read it, and the room does not depend on `net.core.rmem_max`, which grants an ordinary
 //! user about 180 packets. Version 3 would wake us by blocks of frames, up to 1.5 ms late.
+//!
+//! A frame is never without a stamp. It is of the moment at which the frame was given to the interface if any socket
+//! of the machine asks for stamps, except that the kernel (Linux 5.18 and later) lets a TCP segment keep the time at
+//! which it was to be sent in the stamp's place. Such a frame has the time of the copy instead, which is made in the
+//! software interrupt that follows the sending: later by as long as the sender's own batch takes, and by as long as
+//! that interrupt has to wait for its CPU. A status bit (`TP_STATUS_TS_SOFTWARE`) tells which of the two it is, and
+//! of TCP segments it tells nothing else than that.
 
 use std::io;
 use std::marker::PhantomData;
@@ -17,7 +24,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use super::{check, size_of_u32};
 
-/// The kernel allocates a block in one piece; it holds whole slots.
+/// The kernel allocates a block in one piece; it holds whole slots, and nothing in what is left of it.
 const BLOCK_BYTES: usize = 64 << 10;
 
 /// Header, address and alignment before the frame in a slot.
@@ -45,6 +52,7 @@ pub struct ReceiveRing {
     memory: NonNull<u8>,
     bytes: NonZeroUsize,
     slot_bytes: usize,
+    per_block: usize,
     slots: usize,
     next: usize,
 }
@@ -56,7 +64,8 @@ impl ReceiveRing {
     /// Shares at least `slots` slots for frames of up to `frame_bytes` with the kernel. To be called
     /// before the socket is bound.
     pub fn share(socket: BorrowedFd<'_>, slots: usize, frame_bytes: usize) -> io::Result<Self> {
-        let slot_bytes = (frame_bytes + OVERHEAD_BYTES).next_power_of_two().min(BLOCK_BYTES);
+        let slot_bytes =
+            (frame_bytes + OVERHEAD_BYTES).next_multiple_of(libc::TPACKET_ALIGNMENT).min(BLOCK_BYTES);
         let per_block = BLOCK_BYTES / slot_bytes;
         let blocks = slots.div_ceil(per_block).max(1);
         request(socket, blocks, slot_bytes, blocks * per_block)?;
@@ -68,7 +77,7 @@ impl ReceiveRing {
             return Err(io::Error::last_os_error());
         }
         let memory = NonNull::new(memory.cast()).ok_or(io::ErrorKind::InvalidData)?;
-        Ok(Self { memory, bytes, slot_bytes, slots: blocks * per_block, next: 0 })
+        Ok(Self { memory, bytes, slot_bytes, per_block, slots: blocks * per_block, next: 0 })
     }
 
     /// Shows the frames that have arrived, in order, at most `most`; the number of them.
@@ -87,8 +96,9 @@ impl ReceiveRing {
     }
 
     const fn slot(&self) -> Slot<'_> {
-        // SAFETY: `next` is below `slots`, and the mapping holds so many.
-        let start = unsafe { self.memory.add(self.next * self.slot_bytes) };
+        let (block, place) = (self.next / self.per_block, self.next % self.per_block);
+        // SAFETY: `next` is below `slots`, so the mapping has this block, and the block this slot.
+        let start = unsafe { self.memory.add(block * BLOCK_BYTES + place * self.slot_bytes) };
         Slot { start, mapping: PhantomData }
     }
 }
@@ -114,16 +124,24 @@ impl<'a> Slot<'a> {
 
     /// The frame, once the kernel has given the slot to us.
     fn seen(&self, status: u32) -> Seen<'a> {
-        // SAFETY: the slot begins with the header; the kernel does not touch it while it is ours.
-        let header = unsafe { self.start.cast::<libc::tpacket2_hdr>().as_ref() };
-        // SAFETY: the kernel put so many bytes at that place of the slot.
-        let frame = unsafe {
-            slice::from_raw_parts(self.start.as_ptr().add(header.tp_mac.into()), header.tp_snaplen as usize)
+        let header = self.start.cast::<libc::tpacket2_hdr>().as_ptr();
+        // SAFETY: the slot begins with the header, aligned; while the slot is ours the kernel writes none of these
+        // fields. There is no reference to the whole, which would be to the shared status, too.
+        let (begin, kept, length, seconds, nanoseconds) = unsafe {
+            (
+                (&raw const (*header).tp_mac).read(),
+                (&raw const (*header).tp_snaplen).read(),
+                (&raw const (*header).tp_len).read(),
+                (&raw const (*header).tp_sec).read(),
+                (&raw const (*header).tp_nsec).read(),
+            )
         };
+        // SAFETY: the kernel put so many bytes at that place of the slot.
+        let frame = unsafe { slice::from_raw_parts(self.start.as_ptr().add(begin.into()), kept as usize) };
         Seen {
             frame,
-            length: header.tp_len as usize,
-            stamp: i64::from(header.tp_sec) * 1_000_000_000 + i64::from(header.tp_nsec),
+            length: length as usize,
+            stamp: i64::from(seconds) * 1_000_000_000 + i64::from(nanoseconds),
             finished: status & libc::TP_STATUS_CSUMNOTREADY == 0,
             leaving: self.address().sll_pkttype == libc::PACKET_OUTGOING,
         }
