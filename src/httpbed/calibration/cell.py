@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from httpbed.calibration.evidence import Seen
+from httpbed.model import profiles
 from httpbed.model.topology import Topology
 
 HOSTS = ("client", "server")
@@ -116,5 +117,5 @@ class Cell:
 
     def topology(self) -> Topology:
         """Read the condition as a network of two hosts."""
-        link = {"between": list(HOSTS), **self.link}
+        link = profiles.expanded({"between": list(HOSTS), **self.link})
         return Topology.model_validate({"hosts": list(HOSTS), "links": [link]})

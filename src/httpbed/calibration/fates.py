@@ -115,6 +115,38 @@ class Admitted:
 
 
 @dataclass(frozen=True)
+class AdmittedToBucket:
+    """Of a burst exactly those packets get through that a token bucket and its queue take."""
+
+    direction: int
+    bit_s: float
+    burst_bytes: int
+    limit_bytes: int
+    overhead_bytes: int = 0
+    """Counted beyond the IP packet."""
+
+    def judge(self, seen: Seen) -> list[Finding]:
+        """Compare by number; where a sender held up makes the count uncertain, there is none."""
+        passage = seen.passages[self.direction]
+        sizes = [int(size) + self.overhead_bytes for size in passage.sizes]
+        first, last = (
+            arithmetic.admitted_to_bucket(at, sizes, self.bit_s, self.burst_bytes, self.limit_bytes)
+            for at in (passage.sent_s, passage.done_s)
+        )
+        arrived = passage.numbers().tolist()
+        label = DIRECTIONS[self.direction]
+        count = f"packets that bucket and queue take {label}"
+        reason = "counted, from the real send times: burst and limit, and what leaves meanwhile"
+        differing = float(len(set(arrived) ^ set(first))) if first == last else None
+        return [
+            Finding(
+                count, "packets", len(first), len(arrived) if first == last else None, 0.0, reason
+            ),
+            Finding(f"which of them {label}", "packets", 0.0, differing, 0.0, reason),
+        ]
+
+
+@dataclass(frozen=True)
 class Listed:
     """Exactly these packets are lost."""
 

@@ -9,6 +9,7 @@ from httpbed.calibration import arithmetic
 from httpbed.calibration.cell import DOWN, UP, Cell, Flow, Train
 from httpbed.calibration.fates import (
     Admitted,
+    AdmittedToBucket,
     Bursts,
     Complete,
     Corruption,
@@ -26,6 +27,8 @@ QUEUE_BIT_S = 10**5
 """So slow that the burst is long over when its first packet leaves (120 ms of 1500 bytes)."""
 BUCKET_BIT_S, BUCKET_BYTES = 500_000, 32 * 2**10
 """Zhang and Song's published token bucket: 0.5 Mbit/s with a burst of 32 KiB."""
+BUCKET_LIMIT_BYTES = 37_143
+"""Of its queue: 70 ms at the rate, and the burst, as tc makes it of a latency."""
 TRACE_MS = (3, 4, 4, 9, 15, 16, 30, 31, 33, 52, 52, 52, 60, 71, 83, 84, 97)
 """Irregular, so that only one phase fits."""
 CHANCE = 0.05
@@ -113,6 +116,24 @@ def buckets() -> Iterator[Cell]:
         ),
         settle_s=0.3 + (count * size - BUCKET_BYTES) * 8 / BUCKET_BIT_S,
         covers={"rate model": "token_bucket"},
+    )
+    yield bucket_queue()
+
+
+def bucket_queue() -> Cell:
+    """Zhang and Song's published link under a burst: what the bucket and its queue take.
+
+    Twenty-two of its packets empty the bucket but for 10 bytes, so the next leaves 24 ms later.
+    """
+    flow = Flow(DOWN, (Train(BURST_PACKETS, 1475),))
+    drains = BUCKET_LIMIT_BYTES * 8 / BUCKET_BIT_S
+    return Cell(
+        name="token bucket's queue, counted as Ethernet",
+        link={"profile": "zhang2023-500k", "up": {"rate": "1 Gbit/s"}},
+        flows=(flow,),
+        claims=(AdmittedToBucket(DOWN, BUCKET_BIT_S, BUCKET_BYTES, BUCKET_LIMIT_BYTES, 14),),
+        settle_s=0.3 + drains,
+        covers={"rate model": "token_bucket", "queue limit": "bytes", "counted": "ethernet"},
     )
 
 
