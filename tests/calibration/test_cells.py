@@ -6,7 +6,7 @@ import pytest
 
 from httpbed.calibration import grid, session
 from httpbed.calibration.grid import EXTENTS, SCALES, Scale
-from httpbed.calibration.impairments import BURST_PACKETS
+from httpbed.calibration.kinds import BURST_PACKETS
 
 LASTS_S: dict[Scale, float] = {"smoke": 40, "standard": 180, "full": 900}
 

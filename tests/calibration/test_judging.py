@@ -13,7 +13,7 @@ import passages
 from httpbed.calibration import arithmetic, grid, judge
 from httpbed.calibration.cell import UP, Cell, Finding
 from httpbed.calibration.evidence import DAMAGED, Floats, Passage
-from httpbed.calibration.fates import (
+from httpbed.calibration.packets import (
     Admitted,
     Bursts,
     Complete,

@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from httpbed.calibration import grid, impairments, judge, runner
+from httpbed.calibration import grid, judge, kinds, runner
 from httpbed.calibration.cell import DOWN, UP, Cell
 from httpbed.calibration.judge import Verdict
 from httpbed.calibration.runner import Bench
@@ -107,7 +107,7 @@ def test_a_sound_link_loses_what_its_seed_says(tmp_path: Path) -> None:
 @pytest.mark.parametrize("place", [0, 1, 2])
 def test_a_sound_queue_takes_what_fits(tmp_path: Path, place: int) -> None:
     """Packets or bytes, to the last one."""
-    found = verdict(list(impairments.queues())[place], tmp_path)
+    found = verdict(list(kinds.queues())[place], tmp_path)
     assert not found.broken
     assert not failed(found), found
 
@@ -171,7 +171,7 @@ def test_offloads_left_on_are_caught(tmp_path: Path) -> None:
         kept = tuple(spec for spec in planned.hosts if spec.argv[0] != "ethtool")
         return dataclasses.replace(planned, hosts=kept)
 
-    found = caught(impairments.offloads(), tmp_path, forget)
+    found = caught(kinds.offloads(), tmp_path, forget)
     assert "frames that no wire carries" in found
 
 
@@ -193,5 +193,5 @@ def test_a_queue_of_another_length_is_caught(tmp_path: Path) -> None:
         queue = way(config, UP)["queue"]
         queue.get("limit", queue)["packets"] = 11
 
-    found = caught(next(impairments.queues()), tmp_path, configured(lengthen))
+    found = caught(next(kinds.queues()), tmp_path, configured(lengthen))
     assert "packets of a burst up" in found

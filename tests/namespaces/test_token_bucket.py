@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from httpbed.calibration import judge, runner
-from httpbed.calibration.impairments import BUCKET_LIMIT_BYTES, bucket_queue
+from httpbed.calibration.kinds import BUCKET_LIMIT_BYTES, bucket_queue
 from httpbed.calibration.runner import Bench
 from httpbed.host import toolbox
 from httpbed.host.backend import Backend

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from httpbed.calibration.cell import DIRECTIONS, DOWN, UP, Cell, Claim, Flow, Stream, Train
-from httpbed.calibration.fates import Complete, Loss
+from httpbed.calibration.packets import Complete, Loss
 from httpbed.calibration.timing import Delay, Departures, Floor, Goodput, Rate
 from httpbed.model import phrase
 

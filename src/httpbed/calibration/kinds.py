@@ -1,4 +1,4 @@
-"""The cells of what a link does besides rate, delay and independent loss."""
+"""The cells of kinds: what a link does besides the rates, delays and losses of the grid."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ from collections.abc import Iterator
 
 from httpbed.calibration import arithmetic
 from httpbed.calibration.cell import DOWN, UP, Cell, Flow, Train
-from httpbed.calibration.fates import (
+from httpbed.calibration.grid import DEEP, FULL_PACKET, SMALL_PACKET, Extent
+from httpbed.calibration.packets import (
     Admitted,
     AdmittedToBucket,
     Bursts,
@@ -17,7 +18,6 @@ from httpbed.calibration.fates import (
     Listed,
     Reordering,
 )
-from httpbed.calibration.grid import DEEP, FULL_PACKET, SMALL_PACKET, Extent
 from httpbed.calibration.timing import Delay, Departures, Jitter, Opportunities, Rate
 from httpbed.model import phrase
 
