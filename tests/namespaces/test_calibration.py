@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from httpbed.calibration import grid, judge, kinds, runner
+from httpbed.calibration import changing, grid, judge, kinds, runner
 from httpbed.calibration.cell import DOWN, UP, Cell
 from httpbed.calibration.judge import Verdict
 from httpbed.calibration.runner import Bench
@@ -195,3 +195,64 @@ def test_a_queue_of_another_length_is_caught(tmp_path: Path) -> None:
 
     found = caught(next(kinds.queues()), tmp_path, configured(lengthen))
     assert "packets of a burst up" in found
+
+
+def test_other_bytes_counted_are_caught(tmp_path: Path) -> None:
+    """The Ethernet header is 0.9 % of a full packet."""
+
+    def forget(config: dict[str, Any]) -> None:
+        way(config, UP)["overhead_bytes"] = 0
+
+    found = caught(grid.counted_cell("ethernet", 10**7, 0.5), tmp_path, configured(forget))
+    assert "rate up" in found
+    assert "rate down" not in found
+
+
+LATE_NS = 20_000_000
+
+
+def postpone(config: dict[str, Any]) -> None:
+    """Make every scheduled change 20 ms late."""
+    for entry in config["links"][0]["schedule"]:
+        entry["at_ns"] += LATE_NS
+
+
+@pytest.mark.parametrize(
+    ("cell", "finding"),
+    [
+        (changing.rate_steps(), "packets' times at a changing rate up"),
+        (changing.delay_steps(), "change of delay down"),
+        (changing.loss_steps(), "loss that changes up, packets amiss"),
+        (changing.outage(), "dropped by the link being down down, packets amiss"),
+    ],
+    ids=lambda one: getattr(one, "name", ""),
+)
+def test_a_change_that_is_late_is_caught(tmp_path: Path, cell: Cell, finding: str) -> None:
+    """By the probes' clock, whatever the emulator says of it."""
+    sound = verdict(cell, tmp_path / "sound")
+    assert not exact(sound), sound
+    assert finding in caught(cell, tmp_path / "late", configured(postpone))
+
+
+@pytest.mark.parametrize("cell", [*changing.events()], ids=lambda cell: cell.name)
+def test_an_event_that_changes_nothing_is_caught(tmp_path: Path, cell: Cell) -> None:
+    """All packets come through."""
+
+    def forget(config: dict[str, Any]) -> None:
+        config["links"][0]["triggers"] = []
+
+    assert not failed(verdict(cell, tmp_path / "sound"))
+    assert "packets past the event up" in caught(cell, tmp_path / "planted", configured(forget))
+
+
+def test_impairments_that_disturb_each_other_are_caught(tmp_path: Path) -> None:
+    """Copies that are drawn by the numbers of what was not lost are other copies."""
+    cell = list(kinds.together())[1]
+    assert not exact(verdict(cell, tmp_path / "sound"))
+
+    def shift(config: dict[str, Any]) -> None:
+        way(config, UP)["duplication"]["key"] = way(config, UP)["loss"]["key"]
+
+    found = caught(cell, tmp_path / "planted", configured(shift))
+    assert "duplication up, packets amiss" in found
+    assert "loss up, packets amiss" not in found

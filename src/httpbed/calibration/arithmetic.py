@@ -20,6 +20,8 @@ Floats = npt.NDArray[np.float64]
 OPPORTUNITY_BYTES = 1504
 """What one line of a packet-delivery trace carries (Netravali et al., ATC 2015)."""
 PARETO_SHAPE = 3.0
+FOREVER_S = 1e4
+"""Longer than any cell."""
 
 
 def constant_rate(at_s: Floats, sizes: npt.NDArray[np.int64], bit_s: float) -> Floats:
@@ -29,6 +31,23 @@ def constant_rate(at_s: Floats, sizes: npt.NDArray[np.int64], bit_s: float) -> F
     for place, (arrives, size) in enumerate(zip(at_s, sizes, strict=True)):
         free = max(arrives, free) + size * 8 / bit_s
         leaves[place] = free
+    return leaves
+
+
+def stepped_rate(
+    at_s: Floats, sizes: npt.NDArray[np.int64], steps: Sequence[tuple[float, float]]
+) -> Floats:
+    """When the last bit of each packet leaves a transmitter whose rate changes at given times.
+
+    ``steps`` are times, ascending, and the rate in bit/s from then on; what is in service then goes
+    on at the new rate.
+    """
+    times = np.array([*(time for time, _ in steps), steps[-1][0] + FOREVER_S])
+    could = np.concatenate([[0.0], np.cumsum(np.diff(times) * [bit_s for _, bit_s in steps])])
+    leaves, free = np.empty(len(at_s)), times[0]
+    for place, (arrives, size) in enumerate(zip(at_s, sizes, strict=True)):
+        begins = np.interp(max(arrives, free), times, could)
+        free = leaves[place] = np.interp(begins + size * 8, could, times)
     return leaves
 
 

@@ -7,7 +7,14 @@ from collections.abc import Iterator
 
 from httpbed.calibration import arithmetic
 from httpbed.calibration.cell import DOWN, UP, Cell, Flow, Train
-from httpbed.calibration.grid import DEEP, FULL_PACKET, SMALL_PACKET, Extent
+from httpbed.calibration.grid import (
+    DEEP,
+    FULL_PACKET,
+    SMALL_PACKET,
+    Extent,
+    counted_cell,
+    far_cell,
+)
 from httpbed.calibration.packets import (
     Admitted,
     AdmittedToBucket,
@@ -16,9 +23,17 @@ from httpbed.calibration.packets import (
     Corruption,
     Duplication,
     Listed,
+    Loss,
     Reordering,
 )
-from httpbed.calibration.timing import Delay, Departures, Jitter, Opportunities, Rate
+from httpbed.calibration.timing import (
+    Delay,
+    Departures,
+    Jitter,
+    JitterTable,
+    Opportunities,
+    Rate,
+)
 from httpbed.model import phrase
 
 BURST_PACKETS = 60
@@ -97,6 +112,52 @@ def jitters(extent: Extent) -> Iterator[Cell]:
             claims=(Jitter(DOWN, delay_s, spread_s, distribution),),
             covers={"jitter": distribution},
         )
+    yield jitter_table()
+
+
+def jitter_table() -> Cell:
+    """Jitter by a table of samples: the seed says which one each packet takes."""
+    delay_s, samples_s = 10e-3, (-3e-3, 0.0, 1e-3, 4e-3)
+    return Cell(
+        name="jitter, table",
+        link={
+            "delay": f"{delay_s * 1e3:g} ms",
+            "jitter": {"samples": [f"{sample * 1e3:g} ms" for sample in samples_s]},
+        },
+        flows=(Flow(UP, (Train(80, SMALL_PACKET, 8e-3),)),),
+        claims=(JitterTable(UP, delay_s, samples_s),),
+        covers={"jitter": "table"},
+    )
+
+
+def counted() -> Iterator[Cell]:
+    """Bytes beyond the IP packet's: 0.9 and 2.5 % of a full one."""
+    for name in ("ethernet", "wire"):
+        yield counted_cell(name, 10**7, 0.5)
+
+
+def together() -> Iterator[Cell]:
+    """Conditions that are tried one at a time elsewhere, at once."""
+    yield far_cell(10**8, 100, 1.0)
+    delay_s, hold_s, bit_s, loss = 25e-3, 10e-3, 10**7, 0.02
+    yield Cell(
+        name="several impairments at once",
+        link={
+            "rate": phrase.rate(bit_s),
+            "delay": f"{delay_s * 1e3:g} ms",
+            "loss": f"{loss * 100:g} %",
+            "duplication": f"{CHANCE * 100:g} %",
+            "reordering": {"share": f"{CHANCE * 100:g} %", "hold": f"{hold_s * 1e3:g} ms"},
+        },
+        flows=(Flow(UP, (Train(1000, SMALL_PACKET, GAP_S),)),),
+        claims=(
+            Loss(UP, loss),
+            Duplication(UP, CHANCE, loss),
+            Reordering(UP, CHANCE, delay_s, hold_s, loss),
+            Delay(UP, delay_s + SMALL_PACKET * 8 / bit_s),
+        ),
+        covers={"together": "several impairments"},
+    )
 
 
 def buckets() -> Iterator[Cell]:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from httpbed.calibration import grid, judge, kinds, runner, timing
+from httpbed.calibration import changing, grid, judge, kinds, runner, timing
 from httpbed.calibration.cell import Cell
 from httpbed.calibration.grid import EXTENTS, Scale
 from httpbed.calibration.judge import Verdict
@@ -49,6 +49,9 @@ def _beyond_the_floor(scale: Scale) -> Iterator[Cell]:
     yield from kinds.buckets()
     yield from kinds.traces()
     yield from kinds.strays(extent)
+    yield from kinds.counted()
+    yield from changing.changes()
+    yield from kinds.together()
 
 
 async def calibrate(
