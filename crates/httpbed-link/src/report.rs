@@ -43,6 +43,11 @@ pub enum Event<'a> {
     },
     /// Everything that was counted.
     Result(Box<Report<'a>>),
+    /// A change that was commanded is not made; everything goes on as before.
+    Refused {
+        /// Why, in words.
+        message: &'a str,
+    },
     /// Why the emulator ends.
     Error {
         /// In words.

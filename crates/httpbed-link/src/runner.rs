@@ -199,8 +199,11 @@ impl<'a> Runner<'a> {
                 Command::Stop => return Ok(Next::Stop),
                 Command::Counters => self.count()?,
                 Command::Change { link, target } => {
-                    self.emulator.command(self.clock.now(), link.as_deref(), target)?;
+                    if let Err(message) = self.emulator.command(self.clock.now(), link.as_deref(), target) {
+                        say(&Event::Refused { message: &message })?;
+                    }
                 }
+                Command::Refuse(message) => say(&Event::Refused { message: &message })?,
             }
         }
         Ok(Next::Turn)

@@ -121,3 +121,25 @@ pub fn a_schedule_is_kept() {
     assert_eq!(result["changes"].as_array().map(Vec::len), Some(3));
     assert_clean(&result);
 }
+
+/// Whether it cannot be read or cannot be made.
+pub fn a_wrong_change_ends_nothing() {
+    let (hosts, mut emulator) = started([&unimpaired(), &unimpaired()], &json!({}));
+    for (wrong, reason) in [
+        (json!({"do": "change", "link": "nowhere", "change": {"down": true}}), "no link"),
+        (json!({"do": "change", "change": {"loss": 0.1}}), "no random loss"),
+        (json!({"do": "change", "change": {"loss": 2}}), "loss"),
+    ] {
+        emulator.say(&wrong.to_string());
+        let refused = emulator.event();
+        assert_eq!(refused["event"], "refused", "{refused}");
+        assert!(refused["message"].as_str().is_some_and(|message| message.contains(reason)), "{refused}");
+    }
+    hosts.start(CLIENT, &["spray", "5", "100"]).numbers();
+    let (result, _) = emulator.stop();
+    assert_eq!(
+        (&result["directions"][0]["packets"]["delivered"], &result["changes"]),
+        (&json!(5), &json!([]))
+    );
+    assert_clean(&result);
+}
