@@ -1,30 +1,29 @@
-//! Changes of conditions: what is to come, and what has been.
-//!
-//! A direction makes its scheduled changes by itself and exactly at their times, however late anybody looks. The
-//! agenda only lets them be told when their time has come.
+//! Changes of conditions that were made, and how they are told.
 
-use std::collections::BTreeMap;
-use std::collections::btree_map::OccupiedEntry;
+use link_model::{Change, Nanos};
+use serde::Serialize;
 
-use link_model::Nanos;
+use crate::config::{Config, Written};
 
-use crate::config::Target;
-
-/// A change that was made.
-#[derive(Clone, Debug, PartialEq)]
+/// A change that one direction of a link has made.
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Changed {
     /// When, since the start; 0 before it.
     pub at: Nanos,
     /// Of which link.
     pub link: usize,
+    /// The direction: 0 is from the first host to the second.
+    pub side: usize,
     /// What.
-    pub target: Target,
+    pub change: Change,
     /// On whose account.
     pub by: By,
+    /// The number of the next packet that arrives in that direction.
+    pub next_number: u64,
 }
 
 /// Who changed something.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum By {
     /// The configuration's schedule.
     Schedule,
@@ -34,27 +33,40 @@ pub enum By {
     Trigger(usize),
 }
 
-/// What is to be told, in order of time; at one time in the order of entry.
-#[derive(Default)]
-pub struct Agenda {
-    entries: BTreeMap<(Nanos, u64), Changed>,
-    entered: u64,
+/// A change, as it is told.
+#[derive(Debug, Serialize)]
+pub struct ChangeReport<'a> {
+    at_ns: Nanos,
+    link: &'a str,
+    direction: usize,
+    change: Written,
+    by: String,
+    next_number: u64,
 }
 
-impl Agenda {
-    /// Enters a change that is made at `due` on the caller's clock.
-    pub fn enter(&mut self, due: Nanos, changed: Changed) {
-        self.entries.insert((due, self.entered), changed);
-        self.entered += 1;
+impl<'a> ChangeReport<'a> {
+    /// Of a change that was made.
+    pub fn new(config: &'a Config, changed: &Changed) -> Self {
+        let link = &config.links[changed.link];
+        Self {
+            at_ns: changed.at,
+            link: &link.name,
+            direction: changed.side,
+            change: Written(changed.change),
+            by: match changed.by {
+                By::Schedule => "schedule".to_owned(),
+                By::Command => "command".to_owned(),
+                By::Trigger(trigger) => format!("trigger:{}", link.triggers[trigger].name),
+            },
+            next_number: changed.next_number,
+        }
     }
 
-    /// When the first is due.
-    pub fn next_due(&self) -> Option<Nanos> {
-        self.entries.first_key_value().map(|((due, _), _)| *due)
-    }
-
-    /// The first, if it is due.
-    pub fn take_due(&mut self, now: Nanos) -> Option<Changed> {
-        self.entries.first_entry().filter(|first| first.key().0 <= now).map(OccupiedEntry::remove)
+    /// Of all changes, in order of time.
+    pub fn all(config: &'a Config, changes: &[Changed]) -> Vec<Self> {
+        let mut reports: Vec<Self> = changes.iter().map(|changed| Self::new(config, changed)).collect();
+        // Each direction's are in order already, but one may be told later than the other.
+        reports.sort_by_key(|report| report.at_ns);
+        reports
     }
 }

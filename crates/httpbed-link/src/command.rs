@@ -20,7 +20,15 @@ pub enum Command {
         /// What.
         target: Target,
     },
+    /// No change can be made of what was asked for, for this reason.
+    Refuse(String),
 }
+
+/// Longer lines are no commands, whose text comes from people: an orchestrator has lost its way.
+const LONGEST_LINE: usize = 1 << 20;
+
+/// Of a line that is no command so many bytes are told.
+const SHOWN_BYTES: usize = 200;
 
 /// Puts lines together from whatever pieces a pipe gives.
 #[derive(Debug, Default)]
@@ -32,24 +40,44 @@ impl CommandReader {
     /// Takes the bytes of one read and gives the commands that they complete.
     ///
     /// # Errors
-    /// At the first line that is no command.
+    /// At the first line that is no command, and when a line does not end within 1 MiB.
     pub fn push(&mut self, bytes: &[u8]) -> Result<Vec<Command>, String> {
-        self.pending.extend_from_slice(bytes);
-        let Some(end) = self.pending.iter().rposition(|&byte| byte == b'\n') else { return Ok(Vec::new()) };
-        let rest = self.pending.split_off(end + 1);
-        let complete = std::mem::replace(&mut self.pending, rest);
-        let lines = complete.split(|&byte| byte == b'\n').filter(|line| !line.trim_ascii().is_empty());
-        lines.map(parse).collect()
+        let ends = bytes.iter().rposition(|&byte| byte == b'\n').map_or(0, |end| end + 1);
+        let (complete, rest) = bytes.split_at(ends);
+        self.pending.extend_from_slice(complete);
+        let commands = if ends > 0 { parse_lines(&std::mem::take(&mut self.pending))? } else { Vec::new() };
+        self.pending.extend_from_slice(rest);
+        if self.pending.len() > LONGEST_LINE {
+            return Err(format!(
+                "not a command: {:?}: longer than {LONGEST_LINE} bytes",
+                shown(&self.pending)
+            ));
+        }
+        Ok(commands)
     }
 }
 
+fn parse_lines(bytes: &[u8]) -> Result<Vec<Command>, String> {
+    let lines = bytes.split(|&byte| byte == b'\n').filter(|line| !line.trim_ascii().is_empty());
+    lines.map(parse).collect()
+}
+
+/// A change is often typed by somebody, who may try again; anything else that is wrong is a fault of the orchestrator.
 fn parse(line: &[u8]) -> Result<Command, String> {
-    let refused = |reason: String| format!("not a command: {:?}: {reason}", String::from_utf8_lossy(line));
+    let refused = |reason: String| format!("not a command: {:?}: {reason}", shown(line));
     let value: Value = serde_json::from_slice(line).map_err(|error| refused(error.to_string()))?;
     let mistakes = Mistakes::default();
     let command = read(&Field::root(&value, &mistakes));
-    let command = mistakes.none_in(command).map_err(refused)?;
-    command.ok_or_else(|| refused("it is incomplete".to_owned()))
+    let command = mistakes.none_in(command).map_err(refused);
+    match command.and_then(|command| command.ok_or_else(|| refused("it is incomplete".to_owned()))) {
+        Err(reason) if value["do"] == "change" => Ok(Command::Refuse(reason)),
+        other => other,
+    }
+}
+
+fn shown(line: &[u8]) -> String {
+    let cut = if line.len() > SHOWN_BYTES { "..." } else { "" };
+    format!("{}{cut}", String::from_utf8_lossy(&line[..line.len().min(SHOWN_BYTES)]))
 }
 
 fn read(field: &Field<'_>) -> Option<Command> {
@@ -74,7 +102,7 @@ fn read(field: &Field<'_>) -> Option<Command> {
 mod tests {
     use link_model::Change;
 
-    use super::{Command, CommandReader};
+    use super::{Command, CommandReader, LONGEST_LINE};
     use crate::config::Target;
 
     #[test]
@@ -107,19 +135,35 @@ mod tests {
     }
 
     #[test]
-    fn anything_else_is_refused_with_its_text() {
-        for line in [
-            "{\"do\":\"dance\"}\n",
-            "start\n",
-            "7\n",
-            "{\"do\":\"start\",\"when\":1}\n",
-            "{\"do\":\"change\"}\n",
-            "{\"do\":\"change\",\"change\":{\"down\":true,\"loss\":1}}\n",
-            "{\"do\":\"change\",\"direction\":2,\"change\":{\"down\":true}}\n",
-            "{\"do\":\"change\",\"change\":{\"rate_bit_s\":199}}\n",
+    fn a_change_that_cannot_be_is_refused_and_the_next_one_read() {
+        for wrong in [
+            "{\"do\":\"change\"}",
+            "{\"do\":\"change\",\"change\":{\"down\":true,\"loss\":1}}",
+            "{\"do\":\"change\",\"direction\":2,\"change\":{\"down\":true}}",
+            "{\"do\":\"change\",\"change\":{\"rate_bit_s\":199}}",
         ] {
+            let lines = format!("{wrong}\n{{\"do\":\"stop\"}}\n");
+            let commands = CommandReader::default().push(lines.as_bytes()).expect("refused, no failure");
+            let [Command::Refuse(reason), Command::Stop] = &commands[..] else { panic!("{commands:?}") };
+            assert!(reason.starts_with("not a command: "), "{reason}");
+        }
+    }
+
+    #[test]
+    fn anything_else_is_an_error_with_its_text() {
+        for line in ["{\"do\":\"dance\"}\n", "start\n", "7\n", "{\"do\":\"start\",\"when\":1}\n"] {
             let error = CommandReader::default().push(line.as_bytes()).unwrap_err();
             assert!(error.starts_with("not a command: "), "{error}");
         }
+    }
+
+    #[test]
+    fn a_line_without_an_end_is_an_error() {
+        let mut reader = CommandReader::default();
+        let piece = [b'x'; 4096];
+        let pieces = (0..).find(|_| reader.push(&piece).is_err()).expect("before all memory is full");
+        assert_eq!(pieces, LONGEST_LINE / piece.len());
+        let error = CommandReader::default().push(&vec![b'x'; LONGEST_LINE + 1]).unwrap_err();
+        assert!(error.ends_with("longer than 1048576 bytes") && error.len() < 300, "{error}");
     }
 }

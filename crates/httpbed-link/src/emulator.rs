@@ -9,7 +9,7 @@ use std::io;
 use link_model::{Account, Departure, Direction, Ecn, Fate, Nanos, Packet, Stage};
 use wire::{Codepoint, ConnectionTable, ETHERNET_HEADER_BYTES, Frame, Sighting, Transport};
 
-use crate::changes::{Agenda, By, Changed};
+use crate::changes::{By, Changed};
 use crate::config::{Backend, Config, Link};
 use crate::heads::Heads;
 use crate::records::{Carried, Records};
@@ -28,7 +28,10 @@ pub struct Emulator {
     links: Vec<Link>,
     connections: ConnectionTable,
     triggers: Triggers,
-    agenda: Agenda,
+    /// When each direction has to be looked at for the sake of a change alone.
+    turns: Heads,
+    /// Who asked for each change of each direction, in the order of asking.
+    askers: Vec<Vec<By>>,
     changes: Vec<Changed>,
     happenings: VecDeque<Happening>,
     records: Records,
@@ -43,7 +46,7 @@ pub struct Arrival {
     pub at: Nanos,
     /// The same on the realtime clock, in nanoseconds since 1970.
     pub stamp: i64,
-    /// Whether the time is as good as the backend can tell; else it is the time at which the frame was read.
+    /// Whether the backend's stamp can be right; else the time is that at which the frame was read.
     pub stamped: bool,
     /// Whether its checksum is complete.
     pub finished: bool,
@@ -58,7 +61,7 @@ pub struct Arrival {
 pub struct Oddities {
     /// Longer than the MTU allows. They are dropped: a link never carries what a wire would not.
     pub oversize: u64,
-    /// Without a kernel stamp where there should be one.
+    /// With a kernel stamp that cannot be right, for it was of the future: somebody has set the clock back.
     pub unstamped: u64,
     /// Not IP, or IPv6 neighbour or multicast listener discovery. They are dropped.
     pub stray: u64,
@@ -112,7 +115,8 @@ impl Emulator {
             links: config.links.clone(),
             connections: ConnectionTable::default(),
             triggers: Triggers::new(&config.links),
-            agenda: Agenda::default(),
+            turns: Heads::new(described.len()),
+            askers: vec![Vec::new(); described.len()],
             changes: Vec::new(),
             happenings: VecDeque::new(),
             records,
@@ -165,7 +169,7 @@ impl Emulator {
         &self.connections
     }
 
-    /// The changes made up to the last [`Emulator::look`].
+    /// The changes made up to now, as far as they are known.
     pub fn changes(&self) -> &[Changed] {
         &self.changes
     }
@@ -194,13 +198,17 @@ impl Emulator {
         if self.observes() {
             if counts {
                 self.note_arrival(interface, packet.bytes, &arrival);
+                self.set_off();
             }
             return Some(arrival.frame);
         }
         let place = if counts { self.records.arrived(interface, arrival.stamp, &arrival.frame) } else { 0 };
         let body = Carried { frame: arrival.frame, place };
         self.directions[interface].push(arrival.at, with_body(&packet, body));
+        self.note_changes(interface);
         self.look_again(interface);
+        // Not before: what a packet sets off happens behind it.
+        self.set_off();
         None
     }
 
@@ -237,7 +245,7 @@ impl Emulator {
         Some(seen)
     }
 
-    /// What a packet says of its connection, and what that sets off.
+    /// What a packet says of its connection, and which triggers wait for that.
     fn witness(&mut self, interface: usize, at: Nanos, packet: &wire::Packet<'_>) {
         let link = interface / 2;
         if !packet.transport.payload().is_empty() {
@@ -248,7 +256,6 @@ impl Emulator {
             Some(Sighting::HandshakeOver(_)) => self.triggers.handshake(link, at),
             None => {}
         }
-        self.set_off();
     }
 
     /// Does what triggers have set off.
@@ -265,7 +272,8 @@ impl Emulator {
     /// When something has to be done next.
     pub fn next_due(&self) -> Option<Nanos> {
         let first = self.heads.first().map(|(due, _)| due);
-        first.into_iter().chain(self.agenda.next_due()).min()
+        let turn = self.turns.first().map(|(due, _)| due);
+        first.into_iter().chain(turn).min()
     }
 
     /// How many directions hold frames.
@@ -273,11 +281,9 @@ impl Emulator {
         self.heads.busy()
     }
 
-    /// Tells what was to change by `now`; gives a direction in which something is due.
+    /// Lets conditions change that have long been due; gives a direction in which something is due.
     pub fn look(&mut self, now: Nanos) -> Option<usize> {
-        while let Some(changed) = self.agenda.take_due(now) {
-            self.tell(changed);
-        }
+        self.take_turns(now);
         self.heads.first().filter(|(due, _)| *due <= now).map(|(_, direction)| direction)
     }
 
@@ -293,7 +299,9 @@ impl Emulator {
         outbox: &mut Outbox,
     ) -> io::Result<()> {
         while outbox.frames.len() < most {
-            let Some(departure) = self.directions[direction].pop(now) else {
+            let departure = self.directions[direction].pop(now);
+            self.note_changes(direction);
+            let Some(departure) = departure else {
                 // Whatever the direction says: now there is nothing, and to ask again at once would be in vain.
                 let due = self.directions[direction].next_due();
                 self.heads.set(direction, due.map(|due| due.max(now + 1)));

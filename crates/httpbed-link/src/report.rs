@@ -6,8 +6,8 @@ use link_model::{Account, Direction, Distribution, Nanos, Tally};
 use serde::Serialize;
 use wire::{Connection, Protocol, Side};
 
-use crate::changes::{By, Changed};
-use crate::config::{Config, SCHEMA, Written};
+use crate::changes::ChangeReport;
+use crate::config::{Config, SCHEMA};
 use crate::emulator::Emulator;
 
 /// A line.
@@ -43,6 +43,11 @@ pub enum Event<'a> {
     },
     /// Everything that was counted.
     Result(Box<Report<'a>>),
+    /// A change that was commanded is not made; everything goes on as before.
+    Refused {
+        /// Why, in words.
+        message: &'a str,
+    },
     /// Why the emulator ends.
     Error {
         /// In words.
@@ -57,16 +62,6 @@ pub struct Peers<'a> {
     protocol: &'static str,
     client: SocketAddr,
     server: SocketAddr,
-}
-
-/// A change of a condition.
-#[derive(Debug, Serialize)]
-pub struct ChangeReport<'a> {
-    at_ns: Nanos,
-    link: &'a str,
-    direction: Option<usize>,
-    change: Written,
-    by: String,
 }
 
 /// What a direction counted.
@@ -248,25 +243,7 @@ impl<'a> Report<'a> {
                 .map(|(n, direction)| DirectionReport::new(config, emulator, n, direction))
                 .collect(),
             connections: connections.map(|entry| ConnectionReport::new(config, entry)).collect(),
-            changes: emulator.changes().iter().map(|changed| ChangeReport::new(config, changed)).collect(),
-        }
-    }
-}
-
-impl<'a> ChangeReport<'a> {
-    /// As it is told.
-    pub fn new(config: &'a Config, changed: &Changed) -> Self {
-        let link = &config.links[changed.link];
-        Self {
-            at_ns: changed.at,
-            link: &link.name,
-            direction: changed.target.direction,
-            change: Written(changed.target.change),
-            by: match changed.by {
-                By::Schedule => "schedule".to_owned(),
-                By::Command => "command".to_owned(),
-                By::Trigger(trigger) => format!("trigger:{}", link.triggers[trigger].name),
-            },
+            changes: ChangeReport::all(config, emulator.changes()),
         }
     }
 }

@@ -20,11 +20,12 @@ use std::process;
 use link_model::{Distribution, Nanos};
 
 use crate::backend::{self, Port};
+use crate::changes::ChangeReport;
 use crate::clock::Clock;
 use crate::command::{Command, CommandReader};
 use crate::config::{Backend, Config};
 use crate::emulator::{Arrival, Emulator, Happening, Outbox};
-use crate::report::{ChangeReport, Counters, Event, Lateness, Machine, Peers, Report};
+use crate::report::{Counters, Event, Lateness, Machine, Peers, Report};
 use crate::sys::batch::{FRAMES, Intake, Outgoing, Received, Stamp};
 use crate::sys::poll::{Patience, Poll};
 use crate::sys::process as own;
@@ -198,8 +199,11 @@ impl<'a> Runner<'a> {
                 Command::Stop => return Ok(Next::Stop),
                 Command::Counters => self.count()?,
                 Command::Change { link, target } => {
-                    self.emulator.command(self.clock.now(), link.as_deref(), target)?;
+                    if let Err(message) = self.emulator.command(self.clock.now(), link.as_deref(), target) {
+                        say(&Event::Refused { message: &message })?;
+                    }
                 }
+                Command::Refuse(message) => say(&Event::Refused { message: &message })?,
             }
         }
         Ok(Next::Turn)
@@ -227,6 +231,7 @@ impl<'a> Runner<'a> {
         let stopped = self.clock.now();
         self.drain()?;
         self.send_due()?;
+        self.emulator.catch_up(stopped);
         self.tell()?;
         self.emulator.finish().map_err(|error| error.to_string())?;
         let usage = Usage::now();
@@ -290,17 +295,20 @@ const fn clock_text(backend: Backend) -> &'static str {
     }
 }
 
+/// How far ahead of the clock a stamp may be by what is not known of the difference between the two clocks.
+const CLOCK_DOUBT: Nanos = 1_000_000;
+
 /// A stamp of the future, left over from a clock that was set back, is no better than none.
 fn arrival(clock: &Clock, now: Nanos, received: Received) -> Arrival {
-    let at = match received.stamp {
-        Stamp::Kernel(stamp) => clock.of_stamp(stamp).min(now),
+    let said = match received.stamp {
+        Stamp::Kernel(stamp) => clock.of_stamp(stamp),
         Stamp::Reading(reading) => clock.of_monotonic(reading),
-        Stamp::Missing => now,
     };
+    let at = said.min(now);
     Arrival {
         at,
         stamp: clock.stamp_of(at),
-        stamped: received.stamp != Stamp::Missing,
+        stamped: said - at <= CLOCK_DOUBT,
         finished: received.finished,
         length: received.length,
         frame: received.frame,
@@ -322,4 +330,26 @@ pub fn say(event: &Event<'_>) -> Result<(), String> {
 pub fn naming(what: &str) -> impl Fn(io::Error) -> String {
     let what = what.to_owned();
     move |error| format!("{what}: {error}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{CLOCK_DOUBT, Stamp, arrival};
+    use crate::clock::Clock;
+    use crate::sys::batch::Received;
+
+    #[test]
+    fn a_stamp_of_the_future_is_no_stamp() {
+        let clock = Clock::start();
+        let now = 7_000_000_000;
+        let arrived = |at| {
+            let stamp = Stamp::Kernel(clock.stamp_of(at));
+            let frame = Received { frame: vec![], length: 0, stamp, finished: true, leaving: false };
+            let arrival = arrival(&clock, now, frame);
+            (arrival.at, arrival.stamped)
+        };
+        assert_eq!(arrived(now - 5), (now - 5, true));
+        assert_eq!(arrived(now + CLOCK_DOUBT), (now, true));
+        assert_eq!(arrived(now + CLOCK_DOUBT + 1), (now, false));
+    }
 }

@@ -3,6 +3,11 @@
 //! A delivery is seen when the loop takes the packet out, which is at or after the time it was due. What it sets
 //! off counts from the due time; should that lie before the present state of a direction, the direction makes the
 //! change at once (see `link_model::Direction::schedule`).
+//!
+//! A change without delay is made just behind the packet that sets it off. A first packet, or the last one of a
+//! handshake, therefore meets the link as it was when it arrived: it is neither lost with a new probability nor turned
+//! away by a link that goes down. It is inside, however. Where there is a rate, it still waits or is in service, and
+//! has the share of all that does: a new rate sends it, a new delay delays it, and a link that goes down drops it.
 
 use link_model::Nanos;
 

@@ -16,13 +16,16 @@
 //! arrived before that time. The packet's own stamp counts, except that it is raised to the packet ahead and to the
 //! last change: what they did cannot be undone. A change from outside is raised likewise, and to the last packet that
 //! left the queue.
+//!
+//! **What was changed** is told by [`Direction::next_applied`] as it was made, with the number of the first packet that
+//! meets it: a change that was raised, or that never came, cannot be known from what was asked for.
 
 use std::collections::VecDeque;
 
-use crate::schedule::Schedule;
+use crate::schedule::{Asked, Schedule};
 use crate::{
-    Account, Bottleneck, Cause, Change, Corruption, DelayLine, Departure, Duplication, Fate, Impairments,
-    Loss, Nanos, Packet, Stage, Tally,
+    Account, Applied, Bottleneck, Cause, Change, Corruption, DelayLine, Departure, Duplication, Fate,
+    Impairments, Loss, Nanos, Packet, Stage, Tally,
 };
 
 /// One direction of a link.
@@ -38,6 +41,9 @@ pub struct Direction<B> {
     delay: DelayLine<B>,
     dropped: VecDeque<Dropped<B>>,
     schedule: Schedule,
+    /// How many changes were asked for.
+    asked: usize,
+    applied: VecDeque<Applied>,
     down: bool,
     started: Option<Nanos>,
     last_arrival: Nanos,
@@ -69,6 +75,8 @@ impl<B> Direction<B> {
             delay,
             dropped: VecDeque::new(),
             schedule: Schedule::default(),
+            asked: 0,
+            applied: VecDeque::new(),
             down: false,
             started: None,
             last_arrival: 0,
@@ -119,22 +127,44 @@ impl<B> Direction<B> {
         self.down
     }
 
-    /// Changes a condition at `at`, or at the last arrival, change or departure from the queue if that was later.
-    pub fn change(&mut self, at: Nanos, change: Change) {
+    /// Changes a condition at `at`, or at the last arrival, change or departure from the queue if that was later. Gives
+    /// the change's [`Applied::id`].
+    pub fn change(&mut self, at: Nanos, change: Change) -> usize {
         let at = at.max(self.last_arrival).max(self.last_change).max(self.last_departure);
         self.settle(at);
-        self.apply(at, change);
+        let id = self.ask();
+        self.apply(at, (id, change));
         self.advance(at);
+        id
     }
 
     /// Has a condition change by itself, at `after_start` (ns) after the start and exactly then. Changes for one time
-    /// are made in the order in which they were scheduled.
-    pub fn schedule(&mut self, after_start: Nanos, change: Change) {
-        self.schedule.add(self.started.unwrap_or(0).saturating_add(after_start), change);
+    /// are made in the order in which they were scheduled. Gives the change's [`Applied::id`].
+    pub fn schedule(&mut self, after_start: Nanos, change: Change) -> usize {
+        let id = self.ask();
+        self.schedule.add(self.started.unwrap_or(0).saturating_add(after_start), (id, change));
+        id
     }
 
-    fn apply(&mut self, at: Nanos, change: Change) {
+    /// The first change made that was not given yet; each is given once, in the order in which they were made.
+    pub fn next_applied(&mut self) -> Option<Applied> {
+        self.applied.pop_front()
+    }
+
+    /// When the next scheduled change is due; `None` before the start, too.
+    #[must_use]
+    pub fn next_change(&self) -> Option<Nanos> {
+        self.schedule.next().filter(|_| self.started.is_some())
+    }
+
+    fn ask(&mut self) -> usize {
+        self.asked += 1;
+        self.asked - 1
+    }
+
+    fn apply(&mut self, at: Nanos, (id, change): Asked) {
         self.last_change = at;
+        self.applied.push_back(Applied { id, at, change, next_number: self.account.arrived.packets });
         match change {
             Change::Rate(rate) => {
                 if let Some(bottleneck) = &mut self.bottleneck {
@@ -158,19 +188,15 @@ impl<B> Direction<B> {
         }
     }
 
-    /// Lets everything happen that happens until `now`, changes at their own times.
-    fn settle(&mut self, now: Nanos) {
-        while let Some((at, change)) = self.is_live().then(|| self.schedule.take_due(now)).flatten() {
-            let at = at.max(self.last_arrival).max(self.last_change).max(self.last_departure);
+    /// Lets everything happen that happens until `now`, changes at their own times; what leaves is still to be popped.
+    pub fn settle(&mut self, now: Nanos) {
+        while self.next_change().is_some_and(|due| due <= now) {
+            let Some((due, asked)) = self.schedule.take_first() else { break };
+            let at = due.max(self.last_arrival).max(self.last_change).max(self.last_departure);
             self.advance(at);
-            self.apply(at, change);
+            self.apply(at, asked);
         }
         self.advance(now);
-    }
-
-    /// Whether the schedule's times count yet.
-    const fn is_live(&self) -> bool {
-        self.started.is_some()
     }
 
     /// Moves what has left the bottleneck into the delay line, each packet at its own departure.
@@ -297,7 +323,6 @@ impl<B> Direction<B> {
     /// has to look again when one is due.
     fn queued_due(&self) -> Option<Nanos> {
         let due = self.delay.earliest(self.bottleneck.as_ref()?.next_due()?);
-        let change = self.schedule.next().filter(|_| self.is_live());
-        Some(change.map_or(due, |change| due.min(change)))
+        Some(self.next_change().map_or(due, |change| due.min(change)))
     }
 }

@@ -67,5 +67,6 @@ pub use impairments::{
 pub use loss::Loss;
 pub use rate::{Mistake, Reason, Trace, TraceError};
 pub use rng::Stream;
+pub use schedule::Applied;
 pub use stage::{Cause, Departure, Ecn, Fate, Nanos, Packet, Stage};
 pub use tally::{Distribution, Tally};

@@ -4,14 +4,30 @@ use std::collections::VecDeque;
 
 use crate::{Change, Nanos};
 
+/// A change that a direction has made.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Applied {
+    /// How many changes the direction had been asked for before this one, by whichever way.
+    pub id: usize,
+    /// When it was made.
+    pub at: Nanos,
+    /// What changed.
+    pub change: Change,
+    /// The number of the next packet that arrives: the first that meets the new condition at its arrival.
+    pub next_number: u64,
+}
+
+/// A change that is still to be made, and how many were asked for before it.
+pub(crate) type Asked = (usize, Change);
+
 /// What is still to change, first due first; among equal times in the order they were given.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Schedule(VecDeque<(Nanos, Change)>);
+pub(crate) struct Schedule(VecDeque<(Nanos, Asked)>);
 
 impl Schedule {
-    pub(crate) fn add(&mut self, at: Nanos, change: Change) {
+    pub(crate) fn add(&mut self, at: Nanos, asked: Asked) {
         let place = self.0.partition_point(|(other, _)| *other <= at);
-        self.0.insert(place, (at, change));
+        self.0.insert(place, (at, asked));
     }
 
     /// When the next change is due.
@@ -19,13 +35,12 @@ impl Schedule {
         self.0.front().map(|(at, _)| *at)
     }
 
-    pub(crate) fn take_due(&mut self, now: Nanos) -> Option<(Nanos, Change)> {
-        self.next().filter(|at| *at <= now)?;
+    pub(crate) fn take_first(&mut self) -> Option<(Nanos, Asked)> {
         self.0.pop_front()
     }
 
     /// Turns times since the start into times.
     pub(crate) fn shifted_by(self, start: Nanos) -> Self {
-        Self(self.0.into_iter().map(|(at, change)| (start.saturating_add(at), change)).collect())
+        Self(self.0.into_iter().map(|(at, asked)| (start.saturating_add(at), asked)).collect())
     }
 }

@@ -108,7 +108,7 @@ class Outage:
 
 @dataclass(frozen=True)
 class DownByEvent:
-    """The link goes down when so many packets have been delivered, or as the first arrives."""
+    """The link goes down when so many packets have been delivered, or behind the first."""
 
     direction: int
     packets: int
@@ -126,7 +126,7 @@ class DownByEvent:
         return [Finding(label, "packets", 0.0, came, most, reason)]
 
     def _latest(self, passage: Passage) -> float:
-        return float(passage.done_s[max(0, self.packets - 1)]) + EVENT_EDGE_S
+        return float(passage.done_s[self.packets - 1]) + EVENT_EDGE_S
 
 
 @dataclass(frozen=True)
@@ -260,7 +260,7 @@ def events() -> Iterator[Cell]:
     delivered = {"delivered": f"{packets * SMALL_PACKET} B", "to": "server"}
     for name, when, count in (
         ("delivered", delivered, packets),
-        ("first packet", {"first_packet_of": "client"}, 0),
+        ("first packet", {"first_packet_of": "client"}, 1),
     ):
         event = {"name": "now", "when": when, "state": "down", "direction": "up"}
         yield Cell(

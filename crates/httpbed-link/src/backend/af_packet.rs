@@ -64,8 +64,7 @@ impl Port for PacketSocket {
                 finished: seen.finished,
                 leaving: seen.leaving,
             });
-        });
-        Ok(())
+        })
     }
 
     fn send(&mut self, outgoing: &mut Outgoing, frames: &[Vec<u8>]) -> u64 {

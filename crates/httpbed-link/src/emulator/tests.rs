@@ -2,17 +2,16 @@ use std::cell::RefCell;
 use std::io::{self, Write};
 use std::rc::Rc;
 
-use link_model::Change;
 use serde_json::{Value, json};
 use wire::{Codepoint, Frame};
 
 use super::{Arrival, Emulator, Happening, Outbox};
 use crate::capture::Capture;
-use crate::changes::By;
-use crate::config::{Config, Target};
+use crate::config::Config;
 use crate::log::PacketLog;
 use crate::records::{Out, Records};
 
+mod changing;
 mod observing;
 mod properties;
 
@@ -204,102 +203,6 @@ fn a_marked_packet_says_so_and_an_unable_one_is_dropped() {
         assert_eq!((account.marked.packets > 0, account.aqm_dropped.packets > 0), (marks, !marks));
         assert_eq!(marked, account.marked.packets);
     }
-}
-
-fn changes(emulator: &Emulator) -> Vec<(u64, Option<usize>, Change, By)> {
-    let parts = |changed: &super::Changed| {
-        (changed.at, changed.target.direction, changed.target.change, changed.by.clone())
-    };
-    emulator.changes().iter().map(parts).collect()
-}
-
-#[test]
-fn a_schedule_changes_the_link_at_its_times() {
-    let schedule = json!({"schedule": [
-        {"at_ns": 1000, "direction": 0, "change": {"delay_ns": 10}},
-        {"at_ns": 2000, "change": {"down": true}},
-        {"at_ns": 3000, "direction": 0, "change": {"down": false}},
-    ]});
-    let mut emulator =
-        Emulator::new(&config(&link(&json!({"delay_ns": 100}), &schedule)), Records::default());
-    emulator.start(500);
-    let mut left = Vec::new();
-    for at in [1499, 1500, 2499, 2500, 3499, 3500] {
-        left.extend(run(&mut emulator, at));
-        emulator.arrive(0, arrival(at, frame(100)));
-    }
-    left.extend(run(&mut emulator, 10_000));
-    let times: Vec<u64> = left.iter().map(|(at, _)| *at).collect();
-    assert_eq!(times, [1599, 1599, 2509, 3510]);
-    assert_eq!(emulator.directions()[0].account().down_dropped_numbers, [3, 4]);
-    assert!(emulator.directions()[1].is_down() || emulator.arrive(1, arrival(9000, frame(100))).is_none());
-    let expected = [
-        (1000, Some(0), Change::Delay(10), By::Schedule),
-        (2000, None, Change::Down, By::Schedule),
-        (3000, Some(0), Change::Up, By::Schedule),
-    ];
-    assert_eq!(changes(&emulator), expected);
-    assert_eq!(happenings(&mut emulator), [0, 1, 2].map(Happening::Changed));
-}
-
-#[test]
-fn a_command_changes_the_link_at_once() {
-    let mut emulator = delayed();
-    let delay = Target { direction: Some(0), change: Change::Delay(7) };
-    emulator.command(3, None, delay).expect("there is a link");
-    emulator.start(10);
-    emulator.arrive(0, arrival(20, frame(100)));
-    assert_eq!(run(&mut emulator, 1000), [(27, 0)]);
-    let down = Target { direction: None, change: Change::Down };
-    emulator.command(40, Some("a"), down).expect("there is a link");
-    emulator.arrive(0, arrival(41, frame(100)));
-    emulator.arrive(1, arrival(41, frame(100)));
-    assert_eq!(run(&mut emulator, 1000), []);
-    assert_eq!(emulator.directions()[1].account().down_dropped.packets, 1);
-    let expected = [(0, Some(0), Change::Delay(7), By::Command), (30, None, Change::Down, By::Command)];
-    assert_eq!(changes(&emulator), expected);
-}
-
-#[test]
-fn a_command_that_would_change_nothing_is_refused() {
-    let mut emulator = delayed();
-    let rate = Target { direction: None, change: Change::Rate(1000.try_into().expect("not 0")) };
-    let loss = Target { direction: Some(1), change: Change::Loss(0.1) };
-    let up = Target { direction: None, change: Change::Up };
-    for (link, target, reason) in
-        [(None, rate, "no constant rate"), (None, loss, "no random loss"), (Some("b"), up, "no link \"b\"")]
-    {
-        let message = emulator.command(0, link, target).expect_err(reason);
-        assert!(message.contains(reason), "{message}");
-    }
-    assert_eq!(emulator.changes(), []);
-}
-
-#[test]
-fn what_is_delivered_triggers_a_change() {
-    let triggers = json!({"triggers": [
-        {"name": "enough", "when": {"delivered_bytes": 172, "direction": 0}, "after_ns": 50,
-         "change": {"down": true}},
-        {"name": "spoke", "when": {"first_packet": true, "direction": 0}},
-    ]});
-    let mut emulator =
-        Emulator::new(&config(&link(&json!({"delay_ns": 100}), &triggers)), Records::default());
-    emulator.arrive(0, arrival(0, frame(100)));
-    emulator.start(1000);
-    run(&mut emulator, 1000);
-    assert_eq!(happenings(&mut emulator), [], "the probe phase triggers nothing");
-    for at in [1010, 1020, 1149, 1170] {
-        run(&mut emulator, at);
-        emulator.arrive(0, arrival(at, frame(100)));
-    }
-    run(&mut emulator, 10_000);
-    let account = emulator.directions()[0].account();
-    // The second packet is delivered at 1120; 50 ns later the link goes down. The third is under way.
-    assert_eq!((account.delivered.packets, &account.down_dropped_numbers[..]), (3, &[3][..]));
-    assert_eq!(changes(&emulator), [(170, None, Change::Down, By::Trigger(0))]);
-    let triggered = |trigger, at| Happening::Triggered { link: 0, trigger, at };
-    let expected = [triggered(1, 10), triggered(0, 120), Happening::Changed(0)];
-    assert_eq!(happenings(&mut emulator), expected);
 }
 
 /// A file that can be looked at while somebody writes it.

@@ -33,8 +33,6 @@ pub enum Stamp {
     Kernel(i64),
     /// By the monotonic clock, when it was read: there is nothing better.
     Reading(i64),
-    /// The kernel should have said it and did not.
-    Missing,
 }
 
 /// Buffers for receiving, those that came back from sending among them.
@@ -141,10 +139,9 @@ fn header_of(vector: &mut libc::iovec) -> libc::mmsghdr {
     header
 }
 
-/// An interface that was down tells it once; frames come again when it is up.
 fn none_or_error(error: io::Error) -> io::Result<()> {
     match error.raw_os_error() {
-        Some(libc::EAGAIN | libc::EINTR | libc::ENETDOWN) => Ok(()),
+        Some(libc::EAGAIN | libc::EINTR) => Ok(()),
         _ => Err(error),
     }
 }

@@ -30,7 +30,8 @@ impl PacketSocket {
         let socket = unsafe { OwnedFd::from_raw_fd(fd) };
         let ring = ReceiveRing::share(socket.as_fd(), slots, frame_bytes)?;
         let opened = Self { socket, ring };
-        // With any socket that asks for stamps, the kernel stamps frames before they wait for a CPU, not after.
+        // With any socket that asks for stamps, the kernel stamps frames before they wait for a CPU, not after, except
+        // TCP segments: see `receive_ring`.
         opened.set(libc::SOL_SOCKET, libc::SO_TIMESTAMPNS, 1)?;
         opened.set(libc::SOL_PACKET, libc::PACKET_IGNORE_OUTGOING, libc::c_int::from(!sees_leaving))?;
         opened.enlarge_send_buffer()?;
@@ -39,24 +40,28 @@ impl PacketSocket {
     }
 
     /// Shows the frames that wait, in order, at most `most`.
-    pub fn read(&mut self, most: usize, show: impl FnMut(Seen<'_>)) {
-        self.ring.read(most, show);
+    ///
+    /// Nothing else would take the socket's pending error, which keeps it readable for ever. One is pending
+    /// whenever the interface went down or was not up yet; that is no failure: frames come once it is up.
+    pub fn read(&mut self, most: usize, show: impl FnMut(Seen<'_>)) -> io::Result<()> {
+        if self.ring.read(most, show) > 0 {
+            return Ok(());
+        }
+        match self.take_error()? {
+            0 | libc::ENETDOWN => Ok(()),
+            error => Err(io::Error::from_raw_os_error(error)),
+        }
+    }
+
+    /// The number of the error that is pending, 0 if none is; then none is any more.
+    fn take_error(&self) -> io::Result<libc::c_int> {
+        self.get(libc::SOL_SOCKET, libc::SO_ERROR, 0)
     }
 
     /// Frames that were lost for want of a free slot, since the last call.
     pub fn take_drops(&self) -> io::Result<u64> {
-        let mut statistics = libc::tpacket_stats { tp_packets: 0, tp_drops: 0 };
-        let mut length = size_of_u32::<libc::tpacket_stats>();
-        // SAFETY: the kernel writes at most `length` bytes, the size of `statistics`.
-        check(unsafe {
-            libc::getsockopt(
-                self.socket.as_raw_fd(),
-                libc::SOL_PACKET,
-                libc::PACKET_STATISTICS,
-                (&raw mut statistics).cast(),
-                &raw mut length,
-            )
-        })?;
+        let none = libc::tpacket_stats { tp_packets: 0, tp_drops: 0 };
+        let statistics = self.get(libc::SOL_PACKET, libc::PACKET_STATISTICS, none)?;
         Ok(u64::from(statistics.tp_drops))
     }
 
@@ -75,6 +80,14 @@ impl PacketSocket {
     fn enlarge_send_buffer(&self) -> io::Result<()> {
         self.set(libc::SOL_SOCKET, libc::SO_SNDBUFFORCE, BUFFER_BYTES)
             .or_else(|_| self.set(libc::SOL_SOCKET, libc::SO_SNDBUF, BUFFER_BYTES))
+    }
+
+    /// Reads an option into `value`, a plain integer or a structure of such.
+    fn get<T: Copy>(&self, level: libc::c_int, option: libc::c_int, mut value: T) -> io::Result<T> {
+        let (socket, mut length) = (self.socket.as_raw_fd(), size_of_u32::<T>());
+        // SAFETY: the kernel writes at most `length` bytes, the size of `value`, and integers may be anything.
+        check(unsafe { libc::getsockopt(socket, level, option, (&raw mut value).cast(), &raw mut length) })?;
+        Ok(value)
     }
 
     fn set(&self, level: libc::c_int, option: libc::c_int, value: libc::c_int) -> io::Result<()> {

@@ -6,6 +6,13 @@
 //! frame that an interface receives, with its stamp, into the next free slot and gives it to us. No system
 //! call is needed to read it, and the room does not depend on `net.core.rmem_max`, which grants an ordinary
 //! user about 180 packets. Version 3 would wake us by blocks of frames, up to 1.5 ms late.
+//!
+//! A frame is never without a stamp. It is of the moment at which the frame was given to the interface if any socket
+//! of the machine asks for stamps, except that the kernel (Linux 5.18 and later) lets a TCP segment keep the time at
+//! which it was to be sent in the stamp's place. Such a frame has the time of the copy instead, which is made in the
+//! software interrupt that follows the sending: later by as long as the sender's own batch takes, and by as long as
+//! that interrupt has to wait for its CPU. A status bit (`TP_STATUS_TS_SOFTWARE`) tells which of the two it is, and
+//! of TCP segments it tells nothing else than that.
 
 use std::io;
 use std::marker::PhantomData;
@@ -114,16 +121,24 @@ impl<'a> Slot<'a> {
 
     /// The frame, once the kernel has given the slot to us.
     fn seen(&self, status: u32) -> Seen<'a> {
-        // SAFETY: the slot begins with the header; the kernel does not touch it while it is ours.
-        let header = unsafe { self.start.cast::<libc::tpacket2_hdr>().as_ref() };
-        // SAFETY: the kernel put so many bytes at that place of the slot.
-        let frame = unsafe {
-            slice::from_raw_parts(self.start.as_ptr().add(header.tp_mac.into()), header.tp_snaplen as usize)
+        let header = self.start.cast::<libc::tpacket2_hdr>().as_ptr();
+        // SAFETY: the slot begins with the header, aligned; while the slot is ours the kernel writes none of these
+        // fields. There is no reference to the whole, which would be to the shared status, too.
+        let (begin, kept, length, seconds, nanoseconds) = unsafe {
+            (
+                (&raw const (*header).tp_mac).read(),
+                (&raw const (*header).tp_snaplen).read(),
+                (&raw const (*header).tp_len).read(),
+                (&raw const (*header).tp_sec).read(),
+                (&raw const (*header).tp_nsec).read(),
+            )
         };
+        // SAFETY: the kernel put so many bytes at that place of the slot.
+        let frame = unsafe { slice::from_raw_parts(self.start.as_ptr().add(begin.into()), kept as usize) };
         Seen {
             frame,
-            length: header.tp_len as usize,
-            stamp: i64::from(header.tp_sec) * 1_000_000_000 + i64::from(header.tp_nsec),
+            length: length as usize,
+            stamp: i64::from(seconds) * 1_000_000_000 + i64::from(nanoseconds),
             finished: status & libc::TP_STATUS_CSUMNOTREADY == 0,
             leaving: self.address().sll_pkttype == libc::PACKET_OUTGOING,
         }

@@ -28,10 +28,7 @@ impl Hosts {
         for side in 0..2 {
             hosts.connect(side, mtu);
         }
-        for (side, interface) in INTERFACES.iter().enumerate() {
-            await_up(Command::new("ip").args(["link", "show", "dev", interface]));
-            await_up(hosts.command(side, "ip".as_ref()).args(["link", "show", "dev", "eth0"]));
-        }
+        (0..2).for_each(|side| hosts.await_carrier(side));
         hosts
     }
 
@@ -44,6 +41,22 @@ impl Hosts {
             ip(&format!("link set dev {interface} master bridge"));
         }
         ip("link set dev bridge up");
+    }
+
+    /// Takes the emulator's interface towards a host down.
+    pub fn take_down(side: usize) {
+        check(Command::new("ip").args(["link", "set", "dev", INTERFACES[side], "down"]));
+    }
+
+    /// Brings it up again, and waits until frames pass.
+    pub fn bring_up(&self, side: usize) {
+        check(Command::new("ip").args(["link", "set", "dev", INTERFACES[side], "up"]));
+        self.await_carrier(side);
+    }
+
+    fn await_carrier(&self, side: usize) {
+        await_up(Command::new("ip").args(["link", "show", "dev", INTERFACES[side]]));
+        await_up(self.command(side, "ip".as_ref()).args(["link", "show", "dev", "eth0"]));
     }
 
     /// Puts a queueing discipline before a host.
@@ -247,6 +260,16 @@ impl Emulator {
     pub fn say(&mut self, line: &str) {
         let stdin = self.0.stdin.as_mut().expect("open");
         writeln!(stdin, "{line}").expect("it listens");
+    }
+
+    /// CPU time that it has used.
+    pub fn cpu_time(&self) -> Duration {
+        const TICKS_PER_SECOND: f64 = 100.0;
+        let stat = fs::read_to_string(format!("/proc/{}/stat", self.0.child.id())).expect("it runs");
+        // The name, in brackets, may hold anything; utime and stime are the 14th and 15th field.
+        let (_, fields) = stat.rsplit_once(") ").expect("a name");
+        let ticks = fields.split(' ').skip(11).take(2).map(|field| field.parse::<f64>().expect("ticks"));
+        Duration::from_secs_f64(ticks.sum::<f64>() / TICKS_PER_SECOND)
     }
 
     pub fn hang_up(&mut self) {

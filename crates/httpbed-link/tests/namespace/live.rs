@@ -15,9 +15,13 @@ fn started(directions: [&Value; 2], of_link: &Value) -> (Hosts, Emulator) {
     (hosts, emulator)
 }
 
+/// Changes a condition, and says how the last of the directions told it.
 fn change(emulator: &mut Emulator, direction: Option<u64>, change: &Value) -> Value {
     let command = json!({"do": "change", "link": "wire", "direction": direction, "change": change});
     emulator.say(&command.to_string());
+    if direction.is_none() {
+        emulator.await_event("changed");
+    }
     emulator.await_event("changed")
 }
 
@@ -58,12 +62,11 @@ pub fn a_link_goes_down_and_up_by_command() {
     let forth = &result["directions"][0];
     assert_eq!((&forth["packets"]["delivered"], &forth["packets"]["down_dropped"]), (&json!(8), &json!(7)));
     assert_eq!(forth["down_dropped_numbers"], json!([5, 6, 7, 8, 9, 10, 11]));
-    let changes: Vec<&Value> = result["changes"].as_array().expect("a list").iter().collect();
-    assert_eq!(
-        (&changes[0]["change"], &changes[1]["change"]),
-        (&json!({"down": true}), &json!({"down": false}))
-    );
-    assert_eq!(changes[0]["direction"], Value::Null);
+    let changes = result["changes"].as_array().expect("a list");
+    let told = |change: &Value| json!([change["direction"], change["change"]["down"]]);
+    let expected = json!([[0, true], [1, true], [0, false], [1, false]]);
+    assert_eq!(changes.iter().map(told).collect::<Value>(), expected);
+    assert_eq!((&changes[0]["next_number"], &changes[2]["next_number"]), (&json!(5), &json!(12)));
     assert_clean(&result);
 }
 
@@ -116,5 +119,27 @@ pub fn a_schedule_is_kept() {
         "{round_trips:?}"
     );
     assert_eq!(result["changes"].as_array().map(Vec::len), Some(3));
+    assert_clean(&result);
+}
+
+/// Whether it cannot be read or cannot be made.
+pub fn a_wrong_change_ends_nothing() {
+    let (hosts, mut emulator) = started([&unimpaired(), &unimpaired()], &json!({}));
+    for (wrong, reason) in [
+        (json!({"do": "change", "link": "nowhere", "change": {"down": true}}), "no link"),
+        (json!({"do": "change", "change": {"loss": 0.1}}), "no random loss"),
+        (json!({"do": "change", "change": {"loss": 2}}), "loss"),
+    ] {
+        emulator.say(&wrong.to_string());
+        let refused = emulator.event();
+        assert_eq!(refused["event"], "refused", "{refused}");
+        assert!(refused["message"].as_str().is_some_and(|message| message.contains(reason)), "{refused}");
+    }
+    hosts.start(CLIENT, &["spray", "5", "100"]).numbers();
+    let (result, _) = emulator.stop();
+    assert_eq!(
+        (&result["directions"][0]["packets"]["delivered"], &result["changes"]),
+        (&json!(5), &json!([]))
+    );
     assert_clean(&result);
 }

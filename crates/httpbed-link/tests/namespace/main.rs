@@ -8,6 +8,7 @@
 
 mod bed;
 mod hosts;
+mod interfaces;
 mod live;
 mod scenarios;
 

@@ -9,9 +9,9 @@ use pcap_file::pcapng::{Block, PcapNgReader};
 use serde_json::{Value, json};
 
 use crate::bed::{Emulator, Hosts, temporary};
-use crate::live;
+use crate::{interfaces, live};
 
-const SCENARIOS: [(&str, fn()); 18] = [
+const SCENARIOS: [(&str, fn()); 21] = [
     ("round_trips_take_the_configured_time", round_trips_take_the_configured_time),
     ("a_transfer_gets_the_rate_and_no_more", a_transfer_gets_the_rate_and_no_more),
     ("losses_are_those_of_the_key", losses_are_those_of_the_key),
@@ -25,6 +25,9 @@ const SCENARIOS: [(&str, fn()); 18] = [
     ("a_link_goes_down_and_up_by_command", live::a_link_goes_down_and_up_by_command),
     ("delivered_bytes_trigger_a_change", live::delivered_bytes_trigger_a_change),
     ("a_schedule_is_kept", live::a_schedule_is_kept),
+    ("a_wrong_change_ends_nothing", live::a_wrong_change_ends_nothing),
+    ("an_interface_goes_down_and_up", interfaces::an_interface_goes_down_and_up),
+    ("an_interface_is_up_later_than_the_emulator", interfaces::an_interface_is_up_later_than_the_emulator),
     ("a_tun_link_carries_pings", a_tun_link_carries_pings),
     ("an_observer_sees_what_the_kernel_carries", an_observer_sees_what_the_kernel_carries),
     ("a_missing_right_is_named", a_missing_right_is_named),

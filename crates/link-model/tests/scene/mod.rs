@@ -9,8 +9,9 @@ use std::num::{NonZeroU32, NonZeroU64};
 use std::sync::Arc;
 
 use link_model::{
-    Chance, Change, CoDel, Departure, Direction, Discipline, Ecn, Fate, FqCoDel, GilbertElliott, Impairments,
-    Jitter, JitterShape, LossModel, Nanos, Packet, Pie, Queue, QueueLimit, Rate, Reordering, Stage, Trace,
+    Applied, Chance, Change, CoDel, Departure, Direction, Discipline, Ecn, Fate, FqCoDel, GilbertElliott,
+    Impairments, Jitter, JitterShape, LossModel, Nanos, Packet, Pie, Queue, QueueLimit, Rate, Reordering,
+    Stage, Trace,
 };
 use proptest::collection::vec;
 use proptest::option;
@@ -45,6 +46,7 @@ pub struct Run {
     pub direction: Direction<()>,
     pub arrived_at: Vec<Nanos>,
     pub seen: Vec<Seen>,
+    pub applied: Vec<Applied>,
 }
 
 impl Run {
@@ -58,6 +60,7 @@ impl Run {
 
     fn look(&mut self, now: Nanos) {
         self.seen.extend(std::iter::from_fn(|| self.direction.pop(now)).map(Seen::from));
+        self.applied.extend(std::iter::from_fn(|| self.direction.next_applied()));
     }
 }
 
@@ -81,7 +84,7 @@ pub fn run(
     empty: bool,
 ) -> Run {
     let direction = started(impairments, changes);
-    let mut run = Run { direction, arrived_at: Vec::new(), seen: Vec::new() };
+    let mut run = Run { direction, arrived_at: Vec::new(), seen: Vec::new(), applied: Vec::new() };
     let mut now = 0;
     for (index, &(gap, bytes)) in arrivals.iter().enumerate() {
         now += gap;
@@ -266,7 +269,7 @@ pub fn drop_tail_impairments() -> impl Strategy<Value = Impairments> {
     })
 }
 
-fn change() -> impl Strategy<Value = Change> {
+pub fn change() -> impl Strategy<Value = Change> {
     prop_oneof![
         bit_s().prop_map(Change::Rate),
         time(100).prop_map(Change::Delay),
