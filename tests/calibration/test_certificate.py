@@ -131,6 +131,10 @@ PLAIN: dict[str, Any] = {
             {"rate": {"model": "trace", "path": "t", "mean_bit_s": 77}},
             {("rate_bit_s", 77), ("rate model", "trace")},
         ),
+        (
+            {"queue": {"discipline": "codel", "limit": {"packets": 9}, "ecn": True}},
+            {("queue discipline", "codel"), ("marking by", "codel")},
+        ),
         ({"delay_ns": 10**6}, {("delay_s", 0.001), ("together", "rate and delay")}),
     ],
 )

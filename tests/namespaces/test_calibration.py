@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from httpbed.calibration import changing, grid, judge, kinds, runner
+from httpbed.calibration import changing, disciplines, grid, judge, kinds, runner
 from httpbed.calibration.cell import DOWN, UP, Cell
 from httpbed.calibration.judge import Verdict
 from httpbed.calibration.runner import Bench
@@ -256,3 +256,42 @@ def test_impairments_that_disturb_each_other_are_caught(tmp_path: Path) -> None:
     found = caught(cell, tmp_path / "planted", configured(shift))
     assert "duplication up, packets amiss" in found
     assert "loss up, packets amiss" not in found
+
+
+CELLS = {cell.name: cell for cell in disciplines.disciplines()}
+
+
+@pytest.mark.parametrize(
+    ("name", "planted", "finding"),
+    [
+        ("codel under overload", {"discipline": "droptail"}, "mean wait down"),
+        ("codel under overload", {"interval_ns": 10**9}, "mean wait down"),
+        ("pie under overload", {"discipline": "droptail"}, "mean wait down"),
+        (
+            "fq_codel, a sparse flow beside a bulk one",
+            {"discipline": "codel"},
+            "sparse flow's median wait up",
+        ),
+        ("codel that marks", {"ecn": False}, "dropped in place of a mark down, packets amiss"),
+        ("fq_codel that marks", {"ecn": False}, "marked at all down"),
+    ],
+)
+def test_another_discipline_is_caught(
+    tmp_path: Path, name: str, planted: dict[str, Any], finding: str
+) -> None:
+    """One that only overflows, one too slow, one queue for all flows, drops in place of marks."""
+    cell = CELLS[name]
+    (flow,) = cell.flows
+    keys = {"droptail": {"discipline", "limit"}}
+    codel = {"discipline", "limit", "target_ns", "interval_ns", "ecn"}
+
+    def exchange(config: dict[str, Any]) -> None:
+        said = way(config, flow.direction)
+        queue = said["queue"] | planted
+        kept = keys.get(queue["discipline"], codel if "discipline" in planted else set(queue))
+        said["queue"] = {key: value for key, value in queue.items() if key in kept}
+
+    sound = verdict(cell, tmp_path / "sound")
+    assert not exact(sound), sound
+    assert finding not in failed(sound)
+    assert finding in caught(cell, tmp_path / "planted", configured(exchange))

@@ -43,6 +43,8 @@ class Flow:
     """Over how many ports, each with a receive buffer of its own."""
     checksum: bool = True
     """Without one a damaged packet still arrives."""
+    ecn: bool = False
+    """Whether a queue may mark them instead of dropping them (RFC 3168)."""
     segments: int = 1
     """Datagrams per call; more than 1 uses segmentation offload."""
     spin_s: float = 60e-6

@@ -175,3 +175,5 @@ def _of_queue(queue: Mapping[str, Any] | None) -> Iterator[Demand]:
         yield Demand("queue limit", "unlimited")
     if (discipline := said.get("discipline", DISCIPLINE)) != DISCIPLINE:
         yield Demand("queue discipline", discipline)
+        if said.get("ecn"):
+            yield Demand("marking by", discipline)

@@ -31,7 +31,7 @@ OFFERED, OFFERED_FAST = 1.25, 1.1
 """Of the rate; on a fast link more than that at first, against the sender being held up."""
 OVERHEAD_S = 0.25
 """What making and ending a cell's network takes, about."""
-ABOUT_S: Mapping[Scale, int] = {"smoke": 45, "standard": 90, "full": 400}
+ABOUT_S: Mapping[Scale, int] = {"smoke": 55, "standard": 100, "full": 400}
 """What a scale takes, about: the sum of its cells, which a test compares."""
 DEEP = {"limit": "1000000 packets"}
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from httpbed.calibration import changing, grid, judge, kinds, runner, timing
+from httpbed.calibration import changing, disciplines, grid, judge, kinds, runner, timing
 from httpbed.calibration.cell import Cell
 from httpbed.calibration.grid import EXTENTS, Scale
 from httpbed.calibration.judge import Verdict
@@ -52,6 +52,7 @@ def _beyond_the_floor(scale: Scale) -> Iterator[Cell]:
     yield from kinds.counted()
     yield from changing.changes()
     yield from kinds.together()
+    yield from disciplines.disciplines()
 
 
 async def calibrate(
