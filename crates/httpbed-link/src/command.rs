@@ -161,8 +161,9 @@ mod tests {
     fn a_line_without_an_end_is_an_error() {
         let mut reader = CommandReader::default();
         let piece = [b'x'; 4096];
-        let pieces = (0..).find(|_| reader.push(&piece).is_err()).expect("before all memory is full");
-        assert_eq!(pieces, LONGEST_LINE / piece.len());
+        let most = LONGEST_LINE / piece.len();
+        assert!((0..most).all(|_| reader.push(&piece) == Ok(vec![])));
+        assert!(reader.push(&piece).is_err());
         let error = CommandReader::default().push(&vec![b'x'; LONGEST_LINE + 1]).unwrap_err();
         assert!(error.ends_with("longer than 1048576 bytes") && error.len() < 300, "{error}");
     }

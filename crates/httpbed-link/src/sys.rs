@@ -7,14 +7,9 @@ pub mod poll;
 pub mod process;
 pub mod receive_ring;
 pub mod tap;
-pub mod time;
 
-use std::io;
-
-/// A system call's result, -1 turned into the error it stands for.
-fn check(result: libc::c_int) -> io::Result<libc::c_int> {
-    if result == -1 { Err(io::Error::last_os_error()) } else { Ok(result) }
-}
+use linux_calls::check;
+pub use linux_calls::time;
 
 fn size_of_u32<T>() -> u32 {
     u32::try_from(size_of::<T>()).expect("kernel structures are small")

@@ -4,6 +4,8 @@ use std::io;
 use std::mem;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 
+use linux_calls::socket::{enlarge, set};
+
 use super::receive_ring::{ReceiveRing, Seen};
 use super::{check, interface, size_of_u32};
 
@@ -32,9 +34,9 @@ impl PacketSocket {
         let opened = Self { socket, ring };
         // With any socket that asks for stamps, the kernel stamps frames before they wait for a CPU, not after, except
         // TCP segments: see `receive_ring`.
-        opened.set(libc::SOL_SOCKET, libc::SO_TIMESTAMPNS, 1)?;
-        opened.set(libc::SOL_PACKET, libc::PACKET_IGNORE_OUTGOING, libc::c_int::from(!sees_leaving))?;
-        opened.enlarge_send_buffer()?;
+        set(&opened, libc::SOL_SOCKET, libc::SO_TIMESTAMPNS, 1)?;
+        set(&opened, libc::SOL_PACKET, libc::PACKET_IGNORE_OUTGOING, libc::c_int::from(!sees_leaving))?;
+        enlarge(&opened, [libc::SO_SNDBUFFORCE, libc::SO_SNDBUF], BUFFER_BYTES)?;
         opened.bind(index)?;
         Ok(opened)
     }
@@ -76,24 +78,12 @@ impl PacketSocket {
         check(unsafe { libc::bind(self.socket.as_raw_fd(), (&raw const address).cast(), length) }).map(drop)
     }
 
-    /// The forcing option needs a privilege over the machine, the plain one is capped by its limits.
-    fn enlarge_send_buffer(&self) -> io::Result<()> {
-        self.set(libc::SOL_SOCKET, libc::SO_SNDBUFFORCE, BUFFER_BYTES)
-            .or_else(|_| self.set(libc::SOL_SOCKET, libc::SO_SNDBUF, BUFFER_BYTES))
-    }
-
     /// Reads an option into `value`, a plain integer or a structure of such.
     fn get<T: Copy>(&self, level: libc::c_int, option: libc::c_int, mut value: T) -> io::Result<T> {
         let (socket, mut length) = (self.socket.as_raw_fd(), size_of_u32::<T>());
         // SAFETY: the kernel writes at most `length` bytes, the size of `value`, and integers may be anything.
         check(unsafe { libc::getsockopt(socket, level, option, (&raw mut value).cast(), &raw mut length) })?;
         Ok(value)
-    }
-
-    fn set(&self, level: libc::c_int, option: libc::c_int, value: libc::c_int) -> io::Result<()> {
-        let (socket, length) = (self.socket.as_raw_fd(), size_of_u32::<libc::c_int>());
-        // SAFETY: `value` lives through the call and is `length` bytes long.
-        check(unsafe { libc::setsockopt(socket, level, option, (&raw const value).cast(), length) }).map(drop)
     }
 }
 

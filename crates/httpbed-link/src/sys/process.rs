@@ -1,24 +1,8 @@
 //! This process: how it ends, how precisely it is woken, how it is scheduled.
 
 use std::fs;
-use std::io;
 
-use super::check;
-
-/// Lets the kernel kill this process when its parent dies.
-pub fn die_with_parent() -> io::Result<()> {
-    prctl(libc::PR_SET_PDEATHSIG, libc::c_ulong::try_from(libc::SIGKILL).unwrap_or_default())
-}
-
-/// Timers of this thread fire within 1 ns instead of the usual 50 us of slack.
-pub fn wake_precisely() -> io::Result<()> {
-    prctl(libc::PR_SET_TIMERSLACK, 1)
-}
-
-fn prctl(option: libc::c_int, argument: libc::c_ulong) -> io::Result<()> {
-    // SAFETY: both options take one integer and touch no memory of ours.
-    check(unsafe { libc::prctl(option, argument) }).map(drop)
-}
+pub use linux_calls::process::{die_with_parent, wake_precisely};
 
 /// The name of this process's scheduling class.
 pub fn scheduling_class() -> &'static str {

@@ -24,7 +24,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use super::{check, size_of_u32};
 
-/// The kernel allocates a block in one piece; it holds whole slots.
+/// The kernel allocates a block in one piece; it holds whole slots, and nothing in what is left of it.
 const BLOCK_BYTES: usize = 64 << 10;
 
 /// Header, address and alignment before the frame in a slot.
@@ -52,6 +52,7 @@ pub struct ReceiveRing {
     memory: NonNull<u8>,
     bytes: NonZeroUsize,
     slot_bytes: usize,
+    per_block: usize,
     slots: usize,
     next: usize,
 }
@@ -63,7 +64,8 @@ impl ReceiveRing {
     /// Shares at least `slots` slots for frames of up to `frame_bytes` with the kernel. To be called
     /// before the socket is bound.
     pub fn share(socket: BorrowedFd<'_>, slots: usize, frame_bytes: usize) -> io::Result<Self> {
-        let slot_bytes = (frame_bytes + OVERHEAD_BYTES).next_power_of_two().min(BLOCK_BYTES);
+        let slot_bytes =
+            (frame_bytes + OVERHEAD_BYTES).next_multiple_of(libc::TPACKET_ALIGNMENT).min(BLOCK_BYTES);
         let per_block = BLOCK_BYTES / slot_bytes;
         let blocks = slots.div_ceil(per_block).max(1);
         request(socket, blocks, slot_bytes, blocks * per_block)?;
@@ -75,7 +77,7 @@ impl ReceiveRing {
             return Err(io::Error::last_os_error());
         }
         let memory = NonNull::new(memory.cast()).ok_or(io::ErrorKind::InvalidData)?;
-        Ok(Self { memory, bytes, slot_bytes, slots: blocks * per_block, next: 0 })
+        Ok(Self { memory, bytes, slot_bytes, per_block, slots: blocks * per_block, next: 0 })
     }
 
     /// Shows the frames that have arrived, in order, at most `most`; the number of them.
@@ -94,8 +96,9 @@ impl ReceiveRing {
     }
 
     const fn slot(&self) -> Slot<'_> {
-        // SAFETY: `next` is below `slots`, and the mapping holds so many.
-        let start = unsafe { self.memory.add(self.next * self.slot_bytes) };
+        let (block, place) = (self.next / self.per_block, self.next % self.per_block);
+        // SAFETY: `next` is below `slots`, so the mapping has this block, and the block this slot.
+        let start = unsafe { self.memory.add(block * BLOCK_BYTES + place * self.slot_bytes) };
         Slot { start, mapping: PhantomData }
     }
 }

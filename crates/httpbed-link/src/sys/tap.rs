@@ -11,7 +11,7 @@ use super::interface;
 /// The file through which interfaces are made.
 pub const DEVICE: &str = "/dev/net/tun";
 
-/// As many full frames as a packet socket's buffer holds.
+/// Full frames of 20 ms at 5 Gbit/s; they take memory only while they wait.
 const QUEUE_PACKETS: libc::c_int = 8192;
 
 /// The file of an interface.

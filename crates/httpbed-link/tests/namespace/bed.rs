@@ -262,6 +262,19 @@ impl Emulator {
         writeln!(stdin, "{line}").expect("it listens");
     }
 
+    /// Memory that it shares with the kernel for packet sockets, in bytes.
+    pub fn ring_bytes(&self) -> u64 {
+        let maps = fs::read_to_string(format!("/proc/{}/maps", self.0.child.id())).expect("it runs");
+        let rings = maps.lines().filter(|line| line.contains("socket:"));
+        let place = |text: &str| u64::from_str_radix(text, 16).expect("hexadecimal");
+        let bytes = |line: &str| {
+            let (begin, end) =
+                line.split_once(' ').and_then(|(range, _)| range.split_once('-')).expect("a range");
+            place(end) - place(begin)
+        };
+        rings.map(bytes).sum()
+    }
+
     /// CPU time that it has used.
     pub fn cpu_time(&self) -> Duration {
         const TICKS_PER_SECOND: f64 = 100.0;

@@ -3,7 +3,7 @@
 use std::thread;
 use std::time::Duration;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::bed::{Emulator, Hosts};
 use crate::scenarios::{CLIENT, MTU, SERVER, assert_clean, unimpaired};
@@ -49,4 +49,18 @@ pub fn an_interface_is_up_later_than_the_emulator() {
     let (returned, result) = pings(&hosts, emulator);
     assert_eq!(returned, 5);
     assert_clean(&result);
+}
+
+/// 128 links of some Mbit/s are in one bed now and then.
+pub fn rings_take_as_much_memory_as_the_rate_needs() {
+    const MB: u64 = 1_000_000;
+    let _hosts = Hosts::new(MTU);
+    let slow = json!({"rate": {"model": "constant", "bit_s": 10_000_000}});
+    for (direction, most) in [(&slow, 4 * MB), (&unimpaired(), 8 * MB)] {
+        let mut emulator = Emulator::new([direction, direction]);
+        let bytes = emulator.ring_bytes();
+        assert!((MB..most).contains(&bytes), "{bytes} bytes, {direction}");
+        emulator.hang_up();
+        assert_eq!(emulator.exit_code(), Some(0));
+    }
 }

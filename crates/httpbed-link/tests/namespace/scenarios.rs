@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use crate::bed::{Emulator, Hosts, temporary};
 use crate::{interfaces, live};
 
-const SCENARIOS: [(&str, fn()); 21] = [
+const SCENARIOS: [(&str, fn()); 22] = [
     ("round_trips_take_the_configured_time", round_trips_take_the_configured_time),
     ("a_transfer_gets_the_rate_and_no_more", a_transfer_gets_the_rate_and_no_more),
     ("losses_are_those_of_the_key", losses_are_those_of_the_key),
@@ -28,6 +28,7 @@ const SCENARIOS: [(&str, fn()); 21] = [
     ("a_wrong_change_ends_nothing", live::a_wrong_change_ends_nothing),
     ("an_interface_goes_down_and_up", interfaces::an_interface_goes_down_and_up),
     ("an_interface_is_up_later_than_the_emulator", interfaces::an_interface_is_up_later_than_the_emulator),
+    ("rings_take_as_much_memory_as_the_rate_needs", interfaces::rings_take_as_much_memory_as_the_rate_needs),
     ("a_tun_link_carries_pings", a_tun_link_carries_pings),
     ("an_observer_sees_what_the_kernel_carries", an_observer_sees_what_the_kernel_carries),
     ("a_missing_right_is_named", a_missing_right_is_named),

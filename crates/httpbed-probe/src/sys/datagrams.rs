@@ -6,6 +6,8 @@ use std::net::UdpSocket;
 use std::os::fd::AsRawFd;
 use std::ptr;
 
+use linux_calls::socket::{enlarge, set};
+
 use super::{check, time};
 
 /// Datagrams per call.
@@ -85,8 +87,7 @@ pub fn prepare_receiving(socket: &UdpSocket) -> io::Result<()> {
     set(socket, libc::SOL_SOCKET, libc::SO_TIMESTAMPNS, 1)?;
     set(socket, libc::SOL_SOCKET, libc::SO_RXQ_OVFL, 1)?;
     set(socket, libc::IPPROTO_IP, libc::IP_RECVTOS, 1)?;
-    set(socket, libc::SOL_SOCKET, libc::SO_RCVBUFFORCE, BUFFER_BYTES)
-        .or_else(|_| set(socket, libc::SOL_SOCKET, libc::SO_RCVBUF, BUFFER_BYTES))
+    enlarge(socket, [libc::SO_RCVBUFFORCE, libc::SO_RCVBUF], BUFFER_BYTES)
 }
 
 /// Sends without a checksum, so that a damaged datagram is seen and not dropped by the receiving kernel.
@@ -103,13 +104,6 @@ pub fn say_capable_of_ecn(socket: &UdpSocket) -> io::Result<()> {
 pub fn segment(socket: &UdpSocket, payload_bytes: usize) -> io::Result<()> {
     let size = libc::c_int::try_from(payload_bytes).map_err(io::Error::other)?;
     set(socket, libc::SOL_UDP, libc::UDP_SEGMENT, size)
-}
-
-fn set(socket: &UdpSocket, level: libc::c_int, option: libc::c_int, value: libc::c_int) -> io::Result<()> {
-    let length = u32::try_from(size_of::<libc::c_int>()).map_err(io::Error::other)?;
-    let descriptor = socket.as_raw_fd();
-    // SAFETY: `value` lives through the call and is `length` bytes long.
-    check(unsafe { libc::setsockopt(descriptor, level, option, (&raw const value).cast(), length) }).map(drop)
 }
 
 fn header(vector: &mut libc::iovec, control: &mut Control) -> libc::mmsghdr {

@@ -1,21 +1,36 @@
-//! Clocks.
+//! Clocks, and sleeping until a time. All network namespaces of a machine share them.
+
+use std::ptr;
 
 /// `CLOCK_MONOTONIC` in nanoseconds.
+#[must_use]
 pub fn monotonic() -> i64 {
     read(libc::CLOCK_MONOTONIC)
 }
 
 /// `CLOCK_REALTIME` in nanoseconds since 1970.
+#[must_use]
 pub fn realtime() -> i64 {
     read(libc::CLOCK_REALTIME)
 }
 
 /// CPU time of this process in nanoseconds.
+#[must_use]
 pub fn process_cpu() -> i64 {
     read(libc::CLOCK_PROCESS_CPUTIME_ID)
 }
 
+/// Sleeps until a time of `CLOCK_MONOTONIC`; a signal may end it earlier.
+pub fn sleep_until(time: i64) {
+    let at = libc::timespec { tv_sec: time / 1_000_000_000, tv_nsec: time % 1_000_000_000 };
+    // SAFETY: `at` lives through the call; what is left is not asked for, the time being absolute.
+    unsafe {
+        libc::clock_nanosleep(libc::CLOCK_MONOTONIC, libc::TIMER_ABSTIME, &raw const at, ptr::null_mut())
+    };
+}
+
 /// A kernel time as nanoseconds.
+#[must_use]
 pub const fn nanoseconds(time: libc::timespec) -> i64 {
     time.tv_sec * 1_000_000_000 + time.tv_nsec
 }
