@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from pathlib import Path
 from typing import Any
@@ -10,12 +11,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from httpbed.calibration import certificate, envelope
+from httpbed.calibration import certificate, envelope, kinds, session
 from httpbed.calibration.cell import Finding
 from httpbed.calibration.envelope import Demand
 from httpbed.calibration.judge import Verdict
 from httpbed.host.backend import Backend
 from httpbed.model.errors import ConfigError
+from httpbed.network.files import read_trace
+from httpbed.network.plan import plan
 from httpbed.trial import calibrated
 from kept import loaded
 from recorded import DEMO
@@ -34,6 +37,7 @@ WIDE = [
     *(verdict({"delay_s": delay}) for delay in (0.0, 0.5)),
     *(verdict({"loss": loss}) for loss in (0.0, 0.5)),
     *(verdict({"queue limit": unit}) for unit in ("packets", "bytes", "time")),
+    verdict({"together": "rate and delay"}),
 ]
 
 
@@ -87,11 +91,14 @@ DIRECTION: dict[str, Any] = {
 def test_demands_of_a_configuration() -> None:
     """Everything a link does is a demand; what it does not, is none."""
     change = {"at_ns": 0, "direction": None, "change": {"rate_bit_s": 5}}
-    told = {"name": "told", "change": None}
+    told = {"name": "told", "when": {"handshake": True}, "change": None}
     link = {"directions": [DIRECTION], "schedule": [change], "triggers": [told]}
     assert envelope.demands({"links": [link]}) == {
         Demand("rate_bit_s", 10**6),
         Demand("rate_bit_s", 5),
+        Demand("change", "rate"),
+        Demand("together", "rate and delay"),
+        Demand("together", "several impairments"),
         Demand("rate model", "token_bucket"),
         Demand("delay_s", 0.025),
         Demand("loss model", "gilbert_elliott"),
@@ -100,6 +107,95 @@ def test_demands_of_a_configuration() -> None:
         Demand("jitter", "pareto"),
         Demand("impairment", "duplication"),
     }
+
+
+PLAIN: dict[str, Any] = {
+    "rate": {"model": "constant", "bit_s": 10**6},
+    "delay_ns": 0,
+    "queue": {"discipline": "droptail", "limit": {"packets": 9}},
+}
+"""Demands a rate, a delay of 0, and a queue of packets."""
+
+
+@pytest.mark.parametrize(
+    ("said", "more"),
+    [
+        ({"overhead_bytes": 0}, set()),
+        ({"overhead_bytes": 14}, {("counted", "ethernet")}),
+        ({"overhead_bytes": 38}, {("counted", "wire")}),
+        ({"overhead_bytes": 14, "rate": None}, set()),
+        ({"queue": {"discipline": "droptail", "limit": None}}, {("queue limit", "unlimited")}),
+        ({"queue": None}, {("queue limit", "unlimited")}),
+        ({"jitter": {"distribution": "table", "samples_ns": [1]}}, {("jitter", "table")}),
+        (
+            {"rate": {"model": "trace", "path": "t", "mean_bit_s": 77}},
+            {("rate_bit_s", 77), ("rate model", "trace")},
+        ),
+        (
+            {"queue": {"discipline": "codel", "limit": {"packets": 9}, "ecn": True}},
+            {("queue discipline", "codel"), ("marking by", "codel")},
+        ),
+        ({"delay_ns": 10**6}, {("delay_s", 0.001), ("together", "rate and delay")}),
+    ],
+)
+def test_demands_of_a_direction(said: dict[str, Any], more: set[tuple[str, Any]]) -> None:
+    """Beyond those of a plain one, as far as those are still there."""
+    plain = {("rate_bit_s", 10**6), ("delay_s", 0.0), ("queue limit", "packets")}
+    found = envelope.demands({"links": [{"directions": [PLAIN | said]}]})
+    assert {(one.quantity, one.value) for one in found} - plain == more
+
+
+@pytest.mark.parametrize(
+    ("change", "more"),
+    [
+        ({"delay_ns": 10**7}, {("change", "delay"), ("delay_s", 0.01)}),
+        ({"loss": 0.1}, {("change", "loss"), ("loss", 0.1)}),
+        ({"down": True}, {("change", "state")}),
+        ({"down": False}, {("change", "state")}),
+    ],
+)
+def test_demands_of_a_change(change: dict[str, Any], more: set[tuple[str, Any]]) -> None:
+    """By the schedule, or by an event, which is a demand of its own."""
+    entry = {"at_ns": 0, "direction": 0, "change": change}
+    events = {
+        "delivered": {"delivered_bytes": 5, "direction": 0},
+        "first packet": {"first_packet": True, "direction": 0},
+        "handshake": {"handshake": True},
+    }
+    found = envelope.demands({"links": [{"directions": [], "schedule": [entry]}]})
+    assert {(one.quantity, one.value) for one in found} == more
+    for name, when in events.items():
+        link = {"directions": [], "triggers": [entry | {"when": when}]}
+        found = envelope.demands({"links": [link]})
+        assert {(one.quantity, one.value) for one in found} == more | {("event", name)}
+
+
+def test_what_is_demanded_is_what_the_cells_cover() -> None:
+    """Every kind that an experiment can ask for has a cell, but for those that are named here."""
+    cells = session.cells("smoke")
+    covered = {(quantity, value) for cell in cells for quantity, value in cell.covers.items()}
+    network = [plan(cell.topology(), {}, 1, 1, files=FACTS) for cell in cells]
+    demanded = {
+        (one.quantity, one.value)
+        for planned in network
+        for one in envelope.demands(planned.emulator_config)
+        if one.quantity not in envelope.RANGES
+    }
+    assert demanded <= covered
+    kinds = {one for one in covered if one[0] not in envelope.RANGES}
+    assert kinds - demanded == set()
+
+
+def test_the_mean_of_a_trace_is_a_rate_that_is_demanded() -> None:
+    """Also of one that is made from the seed."""
+    wide = [*WIDE, verdict({"rate model": "trace"})]
+    certificate.write(wide, "standard", backend="af_packet", load_before=0.1)
+    slow = DEMO.replace(
+        'rate = "10 Mbit/s"', 'rate = { cellular = { mean = "20 kbit/s", duration = "9 s" } }'
+    )
+    assert slow != DEMO
+    (reason,) = calibrated.standing(loaded(slow), "af_packet").reasons
+    assert reason.startswith("rate 20 kbit/s: ")
 
 
 def test_demands_of_the_first_version() -> None:
@@ -116,6 +212,10 @@ def test_demands_of_the_first_version() -> None:
         Demand("loss", 0.02),
         Demand("queue limit", "packets"),
     }
+
+
+TRACE = "".join(f"{time}\n" for time in kinds.TRACE_MS).encode()
+FACTS = {hashlib.sha256(TRACE).hexdigest(): read_trace(TRACE)}
 
 
 def test_a_campaign_that_is_covered_cites_the_certificate() -> None:

@@ -13,7 +13,7 @@ import passages
 from httpbed.calibration import arithmetic, grid, judge
 from httpbed.calibration.cell import UP, Cell, Finding
 from httpbed.calibration.evidence import DAMAGED, Floats, Passage
-from httpbed.calibration.fates import (
+from httpbed.calibration.packets import (
     Admitted,
     Bursts,
     Complete,
@@ -259,3 +259,11 @@ def test_nothing_that_arrives_is_no_pass() -> None:
         Loss(UP, 0.01),
     ):
         assert failures(claim.judge(nothing)), claim
+
+
+def test_a_buckets_queue_holds_what_the_bucket_has_no_tokens_for() -> None:
+    """A packet that leaves at once takes no room; what leaves meanwhile makes some."""
+    at, sizes = np.zeros(9), [1000] * 9
+    assert arithmetic.admitted_to_bucket(at, sizes, 8000, 2500, 3000) == (0, 1, 2, 3, 4)
+    at = np.asarray([0.0] * 6 + [0.4, 0.6, 0.6])
+    assert arithmetic.admitted_to_bucket(at, sizes, 8000, 2500, 3000) == (0, 1, 2, 3, 4, 7)

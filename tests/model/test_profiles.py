@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from httpbed.model import profiles
+from httpbed.model.impairments.queue import QueueLimit
 from httpbed.model.impairments.rate import TokenBucket
 from httpbed.model.topology import Link
 
@@ -48,8 +49,16 @@ def test_zhang_and_songs_buckets_follow_the_stated_rule(name: str) -> None:
     assert up.rate is None
     assert isinstance(down.rate, TokenBucket)
     assert down.rate.burst == max(32 * 1024, down.rate.bucket / 8 * 0.004)
-    assert down.queue.limit == (0.07, "s")
+    # tc's own: the latency's bytes and the bucket's, a whole number of them.
+    limit = int(down.rate.bucket / 8 * 0.07 + down.rate.burst)
+    assert down.queue.limit == QueueLimit(limit, "bytes")
+    assert f"x 0.07 s + {down.rate.burst} B = {limit} B" in profiles.all_profiles()[name].taken
     assert down.counted == "ethernet"
+
+
+def test_the_published_bucket_has_the_limit_that_tc_prints() -> None:
+    """Of ``rate 0.5mbit burst 32kb latency 70ms``: ``tc -r qdisc show`` says 37143b."""
+    assert link("zhang2023-500k").directions()[1].queue.limit == QueueLimit(37143, "bytes")
 
 
 def test_all_seven_of_zhang_and_songs_rates_are_there() -> None:

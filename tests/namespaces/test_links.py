@@ -50,10 +50,37 @@ def test_everything_at_once_happens_as_planned(tmp_path: Path, backend: Backend)
     for way in ("client->server", "server->client"):
         assert all(check(record, f"{what} as drawn, {way}").passed for what in DRAWN)
     assert check(record, "link backend").figure == backend
-    assert check(record, "scheduled changes").figure == "1 changes made"
+    assert check(record, "scheduled changes").figure == "2 changes made"
     assert "half: rate 2000000 bit/s" in check(record, "changes by events").figure
     result = artifact(tmp_path / "campaign", record, "link-result.json")
     assert result["directions"][1]["packets"]["duplicated"] > 0
+
+
+LOSS_THAT_CHANGES = """
+[[topology.links.schedule]]
+at = "40 ms"
+loss = "20 %"
+direction = "up"
+
+[[topology.links.events]]
+name = "half"
+when = { delivered = "100 kB", to = "client" }
+loss = "10 %"
+"""
+
+
+def test_a_loss_that_changes_is_checked_packet_by_packet(tmp_path: Path) -> None:
+    """By a schedule and by an event; the numbers that came next are the emulator's own."""
+    wish = Wish(versions=("2",), size="300 kB", loss="1 %", link=LOSS_THAT_CHANGES)
+    (record,) = stage(wish).run(tmp_path)
+    assert record.attempt.outcome.kind == "completed", record.attempt.outcome.reason
+    assert check(record, "scheduled changes").passed
+    for name in ("client->server", "server->client"):
+        told = check(record, f"losses as drawn, {name}")
+        assert told.passed
+        assert "at 0.1 from packet " in told.limit
+    result = artifact(tmp_path, record, "link-result.json")
+    assert all(change["next_number"] > 0 for change in result["changes"])
 
 
 def test_a_replayed_record_loses_the_same_packets(tmp_path: Path) -> None:

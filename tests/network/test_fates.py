@@ -127,15 +127,31 @@ def test_listed_losses_are_those_that_have_come() -> None:
     assert fates.lost(None, 100) == []
 
 
-def test_a_changing_probability_leaves_certain_and_possible_losses() -> None:
-    """Below the smallest is lost whenever; above the largest never. Bursts draw twice a packet."""
+def test_a_probability_that_changes_keeps_the_draws() -> None:
+    """Each packet is compared with what held for its number, the last that was set."""
     model = {"model": "bernoulli", "key": "7", "probability": 0.02}
-    surely, perhaps = fates.lost_at_most(model, [0.1], 1000)
-    assert surely == fates.lost_numbers(7, 0.02, 1000)
-    assert perhaps == fates.lost_numbers(7, 0.1, 1000)
-    surely, perhaps = fates.lost_at_most(bursts(0.1, 0.1, 0.0, 0.5, 7), [0.2], 1000)
-    assert surely == []
-    assert set(fates.lost(bursts(0.1, 0.1, 0.2, 0.2, 7), 1000)) < set(perhaps)
+    low, high = (fates.lost_numbers(7, share, 1000) for share in (0.02, 0.1))
+    expected = [n for n in low if n < 400] + [n for n in high if 400 <= n < 700]
+    found = fates.lost(model, 1000, [(400, 0.5), (400, 0.1), (700, 0.0)])
+    assert found == expected
+    assert fates.lost(model, 1000, [(2000, 1.0)]) == low
+
+
+def test_bursts_that_change_lose_alike_in_both_states() -> None:
+    """By the first of each packet's two draws."""
+    model = bursts(0.1, 0.1, 0.0, 0.5, 7)
+    drawn = fates.draws(7, 2000)[::2]
+    expected = [n for n in fates.lost(model, 1000) if n < 300]
+    expected += [n for n in range(300, 1000) if drawn[n] < 0.2]
+    assert fates.lost(model, 1000, [(300, 0.2)]) == expected
+
+
+def test_a_list_that_changes_is_replaced_by_the_draws_of_key_0() -> None:
+    """As a link for which no loss was described."""
+    key_0 = fates.lost_numbers(0, 0.3, 100)
+    assert fates.lost(None, 100, [(0, 0.3)]) == key_0
+    listed = {"model": "listed", "numbers": [3, 17, 60]}
+    assert fates.lost(listed, 100, [(50, 0.3)]) == [3, 17, *(n for n in key_0 if n >= 50)]
 
 
 def test_copies_and_damage_have_their_own_draws() -> None:

@@ -52,11 +52,11 @@ def lines(kind: Kind, said: dict[str, Any], *, seeded: bool = False) -> list[str
         ),
         (
             {"rate": "8 Mbit/s", "counted": "ethernet", "queue": {"limit": "10 ms"}},
-            ["root handle 1: tbf rate 8000000bit burst 1614 limit 11614"],
+            ["root handle 1: tbf rate 8000000bit burst 1614 limit 11514"],
         ),
         (
             {"rate": {"bucket": "0.5 Mbit/s", "burst": "32 KiB"}, "queue": {"limit": "70 ms"}},
-            [f"{OF_IP}root handle 1: tbf rate 500000bit burst 32768 limit 37143"],
+            [f"{OF_IP}root handle 1: tbf rate 500000bit burst 32768 limit 5875"],
         ),
         (
             {"rate": "10 Gbit/s", "counted": "wire", "queue": {"limit": "1 MB"}},

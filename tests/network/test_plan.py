@@ -6,11 +6,15 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import numpy.typing as npt
 import pytest
 
 from httpbed.host.backend import Backend
 from httpbed.implementations import catalog
+from httpbed.model.impairments.rate import CellularModel
 from httpbed.model.scenario import Scenario
+from httpbed.network import cellular
 from httpbed.network import plan as network
 from httpbed.network.files import Facts, Record
 from httpbed.trial import bed
@@ -286,6 +290,20 @@ def test_events_say_what_has_to_pass_in_which_direction() -> None:
     ]
     assert [trigger["change"] for trigger in told] == [{"down": True}, {"down": False}, None]
     assert [trigger["after_ns"] for trigger in told] == [0, 10**9, 0]
+
+
+def test_a_cellular_trace_is_made_once_for_a_plan(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One for each direction, whoever asks for its text or its gaps."""
+    keys = []
+    own = cellular.trace
+
+    def noted(model: CellularModel, key: int) -> npt.NDArray[np.int64]:
+        keys.append(key)
+        return own(model, key)
+
+    monkeypatch.setattr(cellular, "trace", noted)
+    planned(scenario({"rate": {"cellular": {"mean": "1 Mbit/s", "duration": "3 s"}}}))
+    assert len(keys) == len(set(keys)) == 2
 
 
 def test_a_cellular_link_comes_with_its_trace() -> None:

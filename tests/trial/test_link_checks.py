@@ -31,16 +31,36 @@ def planned(**link: Any) -> dict[str, Any]:
 def happened(config: dict[str, Any], down: tuple[int, ...] = ()) -> Result:
     """Return the result of a link on which ``COUNT`` packets arrived in each direction."""
     link = config["links"][0]
-    directions = [
-        _direction(way, hosts, down)
-        for way, hosts in zip(link["directions"], (link["hosts"], link["hosts"][::-1]), strict=True)
+    changes = [
+        {**entry, "direction": way, "link": link["name"], "by": "schedule", "next_number": number}
+        for number, entry in enumerate(link["schedule"], 700)
+        for way in ((0, 1) if entry["direction"] is None else (entry["direction"],))
     ]
-    changes = [{**entry, "link": link["name"], "by": "schedule"} for entry in link["schedule"]]
+    directions = [
+        _direction(way, hosts, down, loss_changes(changes, index))
+        for index, (way, hosts) in enumerate(
+            zip(link["directions"], (link["hosts"], link["hosts"][::-1]), strict=True)
+        )
+    ]
     return {"directions": directions, "changes": changes}
 
 
-def _direction(way: dict[str, Any], hosts: list[str], down: tuple[int, ...]) -> dict[str, Any]:
-    lost = [number for number in fates.lost(way["loss"], COUNT) if number not in down]
+def loss_changes(changes: list[dict[str, Any]], direction: int) -> list[tuple[int, float]]:
+    """Return what loss was set to in a direction, from which packet on."""
+    return [
+        (change["next_number"] or 0, change["change"]["loss"])
+        for change in changes
+        if "loss" in change["change"] and change["direction"] == direction
+    ]
+
+
+def _direction(
+    way: dict[str, Any],
+    hosts: list[str],
+    down: tuple[int, ...],
+    changes: list[tuple[int, float]],
+) -> dict[str, Any]:
+    lost = [number for number in fates.lost(way["loss"], COUNT, changes) if number not in down]
     gone = {*lost, *down}
     copies = [n for n in fates.duplicated(way["duplication"], COUNT) if n not in gone]
     damaged = [n for n in fates.corrupted(way["corruption"], COUNT) if n not in gone]
@@ -128,17 +148,27 @@ def uncounted(result: Result) -> None:
 
 def late(result: Result) -> None:
     """Make the first change 2 ms late."""
-    result["changes"][0] = {**result["changes"][0], "at_ns": 2_002_000_000}
+    result["changes"][0]["at_ns"] += 2_000_000
+
+
+def early(result: Result) -> None:
+    """Make the first change a nanosecond before its time."""
+    result["changes"][0]["at_ns"] -= 1
 
 
 def other(result: Result) -> None:
     """Make another change than the one asked for."""
-    result["changes"][1] = {**result["changes"][1], "change": {"down": False}}
+    result["changes"][-1]["change"] = {"down": True}
 
 
 def one_way(result: Result) -> None:
     """Make a change in one direction only."""
-    result["changes"][0] = {**result["changes"][0], "direction": 0}
+    result["changes"].pop(0)
+
+
+def one_too_many(result: Result) -> None:
+    """Make a change that nobody asked for."""
+    result["changes"].append(result["changes"][0] | {"change": {"delay_ns": 1}})
 
 
 @pytest.mark.parametrize(
@@ -152,6 +182,8 @@ def one_way(result: Result) -> None:
         (one_less("corrupted_numbers"), "damage as drawn, client->server"),
         (uncounted, "conservation of packets"),
         (late, "scheduled changes"),
+        (early, "scheduled changes"),
+        (one_too_many, "scheduled changes"),
         (other, "scheduled changes"),
         (one_way, "scheduled changes"),
         (lambda result: result["changes"].clear(), "scheduled changes"),
@@ -165,12 +197,11 @@ def test_each_deviation_is_caught_by_its_check(fault: Fault, check: str) -> None
     assert check in broken(config, result)
 
 
-def test_a_change_told_for_each_direction_is_the_one_for_both() -> None:
-    """The emulator may tell it once or twice."""
+def test_what_had_happened_already_may_raise_a_change() -> None:
+    """By less than a reading of the sockets takes."""
     config = planned(**EVERYTHING)
     result = happened(config)
-    both = result["changes"].pop(0)
-    result["changes"] += [{**both, "direction": way} for way in (0, 1)]
+    result["changes"][0]["at_ns"] += 40_000
     assert broken(config, result) == []
 
 
@@ -181,7 +212,7 @@ def test_a_change_that_was_not_due_need_not_have_been_made() -> None:
     result["changes"].pop()
     assert broken(config, result) == []
     (check,) = (one for one in found(config, result) if one.name == "scheduled changes")
-    assert check.limit == "4 of 5 were due, each at its time"
+    assert check.limit == "5 of 6 were due, each at its time"
 
 
 def test_events_tell_what_they_changed() -> None:
@@ -198,13 +229,35 @@ def test_events_tell_what_they_changed() -> None:
     assert broken(config, strange) == ["changes by events"]
 
 
-def test_losses_beyond_any_probability_are_caught_although_it_changes() -> None:
-    """A packet whose draw is above all of them cannot be lost."""
-    config = planned(loss="1 %", schedule=[{"at": "1 s", "loss": "5 %"}])
-    model = config["links"][0]["directions"][1]["loss"]
-    _, perhaps = fates.lost_at_most(model, [0.05], COUNT)
+CHANGING = {"loss": "1 %", "schedule": [{"at": "1 s", "loss": "50 %", "direction": "down"}]}
+
+
+@pytest.mark.parametrize("shift", [-1, 1, 300])
+def test_a_loss_that_changes_is_checked_packet_by_packet(shift: int) -> None:
+    """Losses that set in a few packets away from the change are another link's."""
+    config = planned(**CHANGING)
+    way = config["links"][0]["directions"][1]["loss"]
     result = happened(config)
-    result["directions"][1]["lost_numbers"] = perhaps
-    assert "losses as drawn, server->client" not in broken(config, result)
-    result["directions"][1]["lost_numbers"] = sorted(set(range(COUNT)) - set(perhaps))[:5]
-    assert "losses as drawn, server->client" in broken(config, result)
+    assert broken(config, result) == []
+    first = next(n for n in range(500, COUNT) if n in fates.lost(way, COUNT, [(0, 0.5)]))
+    first += shift < 0
+    for number in (first, first + shift):
+        result["changes"][0]["next_number"] = number
+        right = fates.lost(way, COUNT, [(first, 0.5)])
+        result["directions"][1]["lost_numbers"] = right
+        result["directions"][1]["packets"]["delivered"] = COUNT - len(right)
+        result["directions"][1]["packets"]["lost"] = len(right)
+        assert (broken(config, result) == []) == (number == first)
+
+
+def test_a_loss_that_changes_before_the_first_packet_holds_for_all() -> None:
+    """A direction that has no number yet says none."""
+    config = planned(**CHANGING)
+    result = happened(config)
+    result["changes"][0]["next_number"] = None
+    lost = fates.lost_numbers(int(config["links"][0]["directions"][1]["loss"]["key"]), 0.5, COUNT)
+    result["directions"][1]["lost_numbers"] = lost
+    result["directions"][1]["packets"] |= {"lost": len(lost), "delivered": COUNT - len(lost)}
+    assert broken(config, result) == []
+    (check,) = (one for one in found(config, result) if one.name.endswith("server->client"))
+    assert check.limit.endswith("at 0.01, at 0.5 from packet 0 on")

@@ -27,6 +27,9 @@ pub struct Sending {
     pub key: u64,
     /// Whether datagrams have a checksum; without one a damaged datagram still arrives.
     pub checksum: bool,
+    /// Whether they say that they are capable of ECN: ECT(0) of RFC 3168.
+    #[serde(default)]
+    pub ecn: bool,
     /// Datagrams that one call hands to the kernel; more than 1 uses segmentation offload.
     pub segments: usize,
     /// For how long before each packet's time it looks at the clock instead of sleeping, in ns.

@@ -24,6 +24,8 @@ pub const DAMAGED: u32 = 1;
 pub const UNKNOWN: u32 = 2;
 /// The kernel gave no stamp: it is the time at which it was read.
 pub const UNSTAMPED: u32 = 4;
+/// A queue on the way has marked it (RFC 3168).
+pub const CONGESTION: u32 = 8;
 
 /// What a receiver tells at its end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -123,7 +125,8 @@ impl Record {
             None => (time::monotonic(), UNSTAMPED),
         };
         let bytes = u32::try_from(received.payload.len() + HEADERS_BYTES).unwrap_or(u32::MAX);
-        Self { number: header.number, arrived, sent: header.sent, bytes, flags: damage | unstamped }
+        let flags = damage | unstamped | if received.congestion { CONGESTION } else { 0 };
+        Self { number: header.number, arrived, sent: header.sent, bytes, flags }
     }
 
     fn bytes(&self) -> [u8; 32] {

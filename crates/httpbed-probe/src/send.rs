@@ -68,6 +68,9 @@ fn open(plan: &Sending, port: u16) -> io::Result<UdpSocket> {
     if !plan.checksum {
         datagrams::leave_out_checksum(&socket)?;
     }
+    if plan.ecn {
+        datagrams::say_capable_of_ecn(&socket)?;
+    }
     Ok(socket)
 }
 
@@ -134,6 +137,7 @@ mod tests {
             ports: 1,
             key: 0,
             checksum: true,
+            ecn: false,
             segments,
             spin_ns: 0,
             begin_ns: 0,

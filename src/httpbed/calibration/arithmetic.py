@@ -7,6 +7,7 @@ that both can hardly be wrong in the same way.
 from __future__ import annotations
 
 import math
+from collections import deque
 from collections.abc import Iterable, Sequence
 
 import numpy as np
@@ -19,6 +20,8 @@ Floats = npt.NDArray[np.float64]
 OPPORTUNITY_BYTES = 1504
 """What one line of a packet-delivery trace carries (Netravali et al., ATC 2015)."""
 PARETO_SHAPE = 3.0
+FOREVER_S = 1e4
+"""Longer than any cell."""
 
 
 def constant_rate(at_s: Floats, sizes: npt.NDArray[np.int64], bit_s: float) -> Floats:
@@ -31,6 +34,23 @@ def constant_rate(at_s: Floats, sizes: npt.NDArray[np.int64], bit_s: float) -> F
     return leaves
 
 
+def stepped_rate(
+    at_s: Floats, sizes: npt.NDArray[np.int64], steps: Sequence[tuple[float, float]]
+) -> Floats:
+    """When the last bit of each packet leaves a transmitter whose rate changes at given times.
+
+    ``steps`` are times, ascending, and the rate in bit/s from then on; what is in service then goes
+    on at the new rate.
+    """
+    times = np.array([*(time for time, _ in steps), steps[-1][0] + FOREVER_S])
+    could = np.concatenate([[0.0], np.cumsum(np.diff(times) * [bit_s for _, bit_s in steps])])
+    leaves, free = np.empty(len(at_s)), times[0]
+    for place, (arrives, size) in enumerate(zip(at_s, sizes, strict=True)):
+        begins = np.interp(max(arrives, free), times, could)
+        free = leaves[place] = np.interp(begins + size * 8, could, times)
+    return leaves
+
+
 def busy_from(at_s: Floats, sizes: npt.NDArray[np.int64], bit_s: float) -> int:
     """Number of the first packet of the last period in which the transmitter was never idle."""
     leaves = constant_rate(at_s, sizes, bit_s)
@@ -38,20 +58,49 @@ def busy_from(at_s: Floats, sizes: npt.NDArray[np.int64], bit_s: float) -> int:
     return int(idle[-1]) + 1 if len(idle) else 0
 
 
+class Bucket:
+    """A token bucket that is full at first (as the kernel's tbf does)."""
+
+    def __init__(self, bit_s: float, burst_bytes: int, begins_s: float) -> None:
+        """Fill it at a time."""
+        self._byte_s, self._burst = bit_s / 8, burst_bytes
+        self._tokens, self._counted_s = float(burst_bytes), begins_s
+
+    def leaves(self, arrives_s: float, size: int) -> float:
+        """Take a packet, behind those before it; return when it leaves."""
+        now = max(arrives_s, self._counted_s)
+        tokens = min(self._burst, self._tokens + (now - self._counted_s) * self._byte_s)
+        waits = max(0.0, (size - tokens) / self._byte_s)
+        self._tokens = tokens + waits * self._byte_s - size
+        self._counted_s = now + waits
+        return self._counted_s
+
+
 def token_bucket(
     at_s: Floats, sizes: npt.NDArray[np.int64], bit_s: float, burst_bytes: int
 ) -> Floats:
-    """When each packet leaves a bucket that is full at first (as the kernel's tbf does)."""
-    leaves = np.empty(len(at_s))
-    tokens, counted = float(burst_bytes), at_s[0] if len(at_s) else 0.0
-    for place, (arrives, size) in enumerate(zip(at_s, sizes, strict=True)):
-        now = max(arrives, counted)
-        tokens = min(burst_bytes, tokens + (now - counted) * bit_s / 8)
-        waits = max(0.0, (size - tokens) * 8 / bit_s)
-        tokens += waits * bit_s / 8 - size
-        counted = now + waits
-        leaves[place] = counted
-    return leaves
+    """When each packet leaves a bucket before which all of them find room."""
+    bucket = Bucket(bit_s, burst_bytes, at_s[0] if len(at_s) else 0.0)
+    return np.array([bucket.leaves(at, size) for at, size in zip(at_s, sizes, strict=True)])
+
+
+def admitted_to_bucket(
+    at_s: Floats, sizes: Sequence[int], bit_s: float, burst_bytes: int, limit_bytes: int
+) -> tuple[int, ...]:
+    """Numbers of the packets that find room before a token bucket.
+
+    A packet that leaves at once takes no room: none is in service before a bucket.
+    """
+    bucket = Bucket(bit_s, burst_bytes, at_s[0] if len(at_s) else 0.0)
+    waiting: deque[tuple[float, int]] = deque()
+    numbers = []
+    for number, (arrives, size) in enumerate(zip(at_s, sizes, strict=True)):
+        while waiting and waiting[0][0] <= arrives:
+            waiting.popleft()
+        if sum(bytes_ for _, bytes_ in waiting) + size <= limit_bytes:
+            waiting.append((bucket.leaves(arrives, size), size))
+            numbers.append(number)
+    return tuple(numbers)
 
 
 def admitted(sizes: Iterable[int], limit: float, unit: str, bit_s: float) -> tuple[int, ...]:

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from httpbed.calibration.evidence import Seen
+from httpbed.model import profiles
 from httpbed.model.topology import Topology
 
 HOSTS = ("client", "server")
@@ -42,6 +43,8 @@ class Flow:
     """Over how many ports, each with a receive buffer of its own."""
     checksum: bool = True
     """Without one a damaged packet still arrives."""
+    ecn: bool = False
+    """Whether a queue may mark them instead of dropping them (RFC 3168)."""
     segments: int = 1
     """Datagrams per call; more than 1 uses segmentation offload."""
     spin_s: float = 60e-6
@@ -116,5 +119,5 @@ class Cell:
 
     def topology(self) -> Topology:
         """Read the condition as a network of two hosts."""
-        link = {"between": list(HOSTS), **self.link}
+        link = profiles.expanded({"between": list(HOSTS), **self.link})
         return Topology.model_validate({"hosts": list(HOSTS), "links": [link]})

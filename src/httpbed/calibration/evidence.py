@@ -27,8 +27,8 @@ RECEIVED = np.dtype(
 """A record of a receiver; times likewise, ``arrived`` from the kernel's stamp."""
 STREAM = np.dtype([("at", "<i8"), ("bytes", "<u8")])
 """A sample of a byte stream: how much had come when."""
-DAMAGED, UNKNOWN, UNSTAMPED = 1, 2, 4
-"""Flags of a received packet: its pattern changed; its header, too; no kernel stamp."""
+DAMAGED, UNKNOWN, UNSTAMPED, CONGESTION = 1, 2, 4, 8
+"""Flags of a received packet: its pattern changed; its header, too; no kernel stamp; marked."""
 
 RESULT, REMARKS = "link-result.json", "remarks.json"
 BLOCK = 1

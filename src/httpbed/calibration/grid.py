@@ -1,20 +1,21 @@
 """The cells: which conditions are tried, with what traffic, and what arithmetic expects of each.
 
-Three scales. ``smoke`` says within some 20 s whether the link works; ``standard`` (about 2 min) is
-for a machine on which one is going to measure; ``full`` (about 10 min) tries more values for
-longer, and so covers more.
+Three scales. ``smoke`` says whether the link works; ``standard`` is for a machine on which one is
+going to measure; ``full`` tries more values for longer, and so covers more. :data:`ABOUT_S` says
+how long each takes.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 from httpbed.calibration.cell import DIRECTIONS, DOWN, UP, Cell, Claim, Flow, Stream, Train
-from httpbed.calibration.fates import Complete, Loss
+from httpbed.calibration.packets import Complete, Loss
 from httpbed.calibration.timing import Delay, Departures, Floor, Goodput, Rate
 from httpbed.model import phrase
+from httpbed.model.impairments.rate import OVERHEADS
 
 Scale = Literal["smoke", "standard", "full"]
 SCALES: tuple[Scale, ...] = ("smoke", "standard", "full")
@@ -30,6 +31,8 @@ OFFERED, OFFERED_FAST = 1.25, 1.1
 """Of the rate; on a fast link more than that at first, against the sender being held up."""
 OVERHEAD_S = 0.25
 """What making and ending a cell's network takes, about."""
+ABOUT_S: Mapping[Scale, int] = {"smoke": 55, "standard": 100, "full": 400}
+"""What a scale takes, about: the sum of its cells, which a test compares."""
 DEEP = {"limit": "1000000 packets"}
 
 
@@ -74,6 +77,12 @@ EXTENTS: Mapping[Scale, Extent] = {
 }
 
 
+def about(scale: Scale) -> str:
+    """Say how long a scale takes."""
+    seconds = ABOUT_S[scale]
+    return f"{seconds} s" if seconds <= 120 else f"{round(seconds / 60)} min"  # noqa: PLR2004
+
+
 def floor() -> Cell:
     """The link without impairments: what the machine itself costs, and that nothing is amiss."""
     claims: list[Claim] = [claim(way) for way in BOTH for claim in (Floor, Complete)]
@@ -96,23 +105,60 @@ def rates(extent: Extent) -> Iterator[Cell]:
 
 def rate_cell(bit_s: int, seconds: float, ways: tuple[int, ...] = BOTH) -> Cell:
     """Offer more than a rate for some seconds: each packet has a time at which it must leave."""
-    size = SMALL_PACKET if bit_s < SLOW_BIT_S else FULL_PACKET
-    count = max(40, round(seconds * bit_s / 8 / size))
-    offered = OFFERED_FAST if bit_s > FAST_BIT_S else OFFERED
-    gap = size * 8 / bit_s / offered
-    claims: list[Claim] = []
-    for way in ways:
-        claims += [Rate(way, bit_s, rate_tolerance(bit_s)), Departures(way, bit_s), Complete(way)]
-    flows = tuple(_rate_flow(way, size, count, gap, bit_s) for way in ways)
     where = "" if len(ways) > 1 else f", {DIRECTIONS[ways[0]]}"
     return Cell(
         name=f"rate {phrase.rate(bit_s)}{where}",
         link={"rate": phrase.rate(bit_s), "queue": DEEP},
-        flows=flows,
-        claims=tuple(claims),
-        settle_s=0.3 + count * size * 8 / bit_s - min(flow.lasts_s() for flow in flows),
         covers={"rate_bit_s": bit_s},
+        **_overload(bit_s, seconds, ways),
     )
+
+
+def counted_cell(counted: str, bit_s: int, seconds: float) -> Cell:
+    """Count other bytes than the IP packet's at a rate."""
+    return Cell(
+        name=f"bytes counted as {counted}",
+        link={"rate": phrase.rate(bit_s), "queue": DEEP, "counted": counted},
+        covers={"counted": counted},
+        **_overload(bit_s, seconds, BOTH, overhead_bytes=OVERHEADS[counted]),
+    )
+
+
+def far_cell(bit_s: int, delay_ms: float, seconds: float) -> Cell:
+    """A rate and a delay together: as many packets under way as a window may hold."""
+    traffic = _overload(bit_s, seconds, (DOWN,), delay_s=delay_ms / 1e3)
+    return Cell(
+        name=f"rate {phrase.rate(bit_s)} behind {delay_ms:g} ms",
+        link={"rate": phrase.rate(bit_s), "delay": f"{delay_ms:g} ms", "queue": DEEP},
+        covers={"together": "rate and delay"},
+        **traffic,
+    )
+
+
+def _overload(
+    bit_s: int,
+    seconds: float,
+    ways: tuple[int, ...],
+    *,
+    overhead_bytes: int = 0,
+    delay_s: float = 0.0,
+) -> dict[str, Any]:
+    """Say what is sent, what is claimed of it, and how long the queue drains."""
+    size = SMALL_PACKET if bit_s < SLOW_BIT_S else FULL_PACKET
+    counted = size + overhead_bytes
+    count = max(40, round(seconds * bit_s / 8 / counted))
+    offered = OFFERED_FAST if bit_s > FAST_BIT_S else OFFERED
+    gap = counted * 8 / bit_s / offered
+    claims: list[Claim] = []
+    for way in ways:
+        claims += [
+            Rate(way, bit_s, rate_tolerance(bit_s), overhead_bytes=overhead_bytes),
+            Departures(way, bit_s, overhead_bytes=overhead_bytes, delay_s=delay_s),
+            Complete(way),
+        ]
+    flows = tuple(_rate_flow(way, size, count, gap, bit_s) for way in ways)
+    drains = count * counted * 8 / bit_s - min(flow.lasts_s() for flow in flows)
+    return {"flows": flows, "claims": tuple(claims), "settle_s": 0.3 + drains + delay_s}
 
 
 def _rate_flow(way: int, size: int, count: int, gap: float, bit_s: int) -> Flow:

@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from httpbed.calibration import evidence, fates
+from httpbed.calibration import evidence, packets
 from httpbed.calibration.cell import Cell, Finding, Value
 from httpbed.calibration.evidence import Seen
 
@@ -34,7 +34,7 @@ class Verdict:
     @property
     def measured(self) -> bool:
         """Whether every claim could be put to the test."""
-        own = [one for one in self.findings if one.what == fates.MEASURING and not one.passed]
+        own = [one for one in self.findings if one.what == packets.MEASURING and not one.passed]
         return not own and all(one.achieved is not None for one in self.findings)
 
     def as_json(self) -> dict[str, Any]:
@@ -63,7 +63,7 @@ def judge(cell: Cell, seen: Seen) -> Verdict:
     late = seen.link["lateness_ns"]["p99"]
     return Verdict(
         cell=cell.name,
-        findings=(*findings, *fates.instrument(seen)),
+        findings=(*findings, *packets.instrument(seen)),
         covers=cell.covers,
         lateness_p99_s=None if late is None else late / 1e9,
         scheduling=seen.link["scheduling"],

@@ -138,6 +138,7 @@ class _Run:
             "ports": flow.ports,
             "key": str(PAYLOAD_KEY + flow.direction),
             "checksum": flow.checksum,
+            "ecn": flow.ecn,
             "segments": flow.segments,
             "spin_ns": round(flow.spin_s * 1e9),
             "begin_ns": round(BEGIN_S * 1e9),

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from httpbed.calibration import grid, impairments, judge, runner, timing
+from httpbed.calibration import changing, disciplines, grid, judge, kinds, runner, timing
 from httpbed.calibration.cell import Cell
 from httpbed.calibration.grid import EXTENTS, Scale
 from httpbed.calibration.judge import Verdict
@@ -38,17 +38,21 @@ def cells(scale: Scale) -> list[Cell]:
 def _beyond_the_floor(scale: Scale) -> Iterator[Cell]:
     extent = EXTENTS[scale]
     yield from grid.delays(extent)
-    yield impairments.asymmetry()
-    yield impairments.offloads()
+    yield kinds.asymmetry()
+    yield kinds.offloads()
     yield from grid.rates(extent)
     yield grid.goodput()
     yield from grid.losses(extent)
-    yield from impairments.bursts(extent)
-    yield from impairments.queues()
-    yield from impairments.jitters(extent)
-    yield from impairments.buckets()
-    yield from impairments.traces()
-    yield from impairments.strays(extent)
+    yield from kinds.bursts(extent)
+    yield from kinds.queues()
+    yield from kinds.jitters(extent)
+    yield from kinds.buckets()
+    yield from kinds.traces()
+    yield from kinds.strays(extent)
+    yield from kinds.counted()
+    yield from changing.changes()
+    yield from kinds.together()
+    yield from disciplines.disciplines()
 
 
 async def calibrate(

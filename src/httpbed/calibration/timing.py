@@ -12,6 +12,7 @@ from httpbed.calibration import arithmetic
 from httpbed.calibration.arithmetic import Floats
 from httpbed.calibration.cell import DIRECTIONS, Finding
 from httpbed.calibration.evidence import Passage, Seen
+from httpbed.network.fates import draws
 
 LATENESS_S = 5e-3
 """So late may the emulator be at once before a trial is invalid anyway."""
@@ -44,16 +45,20 @@ class Rate:
     """Tolerance, of the rate."""
     skip: int = 0
     """Packets at the beginning that a full bucket lets through at once."""
+    overhead_bytes: int = 0
+    """Counted beyond the IP packet."""
 
     def judge(self, seen: Seen) -> list[Finding]:
         """Divide, and see that no more comes at once than one packet and a late wake-up explain."""
         passage = seen.passages[self.direction]
-        first = max(self.skip, arithmetic.busy_from(passage.done_s, passage.sizes, self.bit_s))
+        counted = passage.sizes + self.overhead_bytes
+        first = max(self.skip, arithmetic.busy_from(passage.done_s, counted, self.bit_s))
         counts = passage.number >= first
         if first - self.skip > len(passage.sizes) // 2:
             counts[:] = False  # too little is left
-        at, sizes = passage.arrived_s[counts], passage.bytes[counts]
-        achieved = _rate(at, sizes.astype(np.float64))
+        at = passage.arrived_s[counts]
+        sizes = (passage.bytes[counts] + self.overhead_bytes).astype(np.float64)
+        achieved = _rate(at, sizes)
         if self._was_idle(seen, achieved):
             achieved = None
         label = DIRECTIONS[self.direction]
@@ -70,8 +75,8 @@ class Rate:
                 what=f"ahead of the rate {label}",
                 unit="bytes",
                 asked=0.0,
-                achieved=_ahead(at, sizes.astype(np.float64), self.bit_s),
-                tolerance=1.5 * float(passage.sizes.max()) + self.bit_s / 8 * LATENESS_S,
+                achieved=_ahead(at, sizes, self.bit_s),
+                tolerance=1.5 * float(counted.max()) + self.bit_s / 8 * LATENESS_S,
                 reason="a packet and a half, and 5 ms of lateness: a trial with more is invalid",
             ),
         ]
@@ -155,6 +160,10 @@ class Departures:
     bit_s: float
     burst_bytes: int | None = None
     """Of a token bucket; None is a transmitter of constant rate."""
+    overhead_bytes: int = 0
+    """Counted beyond the IP packet."""
+    delay_s: float = 0.0
+    """After the transmitter."""
 
     def judge(self, seen: Seen) -> list[Finding]:
         """Compute each departure and compare.
@@ -169,12 +178,13 @@ class Departures:
         latest = self._due(passage.done_s + floor, passage)[numbers]
         misses = arrived - np.clip(arrived, earliest, latest)
         parts = np.array_split(misses, min(PARTS, len(misses))) if len(misses) else []
-        return [_punctual(f"packets' times {DIRECTIONS[self.direction]}", parts)]
+        return [punctual(f"packets' times {DIRECTIONS[self.direction]}", parts)]
 
     def _due(self, at: Floats, passage: Passage) -> Floats:
+        sizes = passage.sizes + self.overhead_bytes
         if self.burst_bytes is None:
-            return arithmetic.constant_rate(at, passage.sizes, self.bit_s)
-        return arithmetic.token_bucket(at, passage.sizes, self.bit_s, self.burst_bytes)
+            return arithmetic.constant_rate(at, sizes, self.bit_s) + self.delay_s
+        return arithmetic.token_bucket(at, sizes, self.bit_s, self.burst_bytes) + self.delay_s
 
 
 @dataclass(frozen=True)
@@ -194,10 +204,10 @@ class Opportunities:
         centred = [fit - np.median(fit) for fit in fits]
         best = min(centred, key=lambda misses: float(np.abs(misses).mean()), default=at[:0])
         slots = [best[slot::loop] for slot in range(min(loop, len(best)))]
-        return [_punctual(f"packets' opportunities {DIRECTIONS[self.direction]}", slots)]
+        return [punctual(f"packets' opportunities {DIRECTIONS[self.direction]}", slots)]
 
 
-def _punctual(what: str, parts: Sequence[Floats]) -> Finding:
+def punctual(what: str, parts: Sequence[Floats]) -> Finding:
     """Judge the part of the packets with the worst median: a late wake-up spoils no median."""
     worst = max((abs(float(np.median(part))) for part in parts), default=None)
     reason = "median distance from the computed times, in the worst part; wake-ups of the machine"
@@ -249,6 +259,27 @@ class Jitter:
 
     def _named(self, what: str) -> str:
         return f"{self.distribution} jitter's {what} {DIRECTIONS[self.direction]}"
+
+
+@dataclass(frozen=True)
+class JitterTable:
+    """Each packet is delayed by the sample that its draw chooses."""
+
+    direction: int
+    delay_s: float
+    samples_s: tuple[float, ...]
+
+    def judge(self, seen: Seen) -> list[Finding]:
+        """Compare each sample's packets with it: were they others, their median would be."""
+        passage = seen.passages[self.direction]
+        numbers, delays = passage.delays_s()
+        jitter = delays - self.delay_s - seen.floor_s.get(self.direction, 0.0)
+        drawn = draws(seen.key(self.direction, "jitter"), len(passage.sizes))[numbers]
+        chosen = (drawn * len(self.samples_s)).astype(np.int64)
+        misses = jitter - np.asarray(self.samples_s)[chosen]
+        parts = [misses[chosen == place] for place in range(len(self.samples_s))]
+        label = f"packets' samples of jitter {DIRECTIONS[self.direction]}"
+        return [punctual(label, [part for part in parts if len(part)])]
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,7 @@ from rich.text import Text
 
 from httpbed.calibration import certificate, session
 from httpbed.calibration.cell import Cell, Finding
-from httpbed.calibration.grid import SCALES, Scale
+from httpbed.calibration.grid import SCALES, Scale, about
 from httpbed.calibration.judge import Verdict
 from httpbed.calibration.runner import Bench
 from httpbed.cli.live import LiveBar
@@ -39,8 +39,8 @@ WIDE = 120
     type=click.Choice(SCALES),
     default="standard",
     show_default=True,
-    help="smoke: does the link work (20 s); standard: before measuring (2 min); full: more values,"
-    " for longer (10 min).",
+    help=f"smoke: does the link work ({about('smoke')}); standard: before measuring"
+    f" ({about('standard')}); full: more values, for longer ({about('full')}).",
 )
 @click.option(
     "--only",

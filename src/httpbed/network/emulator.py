@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any
 
 from httpbed.design import seeds
@@ -15,7 +16,14 @@ from httpbed.model.changes import Action, Delivered, Event, FirstPacket
 from httpbed.model.impairments.delay import Distributed, Samples
 from httpbed.model.impairments.loss import GilbertElliott, Listed, Replay
 from httpbed.model.impairments.queue import Queue
-from httpbed.model.impairments.rate import MTU_BYTES, Cellular, Steps, TokenBucket, Trace
+from httpbed.model.impairments.rate import (
+    MTU_BYTES,
+    Cellular,
+    CellularModel,
+    Steps,
+    TokenBucket,
+    Trace,
+)
 from httpbed.model.topology import Direction, Link
 from httpbed.network import files as link_files
 from httpbed.network import kernel
@@ -88,6 +96,15 @@ def longest_wait_s(link: Link, draws: Draws) -> float:
     return sum(_Way(link, index, draws).longest_gap_s() for index in (0, 1))
 
 
+@lru_cache(maxsize=4)
+def _cellular(model: CellularModel, key: int) -> str:
+    """Make a trace once for all that a plan asks of it: its text, and how long one may wait."""
+    # It needs scipy, half of what everything else takes to be imported.
+    from httpbed.network import cellular  # noqa: PLC0415
+
+    return cellular.text(cellular.trace(model, key))
+
+
 @dataclass(frozen=True)
 class _Way:
     """One direction of a link."""
@@ -120,10 +137,7 @@ class _Way:
         rate = self.said.rate
         if not isinstance(rate, Cellular):
             return ""
-        # It needs scipy, half of what everything else takes to be imported.
-        from httpbed.network import cellular  # noqa: PLC0415
-
-        return cellular.text(cellular.trace(rate.cellular, self.number("cellular")))
+        return _cellular(rate.cellular, self.number("cellular"))
 
     def longest_gap_s(self) -> float:
         """Seconds between opportunities at most; 0 when the rate is no trace, or not yet read."""

@@ -7,7 +7,7 @@ Lea and Flood, OOPSLA 2014) used as a counter-based one: draw *n* depends on key
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -37,35 +37,39 @@ def lost_numbers(key: int, probability: float, count: int) -> list[int]:
     return _numbers(draws(key, count) < probability)
 
 
-def lost(model: Mapping[str, Any] | None, count: int) -> list[int]:
-    """Numbers of the lost among the first ``count`` packets, by the emulator's own description."""
-    if model is None:
-        return []
-    if model["model"] == "listed":
-        return [number for number in model["numbers"] if number < count]
+def lost(
+    model: Mapping[str, Any] | None, count: int, changes: Sequence[tuple[int, float]] = ()
+) -> list[int]:
+    """Numbers of the lost among the first ``count`` packets, by the emulator's own description.
+
+    ``changes`` are probabilities, each with the number of the first packet that met it, in the
+    order in which they were set. A change keeps the draws that decided before; a list has none, and
+    is replaced by those of key 0, as where no loss was described.
+    """
+    if model is None or model["model"] == "listed":
+        return _lost_of_list(model["numbers"] if model else (), count, changes)
     key = int(model["key"])
     if model["model"] == "bernoulli":
-        return lost_numbers(key, model["probability"], count)
+        own = np.full(count, model["probability"])
+        return _numbers(draws(key, count) < _changed(own, changes))
     drawn = draws(key, 2 * count)
     bad = two_states(drawn[1::2], model["to_bad"], model["to_good"])
-    return _numbers(drawn[0::2] < np.where(bad, model["loss_bad"], model["loss_good"]))
+    own = np.where(bad, model["loss_bad"], model["loss_good"])
+    return _numbers(drawn[0::2] < _changed(own, changes))
 
 
-def lost_at_most(
-    model: Mapping[str, Any], changes: Iterable[float], count: int
-) -> tuple[list[int], list[int]]:
-    """Numbers that are lost whenever the probability changes, and those that may be.
+def _lost_of_list(
+    listed: Iterable[int], count: int, changes: Sequence[tuple[int, float]]
+) -> list[int]:
+    own = np.zeros(count)
+    own[[number for number in listed if number < count]] = 1.0
+    return _numbers(draws(0, count) < _changed(own, changes))
 
-    A change keeps the stream, so a draw below the smallest of the probabilities is a loss at any
-    time, and one above the largest never.
-    """
-    elliott = model["model"] == "gilbert_elliott"
-    own = ("loss_good", "loss_bad") if elliott else ("probability",)
-    possible = [*(model[name] for name in own), *changes]
-    drawn = (
-        draws(int(model["key"]), 2 * count)[0::2] if elliott else draws(int(model["key"]), count)
-    )
-    return _numbers(drawn < min(possible)), _numbers(drawn < max(possible))
+
+def _changed(probabilities: Floats, changes: Iterable[tuple[int, float]]) -> Floats:
+    for first, probability in changes:
+        probabilities[first:] = probability
+    return probabilities
 
 
 def two_states(changes: Floats, to_bad: float, to_good: float, *, first: bool = False) -> Flags:

@@ -134,8 +134,9 @@ def _tbf(port: str, way: Direction, rtt_s: float) -> list[str]:
     limits = {
         "bytes": amount,
         "packets": min(amount * largest, MOST_BYTES),
-        # What waits so long at the rate, and the packet whose turn it is.
-        "ns": math.ceil(_bit_s(way) * amount / 8e9) + burst_bytes(way),
+        # What waits so long at the rate, and the packet whose turn it is; the bucket's own bytes
+        # never wait. (tc's `latency` adds them: whoever means that says so in bytes.)
+        "ns": math.ceil(_bit_s(way) * amount / 8e9) + largest,
     }
     extra = way.overhead_bytes() - ETHERNET_BYTES
     size = f"stab overhead {extra} linklayer ethernet " if extra else ""

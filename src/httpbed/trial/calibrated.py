@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
+from typing import Any
 
-from httpbed.calibration import certificate
+from httpbed.calibration import certificate, envelope
 from httpbed.calibration.certificate import COMMAND, Standing
 from httpbed.host.backend import Backend
 from httpbed.model.errors import ConfigError, Mistake
+from httpbed.model.impairments.rate import Cellular, Trace
+from httpbed.model.topology import Topology
+from httpbed.network.files import Facts
 from httpbed.network.plan import plan
 from httpbed.trial.preparation import Loaded
 
@@ -16,12 +21,23 @@ def standing(loaded: Loaded, backend: Backend) -> Standing:
     """Compare every condition of an experiment with the certificate; blocks change none."""
     seed = loaded.experiment.seed
     files = {digest: file.facts for digest, file in loaded.files.items()}
-    planned = (
-        plan(scenario.topology, {}, seed, 1, backend=backend, files=files)
+    configs = dict.fromkeys(
+        json.dumps(_config(scenario.topology, seed, backend, files))
         for scenario in loaded.scenarios()
     )
-    configs = dict.fromkeys(json.dumps(one.emulator_config) for one in planned)
     return certificate.standing(map(json.loads, configs))
+
+
+def _config(
+    topology: Topology, seed: int, backend: Backend, files: Mapping[str, Facts]
+) -> Mapping[str, Any]:
+    """Plan the emulator's configuration, and add what it only names: the mean rate of a trace."""
+    config = plan(topology, {}, seed, 1, backend=backend, files=files).emulator_config
+    for link, said in zip(topology.links, config["links"], strict=True):
+        for way, table in zip(link.directions(), said["directions"], strict=True):
+            if isinstance(way.rate, (Trace, Cellular)) and table:
+                table["rate"][envelope.MEAN] = way.mean_bit_s()
+    return config
 
 
 def require(found: Standing) -> None:

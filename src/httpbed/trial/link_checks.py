@@ -16,8 +16,11 @@ from httpbed.model.trial import Check
 from httpbed.network import fates
 
 CONFIDENCE = 0.95
-CHANGE_LATE_NS = 1_000_000
-"""Changes take effect in the model's own time, exactly; 1 ms is for a report in other words."""
+RAISED_NS = 1_000_000
+"""A direction makes a scheduled change in its own time: at the very ns, and never before. Only what
+it had settled already (a packet's arrival or departure, another change) can raise that, as where an
+event or the start itself becomes known later than its time. That is less than what a reading of the
+sockets takes; a change that is later was not made by the schedule."""
 END_NS = 50_000_000
 """A change so shortly before the client's end may have come after the emulator's."""
 OUT = ("delivered", "lost", "queue_dropped", "aqm_dropped", "down_dropped", "in_flight")
@@ -31,14 +34,14 @@ def checks(planned: Table, result: Table, lasted_s: float) -> Iterator[Check]:
     yield _conservation(result)
     for index, seen in enumerate(result["directions"]):
         way, name = link["directions"][index], f"{seen['from']}->{seen['to']}"
-        yield _losses(way["loss"], _loss_changes(link, index), seen, name)
+        yield _losses(way["loss"], _loss_changes(result, index), seen, name)
         if way["duplication"]:
             drawn = fates.duplicated(way["duplication"], seen["packets"]["in"])
             yield _as_drawn("copies", drawn, seen["duplicated_numbers"], seen)
         if way["corruption"]:
             drawn = fates.corrupted(way["corruption"], seen["packets"]["in"])
             yield _as_drawn("damage", drawn, seen["corrupted_numbers"], seen)
-    if link["schedule"]:
+    if link["schedule"] or any(change["by"] == "schedule" for change in _made(result)):
         yield _schedule(link["schedule"], result, lasted_s)
     if link["triggers"]:
         yield _events(link["triggers"], result)
@@ -62,34 +65,33 @@ def _conservation(result: Table) -> Check:
     return _check("conservation of packets", passed=all(kept), figure=figure)
 
 
-def _loss_changes(link: Table, index: int) -> list[float]:
-    """Probabilities that loss may be set to while the link runs."""
-    entries = [*link["schedule"], *link["triggers"]]
+def _made(result: Table) -> list[Table]:
+    """Every change that was made, one entry for each direction."""
+    return list(result.get("changes", ()))
+
+
+def _loss_changes(result: Table, index: int) -> list[tuple[int, float]]:
+    """Probabilities that loss was set to, each with the first packet that met it.
+
+    Before a direction's first packet has a number, the change holds from the first on.
+    """
     return [
-        entry["change"]["loss"]
-        for entry in entries
-        if entry["change"] and "loss" in entry["change"] and entry["direction"] in {None, index}
+        (change.get("next_number") or 0, change["change"]["loss"])
+        for change in _made(result)
+        if "loss" in change["change"] and change["direction"] == index
     ]
 
 
-def _losses(model: Table | None, changes: list[float], seen: Table, name: str) -> Check:
+def _losses(model: Table | None, changes: list[tuple[int, float]], seen: Table, name: str) -> Check:
     count, found = seen["packets"]["in"], seen["lost_numbers"]
     down = set(seen.get("down_dropped_numbers", ()))
-    figure = _share(len(found), count)
-    if model and changes:
-        surely, perhaps = fates.lost_at_most(model, changes, count)
-        return _check(
-            f"losses as drawn, {name}",
-            passed=set(surely) - down <= set(found) <= set(perhaps),
-            figure=figure,
-            limit=f"{len(surely)} to {len(perhaps)} that the seed draws, by when the loss changed",
-        )
-    drawn = [number for number in fates.lost(model, count) if number not in down]
+    drawn = [number for number in fates.lost(model, count, changes) if number not in down]
+    since = [f"at {share:.4g} from packet {first} on" for first, share in changes]
     return _check(
         f"losses as drawn, {name}",
         passed=drawn == found,
-        figure=figure,
-        limit=f"the {len(drawn)} {_words(model)}",
+        figure=_share(len(found), count),
+        limit=", ".join([f"the {len(drawn)} {_words(model)}", *since]),
     )
 
 
@@ -127,32 +129,42 @@ def _share(lost: int, count: int) -> str:
 
 
 def _schedule(entries: list[Table], result: Table, lasted_s: float) -> Check:
-    """Check that each change that was due before the end was made, and at its time."""
-    made = [change for change in result.get("changes", ()) if change["by"] == "schedule"]
-    due = [entry for entry in entries if entry["at_ns"] < lasted_s * 1e9 - END_NS]
-    missing = [entry for entry in due if not _was_made(entry, made)]
+    """Check that what was due before the end was made, each at its time, and nothing else."""
+    made = [change for change in _made(result) if change["by"] == "schedule"]
+    asked = [{**entry, "direction": way} for entry in entries for way in _ways(entry)]
+    due = [entry for entry in asked if entry["at_ns"] < lasted_s * 1e9 - END_NS]
+    missing = [entry for entry in due if not any(_is_of(change, entry) for change in made)]
+    strange = [change for change in made if not any(_is_of(change, entry) for entry in asked)]
     figure = f"{len(made)} changes made"
-    if missing:
-        first = missing[0]
-        figure = f"not made at {first['at_ns'] / 1e9:g} s: {_said(first['change'])}; {figure}"
-    limit = f"{len(due)} of {len(entries)} were due, each at its time"
-    return _check("scheduled changes", passed=not missing, figure=figure, limit=limit)
+    for words, amiss in (("not made", missing), ("not asked for", strange)):
+        if amiss:
+            figure = f"{words} at {_told(amiss[0])}; {figure}"
+    return _check(
+        "scheduled changes",
+        passed=not missing and not strange,
+        figure=figure,
+        limit=f"{len(due)} of {len(asked)} were due, each at its time",
+    )
 
 
-def _was_made(entry: Table, made: list[Table]) -> bool:
-    at_time = [
-        change["direction"]
-        for change in made
-        if change["change"] == entry["change"]
-        and abs(change["at_ns"] - entry["at_ns"]) <= CHANGE_LATE_NS
-    ]
-    asked = entry["direction"]
-    return asked in at_time or None in at_time or (asked is None and {0, 1} <= set(at_time))
+def _ways(entry: Table) -> tuple[int, ...]:
+    return (0, 1) if entry["direction"] is None else (entry["direction"],)
+
+
+def _is_of(change: Table, entry: Table) -> bool:
+    """Whether a change is the one that an entry of one direction asks for, made at its time."""
+    same = all(change[name] == entry[name] for name in ("direction", "change"))
+    return same and 0 <= change["at_ns"] - entry["at_ns"] <= RAISED_NS
+
+
+def _told(change: Table) -> str:
+    way = ("up", "down")[change["direction"]]
+    return f"{change['at_ns'] / 1e9:g} s: {_said(change['change'])} {way}"
 
 
 def _events(triggers: list[Table], result: Table) -> Check:
     """Tell which changes events have caused; what does not happen is no fault of the bed."""
-    made = [change for change in result.get("changes", ()) if "trigger:" in change["by"]]
+    made = [change for change in _made(result) if "trigger:" in change["by"]]
     told = [
         f"{change['by'].removeprefix('trigger:')}: {_said(change['change'])}"
         f" at {change['at_ns'] / 1e9:.3f} s"

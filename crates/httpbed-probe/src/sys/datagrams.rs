@@ -17,8 +17,12 @@ const PAYLOAD_BYTES: usize = 9000;
 /// What a receive buffer should hold; the machine's limit is what it gets.
 const BUFFER_BYTES: libc::c_int = 16 << 20;
 
-/// Room for a `timespec` (32 bytes with its header) and a count (24).
-type Control = [u64; 8];
+/// Room for a `timespec` (32 bytes with its header), a count (24) and a byte (24).
+type Control = [u64; 11];
+
+/// The ECN field's values (RFC 3168 section 5): capable, and congestion experienced.
+const ECT_0: libc::c_int = 2;
+const CE: u8 = 3;
 
 /// A datagram.
 pub struct Received<'a> {
@@ -26,6 +30,8 @@ pub struct Received<'a> {
     pub payload: &'a [u8],
     /// When the kernel took it from the interface, by the realtime clock, if it said so.
     pub stamp: Option<i64>,
+    /// Whether a queue on the way has marked it.
+    pub congestion: bool,
 }
 
 /// Buffers for receiving.
@@ -69,22 +75,29 @@ impl Receiver {
             let told = told(&header.msg_hdr);
             let length = usize::try_from(header.msg_len).unwrap_or(0);
             overflown = told.overflown.or(overflown);
-            take(Received { payload: &buffer[..length.min(buffer.len())], stamp: told.stamp });
+            let payload = &buffer[..length.min(buffer.len())];
+            take(Received { payload, stamp: told.stamp, congestion: told.congestion });
         }
         Ok((count, overflown))
     }
 }
 
-/// Asks for receive stamps, the count of lost datagrams, and all the room the machine allows.
+/// Asks for receive stamps, the ECN field, the count of lost datagrams, and all the room the machine allows.
 pub fn prepare_receiving(socket: &UdpSocket) -> io::Result<()> {
     set(socket, libc::SOL_SOCKET, libc::SO_TIMESTAMPNS, 1)?;
     set(socket, libc::SOL_SOCKET, libc::SO_RXQ_OVFL, 1)?;
+    set(socket, libc::IPPROTO_IP, libc::IP_RECVTOS, 1)?;
     enlarge(socket, [libc::SO_RCVBUFFORCE, libc::SO_RCVBUF], BUFFER_BYTES)
 }
 
 /// Sends without a checksum, so that a damaged datagram is seen and not dropped by the receiving kernel.
 pub fn leave_out_checksum(socket: &UdpSocket) -> io::Result<()> {
     set(socket, libc::SOL_SOCKET, libc::SO_NO_CHECK, 1)
+}
+
+/// Has datagrams say that whoever would drop them may mark them.
+pub fn say_capable_of_ecn(socket: &UdpSocket) -> io::Result<()> {
+    set(socket, libc::IPPROTO_IP, libc::IP_TOS, ECT_0)
 }
 
 /// Lets one call send several datagrams of `payload_bytes` each (generic segmentation offload).
@@ -107,10 +120,11 @@ fn header(vector: &mut libc::iovec, control: &mut Control) -> libc::mmsghdr {
 struct Told {
     stamp: Option<i64>,
     overflown: Option<u32>,
+    congestion: bool,
 }
 
 fn told(header: &libc::msghdr) -> Told {
-    let mut told = Told { stamp: None, overflown: None };
+    let mut told = Told { stamp: None, overflown: None, congestion: false };
     // SAFETY: the kernel filled the control area that `header` points to and set its length; the macros
     // stay within it, and the type of an entry says what its data are, which may be unaligned.
     unsafe {
@@ -125,6 +139,7 @@ fn told(header: &libc::msghdr) -> Told {
                 (libc::SOL_SOCKET, libc::SO_RXQ_OVFL) => {
                     told.overflown = Some(ptr::read_unaligned(data.cast::<u32>()));
                 }
+                (libc::IPPROTO_IP, libc::IP_TOS) => told.congestion = data.read() & CE == CE,
                 _ => {}
             }
             entry = libc::CMSG_NXTHDR(header, entry);

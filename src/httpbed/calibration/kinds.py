@@ -1,4 +1,4 @@
-"""The cells of what a link does besides rate, delay and independent loss."""
+"""The cells of kinds: what a link does besides the rates, delays and losses of the grid."""
 
 from __future__ import annotations
 
@@ -7,17 +7,33 @@ from collections.abc import Iterator
 
 from httpbed.calibration import arithmetic
 from httpbed.calibration.cell import DOWN, UP, Cell, Flow, Train
-from httpbed.calibration.fates import (
+from httpbed.calibration.grid import (
+    DEEP,
+    FULL_PACKET,
+    SMALL_PACKET,
+    Extent,
+    counted_cell,
+    far_cell,
+)
+from httpbed.calibration.packets import (
     Admitted,
+    AdmittedToBucket,
     Bursts,
     Complete,
     Corruption,
     Duplication,
     Listed,
+    Loss,
     Reordering,
 )
-from httpbed.calibration.grid import DEEP, FULL_PACKET, SMALL_PACKET, Extent
-from httpbed.calibration.timing import Delay, Departures, Jitter, Opportunities, Rate
+from httpbed.calibration.timing import (
+    Delay,
+    Departures,
+    Jitter,
+    JitterTable,
+    Opportunities,
+    Rate,
+)
 from httpbed.model import phrase
 
 BURST_PACKETS = 60
@@ -26,6 +42,8 @@ QUEUE_BIT_S = 10**5
 """So slow that the burst is long over when its first packet leaves (120 ms of 1500 bytes)."""
 BUCKET_BIT_S, BUCKET_BYTES = 500_000, 32 * 2**10
 """Zhang and Song's published token bucket: 0.5 Mbit/s with a burst of 32 KiB."""
+BUCKET_LIMIT_BYTES = 37_143
+"""Of its queue: 70 ms at the rate, and the burst, as tc makes it of a latency."""
 TRACE_MS = (3, 4, 4, 9, 15, 16, 30, 31, 33, 52, 52, 52, 60, 71, 83, 84, 97)
 """Irregular, so that only one phase fits."""
 CHANCE = 0.05
@@ -94,6 +112,52 @@ def jitters(extent: Extent) -> Iterator[Cell]:
             claims=(Jitter(DOWN, delay_s, spread_s, distribution),),
             covers={"jitter": distribution},
         )
+    yield jitter_table()
+
+
+def jitter_table() -> Cell:
+    """Jitter by a table of samples: the seed says which one each packet takes."""
+    delay_s, samples_s = 10e-3, (-3e-3, 0.0, 1e-3, 4e-3)
+    return Cell(
+        name="jitter, table",
+        link={
+            "delay": f"{delay_s * 1e3:g} ms",
+            "jitter": {"samples": [f"{sample * 1e3:g} ms" for sample in samples_s]},
+        },
+        flows=(Flow(UP, (Train(80, SMALL_PACKET, 8e-3),)),),
+        claims=(JitterTable(UP, delay_s, samples_s),),
+        covers={"jitter": "table"},
+    )
+
+
+def counted() -> Iterator[Cell]:
+    """Bytes beyond the IP packet's: 0.9 and 2.5 % of a full one."""
+    for name in ("ethernet", "wire"):
+        yield counted_cell(name, 10**7, 0.5)
+
+
+def together() -> Iterator[Cell]:
+    """Conditions that are tried one at a time elsewhere, at once."""
+    yield far_cell(10**8, 100, 1.0)
+    delay_s, hold_s, bit_s, loss = 25e-3, 10e-3, 10**7, 0.02
+    yield Cell(
+        name="several impairments at once",
+        link={
+            "rate": phrase.rate(bit_s),
+            "delay": f"{delay_s * 1e3:g} ms",
+            "loss": f"{loss * 100:g} %",
+            "duplication": f"{CHANCE * 100:g} %",
+            "reordering": {"share": f"{CHANCE * 100:g} %", "hold": f"{hold_s * 1e3:g} ms"},
+        },
+        flows=(Flow(UP, (Train(1000, SMALL_PACKET, GAP_S),)),),
+        claims=(
+            Loss(UP, loss),
+            Duplication(UP, CHANCE, loss),
+            Reordering(UP, CHANCE, delay_s, hold_s, loss),
+            Delay(UP, delay_s + SMALL_PACKET * 8 / bit_s),
+        ),
+        covers={"together": "several impairments"},
+    )
 
 
 def buckets() -> Iterator[Cell]:
@@ -113,6 +177,24 @@ def buckets() -> Iterator[Cell]:
         ),
         settle_s=0.3 + (count * size - BUCKET_BYTES) * 8 / BUCKET_BIT_S,
         covers={"rate model": "token_bucket"},
+    )
+    yield bucket_queue()
+
+
+def bucket_queue() -> Cell:
+    """Zhang and Song's published link under a burst: what the bucket and its queue take.
+
+    Twenty-two of its packets empty the bucket but for 10 bytes, so the next leaves 24 ms later.
+    """
+    flow = Flow(DOWN, (Train(BURST_PACKETS, 1475),))
+    drains = BUCKET_LIMIT_BYTES * 8 / BUCKET_BIT_S
+    return Cell(
+        name="token bucket's queue, counted as Ethernet",
+        link={"profile": "zhang2023-500k", "up": {"rate": "1 Gbit/s"}},
+        flows=(flow,),
+        claims=(AdmittedToBucket(DOWN, BUCKET_BIT_S, BUCKET_BYTES, BUCKET_LIMIT_BYTES, 14),),
+        settle_s=0.3 + drains,
+        covers={"rate model": "token_bucket", "queue limit": "bytes", "counted": "ethernet"},
     )
 
 

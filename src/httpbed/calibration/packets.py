@@ -19,11 +19,14 @@ MTU_BYTES = 1500
 MEASURING = "packets lost by the measuring"
 
 
+def exact(what: str, seen: Iterable[int] | None, expected: Iterable[int]) -> Finding:
+    """Count the packets in which two sets of numbers differ; None is what could not be seen."""
+    differing = None if seen is None else float(len(set(seen) ^ set(expected)))
+    return Finding(f"{what}, packets amiss", "packets", 0.0, differing, 0.0, EXACT)
+
+
 def _exact(what: str, direction: int, seen: Iterable[int], expected: Iterable[int]) -> Finding:
-    """Count the packets in which two sets of numbers differ."""
-    differing = len(set(seen) ^ set(expected))
-    label = f"{what} {DIRECTIONS[direction]}, packets amiss"
-    return Finding(label, "packets", 0.0, float(differing), 0.0, EXACT)
+    return exact(f"{what} {DIRECTIONS[direction]}", seen, expected)
 
 
 def _share(what: str, direction: int, count: int, of: int, probability: float) -> Finding:
@@ -115,6 +118,38 @@ class Admitted:
 
 
 @dataclass(frozen=True)
+class AdmittedToBucket:
+    """Of a burst exactly those packets get through that a token bucket and its queue take."""
+
+    direction: int
+    bit_s: float
+    burst_bytes: int
+    limit_bytes: int
+    overhead_bytes: int = 0
+    """Counted beyond the IP packet."""
+
+    def judge(self, seen: Seen) -> list[Finding]:
+        """Compare by number; where a sender held up makes the count uncertain, there is none."""
+        passage = seen.passages[self.direction]
+        sizes = [int(size) + self.overhead_bytes for size in passage.sizes]
+        first, last = (
+            arithmetic.admitted_to_bucket(at, sizes, self.bit_s, self.burst_bytes, self.limit_bytes)
+            for at in (passage.sent_s, passage.done_s)
+        )
+        arrived = passage.numbers().tolist()
+        label = DIRECTIONS[self.direction]
+        count = f"packets that bucket and queue take {label}"
+        reason = "counted, from the real send times: burst and limit, and what leaves meanwhile"
+        differing = float(len(set(arrived) ^ set(first))) if first == last else None
+        return [
+            Finding(
+                count, "packets", len(first), len(arrived) if first == last else None, 0.0, reason
+            ),
+            Finding(f"which of them {label}", "packets", 0.0, differing, 0.0, reason),
+        ]
+
+
+@dataclass(frozen=True)
 class Listed:
     """Exactly these packets are lost."""
 
@@ -133,6 +168,8 @@ class Duplication:
 
     direction: int
     probability: float
+    lost: float = 0.0
+    """Probability of being lost before."""
 
     def judge(self, seen: Seen) -> list[Finding]:
         """Compare by number."""
@@ -140,7 +177,8 @@ class Duplication:
         numbers, times = np.unique(passage.number[passage.number >= 0], return_counts=True)
         twice = numbers[times == 2].tolist()  # noqa: PLR2004 - twice
         drawn = _drawn(seen, self.direction, "duplication", self.probability)
-        sent = len(passage.sizes)
+        drawn -= _drawn(seen, self.direction, "loss", self.lost)
+        sent = max(1, len(numbers))
         return [
             _exact("duplication", self.direction, twice, drawn),
             _share("doubled", self.direction, len(twice), sent, self.probability),
@@ -177,6 +215,8 @@ class Reordering:
     probability: float
     delay_s: float
     hold_s: float
+    lost: float = 0.0
+    """Probability of being lost before."""
 
     def judge(self, seen: Seen) -> list[Finding]:
         """Compare by number: whoever came later than half the hold, and after a later one."""
@@ -186,6 +226,7 @@ class Reordering:
         order = passage.number[passage.number >= 0]
         overtaken = order[order < np.maximum.accumulate(order)].tolist()
         drawn = _drawn(seen, self.direction, "reordering", self.probability)
+        drawn -= _drawn(seen, self.direction, "loss", self.lost)
         last = len(passage.sizes) - 1 - math.ceil(self.hold_s / self._gap_s(seen))
         return [
             _exact("held back", self.direction, late, drawn),

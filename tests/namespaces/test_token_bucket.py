@@ -1,0 +1,92 @@
+"""Our token bucket beside the kernel's ``tbf``: of one burst both take the same packets."""
+
+from __future__ import annotations
+
+import asyncio
+import dataclasses
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from httpbed.calibration import judge, runner
+from httpbed.calibration.kinds import BUCKET_LIMIT_BYTES, bucket_queue
+from httpbed.calibration.runner import Bench
+from httpbed.host import toolbox
+from httpbed.host.backend import Backend
+from httpbed.network.plan import NetworkPlan
+
+pytestmark = [pytest.mark.namespaces, pytest.mark.toolbox]
+
+SEED = 3
+ATTEMPTS = 3
+"""Of a burst that the machine stretched until a packet more may have left."""
+PUBLISHED = "root handle 1: tbf rate 0.5mbit burst 32kb latency 70ms"
+"""Zhang and Song's own words to tc."""
+
+
+def honest(planned: NetworkPlan) -> NetworkPlan:
+    """Change nothing."""
+    return planned
+
+
+def as_published(planned: NetworkPlan) -> NetworkPlan:
+    """Tell tc what the paper told it, in place of what was computed from it."""
+    words = f"qdisc add dev l0a {PUBLISHED}\n"
+    *others, disciplines = planned.hosts
+    kept = [one for one in (disciplines.input or "").splitlines() if " dev l0a " not in one]
+    text = "".join(f"{line}\n" for line in kept) + words
+    hosts = (*others, dataclasses.replace(disciplines, input=text))
+    return dataclasses.replace(planned, hosts=hosts)
+
+
+def with_limit(limit_bytes: int) -> Callable[[NetworkPlan], NetworkPlan]:
+    """Give tbf another limit than the one that was computed."""
+
+    def tamper(planned: NetworkPlan) -> NetworkPlan:
+        *others, disciplines = planned.hosts
+        text = (disciplines.input or "").replace(
+            f"limit {BUCKET_LIMIT_BYTES}", f"limit {limit_bytes}"
+        )
+        assert text != disciplines.input
+        hosts = (*others, dataclasses.replace(disciplines, input=text))
+        return dataclasses.replace(planned, hosts=hosts)
+
+    return tamper
+
+
+def taken(
+    folder: Path, backend: Backend, tamper: Callable[[NetworkPlan], NetworkPlan] = honest
+) -> tuple[list[int], judge.Verdict]:
+    """Send the burst; return the numbers that arrived, and the verdict by arithmetic."""
+    roots = toolbox.find_all()
+    if not roots:
+        pytest.fail("no toolbox is built: httpbed toolbox")
+    cell = bucket_queue()
+    for attempt in range(ATTEMPTS):
+        place = folder / f"{backend}-{attempt}"
+        asyncio.run(runner.run(cell, Bench(roots[-1].path, SEED, backend, tamper), place))
+        seen = judge.read(cell, place, {}, SEED)
+        found = judge.judge(cell, seen)
+        if found.measured:
+            (flow,) = cell.flows
+            return seen.passages[flow.direction].numbers().tolist(), found
+    pytest.fail("this machine stretches every burst")
+
+
+def test_the_published_bucket_takes_what_the_kernels_takes(tmp_path: Path) -> None:
+    """22 packets by the burst, 24 by the queue; the paper's words say the same to tc."""
+    ours, found = taken(tmp_path / "ours", "af_packet")
+    assert found.passed, found
+    kernels, found = taken(tmp_path / "kernel", "tbf")
+    assert found.passed, found
+    published, found = taken(tmp_path / "published", "tbf", as_published)
+    assert found.passed, found
+    assert ours == kernels == published == list(range(22 + 24))
+
+
+def test_the_latency_alone_is_another_network(tmp_path: Path) -> None:
+    """4375 bytes have room for two packets: what is not tbf's own limit is caught."""
+    kernels, found = taken(tmp_path, "tbf", with_limit(4375))
+    assert kernels == list(range(22 + 2))
+    assert not found.passed
