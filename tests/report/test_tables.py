@@ -220,3 +220,15 @@ def test_no_colour_in_a_pipe(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "\x1b" in shown(campaign(steady))
     monkeypatch.setenv("NO_COLOR", "1")
     assert "\x1b[3" not in shown(campaign(steady))
+
+
+def test_the_heading_of_unequal_samples_names_the_least_coverage() -> None:
+    """Two values cover 50 %, five 93.75 %."""
+    few = {"http_version": "3", "loss": "2 %"}
+    said = shown(
+        campaign(
+            lambda levels, block: None if levels == few and block > 2 else steady(levels, block)
+        )
+    )
+    assert re.search(r" at least 50 % .* at least 50 % ", said)
+    assert "95 % " not in said.split("\n\n")[1]

@@ -14,8 +14,8 @@ from httpbed.analysis.estimate import Interval
 from httpbed.analysis.findings import find
 from httpbed.analysis.sample import Bounded
 from httpbed.report import network, notes, page, publish
-from httpbed.report.figures import against_factors
-from httpbed.report.phrasing import beside, goodput_number, ratio_text, scale
+from httpbed.report.figures import against_factors, plots
+from httpbed.report.phrasing import beside, covering, goodput_number, ratio_text, scale
 
 TIMES = {"1.1": 1.3, "2": 1.0, "3": 0.8}
 
@@ -201,3 +201,33 @@ def test_a_link_is_said_in_words(link: dict[str, Any], said: str) -> None:
     document = {"topology": {"links": [described]}, "factors": {"net": ["lte", "dsl"]}}
     (facts,) = network.links(document)
     assert said in network.sentence(facts)
+
+
+@pytest.mark.parametrize(
+    ("shares", "heading"),
+    [
+        ([0.95, 0.98], "95 % interval"),
+        ([0.9375, 0.9375], "93.75 % interval"),
+        ([0.5, 0.875, 0.98], "interval of at least 50 %"),
+        ([], "interval"),
+    ],
+)
+def test_a_heading_never_claims_more_than_every_interval_covers(
+    shares: list[float], heading: str
+) -> None:
+    """The least of what they cover, and that it is the least."""
+    assert covering(Interval(Bounded(1.0), Bounded(2.0), share) for share in shares) == heading
+
+
+def test_headings_where_replicates_are_missing(tmp_path: Path) -> None:
+    """One treatment has two values, the others five: the page, the figure and the table say so."""
+    results = campaign(
+        lambda levels, block: (
+            None if levels["http_version"] == "3" and block > 2 else apart(levels, block)
+        ),
+        directory=tmp_path,
+    )
+    found = find(results)
+    heading = page.headings(found)
+    assert heading.interval == heading.ratio_interval == "interval of at least 50 %"
+    assert "the bar its interval of at least 50 %." in plots(found, results.document)[0].caption

@@ -23,7 +23,7 @@ from httpbed.analysis.findings import Condition, Findings, Row
 from httpbed.model import units
 from httpbed.model.impairments.queue import parse_queue_limit
 from httpbed.report import network
-from httpbed.report.phrasing import Scale, coverage, scale_of, title, treatment
+from httpbed.report.phrasing import Scale, covering, scale_of, title, treatment
 
 INK = "#1b1b1b"
 QUIET = "#8a8a8a"
@@ -127,7 +127,7 @@ def distribution(findings: Findings, document: Mapping[str, Any]) -> Plot:
     return Plot(
         name=f"{findings.metric}-distribution",
         caption=f"Each dot is one trial's {what}; the tall tick is the median, the bar its"
-        f" {coverage(intervals)} interval.{beyond}",
+        f" {covering(intervals)}.{beyond}",
         alternative=f"Distribution of {what} for each treatment. "
         + " ".join(_told(findings, document, scale)),
         figure=figure,

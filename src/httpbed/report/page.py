@@ -16,7 +16,7 @@ from httpbed.report.phrasing import (
     agreeing_blocks,
     base_name,
     bits_per_second,
-    coverage,
+    covering,
     goodput_number,
     percent,
     ratio_interval,
@@ -120,9 +120,9 @@ def headings(findings: Findings) -> Headings:
     ceiling = _shared_ceiling(findings)
     return Headings(
         metric=title(findings.metric),
-        interval=f"{coverage(r.estimate.interval for r in rows if r.estimate)} interval",
+        interval=covering(r.estimate.interval for r in rows if r.estimate),
         base=base_name(findings),
-        ratio_interval=f"{coverage(r.ratio.interval for r in rows if r.ratio)} interval",
+        ratio_interval=covering(r.ratio.interval for r in rows if r.ratio),
         goodput=f"goodput of {bits_per_second(ceiling)}" if ceiling else "goodput",
         compared=any(row.ratio for row in rows),
     )

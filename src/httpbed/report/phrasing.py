@@ -112,12 +112,24 @@ def percent(share: float) -> str:
 
 
 def coverage(intervals: Iterable[Interval | None]) -> str:
-    """Name the coverage that all these intervals share: ``95 %``, else what they do cover.
+    """Name what all these intervals cover: ``95 %``; where they differ, ``at least 50 %``.
 
-    Where they differ it is 95 %, and a note names those that fall short.
+    Nothing where there is no interval.
     """
     shares = {min(CONFIDENCE, interval.coverage) for interval in intervals if interval}
-    return percent(shares.pop() if len(shares) == 1 else CONFIDENCE)
+    if not shares:
+        return ""
+    return ("at least " if len(shares) > 1 else "") + percent(min(shares))
+
+
+def covering(intervals: Iterable[Interval | None]) -> str:
+    """Name these intervals by what they cover: ``95 % interval``."""
+    covered = coverage(intervals)
+    return (
+        f"interval of {covered}"
+        if covered.startswith("at least")
+        else f"{covered} interval".strip()
+    )
 
 
 def title(name: str) -> str:

@@ -154,7 +154,9 @@ def _columns(findings: Findings) -> Iterator[_Column]:
     estimates = [row.estimate for _, row in rows]
     covered = coverage(e.interval for e in estimates if e)
     intervals = [scale.interval(e.interval if e else None) for e in estimates]
-    yield _Column(f"interval\n{covered}", False, [Text(said) for said in intervals], spare=1)
+    yield _Column(
+        f"interval\n{covered}".strip(), False, [Text(said) for said in intervals], spare=1
+    )
     if any(row.ratio for _, row in rows):
         yield from _ratio_columns(findings)
     if findings.metric != "goodput" and any(row.goodput for _, row in rows):
@@ -183,7 +185,7 @@ def _ratio_columns(findings: Findings) -> Iterator[_Column]:
     yield _Column(header, False, [_ratio(findings.metric, row) for row in rows])
     covered = coverage(row.ratio.interval for row in rows if row.ratio)
     spread = [Text(ratio_interval(row.ratio.interval) if row.ratio else "") for row in rows]
-    yield _Column(f"interval\n{covered}", False, spread, spare=2)
+    yield _Column(f"interval\n{covered}".strip(), False, spread, spare=2)
 
 
 def _ratio(metric: str, row: Row) -> Text:
