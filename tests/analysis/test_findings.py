@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
+import tomllib
 from collections.abc import Mapping
+from typing import Any
 
 import pytest
 
@@ -11,6 +14,7 @@ from httpbed.analysis.evidence import size_of
 from httpbed.analysis.findings import Findings, Row, find
 from httpbed.analysis.sample import Bounded, samples
 from httpbed.model.errors import ConfigError
+from httpbed.model.experiment import scenario_document
 
 TIMES = {"1.1": 1.1, "2": 1.0, "3": 0.8}
 
@@ -214,3 +218,36 @@ def test_a_time_out_leaves_no_share_of_what_it_cut_off() -> None:
     rows = {metric: next(find(results, metric).rows())[1] for metric in ("rtt", "wire_overhead")}
     assert rows["rtt"].estimate is not None
     assert rows["wire_overhead"].estimate is None
+
+
+def test_the_ceiling_of_a_trace_is_what_the_trials_know_of_it() -> None:
+    """The experiment only names the file; the trials' documents have its mean rate."""
+    text = VERSIONS.replace('rate = "10 Mbit/s"', 'rate = { trace = "cell.trace" }')
+    assert {row.ceiling_bit_s for _, row in find(campaign(steady, text)).rows()} == {None}
+    experiment = tomllib.loads(text)
+    documents: dict[tuple[str, ...], dict[str, Any]] = {}
+    for http_version, loss in itertools.product(*experiment["factors"].values()):
+        levels = {"http_version": http_version, "loss": loss}
+        document = scenario_document(experiment, levels)
+        document["topology"]["links"][0]["rate"]["mean"] = "6016000 bit/s"
+        documents[http_version, loss] = document
+    found = find(campaign(steady, text, scenarios=documents))
+    assert {row.ceiling_bit_s for _, row in found.rows()} == {6_016_000}
+
+
+@pytest.mark.parametrize(
+    ("change", "ceiling", "changes"),
+    [
+        ('schedule = [{ at = "1 s", rate = "2 Mbit/s" }]', 10_000_000, True),
+        ('schedule = [{ at = "1 s", rate = "50 Mbit/s" }]', 50_000_000, True),
+        ('schedule = [{ at = "1 s", rate = "50 Mbit/s", direction = "up" }]', 10_000_000, False),
+        ('schedule = [{ at = "1 s", loss = "1 %" }]', 10_000_000, False),
+    ],
+)
+def test_the_ceiling_of_a_link_that_changes_is_its_highest_rate(
+    change: str, ceiling: int, changes: bool
+) -> None:
+    """Towards the client, by turns; a goodput above its ceiling would be absurd."""
+    text = VERSIONS.replace('delay = "25 ms"', f'delay = "25 ms"\n{change}')
+    first = row(find(campaign(steady, text)), http_version="2", loss="0 %")
+    assert (first.ceiling_bit_s, first.ceiling_changes) == (ceiling, changes)

@@ -232,3 +232,10 @@ def test_the_heading_of_unequal_samples_names_the_least_coverage() -> None:
     )
     assert re.search(r" at least 50 % .* at least 50 % ", said)
     assert "95 % " not in said.split("\n\n")[1]
+
+
+def test_a_goodput_stands_beside_the_highest_rate_of_a_link_that_changes() -> None:
+    """And it is said that this is the most."""
+    change = 'delay = "25 ms"\nschedule = [{ at = "300 ms", rate = "1 Mbit/s" }]'
+    said = shown(campaign(steady, VERSIONS.replace('delay = "25 ms"', change)), width=120)
+    assert "of at most 10 Mbit/s" in said

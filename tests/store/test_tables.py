@@ -10,6 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import kept
+from httpbed.analysis.findings import find
 from httpbed.model.errors import ConfigError
 from httpbed.store import compact, query
 from httpbed.store.results import CHECK_FIELDS, OBSERVATION_FIELDS, TRIAL_FIELDS
@@ -124,3 +125,13 @@ def test_a_campaign_whose_experiment_is_damaged_is_refused(tmp_path: Path) -> No
     (tmp_path / "experiment.toml").write_text("schema = 1")
     with pytest.raises(ConfigError):
         query.read(tmp_path)
+
+
+def test_a_reader_knows_of_a_trace_what_its_trials_know(tmp_path: Path) -> None:
+    """The experiment only names the file; the trials' documents have its digest and mean rate."""
+    trace = tmp_path / "cell.trace"
+    trace.write_text("1\n2\n")
+    text = kept.SMALL.replace('rate = "10 Mbit/s"', f'rate = {{ trace = "{trace}" }}')
+    kept.make(tmp_path / "campaign", text=text)
+    results = query.read(tmp_path / "campaign")
+    assert {row.ceiling_bit_s for _, row in find(results).rows()} == {12_032_000}

@@ -75,6 +75,7 @@ def campaign(
     text: str = VERSIONS,
     directory: Path = Path("campaign"),
     manifest: Mapping[str, Any] | None = None,
+    scenarios: Mapping[tuple[str, ...], Mapping[str, Any]] | None = None,
 ) -> Results:
     """Make the results of a campaign whose every trial ends as ``ends`` says."""
     document = tomllib.loads(text)
@@ -98,6 +99,7 @@ def campaign(
         trials=tables.table(tables.trials, TRIAL_FIELDS),
         observations=tables.table(tables.observations, OBSERVATION_FIELDS),
         checks=tables.table(tables.checks, CHECK_FIELDS),
+        scenarios=scenarios or {},
     )
 
 

@@ -50,7 +50,9 @@ class Row:
     goodput: Bounded | None
     """Median in bit/s."""
     ceiling_bit_s: int | None
-    """Rate of the link towards the client; None when unlimited."""
+    """Rate of the link towards the client, the highest if it changes; None when unlimited."""
+    ceiling_changes: bool
+    """Whether the link has that rate for a part of the time only."""
     limit_s: float
     """Its trials' time limit."""
 
@@ -161,6 +163,7 @@ def _row(
     is_base = base_key == key
     goodput = estimate(goodputs[key])
     built = scenario(results, sample.levels)
+    rates = built.link.rates(built.downstream())
     return Row(
         levels=sample.levels,
         sample=sample,
@@ -168,7 +171,8 @@ def _row(
         ratio=None if is_base else compare(sample, found[base_key]),
         is_base=is_base,
         goodput=goodput.median if goodput else None,
-        ceiling_bit_s=built.link.directions()[built.downstream()].mean_bit_s(),
+        ceiling_bit_s=max(rates, default=None),
+        ceiling_changes=len(rates) > 1,
         limit_s=results.experiment.time_limit_s(built),
     )
 

@@ -158,8 +158,9 @@ def tally(planned: int, rows: Iterable[Mapping[str, Any]]) -> Tally:
 
 
 def scenario(results: Results, levels: Mapping[str, str]) -> Scenario:
-    """Return what a treatment builds and does."""
-    return Scenario.model_validate(scenario_document(results.document, levels))
+    """Return what a treatment builds and does: as its trials say, for they know the files."""
+    of_trials = results.scenarios.get(tuple(levels[name] for name in results.experiment.factors))
+    return Scenario.model_validate(of_trials or scenario_document(results.document, levels))
 
 
 def _sample(

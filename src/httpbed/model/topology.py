@@ -134,6 +134,15 @@ class Link(Direction):
             if change.loss is not None and isinstance(ways[way].loss, (Listed, Replay)):
                 yield f"changes the loss {way}, which is of listed packets"
 
+    def rates(self, way: int) -> set[int]:
+        """All rates that a direction has by turns, in bit/s; none if unlimited or unknown."""
+        first = self.directions()[way].rate
+        known = rates.mean_bit_s(first)
+        steps = [bit_s for _, bit_s in first.steps] if isinstance(first, Steps) else [known]
+        meant = (None, ("up", "down")[way])
+        later = [change.rate for _, change in self._changes() if change.direction in meant]
+        return {bit_s for bit_s in (*steps, *later) if bit_s is not None}
+
     def _direction(self, own: OneWay) -> Direction:
         names = Direction.model_fields
         said = {name: getattr(own, name) for name in names if getattr(own, name) is not None}

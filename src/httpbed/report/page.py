@@ -15,7 +15,7 @@ from httpbed.report.phrasing import (
     DASH,
     agreeing_blocks,
     base_name,
-    bits_per_second,
+    ceiling,
     covering,
     goodput_number,
     percent,
@@ -117,13 +117,12 @@ def treatments(findings: Findings) -> list[str]:
 def headings(findings: Findings) -> Headings:
     """Name the columns of the table of medians."""
     rows = [row for _, row in findings.rows()]
-    ceiling = _shared_ceiling(findings)
     return Headings(
         metric=title(findings.metric),
         interval=covering(r.estimate.interval for r in rows if r.estimate),
         base=base_name(findings),
         ratio_interval=covering(r.ratio.interval for r in rows if r.ratio),
-        goodput=f"goodput of {bits_per_second(ceiling)}" if ceiling else "goodput",
+        goodput=f"goodput {_shared_ceiling(findings)}".rstrip(),
         compared=any(row.ratio for row in rows),
     )
 
@@ -197,15 +196,13 @@ def _goodput(findings: Findings, row: Row) -> str:
     if row.goodput is None:
         return DASH
     said = goodput_number(row.goodput, row.ceiling_bit_s, 2)
-    if _shared_ceiling(findings):
-        return said
-    ceiling = f" of {bits_per_second(row.ceiling_bit_s)}" if row.ceiling_bit_s else " Mbit/s"
-    return said + ceiling
+    return said if _shared_ceiling(findings) else f"{said} {ceiling(row)}"
 
 
-def _shared_ceiling(findings: Findings) -> int | None:
-    ceilings = {row.ceiling_bit_s for _, row in findings.rows()}
-    return ceilings.pop() if len(ceilings) == 1 else None
+def _shared_ceiling(findings: Findings) -> str:
+    ceilings = {ceiling(row) for _, row in findings.rows() if row.ceiling_bit_s}
+    limited = all(row.ceiling_bit_s for _, row in findings.rows())
+    return ceilings.pop() if limited and len(ceilings) == 1 else ""
 
 
 def _endings(row: Row) -> str:

@@ -159,6 +159,14 @@ def bits_per_second(value: float) -> str:
     return phrase.rate(value, phrase.AT_A_GLANCE)
 
 
+def ceiling(row: Row) -> str:
+    """Write what a goodput stands beside: ``of 5 Mbit/s``; its unit where there is no ceiling."""
+    if not row.ceiling_bit_s:
+        return "Mbit/s"
+    most = "at most " if row.ceiling_changes else ""
+    return f"of {most}{bits_per_second(row.ceiling_bit_s)}"
+
+
 def beside(ceiling_bit_s: float | None, decimals: int) -> Scale:
     """Choose the scale of a goodput: its ceiling's unit, Mbit/s where there is no ceiling."""
     known = (least for least, _ in phrase.RATES if ceiling_bit_s and ceiling_bit_s >= least)

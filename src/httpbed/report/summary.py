@@ -45,6 +45,7 @@ def _treatment(row: Row) -> dict[str, Any]:
         "ratio": _ratio(row.ratio),
         "goodput_bit_s": _bounded(row.goodput),
         "ceiling_bit_s": row.ceiling_bit_s,
+        "ceiling_changes": row.ceiling_changes,
         "time_limit_s": row.limit_s,
         "not_observed": row.sample.not_observed,
         "trials": _tally(row.tally),

@@ -23,7 +23,7 @@ from httpbed.report.notes import notes
 from httpbed.report.phrasing import (
     DASH,
     base_name,
-    bits_per_second,
+    ceiling,
     coverage,
     done,
     goodput_number,
@@ -203,18 +203,14 @@ def _ratio(metric: str, row: Row) -> Text:
 
 
 def _goodput_column(rows: list[tuple[Condition, Row]]) -> _Column:
-    ceilings = {row.ceiling_bit_s for _, row in rows}
+    ceilings = {ceiling(row) for _, row in rows}
     differ = len(ceilings) > 1
-    shared = None if differ else next(iter(ceilings))
     cells = []
     for _, row in rows:
-        value, own = row.goodput, row.ceiling_bit_s
-        said = goodput_number(value, own, 1) if value else DASH
-        if differ and value:
-            said += f" of {bits_per_second(own)}" if own else " Mbit/s"
-        cells.append(Text(said))
-    unit = f"\nof {bits_per_second(shared)}" if shared else "\nMbit/s"
-    return _Column("goodput" if differ else f"goodput{unit}", False, cells, spare=3)
+        said = goodput_number(row.goodput, row.ceiling_bit_s, 1) if row.goodput else DASH
+        cells.append(Text(f"{said} {ceiling(row)}" if differ and row.goodput else said))
+    header = "goodput" if differ else "\n".join(["goodput", *ceilings])
+    return _Column(header, False, cells, spare=3)
 
 
 def _done(row: Row) -> Text:

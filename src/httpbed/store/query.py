@@ -25,13 +25,18 @@ def read(directory: Path) -> Results:
     read_back = reading.read(campaign.experiment_text)
     if read_back.experiment is None:
         raise ConfigError(read_back.mistakes)
-    tables = compact.tables(campaign, read_back.experiment.factors)
+    factors = read_back.experiment.factors
+    tables = compact.tables(campaign, factors)
+    design = campaign.design()
     return Results(
         directory=directory,
         experiment=read_back.experiment,
         document=read_back.document,
         manifest=campaign.manifest | {"jobs": _jobs(campaign)},
-        planned=len(campaign.design()),
+        planned=len(design),
+        scenarios={
+            tuple(trial.levels[name] for name in factors): trial.document for trial in design
+        },
         **tables,
     )
 

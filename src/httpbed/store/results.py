@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -63,3 +63,6 @@ class Results:
     trials: pa.Table
     observations: pa.Table
     checks: pa.Table
+    scenarios: Mapping[tuple[str, ...], Mapping[str, Any]] = field(default_factory=dict)
+    """The trials' documents, by the levels of their treatment in the order of the factors: they
+    know of the files that the experiment only names."""
