@@ -184,3 +184,28 @@ def test_figures_hold_text_as_text(tmp_path: Path) -> None:
     drawn = (tmp_path / "figures" / "request_time-distribution.svg").read_text()
     assert ">HTTP/1.1</text>" in drawn
     assert b"/Type3" not in (tmp_path / "figures" / "request_time-distribution.pdf").read_bytes()
+
+
+def test_names_of_levels_are_explained_and_escaped() -> None:
+    """The page has a table of them, and names are text there and in the drawing, too."""
+    named = f"""{{ none = "0 %", "{EVIL}" = {{ to_bad = "0.5 %", to_good = "30 %" }} }}"""
+    evil_trace = f'rate = {{ trace = "{EVIL}" }}'
+    text = VERSIONS.replace('["0 %", "2 %"]', named).replace('rate = "10 Mbit/s"', evil_trace)
+    results = campaign(lambda _levels, block: 1 + block / 100, text)
+    found = find(results)
+    text = html.render(results, found, figures.plots(found, results.document))
+    assert "What the levels stand for" in text
+    assert "<td>1.6 % loss in bursts of 3.3 packets on average</td>" in text
+    page = Page(text)
+    assert page.open == []
+    assert "<script" not in text
+    assert len(page.named("caption")) == len(page.named("table"))
+    assert all("scope" in attributes for attributes in page.named("th"))
+
+
+def test_the_page_says_how_the_link_changes() -> None:
+    """Under network and conditions."""
+    change = 'delay = "25 ms"\nschedule = [{ at = "300 ms", rate = "1 Mbit/s" }]'
+    results = campaign(evil, VERSIONS.replace('delay = "25 ms"', change))
+    text = html.render(results, find(results), [])
+    assert "in each direction; then 1 Mbit/s from 300 ms</dd>" in text

@@ -239,3 +239,12 @@ def test_a_goodput_stands_beside_the_highest_rate_of_a_link_that_changes() -> No
     change = 'delay = "25 ms"\nschedule = [{ at = "300 ms", rate = "1 Mbit/s" }]'
     said = shown(campaign(steady, VERSIONS.replace('delay = "25 ms"', change)), width=120)
     assert "of at most 10 Mbit/s" in said
+
+
+def test_names_of_levels_are_explained_in_a_line() -> None:
+    """Above the table that uses them."""
+    named = '{ "0 %" = "0 %", "2 %" = { to_bad = "0.5 %", to_good = "30 %" } }'
+    said = " ".join(shown(campaign(steady, VERSIONS.replace('["0 %", "2 %"]', named))).split())
+    assert (
+        "levels loss: 0 % = 0 % loss | 2 % = 1.6 % loss in bursts of 3.3 packets on average" in said
+    )

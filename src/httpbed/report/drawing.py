@@ -21,7 +21,7 @@ GAP_WIDTH = 268
 GAP_HEIGHT = 132
 MARGIN = 6
 MOST_CHARACTERS = 36
-"""Longest text that fits beside a link; longer lists of levels are cut with an ellipsis."""
+"""Longest text that fits beside a link; what is longer is said in fewer words."""
 
 
 @dataclass(frozen=True)
@@ -120,13 +120,14 @@ def _wide(here: _Box, there: _Box, link: LinkFacts) -> Iterator[Markup]:
     yield _line(start, y, end, y)
     middle = (start + end) / 2
     if link.symmetric:
-        texts = _pairs(link.up)
+        texts = _pairs(link, link.up)
         yield _text(middle, y - 12, texts[0])
         yield from (_text(middle, y + 24 + 17 * i, text) for i, text in enumerate(texts[1:]))
         return
     for facts, other, sign in ((link.up, there, -1), (link.down, here, 1)):
         arrow = "→" if other is right else "←"
-        texts = [f"{arrow} {_pairs(facts)[0]}", *_pairs(facts)[1:]]
+        first, *others = _pairs(link, facts)
+        texts = [f"{arrow} {first}", *others]
         offsets = (-46, -29, -12) if sign < 0 else (24, 41, 58)
         yield from (
             _text(middle, y + offset, text) for offset, text in zip(offsets, texts, strict=False)
@@ -139,9 +140,12 @@ def _upright(here: _Box, there: _Box, link: LinkFacts) -> Iterator[Markup]:
     start, end = top.y + top.height, bottom.y
     yield _line(x, start, x, end)
     if link.symmetric:
-        texts = ["each direction", *_pairs(link.up)]
+        texts = ["each direction", *_pairs(link, link.up)]
     else:
-        texts = [f"to {link.hosts[1]}", *_pairs(link.up), f"to {link.hosts[0]}", *_pairs(link.down)]
+        texts = [
+            *(f"to {link.hosts[1]}", *_pairs(link, link.up)),
+            *(f"to {link.hosts[0]}", *_pairs(link, link.down)),
+        ]
     step = min(17.0, (end - start - 8) / max(1, len(texts)))
     first = (start + end) / 2 - step * (len(texts) - 1) / 2 + 4
     for number, text in enumerate(texts):
@@ -149,20 +153,42 @@ def _upright(here: _Box, there: _Box, link: LinkFacts) -> Iterator[Markup]:
 
 
 FIRST, LAST = ("profile", "rate", "delay"), ("queue",)
+CHANGING = Fact("changes", "then changing", varied=False, short="then changing")
+LONGEST_FACT = MOST_CHARACTERS - len(", 9 more")
 
 
-def _pairs(facts: tuple[Fact, ...]) -> list[str]:
+def _pairs(link: LinkFacts, facts: tuple[Fact, ...]) -> list[str]:
     """Lay a direction's facts on three lines: rate and delay, all that goes wrong, queue."""
+    way = "up" if facts is link.up else "down"
+    changing = any(change.direction in {None, way} for change in link.changes)
+    later = [CHANGING] if changing or (link.symmetric and link.changes) else []
     lines = (
-        [fact.text for fact in facts if fact.name in FIRST],
-        [fact.text for fact in facts if fact.name not in {*FIRST, *LAST}],
-        [fact.text for fact in facts if fact.name in LAST],
+        [fact for fact in facts if fact.name in FIRST],
+        [fact for fact in facts if fact.name not in {*FIRST, *LAST}],
+        [*(fact for fact in facts if fact.name in LAST), *later],
     )
-    return [_cut(", ".join(line)) for line in lines if any(line)]
+    return [_fitted(line) for line in lines if line]
 
 
-def _cut(text: str) -> str:
-    return text if len(text) <= MOST_CHARACTERS else text[: MOST_CHARACTERS - 1] + "…"
+def _fitted(facts: list[Fact]) -> str:
+    """Say facts in a line: in full, else in few words, else some of them and how many more.
+
+    A line that ended in the middle of a word would say something else: ``0.0`` is not ``0.048 %``.
+    """
+    figures = [fact for fact in facts if fact.name != "profile"] or facts
+    for told in (
+        [fact.text for fact in facts],
+        [fact.short for fact in facts],
+        [fact.short for fact in figures],
+    ):
+        if len(", ".join(told)) <= MOST_CHARACTERS:
+            return ", ".join(told)
+    names = [fact.short if len(fact.short) <= LONGEST_FACT else fact.name for fact in figures]
+    for count in range(len(names), 1, -1):
+        rest = [f"{len(names) - count} more"] if count < len(names) else []
+        if len(said := ", ".join([*names[:count], *rest])) <= MOST_CHARACTERS:
+            return said
+    return ", ".join([names[0], *([f"{len(names) - 1} more"] if names[1:] else [])])
 
 
 def _line(x1: float, y1: float, x2: float, y2: float) -> Markup:

@@ -8,7 +8,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from httpbed.analysis.compare import EQUAL_MARGIN
 from httpbed.analysis.findings import Findings
-from httpbed.report import drawing, inline, manifest, network, notes, page
+from httpbed.report import drawing, inline, levels, manifest, notes, page
 from httpbed.report.figures import Plot
 from httpbed.report.phrasing import percent
 from httpbed.store.results import Results
@@ -47,7 +47,7 @@ def _answer(results: Results, findings: Findings) -> dict[str, Any]:
         "treatments": page.treatments(findings),
         "drawings": [drawing.topology(document, upright=upright) for upright in (False, True)],
         "conditions": page.conditions(findings, document),
-        "links": [network.sentence(link) for link in network.links(document)],
+        "legends": levels.legends(document),
         "margin": percent(EQUAL_MARGIN),
         "completion": page.completion(findings),
         "reasons": page.reasons(findings, document),

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from typing import Any
+
+from httpbed.model.impairments.loss import GilbertElliott
 
 Table = Mapping[str, Any]
 
@@ -30,9 +33,37 @@ def loss(said: Table) -> str:
         return f"loss of {len(said['packets'])} listed packets"
     if "replay" in said:
         return f"losses as in {said['replay']}"
-    bad = said.get("bad", "100 %")
+    if (known := _known_bursts(said)) is None:
+        return _varied_bursts(said)
+    mean, length = _mean(known), f"{known.mean_burst:.1f}".removesuffix(".0")
+    if (known.bad, known.good) == (1, 0):
+        return f"{mean} loss in bursts of {length} packets on average"
+    return (
+        f"{mean} loss: {said.get('bad', '100 %')} in bursts of {length} packets on average,"
+        f" {said.get('good', '0 %')} between them"
+    )
+
+
+def _known_bursts(said: Table) -> GilbertElliott | None:
+    """Read the model's parameters; None where a factor stands for one, by all its levels."""
+    try:
+        return GilbertElliott.model_validate(said)
+    except ValueError:
+        return None
+
+
+def _mean(known: GilbertElliott) -> str:
+    """Write the mean loss with two digits, or to a tenth of a percent where it is large."""
+    percent = 100 * known.mean
+    digits = 1 - math.floor(math.log10(percent)) if 0 < percent < 10 else 1  # noqa: PLR2004
+    return f"{percent:.{digits}f}".rstrip("0").rstrip(".") + " %"
+
+
+def _varied_bursts(said: Table) -> str:
     entered, left = said.get("to_bad", "?"), said.get("to_good", "?")
-    return f"{bad} loss in bursts (entered at {entered} of packets, left at {left})"
+    lost = f", {said['bad']} lost in them" if "bad" in said else ""
+    between = f", {said['good']} lost between them" if "good" in said else ""
+    return f"loss in bursts (entered at {entered} of packets, left at {left}{lost}{between})"
 
 
 def jitter(said: Table) -> str:
@@ -77,3 +108,31 @@ TEXTS: Mapping[str, str] = {
 """How a text is said, by the impairment's name; in the order in which a link is described."""
 ABSENT: Mapping[str, str] = {"rate": "no rate limit", "delay": "no delay", "loss": "no loss"}
 """What is worth saying of what is not there."""
+
+
+def short(name: str, said: Table) -> str:
+    """Say a table in a few words, for a drawing; what it leaves out is said elsewhere."""
+    if name == "rate":
+        return _short_rate(said)
+    if name == "loss":
+        return _short_loss(said)
+    if name == "jitter":
+        return "sampled jitter" if "samples" in said else jitter(said)
+    return TABLES[name](said)
+
+
+def _short_rate(said: Table) -> str:
+    if "steps" in said:
+        return f"rate in {len(said['steps'])} steps"
+    if "trace" in said:
+        return "rate of a trace"
+    return f"{said['bucket']} token bucket" if "bucket" in said else "cellular rate"
+
+
+def _short_loss(said: Table) -> str:
+    if "packets" in said:
+        return "listed losses"
+    if "replay" in said:
+        return "recorded losses"
+    known = _known_bursts(said)
+    return f"{_mean(known)} loss in bursts" if known else "loss in bursts"

@@ -10,9 +10,15 @@ from httpbed.model import profiles
 from httpbed.model.experiment import is_reference, references
 from httpbed.model.impairments.queue import Queue
 from httpbed.report import impairments
+from httpbed.report.changes import Change, changes
 from httpbed.report.phrasing import title
 
 Document = Mapping[str, Any]
+
+QUEUE_LIMIT = f"{Queue().limit.amount:.0f} {Queue().limit.unit}"
+"""Where the author says none."""
+MOST_CHANGES = 6
+"""Of a link, in a line."""
 
 
 @dataclass(frozen=True)
@@ -24,6 +30,8 @@ class Fact:
     text: str
     varied: bool
     """Whether a factor stands for it."""
+    short: str
+    """The same in a few words, for a drawing."""
 
 
 @dataclass(frozen=True)
@@ -35,6 +43,8 @@ class LinkFacts:
     """From the first host to the second."""
     down: tuple[Fact, ...]
     """From the second host to the first."""
+    changes: tuple[Change, ...] = ()
+    """What becomes of it while it runs."""
 
     @property
     def symmetric(self) -> bool:
@@ -72,13 +82,21 @@ def hosts(document: Document) -> tuple[HostFacts, ...]:
     )
 
 
-def sentence(facts: LinkFacts) -> str:
-    """Say what a link does in a line."""
+def sentence(facts: LinkFacts, most_changes: int = MOST_CHANGES) -> str:
+    """Say what a link does in a line, and what becomes of it while it runs."""
     here, there = facts.hosts
-    if facts.symmetric:
-        return f"{here} <-> {there}: {_listed(facts.up)}, in each direction"
-    up, down = _listed(facts.up), _listed(facts.down)
-    return f"{here} to {there}: {up}; {there} to {here}: {down}"
+    said = f"{here} <-> {there}: {_listed(facts.up)}, in each direction"
+    if not facts.symmetric:
+        said = f"{here} to {there}: {_listed(facts.up)}; {there} to {here}: {_listed(facts.down)}"
+    return said + _then(facts.changes, most_changes)
+
+
+def _then(found: tuple[Change, ...], most: int) -> str:
+    if not found:
+        return ""
+    told = [change.text for change in found[:most]]
+    rest = [f"and {len(found) - most} more changes"] if len(found) > most else []
+    return f"; then {'; '.join([*told, *rest])}"
 
 
 def fixed(document: Document) -> str:
@@ -91,7 +109,7 @@ def fixed(document: Document) -> str:
         for fact in found[0].up
         if fact.name in {"rate", "delay"} and not fact.varied
     ]
-    return " and ".join(told)
+    return " and ".join(told) + (", at first" if told and found[0].changes else "")
 
 
 def condition(document: Document, levels: Mapping[str, str]) -> str:
@@ -99,10 +117,22 @@ def condition(document: Document, levels: Mapping[str, str]) -> str:
     paths: dict[str, tuple[str | int, ...]] = {}
     for path, name in references(document.get("topology", {})):
         paths.setdefault(name, path)
-    return ", ".join(_phrase(name, value, paths.get(name, ())) for name, value in levels.items())
+    factors = document.get("factors", {})
+    return ", ".join(
+        f"{title(name)} {value}"
+        if isinstance(factors.get(name), Mapping)  # a name: what it stands for is in the legend
+        else _phrase(name, value, paths.get(name, ()))
+        for name, value in levels.items()
+    )
 
 
-_PHRASES = {"rate": "{}", "delay": "{} each way", "loss": "{} loss", "limit": "a queue of {}"}
+_PHRASES = {
+    "profile": "network {}",
+    "rate": "{}",
+    "delay": "{} each way",
+    "loss": "{} loss",
+    "limit": "a queue of {}",
+}
 
 
 def _phrase(name: str, value: str, path: tuple[str | int, ...]) -> str:
@@ -117,32 +147,53 @@ def _link(document: Document, said: Document) -> LinkFacts:
     link = profiles.expanded(said)
     one, other = link["between"]
     up, down = ({**link, **link.get(side, {})} for side in ("up", "down"))
-    return LinkFacts((one, other), _direction(document, up), _direction(document, down))
+    later = tuple(changes(_filled(document, link)))
+    return LinkFacts((one, other), _direction(document, up), _direction(document, down), later)
+
+
+def _filled(document: Document, node: Any) -> Any:
+    """Copy a node with all levels of a factor in its place."""
+    if is_reference(node):
+        return _said(document, node)
+    if isinstance(node, Mapping):
+        return {key: _filled(document, part) for key, part in node.items()}
+    return [_filled(document, part) for part in node] if isinstance(node, list) else node
 
 
 def _direction(document: Document, said: Document) -> tuple[Fact, ...]:
-    default = f"{Queue().limit.amount:.0f} {Queue().limit.unit}"
     queue = said.get("queue", {})
-    whole = {**said, "queue": queue if is_reference(queue) else {"limit": default, **queue}}
+    whole = {**said, "queue": queue if is_reference(queue) else {"limit": QUEUE_LIMIT, **queue}}
     profile = said.get("profile")
     varied = is_reference(profile)  # then what it fills in is not known here
-    named = [Fact("profile", f"network {_said(document, profile)}", varied)] if profile else []
-    return (*named, *_impairments(document, whole, known=not varied))
+    named = [_fact(document, "profile", "network {}", profile)] if profile else []
+    return (*named, *impairment_facts(document, whole, known=not varied))
 
 
-def _impairments(document: Document, said: Document, *, known: bool) -> Iterator[Fact]:
+def impairment_facts(document: Document, said: Document, *, known: bool) -> Iterator[Fact]:
+    """Describe the impairments of a direction; what is absent only if that is ``known``."""
     for name, form in impairments.TEXTS.items():
         value = said.get(name)
-        if value is None:
-            if known and name in impairments.ABSENT:
-                yield Fact(name, impairments.ABSENT[name], varied=False)
-        elif isinstance(value, Mapping) and not is_reference(value):
-            filled = {key: _said(document, part) for key, part in value.items()}
-            table = {key: filled[key] if is_reference(value[key]) else value[key] for key in value}
-            varied = any(is_reference(part) for part in value.values())
-            yield Fact(name, impairments.TABLES[name](table), varied and name != "queue")
-        else:
-            yield Fact(name, form.format(_said(document, value)), is_reference(value))
+        if value is not None:
+            yield _fact(document, name, form, value)
+        elif known and name in impairments.ABSENT:
+            absent = impairments.ABSENT[name]
+            yield Fact(name, absent, varied=False, short=absent)
+
+
+def _fact(document: Document, name: str, form: str, value: Any) -> Fact:
+    if is_reference(value):
+        levels = document.get("factors", {}).get(value["factor"], ("?",))
+        said = _said(document, value)
+        # Names are no quantities: "loss none | bursts", but "0 % | 2 % loss".
+        text = f"{title(name)} {said}" if isinstance(levels, Mapping) else form.format(said)
+        return Fact(name, text, varied=True, short=f"{title(name)} of {len(levels)} levels")
+    if isinstance(value, Mapping):
+        table = {key: _filled(document, part) for key, part in value.items()}
+        varied = any(is_reference(part) for part in value.values()) and name != "queue"
+        text = impairments.TABLES[name](table)
+        return Fact(name, text, varied, impairments.short(name, table))
+    text = form.format(value)
+    return Fact(name, text, varied=False, short=text)
 
 
 def _said(document: Document, value: object) -> str:

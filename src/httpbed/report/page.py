@@ -30,6 +30,8 @@ from httpbed.store.results import Results
 _EVIDENCE = re.compile(
     r"(?P<said>.*?)(?P<evidence> \((?:[\d.]+ % interval|1 block)[^)]*\)\.)?", re.DOTALL
 )
+MOST_CHANGES = 100
+"""Of a link, that the page lists."""
 JUDGEMENTS: Mapping[Judgement, str] = {
     "less": "less",
     "more": "more",
@@ -134,7 +136,7 @@ def conditions(findings: Findings, document: Mapping[str, Any]) -> list[tuple[st
         (title(name), ", ".join(levels) + (" (network)" if name in findings.network else ""))
         for name, levels in factors.items()
     ]
-    held = [("link", network.sentence(link)) for link in network.links(document)]
+    held = [("link", network.sentence(link, MOST_CHANGES)) for link in network.links(document)]
     workload = document.get("workload", {})
     size = workload.get("size", "?")
     said = " | ".join(factors.get(size["factor"], ("?",))) if isinstance(size, Mapping) else size

@@ -17,7 +17,7 @@ from rich.text import Text
 from httpbed.analysis.evidence import CheckSummary
 from httpbed.analysis.findings import Condition, Findings, Row
 from httpbed.model.metric import METRICS
-from httpbed.report import network
+from httpbed.report import levels, network
 from httpbed.report.manifest import certificate, under_test
 from httpbed.report.notes import notes
 from httpbed.report.phrasing import (
@@ -106,6 +106,7 @@ def _lateness(findings: Findings) -> Iterator[str]:
 def _heading(results: Results) -> list[tuple[str, str]]:
     found = [("question", results.experiment.question)]
     found += [("link", network.sentence(link)) for link in network.links(results.document)]
+    found += [("levels", levels.line(legend)) for legend in levels.legends(results.document)]
     programs = [f"{one.name} {one.version}".strip() for one in under_test(results.manifest)]
     return [*found, ("programs", ", ".join(programs))] if programs else found
 

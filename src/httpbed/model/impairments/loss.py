@@ -35,6 +35,11 @@ class GilbertElliott(Value):
         in_bad = self.to_bad / (self.to_bad + self.to_good)
         return in_bad * self.bad + (1 - in_bad) * self.good
 
+    @property
+    def mean_burst(self) -> float:
+        """Packets that a stay in the bad state has on average."""
+        return 1 / self.to_good
+
 
 PacketNumber = Annotated[int, Field(ge=0, lt=2**63, strict=True)]
 

@@ -1,0 +1,80 @@
+"""How a link changes while it runs, as its author described it, in words."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from httpbed.model import units
+
+Table = Mapping[str, Any]
+
+_STATES = {"down": "link down", "up": "link up again"}
+_FORMS = {"rate": "{}", "delay": "{} of delay", "loss": "{} loss"}
+_ROLES = {"client", "server", "proxy"}
+
+
+@dataclass(frozen=True)
+class Change:
+    """One entry of a link's schedule or events."""
+
+    text: str
+    direction: str | None
+    """``up``, ``down``; None for both."""
+
+
+def changes(link: Table) -> Iterator[Change]:
+    """Describe the entries of a link's schedule, then those of its events.
+
+    Factors are filled in with all their levels before.
+    """
+    ends = tuple(str(host) for host in link.get("between", ()))
+    for entry in _tables(link.get("schedule")):
+        yield _change(entry, f"from {entry.get('at', '?')}", ends)
+    for entry in _tables(link.get("events")):
+        when = _when(entry.get("when"))
+        after = str(entry.get("after", "0 s"))
+        yield _change(
+            entry, f"once {when}" if _is_nothing(after) else f"{after} after {when}", ends
+        )
+
+
+def _tables(entries: object) -> list[Table]:
+    listed = entries if isinstance(entries, list) else []
+    return [entry for entry in listed if isinstance(entry, Mapping)]
+
+
+def _change(entry: Table, time: str, ends: Sequence[str]) -> Change:
+    direction = entry.get("direction")
+    along = ends if direction == "up" else ends[::-1]
+    side = f", {' to '.join(along)} only" if direction in {"up", "down"} else ""
+    return Change(f"{_what(entry)} {time}{side}", direction)
+
+
+def _what(entry: Table) -> str:
+    if "state" in entry:
+        return _STATES.get(str(entry["state"]), f"link {entry['state']}")
+    told = [form.format(entry[key]) for key, form in _FORMS.items() if key in entry]
+    return " and ".join(told) or f"{entry.get('name', 'an event')} noted"
+
+
+def _when(said: object) -> str:
+    if not isinstance(said, Mapping):
+        return str(said)
+    if "delivered" in said:
+        return f"{said['delivered']} were delivered to {_host(said.get('to', '?'))}"
+    if "first_packet_of" in said:
+        return f"the first packet of {_host(said['first_packet_of'])} arrived"
+    return "a handshake was over"
+
+
+def _host(name: object) -> str:
+    return f"the {name}" if name in _ROLES else str(name)
+
+
+def _is_nothing(duration: str) -> bool:
+    try:
+        return units.parse_duration(duration) == 0
+    except ValueError:
+        return False

@@ -1,0 +1,112 @@
+"""What the levels stand for whose text does not say it: names of tables, and of profiles."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from httpbed.model import profiles
+from httpbed.model.experiment import factor_references
+from httpbed.report import impairments, network
+from httpbed.report.changes import changes
+from httpbed.report.network import Document
+from httpbed.report.phrasing import title
+
+Path = tuple[str | int, ...]
+WAYS = ("up", "down")
+
+
+@dataclass(frozen=True)
+class Legend:
+    """A factor whose levels are names."""
+
+    factor: str
+    levels: tuple[tuple[str, str], ...]
+    """Each level, and what it stands for."""
+
+
+def legends(document: Document) -> tuple[Legend, ...]:
+    """Explain the levels of an experiment's document, by factor."""
+    places: dict[str, list[Path]] = {}
+    for path, name in factor_references(document):
+        places.setdefault(name, []).append(path)
+    return tuple(
+        Legend(title(name), tuple(_explained(document, said, places.get(name, []))))
+        for name, said in document.get("factors", {}).items()
+        if isinstance(said, Mapping) or any(path[-1] == "profile" for path in places.get(name, []))
+    )
+
+
+def line(legend: Legend) -> str:
+    """Say a legend in a line."""
+    told = " | ".join(f"{level} = {meaning}" for level, meaning in legend.levels)
+    return f"{legend.factor}: {told}"
+
+
+def _explained(
+    document: Document, said: Mapping[str, Any] | list[str], places: list[Path]
+) -> Iterator[tuple[str, str]]:
+    for level in said:
+        value = said[level] if isinstance(said, Mapping) else level
+        meanings = dict.fromkeys(_meaning(document, path, value) for path in places)
+        yield level, ", ".join(meanings) or _plain(value)
+
+
+def _meaning(document: Document, path: Path, value: Any) -> str:
+    """Say what a value does where it stands: the same text is a loss here, a delay there."""
+    keys = [part for part in path if isinstance(part, str)]
+    name = keys[-1]
+    if name == "profile" and isinstance(value, str):
+        return _profile(document, path, value)
+    said = _texts(document, value) if name in WAYS else _impairment(document, path, name, value)
+    side = next((f" {way}" for way in WAYS if way in keys), "")
+    return said + side
+
+
+def _impairment(document: Document, path: Path, name: str, value: Any) -> str:
+    if name in {"schedule", "events"}:
+        entries = value if isinstance(value, list) else [value]
+        told = changes({**_link(document, path), "schedule": [], "events": [], name: entries})
+        return "; ".join(change.text for change in told) or "no changes"
+    if name in impairments.TEXTS and path[0] == "topology":
+        return _texts(document, {name: value})
+    return _plain(value)
+
+
+def _texts(document: Document, said: Document) -> str:
+    if isinstance(queue := said.get("queue"), Mapping):
+        said = {**said, "queue": {"limit": network.QUEUE_LIMIT, **queue}}
+    found = network.impairment_facts(document, said, known=False)
+    return ", ".join(fact.text for fact in found)
+
+
+def _link(document: Document, path: Path) -> Document:
+    """Find the link to which a path leads."""
+    links = document.get("topology", {}).get("links", ())
+    found = links[path[2]] if path[:2] == ("topology", "links") and isinstance(path[2], int) else {}
+    return found if isinstance(found, Mapping) else {}
+
+
+def _profile(document: Document, path: Path, name: str) -> str:
+    """Say what a profile fills in, where the link itself is silent."""
+    known = profiles.all_profiles().get(name)
+    if known is None:
+        return name
+    link = _link(document, path)
+    topology = {"links": [{**link, "profile": name}]}
+    (facts,) = network.links({**document, "topology": topology})
+    own = {"profile", *link} | ({"queue"} - set(known.link))
+    up, down = (
+        tuple(fact for fact in way if fact.name not in own) for way in (facts.up, facts.down)
+    )
+    told = network.sentence(replace(facts, up=up, down=down, changes=()))
+    return f"{known.title}; {told}" if up or down else known.title
+
+
+def _plain(value: Any) -> str:
+    if isinstance(value, Mapping):
+        return ", ".join(f"{title(key)} {_plain(part)}" for key, part in value.items())
+    if isinstance(value, list):
+        return ", ".join(map(_plain, value))
+    return str(value).lower() if isinstance(value, bool) else str(value)
