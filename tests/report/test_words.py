@@ -204,6 +204,8 @@ def test_a_goodput_is_told_in_its_ceilings_unit(ceiling: float | None, said: str
         ),
         ({"loss": {"to_bad": "50 %", "to_good": "0.01 %"}}, "100 % loss in bursts of 10000 pack"),
         ({"loss": {"factor": "named"}}, "no delay, loss none | bursts, queue"),
+        ({"schedule": {"factor": "named"}}, "; then schedule none | bursts"),
+        ({"up": {"factor": "named"}}, "queue 1000 packets, up none | bursts; server to client"),
         (
             {"schedule": [{"at": "300 ms", "rate": "1 Mbit/s", "direction": "down"}]},
             "in each direction; then 1 Mbit/s from 300 ms, server to client only",

@@ -29,6 +29,9 @@ def changes(link: Table) -> Iterator[Change]:
 
     Factors are filled in with all their levels before.
     """
+    for key in ("schedule", "events"):
+        if isinstance(link.get(key), str):  # a factor stands for all of it
+            yield Change(f"{key} {link[key]}", None)
     ends = tuple(str(host) for host in link.get("between", ()))
     for entry in _tables(link.get("schedule")):
         yield _change(entry, f"from {entry.get('at', '?')}", ends)

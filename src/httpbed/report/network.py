@@ -146,9 +146,15 @@ def _phrase(name: str, value: str, path: tuple[str | int, ...]) -> str:
 def _link(document: Document, said: Document) -> LinkFacts:
     link = profiles.expanded(said)
     one, other = link["between"]
-    up, down = ({**link, **link.get(side, {})} for side in ("up", "down"))
-    later = tuple(changes(_filled(document, link)))
-    return LinkFacts((one, other), _direction(document, up), _direction(document, down), later)
+    up, down = (_one_way(document, link, side) for side in ("up", "down"))
+    return LinkFacts((one, other), up, down, tuple(changes(_filled(document, link))))
+
+
+def _one_way(document: Document, link: Document, side: str) -> tuple[Fact, ...]:
+    own = link.get(side, {})
+    if is_reference(own):
+        return (*_direction(document, link), _fact(document, side, f"{side} {{}}", own))
+    return _direction(document, {**link, **own})
 
 
 def _filled(document: Document, node: Any) -> Any:
