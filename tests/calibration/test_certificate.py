@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -184,6 +185,24 @@ def test_what_is_demanded_is_what_the_cells_cover() -> None:
     assert demanded <= covered
     kinds = {one for one in covered if one[0] not in envelope.RANGES}
     assert kinds - demanded == set()
+
+
+@pytest.mark.parametrize(
+    ("queue", "reasons"),
+    [
+        ('{ discipline = "codel" }', ()),
+        ('{ discipline = "fq_codel", ecn = true }', ()),
+        ('{ discipline = "pie" }', ()),
+        ('{ discipline = "pie", ecn = true }', ("marking by pie: no cell of it has passed",)),
+    ],
+)
+def test_strict_takes_the_disciplines_that_have_cells(queue: str, reasons: tuple[str, ...]) -> None:
+    """If all cells passed, as the smallest scale has them."""
+    passed = [verdict(dict(cell.covers)) for cell in session.cells("smoke")]
+    certificate.write([*WIDE, *passed], "smoke", backend="af_packet", load_before=0.1)
+    text = re.sub("queue = {.*}", f"queue = {queue}", DEMO)
+    assert text != DEMO
+    assert calibrated.standing(loaded(text), "af_packet").reasons == reasons
 
 
 def test_the_mean_of_a_trace_is_a_rate_that_is_demanded() -> None:

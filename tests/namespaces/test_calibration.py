@@ -258,6 +258,28 @@ def test_impairments_that_disturb_each_other_are_caught(tmp_path: Path) -> None:
     assert "loss up, packets amiss" not in found
 
 
+def test_another_sample_of_a_jitter_table_is_caught(tmp_path: Path) -> None:
+    """Of the same table, by another key."""
+    cell = kinds.jitter_table()
+
+    def exchange(config: dict[str, Any]) -> None:
+        way(config, UP)["jitter"]["key"] = "1"
+
+    finding = "packets' samples of jitter up"
+    assert finding in caught(cell, tmp_path, configured(exchange))
+
+
+def test_a_delay_that_a_rate_has_put_aside_is_caught(tmp_path: Path) -> None:
+    """All packets keep their distance, and come a tenth of a second too soon."""
+
+    def forget(config: dict[str, Any]) -> None:
+        way(config, DOWN)["delay_ns"] = 0
+
+    found = caught(grid.far_cell(10**7, 100, 0.5), tmp_path, configured(forget))
+    assert "packets' times down" in found
+    assert "rate down" not in found
+
+
 CELLS = {cell.name: cell for cell in disciplines.disciplines()}
 
 
