@@ -344,6 +344,36 @@ def test_a_request_to_end_goes_to_the_command() -> None:
     assert "httpbed link" in said
 
 
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+@pytest.mark.parametrize(
+    ("script", "status"),
+    [
+        ("echo up; exec sleep 30", None),
+        ("trap 'sleep 0.3; exit 9' TERM HUP; echo up; while :; do sleep 0.1; done", 9),
+    ],
+)
+def test_a_request_to_the_whole_group_ends_the_command_only(
+    number: int, script: str, status: int | None
+) -> None:
+    """As ``timeout`` makes it: the link lasts as long as the command, and tells its counters."""
+    with subprocess.Popen(
+        [*LINK, "--isolated", "sh", "-c", script],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        process_group=0,
+    ) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "up\n"
+        os.killpg(process.pid, number)
+        _, said = process.communicate(timeout=PATIENCE_S)
+    assert process.returncode == (128 + number if status is None else status)
+    assert "httpbed link" in said
+    assert "--seed" in said
+    assert "Traceback" not in said
+    assert "exception" not in said
+
+
 @dataclass
 class Terminal:
     """A terminal with the verb in its foreground."""

@@ -3,6 +3,9 @@
 //! Orchestrator, sandbox and command are one process group, as the shell that started them sees it:
 //! Ctrl-C and Ctrl-\\ reach all three, and are the command's to answer; Ctrl-Z stops orchestrator
 //! and command, while the link runs on. All other programs are in groups of their own.
+//!
+//! Who asks the whole group to end (`timeout` does, and a terminal that closes) asks the command, too:
+//! the link lasts until it has ended, so that it can still finish its work over the network.
 
 use std::io;
 use std::os::fd::{FromRawFd, OwnedFd};
@@ -12,18 +15,20 @@ use nix::sys::signal::{SaFlags, SigAction, SigHandler, SigSet, Signal, sigaction
 
 use crate::protocol::Shell;
 
-const KEYS: [Signal; 3] = [Signal::SIGINT, Signal::SIGQUIT, Signal::SIGTSTP];
+/// What a group is sent as a whole, and only the command answers.
+const OF_THE_GROUP: [Signal; 5] =
+    [Signal::SIGINT, Signal::SIGQUIT, Signal::SIGTSTP, Signal::SIGTERM, Signal::SIGHUP];
 
-/// Own the command's descriptors, which no other program inherits, and be deaf to keys.
+/// Own the command's descriptors, which no other program inherits, and be deaf to what the group is sent.
 pub fn take(shell: &Shell) -> io::Result<[OwnedFd; 3]> {
     // A handler instead of SIG_IGN: what the user ignores stays ignored in programs, nothing else is.
     let deaf = SigAction::new(SigHandler::Handler(hear_nothing), SaFlags::SA_RESTART, SigSet::empty());
-    for key in KEYS {
+    for signal in OF_THE_GROUP {
         // SAFETY: the handler does nothing at all.
-        let before = unsafe { sigaction(key, &deaf) }?;
+        let before = unsafe { sigaction(signal, &deaf) }?;
         if before.handler() == SigHandler::SigIgn {
             // SAFETY: restores what was there.
-            unsafe { sigaction(key, &before) }?;
+            unsafe { sigaction(signal, &before) }?;
         }
     }
     // SAFETY: the orchestrator passed these descriptors for us to own.

@@ -6,7 +6,7 @@ import asyncio
 import os
 import sys
 from collections.abc import Callable, Mapping
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -169,7 +169,7 @@ class _Bed:
 
         def pass_on(number: int) -> None:
             for process in running:
-                passing.add(asyncio.create_task(self.supervisor.signal(process, number)))
+                passing.add(asyncio.create_task(self._pass_on(process, number)))
 
         # From here on, keys are the command's: it may be asked to answer one at its first step.
         with terminal.lent(pass_on):
@@ -180,6 +180,11 @@ class _Bed:
             said = last_words(self.supervisor, self.planned.network.emulator)
             raise BedError(f"the emulator ended{said}")
         return process.exit.result()
+
+    async def _pass_on(self, process: Process, number: int) -> None:
+        """Send the command a signal, which may just have ended it: our group has it in common."""
+        with suppress(BedError):
+            await self.supervisor.signal(process, number)
 
     async def _watched(self, process: Process, emulator: Emulator) -> None:
         """Wait until the command or its link has ended, with the meter if that is wanted."""
