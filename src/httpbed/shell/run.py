@@ -164,27 +164,30 @@ class _Bed:
     async def command(self, environment: Mapping[str, str], emulator: Emulator) -> Exit:
         """Run the command; nobody waits for one whose link is gone."""
         spec = ProcessSpec(self.wish.argv, "command", COMMAND, environment=environment)
-        running = list[Process]()
+        loop = asyncio.get_running_loop()
+        begun: asyncio.Future[Process] = loop.create_future()
         passing = set[asyncio.Task[None]]()
 
         def pass_on(number: int) -> None:
-            for process in running:
-                passing.add(asyncio.create_task(self._pass_on(process, number)))
+            passing.add(loop.create_task(self._pass_on(begun, number)))
 
         # From here on, keys are the command's: it may be asked to answer one at its first step.
         with terminal.lent(pass_on):
-            process = await self.supervisor.start(spec)
-            running.append(process)
+            begun.set_result(await self.supervisor.start(spec))
+            process = begun.result()
             await self._watched(process, emulator)
         if not process.exit.done():
             said = last_words(self.supervisor, self.planned.network.emulator)
             raise BedError(f"the emulator ended{said}")
         return process.exit.result()
 
-    async def _pass_on(self, process: Process, number: int) -> None:
-        """Send the command a signal, which may just have ended it: our group has it in common."""
+    async def _pass_on(self, begun: asyncio.Future[Process], number: int) -> None:
+        """Send the command a signal, once we know of its start.
+
+        It may have ended by it already: our group has both of us.
+        """
         with suppress(BedError):
-            await self.supervisor.signal(process, number)
+            await self.supervisor.signal(await begun, number)
 
     async def _watched(self, process: Process, emulator: Emulator) -> None:
         """Wait until the command or its link has ended, with the meter if that is wanted."""
