@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from httpbed.model import profiles, units
 from httpbed.model.errors import ConfigError
-from httpbed.model.impairments.loss import GilbertElliott
+from httpbed.model.impairments.loss import GilbertElliott, Replay
 from httpbed.model.topology import Direction
 from httpbed.shell import options
 from httpbed.shell.spelling import spelled
@@ -149,11 +149,59 @@ def test_what_a_file_says_is_not_said_again(tmp_path: Path) -> None:
     with pytest.raises(ConfigError) as caught:
         options.describe({"rate": "1mbit"}, traces=(file, file))
     assert {mistake.place for mistake in caught.value.mistakes} == {"--rate"}
-    (tmp_path / "log").write_text("in_ns\tout_ns\tbytes\tdirection\tnumber\tfate\n")
-    bursts = {"loss_to_bad": "1%", "up_loss_to_good": "3%", "up_loss": "3%"}
-    assert set(mistakes(loss_replay=str(tmp_path / "log"), **bursts)) >= {
-        "--loss-to-bad", "--up-loss-to-good", "--up-loss"
+    log = record(tmp_path)
+    assert set(mistakes(loss_replay=log, loss="5%")) == {"--loss"}
+    bursts = {"loss_to_bad": "1%", "loss_to_good": "3%"}
+    assert set(mistakes(loss_replay=log, **bursts)) == {"--loss-to-bad", "--loss-to-good"}
+    assert set(mistakes(up_loss_replay=log, up_loss="5%", loss="1%")) == {"--up-loss"}
+    assert set(mistakes(loss_replay=str(tmp_path / "absent"), loss="5%")) == {
+        "--loss", "--loss-replay"
     }  # fmt: skip
+
+
+def record(folder: Path) -> str:
+    """Write a log without packets."""
+    (folder / "log").write_text("in_ns\tout_ns\tbytes\tdirection\tnumber\tfate\n")
+    return str(folder / "log")
+
+
+def test_a_way_s_own_file_or_figure_replaces_that_of_both(tmp_path: Path) -> None:
+    """A record of one way stands for all that was said of both ways' loss, and the reverse."""
+    log = record(tmp_path)
+    bursts = {"loss_to_bad": "1%", "loss_to_good": "3%"}
+    up, down = ways(loss="5%", up_loss_replay=log)
+    assert isinstance(up.loss, Replay)
+    assert down.loss == 0.05
+    up, down = ways(**bursts, down_loss_replay=log)
+    assert isinstance(up.loss, GilbertElliott)
+    assert isinstance(down.loss, Replay)
+    up, down = ways(loss_replay=log, up_loss="5%")
+    assert up.loss == 0.05
+    assert isinstance(down.loss, Replay)
+
+
+def test_what_is_added_for_both_may_meet_what_one_way_has() -> None:
+    """It is of that way only."""
+    up, down = ways(jitter_distribution="normal", up_jitter="5ms")
+    assert up.jitter.distribution == "normal"  # type: ignore[union-attr]
+    assert down.jitter is None
+    up, down = ways(queue="10p", up_discipline="codel", target="7ms")
+    assert (up.queue.discipline, up.queue.target) == ("codel", 0.007)
+    assert (down.queue.discipline, down.queue.limit[0]) == ("droptail", 10)
+    up, down = ways(loss_good="0.1%", loss_to_bad="1%", up_loss_to_good="30%")
+    assert isinstance(up.loss, GilbertElliott)
+    assert down.loss == 0
+
+
+def test_a_burst_adds_to_a_profile_s_rate() -> None:
+    """Way by way; where the profile's is not constant, there is nothing to add to."""
+    up, down = options.describe({"burst": "32KiB"}, "dsl").topology.links[0].directions()
+    plain = options.describe({}, "dsl").topology.links[0].directions()
+    assert (up.rate.bucket, down.rate.bucket) == (plain[0].rate, plain[1].rate)  # type: ignore[union-attr]
+    assert up.rate.burst == 32768  # type: ignore[union-attr]
+    one_way = {"down-burst": "32KiB"}
+    up, down = options.describe(one_way, "dsl").topology.links[0].directions()
+    assert (up.rate, down.rate.burst) == (plain[0].rate, 32768)  # type: ignore[union-attr]
 
 
 @pytest.mark.parametrize("text", ["10mbps", "10MB/s", "64kb", "10", "", "mbit", "0x10mbit"])
@@ -185,7 +233,11 @@ def test_an_option_that_only_adds_needs_the_other() -> None:
     """It would do nothing without."""
     for option in options.OPTIONS:
         if option.needs and option.kind != "flag":
-            assert f"--{option.name}" in mistakes(**{option.name.replace("-", "_"): "1ms"})
+            assert set(mistakes(**{option.name.replace("-", "_"): "1ms"})) == {f"--{option.name}"}
+    for said in ({"ecn": True}, {"target": "5ms"}, {"up-ecn": True}, {"burst": "32KiB"}):
+        with pytest.raises(ConfigError) as caught:
+            options.describe(said)
+        assert len(caught.value.mistakes) == 1
 
 
 def test_each_option_has_a_name_of_its_own() -> None:

@@ -94,6 +94,9 @@ OPTIONS = (
 )  # fmt: skip
 
 
+_TRACE, _BURST = ("rate", "trace"), ("rate", "burst")
+
+
 class Said(NamedTuple):
     """What an option was given."""
 
@@ -130,8 +133,8 @@ def describe(
     """
     given = {way: _given(said, way) for way in (BOTH, *WAYS)}
     for way, file in zip(WAYS, traces or (), strict=False):
-        given[way]["rate", "trace"] = Said(file, "--trace")
-    mistakes = [*_lonely(said), *_twice(given)]
+        given[way][_TRACE] = Said(file, "--trace")
+    mistakes = [*_twice(given), *_settle(given, _profile_rates(profile))]
     found, wrong = _read_files(given)
     link: dict[str, Any] = {"between": [COMMAND, FAR], **_tables(given[BOTH])}
     link |= {way: _tables(_whole(given, way)) for way in WAYS}
@@ -183,10 +186,19 @@ def _read(kind: str, value: str | bool) -> str | int:
 
 
 def _whole(given: Mapping[str, dict[Place, Said]], way: str) -> dict[Place, Said]:
-    """Add, to each part of which a way says something, what was said of it for both."""
+    """Add, to each part of which a way says something, what was said of it for both.
+
+    A file is all of its part: one of the way's own adds to nothing, and nothing adds to it.
+    """
     own = given[way]
-    parts = {path[0] for path in own if path != ("rate", "trace")}
-    return {path: said for path, said in given[BOTH].items() if path[0] in parts} | own
+    parts = {path[0] for path in own if path != _TRACE}
+    files = {path[0] for path in own if path[-1] in READERS}
+    added = {
+        path: said
+        for path, said in given[BOTH].items()
+        if path[0] in parts - files and path[-1] not in READERS
+    }
+    return added | own
 
 
 def _tables(given: Mapping[Place, Said]) -> dict[str, Any]:
@@ -206,25 +218,57 @@ def _tables(given: Mapping[Place, Said]) -> dict[str, Any]:
     return tables
 
 
-def _lonely(said: Mapping[str, str | bool]) -> Iterator[Mistake]:
-    """Find options that add to one which is not there."""
-    for option in OPTIONS:
-        for way in (BOTH, *WAYS) if option.needs else ():
-            reach = (f"{way}-{option.needs}", option.needs) if way else (option.needs,)
-            flag = option.flag(way)
-            if said.get(flag[2:]) and not any(said.get(other or "") for other in reach):
-                yield Mistake(flag, f"only adds to --{option.needs}", f"give --{option.needs} too")
+def _settle(given: dict[str, dict[Place, Said]], rates: Mapping[str, str]) -> Iterator[Mistake]:
+    """Move what was said for both ways to those ways that alone have what it adds to.
+
+    What it adds to may also be the rate of a profile, of those that are given by way. What adds
+    to nothing is taken out, and told.
+    """
+    places = {option.name: option.path for option in OPTIONS}
+    for option in [option for option in OPTIONS if option.needs]:
+        needed = places[option.needs or ""]
+        both = given[BOTH].get(option.path)
+        if option.path == _BURST and needed not in given[BOTH]:
+            _say_rates(given, needed, rates)
+        if both and needed not in given[BOTH]:
+            having = [way for way in WAYS if needed in given[way]]
+            for way in having:
+                given[way].setdefault(option.path, both)
+            del given[BOTH][option.path]
+            if not having:
+                yield _nothing_to_add_to(option, both)
+        for way in WAYS:
+            if option.path in given[way] and not {needed} & {*given[way], *given[BOTH]}:
+                yield _nothing_to_add_to(option, given[way].pop(option.path))
 
 
-def _twice(given: Mapping[str, dict[Place, Said]]) -> Iterator[Mistake]:
-    """Find what a file says already: a trace the rate, a record the losses."""
-    for way in WAYS:
-        whole = given[BOTH] | given[way]
-        for file in (path for path in whole if path[-1] in READERS):
-            others = (path for path in whole if path[0] == file[0] and path != file)
-            for other in others:
-                reason = f"{whole[file].flag} says it already"
-                yield Mistake(whole[other].flag, reason, "give one of the two")
+def _say_rates(given: dict[str, dict[Place, Said]], place: Place, rates: Mapping[str, str]) -> None:
+    """Say a profile's rate in each way that a burst adds to, and that has none of its own."""
+    for way in WAYS if _BURST in given[BOTH] else [way for way in WAYS if _BURST in given[way]]:
+        if way in rates and _TRACE not in given[way]:
+            given[way].setdefault(place, Said(rates[way], "--profile"))
+
+
+def _profile_rates(name: str | None) -> dict[str, str]:
+    """Return a profile's rates by way, where they are constant."""
+    said = profiles.expanded({"profile": name})
+    rates = {way: said.get(way, {}).get("rate", said.get("rate")) for way in WAYS}
+    return {way: rate for way, rate in rates.items() if isinstance(rate, str)}
+
+
+def _nothing_to_add_to(option: Option, said: Said) -> Mistake:
+    return Mistake(said.flag, f"only adds to --{option.needs}", f"give --{option.needs} too")
+
+
+def _twice(given: dict[str, dict[Place, Said]]) -> Iterator[Mistake]:
+    """Take out, and tell, what a file says already: a trace the rate, a record the losses."""
+    for way in (BOTH, *WAYS):
+        for file in [path for path in given[way] if path[-1] in READERS]:
+            for pool in (given[way], given[BOTH] if file == _TRACE else {}):
+                for other in [path for path in pool if path[0] == file[0] and path != file]:
+                    reason = f"{given[way][file].flag} says it already"
+                    yield Mistake(pool[other].flag, reason, "give one of the two")
+                    del pool[other]
 
 
 def _mistake(detail: ErrorDetails, given: Mapping[str, dict[Place, Said]]) -> Mistake:
