@@ -344,6 +344,14 @@ def test_a_request_to_end_goes_to_the_command() -> None:
     assert "httpbed link" in said
 
 
+@pytest.mark.parametrize("option", ["--log", "--pcap"])
+def test_a_full_disk_is_told_by_the_option(option: str) -> None:
+    """The device that is always full: the link ends, and says at what."""
+    ended = link("--isolated", option, "/dev/full", *python(SEND, 20_000))
+    assert ended.returncode == 3
+    assert f"httpbed: {option} /dev/full: no space left" in ended.stderr
+
+
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
 @pytest.mark.parametrize(
     ("script", "status"),

@@ -60,7 +60,7 @@ class Dialogue:
         """
         event = await self.process.lines.get()
         if event["event"] in {"error", "exited"}:
-            raise BedError(f"{self.name} ended: {event.get('message', 'no reason given')}")
+            raise BedError(f"{self.name} ended: {self.process.complaint or 'no reason given'}")
         return event
 
     @property

@@ -95,6 +95,8 @@ class Process:
     """PID inside the sandbox."""
     lines: asyncio.Queue[dict[str, Any]] = field(default_factory=asyncio.Queue)
     """What a program started with ``lines`` has said, parsed."""
+    complaint: str = ""
+    """What it said of its failure, whoever heard it."""
 
 
 class Supervisor:
@@ -203,7 +205,10 @@ class Supervisor:
         elif kind == "error":
             self._ready.set_exception(_refusal(event))
         elif kind == "line":
-            self._running[event["id"]].lines.put_nowait(json.loads(event["line"]))
+            process, said = self._running[event["id"]], json.loads(event["line"])
+            if said.get("event") == "error":
+                process.complaint = str(said.get("message", ""))
+            process.lines.put_nowait(said)
         elif kind == "exited":
             self._take_exit(event)
         elif answer := self._answers.get(event["id"]):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import os
 import sys
 from collections.abc import Callable, Mapping
@@ -100,7 +101,7 @@ async def run(wish: Wish, say: Say) -> Outcome:
         outer = os.environ if uplink else {}
         environment = plan.environment(planned, spec.scratch / "trial" / SOCKET, outer)
         ended = await bed.command(environment, emulator)
-        result = await emulator.ask("stop", "result")
+        result = await bed.result(emulator)
         return Outcome(ended, environment["HTTPBED_PEER"], way_out, emulator.real_time, result)
 
 
@@ -177,9 +178,32 @@ class _Bed:
             process = begun.result()
             await self._watched(process, emulator)
         if not process.exit.done():
-            said = last_words(self.supervisor, self.planned.network.emulator)
-            raise BedError(f"the emulator ended{said}")
+            raise self._failure(emulator)
         return process.exit.result()
+
+    async def result(self, emulator: Emulator) -> Mapping[str, Any]:
+        """End the link; return its counters."""
+        try:
+            return await emulator.ask("stop", "result")
+        except BedError as error:
+            raise self._failure(emulator) if emulator.process.complaint else error from None
+
+    def _failure(self, emulator: Emulator) -> BedError | HostError:
+        """Say why the emulator ended: by its own word, the last line that it wrote, or neither."""
+        complaint = emulator.process.complaint
+        if not complaint:
+            said = last_words(self.supervisor, self.planned.network.emulator)
+            return BedError(f"the emulator ended{said}")
+        what, _, reason = complaint.partition(": ")
+        option, file = {"log": ("--log", self.wish.log), "pcapng": ("--pcap", self.wish.pcap)}.get(
+            what, ("", None)
+        )
+        if file is None:
+            return BedError(f"the emulator ended: {complaint}")
+        if f"os error {errno.ENOSPC}" in reason:
+            reason = "no space left"
+        remedy = "make room, or name a file elsewhere; what was written is kept"
+        return HostError(f"{option} {file}: {reason}; the link ended with it", remedy)
 
     async def _pass_on(self, begun: asyncio.Future[Process], number: int) -> None:
         """Send the command a signal, once we know of its start.
