@@ -240,6 +240,15 @@ def test_an_option_that_only_adds_needs_the_other() -> None:
         assert len(caught.value.mistakes) == 1
 
 
+def test_reasons_name_options_and_units() -> None:
+    """Not the fields of a model, and no bare number."""
+    assert mistakes(reorder="1%") == {"--reorder": "needs --reorder-hold"}
+    assert mistakes(up_reorder="1%") == {"--up-reorder": "needs --up-reorder-hold"}
+    assert mistakes(delay="1h") == {"--delay": "3600 s is longer than 60 s"}
+    too_long = {"--target": "90 s is longer than 60 s"}
+    assert mistakes(rate="1mbit", discipline="codel", target="90s") == too_long
+
+
 def test_each_option_has_a_name_of_its_own() -> None:
     """In either way, and beside the verb's other options."""
     flags = [option.flag(way) for option in options.OPTIONS for way in ("", "up", "down")]

@@ -147,7 +147,7 @@ def test_all_files_mistakes_are_told_at_once_with_those_of_the_text(folder: Path
     said = said.replace('question = "', 'down = { rate = { trace = "." } }\nquestion = "', 1)
     found = refused(folder, said.replace("down = { rate", "x = { rate", 1))
     assert "is binary" in found["topology.links[0].rate.trace"]
-    assert "line 2 1 ms follows 5 ms" in found["topology.links[0].up.rate.trace"]
+    assert "line 2: 1 ms follows 5 ms" in found["topology.links[0].up.rate.trace"]
     assert "1073741824 bytes, more than" in found["topology.links[0].loss.replay"]
     assert "unit is missing" in found["topology.links[0].delay"]
 

@@ -222,8 +222,11 @@ def _mistake(
     reason = detail["msg"].removeprefix("Value error, ")
     remedy = ""
     if detail["type"] == "extra_forbidden":
-        reason = "unknown key"
-        close = difflib.get_close_matches(str(detail["loc"][-1]), _KNOWN_KEYS, n=1)
+        said = str(detail["loc"][-1])
+        # One that is known elsewhere is misplaced, not misspelled.
+        known = said in _KNOWN_KEYS
+        reason = "unknown key here" if known else "unknown key"
+        close = [] if known else difflib.get_close_matches(said, _KNOWN_KEYS, n=1)
         remedy = f"did you mean {close[0]!r}?" if close else "delete it"
     elif detail["type"] == "missing":
         reason = "is missing"

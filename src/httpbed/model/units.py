@@ -12,7 +12,9 @@ from collections.abc import Mapping
 from decimal import Decimal, InvalidOperation
 from typing import Annotated
 
-from pydantic import BeforeValidator, WithJsonSchema
+from pydantic import AfterValidator, BeforeValidator, WithJsonSchema
+
+from httpbed.model import phrase
 
 QUANTITY = re.compile(r"\s*(?P<number>[-+]?[0-9.]+(?:[eE][-+]?[0-9]+)?)\s*(?P<unit>\S.*?)?\s*")
 """A number and what may be its unit, in whatever spelling."""
@@ -127,6 +129,18 @@ def parse_size(text: object) -> int:
         msg = f"{text!r} is not a whole number of bytes"
         raise ValueError(msg)
     return int(size)
+
+
+def at_most(most_s: float) -> AfterValidator:
+    """Refuse a duration that is longer, to either side; in seconds, told with their unit."""
+
+    def check(seconds: float) -> float:
+        if abs(seconds) > most_s:
+            told = f"{phrase.duration(seconds)} is longer than {phrase.duration(most_s)}"
+            raise ValueError(told)
+        return seconds
+
+    return AfterValidator(check)
 
 
 BitRate = Annotated[

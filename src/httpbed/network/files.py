@@ -173,7 +173,7 @@ _TEXT_BYTES = bytes({9, 10, 13, *range(32, 127), *range(128, 256)})
 
 def _refuse_lines(wrong: Iterable[tuple[int, str]]) -> None:
     mistakes = iter(wrong)
-    told = [f"line {number} {reason}" for number, reason in islice(mistakes, TOLD)]
+    told = [f"line {number}: {reason}" for number, reason in islice(mistakes, TOLD)]
     more = sum(1 for _ in mistakes)
     if told:
         raise FileError("; ".join(told) + (f"; and {more} more lines" if more else ""))

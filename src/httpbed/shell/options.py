@@ -281,4 +281,7 @@ def _mistake(detail: ErrorDetails, given: Mapping[str, dict[Place, Said]]) -> Mi
     close = [said.flag for path, said in pool.items() if set(path) <= set(inside)]
     near = [said.flag for path, said in pool.items() if inside and path[0] == inside[0]]
     flag = next(iter((*close, *near)), f"--{'-'.join(inside) or 'profile'}")
+    lacking = next((option for option in OPTIONS if option.path == inside), None)
+    if detail["type"] == "missing" and lacking:
+        return Mistake(flag, f"needs {lacking.flag(way)}", f"give {lacking.flag(way)} too")
     return Mistake(flag, reason)

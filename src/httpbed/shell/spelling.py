@@ -19,6 +19,8 @@ _DURATIONS = {
     **dict.fromkeys(("us", "usec", "usecs"), "us"),
     **dict.fromkeys(("ms", "msec", "msecs"), "ms"),
     **dict.fromkeys(("s", "sec", "secs"), "s"),
+    "min": "min",
+    "h": "h",
 }
 _SIZES = {"b": "B", "kib": "KiB", "mib": "MiB", "gib": "GiB"}
 _AMOUNTS = {**dict.fromkeys(("p", "packet", "packets"), "packets"), "bdp": "BDP"}

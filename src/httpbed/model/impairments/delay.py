@@ -7,13 +7,13 @@ from typing import Annotated, Literal
 from pydantic import Field, Tag
 
 from httpbed.model.alternatives import TEXT, chosen
-from httpbed.model.units import Seconds, Share, SignedSeconds
+from httpbed.model.units import Seconds, Share, SignedSeconds, at_most
 from httpbed.model.value import Value
 
 LONGEST_S = 60.0
 MOST_SAMPLES = 1_000_000
 
-Delay = Annotated[Seconds, Field(le=LONGEST_S)]
+Delay = Annotated[Seconds, at_most(LONGEST_S)]
 
 
 class Distributed(Value):
@@ -28,7 +28,7 @@ class Distributed(Value):
 class Samples(Value):
     """A deviation from the delay, drawn for each packet from a table."""
 
-    samples: list[Annotated[SignedSeconds, Field(ge=-LONGEST_S, le=LONGEST_S)]] = Field(
+    samples: list[Annotated[SignedSeconds, at_most(LONGEST_S)]] = Field(
         min_length=1, max_length=MOST_SAMPLES
     )
     """Deviations, each as likely as the others; measured ones, for example."""

@@ -97,9 +97,9 @@ class Queue(Value):
         ),
     ] = QueueLimit(1000, "packets")
     """What may wait and be in service: packets, bytes, time, or multiples of rate x RTT (BDP)."""
-    target: Annotated[units.Seconds, Field(gt=0, le=60)] | None = None
+    target: Annotated[units.Seconds, Field(gt=0), units.at_most(60)] | None = None
     """Queue delay that CoDel accepts (by default 5 ms) and PIE aims at (15 ms)."""
-    interval: Annotated[units.Seconds, Field(gt=0, le=60)] | None = None
+    interval: Annotated[units.Seconds, Field(gt=0), units.at_most(60)] | None = None
     """Time in which CoDel's delay must fall below the target (by default 100 ms), or after which
     PIE computes its probability anew (15 ms)."""
     ecn: bool = Field(default=False, strict=True)
