@@ -235,3 +235,38 @@ def test_a_mistake_of_ours_keeps_its_traceback(monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setattr(command_line.cli, "main", fail)
     with pytest.raises(OSError, match="Bad file descriptor"):
         command_line.main()
+
+
+def test_what_is_no_file_or_too_long_is_not_read(complaint: Complaint, tmp_path: Path) -> None:
+    """A device may never end."""
+    code, said = complaint("validate", "/dev/zero")
+    assert (code, said) == (2, ["httpbed: /dev/zero: is not a file; name an experiment file"])
+    with (tmp_path / "long.toml").open("wb") as file:
+        file.truncate(2**30)
+    code, said = complaint("validate", tmp_path / "long.toml")
+    assert code == 2
+    assert "has more than 16777216 bytes" in said[0]
+
+
+def test_a_cache_that_cannot_be_made_has_its_own_remedy(
+    complaint: Complaint, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A link has no -o."""
+    monkeypatch.setenv("HTTPBED_CACHE", "/proc/absent/cache")
+    _, said = complaint("link", "--isolated", "true")
+    assert said[-1].startswith("  remedy: set HTTPBED_CACHE")
+
+
+@pytest.mark.parametrize(("verb", "resumes"), [("link", False), ("run", True)])
+def test_an_interrupt_promises_only_what_is_kept(
+    complaint: Complaint, monkeypatch: pytest.MonkeyPatch, verb: str, *, resumes: bool
+) -> None:
+    """A link keeps nothing that could be resumed."""
+
+    def interrupted(**_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(command_line.cli, "main", interrupted)
+    code, said = complaint(verb)
+    assert code == 130
+    assert ("resumes" in said[0]) == resumes

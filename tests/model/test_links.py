@@ -81,7 +81,7 @@ def test_every_form_is_read_and_known_to_the_schema(link: dict[str, Any]) -> Non
         ({"loss": {"replay": ""}}, "loss.replay", "at least 1 character"),
         ({"loss": {"to_bda": "1 %"}}, "loss", "is none of its forms"),
         ({"loss": {"packets": [1], "bad": "1 %"}}, "loss.bad", "unknown key"),
-        ({"schedule": [{"at": "5 s", "queue": "10 packets"}]}, "schedule[0].queue", "key here; del"),
+        ({"schedule": [{"at": "5 s", "queue": "1 BDP"}]}, "schedule[0].queue", "key here; delete"),
         ({"loss": 2}, "loss", "a number with a unit is needed"),
         ({"rate": "100 bit/s"}, "rate", "slower than a packet a minute"),
         ({"rate": {"bucket": "1 Mbit/s"}}, "rate.burst", "is missing"),

@@ -344,6 +344,12 @@ def test_a_request_to_end_goes_to_the_command() -> None:
     assert "httpbed link" in said
 
 
+def test_the_counters_have_a_line_of_their_own_below_the_meter() -> None:
+    """Who reads the last line reads JSON."""
+    ended = link("--isolated", "--json", "--meter", "true")
+    assert json.loads(ended.stderr.splitlines()[-1])["exit_status"] == 0
+
+
 @pytest.mark.parametrize("option", ["--log", "--pcap"])
 def test_a_full_disk_is_told_by_the_option(option: str) -> None:
     """The device that is always full: the link ends, and says at what."""

@@ -48,6 +48,14 @@ def test_the_table_has_a_column_for_each_way() -> None:
     ]
 
 
+def test_oddities_are_told_where_there_are_any() -> None:
+    """As --json tells them."""
+    calm = result(way("far"), way("command")) | {"stray_frames": 0, "malformed_packets": 0}
+    assert "odd" not in counters.table(calm)
+    told = counters.table(calm | {"stray_frames": 3, "oversize_frames": 2})
+    assert "  odd: 3 stray frames, 2 oversize frames" in told.splitlines()
+
+
 def test_only_causes_that_were_there_have_a_row() -> None:
     """A calm table for a calm link; nothing that happened is left out."""
     calm = counters.table(result(way("far"), way("command")))

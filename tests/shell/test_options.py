@@ -249,6 +249,19 @@ def test_reasons_name_options_and_units() -> None:
     assert mistakes(rate="1mbit", discipline="codel", target="90s") == too_long
 
 
+def test_a_queue_without_a_rate_is_idle() -> None:
+    """As is what its rate would count; way by way."""
+
+    def idle(**said: str) -> set[str]:
+        by_flag = {name.replace("_", "-"): value for name, value in said.items()}
+        link = options.describe(by_flag).link
+        return {mistake.place for mistake in options.idle(by_flag, link)}
+
+    assert idle(queue="1bdp", counted="wire") == {"--queue", "--counted"}
+    assert idle(queue="1bdp", up_rate="1mbit") == set()
+    assert idle(down_queue="1bdp", up_rate="1mbit") == {"--down-queue"}
+
+
 def test_each_option_has_a_name_of_its_own() -> None:
     """In either way, and beside the verb's other options."""
     flags = [option.flag(way) for option in options.OPTIONS for way in ("", "up", "down")]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import stat
 from pathlib import Path
 
 import click
@@ -11,6 +12,9 @@ from httpbed.implementations.catalog import Catalog
 from httpbed.model.errors import ConfigError, Mistake
 from httpbed.trial import preparation
 from httpbed.trial.preparation import Loaded
+
+MOST_BYTES = 16 * 2**20
+"""Of an experiment file: enough for a million samples of jitter."""
 
 file_argument = click.argument("file", type=click.Path(path_type=Path))
 recipes_option = click.option(
@@ -32,7 +36,20 @@ def load(file: Path, recipe_folders: tuple[Path, ...]) -> tuple[Loaded, Catalog]
     """
     catalog = catalogs.load(recipe_folders)
     try:
-        text = file.read_text(encoding="utf-8")
+        text = _text(file)
     except (OSError, UnicodeDecodeError) as error:
         raise ConfigError([Mistake(str(file), f"cannot be read: {error}")]) from None
     return preparation.load(text, catalog, file.parent), catalog
+
+
+def _text(file: Path) -> str:
+    """Read a file of bearable length; a pipe, such as that of ``<(...)``, ends by itself, too."""
+    about = file.stat()
+    if not (stat.S_ISREG(about.st_mode) or stat.S_ISFIFO(about.st_mode)):
+        raise ConfigError([Mistake(str(file), "is not a file", "name an experiment file")])
+    with file.open("rb") as opened:
+        content = opened.read(MOST_BYTES + 1)
+    if len(content) > MOST_BYTES:
+        reason = f"has more than {MOST_BYTES} bytes, as no experiment has"
+        raise ConfigError([Mistake(str(file), reason, "name an experiment file")])
+    return content.decode()

@@ -128,6 +128,8 @@ def command(
         context.exit(_refuse(argv[0]))
     _forget_ours()
     outcome = asyncio.run(run(wish, _say))
+    if as_json and wish.meter:
+        click.echo(err=True)  # the meter's line is not the counters'
     told = _json(wish, outcome) if as_json else _table(wish, outcome, by_flag["seed"])
     click.echo(told, err=True)
     context.exit(_status(outcome))
@@ -175,6 +177,7 @@ def _described(
         described = options.describe(said, profile, trace)
     except ConfigError as error:
         raise ConfigError([*error.mistakes, *mistakes]) from None
+    mistakes += options.idle(said, described.link)
     if mistakes:
         raise ConfigError(mistakes)
     return described

@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import sys
+from pathlib import Path
 
 import click
 
@@ -34,14 +35,15 @@ def cli() -> None:
 
 def main() -> None:
     """Run the command line and leave with the exit code that says whose fault it was."""
-    # Else matplotlib keeps its font cache in a folder of the user's that is not ours.
-    os.environ.setdefault("MPLCONFIGDIR", str(cache.folder() / "matplotlib"))
     try:
+        # Else matplotlib keeps its font cache in a folder of the user's that is not ours.
+        os.environ.setdefault("MPLCONFIGDIR", str(cache.folder() / "matplotlib"))
         code = cli.main(standalone_mode=False)
     except SystemExit:  # click's way out when nobody reads on
         code = EXIT_PIPE
     except (click.exceptions.Abort, KeyboardInterrupt):
-        _complain("interrupted; what was finished is kept, and the same command resumes it")
+        kept = "; what was finished is kept, and the same command resumes it"
+        _complain("interrupted" + ("" if sys.argv[1:2] == ["link"] else kept))
         code = EXIT_INTERRUPTED
     except click.ClickException as error:
         error.show()
@@ -79,13 +81,19 @@ def _operating_system(error: OSError) -> int:
     }
     if error.errno not in remedies:
         raise error
-    if str(error.filename).startswith(str(cache.folder())):
+    if _concerns_cache(error):
         remedies |= dict.fromkeys(
             PLACE_REFUSED, "set HTTPBED_CACHE to a folder with room and rights"
         )
     place = f" ({error.filename})" if error.filename else ""
     _complain(f"{error.strerror}{place}\n  remedy: {remedies[error.errno]}")
     return EXIT_USAGE if error.errno in WRONG_PATHS else EXIT_HOST
+
+
+def _concerns_cache(error: OSError) -> bool:
+    """Tell whether something in the cache was refused, or a folder on the way to it."""
+    place, folder = Path(str(error.filename)), cache.folder()
+    return place.is_relative_to(folder) or folder.is_relative_to(place)
 
 
 def _complain(text: str) -> None:

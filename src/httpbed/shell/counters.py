@@ -15,6 +15,11 @@ _CAUSES = {
     "down_dropped": "link down",
 }
 _HAPPENED = ("duplicated", "corrupted", "marked", "reordered")
+_ODD = {
+    "malformed_packets": "malformed packets",
+    "stray_frames": "stray frames",
+    "oversize_frames": "oversize frames",
+}
 
 Row = tuple[str, str, str]
 
@@ -27,7 +32,14 @@ def table(result: Mapping[str, Any]) -> str:
     lines = [
         f"{name:<{widths[0]}}  {up:>{widths[1]}}  {down:>{widths[2]}}" for name, up, down in rows
     ]
-    return "\n".join([*lines, _emulator(result)])
+    return "\n".join([*lines, *_oddities(result), _emulator(result)])
+
+
+def _oddities(result: Mapping[str, Any]) -> Iterator[str]:
+    """Tell of what was no proper packet of the link's, if there was any."""
+    told = ", ".join(f"{result[key]} {words}" for key, words in _ODD.items() if result.get(key))
+    if told:
+        yield f"  odd: {told}"
 
 
 def _rows(ways: list[Mapping[str, Any]]) -> Iterator[Row]:

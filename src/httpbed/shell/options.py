@@ -271,6 +271,20 @@ def _twice(given: dict[str, dict[Place, Said]]) -> Iterator[Mistake]:
                     del pool[other]
 
 
+def idle(said: Mapping[str, str | bool], link: Link) -> Iterator[Mistake]:
+    """Find what is said of queues and counting, though nothing waits where there is no rate."""
+    limited = {
+        way: direction.rate is not None
+        for way, direction in zip(WAYS, link.directions(), strict=True)
+    }
+    limited[BOTH] = any(limited.values())
+    for option in OPTIONS:
+        for way in (BOTH, *WAYS) if option.path[0] in {"queue", "counted"} else ():
+            flag = option.flag(way)
+            if said.get(flag[2:]) and not limited[way]:
+                yield Mistake(flag, "does nothing without a rate", "give --rate too")
+
+
 def _mistake(detail: ErrorDetails, given: Mapping[str, dict[Place, Said]]) -> Mistake:
     """Find the option that a mistake of the model comes from."""
     place = tuple(map(str, detail["loc"][2:]))
