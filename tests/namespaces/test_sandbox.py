@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import signal
 from pathlib import Path
 
@@ -14,11 +15,12 @@ from httpbed.process.supervisor import SandboxSpec, sandbox
 pytestmark = pytest.mark.namespaces
 
 HOSTS_OWN = "tools"
+CONTENT_SHA256 = hashlib.sha256(b"content").hexdigest()
 
 
-async def _read(folder: Path, file: str) -> str:
-    """Read a file as a program does in a root that is this machine's own."""
-    spec = SandboxSpec(
+def spec_below(folder: Path) -> SandboxSpec:
+    """Describe a sandbox with a root that is this machine's own."""
+    return SandboxSpec(
         scratch=folder / "scratch",
         trial=folder,
         roots={HOSTS_OWN: Path("/")},
@@ -28,7 +30,11 @@ async def _read(folder: Path, file: str) -> str:
         sysctls={},
         tmpfs_bytes=2**20,
     )
-    async with sandbox(spec) as supervisor:
+
+
+async def _read(folder: Path, file: str) -> str:
+    """Read a file as a program does."""
+    async with sandbox(spec_below(folder)) as supervisor:
         program = ProcessSpec(argv=("cat", file), root=HOSTS_OWN, stdout="said")
         assert (await supervisor.run(program)).clean
     return (folder / "said").read_text()
@@ -55,3 +61,19 @@ def test_programs_of_the_bed_hear_all_signals(tmp_path: Path) -> None:
     ours = dict(line.split(":\t") for line in Path("/proc/self/status").read_text().splitlines())
     assert told["SigBlk"] == ours["SigBlk"]
     assert not int(told["SigIgn"], 16) & 1 << (signal.SIGPIPE - 1)
+
+
+def test_who_no_longer_waits_for_an_answer_does_no_harm(tmp_path: Path) -> None:
+    """As the meter of a link, when the command ends: it is answered all the same."""
+
+    async def ask_and_turn_away() -> None:
+        async with sandbox(spec_below(tmp_path)) as supervisor:
+            for _ in range(20):
+                asking = asyncio.create_task(supervisor.digest("/trial/content"))
+                await asyncio.sleep(0)
+                asking.cancel()
+            assert await supervisor.digest("/trial/content") == (7, CONTENT_SHA256)
+
+    (tmp_path / "scratch").mkdir()
+    (tmp_path / "content").write_text("content")
+    asyncio.run(ask_and_turn_away())

@@ -182,8 +182,10 @@ class Supervisor:
         promise: asyncio.Future[dict[str, Any]] = asyncio.get_running_loop().create_future()
         self._answers[number] = promise
         self._process.stdin.write(json.dumps({"id": number, **what}).encode() + b"\n")
-        answer = await promise
-        del self._answers[number]
+        try:
+            answer = await promise
+        finally:
+            del self._answers[number]
         if answer["event"] == "refused":
             raise RefusalError(f"the sandbox refused {_named(what)}: {answer['message']}")
         return answer
@@ -211,8 +213,8 @@ class Supervisor:
             process.lines.put_nowait(said)
         elif kind == "exited":
             self._take_exit(event)
-        elif answer := self._answers.get(event["id"]):
-            answer.set_result(event)
+        elif (answer := self._answers.get(event["id"])) and not answer.done():
+            answer.set_result(event)  # else whoever asked was cancelled, and waits no more
 
     def _take_exit(self, event: dict[str, Any]) -> None:
         process = self._running.pop(event["id"])
