@@ -276,11 +276,6 @@ impl Emulator {
         first.into_iter().chain(turn).min()
     }
 
-    /// How many directions hold frames.
-    pub const fn busy_directions(&self) -> usize {
-        self.heads.busy()
-    }
-
     /// Lets conditions change that have long been due; gives a direction in which something is due.
     pub fn look(&mut self, now: Nanos) -> Option<usize> {
         self.take_turns(now);

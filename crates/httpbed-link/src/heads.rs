@@ -10,7 +10,6 @@ use link_model::Nanos;
 pub struct Heads {
     /// The root is at 1, the children of `n` are at `2 n` and `2 n + 1`, the leaves are the upper half.
     nodes: Vec<Head>,
-    busy: usize,
 }
 
 /// Ordered by time, then by direction.
@@ -22,15 +21,14 @@ impl Heads {
     /// Nothing is due in any of `directions`.
     pub fn new(directions: usize) -> Self {
         let leaves = directions.next_power_of_two();
-        Self { nodes: (0..2 * leaves).map(|node| (NEVER, node.saturating_sub(leaves))).collect(), busy: 0 }
+        Self { nodes: (0..2 * leaves).map(|node| (NEVER, node.saturating_sub(leaves))).collect() }
     }
 
     /// Says when a direction is due.
     pub fn set(&mut self, direction: usize, due: Option<Nanos>) {
         let mut node = self.nodes.len() / 2 + direction;
         let due = due.unwrap_or(NEVER);
-        let was = std::mem::replace(&mut self.nodes[node].0, due);
-        self.busy = self.busy + usize::from(was == NEVER) - usize::from(due == NEVER);
+        self.nodes[node].0 = due;
         while node > 1 {
             let first = self.nodes[node].min(self.nodes[node ^ 1]);
             node /= 2;
@@ -41,11 +39,6 @@ impl Heads {
     /// The direction that is due first, and when.
     pub fn first(&self) -> Option<Head> {
         Some(self.nodes[1]).filter(|(due, _)| *due != NEVER)
-    }
-
-    /// How many directions have a due time.
-    pub const fn busy(&self) -> usize {
-        self.busy
     }
 }
 
@@ -71,7 +64,6 @@ mod tests {
                 plain[direction] = due;
                 let least = (0..directions).filter_map(|n| plain[n].map(|due| (due, n))).min();
                 prop_assert_eq!(heads.first(), least);
-                prop_assert_eq!(heads.busy(), plain.iter().flatten().count());
             }
         }
     }

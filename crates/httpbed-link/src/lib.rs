@@ -17,6 +17,7 @@ mod log;
 mod records;
 mod report;
 mod runner;
+mod spin;
 mod spool;
 mod sys;
 mod triggers;

@@ -7,10 +7,7 @@
 //! frame was read, so a late turn makes frames late but bends neither rate nor loss (see `link_model`).
 //! Buffers and lists are kept from turn to turn: nothing is allocated for a frame once there are enough.
 //!
-//! A sleeping thread is woken some tens of microseconds late. The last `spin_us` before a due time are
-//! therefore spent looking without waiting. With many busy links there is always something due soon, and
-//! the thread would never sleep; under `SCHED_FIFO` it would then keep a whole CPU from the programs it
-//! serves. Beyond [`SPINNING_DIRECTIONS`] busy directions it sleeps to the end.
+//! The last moments before a due time are spent looking without waiting, as far as [`Spin`] allows.
 
 use std::fs::File;
 use std::io::{self, Read, Write};
@@ -26,13 +23,11 @@ use crate::command::{Command, CommandReader};
 use crate::config::{Backend, Config};
 use crate::emulator::{Arrival, Emulator, Happening, Outbox};
 use crate::report::{Counters, Event, Lateness, Machine, Peers, Report};
+use crate::spin::Spin;
 use crate::sys::batch::{FRAMES, Intake, Outgoing, Received, Stamp};
 use crate::sys::poll::{Patience, Poll};
 use crate::sys::process as own;
 use crate::usage::Usage;
-
-/// Four links, both ways.
-const SPINNING_DIRECTIONS: usize = 8;
 
 /// A running emulator.
 pub struct Runner<'a> {
@@ -51,6 +46,7 @@ pub struct Runner<'a> {
     lateness: Distribution,
     send_failures: u64,
     usage: Usage,
+    spin: Spin,
 }
 
 /// Whether to go on.
@@ -93,6 +89,7 @@ impl<'a> Runner<'a> {
             lateness: Distribution::new(),
             send_failures: 0,
             usage: Usage::default(),
+            spin: Spin::new(config.spin_us.saturating_mul(1000)),
         })
     }
 
@@ -112,8 +109,10 @@ impl<'a> Runner<'a> {
     }
 
     fn turn(&mut self) -> Result<Next, String> {
-        let patience = self.patience();
+        let began = self.clock.now();
+        let patience = self.patience(began);
         self.poll.wait(patience, &mut self.ready).map_err(|error| naming("epoll")(error))?;
+        self.account(patience, self.clock.now() - began);
         self.clock.track();
         let mut ordered = false;
         for place in 0..self.ready.len() {
@@ -131,13 +130,20 @@ impl<'a> Runner<'a> {
         Ok(next)
     }
 
-    /// Until the next due time less the spin.
-    fn patience(&self) -> Patience {
+    /// Until the next due time less the lead.
+    fn patience(&self, now: Nanos) -> Patience {
         let Some(due) = self.emulator.next_due() else { return Patience::Endless };
-        let spins = self.emulator.busy_directions() <= SPINNING_DIRECTIONS;
-        let spin = if spins { self.config.spin_us.saturating_mul(1000) } else { 0 };
-        let wake = due.saturating_sub(spin);
-        if wake <= self.clock.now() { Patience::None } else { Patience::Until(self.clock.monotonic(wake)) }
+        let wake = due.saturating_sub(self.spin.lead());
+        if wake <= now { Patience::None } else { Patience::Until(self.clock.monotonic(wake)) }
+    }
+
+    /// A turn that finds nothing ready has looked in vain; what else it costs beside the wait is about as much again.
+    fn account(&mut self, patience: Patience, waited: Nanos) {
+        match patience {
+            Patience::None if self.ready.is_empty() => self.spin.looked(2 * waited),
+            Patience::None => {}
+            Patience::Until(_) | Patience::Endless => self.spin.slept(waited),
+        }
     }
 
     /// Reads at most one batch; the number of frames.
