@@ -13,7 +13,7 @@
 
 use link_model::Nanos;
 
-/// Of looking in one piece; a hundredth of what is left of a second under the limit.
+/// The most that a long sleep pays for: little beside the second that the limit is about.
 const MOST_CREDIT: Nanos = 5_000_000;
 
 /// The account of looking and sleeping.
