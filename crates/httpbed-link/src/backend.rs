@@ -46,6 +46,15 @@ pub fn open(config: &Config) -> Result<Vec<Box<dyn Port>>, String> {
     })
 }
 
+/// Closes all ends, again all at once: a process that just ends closes one after the other.
+pub fn close(ports: Vec<Box<dyn Port>>) {
+    thread::scope(|scope| {
+        for port in ports {
+            scope.spawn(move || drop(port));
+        }
+    });
+}
+
 /// The system's words, and what the error means here.
 fn explained(what: &str, error: &io::Error, hints: &[(i32, &str)]) -> String {
     let hint = hints.iter().find(|(code, _)| error.raw_os_error() == Some(*code));

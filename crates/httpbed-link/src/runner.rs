@@ -252,7 +252,9 @@ impl<'a> Runner<'a> {
             cpu_ns: usage.cpu_since(self.usage),
             run_delay_ns: usage.run_delay_since(self.usage),
         };
-        say(&Event::Result(Box::new(Report::new(self.config, &self.emulator, machine))))
+        say(&Event::Result(Box::new(Report::new(self.config, &self.emulator, machine))))?;
+        backend::close(std::mem::take(&mut self.ports));
+        Ok(())
     }
 
     /// Reads what arrived before the end; bounded, in case somebody goes on sending.
