@@ -65,8 +65,9 @@ class Host:
         self.run("ip", "-batch", "-", text="".join(f"{line}\n" for line in lines))
 
     def interfaces(self) -> list[str]:
-        """Names of its interfaces but ``lo``."""
-        return [name for name in self.counters() if name != "lo"]
+        """Names of a host's ends, link by link: the kernel lists them as they were made."""
+        names = [name for name in self.counters() if name != "lo"]
+        return sorted(names, key=lambda name: (len(name), name))
 
     def counters(self) -> dict[str, Received]:
         """What every interface has received."""
