@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field, WithJsonSchema, model_validator
 
-from httpbed.model import profiles, units
+from httpbed.model import paths, profiles, units
 from httpbed.model.changes import Action, Event, ScheduleEntry
 from httpbed.model.impairments import rate as rates
 from httpbed.model.impairments.delay import Delay, Jitter, Reordering
 from httpbed.model.impairments.loss import Listed, Loss, Replay
 from httpbed.model.impairments.queue import Queue
 from httpbed.model.impairments.rate import MTU_BYTES, OVERHEADS, Rate, Steps, TokenBucket
+from httpbed.model.paths import Path
 from httpbed.model.value import Value
 
 Counted = Literal["ip", "ethernet", "wire"]
@@ -192,6 +193,8 @@ class Topology(Value):
     """Names of the hosts: a lower-case letter, then letters and digits, at most 15."""
     links: list[Link] = Field(min_length=1)
     """What joins them."""
+    ip_version: Literal["4", "6"] = "4"
+    """Which version of IP all hosts speak."""
 
     @model_validator(mode="after")
     def _links_known_hosts(self) -> Topology:
@@ -203,6 +206,14 @@ class Topology(Value):
             msg = "a host is named twice"
             raise ValueError(msg)
         return self
+
+    def route(self, start: str, goal: str, forwarding: Collection[str]) -> Path:
+        """Return the shortest path; () if there is none through hosts that are ``forwarding``."""
+        return paths.shortest(self.joins(), start, forwarding).get(goal, ())
+
+    def joins(self) -> list[tuple[str, str]]:
+        """Return what each link joins, by index."""
+        return [link.between for link in self.links]
 
     def link_between(self, one: str, other: str) -> Link | None:
         """Return the link that joins the two hosts directly, if there is one."""
