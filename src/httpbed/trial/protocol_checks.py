@@ -23,16 +23,16 @@ NOT_TOLD = "not observed: neither side tells"
 TLS = "1.3"
 
 
-def checks(chain: Chain, seen: Seen, *, named: bool) -> Iterator[Check]:
-    """Check all hops of a client's requests; ``named`` says whether there are other hops."""
+def checks(chain: Chain, seen: Seen, of: str) -> Iterator[Check]:
+    """Check all hops of a client's requests; ``of`` names it where there are several clients."""
     for leg in chain.legs:
-        where = f", {leg.title}" if named else ""
+        where = f", {leg.title}" if of or len(chain.legs) > 1 else ""
         told = accounts.of_leg(leg, chain, seen)
         yield _protocol(leg, chain, told, seen, where)
         yield _resets(leg, seen, where)
         yield _tls(told, where)
-    yield _connections(chain, seen, f", {chain.client}" if named else "")
-    yield _resumption(chain, seen, f", {chain.client}" if named else "")
+    yield _connections(chain, seen, of)
+    yield _resumption(chain, seen, of)
     for name in chain.proxies:
         yield _passed_on(name, seen)
 

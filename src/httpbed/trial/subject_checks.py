@@ -32,9 +32,9 @@ def checks(
     for chain in chains:
         yield _client(chain, seen)
         if chain.client in seen.exits and chain.client not in seen.stopped:
-            yield from _fetched(chain, contents, seen, stores, named=len(chains) > 1)
-            named = len(chains) > 1 or len(chain.legs) > 1
-            yield from protocol_checks.checks(chain, seen, named=named)
+            of = f", {chain.client}" if len(chains) > 1 else ""
+            yield from _fetched(chain, contents, seen, stores, of)
+            yield from protocol_checks.checks(chain, seen, of)
 
 
 def _check(name: str, *, passed: bool | None, figure: str, limit: str = "") -> Check:
@@ -76,10 +76,8 @@ def _fetched(
     contents: Mapping[str, Content],
     seen: Seen,
     stores: Collection[str],
-    *,
-    named: bool,
+    where: str,
 ) -> Iterator[Check]:
-    where = f", {chain.client}" if named else ""
     yield _answers(chain, seen, where)
     asked = [contents[target.path] for target in targets(chain.workload)]
     if chain.workload.rounds > 1:
