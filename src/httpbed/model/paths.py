@@ -1,9 +1,9 @@
 """Shortest paths through a network of hosts and links.
 
-A path is as long as it has links. Where two would be equally long, the one whose link of the highest
-index is the lower is taken: so no two differ in nothing, the path back is the path there, and
-a part of a shortest path is the shortest between its ends. Hosts along a path that each look up
-their own next hop therefore agree on it.
+A path is as long as it has links. Of two that have equally many, the one is longer whose highest
+link that is not the other's is the higher. So no two are equally long, the path back is the path
+there, and a part of a shortest path is the shortest between its ends. Hosts along a path that each
+look up their own next hop therefore agree on it.
 """
 
 from __future__ import annotations

@@ -23,6 +23,8 @@ TOOLS = "tools"
 """Name, inside the sandbox, of the root filesystem that has ip, ethtool, ss and ping."""
 TUN_QUEUE_FRAMES = 8192
 """Room until the emulator reads them; the 500 that a user's device has are 6 ms at 1 Gbit/s."""
+IPV6_LEAST_MTU_BYTES = 1280
+"""RFC 8200, 5."""
 
 NO_NEIGHBOUR_DISCOVERY: Mapping[str, str] = {
     "net.ipv6.conf.all.disable_ipv6": "1",
@@ -88,13 +90,22 @@ def _as_veth(own: End) -> str:
 
 
 def _address(own: End, far: End) -> list[str]:
-    device = f"dev {own.interface}"
-    ipv6 = ":" in own.address
+    device, ipv6 = f"dev {own.interface}", ":" in own.address
     return [
-        *([f"link set {device} arp off multicast off"] if ipv6 else []),
-        f"link set {device} up",
+        *(_up_quietly(device) if ipv6 else [f"link set {device} up"]),
         f"address add {own.address_in_network} {device}{' nodad noprefixroute' if ipv6 else ''}",
         f"neighbour add {far.address} lladdr {far.mac} {device} nud permanent",
+    ]
+
+
+def _up_quietly(device: str) -> list[str]:
+    """Have IPv6 forget the device, which is too small for it, and take it up anew.
+
+    It is in a group already if its host forwards, and it would report that.
+    """
+    return [
+        f"link set {device} mtu {IPV6_LEAST_MTU_BYTES - 1} arp off multicast off",
+        f"link set {device} mtu {MTU_BYTES} up",
     ]
 
 

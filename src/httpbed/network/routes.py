@@ -31,16 +31,13 @@ class Route:
 
 
 def of_host(ends: Ends, host: str, forwarding: AbstractSet[str]) -> Iterator[Route]:
-    """Find every route of a host, in the order of the networks."""
+    """Find every route of a host: first to its own networks, for there the next hops are."""
+    yield from (Route(own.network, own, None) for own, _ in of_ends(ends, host))
     reached = paths.shortest([_hosts(pair) for pair in ends], host, forwarding)
     for pair in ends:
-        network = pair[0].network
-        if host in _hosts(pair):
-            yield Route(network, pair[_hosts(pair).index(host)], None)
-            continue
         gates = [reached[end] for end in _hosts(pair) if end in forwarding and end in reached]
-        if gates:
-            yield _along(min(gates, key=paths.cost), ends, network)
+        if gates and host not in _hosts(pair):
+            yield _along(min(gates, key=paths.cost), ends, pair[0].network)
 
 
 def of_ends(ends: Ends, host: str) -> list[tuple[End, End]]:
