@@ -35,7 +35,7 @@ def backend(request: pytest.FixtureRequest) -> Backend:
 
 
 @pytest.mark.parametrize("version", ["4", "6"])
-def test_delays_along_a_path_add_up(tmp_path: Path, version: Version, backend: Backend) -> None:
+def test_delays_on_a_way_add_up(tmp_path: Path, version: Version, backend: Backend) -> None:
     """Through a router, over either version of IP, without a frame that nobody sent."""
     line = topology([NEAR, FAR], version)
     planned = network.plan(line, {}, 1, 1, forwarding={"router"}, backend=backend)
@@ -65,7 +65,7 @@ def test_a_host_that_takes_part_passes_nothing_on(tmp_path: Path) -> None:
         async with made(planned, tmp_path) as net:
             assert len(await net.ping("client", "router")) == 3
             assert len(await net.ping("server", "router")) == 3
-            with pytest.raises(ValueError, match="no path"):
+            with pytest.raises(ValueError, match="no way"):
                 planned.address("server", towards="client")
             said = await net.said("client", "ping", "-c", "1", planned.ends[1][1].address)
             assert "Network is unreachable" in said
@@ -76,7 +76,7 @@ def test_a_host_that_takes_part_passes_nothing_on(tmp_path: Path) -> None:
 BOTTLENECK = 10_000_000
 
 
-def dumbbell(version: Version) -> list[dict[str, Any]]:
+def dumbbell() -> list[dict[str, Any]]:
     """Describe two pairs of hosts whose ways share one link."""
     access = [["client", "left"], ["other", "left"], ["right", "server"], ["right", "rival"]]
     shared = {"between": ["left", "right"], "rate": f"{BOTTLENECK} bit/s", "delay": "5 ms"}
@@ -86,11 +86,11 @@ def dumbbell(version: Version) -> list[dict[str, Any]]:
 @pytest.mark.parametrize("version", ["4", "6"])
 def test_two_flows_share_a_bottleneck(tmp_path: Path, version: Version) -> None:
     """Both pass, no faster together than it; every packet is accounted for on every link."""
-    bell = topology(dumbbell(version), version)
+    bell = topology(dumbbell(), version)
     planned = network.plan(bell, {}, 1, 1, forwarding={"left", "right"})
     seconds = 1.0
 
-    async def run() -> tuple[list[int], dict[str, Any]]:
+    async def run() -> tuple[tuple[int, int], dict[str, Any]]:
         async with made(planned, tmp_path) as net:
             for server in ("server", "rival"):
                 await net.serve(server)

@@ -15,7 +15,7 @@ from typing import Any
 from httpbed.model.impairments.rate import MTU_BYTES
 from httpbed.network import routes
 from httpbed.network.addresses import End
-from httpbed.network.routes import Ends, Route
+from httpbed.network.routes import Ends, Entry
 from httpbed.process.binaries import LINK
 from httpbed.process.spec import TRIAL_FOLDER, ProcessSpec
 
@@ -81,7 +81,7 @@ def addressing(
     own = routes.of_ends(ends, host)
     lines = [_as_veth(end) for end, _ in own] if by_tun else []
     lines += ["link set dev lo up", *(line for end, far in own for line in _address(end, far))]
-    lines += [_route(route, control) for route in routes.of_host(ends, host, forwarding)]
+    lines += [_route(entry, control) for entry in routes.of_host(ends, host, forwarding)]
     return batch(host, lines)
 
 
@@ -109,10 +109,10 @@ def _up_quietly(device: str) -> list[str]:
     ]
 
 
-def _route(route: Route, control: str) -> str:
-    own, via = route.own, f" via {route.via.address}" if route.via else ""
+def _route(entry: Entry, control: str) -> str:
+    own, via = entry.own, f" via {entry.via.address}" if entry.via else ""
     way = f"{via} dev {own.interface} src {own.address}"
-    return f"route replace {route.network}{way} congctl {control}"
+    return f"route replace {entry.network}{way} congctl {control}"
 
 
 def offloads(end: End) -> ProcessSpec:
