@@ -121,7 +121,7 @@ async def made(planned: NetworkPlan, folder: Path) -> AsyncIterator[Running]:
 
 def tools() -> Path:
     """Find a root filesystem with ip, ethtool, ss and ping."""
-    roots = toolbox.find_all()
-    if not roots:
-        pytest.fail("no toolbox is built: httpbed toolbox")
-    return roots[-1].path
+    for root in toolbox.find_all():
+        if all((root.path / "usr/bin" / name).exists() for name in ("ip", "ping")):
+            return root.path
+    pytest.fail("no toolbox is built: httpbed toolbox")
