@@ -15,7 +15,7 @@ from typing import Any
 from httpbed.model.impairments.rate import MTU_BYTES
 from httpbed.network import routes
 from httpbed.network.addresses import End
-from httpbed.network.routes import Ends, Route
+from httpbed.network.routes import Ends, Entry
 from httpbed.process.binaries import LINK
 from httpbed.process.spec import TRIAL_FOLDER, ProcessSpec
 
@@ -23,6 +23,8 @@ TOOLS = "tools"
 """Name, inside the sandbox, of the root filesystem that has ip, ethtool, ss and ping."""
 TUN_QUEUE_FRAMES = 8192
 """Room until the emulator reads them; the 500 that a user's device has are 6 ms at 1 Gbit/s."""
+IPV6_LEAST_MTU_BYTES = 1280
+"""RFC 8200, 5."""
 
 NO_NEIGHBOUR_DISCOVERY: Mapping[str, str] = {
     "net.ipv6.conf.all.disable_ipv6": "1",
@@ -79,7 +81,7 @@ def addressing(
     own = routes.of_ends(ends, host)
     lines = [_as_veth(end) for end, _ in own] if by_tun else []
     lines += ["link set dev lo up", *(line for end, far in own for line in _address(end, far))]
-    lines += [_route(route, control) for route in routes.of_host(ends, host, forwarding)]
+    lines += [_route(entry, control) for entry in routes.of_host(ends, host, forwarding)]
     return batch(host, lines)
 
 
@@ -88,20 +90,29 @@ def _as_veth(own: End) -> str:
 
 
 def _address(own: End, far: End) -> list[str]:
-    device = f"dev {own.interface}"
-    ipv6 = ":" in own.address
+    device, ipv6 = f"dev {own.interface}", ":" in own.address
     return [
-        *([f"link set {device} arp off multicast off"] if ipv6 else []),
-        f"link set {device} up",
+        *(_up_quietly(device) if ipv6 else [f"link set {device} up"]),
         f"address add {own.address_in_network} {device}{' nodad noprefixroute' if ipv6 else ''}",
         f"neighbour add {far.address} lladdr {far.mac} {device} nud permanent",
     ]
 
 
-def _route(route: Route, control: str) -> str:
-    own, via = route.own, f" via {route.via.address}" if route.via else ""
+def _up_quietly(device: str) -> list[str]:
+    """Have IPv6 forget the device, which is too small for it, and take it up anew.
+
+    It is in a group already if its host forwards, and it would report that.
+    """
+    return [
+        f"link set {device} mtu {IPV6_LEAST_MTU_BYTES - 1} arp off multicast off",
+        f"link set {device} mtu {MTU_BYTES} up",
+    ]
+
+
+def _route(entry: Entry, control: str) -> str:
+    own, via = entry.own, f" via {entry.via.address}" if entry.via else ""
     way = f"{via} dev {own.interface} src {own.address}"
-    return f"route replace {route.network}{way} congctl {control}"
+    return f"route replace {entry.network}{way} congctl {control}"
 
 
 def offloads(end: End) -> ProcessSpec:

@@ -17,7 +17,7 @@ def round_trip_s(net: NetworkPlan, start: str, goal: str) -> tuple[float, float]
     none meets a draw, so jitter does not count. An echo may have to wait for the opportunities of
     a trace. The kernel's tbf is a bucket, which is full at first.
     """
-    crossed = [link for link, _ in net.path(start, goal)]
+    crossed = [link for link, _ in net.route(start, goal)]
     least = delays_s(net, start, goal)
     if net.backend != "tbf":
         size = PING_IP_BYTES[net.topology.ip_version]
@@ -31,7 +31,7 @@ def round_trip_s(net: NetworkPlan, start: str, goal: str) -> tuple[float, float]
 
 def delays_s(net: NetworkPlan, start: str, goal: str) -> float:
     """Seconds of all one-way delays between two hosts, there and back."""
-    return sum(net.topology.links[link].rtt_s() for link, _ in net.path(start, goal))
+    return sum(net.topology.links[link].rtt_s() for link, _ in net.route(start, goal))
 
 
 def _transmission_s(way: Direction, ip_bytes: int) -> float:

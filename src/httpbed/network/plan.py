@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from httpbed.host.backend import Backend
-from httpbed.model.paths import Path
+from httpbed.model.route import Route
 from httpbed.model.topology import Topology
 from httpbed.network import addresses, commands, emulator, kernel
 from httpbed.network.addresses import End
@@ -81,7 +81,7 @@ class NetworkPlan:
         (end,) = (end for pair in self.ends for end in pair if end.host == host)
         return end
 
-    def path(self, start: str, goal: str) -> Path:
+    def route(self, start: str, goal: str) -> Route:
         """Links from one host to another, each with its direction; () if there is no way."""
         return self.topology.route(start, goal, self.forwarding)
 
@@ -91,11 +91,11 @@ class NetworkPlan:
         Raises:
             ValueError: It does not reach it.
         """
-        path = self.path(towards, host)
-        if not path:
-            msg = f"no path from {towards!r} to {host!r} through hosts that forward"
+        route = self.route(towards, host)
+        if not route:
+            msg = f"no way from {towards!r} to {host!r} through hosts that forward"
             raise ValueError(msg)
-        link, way = path[-1]
+        link, way = route[-1]
         return self.ends[link][1 - way].address
 
     def specs(self) -> tuple[ProcessSpec, ...]:

@@ -1,7 +1,7 @@
 """Routes: how every host reaches every link's network; pure.
 
 A host without a role is a router: it forwards what is not its own. No other host does, so nothing
-passes a host that takes part. A network is reached by the shortest path to an end of it that
+passes a host that takes part. A network is reached by the shortest way to an end of it that
 forwards; where neither does, it is reached by nobody but its own two hosts.
 """
 
@@ -11,16 +11,16 @@ from collections.abc import Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 
-from httpbed.model import paths
-from httpbed.model.paths import Path
+from httpbed.model import route as routing
+from httpbed.model.route import Route
 from httpbed.network.addresses import End
 
 Ends = Sequence[tuple[End, End]]
 
 
 @dataclass(frozen=True)
-class Route:
-    """How a host reaches a network."""
+class Entry:
+    """How a host reaches a network: a line of its routing table."""
 
     network: str
     """In CIDR notation."""
@@ -30,17 +30,14 @@ class Route:
     """The next hop's end; None where the network is that link's own."""
 
 
-def of_host(ends: Ends, host: str, forwarding: AbstractSet[str]) -> Iterator[Route]:
-    """Find every route of a host, in the order of the networks."""
-    reached = paths.shortest([_hosts(pair) for pair in ends], host, forwarding)
+def of_host(ends: Ends, host: str, forwarding: AbstractSet[str]) -> Iterator[Entry]:
+    """Find a host's routing table: first to its own networks, for there the next hops are."""
+    yield from (Entry(own.network, own, None) for own, _ in of_ends(ends, host))
+    reached = routing.all_from([_hosts(pair) for pair in ends], host, forwarding)
     for pair in ends:
-        network = pair[0].network
-        if host in _hosts(pair):
-            yield Route(network, pair[_hosts(pair).index(host)], None)
-            continue
         gates = [reached[end] for end in _hosts(pair) if end in forwarding and end in reached]
-        if gates:
-            yield _along(min(gates, key=paths.cost), ends, network)
+        if gates and host not in _hosts(pair):
+            yield _along(min(gates, key=routing.length), ends, pair[0].network)
 
 
 def of_ends(ends: Ends, host: str) -> list[tuple[End, End]]:
@@ -49,9 +46,9 @@ def of_ends(ends: Ends, host: str) -> list[tuple[End, End]]:
     return [(own, far) for own, far in both_ways if own.host == host]
 
 
-def _along(path: Path, ends: Ends, network: str) -> Route:
-    link, way = path[0]
-    return Route(network, ends[link][way], ends[link][1 - way])
+def _along(route: Route, ends: Ends, network: str) -> Entry:
+    link, way = route[0]
+    return Entry(network, ends[link][way], ends[link][1 - way])
 
 
 def _hosts(pair: tuple[End, End]) -> tuple[str, str]:

@@ -111,7 +111,7 @@ def sockets_file(leg: Leg) -> str:
 
 def _leg(hop: Hop, scenario: Scenario, net: NetworkPlan) -> Leg:
     asks, answers = scenario.hosts[hop.asks], scenario.hosts[hop.answers]
-    way = net.path(asks, answers)
+    way = net.route(asks, answers)
     first, side = way[0]
     return Leg(
         hop=hop,
