@@ -9,6 +9,7 @@ import click
 
 from httpbed.cli.experiment import json_option, recipes_option
 from httpbed.implementations import catalog as catalogs
+from httpbed.trial import programs
 
 
 @click.command("recipes")
@@ -26,7 +27,5 @@ def command(*, recipe_folders: tuple[Path, ...], as_json: bool) -> None:
         return
     for recipe in recipes:
         roles, versions = "/".join(recipe.roles), ", ".join(recipe.http_versions)
-        packages = ", ".join([*recipe.install.packages, *recipe.install.pypi])
-        click.echo(
-            f"{recipe.name:<12} {roles:<14} HTTP {versions:<12} {recipe.install.root}: {packages}"
-        )
+        origin, (_, state) = recipe.install.summary(), programs.state(recipe)
+        click.echo(f"{recipe.name:<12} {roles:<14} HTTP {versions:<12} {origin} ({state})")
