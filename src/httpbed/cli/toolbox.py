@@ -7,10 +7,9 @@ from pathlib import Path
 
 import click
 
-from httpbed.cli.experiment import json_option, recipes_option
+from httpbed.cli.experiment import catalog, json_option, recipes_option
 from httpbed.host import toolbox
 from httpbed.host.toolbox import Contents, Root
-from httpbed.implementations import catalog
 from httpbed.implementations.catalog import Catalog
 from httpbed.model.errors import ConfigError, HostError, Mistake
 from httpbed.trial import programs
@@ -51,7 +50,7 @@ def build(*, names: tuple[str, ...], recipe_folders: tuple[Path, ...], as_json: 
     What cannot be had today is told and keeps nobody from the rest; it makes the exit code 3
     where it was named.
     """
-    needed = _needed(catalog.load(recipe_folders), names)
+    needed = _needed(catalog(recipe_folders), names)
     roots, failures = programs.build(needed, say=_say)
     _locate([roots[contents] for contents in needed if contents in roots], as_json=as_json)
     for contents, failure in failures.items():
@@ -67,7 +66,7 @@ def build(*, names: tuple[str, ...], recipe_folders: tuple[Path, ...], as_json: 
 def path(*, names: tuple[str, ...], recipe_folders: tuple[Path, ...], as_json: bool) -> None:
     """Say where those of some implementations are, by default of all."""
     roots = []
-    for contents, recipes in _needed(catalog.load(recipe_folders), names).items():
+    for contents, recipes in _needed(catalog(recipe_folders), names).items():
         root = toolbox.find(contents)
         if root is None:
             raise HostError(
