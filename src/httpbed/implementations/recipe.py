@@ -105,7 +105,7 @@ class Recipe(Value):
             processes=PROCESSES,
         )
 
-    def with_program(self, path: Path) -> Recipe:
+    def with_program(self, path: str) -> Recipe:
         """Return the recipe with an executable of the user's in its program's place."""
 
         def mended(words: list[str]) -> list[str]:
