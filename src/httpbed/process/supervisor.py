@@ -287,6 +287,8 @@ def _start_request(spec: ProcessSpec) -> dict[str, Any]:
         "lines": spec.lines,
         "timeout_s": spec.timeout_s,
         "file_bytes": spec.file_bytes,
+        "memory_bytes": spec.memory_bytes,
+        "processes": spec.processes,
     }
 
 

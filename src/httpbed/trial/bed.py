@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from httpbed.host.backend import Backend
-from httpbed.host.toolbox import Root
 from httpbed.implementations.catalog import Catalog
 from httpbed.implementations.protocol import Part
 from httpbed.model.scenario import Scenario
@@ -21,6 +20,7 @@ from httpbed.process.spec import ProcessSpec
 from httpbed.trial import legs, parts
 from httpbed.trial.content import Content
 from httpbed.trial.legs import Leg, ping_file, sockets_file
+from httpbed.trial.programs import Programs
 
 PINGS = 3
 PING_INTERVAL_S = 0.005
@@ -31,8 +31,8 @@ class Bed:
     """What is prepared once for all trials of a campaign."""
 
     catalog: Catalog
-    roots: Mapping[str, Root]
-    """Root filesystems by suite."""
+    programs: Programs
+    """What its processes run."""
     certificates: Path
     contents: Mapping[str, Content]
     """The files to serve, by their path in a URL."""
@@ -59,10 +59,6 @@ class Bed:
     def shared_files(self) -> dict[str, Path]:
         """What the sandbox shows of the files that the experiment names: seen as -> path."""
         return {f"{LINK_FILES}/{digest}": file.path for digest, file in self.files.items()}
-
-    def root_folders(self) -> dict[str, Path]:
-        """Where each root filesystem is, by suite."""
-        return {suite: root.path for suite, root in self.roots.items()}
 
 
 @dataclass(frozen=True)

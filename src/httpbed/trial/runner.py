@@ -21,7 +21,7 @@ from typing import Any
 from httpbed.host import pressure
 from httpbed.model.trial import Trial
 from httpbed.network import running
-from httpbed.network.plan import NO_NEIGHBOUR_DISCOVERY, TOOLS
+from httpbed.network.plan import NO_NEIGHBOUR_DISCOVERY
 from httpbed.network.running import Emulator
 from httpbed.process.binaries import LINK, executable
 from httpbed.process.dialogue import patience, run_tool
@@ -89,7 +89,6 @@ def _folders(artifacts: Path, parts: Iterable[str]) -> Path:
 def _sandbox_spec(
     trial: Trial, bed: Bed, planned: TrialPlan, scratch: Path, artifacts: Path
 ) -> SandboxSpec:
-    roots = bed.root_folders()
     fetched = {fetch.path for one in planned.clients() for fetch in one.part.fetches}
     contents = {path: content for path, content in bed.contents.items() if path in fetched}
     bodies = [workload.body_bytes() for workload in trial.scenario().workloads()]
@@ -97,11 +96,12 @@ def _sandbox_spec(
     return SandboxSpec(
         scratch=scratch,
         trial=artifacts,
-        roots={**roots, TOOLS: next(iter(roots.values()))},
+        roots=bed.programs.roots(),
         shared={
             CERTIFICATES: bed.certificates,
             **{f"{CONTENT}{path}": content.path for path, content in contents.items()},
             **bed.shared_files(),
+            **bed.programs.shared(),
         },
         programs={LINK: executable(LINK)},
         hosts=planned.network.sysctls,
