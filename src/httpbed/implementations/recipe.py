@@ -58,6 +58,8 @@ class Recipe(Value):
     """What it asks for as a proxy."""
     workloads: list[Capability] = Field(min_length=1)
     """What it can do of a workload."""
+    stores_bodies: bool = True
+    """Whether what it got as a client can be compared with what was served."""
     homepage: str = ""
     note: str = ""
     """What a user should know, in a sentence."""
@@ -95,8 +97,8 @@ class Recipe(Value):
             host=part.host,
             root=self.install.root,
             files={
-                str(in_folder(part, name)): template.fill(text, variables)
-                for name, text in run.files.items()
+                str(in_folder(part, name)): text
+                for name, text in run.left_files(variables).items()
             },
             environment={
                 name: template.fill(text, variables) for name, text in run.environment.items()
