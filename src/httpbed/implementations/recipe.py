@@ -97,8 +97,7 @@ class Recipe(Value):
             host=part.host,
             root=self.install.root,
             files={
-                str(in_folder(part, name)): text
-                for name, text in run.left_files(variables).items()
+                str(in_folder(part, name)): text for name, text in run.left_files(variables).items()
             },
             environment={
                 name: template.fill(text, variables) for name, text in run.environment.items()

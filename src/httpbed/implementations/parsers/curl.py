@@ -1,4 +1,4 @@
-"""What curl prints for each transfer: a line with an object, times in seconds from its start.
+r"""What curl prints for each transfer: a line with an object, times in seconds from its start.
 
 ``--write-out '{"ended_at":%time{%s.%f},"transfer":%{json}}\\n'`` adds curl's clock to what the
 transfer took, so that transfers that ran side by side can be put on one axis.

@@ -8,7 +8,9 @@ from pathlib import Path
 from httpbed.implementations.protocol import Findings, Request
 
 _STATUS = re.compile(r"^ {2}HTTP/(?P<version>[0-9.]+) (?P<status>[0-9]{3})\b", re.MULTILINE)
-_SAVED = re.compile(r'^\S+ \S+ URL:(?P<url>\S+) \[(?P<bytes>[0-9]+)(?:/[0-9]+)?\] -> "', re.MULTILINE)
+_SAVED = re.compile(
+    r'^\S+ \S+ URL:(?P<url>\S+) \[(?P<bytes>[0-9]+)(?:/[0-9]+)?\] -> "', re.MULTILINE
+)
 _WRONG = re.compile(r"^(?:.*\bERROR\b:? ?|ERROR: )(?P<reason>.+)$|^(?P<other>\S.*(?:failed|unable).*)$",
                     re.MULTILINE)  # fmt: skip
 

@@ -203,6 +203,7 @@ def configuration(options: argparse.Namespace) -> QuicConfiguration:
         idle_timeout=NEVER_IDLE_S,
         max_data=options.max_data,
         max_stream_data=options.max_stream_data,
+        max_datagram_size=options.max_datagram_size,
         server_name=options.server_name,
     )
     said.load_verify_locations(cafile=options.ca)
@@ -236,6 +237,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--congestion-control", choices=("reno", "cubic"), required=True)
     parser.add_argument("--max-data", type=int, required=True)
     parser.add_argument("--max-stream-data", type=int, required=True)
+    parser.add_argument("--max-datagram-size", type=int, required=True)
     parser.add_argument("--rounds", type=int, default=1)
     parser.add_argument("--resumption", choices=("none", "resumed", "early data"), default="none")
     parser.add_argument("--visit", choices=("prior", "measured"), default="measured")
