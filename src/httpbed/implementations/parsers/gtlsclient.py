@@ -33,17 +33,19 @@ CIPHERS = {
 }
 """As GnuTLS calls them -> as TLS does."""
 _LINE = re.compile(
-    r"I(?P<ms>[0-9]{8,12}) (?:.* frm tx [0-9]+ (?P<level>0RTT) STREAM\(.*\) id=0x(?P<early>[0-9a-f]+))?"
+    r"I(?P<ms>[0-9]{8,12}) "
+    r"(?:.* frm tx [0-9]+ 0RTT STREAM\(.*\) id=0x(?P<early>[0-9a-f]+))?"
     r"|http: stream 0x(?P<asked>[0-9a-f]+) submit request headers"
     r"|\[:path: (?P<path>.*)\]"
-    r"|http: stream 0x(?P<answered>[0-9a-f]+) \[(?P<header>:status|content-length): (?P<value>[0-9]+)\]"
+    r"|http: stream 0x(?P<answered>[0-9a-f]+)"
+    r" \[(?P<header>:status|content-length): (?P<value>[0-9]+)\]"
     r"|HTTP stream (?P<closed>[0-9]+) closed with error code (?P<code>[0-9]+)"
     r"|Negotiated cipher suite is (?P<cipher>\S+)"
     r"|Negotiated ALPN is (?P<alpn>\S+)"
     r"|(?P<handshake>QUIC handshake has completed)"
     r"|.*(?P<rejected>[Ee]arly data was rejected)"
-    r"|(?:\S+: )?(?P<error>ERR_\S+).*"
-)  # fmt: skip
+    r"|(?:\S+: )?(?P<error>ERR_\S+)"
+)
 
 
 @dataclass
@@ -139,6 +141,7 @@ def _complaint(story: _Story, done: list[_Stream]) -> str:
 
 
 def _request(story: _Story, stream: _Stream) -> Request:
+    early = stream.early and not story.rejected
     return Request(
         http_version="3" if story.alpn == "h3" else story.alpn or "unknown",
         status=stream.status,
@@ -146,7 +149,8 @@ def _request(story: _Story, stream: _Stream) -> Request:
         connection="1",
         tls_version="TLSv1.3",
         cipher=CIPHERS.get(story.cipher, story.cipher),
-        early_data=stream.early and not story.rejected,
+        resumed=True if early else None,
+        early_data=early,
         path=stream.path,
         began_s=stream.began_s,
         ended_s=stream.ended_s,

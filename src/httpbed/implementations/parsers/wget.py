@@ -11,8 +11,10 @@ _STATUS = re.compile(r"^ {2}HTTP/(?P<version>[0-9.]+) (?P<status>[0-9]{3})\b", r
 _SAVED = re.compile(
     r'^\S+ \S+ URL:(?P<url>\S+) \[(?P<bytes>[0-9]+)(?:/[0-9]+)?\] -> "', re.MULTILINE
 )
-_WRONG = re.compile(r"^(?:.*\bERROR\b:? ?|ERROR: )(?P<reason>.+)$|^(?P<other>\S.*(?:failed|unable).*)$",
-                    re.MULTILINE)  # fmt: skip
+_WRONG = re.compile(
+    r"^(?:.*\bERROR\b:? ?)(?P<reason>.+)$|^(?P<other>\S.*(?:failed|unable).*|failed: .+)$",
+    re.MULTILINE,
+)
 
 
 def parse(file: Path) -> Findings:

@@ -77,12 +77,11 @@ class Client:
 
     def run(self) -> None:
         """Fetch every file, as many rounds as are wanted, and close."""
-        address = (self.options.address, self.options.port)
         family = socket.AF_INET6 if ":" in self.options.address else socket.AF_INET
         with socket.socket(family, socket.SOCK_DGRAM) as udp:
-            udp.connect(address)
+            udp.connect((self.options.address, self.options.port))
             udp.setblocking(False)
-            self.quic.connect(address, now=time.monotonic())
+            self.quic.connect(udp.getpeername(), now=time.monotonic())
             if self.options.visit == "prior" or self.options.resumption != "early data":
                 self._until(udp, lambda: self.handshake is not None)
             for _ in range(self.options.rounds):
