@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 LIKE = "like"
@@ -20,6 +21,8 @@ class Source:
     """A recipe as its author wrote it."""
 
     file: str
+    folder: Path
+    """What paths in its ``install`` are relative to."""
     text: str
     said: Mapping[str, Any]
 
@@ -37,7 +40,8 @@ class Source:
     def over(self, base: Source) -> Source:
         """Complete it by what it is like; its text is then both."""
         own = {key: value for key, value in self.said.items() if key != LIKE}
-        return Source(self.file, base.text + self.text, merged(base.said, own))
+        folder = self.folder if "install" in own else base.folder
+        return Source(self.file, folder, base.text + self.text, merged(base.said, own))
 
 
 def merged(base: Mapping[str, Any], own: Mapping[str, Any]) -> dict[str, Any]:

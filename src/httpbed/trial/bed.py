@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Literal
 
 from httpbed.host.backend import Backend
-from httpbed.host.toolbox import Root
 from httpbed.implementations.catalog import Catalog
 from httpbed.implementations.protocol import Fetch, Part
 from httpbed.model.roles import Role
@@ -22,6 +21,7 @@ from httpbed.network.plan import NetworkPlan
 from httpbed.process.spec import ProcessSpec
 from httpbed.trial.certificates import SERVER_NAME
 from httpbed.trial.content import Content, target
+from httpbed.trial.programs import Programs
 
 PORT = 443
 BODY = "/tmp/body"  # noqa: S108 - inside the sandbox, where /tmp is private
@@ -38,8 +38,8 @@ class Bed:
     """What is prepared once for all trials of a campaign."""
 
     catalog: Catalog
-    roots: Mapping[str, Root]
-    """Root filesystems by suite."""
+    programs: Programs
+    """What its processes run."""
     certificates: Path
     contents: Mapping[int, Content]
     """The file to serve, by size."""
@@ -66,10 +66,6 @@ class Bed:
     def shared_files(self) -> dict[str, Path]:
         """What the sandbox shows of the files that the experiment names: seen as -> path."""
         return {f"{LINK_FILES}/{digest}": file.path for digest, file in self.files.items()}
-
-    def root_folders(self) -> dict[str, Path]:
-        """Where each root filesystem is, by suite."""
-        return {suite: root.path for suite, root in self.roots.items()}
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from httpbed.design.blocks import design
-from httpbed.host import doctor, toolbox
+from httpbed.host import doctor
 from httpbed.host.backend import Backend
 from httpbed.implementations import casting
 from httpbed.implementations.catalog import Catalog
@@ -25,7 +25,7 @@ from httpbed.model.scenario import Scenario
 from httpbed.model.trial import Trial
 from httpbed.network.kernel import KINDS
 from httpbed.network.link_file import LinkFile
-from httpbed.trial import certificates, content, link_files
+from httpbed.trial import certificates, content, link_files, programs
 from httpbed.trial.bed import Bed
 from httpbed.trial.link_files import LinkFiles
 
@@ -95,14 +95,12 @@ def make_bed(
     Raises:
         HostError: The toolbox cannot be built here, or the kernel has no such backend.
     """
-    installs = catalog.installs()
-    suites = sorted({catalog[name].install.root for name in loaded.implementations()})
-    roots = {suite: toolbox.ensure(suite, installs[suite], say=say) for suite in suites}
-    seeded = backend in KINDS and doctor.require_qdisc(backend, next(iter(roots.values())))
+    found = programs.ensure(catalog, loaded.implementations(), say=say)
+    seeded = backend in KINDS and doctor.require_qdisc(backend, found.tools)
     seed = loaded.experiment.seed
     return Bed(
         catalog=catalog,
-        roots=roots,
+        programs=found,
         certificates=certificates.ensure(datetime.now(UTC)),
         contents={size: content.ensure(seed, size) for size in sorted(loaded.sizes())},
         capture=capture,

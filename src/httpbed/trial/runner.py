@@ -23,7 +23,7 @@ from httpbed.host import pressure
 from httpbed.model.errors import SubjectError
 from httpbed.model.trial import Trial
 from httpbed.network import running
-from httpbed.network.plan import HOST_SYSCTLS, NO_NEIGHBOUR_DISCOVERY, TOOLS
+from httpbed.network.plan import HOST_SYSCTLS, NO_NEIGHBOUR_DISCOVERY
 from httpbed.network.running import Emulator
 from httpbed.process.binaries import LINK, executable
 from httpbed.process.dialogue import last_words, patience, run_tool
@@ -90,15 +90,15 @@ def _folders(artifacts: Path, parts: Iterable[str]) -> Path:
 def _sandbox_spec(trial: Trial, bed: Bed, scratch: Path, artifacts: Path) -> SandboxSpec:
     scenario = trial.scenario()
     content = bed.contents[scenario.workload.size]
-    roots = bed.root_folders()
     return SandboxSpec(
         scratch=scratch,
         trial=artifacts,
-        roots={**roots, TOOLS: next(iter(roots.values()))},
+        roots=bed.programs.roots(),
         shared={
             CERTIFICATES: bed.certificates,
             f"{CONTENT}{target(content.size)}": content.path,
             **bed.shared_files(),
+            **bed.programs.shared(),
         },
         programs={LINK: executable(LINK)},
         hosts=dict.fromkeys(scenario.topology.hosts, HOST_SYSCTLS),
