@@ -11,7 +11,7 @@ use nix::sched::{CloneFlags, setns};
 use nix::sys::signal::SigSet;
 use nix::unistd::{Pid, chdir, chroot, setpgid};
 
-use crate::filesystem::{root_folder, show_resolv_conf};
+use crate::filesystem::{Shown, prepare, root_folder, show, show_resolv_conf};
 use crate::hosts::Hosts;
 use crate::limits::Limits;
 use crate::namespaces::{User, become_user, die_with_parent};
@@ -77,7 +77,8 @@ fn start_inside(program: &Program, around: &Surroundings) -> io::Result<Started>
     let root = program.root.as_deref().map_or(around.base.clone(), |name| root_folder(&around.base, name));
     let limits = Limits::of(program);
     limits.bound_sandbox()?;
-    let confine = move || confine(network, &root, limits);
+    let shown = prepare(&around.base, &root, &program.shown)?;
+    let confine = move || confine(network, &root, &shown, limits);
     // SAFETY: between fork and exec only system calls are made, and this process has one thread.
     unsafe { command.pre_exec(confine) };
     Ok(command.spawn()?.into())
@@ -127,12 +128,13 @@ fn network(program: &Program, hosts: &Hosts) -> io::Result<Option<BorrowedFd<'st
     Ok(Some(unsafe { BorrowedFd::borrow_raw(file.as_fd().as_raw_fd()) }))
 }
 
-fn confine(network: Option<BorrowedFd>, root: &Path, limits: Limits) -> io::Result<()> {
+fn confine(network: Option<BorrowedFd>, root: &Path, shown: &[Shown], limits: Limits) -> io::Result<()> {
     // Keys at a terminal are for a command of the user's, never for the link.
     setpgid(Pid::from_raw(0), Pid::from_raw(0))?;
     if let Some(network) = network {
         setns(network, CloneFlags::CLONE_NEWNET)?;
     }
+    show(shown)?;
     chroot(root)?;
     chdir("/")?;
     limits.bound_process()?;

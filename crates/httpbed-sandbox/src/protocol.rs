@@ -124,6 +124,9 @@ pub struct Program {
     /// The whole environment besides `PATH` and `HOME`.
     #[serde(default)]
     pub env: BTreeMap<String, String>,
+    /// Files that this program alone sees otherwise: seen as -> text.
+    #[serde(default)]
+    pub shown: BTreeMap<PathBuf, String>,
     /// Text for standard input, which then ends.
     pub input: Option<String>,
     /// File for standard output, below `/trial`.

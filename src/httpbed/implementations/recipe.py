@@ -65,6 +65,8 @@ class Recipe(Value):
     """What it asks for as a proxy."""
     workloads: list[Capability] = Field(min_length=1)
     """What it can do of a workload."""
+    stores_bodies: bool = True
+    """Whether what it got as a client can be compared with what was served."""
     homepage: str = ""
     note: str = ""
     """What a user should know, in a sentence."""

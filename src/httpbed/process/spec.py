@@ -34,6 +34,8 @@ class ProcessSpec:
     files: Mapping[str, str] = field(default_factory=dict)
     """Files to write under ``/trial`` before it starts: name -> content."""
     environment: Mapping[str, str] = field(default_factory=dict)
+    shown: Mapping[str, str] = field(default_factory=dict)
+    """Files that it alone sees otherwise: seen as -> content."""
     input: str | None = None
     stdout: str | None = None
     """File under ``/trial``; None discards it."""
