@@ -75,9 +75,9 @@ fn start_inside(program: &Program, around: &Surroundings) -> io::Result<Started>
     command.stderr(output(program.stderr.as_deref(), &trial)?);
     let network = network(program, &around.hosts)?;
     let root = program.root.as_deref().map_or(around.base.clone(), |name| root_folder(&around.base, name));
-    let shown = prepare(&around.base, &root, &program.shown)?;
     let limits = Limits::of(program);
     limits.bound_sandbox()?;
+    let shown = prepare(&around.base, &root, &program.shown)?;
     let confine = move || confine(network, &root, &shown, limits);
     // SAFETY: between fork and exec only system calls are made, and this process has one thread.
     unsafe { command.pre_exec(confine) };
