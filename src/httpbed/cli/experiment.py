@@ -47,13 +47,11 @@ def recipes_option(function: Verb) -> Verb:
 
 
 def _keep_programs(context: click.Context, _: click.Parameter, said: tuple[str, ...]) -> None:
-    mistakes, programs = [], dict[str, Path]()
+    mistakes, programs = [], dict[str, str]()
     for word in said:
         name, equals, path = word.partition("=")
         if name and equals and path:
-            programs[name] = Path(path).expanduser()
-            if "/" in path:
-                programs[name] = programs[name].absolute()
+            programs[name] = str(Path(path).expanduser().absolute()) if "/" in path else path
         else:
             mistakes.append(Mistake("--program", f"{word!r} is not NAME=PATH"))
     if mistakes:

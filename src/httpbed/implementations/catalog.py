@@ -39,7 +39,7 @@ class Catalog:
                 needed.setdefault(contents, []).append(name)
         return needed
 
-    def with_programs(self, programs: Mapping[str, Path]) -> Catalog:
+    def with_programs(self, programs: Mapping[str, str]) -> Catalog:
         """Put executables of the user's in the place of recipes' programs.
 
         Raises:

@@ -21,7 +21,7 @@ class Install(Value):
     """Packages of the Python index that are installed into that root filesystem."""
     own: str | None = None
     """Name of one of httpbed's own executables."""
-    binary: Path | None = None
+    binary: str | None = None
     """The user's own executable, which runs in this machine's filesystem: a path, which may be
     relative to the recipe's folder, or a bare name, looked up on the user's PATH."""
 
@@ -38,9 +38,9 @@ class Install(Value):
 
     def beside(self, folder: Path) -> Install:
         """Take a binary's relative path as of a recipe's folder; a bare name stays one."""
-        if self.binary is None or len(self.binary.parts) == 1:
+        if self.binary is None or "/" not in self.binary:
             return self
-        return self.model_copy(update={"binary": folder / self.binary})
+        return self.model_copy(update={"binary": str(folder / Path(self.binary).expanduser())})
 
     def contents(self) -> Contents | None:
         """What the root filesystem holds that it runs in; None for this machine's own."""
@@ -52,7 +52,7 @@ class Install(Value):
         """Where the program of recipe ``name`` is seen, if it is not in a root of the toolbox."""
         if self.suite is not None:
             return None
-        return f"{folder(name)}/{self.own or (self.binary and self.binary.name)}"
+        return f"{folder(name)}/{Path(self.own or self.binary or '').name}"
 
     def environment(self, name: str) -> dict[str, str]:
         """What such a program needs to find the libraries that are shown beside it."""

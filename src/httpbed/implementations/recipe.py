@@ -19,6 +19,13 @@ from httpbed.model.value import Value
 from httpbed.model.workload import Capability
 from httpbed.process.spec import Ports, ProcessSpec
 
+MEMORY_BYTES = 4 * 2**30
+"""Of each process of a program under test: far more than any of them needs, browsers included."""
+PROCESSES = 2048
+"""And threads, of a whole trial: a browser has some hundreds."""
+VERSION_S = 20.0
+VERSION_BYTES = 2**20
+
 
 def _finds_a_version(pattern: str) -> str:
     try:
@@ -94,9 +101,13 @@ class Recipe(Value):
             environment=self.install.environment(self.name),
             stdout=name,
             stderr=name,
+            timeout_s=VERSION_S,
+            file_bytes=VERSION_BYTES,
+            memory_bytes=MEMORY_BYTES,
+            processes=PROCESSES,
         )
 
-    def with_program(self, path: Path) -> Recipe:
+    def with_program(self, path: str) -> Recipe:
         """Return the recipe with an executable of the user's in its program's place."""
 
         def mended(words: list[str]) -> list[str]:
@@ -131,6 +142,8 @@ class Recipe(Value):
             ready=Ports(tuple(run.ready.tcp), tuple(run.ready.udp)),
             timeout_s=part.time_limit_s if part.role == "client" else None,
             file_bytes=part.file_bytes,
+            memory_bytes=MEMORY_BYTES,
+            processes=PROCESSES,
         )
 
     def parse(self, role: RoleName, folder: Path) -> Findings:

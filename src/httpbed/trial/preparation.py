@@ -23,6 +23,7 @@ from httpbed.model.experiment import SCENARIO_PARTS, Experiment, fill, values
 from httpbed.model.reading import Reading
 from httpbed.model.scenario import Scenario
 from httpbed.model.trial import Trial
+from httpbed.model.workload import Workload
 from httpbed.network.kernel import KINDS
 from httpbed.network.link_file import LinkFile
 from httpbed.trial import certificates, content, link_files, programs
@@ -48,9 +49,9 @@ class Loaded:
         parts = [part for scenario in self.scenarios() for part in scenario.parts()]
         return sorted({role.implementation for _, role, _ in parts})
 
-    def sizes(self) -> set[int]:
-        """Sizes of all files that are fetched."""
-        return {size for scenario in self.scenarios() for size in scenario.sizes()}
+    def workloads(self) -> list[Workload]:
+        """List all that is fetched."""
+        return [workload for scenario in self.scenarios() for workload in scenario.workloads()]
 
     def scenarios(self) -> list[Scenario]:
         """Read each treatment's scenario once: every block has all of them."""
@@ -102,7 +103,7 @@ def make_bed(
         catalog=catalog,
         programs=found,
         certificates=certificates.ensure(datetime.now(UTC)),
-        contents={size: content.ensure(seed, size) for size in sorted(loaded.sizes())},
+        contents=content.ensure_all(seed, loaded.workloads()),
         capture=capture,
         backend=backend,
         netem_seeded=seeded,

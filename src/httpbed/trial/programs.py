@@ -164,9 +164,8 @@ def _own(recipe: Recipe, say: Say) -> Path:
 
 def _found(recipe: Recipe) -> Path:
     """Find the user's executable; a bare name is looked up as a shell does."""
-    said = recipe.install.binary or Path()
-    found = shutil.which(said.name) if len(said.parts) == 1 else None
-    return Path(found or said.expanduser()).absolute()
+    said = recipe.install.binary or ""
+    return Path((None if "/" in said else shutil.which(said)) or said).absolute()
 
 
 def _mistake(recipe: Recipe, program: Path) -> Mistake | None:
@@ -174,10 +173,10 @@ def _mistake(recipe: Recipe, program: Path) -> Mistake | None:
     place, said = f"{recipe.name}: install.binary", recipe.install.binary
     other = f"name another one: --program {recipe.name}=PATH"
     if not program.exists():
-        where = "is not on the PATH" if said and len(said.parts) == 1 else "is not there"
+        where = "is not there" if said and "/" in said else "is not on the PATH"
         return Mistake(place, f"{said} {where}", f"it is your own program: {other}")
     if not program.is_file():
-        return Mistake(place, f"{program} is not a file", other)
+        return Mistake(place, f"{program} is no file", other)
     if not os.access(program, os.X_OK):
         return Mistake(place, f"{program} may not be executed by you", f"chmod +x, or {other}")
     if not elf.is_program(program):
