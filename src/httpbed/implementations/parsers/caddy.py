@@ -1,0 +1,49 @@
+"""Caddy's access log: a JSON object per request, in Caddy's words."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from httpbed.implementations.parsers import access_log
+from httpbed.implementations.parsers.reading import UNREADABLE
+from httpbed.implementations.protocol import Findings, Request
+
+TLS_VERSIONS = {772: "TLSv1.3", 771: "TLSv1.2"}
+CIPHERS = {
+    4865: "TLS_AES_128_GCM_SHA256",
+    4866: "TLS_AES_256_GCM_SHA384",
+    4867: "TLS_CHACHA20_POLY1305_SHA256",
+}
+"""Both by their numbers in the registries of TLS."""
+
+
+def parse(file: Path) -> Findings:
+    """Read every line of an access log; a server that logged nothing answered nothing."""
+    try:
+        lines = file.read_text(encoding="utf-8", errors="replace").splitlines()
+    except FileNotFoundError:
+        return Findings(complaint="the server wrote no access log")
+    requests = []
+    for number, line in enumerate(lines, start=1):
+        try:
+            requests.append(_request(json.loads(line)))
+        except UNREADABLE as error:
+            return Findings(complaint=f"line {number} of the access log is unreadable: {error!r}")
+    return Findings(requests=tuple(requests))
+
+
+def _request(said: dict[str, Any]) -> Request:
+    asked = dict(said["request"])
+    tls = dict(asked.get("tls") or {})
+    return Request(
+        http_version=access_log.version(str(asked["proto"])),
+        status=int(said["status"]),
+        body_bytes=int(said["size"]),
+        connection=f"{asked.get('remote_ip', '')}:{asked.get('remote_port', '')}",
+        tls_version=TLS_VERSIONS.get(tls.get("version", 0), ""),
+        cipher=CIPHERS.get(tls.get("cipher_suite", 0), ""),
+        resumed=bool(tls["resumed"]) if "resumed" in tls else None,
+        path=str(asked.get("uri", "")),
+    )
