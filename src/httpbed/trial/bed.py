@@ -18,7 +18,7 @@ from httpbed.network import plan as network
 from httpbed.network.emulator import LINK_FILES
 from httpbed.network.link_file import LinkFile
 from httpbed.network.plan import NetworkPlan
-from httpbed.process.spec import ProcessSpec
+from httpbed.process.spec import TRIAL_FOLDER, ProcessSpec
 from httpbed.trial.certificates import SERVER_NAME
 from httpbed.trial.content import Content, target
 
@@ -28,6 +28,7 @@ CERTIFICATES = "/certificates"
 CONTENT = "/content"
 PINGS = 3
 PING_INTERVAL_S = 0.005
+PACKET_LOG = "packets.tsv"
 LOG_BYTES = 2**30
 """Upper bound of any file a program under test writes, besides the body."""
 
@@ -44,6 +45,8 @@ class Bed:
     """The file to serve, by size."""
     capture: bool = False
     """Whether every packet is kept as pcapng."""
+    log: bool = False
+    """Whether each packet's times and fate are kept, a line each."""
     backend: Backend = "af_packet"
     """How the emulator takes packets from the kernel and gives them back, or who carries them."""
     netem_seeded: bool = False
@@ -57,6 +60,7 @@ class Bed:
             trial,
             self.catalog,
             capture=self.capture,
+            log=self.log,
             backend=self.backend,
             files=self.files,
             netem_seeded=self.netem_seeded,
@@ -95,6 +99,7 @@ def plan(  # noqa: PLR0913 - all but the first two are told by name
     catalog: Catalog,
     *,
     capture: bool = False,
+    log: bool = False,
     backend: Backend = "af_packet",
     files: Mapping[str, LinkFile] | None = None,
     netem_seeded: bool = False,
@@ -108,6 +113,7 @@ def plan(  # noqa: PLR0913 - all but the first two are told by name
         trial.seed,
         trial.block,
         capture=capture,
+        log=f"{TRIAL_FOLDER}/{PACKET_LOG}" if log else None,
         backend=backend,
         files={digest: file.facts for digest, file in (files or {}).items()},
         netem_seeded=netem_seeded,
