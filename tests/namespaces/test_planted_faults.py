@@ -16,7 +16,7 @@ import pytest
 import kin
 from families import until
 from httpbed.model.errors import HostError
-from httpbed.model.scenario import Roles
+from httpbed.model.scenario import Scenario
 from httpbed.model.trial import Record
 from httpbed.process.spec import ProcessSpec
 from httpbed.trial import manifest
@@ -80,7 +80,7 @@ def test_another_congestion_control_is_the_beds_fault(
 ) -> None:
     """What the accepted socket says counts, not what the experiment asked for."""
     routes = {"client": "reno", "server": "reno"}
-    monkeypatch.setattr(Roles, "senders", lambda _: routes)
+    monkeypatch.setattr(Scenario, "senders", lambda _: routes)
     records = stage(Wish(versions=("1.1",))).run(campaign)
     assert [record.attempt.outcome.kind for record in records] == ["invalid"] * ATTEMPTS
     for record in records:

@@ -55,7 +55,7 @@ def planned(
     """Plan a scenario's network in the first block of seed 1."""
     return network.plan(
         scenario.topology,
-        scenario.roles.senders(),
+        scenario.senders(),
         1,
         1,
         capture=capture,

@@ -26,7 +26,7 @@ def command(*, recipe_folders: tuple[Path, ...], as_json: bool) -> None:
         return
     for recipe in recipes:
         roles, versions = "/".join(recipe.roles), ", ".join(recipe.http_versions)
-        packages = ", ".join(recipe.install.packages)
+        packages = ", ".join([*recipe.install.packages, *recipe.install.pypi])
         click.echo(
-            f"{recipe.name:<12} {roles:<14} HTTP {versions:<12} {recipe.install.suite}: {packages}"
+            f"{recipe.name:<12} {roles:<14} HTTP {versions:<12} {recipe.install.root}: {packages}"
         )

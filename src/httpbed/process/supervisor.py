@@ -131,6 +131,7 @@ class Supervisor:
             BedError: It could not be started.
         """
         for name, content in spec.files.items():
+            (self.folder / name).parent.mkdir(exist_ok=True)
             (self.folder / name).write_text(content)
         process = Process(next(self._ids), spec, asyncio.get_running_loop().create_future())
         self._running[process.id] = process

@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Literal
 
 from httpbed.host.backend import Backend
 from httpbed.host.toolbox import Root
 from httpbed.implementations.catalog import Catalog
-from httpbed.implementations.protocol import Part
+from httpbed.implementations.protocol import Fetch, Part
 from httpbed.model.impairments.rate import Steps
+from httpbed.model.roles import Role
 from httpbed.model.scenario import Scenario
 from httpbed.model.topology import Direction
 from httpbed.model.trial import Trial
@@ -106,10 +108,9 @@ def plan(  # noqa: PLR0913 - all but the first two are told by name
 ) -> TrialPlan:
     """Plan a trial; ``files`` are those that its experiment names."""
     scenario = trial.scenario()
-    hosts = scenario.roles.hosts()
     net = network.plan(
         scenario.topology,
-        scenario.roles.senders(),
+        scenario.senders(),
         trial.seed,
         trial.block,
         capture=capture,
@@ -118,9 +119,8 @@ def plan(  # noqa: PLR0913 - all but the first two are told by name
         files={digest: file.facts for digest, file in (files or {}).items()},
         netem_seeded=netem_seeded,
     )
-    server, client = (
-        _part(role, scenario, net, trial.time_limit_s) for role in ("server", "client")
-    )
+    server = _part("server", scenario.roles.server, scenario, catalog, net, trial.time_limit_s)
+    client = _part("client", scenario.roles.client, scenario, catalog, net, trial.time_limit_s)
     return TrialPlan(
         network=net,
         server_part=server,
@@ -128,36 +128,46 @@ def plan(  # noqa: PLR0913 - all but the first two are told by name
         server=catalog[scenario.roles.server.implementation].plan(server),
         client=catalog[scenario.roles.client.implementation].plan(client),
         probe=_probe(scenario, net),
-        sockets=_sockets(hosts["server"]),
+        sockets=_sockets(scenario.hosts["server"]),
     )
 
 
-def _part(role: str, scenario: Scenario, net: NetworkPlan, time_limit_s: float) -> Part:
-    hosts = scenario.roles.hosts()
+def _part(  # noqa: PLR0913, PLR0917
+    name: Literal["server", "client"],
+    role: Role,
+    scenario: Scenario,
+    catalog: Catalog,
+    net: NetworkPlan,
+    time_limit_s: float,
+) -> Part:
+    recipe = catalog[role.implementation]
+    quic = recipe.congestion_control.quic
     return Part(
-        role=role,
-        host=hosts[role],
+        name=name,
+        role=name,
+        host=scenario.hosts[name],
         http_version=scenario.roles.client.http_version,
         server_name=SERVER_NAME,
-        server_address=net.end_of(hosts["server"]).address,
+        server_address=net.end_of(scenario.hosts["server"]).address,
         port=PORT,
-        target=target(scenario.workload.size),
-        body=BODY,
+        fetches=(Fetch(target(scenario.workload.size), BODY),),
         certificates=CERTIFICATES,
         content=CONTENT,
         time_limit_s=time_limit_s,
         file_bytes=LOG_BYTES + scenario.workload.size,
+        congestion_control=quic.resolved(role.congestion_control) if quic else "",
+        knobs=role.knobs,
     )
 
 
 def _probe(scenario: Scenario, net: NetworkPlan) -> ProcessSpec:
     least, most = expected_rtt_s(scenario, net)
     patience_s = 1 + 2 * scenario.link.rtt_s() + 2 * (most - least) + most
-    server = net.end_of(scenario.roles.hosts()["server"])
+    server = net.end_of(scenario.hosts["server"])
     words = ("ping", "-n", "-c", PINGS, "-i", PING_INTERVAL_S, "-W", f"{patience_s:.3f}")
     return ProcessSpec(
         argv=(*map(str, words), server.address),
-        host=scenario.roles.hosts()["client"],
+        host=scenario.hosts["client"],
         root=network.TOOLS,
         stdout="ping.txt",
         stderr="ping.txt",

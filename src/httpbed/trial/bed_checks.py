@@ -123,7 +123,7 @@ def _pressure(seen: Seen) -> Check:
 
 
 def _congestion_control(scenario: Scenario, seen: Seen) -> Check:
-    asked = scenario.roles.server.congestion_control
+    asked = scenario.roles.server.tcp_control()
     name = "sender's congestion control"
     if scenario.roles.client.http_version == "3":
         figure = "QUIC: fixed by the server program, not visible to the kernel"

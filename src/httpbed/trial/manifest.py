@@ -33,7 +33,7 @@ def manifest(loaded: Loaded, bed: Bed, *, command: str) -> dict[str, Any]:
     recipes = {name: bed.catalog[name] for name in loaded.implementations()}
     tools = next(iter(bed.roots.values()))
     found = {  # first of all: what is missing is told with the remedy
-        name: identity.identity(bed.roots[recipe.install.suite], recipe.run.argv[0])
+        name: identity.identity(bed.roots[recipe.install.root], recipe.run.argv[0])
         for name, recipe in recipes.items()
     }
     found |= {tool: identity.identity(tools, tool) for tool in TOOLS_USED}

@@ -13,7 +13,7 @@ import os
 import shutil
 import signal
 import time
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Iterable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
@@ -66,7 +66,7 @@ async def run(trial: Trial, bed: Bed, artifacts: Path) -> Phases:
     """
     phases = Phases()
     planned = bed.plan(trial)
-    scratch = _folders(artifacts)
+    scratch = _folders(artifacts, [name for name, _, _ in trial.scenario().parts()])
     try:
         async with sandbox(_sandbox_spec(trial, bed, scratch, artifacts)) as supervisor:
             phases.end("sandbox")
@@ -77,11 +77,13 @@ async def run(trial: Trial, bed: Bed, artifacts: Path) -> Phases:
     return phases
 
 
-def _folders(artifacts: Path) -> Path:
+def _folders(artifacts: Path, parts: Iterable[str]) -> Path:
     """Make the attempt's folders; return the one over which the sandbox mounts its root."""
     scratch = artifacts.parent / "sandbox"
     scratch.mkdir()
     artifacts.mkdir()
+    for part in parts:
+        (artifacts / part).mkdir()
     return scratch
 
 
