@@ -21,6 +21,7 @@ def experiment(sender: Sender, networks: Iterable[Cell], *, replicates: int, see
         for cell in networks
     )
     name = f"conformance-{sender.implementation}-{sender.transport}-{sender.judged_as}"
+    name = name.replace(".", "-")
     proxied = sender.role == "proxy"
     return f"""\
 schema = 1
@@ -49,9 +50,10 @@ size = "{SIZE}"
 
 
 def _sending_roles(sender: Sender) -> str:
+    control = sender.congestion_control
     said = [
         f"implementation = {text(sender.implementation)}",
-        f"congestion_control = {text(sender.congestion_control)}",
+        *([f"congestion_control = {text(control)}"] if control else []),
         *([f"knobs = {_table(sender.knobs)}"] if sender.knobs else []),
     ]
     own = "\n".join(said)

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
-from typing import Any, Literal
+from dataclasses import dataclass, field
+from typing import Literal
+
+from httpbed.implementations.settings import Transport
+from httpbed.model.roles import HttpVersion
 
 Control = Literal["reno", "cubic", "bbr"]
 CONTROLS: tuple[Control, ...] = ("reno", "cubic", "bbr")
@@ -17,22 +20,20 @@ class Sender:
     """A sender, as asked for: what the experiment of a conformance test is made of."""
 
     implementation: str
-    http_version: str
-    congestion_control: str
-    """As the experiment says it: ``fixed`` where the program has no choice."""
+    http_version: HttpVersion
+    congestion_control: str | None
+    """As the experiment says it; None where it says nothing."""
+    algorithm: str
+    """What that is, by the recipe."""
     judged_as: Control
     role: Literal["server", "proxy"] = "server"
     client: str = "curl"
     knobs: Mapping[str, str] = field(default_factory=dict)
 
     @property
-    def transport(self) -> str:
+    def transport(self) -> Transport:
         """What its HTTP version runs over."""
         return "quic" if self.http_version == "3" else "tcp"
-
-    def as_json(self) -> dict[str, Any]:
-        """Return it as values that JSON can hold."""
-        return asdict(self) | {"transport": self.transport, "knobs": dict(self.knobs)}
 
 
 def family(name: str) -> Control | None:

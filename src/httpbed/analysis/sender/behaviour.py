@@ -6,6 +6,7 @@ cannot be seen is None, never a guess.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -67,14 +68,20 @@ def first_flight(flight: Flight) -> int | None:
     return int(np.searchsorted(sent, data.end_s) - np.searchsorted(sent, data.begin_s))
 
 
+def packets_before_data(flight: Flight) -> int:
+    """Packets of the handshake: what was sent before the first flight of data."""
+    data = _first_data_round(flight)
+    return int(np.searchsorted(flight.packets.sent_s, data.begin_s)) if data else 0
+
+
 def growth_at_start(flight: Flight, up_to: float) -> float | None:
     """Median factor by which the window grows per round, before any loss and below ``up_to``."""
     data, lost_s = _first_data_round(flight), _first_loss_s(flight)
     if data is None:
         return None
     rounds = [one for one in flight.rounds if one.begin_s >= data.end_s and one.end_s <= lost_s]
-    below = _until(rounds, up_to)
-    factors = [later.window / one.window for one, later in zip(below, below[1:], strict=False)]
+    below = until(rounds, up_to)
+    factors = [later.window / one.window for one, later in itertools.pairwise(below)]
     return float(np.median(factors)) if factors else None
 
 
@@ -171,7 +178,7 @@ def _first_loss_s(flight: Flight) -> float:
     return float(flight.packets.sent_s[lost[0]]) if len(lost) else flight.lasts_s
 
 
-def _until(rounds: Sequence[Round], up_to: float) -> list[Round]:
+def until(rounds: Sequence[Round], up_to: float) -> list[Round]:
     """Take the rounds before the first whose window is larger."""
     large = (index for index, one in enumerate(rounds) if one.window > up_to)
     return list(rounds[: next(large, len(rounds))])

@@ -43,6 +43,8 @@ class Flight:
     full_bytes: int
     rtt_s: float
     """The least time from a packet to its echo."""
+    asked_s: float = 0.0
+    """How long before the sender's first packet the receiver's first one was."""
 
     @cached_property
     def in_flight(self) -> Floats:
@@ -68,6 +70,11 @@ class Flight:
             later = np.searchsorted(arrived, np.searchsorted(sent, end))
             index = int(arrived[later]) if later < len(arrived) else len(sent)
         return tuple(found)
+
+    @property
+    def largest_window(self) -> float:
+        """Most full packets that were ever in flight."""
+        return float(self.in_flight.max())
 
     def most_between(self, begin_s: float, end_s: float) -> float | None:
         """Most full packets in flight in an interval; None when nothing was sent in it."""
@@ -100,7 +107,8 @@ def flight(sender: Packets, receiver: Packets) -> Flight:
     known = np.where(sender.lost, _missed(sender, echo, rtt_s), echo)
     start = float(sender.sent_s[0])
     moved = Packets(sender.sent_s - start, sender.left_s - start, sender.bytes, sender.number)
-    return Flight(moved, known - start, sender.full_bytes(), rtt_s)
+    asked_s = max(0.0, start - float(receiver.sent_s[0]))
+    return Flight(moved, known - start, sender.full_bytes(), rtt_s, asked_s)
 
 
 def _echoes(sender: Packets, receiver: Packets) -> Floats:

@@ -14,8 +14,11 @@ B = 1
 CUBIC_C = 0.4
 CUBIC_BETA = 0.7
 """RFC 9438, sections 4.1 and 4.6."""
-LEAST_TIMEOUT_S = 0.2
-"""Of the kernel (TCP_RTO_MIN); RFC 6298 says 1 s, QUIC's probe is of this order."""
+PROBE_ROUND_TRIPS, ACK_DELAY_S = 2.0, 0.025
+"""A sender with too few duplicates to see a loss by them asks after two round trips and the
+receiver's delay (tail loss probe, RFC 8985 section 7.2; probe time-out, RFC 9002 section 6.2.1).
+With a retransmission time-out of 200 ms instead, which both avoid, the kernel's Reno exceeded PFTK
+by 1.3 at 4 % and 50 ms, and by 1.7 at 20 ms."""
 
 
 def mathis(loss: float, rtt_s: float) -> float:
@@ -63,6 +66,6 @@ def _reno_window(loss: float) -> float:
 
 
 def _with_timeouts(window: float, loss: float, rtt_s: float) -> float:
-    timeout_s = LEAST_TIMEOUT_S + rtt_s
+    timeout_s = PROBE_ROUND_TRIPS * rtt_s + ACK_DELAY_S
     share = min(1.0, 3 * math.sqrt(3 * B * loss / 8)) * loss * (1 + 32 * loss**2)
     return 1 / (rtt_s / window + timeout_s * share)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
@@ -43,6 +44,17 @@ class Packets:
         sizes = self.bytes[self.bytes * 2 >= self.bytes.max(initial=0)]
         values, counts = np.unique(sizes, return_counts=True)
         return int(values[np.argmax(counts)]) if len(values) else 0
+
+
+def load(path: Path, direction: int) -> Packets:
+    """Read one direction of the log in a file.
+
+    Raises:
+        OSError: It cannot be read.
+        ValueError: It is not a packet log.
+    """
+    with path.open(encoding="ascii") as file:
+        return read(file, direction)
 
 
 def read(lines: Iterable[str], direction: int) -> Packets:
