@@ -18,7 +18,7 @@ def room(ideal: Ideal) -> Pipe:
     return Pipe(ideal.rate_bit_s / 8 / 1500, ideal.rtt_s, 1e9)
 
 
-@settings(deadline=None, max_examples=20)
+@settings(deadline=None, max_examples=40)
 @given(beta=st.floats(0.3, 0.95))
 def test_the_back_off_is_recovered(beta: float) -> None:
     """What a loss leaves of the window is read within the packets that are whole."""

@@ -93,8 +93,8 @@ def backoff(flight: Flight, number: int, *, cycle: int = RECOVERY_ROUNDS) -> Bac
     places = np.flatnonzero((flight.packets.number == number) & flight.packets.lost)
     if not len(places):
         return None
-    sent_s, known_s = float(flight.packets.sent_s[places[0]]), float(flight.known_s[places[0]])
-    around_s = known_s - sent_s
+    place = int(places[0])
+    known_s, around_s = float(flight.known_s[place]), flight.round_trip_s(place)
     before = flight.most_between(known_s - cycle * around_s, known_s)
     # A round trip goes by in which the loss is repaired; the window is what it settles at then.
     again_s = known_s + around_s

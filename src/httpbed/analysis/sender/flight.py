@@ -82,6 +82,13 @@ class Flight:
         part = self.in_flight[np.searchsorted(sent, begin_s) : np.searchsorted(sent, end_s)]
         return float(part.max()) if len(part) else None
 
+    def round_trip_s(self, place: int) -> float:
+        """Seconds from entry to echo of the last packet before this one that was delivered."""
+        arrived = np.flatnonzero(~self.packets.lost[:place])
+        if not len(arrived):
+            return self.rtt_s
+        return float((self.known_s - self.packets.sent_s)[arrived[-1]])
+
     def delivered_bytes(self, begin_s: float, end_s: float) -> int:
         """Bytes of IP packets that left the emulator in an interval."""
         left = self.packets.left_s
