@@ -32,7 +32,7 @@ BACK_OFF: Mapping[Control, Bounds] = {
 }
 START: Mapping[Control, Bounds] = {"reno": (1.4, 2.2), "cubic": (1.4, 2.2), "bbr": (1.4, 3.0)}
 GROWTH: Bounds = (0.75, 1.25)
-OFF_CUBIC = 0.05
+OFF_CUBIC = 0.1
 BRIM: Bounds = (0.9, 1.15)
 DEEP_BBR: Bounds = (0.95, 2.1)
 BEGUN_S = 5.0

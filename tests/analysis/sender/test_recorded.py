@@ -35,7 +35,7 @@ def test_reno() -> None:
 
 
 def test_cubic() -> None:
-    """It keeps 0.7 of its window and follows its curve within 2 %."""
+    """It keeps 0.7 of its window and follows its curve within 5 %."""
     sender = recorded("linux-6.18-cubic-two-losses")
     first, second = (behaviour.backoff(sender, number) for number in TWO)
     assert first is not None
@@ -44,7 +44,7 @@ def test_cubic() -> None:
     rounds = behaviour.rounds_between(sender, first.lost_s + 0.1, second.lost_s - 0.1)
     off = behaviour.off_cubic(rounds, first)
     assert off is not None
-    assert off < 0.02
+    assert off < 0.05
 
 
 def test_bbr_doubles() -> None:
