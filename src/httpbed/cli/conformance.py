@@ -24,7 +24,9 @@ from httpbed.model.roles import HttpVersion
 
 if TYPE_CHECKING:
     from httpbed.conformance.session import Test
+    from httpbed.conformance.verdict import Verdict
 
+EXIT_HOST = 3
 PAGE = "conformance.html"
 RECORD = "conformance.json"
 
@@ -150,7 +152,14 @@ def _carry_out(test: Test, folder: Path, output: Path | None, *, as_json: bool) 
         click.echo(json.dumps(verdict.as_json(), indent=1))
     else:
         report.show(verdict, record, page, tables.console())
-    return 0 if verdict.passed else 1
+    return _exit_code(verdict)
+
+
+def _exit_code(verdict: Verdict) -> int:
+    """Whose fault it is that a sender did not pass: its own, or the machine's."""
+    if verdict.passed:
+        return 0
+    return EXIT_HOST if not verdict.failed and verdict.hindered else 1
 
 
 @contextmanager

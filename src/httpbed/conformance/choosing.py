@@ -9,7 +9,6 @@ from pathlib import Path
 
 from httpbed.conformance.sender import CONTROLS, Control, Sender, family
 from httpbed.implementations.catalog import Catalog
-from httpbed.implementations.install import Install
 from httpbed.implementations.recipe import Recipe
 from httpbed.implementations.settings import Transport
 from httpbed.model.errors import ConfigError, Mistake
@@ -132,5 +131,5 @@ def _with_program(catalog: Catalog, recipe: Recipe, program: Path | None) -> Cat
     """Let a recipe run another executable."""
     if program is None:
         return catalog
-    own = recipe.model_copy(update={"install": Install(binary=program.absolute())})
+    own = recipe.with_program(str(program.absolute()))
     return replace(catalog, recipes={**catalog.recipes, recipe.name: own})

@@ -11,7 +11,7 @@ from httpbed.analysis.sender import delivery
 from httpbed.conformance import properties
 from httpbed.conformance.cells import Scale
 from httpbed.conformance.evidence import Evidence
-from httpbed.conformance.finding import Finding
+from httpbed.conformance.finding import BUSY, Finding
 from httpbed.conformance.sender import Sender
 from httpbed.model.sender import SCHEMA, SenderKey
 
@@ -40,6 +40,11 @@ class Verdict:
     def failed(self) -> list[Finding]:
         """Properties out of tolerance."""
         return [finding for finding in self.findings if finding.passed is False]
+
+    @property
+    def hindered(self) -> bool:
+        """Whether the machine is the reason why something could not be judged."""
+        return self.evidence.invalid or any(finding.why == BUSY for finding in self.findings)
 
     def as_json(self) -> dict[str, Any]:
         """Return it as values that JSON can hold: the record of it."""

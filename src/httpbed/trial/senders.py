@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from httpbed.implementations.catalog import Catalog
@@ -36,15 +36,18 @@ def key(recipe: Recipe, role: Role, transport: Transport, manifest: Manifest) ->
 def standings(
     scenarios: Iterable[Scenario], catalog: Catalog, manifest: Manifest
 ) -> list[dict[str, Any]]:
-    """Say of every sender of a campaign how its conformance test ended, if there was one."""
-    keys = dict.fromkeys(
-        one for scenario in scenarios for one in _keys(scenario, catalog, manifest)
-    )
-    return [senders.standing(one) for one in keys]
+    """Say of every sender of a campaign how its conformance test ended, if there was one.
 
-
-def _keys(scenario: Scenario, catalog: Catalog, manifest: Manifest) -> Iterator[SenderKey]:
-    roles = {name: role for name, role, _ in scenario.parts()}
-    for hop in scenario.hops():
-        role = roles[hop.answers]
-        yield key(catalog[role.implementation], role, hop.transport, manifest)
+    With each stands what has to be said to test it: the knobs that an experiment ``set``, and
+    whether its congestion control was ``chosen`` among others.
+    """
+    found: dict[SenderKey, dict[str, Any]] = {}
+    for scenario in scenarios:
+        roles = {name: role for name, role, _ in scenario.parts()}
+        for hop in scenario.hops():
+            role = roles[hop.answers]
+            recipe = catalog[role.implementation]
+            one = key(recipe, role, hop.transport, manifest)
+            chosen = not recipe.congestion_control.is_fixed(hop.transport)
+            found[one] = {"set": dict(role.knobs), "chosen": chosen}
+    return [senders.standing(one) | said for one, said in found.items()]
