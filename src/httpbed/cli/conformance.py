@@ -19,7 +19,6 @@ from httpbed.conformance.cells import SCALES, Scale
 from httpbed.conformance.choosing import Asked, choose, pairs
 from httpbed.conformance.sender import CONTROLS, Control
 from httpbed.host import backend
-from httpbed.implementations import catalog as catalogs
 from httpbed.model.roles import HttpVersion
 
 if TYPE_CHECKING:
@@ -49,12 +48,6 @@ RECORD = "conformance.json"
     multiple=True,
     metavar="NAME=VALUE",
     help="Set one of its recipe's knobs; may be given several times.",
-)
-@click.option(
-    "--program",
-    type=click.Path(path_type=Path),
-    metavar="PATH",
-    help="Run this executable instead of the recipe's own: a build of yours.",
 )
 @click.option(
     "--judged-as",
@@ -91,7 +84,6 @@ def command(
     congestion_control: str | None,
     http_version: HttpVersion | None,
     knobs: tuple[str, ...],
-    program: Path | None,
     judged_as: Control | None,
     client: str,
     scale: Scale,
@@ -109,23 +101,22 @@ def command(
 
     Exit codes: 0 every property passed; 1 some did not; 2 usage; 3 this machine cannot.
     """
-    catalog = catalogs.load(recipe_folders)
     asked = Asked(
         implementation=implementation,
         control=congestion_control,
         http_version=http_version,
         knobs=pairs(knobs),
-        program=program,
         judged_as=judged_as,
         client=client,
     )
-    chosen = choose(catalog, asked)
+    catalog = experiment.catalog(recipe_folders)
+    sender = choose(catalog, asked)
     # Statistics and plotting take seconds to import, and mistakes are told without them.
     from httpbed.conformance import session  # noqa: PLC0415
 
     test = session.prepare(
-        chosen.sender,
-        chosen.catalog,
+        sender,
+        catalog,
         scale=scale,
         backend=backend.choose(None),
         jobs=jobs,

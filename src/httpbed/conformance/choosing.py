@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
-from pathlib import Path
+from dataclasses import dataclass, field
 
 from httpbed.conformance.sender import CONTROLS, Control, Sender, family
 from httpbed.implementations.catalog import Catalog
@@ -23,21 +22,11 @@ class Asked:
     control: str | None = None
     http_version: HttpVersion | None = None
     knobs: Mapping[str, str] = field(default_factory=dict)
-    program: Path | None = None
-    """An executable to run instead of the recipe's own."""
     judged_as: Control | None = None
     client: str = "curl"
 
 
-@dataclass(frozen=True)
-class Chosen:
-    """A sender, and the recipes with which it runs."""
-
-    sender: Sender
-    catalog: Catalog
-
-
-def choose(catalog: Catalog, asked: Asked) -> Chosen:
+def choose(catalog: Catalog, asked: Asked) -> Sender:
     """Find the sender that a user means.
 
     Raises:
@@ -58,7 +47,7 @@ def choose(catalog: Catalog, asked: Asked) -> Chosen:
         mistakes.append(Mistake("--judged-as", reason, remedy))
     if mistakes or judged_as is None:
         raise ConfigError(mistakes)
-    sender = Sender(
+    return Sender(
         implementation=recipe.name,
         http_version=version,
         congestion_control=asked.control,
@@ -68,7 +57,6 @@ def choose(catalog: Catalog, asked: Asked) -> Chosen:
         client=asked.client,
         knobs=dict(asked.knobs),
     )
-    return Chosen(sender, _with_program(catalog, recipe, asked.program))
 
 
 def pairs(words: tuple[str, ...]) -> dict[str, str]:
@@ -123,13 +111,3 @@ def _mistakes(
         elif not knob.accepts(value):
             reason = f"{value!r} is not what {name} accepts: {knob.domain()}"
             yield Mistake("--knob", reason)
-    if asked.program is not None and not asked.program.is_file():
-        yield Mistake("--program", f"{asked.program} is not a file", "name an executable")
-
-
-def _with_program(catalog: Catalog, recipe: Recipe, program: Path | None) -> Catalog:
-    """Let a recipe run another executable."""
-    if program is None:
-        return catalog
-    own = recipe.with_program(str(program.absolute()))
-    return replace(catalog, recipes={**catalog.recipes, recipe.name: own})
