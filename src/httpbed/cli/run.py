@@ -22,7 +22,7 @@ from httpbed.implementations.catalog import Catalog
 from httpbed.store import campaign as campaigns
 from httpbed.store import query
 from httpbed.store.campaign import Campaign
-from httpbed.trial import calibrated, capability, manifest, preparation
+from httpbed.trial import calibrated, capability, manifest, preparation, senders
 from httpbed.trial.bed import Bed
 from httpbed.trial.preparation import Loaded
 
@@ -115,6 +115,7 @@ def carry_out(
     made_by = manifest.manifest(loaded, bed, command=_command_line())
     standing = calibrated.standing(loaded, options.backend)
     made_by["link_certificate"] = standing.as_json()
+    made_by["senders"] = senders.standings(loaded.scenarios(), catalog, made_by)
     files = {digest: file.path for digest, file in bed.files.items()}
     with campaigns.opened(directory, loaded.text, loaded.trials, made_by, files) as campaign:
         _work(campaign, bed, loaded, options.jobs)
