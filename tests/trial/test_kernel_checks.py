@@ -62,7 +62,7 @@ def judged(
         link=result or observed(),
         qdiscs=happened(backend) if qdiscs is None else qdiscs,
     )
-    return {check.name: check for check in kernel_checks.checks(topology.links[0], planned, seen)}
+    return {check.name: check for check in kernel_checks.checks(planned, seen)}
 
 
 def test_what_the_kernel_counted_is_what_was_seen() -> None:

@@ -220,7 +220,7 @@ def test_events_tell_what_they_changed() -> None:
     event = {"name": "half", "when": {"delivered": "1 MB", "to": "client"}, "state": "down"}
     config = planned(events=[event])
     quiet = happened(config)
-    change = {"at_ns": 10**9, "direction": None, "change": {"down": True}}
+    change = {"at_ns": 10**9, "link": "client-server", "direction": None, "change": {"down": True}}
     fired = happened(config) | {"changes": [{**change, "by": "trigger:half"}]}
     strange = happened(config) | {"changes": [{**change, "by": "trigger:other"}]}
     figures = [found(config, result)[-1].figure for result in (quiet, fired)]

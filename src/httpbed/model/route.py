@@ -1,40 +1,51 @@
-"""The way between two hosts: the fewest links, through hosts that forward."""
+"""The way between two hosts of a network.
+
+A way is as long as it has links. Of two that have equally many, the one is longer whose highest
+link that is not the other's is the higher. So no two are equally long, the way back is the way
+there, and a part of a shortest way is the shortest between its ends. Hosts on a way that each look
+up their own next hop therefore agree on it.
+"""
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Collection, Iterator, Sequence
+import heapq
+from collections.abc import Collection, Sequence
 
 Route = tuple[tuple[int, int], ...]
-"""Links in order, each by its index, with the direction in which it is taken: 0 is ``up``."""
+"""Links by index, each with its direction: 0 is from its first host to its second, 1 back."""
+
+
+def length(route: Route) -> tuple[int, int]:
+    """Say how long a way is, so that no two between the same hosts are equally long."""
+    return len(route), sum(1 << link for link, _ in route)
 
 
 def shortest(
     links: Sequence[tuple[str, str]], start: str, goal: str, forwarding: Collection[str]
 ) -> Route:
-    """Return the way with the fewest links, of equals the one whose links come first.
+    """Return the shortest way of packets; empty if there is none.
 
-    ``links`` are pairs of hosts. Only hosts in ``forwarding`` are passed through. There is no way
-    where the result is empty, nor any from a host to itself.
+    ``links`` are the hosts that each joins; only those in ``forwarding`` are passed through.
     """
-    known: dict[str, Route] = {start: ()}
-    waiting = deque([start])
+    return all_from(links, start, forwarding).get(goal, ())
+
+
+def all_from(
+    links: Sequence[tuple[str, str]], start: str, forwarding: Collection[str]
+) -> dict[str, Route]:
+    """Return the shortest way to every host that can be reached (Dijkstra 1959)."""
+    found: dict[str, Route] = {}
+    waiting: list[tuple[tuple[int, int], str, Route]] = [((0, 0), start, ())]
     while waiting:
-        here = waiting.popleft()
-        if here == goal:
-            return known[here]
-        if here != start and here not in forwarding:
+        _, host, route = heapq.heappop(waiting)
+        if host in found:
             continue
-        for step, there in _steps(links, here):
-            if there not in known:
-                known[there] = (*known[here], step)
-                waiting.append(there)
-    return ()
-
-
-def _steps(links: Sequence[tuple[str, str]], here: str) -> Iterator[tuple[tuple[int, int], str]]:
-    """Yield what leaves a host: a link with its direction, and where it leads."""
-    for index, between in enumerate(links):
-        if here in between:
-            way = between.index(here)
-            yield (index, way), between[1 - way]
+        found[host] = route
+        if host != start and host not in forwarding:
+            continue
+        for index, between in enumerate(links):
+            if host in between:
+                side = between.index(host)
+                longer = (*route, (index, side))
+                heapq.heappush(waiting, (length(longer), between[1 - side], longer))
+    return found

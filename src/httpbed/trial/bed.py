@@ -11,11 +11,10 @@ from httpbed.host.backend import Backend
 from httpbed.host.toolbox import Root
 from httpbed.implementations.catalog import Catalog
 from httpbed.implementations.protocol import Fetch, Part
-from httpbed.model.impairments.rate import Steps
 from httpbed.model.roles import Role
 from httpbed.model.scenario import Scenario
-from httpbed.model.topology import Direction
 from httpbed.model.trial import Trial
+from httpbed.network import idle
 from httpbed.network import plan as network
 from httpbed.network.emulator import LINK_FILES
 from httpbed.network.link_file import LinkFile
@@ -169,27 +168,10 @@ def _probe(scenario: Scenario, net: NetworkPlan) -> ProcessSpec:
     )
 
 
-PING_IP_BYTES = 84
-"""20 of IP, 8 of ICMP and ping's own 56."""
-
-
 def expected_rtt_s(scenario: Scenario, net: NetworkPlan) -> tuple[float, float]:
-    """Seconds that ping must see on the idle link, at least and at most.
-
-    Both delays and both transmissions; of the packets before the start none meets a draw, so
-    jitter does not count. An echo may have to wait for the opportunities of a trace. The kernel's
-    tbf is a bucket, which is full at first.
-    """
-    least = scenario.link.rtt_s()
-    if net.backend != "tbf":
-        least += sum(map(_transmission_s, scenario.link.directions()))
-    return least, least + net.longest_wait_s
-
-
-def _transmission_s(way: Direction) -> float:
-    """Seconds that an echo takes to be sent; a bucket is full at first, and sends it at once."""
-    rate = way.rate.first_bit_s if isinstance(way.rate, Steps) else way.rate
-    return (PING_IP_BYTES + way.overhead_bytes()) * 8 / rate if isinstance(rate, int) else 0.0
+    """Seconds that ping must see on the idle network, at least and at most."""
+    hosts = scenario.roles.hosts()
+    return idle.round_trip_s(net, hosts["client"], hosts["server"])
 
 
 def _sockets(server_host: str) -> ProcessSpec:

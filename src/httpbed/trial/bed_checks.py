@@ -36,15 +36,15 @@ def checks(trial: Trial, planned: NetworkPlan, seen: Seen) -> Iterator[Check]:
     scenario = trial.scenario()
     yield _rtt(scenario, planned, seen)
     if seen.link:
-        if planned.shaped is None:  # else it sends nothing
+        if not planned.shaped:  # else it sends nothing
             yield _lateness(seen.link)
         yield from _backend(planned, seen.link)
         yield _frames(seen.link)
         yield _receive_drops(seen.link)
-        if planned.shaped is None:
+        if not planned.shaped:
             yield from link_checks.checks(planned.emulator_config, seen.link, seen.client_s)
         else:
-            yield from kernel_checks.checks(scenario.link, planned, seen)
+            yield from kernel_checks.checks(planned, seen)
         yield _pressure(seen)
         yield _congestion_control(scenario, seen)
 
