@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import stat
 from pathlib import Path
+from typing import get_args
 
 import click
 
 from httpbed.implementations import catalog as catalogs
 from httpbed.implementations.catalog import Catalog
+from httpbed.model.crossing import ScaleName
 from httpbed.model.errors import ConfigError, Mistake
 from httpbed.trial import preparation
 from httpbed.trial.preparation import Loaded
@@ -28,7 +30,16 @@ recipes_option = click.option(
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON, for scripts.")
 
 
-def load(file: Path, recipe_folders: tuple[Path, ...]) -> tuple[Loaded, Catalog]:
+scale_option = click.option(
+    "--scale",
+    type=click.Choice(get_args(ScaleName)),
+    help="How much of the experiment, as its [scales] say; by default all.",
+)
+
+
+def load(
+    file: Path, recipe_folders: tuple[Path, ...], scale: ScaleName | None = None
+) -> tuple[Loaded, Catalog]:
     """Read an experiment file and all recipes.
 
     Raises:
@@ -39,7 +50,7 @@ def load(file: Path, recipe_folders: tuple[Path, ...]) -> tuple[Loaded, Catalog]
         text = _text(file)
     except (OSError, UnicodeDecodeError) as error:
         raise ConfigError([Mistake(str(file), f"cannot be read: {error}")]) from None
-    return preparation.load(text, catalog, file.parent), catalog
+    return preparation.load(text, catalog, file.parent, scale), catalog
 
 
 def _text(file: Path) -> str:

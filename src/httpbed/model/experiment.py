@@ -95,6 +95,10 @@ class Experiment(Value):
         """Every treatment, the first factor varying slowest."""
         return crossing.treatments(self.factors, self.groups, self.exclude)
 
+    def trials(self) -> int:
+        """Count them, of all blocks."""
+        return sum(1 for _ in self.treatments()) * self.replicates
+
     def at_scale(self, name: ScaleName | None) -> Experiment:
         """Return what of it is run at one of its scales; with None, all."""
         if name is None:
@@ -161,6 +165,18 @@ def scenario_document(document: Document, levels: Levels) -> dict[str, Any]:
     if "topology" in filled:
         filled["topology"] = profiles.expanded_topology(filled["topology"])
     return filled
+
+
+def narrowed(document: Document, factors: crossing.Factors) -> dict[str, Any]:
+    """Copy a document with those levels of its factors only."""
+    said = document.get("factors", {})
+    kept = {
+        name: {level: said[name][level] for level in levels}
+        if isinstance(said[name], Mapping)
+        else list(levels)
+        for name, levels in factors.items()
+    }
+    return {**document, "factors": kept} if kept else dict(document)
 
 
 def network_factors(document: Document) -> tuple[str, ...]:
