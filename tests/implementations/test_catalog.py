@@ -62,7 +62,7 @@ def test_shipped_recipes_plan_every_version_that_they_promise(version: str) -> N
         implementation: Implementation = recipe
         asks = next(iter(recipe.upstream_http_versions), "")
         planned = implementation.plan(replace(part(version), role=role, upstream_http_version=asks))
-        assert planned.root == recipe.install.root
+        assert planned.root == recipe.name
         assert not any(
             "{" in word.replace("%{json}", "")
             for word in (*planned.argv, *planned.environment.values())

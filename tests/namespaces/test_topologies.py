@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -10,10 +11,11 @@ import pytest
 
 from httpbed.host import backend as backends
 from httpbed.host.backend import Backend
-from httpbed.network import idle
+from httpbed.network import idle, kernel
 from httpbed.network import plan as network
-from httpbed.trial import link_checks
+from httpbed.trial import kernel_checks, link_checks
 from networks import made, topology
+from recorded import H2_LOSS, what_was_seen
 
 pytestmark = [pytest.mark.namespaces, pytest.mark.toolbox]
 
@@ -166,3 +168,36 @@ def test_every_route_has_its_senders_congestion_control(tmp_path: Path, version:
             return said
 
     assert " reno " in asyncio.run(run())
+
+
+@pytest.mark.parametrize("version", ["4", "6"])
+def test_the_kernel_carries_packets_over_several_links(tmp_path: Path, version: Version) -> None:
+    """By its own counters on each, and no faster than the narrowest lets them."""
+    links = [{**NEAR, "delay": "0 ms"}, {**FAR, "delay": "0 ms", "rate": f"{BOTTLENECK} bit/s"}]
+    line = topology(links, version)
+    planned = network.plan(line, {}, 1, 1, forwarding={"router"}, backend="tbf")
+
+    async def run() -> tuple[dict[str, Any], dict[str, list[dict[str, Any]]]]:
+        async with made(planned, tmp_path) as net:
+            await net.serve("server")
+            before = await net.qdiscs()
+            await net.emulator.start_counting()
+            assert await net.fetch("client", "server", 1.0)
+            result = await net.result()
+            after = await net.qdiscs()
+            times = zip(kernel_checks.TIMES, (before, before, after, after), strict=True)
+            return result, dict(times)
+
+    result, qdiscs = asyncio.run(run())
+    seen = replace(what_was_seen(H2_LOSS), link=result, qdiscs=qdiscs)
+    checks = {check.name: check for check in kernel_checks.checks(planned, seen)}
+    assert all(checks[f"kernel's link, on {link.name}"].passed for link in line.links)
+    down = result["directions"][3]
+    lasted_s = (down["last_ns"] - down["first_ns"]) / 1e9
+    burst = kernel.burst_bytes(line.links[1].directions()[1]) * 8
+    assert down["bytes"]["delivered"] * 8 <= BOTTLENECK * lasted_s + burst + 12_000
+    assert sorted(one["link"] for one in result["connections"]) == [
+        "client-router",
+        "router-server",
+    ]
+    assert [result[name] for name in ODDITIES] == [0, 0, 0, 0]

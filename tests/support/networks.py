@@ -7,7 +7,7 @@ import json
 import re
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +19,7 @@ from httpbed.network import running
 from httpbed.network.plan import NO_NEIGHBOUR_DISCOVERY, TOOLS, NetworkPlan
 from httpbed.network.running import Emulator
 from httpbed.process.binaries import LINK, PROBE, executable
-from httpbed.process.dialogue import Dialogue
+from httpbed.process.dialogue import Dialogue, run_tool
 from httpbed.process.spec import TRIAL_FOLDER, Ports, ProcessSpec
 from httpbed.process.supervisor import SandboxSpec, Supervisor, sandbox
 
@@ -88,6 +88,14 @@ class Running:
         await probe.hear("result", seconds + 10)
         return _last_total((self.folder / f"{host}.samples").read_bytes())
 
+    async def qdiscs(self) -> list[dict[str, Any]]:
+        """Return the counters of the kernel's own disciplines, where it carries the packets."""
+        assert self.planned.counters
+        await run_tool(self.supervisor, replace(self.planned.counters, stdout="qdiscs.json"))
+        told: list[dict[str, Any]] = json.loads((self.folder / "qdiscs.json").read_text())
+        (self.folder / "qdiscs.json").unlink()
+        return told
+
     async def result(self) -> dict[str, Any]:
         """Stop the emulator; return what it counted."""
         return await self.emulator.ask("stop", "result")
@@ -121,7 +129,7 @@ async def made(planned: NetworkPlan, folder: Path) -> AsyncIterator[Running]:
 
 def tools() -> Path:
     """Find a root filesystem with ip, ethtool, ss and ping."""
-    roots = toolbox.find_all()
-    if not roots:
-        pytest.fail("no toolbox is built: httpbed toolbox")
-    return roots[-1].path
+    for root in toolbox.find_all():
+        if all((root.path / "usr/bin" / name).exists() for name in ("ip", "ping")):
+            return root.path
+    pytest.fail("no toolbox is built: httpbed toolbox")

@@ -15,6 +15,7 @@
 //! scratch folder, and httpbed's own programs are started with that as their root. A root filesystem
 //! that is `/` is the host's, where its programs are as good as the toolbox's.
 
+use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::fs::{self, File};
 use std::io;
@@ -25,6 +26,7 @@ use std::path::{Path, PathBuf};
 use nix::mount::{MntFlags, MsFlags, mount, umount2};
 use nix::sched::{CloneFlags, unshare};
 use nix::unistd::{chdir, pivot_root};
+use sha2::{Digest, Sha256};
 
 use crate::protocol::{Config, Shell};
 use crate::{Failure, Step};
@@ -34,8 +36,8 @@ const DEVICES: [&str; 6] = ["null", "zero", "full", "random", "urandom", "tty"];
 /// What is shared below it is for the emulator, which runs outside any root filesystem.
 const LINKS: &str = "/links";
 /// What programs of the host's own filesystem need to run.
-const OF_THE_HOST: [&str; 10] =
-    ["usr", "bin", "sbin", "lib", "lib32", "lib64", "libx32", "etc", "nix", "gnu"];
+const OF_THE_HOST: [&str; 11] =
+    ["usr", "bin", "sbin", "lib", "lib32", "lib64", "libx32", "etc", "opt", "nix", "gnu"];
 const RESOLV_CONF: &str = "/etc/resolv.conf";
 const SEEN_IN_EVERY_ROOT: [&str; 5] = ["proc", "dev", "tmp", "run", "trial"];
 
@@ -85,6 +87,42 @@ pub fn show_resolv_conf(base: &Path) -> io::Result<()> {
     if own.exists() {
         unshare(CloneFlags::CLONE_NEWNS)?;
         mount(Some(&own), RESOLV_CONF, NOTHING, MsFlags::MS_BIND, NOTHING)?;
+    }
+    Ok(())
+}
+
+/// A file of a program's own, and what it covers.
+pub struct Shown {
+    text: PathBuf,
+    covered: PathBuf,
+}
+
+/// Write the files that one program in a root filesystem shall see otherwise; [`show`] covers others with them.
+pub fn prepare(base: &Path, root: &Path, files: &BTreeMap<PathBuf, String>) -> io::Result<Vec<Shown>> {
+    files.iter().map(|(seen, text)| prepare_one(base, root, seen, text)).collect()
+}
+
+/// A bind mount needs something to cover.
+fn prepare_one(base: &Path, root: &Path, seen: &Path, text: &str) -> io::Result<Shown> {
+    let covered = root.join(seen.strip_prefix("/").unwrap_or(seen));
+    if !covered.exists() {
+        covered.parent().map_or(Ok(()), fs::create_dir_all)?;
+        File::create(&covered)?;
+    }
+    let name = format!("{:x}", Sha256::digest(text));
+    let file = base.join("shown").join(name);
+    fs::create_dir_all(base.join("shown"))?;
+    fs::write(&file, text)?;
+    Ok(Shown { text: file, covered })
+}
+
+/// Let this process, and what it starts, see its own files.
+pub fn show(files: &[Shown]) -> io::Result<()> {
+    if !files.is_empty() {
+        unshare(CloneFlags::CLONE_NEWNS)?;
+    }
+    for Shown { text, covered } in files {
+        mount(Some(text), covered, NOTHING, MsFlags::MS_BIND, NOTHING)?;
     }
     Ok(())
 }

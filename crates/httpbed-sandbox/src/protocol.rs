@@ -124,6 +124,9 @@ pub struct Program {
     /// The whole environment besides `PATH` and `HOME`.
     #[serde(default)]
     pub env: BTreeMap<String, String>,
+    /// Files that this program alone sees otherwise: seen as -> text.
+    #[serde(default)]
+    pub shown: BTreeMap<PathBuf, String>,
     /// Text for standard input, which then ends.
     pub input: Option<String>,
     /// File for standard output, below `/trial`.
@@ -137,6 +140,10 @@ pub struct Program {
     pub timeout_s: Option<f64>,
     /// Upper bound of any file it writes, in bytes.
     pub file_bytes: Option<u64>,
+    /// Upper bound of the memory that each of its processes has for data, in bytes.
+    pub memory_bytes: Option<u64>,
+    /// Upper bound of the processes and threads of the whole sandbox.
+    pub processes: Option<u32>,
 }
 
 /// What the orchestrator is told.

@@ -206,6 +206,7 @@ def _bound(results: Results, metric: str, levels: Mapping[str, str], limit_s: fl
 
 
 def _observations(table: pa.Table, metric: str) -> dict[tuple[str, int], float]:
-    rows = table.filter(pc.equal(table["metric"], metric))
+    of_trials = pc.equal(table["item"], "")
+    rows = table.filter(pc.and_(pc.equal(table["metric"], metric), of_trials))
     columns = (rows[name].to_pylist() for name in ("trial", "attempt", "value"))
     return {(trial, attempt): value for trial, attempt, value in zip(*columns, strict=True)}

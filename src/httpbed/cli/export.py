@@ -27,8 +27,9 @@ def command(*, directory: Path, kind: str, output: Path | None, as_json: bool) -
     """Print the campaign in DIR with one row per observation.
 
     Use it to take the data to R, pandas or a spreadsheet. Columns: block, position, trial,
-    attempt, outcome, one per factor, metric, value, unit, source. Attempts that were invalid are
-    left out; trials that failed or timed out have rows for what was seen of them.
+    attempt, outcome, one per factor, metric, item, value, unit, source; the item names which of
+    several files a value is of. Attempts that were invalid are left out; trials that failed or
+    timed out have rows for what was seen of them.
     """
     table = query.tidy(query.read(directory))
     if output is None:

@@ -27,6 +27,6 @@ def block_order(seed: int, block: int) -> random.Random:
     return random.Random(derive(seed, "order", block))  # noqa: S311 - a design, not a secret
 
 
-def content(seed: int, size: int) -> int:
-    """Seed of the bytes of a file of ``size`` bytes."""
-    return derive(seed, "content", size)
+def content(seed: int, size: int, number: int) -> int:
+    """Seed of the bytes of the ``number``-th file of ``size`` bytes."""
+    return derive(seed, "content", size, number)

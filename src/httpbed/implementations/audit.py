@@ -15,7 +15,9 @@ from httpbed.model.errors import Mistake
 SHELLS = frozenset({"sh", "bash", "dash"})
 _SHELL_SYNTAX = re.compile(r"[|&;<>]+|[0-9]?>&[0-9]|.*(\$\(|`|\$\{).*", re.DOTALL)
 _NO_SHELL = "is shell syntax, and no shell sees the command"
-RESERVED = VARIABLES | LISTS | REQUEST_VARIABLES | UPSTREAM_VARIABLES
+PROGRAM = "program"
+"""A variable of recipes whose program is in no toolbox: where it is."""
+RESERVED = VARIABLES | LISTS | REQUEST_VARIABLES | UPSTREAM_VARIABLES | {PROGRAM}
 
 
 def mistakes(recipe: Recipe) -> Iterator[Mistake]:
@@ -44,6 +46,8 @@ def _parser_mistakes(recipe: Recipe) -> Iterator[Mistake]:
 
 
 def _words(run: Run) -> Iterator[Mistake]:
+    if set(template.names(run.argv[0])) - {PROGRAM}:
+        yield Mistake("argv[0]", "is another program in each trial", "write its name")
     if run.argv[0] in SHELLS:
         return
     for index, word in enumerate(run.argv):
@@ -54,6 +58,7 @@ def _words(run: Run) -> Iterator[Mistake]:
 
 def _variables(recipe: Recipe, run: Run) -> Iterator[Mistake]:
     known = VARIABLES | set(recipe.knobs) | set(run.choose)
+    known |= set() if recipe.install.suite else {PROGRAM}
     for place, text in run.templates():
         usable = known if place.startswith("choose.") else known | LISTS
         yield from _unknown(place, text, usable)

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
+from httpbed.host.toolbox import Contents
 from httpbed.implementations import audit
 from httpbed.implementations.recipe import Recipe, digest_of
 from httpbed.model.errors import ConfigError, Mistake
@@ -26,13 +27,30 @@ class Catalog:
     def __getitem__(self, name: str) -> Recipe:
         return self.recipes[name]
 
-    def installs(self) -> dict[str, frozenset[str]]:
-        """The packages that all recipes together need, by suite."""
-        needed: dict[str, set[str]] = {}
-        for recipe in self.recipes.values():
-            if recipe.install.suite:
-                needed.setdefault(recipe.install.suite, set()).update(recipe.install.packages)
-        return {suite: frozenset(packages) for suite, packages in needed.items()}
+    def installs(self, names: Iterable[str] | None = None) -> dict[Contents, list[str]]:
+        """What each root filesystem of the toolbox holds -> the recipes whose programs it has.
+
+        Those that are in none are left out. ``names`` are all by default.
+        """
+        needed: dict[Contents, list[str]] = {}
+        for name in sorted(self.recipes if names is None else set(names)):
+            if contents := self.recipes[name].install.contents():
+                needed.setdefault(contents, []).append(name)
+        return needed
+
+    def with_programs(self, programs: Mapping[str, str]) -> Catalog:
+        """Put executables of the user's in the place of recipes' programs.
+
+        Raises:
+            ConfigError: There is no such recipe.
+        """
+        known = ", ".join(sorted(self.recipes))
+        unknown = [name for name in programs if name not in self.recipes]
+        if unknown:
+            reason = "there is no recipe {!r}; known: {}"
+            raise ConfigError(Mistake("--program", reason.format(n, known)) for n in unknown)
+        changed = {name: self[name].with_program(path) for name, path in programs.items()}
+        return Catalog({**self.recipes, **changed})
 
 
 def load(folders: Iterable[Path] = ()) -> Catalog:
@@ -75,5 +93,7 @@ def _read(file: Traversable) -> tuple[Recipe | None, list[Mistake]]:
             Mistake(f"{file.name}: {dotted(detail['loc'])}", detail["msg"])
             for detail in error.errors()
         ]
+    if isinstance(file, Path):
+        recipe = recipe.model_copy(update={"install": recipe.install.beside(file.parent)})
     found = audit.mistakes(recipe)
     return recipe, [Mistake(f"{file.name}: {one.place}", one.reason, one.remedy) for one in found]

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from pydantic import Field, model_validator
 
+from httpbed.host.toolbox import Contents
 from httpbed.model.value import Value
 
 
@@ -20,8 +21,9 @@ class Install(Value):
     """Packages of the Python index that are installed into that root filesystem."""
     own: str | None = None
     """Name of one of httpbed's own executables."""
-    binary: Path | None = None
-    """The user's own executable, in this machine's filesystem; relative to the recipe."""
+    binary: str | None = None
+    """The user's own executable, which runs in this machine's filesystem: a path, which may be
+    relative to the recipe's folder, or a bare name, looked up on the user's PATH."""
 
     @model_validator(mode="after")
     def _comes_from_one_place(self) -> Install:
@@ -34,7 +36,35 @@ class Install(Value):
             raise ValueError(msg)
         return self
 
-    @property
-    def root(self) -> str:
-        """Name of the root filesystem that it runs in, as processes name it."""
-        return self.suite or "host"
+    def beside(self, folder: Path) -> Install:
+        """Take a binary's relative path as of a recipe's folder; a bare name stays one."""
+        if self.binary is None or "/" not in self.binary:
+            return self
+        return self.model_copy(update={"binary": str(folder / Path(self.binary).expanduser())})
+
+    def contents(self) -> Contents | None:
+        """What the root filesystem holds that it runs in; None for this machine's own."""
+        if self.suite is None:
+            return None
+        return Contents(self.suite, frozenset(self.packages), frozenset(self.pypi))
+
+    def program(self, name: str) -> str | None:
+        """Where the program of recipe ``name`` is seen, if it is not in a root of the toolbox."""
+        if self.suite is not None:
+            return None
+        return f"{folder(name)}/{Path(self.own or self.binary or '').name}"
+
+    def environment(self, name: str) -> dict[str, str]:
+        """What such a program needs to find the libraries that are shown beside it."""
+        return {} if self.suite is not None else {"LD_LIBRARY_PATH": folder(name)}
+
+    def summary(self) -> str:
+        """Say it in a few words."""
+        if self.own or self.binary:
+            return f"httpbed's own {self.own}" if self.own else f"your own: {self.binary}"
+        return str(self.contents())
+
+
+def folder(name: str) -> str:
+    """Where a recipe's program that is in no toolbox is seen, with its libraries."""
+    return f"/programs/{name}"

@@ -19,6 +19,13 @@ from httpbed.model.value import Value
 from httpbed.model.workload import Capability
 from httpbed.process.spec import Ports, ProcessSpec
 
+MEMORY_BYTES = 4 * 2**30
+"""Of each process of a program under test: far more than any of them needs, browsers included."""
+PROCESSES = 2048
+"""And threads, of a whole trial: a browser has some hundreds."""
+VERSION_S = 20.0
+VERSION_BYTES = 2**20
+
 
 def _finds_a_version(pattern: str) -> str:
     try:
@@ -58,6 +65,8 @@ class Recipe(Value):
     """What it asks for as a proxy."""
     workloads: list[Capability] = Field(min_length=1)
     """What it can do of a workload."""
+    stores_bodies: bool = True
+    """Whether what it got as a client can be compared with what was served."""
     homepage: str = ""
     note: str = ""
     """What a user should know, in a sentence."""
@@ -79,12 +88,41 @@ class Recipe(Value):
         """Say how it is started in a role."""
         return self.run_as.get(role, self.run)
 
+    def command(self, role: RoleName) -> str:
+        """Name or path of what is started in a role, as the root filesystem knows it."""
+        return template.fill(self.running(role).argv[0], self._place())
+
     def identify(self) -> ProcessSpec:
         """Say how to ask for its version."""
         name = f"{self.name}-version.txt"
         return ProcessSpec(
-            tuple(self.version.argv), root=self.install.root, stdout=name, stderr=name
+            tuple(template.fill_words(self.version.argv, self._place())),
+            root=self.name,
+            environment=self.install.environment(self.name),
+            stdout=name,
+            stderr=name,
+            timeout_s=VERSION_S,
+            file_bytes=VERSION_BYTES,
+            memory_bytes=MEMORY_BYTES,
+            processes=PROCESSES,
         )
+
+    def with_program(self, path: str) -> Recipe:
+        """Return the recipe with an executable of the user's in its program's place."""
+
+        def mended(words: list[str]) -> list[str]:
+            return ["{program}", *words[1:]]
+
+        def started(run: Run) -> Run:
+            return run.model_copy(update={"argv": mended(run.argv)})
+
+        changed = {
+            "install": Install(binary=path),
+            "version": self.version.model_copy(update={"argv": mended(self.version.argv)}),
+            "run": started(self.run),
+            "run_as": {role: started(run) for role, run in self.run_as.items()},
+        }
+        return self.model_copy(update=changed)
 
     def plan(self, part: Part) -> ProcessSpec:
         """Say how to start it for its part."""
@@ -93,19 +131,20 @@ class Recipe(Value):
         return ProcessSpec(
             argv=tuple(template.fill_words(run.argv, variables)),
             host=part.host,
-            root=self.install.root,
+            root=self.name,
             files={
                 str(in_folder(part, name)): template.fill(text, variables)
                 for name, text in run.files.items()
             },
-            environment={
-                name: template.fill(text, variables) for name, text in run.environment.items()
-            },
+            environment=self.install.environment(self.name)
+            | {name: template.fill(text, variables) for name, text in run.environment.items()},
             stdout=in_folder(part, run.stdout),
             stderr=in_folder(part, run.stderr),
             ready=Ports(tuple(run.ready.tcp), tuple(run.ready.udp)),
             timeout_s=part.time_limit_s if part.role == "client" else None,
             file_bytes=part.file_bytes,
+            memory_bytes=MEMORY_BYTES,
+            processes=PROCESSES,
         )
 
     def parse(self, role: RoleName, folder: Path) -> Findings:
@@ -114,11 +153,15 @@ class Recipe(Value):
         return parsers.PARSERS[how.parser](folder / how.file)
 
     def _own_variables(self, part: Part) -> dict[str, str]:
-        """Return the variables that are this recipe's own: its knobs and its congestion control."""
+        """Return the variables of this recipe's: knobs, congestion control, its program's place."""
         knobs = {name: part.knobs.get(name, knob.default) for name, knob in self.knobs.items()}
         quic = self.congestion_control.quic
         word = quic.choices.get(part.congestion_control, "") if quic else ""
-        return {**knobs, "congestion_control": word}
+        return {**knobs, "congestion_control": word, **self._place()}
+
+    def _place(self) -> dict[str, str]:
+        program = self.install.program(self.name)
+        return {"program": program} if program else {}
 
 
 def digest_of(text: str) -> str:

@@ -6,8 +6,8 @@ from typing import Literal
 
 from httpbed.model.value import Value
 
-Source = Literal["wire", "client", "server", "bed"]
-"""Who saw it: the emulator on the link, the client, the server, or httpbed around them."""
+Source = Literal["wire", "client", "proxy", "server", "bed"]
+"""Who saw it: the emulator on the link, the client, a proxy, the server, or httpbed around them."""
 
 
 class Metric(Value):
@@ -66,8 +66,43 @@ METRICS: dict[str, Metric] = {
     ),
     "client_handshake_time": _metric("s", "lower", "until TLS or QUIC is set up, by the client"),
     "rtt": _metric("s", "neither", "smallest round-trip time of the idle link, by ping"),
-    "queue_delay_p50": _metric("s", "lower", "median wait in the queue towards the client"),
-    "utilisation": _metric("1", "higher", "share of the time in which the link to the client sent"),
+    "queue_delay_p50": _metric(
+        "s",
+        "lower",
+        "median wait in the queue towards the client, of the narrowest link between it and who"
+        " answers it",
+    ),
+    "utilisation": _metric(
+        "1", "higher", "share of the time in which that link sent towards the client"
+    ),
+    "connections": _metric(
+        "1", "neither", "number of connections that the client opened, on the wire"
+    ),
+    "file_time": _metric(
+        "s",
+        "lower",
+        "of each of several files: from when the client set out to fetch it until its end, by the"
+        " client's own clock",
+    ),
+    "file_time_slowest": _metric("s", "lower", "file time of the slowest of several files"),
+    "file_time_median": _metric("s", "lower", "median file time of several files"),
+    "retries": _metric(
+        "1", "lower", "requests that proxies made again because an attempt had failed"
+    ),
+    "upstream_connections": _metric(
+        "1", "neither", "number of connections that proxies opened towards the server, on the wire"
+    ),
+    "client_cpu": _metric(
+        "s/GB",
+        "lower",
+        "CPU time of the client, its start included, over the bodies' bytes (10^9 each GB)",
+    ),
+    "proxy_cpu": _metric(
+        "s/GB", "lower", "CPU time of all proxies, their start and end included, likewise"
+    ),
+    "server_cpu": _metric(
+        "s/GB", "lower", "CPU time of all servers, their start and end included, likewise"
+    ),
 }
 """Every metric that a trial may observe, by name."""
 
@@ -78,6 +113,8 @@ class Observation(Value):
     metric: str
     value: float
     source: Source
+    item: str = ""
+    """Of which of several equals, such as a file; empty for what is of the whole trial."""
 
     @property
     def unit(self) -> str:

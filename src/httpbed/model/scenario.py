@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from functools import cached_property
 from typing import Annotated
@@ -69,6 +70,16 @@ class Scenario(Value):
         """Map each part's name to its host."""
         return {name: host for name, _, host in self.parts()}
 
+    @cached_property
+    def implementations(self) -> dict[str, str]:
+        """Map each part's name to its implementation."""
+        return {name: role.implementation for name, role, _ in self.parts()}
+
+    def workloads(self) -> list[Workload]:
+        """List what the client and each competitor fetch."""
+        others = [competitor.workload or self.workload for competitor in self.competitors]
+        return [self.workload, *others]
+
     def senders(self) -> dict[str, str]:
         """Map each host with a role to the congestion control of what it sends by TCP."""
         return {host: role.tcp_control() for _, role, host in self.parts()}
@@ -96,10 +107,16 @@ class Scenario(Value):
         """Index of that link's direction towards the client: 0 is ``up``, 1 is ``down``."""
         return 1 - self.access()[0][1]
 
-    def sizes(self) -> set[int]:
-        """Sizes of all files that are fetched."""
-        others = {one.workload.size for one in self.competitors if one.workload}
-        return {self.workload.size, *others}
+    def bottleneck(self) -> tuple[int, int]:
+        """Return the narrowest link from whoever answers the client to it, with its direction.
+
+        Of equals it is the one next to the client.
+        """
+        ways = [(link, 1 - way) for link, way in self.access()]
+        return min(ways, key=lambda one: self._mean_bit_s(*one) or math.inf)
+
+    def _mean_bit_s(self, link: int, way: int) -> int | None:
+        return self.topology.links[link].directions()[way].mean_bit_s()
 
     def links(self, route: Route) -> list[Link]:
         """Return the links of a way."""
@@ -112,7 +129,7 @@ class Scenario(Value):
     def ideal_s(self) -> float:
         """Seconds that the workload takes at the rate of the narrowest link, with nothing else."""
         rates = [
-            self.topology.links[index].directions()[1 - way].mean_bit_s()
+            self._mean_bit_s(index, 1 - way)
             for hop in hops(self.roles)
             for index, way in self.route(hop.asks, hop.answers)
         ]

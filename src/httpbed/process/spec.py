@@ -34,6 +34,8 @@ class ProcessSpec:
     files: Mapping[str, str] = field(default_factory=dict)
     """Files to write under ``/trial`` before it starts: name -> content."""
     environment: Mapping[str, str] = field(default_factory=dict)
+    shown: Mapping[str, str] = field(default_factory=dict)
+    """Files that it alone sees otherwise: seen as -> content."""
     input: str | None = None
     stdout: str | None = None
     """File under ``/trial``; None discards it."""
@@ -44,6 +46,10 @@ class ProcessSpec:
     timeout_s: float | None = None
     file_bytes: int | None = None
     """Upper bound of any file it writes."""
+    memory_bytes: int | None = None
+    """Upper bound of what each of its processes has for data."""
+    processes: int | None = None
+    """Upper bound of the processes and threads of the whole sandbox."""
 
     def shell(self) -> str:
         """Write the command as one would type it, with the host before it."""

@@ -157,6 +157,10 @@ class Supervisor:
             said = {"do": "signal", "to": process.id, "signal": signal}
             await self._ask(next(self._ids), said)
 
+    def make_folder(self, path: str) -> None:
+        """Make a folder inside the sandbox, with all above it."""
+        Path(f"/proc/{self.init_pid}/root{path}").mkdir(parents=True, exist_ok=True)
+
     async def digest(self, path: str) -> tuple[int, str]:
         """Return length in bytes and SHA-256 of a file inside the sandbox."""
         answer = await self._ask(next(self._ids), {"do": "digest", "path": path})
@@ -276,12 +280,15 @@ def _start_request(spec: ProcessSpec) -> dict[str, Any]:
         "root": spec.root,
         "argv": spec.argv,
         "env": dict(spec.environment),
+        "shown": dict(spec.shown),
         "input": spec.input,
         "stdout": spec.stdout,
         "stderr": spec.stderr,
         "lines": spec.lines,
         "timeout_s": spec.timeout_s,
         "file_bytes": spec.file_bytes,
+        "memory_bytes": spec.memory_bytes,
+        "processes": spec.processes,
     }
 
 

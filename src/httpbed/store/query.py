@@ -56,7 +56,7 @@ def tidy(results: Results) -> pa.Table:
         results,
         f"""
         select o.block, t.position, o.trial, o.attempt, o.outcome, {factors}
-               o.metric, o.value, o.unit, o.source
+               o.metric, o.item, o.value, o.unit, o.source
         from observations o join trials t using (trial, attempt)
         where o.outcome <> 'invalid'
         order by o.block, t.position

@@ -31,6 +31,7 @@ OBSERVATION_FIELDS: Mapping[str, pa.DataType] = {
     "value": pa.float64(),
     "unit": pa.string(),
     "source": pa.string(),
+    "item": pa.string(),
 }
 CHECK_FIELDS: Mapping[str, pa.DataType] = {
     "block": pa.int32(),

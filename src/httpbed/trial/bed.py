@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal
 
 from httpbed.host.backend import Backend
-from httpbed.host.toolbox import Root
 from httpbed.implementations.catalog import Catalog
-from httpbed.implementations.protocol import Fetch, Part
-from httpbed.model.roles import Role
+from httpbed.implementations.protocol import Part
 from httpbed.model.scenario import Scenario
 from httpbed.model.trial import Trial
 from httpbed.network import idle
@@ -20,17 +17,13 @@ from httpbed.network.emulator import LINK_FILES
 from httpbed.network.link_file import LinkFile
 from httpbed.network.plan import NetworkPlan
 from httpbed.process.spec import ProcessSpec
-from httpbed.trial.certificates import SERVER_NAME
-from httpbed.trial.content import Content, target
+from httpbed.trial import legs, parts
+from httpbed.trial.content import Content
+from httpbed.trial.legs import Leg, ping_file, sockets_file
+from httpbed.trial.programs import Programs
 
-PORT = 443
-BODY = "/tmp/body"  # noqa: S108 - inside the sandbox, where /tmp is private
-CERTIFICATES = "/certificates"
-CONTENT = "/content"
 PINGS = 3
 PING_INTERVAL_S = 0.005
-LOG_BYTES = 2**30
-"""Upper bound of any file a program under test writes, besides the body."""
 
 
 @dataclass(frozen=True)
@@ -38,11 +31,11 @@ class Bed:
     """What is prepared once for all trials of a campaign."""
 
     catalog: Catalog
-    roots: Mapping[str, Root]
-    """Root filesystems by suite."""
+    programs: Programs
+    """What its processes run."""
     certificates: Path
-    contents: Mapping[int, Content]
-    """The file to serve, by size."""
+    contents: Mapping[str, Content]
+    """The files to serve, by their path in a URL."""
     capture: bool = False
     """Whether every packet is kept as pcapng."""
     backend: Backend = "af_packet"
@@ -67,9 +60,22 @@ class Bed:
         """What the sandbox shows of the files that the experiment names: seen as -> path."""
         return {f"{LINK_FILES}/{digest}": file.path for digest, file in self.files.items()}
 
-    def root_folders(self) -> dict[str, Path]:
-        """Where each root filesystem is, by suite."""
-        return {suite: root.path for suite, root in self.roots.items()}
+
+@dataclass(frozen=True)
+class Asking:
+    """A client and when it begins."""
+
+    part: Part
+    process: ProcessSpec
+    after_s: float = 0.0
+
+
+@dataclass(frozen=True)
+class Probe:
+    """Measures the round-trip time of one hop's idle way."""
+
+    leg: Leg
+    process: ProcessSpec
 
 
 @dataclass(frozen=True)
@@ -77,18 +83,44 @@ class TrialPlan:
     """Every process of a trial; pure, so that ``httpbed plan`` can print it."""
 
     network: NetworkPlan
-    server_part: Part
-    client_part: Part
-    server: ProcessSpec
-    client: ProcessSpec
-    probe: ProcessSpec
-    """Measures the round-trip time of the idle link."""
-    sockets: ProcessSpec
-    """Reads the server's accepted sockets in the kernel."""
+    legs: tuple[Leg, ...]
+    """Every hop, the client's first."""
+    answering: Mapping[str, ProcessSpec]
+    """Servers and proxies by their part's name, those farthest from the client first."""
+    visits: tuple[Asking, ...]
+    """What clients fetch before, without being measured."""
+    asking: tuple[Asking, ...]
+    """The client, then its competitors."""
+    probes: tuple[tuple[Probe, ...], ...]
+    """One group after the other; those of a group share no link."""
+    sockets: Mapping[str, ProcessSpec]
+    """Read the accepted sockets of each part that sends by TCP, in the kernel."""
 
     def specs(self) -> tuple[ProcessSpec, ...]:
         """Every process, in order."""
-        return (*self.network.specs(), self.server, self.probe, self.client, self.sockets)
+        return (
+            *self.network.specs(),
+            *self.answering.values(),
+            *(probe.process for group in self.probes for probe in group),
+            *(visit.process for visit in self.visits),
+            *(one.process for one in self.asking),
+            *self.sockets.values(),
+        )
+
+    def clients(self) -> tuple[Asking, ...]:
+        """Return all that fetches, visits included."""
+        return (*self.visits, *self.asking)
+
+    def folders(self) -> list[str]:
+        """Names of the folders in which parts leave their files."""
+        return [*self.answering, *(one.part.name for one in self.clients())]
+
+    @property
+    def longest_rtt_s(self) -> float:
+        """Seconds of an echo on the longest hop, at most, when all is idle."""
+        net = self.network
+        hosts = ((leg.asking_host, leg.answering_host) for leg in self.legs)
+        return max(idle.round_trip_s(net, *ends)[1] for ends in hosts)
 
 
 def plan(  # noqa: PLR0913 - all but the first two are told by name
@@ -107,78 +139,97 @@ def plan(  # noqa: PLR0913 - all but the first two are told by name
         scenario.senders(),
         trial.seed,
         trial.block,
+        forwarding=scenario.routers,
         capture=capture,
         backend=backend,
         files={digest: file.facts for digest, file in (files or {}).items()},
         netem_seeded=netem_seeded,
     )
-    server = _part("server", scenario.roles.server, scenario, catalog, net, trial.time_limit_s)
-    client = _part("client", scenario.roles.client, scenario, catalog, net, trial.time_limit_s)
+    described = parts.parts(scenario, catalog, net, trial.time_limit_s)
+    found = legs.legs(scenario, net)
+    cast = _Cast(scenario, catalog, described)
     return TrialPlan(
         network=net,
-        server_part=server,
-        client_part=client,
-        server=catalog[scenario.roles.server.implementation].plan(server),
-        client=catalog[scenario.roles.client.implementation].plan(client),
-        probe=_probe(scenario, net),
-        sockets=_sockets(scenario.hosts["server"]),
+        legs=found,
+        answering=cast.answering(),
+        visits=cast.visits(),
+        asking=cast.asking(),
+        probes=_apart([_probe(leg, net) for leg in found]),
+        sockets={leg.hop.answers: _sockets(leg) for leg in found if leg.hop.transport == "tcp"},
     )
 
 
-def _part(  # noqa: PLR0913, PLR0917
-    name: Literal["server", "client"],
-    role: Role,
-    scenario: Scenario,
-    catalog: Catalog,
-    net: NetworkPlan,
-    time_limit_s: float,
-) -> Part:
-    recipe = catalog[role.implementation]
-    quic = recipe.congestion_control.quic
-    return Part(
-        name=name,
-        role=name,
-        host=scenario.hosts[name],
-        http_version=scenario.roles.client.http_version,
-        server_name=SERVER_NAME,
-        server_address=net.end_of(scenario.hosts["server"]).address,
-        port=PORT,
-        fetches=(Fetch(target(scenario.workload.size), BODY),),
-        certificates=CERTIFICATES,
-        content=CONTENT,
-        time_limit_s=time_limit_s,
-        file_bytes=LOG_BYTES + scenario.workload.size,
-        congestion_control=quic.resolved(role.congestion_control) if quic else "",
-        knobs=role.knobs,
-    )
+@dataclass(frozen=True)
+class _Cast:
+    """The parts of a scenario, and what each of them starts."""
+
+    scenario: Scenario
+    catalog: Catalog
+    parts: Mapping[str, Part]
+
+    def answering(self) -> dict[str, ProcessSpec]:
+        names = [name for name, part in self.parts.items() if part.role != "client"]
+        return {name: self._process(self.parts[name], name) for name in reversed(names)}
+
+    def asking(self) -> tuple[Asking, ...]:
+        after = [0.0, *(competitor.after for competitor in self.scenario.competitors)]
+        return tuple(
+            Asking(part, self._process(part, part.name), after_s)
+            for part, after_s in zip(self._clients(), after, strict=True)
+        )
+
+    def visits(self) -> tuple[Asking, ...]:
+        return tuple(
+            Asking(visit, self._process(visit, part.name))
+            for part in self._clients()
+            if part.resumption != "none"
+            for visit in [parts.prior_visit(part)]
+        )
+
+    def _clients(self) -> list[Part]:
+        return [part for part in self.parts.values() if part.role == "client"]
+
+    def _process(self, part: Part, name: str) -> ProcessSpec:
+        return parts.process(part, self.catalog[self.scenario.implementations[name]])
 
 
-def _probe(scenario: Scenario, net: NetworkPlan) -> ProcessSpec:
-    least, most = expected_rtt_s(scenario, net)
-    patience_s = 1 + 2 * scenario.link.rtt_s() + 2 * (most - least) + most
-    server = net.end_of(scenario.hosts["server"])
+def _probe(leg: Leg, net: NetworkPlan) -> Probe:
+    asks, answers = leg.asking_host, leg.answering_host
+    least, most = idle.round_trip_s(net, asks, answers)
+    patience_s = 1 + 2 * idle.delays_s(net, asks, answers) + 2 * (most - least) + most
     words = ("ping", "-n", "-c", PINGS, "-i", PING_INTERVAL_S, "-W", f"{patience_s:.3f}")
-    return ProcessSpec(
-        argv=(*map(str, words), server.address),
-        host=scenario.hosts["client"],
+    file = ping_file(leg)
+    spec = ProcessSpec(
+        argv=(*map(str, words), leg.answering_address),
+        host=asks,
         root=network.TOOLS,
-        stdout="ping.txt",
-        stderr="ping.txt",
+        stdout=file,
+        stderr=file,
         timeout_s=10 + PINGS * patience_s,
     )
+    return Probe(leg, spec)
 
 
-def expected_rtt_s(scenario: Scenario, net: NetworkPlan) -> tuple[float, float]:
-    """Seconds that ping must see on the idle network, at least and at most."""
-    hosts = scenario.roles.hosts()
-    return idle.round_trip_s(net, hosts["client"], hosts["server"])
+def _apart(probes: Iterable[Probe]) -> tuple[tuple[Probe, ...], ...]:
+    """Group probes so that none waits on a link for another's echo."""
+    groups: list[list[Probe]] = []
+    for probe in probes:
+        links = set(probe.leg.links)
+        free = (group for group in groups if not any(links & set(one.leg.links) for one in group))
+        group = next(free, None)
+        if group is None:
+            groups.append([probe])
+        else:
+            group.append(probe)
+    return tuple(map(tuple, groups))
 
 
-def _sockets(server_host: str) -> ProcessSpec:
+def _sockets(leg: Leg) -> ProcessSpec:
+    file = sockets_file(leg)
     return ProcessSpec(
-        argv=("ss", "--tcp", "--info", "--no-header", "--numeric", "sport", "=", f":{PORT}"),
-        host=server_host,
+        argv=("ss", "--tcp", "--info", "--no-header", "--numeric", "sport", "=", f":{parts.PORT}"),
+        host=leg.answering_host,
         root=network.TOOLS,
-        stdout="sockets.txt",
-        stderr="sockets.txt",
+        stdout=file,
+        stderr=file,
     )

@@ -5,14 +5,17 @@ One that is broken makes the attempt invalid. Each limit has its reason beside i
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
+from httpbed.implementations.catalog import Catalog
 from httpbed.model.scenario import Scenario
 from httpbed.model.trial import Check, Trial
+from httpbed.network import idle
 from httpbed.network.plan import NetworkPlan
 from httpbed.trial import kernel_checks, link_checks
-from httpbed.trial.bed import expected_rtt_s
+from httpbed.trial.bed import TrialPlan
+from httpbed.trial.legs import Leg
 from httpbed.trial.seen import Seen
 
 RTT_EARLY_S = 0.0002
@@ -31,41 +34,51 @@ SHORTEST_JUDGED_S = 0.02
 """A client that is done sooner waits mostly for its own start, on any machine."""
 
 
-def checks(trial: Trial, planned: NetworkPlan, seen: Seen) -> Iterator[Check]:
-    """Check one attempt at a trial whose network was planned so."""
-    scenario = trial.scenario()
-    yield _rtt(scenario, planned, seen)
+def checks(trial: Trial, planned: TrialPlan, catalog: Catalog, seen: Seen) -> Iterator[Check]:
+    """Check one attempt at a trial that was planned so."""
+    scenario, net, legs = trial.scenario(), planned.network, planned.legs
+    for leg in legs:
+        yield _rtt(leg, net, seen, _of(leg.title, legs))
     if seen.link:
-        if not planned.shaped:  # else it sends nothing
+        if not net.shaped:  # else it sends nothing
             yield _lateness(seen.link)
-        yield from _backend(planned, seen.link)
+        yield from _backend(net, seen.link)
         yield _frames(seen.link)
         yield _receive_drops(seen.link)
-        if not planned.shaped:
-            yield from link_checks.checks(planned.emulator_config, seen.link, seen.client_s)
+        if net.shaped:
+            yield from kernel_checks.checks(net, seen)
         else:
-            yield from kernel_checks.checks(planned, seen)
+            yield from link_checks.checks(net.emulator_config, seen.link, seen.client_s)
         yield _pressure(seen)
-        yield _congestion_control(scenario, seen)
+        for leg in legs:
+            where = _of(leg.hop.answers, legs)
+            yield _congestion_control(scenario, leg, catalog, seen, where)
+
+
+def _of(name: str, legs: Sequence[Leg]) -> str:
+    """Say of which hop a check is, where there are several."""
+    return f", {name}" if len(legs) > 1 else ""
 
 
 def _check(name: str, *, passed: bool | None, figure: str, limit: str = "") -> Check:
     return Check(name=name, of="bed", passed=passed, figure=figure, limit=limit)
 
 
-def _rtt(scenario: Scenario, planned: NetworkPlan, seen: Seen) -> Check:
-    asked, most = expected_rtt_s(scenario, planned)
-    ways = scenario.link.directions()
+def _rtt(leg: Leg, net: NetworkPlan, seen: Seen, where: str) -> Check:
+    name, pings_s = f"round-trip time{where}", seen.pings_s[leg.title]
+    asked, most = idle.round_trip_s(net, leg.asking_host, leg.answering_host)
     allowed = most + max(RTT_LATE_S, RTT_LATE_SHARE * asked)
     limit = f"{asked * 1e3:.2f} .. {allowed * 1e3:.2f} ms"
-    if planned.backend == "netem" and any(way.jitter or way.loss for way in ways):
-        return kernel_checks.unjudged_rtt(seen.pings_s, limit)
-    if not seen.pings_s:
-        return _check("round-trip time", passed=False, figure="no echo came back", limit=limit)
-    least = min(seen.pings_s)
+    crossed = [way for link in leg.links for way in net.topology.links[link].directions()]
+    if net.backend == "netem" and any(way.jitter or way.loss for way in crossed):
+        figure = kernel_checks.unjudged_rtt(pings_s)
+        return _check(name, passed=None, figure=figure, limit=limit)
+    if not pings_s:
+        return _check(name, passed=False, figure="no echo came back", limit=limit)
+    least = min(pings_s)
     passed = asked - RTT_EARLY_S <= least <= allowed
-    figure = f"{least * 1e3:.2f} ms, smallest of {len(seen.pings_s)}"
-    return _check("round-trip time", passed=passed, figure=figure, limit=limit)
+    figure = f"{least * 1e3:.2f} ms, smallest of {len(pings_s)}"
+    return _check(name, passed=passed, figure=figure, limit=limit)
 
 
 def _lateness(link: Any) -> Check:
@@ -122,14 +135,22 @@ def _pressure(seen: Seen) -> Check:
     return _check("CPU pressure", passed=share <= PRESSURE_SHARE, figure=figure, limit=limit)
 
 
-def _congestion_control(scenario: Scenario, seen: Seen) -> Check:
-    asked = scenario.roles.server.tcp_control()
-    name = "sender's congestion control"
-    if scenario.roles.client.http_version == "3":
-        figure = "QUIC: fixed by the server program, not visible to the kernel"
+def _congestion_control(
+    scenario: Scenario, leg: Leg, catalog: Catalog, seen: Seen, where: str
+) -> Check:
+    """Check who sends on a hop: by the kernel's word for TCP; QUIC's is in the program."""
+    name, transport = f"sender's congestion control{where}", leg.hop.transport
+    role = {part: role for part, role, _ in scenario.parts()}[leg.hop.answers]
+    can = catalog[role.implementation].congestion_control
+    asked = can.resolved(transport, role.congestion_control)
+    if transport == "quic":
+        fixed = f"fixed by the program ({asked})" if asked else "fixed by the program"
+        how = fixed if can.is_fixed(transport) else f"{asked}, chosen by the program's switch"
+        figure = f"QUIC: {how}, not visible to the kernel"
         return _check(name, passed=None, figure=figure, limit=asked)
-    if not seen.algorithms:
+    found = seen.algorithms.get(leg.hop.answers, frozenset())
+    if not found:
         figure = f"not observed: over before it could be read; the route says {asked}"
         return _check(name, passed=None, figure=figure, limit=asked)
-    figure = f"{', '.join(sorted(seen.algorithms))} on the accepted sockets"
-    return _check(name, passed=seen.algorithms == {asked}, figure=figure, limit=asked)
+    figure = f"{', '.join(sorted(found))} on the accepted sockets"
+    return _check(name, passed=found == {asked}, figure=figure, limit=asked)

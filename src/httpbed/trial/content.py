@@ -6,6 +6,7 @@ import hashlib
 import os
 import string
 import tempfile
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -13,9 +14,24 @@ import numpy as np
 
 from httpbed.design import seeds
 from httpbed.host import cache
+from httpbed.model.workload import Workload
 
 _LETTERS = np.frombuffer((string.ascii_letters + string.digits + " \n").encode(), dtype=np.uint8)
 _CHUNK_BYTES = 2**20
+
+
+@dataclass(frozen=True, order=True)
+class Target:
+    """A file as URLs name it."""
+
+    path: str
+    size: int
+    number: int
+    """Files of one size differ, so that none is taken for another."""
+
+
+PRIOR = Target("/prior.txt", 1000, 0)
+"""What a client fetches that comes for a TLS ticket only."""
 
 
 @dataclass(frozen=True)
@@ -27,27 +43,41 @@ class Content:
     sha256: str
 
 
-def target(size: int) -> str:
-    """Path of the file of ``size`` bytes in a URL."""
-    return f"/{size}.txt"
+def targets(workload: Workload) -> tuple[Target, ...]:
+    """List the files of one round; several of one size are numbered."""
+    size = workload.size
+    if workload.files == 1:
+        return (Target(f"/{size}.txt", size, 1),)
+    numbers = range(1, workload.files + 1)
+    return tuple(Target(f"/{size}-{number}.txt", size, number) for number in numbers)
 
 
-def ensure(seed: int, size: int) -> Content:
-    """Return the file of this seed and size, made now if it was not there.
+def ensure_all(seed: int, workloads: Iterable[Workload]) -> dict[str, Content]:
+    """Return all files that workloads fetch, by their path in a URL."""
+    workloads = list(workloads)
+    wanted = {target for workload in workloads for target in targets(workload)}
+    if any(workload.resumption != "none" for workload in workloads):
+        wanted.add(PRIOR)
+    return {target.path: ensure(seed, target) for target in sorted(wanted)}
+
+
+def ensure(seed: int, target: Target) -> Content:
+    """Return the file of this seed, size and number, made now if it was not there.
 
     Its name carries its digest, so that a file damaged on disk is noticed by every trial.
     """
     folder = cache.folder() / "content"
     folder.mkdir(parents=True, exist_ok=True)
-    stem = f"{size}-{seeds.content(seed, size):016x}"
+    own_seed = seeds.content(seed, target.size, target.number)
+    stem = f"{target.size}-{own_seed:016x}"
     for path in folder.glob(f"{stem}-*.txt"):
-        if path.stat().st_size == size:
-            return Content(path, size, path.stem.rsplit("-", 1)[1])
-    return _make(folder, stem, seed, size)
+        if path.stat().st_size == target.size:
+            return Content(path, target.size, path.stem.rsplit("-", 1)[1])
+    return _make(folder, stem, own_seed, target.size)
 
 
 def _make(folder: Path, stem: str, seed: int, size: int) -> Content:
-    generator = np.random.Generator(np.random.PCG64(seeds.content(seed, size)))
+    generator = np.random.Generator(np.random.PCG64(seed))
     digest = hashlib.sha256()
     handle, name = tempfile.mkstemp(dir=folder)
     with os.fdopen(handle, "wb") as file:

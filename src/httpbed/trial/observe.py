@@ -1,74 +1,136 @@
-"""From what was seen to observations: one value per metric that could be taken."""
+"""From what was seen to observations: one value per metric that could be taken.
+
+Times, overheads and shares are of the client's own requests, as they were seen on its link; what
+others sent meanwhile is told by metrics of its own.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import statistics
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 from httpbed.model.metric import Observation
 from httpbed.model.scenario import Scenario
-from httpbed.trial.content import Content
+from httpbed.trial.legs import Chain, Leg
 from httpbed.trial.seen import Seen
 
 NS = 1e9
+GB = 1e9
 
 
-def observations(scenario: Scenario, content: Content, seen: Seen) -> list[Observation]:
+def observations(scenario: Scenario, chains: Sequence[Chain], seen: Seen) -> list[Observation]:
     """Take every metric of an attempt, in a fixed order."""
+    chain = chains[0]
     return [
-        *_wire(content, seen),
+        *_wire(chain, seen),
         *_link(scenario, seen),
-        *_bed(seen),
-        *seen.client_findings.observations,
+        *_bed(chain.legs[0], seen),
+        *seen.findings[chain.client].observations,
+        *_files(chain, seen),
+        *_proxies(chain, seen),
+        *_cpu(chain, seen),
     ]
 
 
-def request_time_s(seen: Seen) -> float | None:
+def request_time_s(leg: Leg, seen: Seen) -> float | None:
     """Seconds from the client's first packet until it closed the last of its connections."""
-    if not seen.connections:
+    connections = leg.near(seen.connections)
+    if not connections:
         return None
-    first = min(connection["client_first_ns"] for connection in seen.connections)
+    first = min(connection["client_first_ns"] for connection in connections)
     last = max(
-        connection["client_close_ns"] or connection["client_last_ns"]
-        for connection in seen.connections
+        connection["client_close_ns"] or connection["client_last_ns"] for connection in connections
     )
     return float(last - first) / NS
 
 
-def _wire(content: Content, seen: Seen) -> Iterator[Observation]:
-    duration = request_time_s(seen)
+def _wire(chain: Chain, seen: Seen) -> Iterator[Observation]:
+    leg, size = chain.legs[0], chain.workload.body_bytes()
+    duration = request_time_s(leg, seen)
     if duration is None:
         return
-    first = seen.connections[0]
+    near, far = leg.near(seen.connections), leg.far(seen.connections)
+    yield _on_wire("connections", len(near))
+    first = min(near, key=lambda connection: connection["client_first_ns"])
     if first["handshake_ns"] is not None:
         yield _on_wire("handshake_time", (first["handshake_ns"] - first["client_first_ns"]) / NS)
     if seen.client and not seen.client.timed_out:  # otherwise there is no end to take it to
         yield _on_wire("request_time", duration)
-        complete = seen.body is not None and seen.body["bytes"] == content.size
-        if complete and content.size and duration:  # else the rate is of something else
-            yield _on_wire("goodput", content.size * 8 / duration)
-    sent = sum(connection["server_bytes"] for connection in seen.connections)
-    if content.size:
-        yield _on_wire("wire_overhead", sent / content.size - 1)
-    tcp = [connection for connection in seen.connections if connection["protocol"] == "tcp"]
-    payload = sum(connection["server_payload_bytes"] for connection in tcp)
-    if payload:
-        again = sum(connection["server_retransmitted_bytes"] for connection in tcp)
+        if size:
+            yield _on_wire("goodput", size * 8 / duration)
+    if size:
+        yield _on_wire("wire_overhead", _sum(far, "server_bytes") / size - 1)
+    tcp = [connection for connection in far if connection["protocol"] == "tcp"]
+    if payload := _sum(tcp, "server_payload_bytes"):
+        again = _sum(tcp, "server_retransmitted_bytes")
         yield _on_wire("retransmitted_share", again / payload)
+
+
+def _sum(connections: Sequence[Mapping[str, Any]], key: str) -> float:
+    return float(sum(connection[key] for connection in connections))
 
 
 def _link(scenario: Scenario, seen: Seen) -> Iterator[Observation]:
     if not seen.link:
         return
-    downstream = seen.link["directions"][scenario.downstream()]
+    link, way = scenario.bottleneck()
+    downstream = seen.link["directions"][2 * link + way]
     if downstream["queue_delay_ns"]["p50"] is not None:
         yield _on_wire("queue_delay_p50", downstream["queue_delay_ns"]["p50"] / NS)
     if downstream["utilisation"] is not None:
         yield _on_wire("utilisation", downstream["utilisation"])
 
 
-def _bed(seen: Seen) -> Iterator[Observation]:
-    if seen.pings_s:
-        yield Observation(metric="rtt", value=min(seen.pings_s), source="bed")
+def _bed(leg: Leg, seen: Seen) -> Iterator[Observation]:
+    if pings_s := seen.pings_s[leg.title]:
+        yield Observation(metric="rtt", value=min(pings_s), source="bed")
+
+
+def _files(chain: Chain, seen: Seen) -> Iterator[Observation]:
+    """Tell the time of each file where there are several, by the client's clock."""
+    took, rounds = [], Counter[str]()
+    for number, request in enumerate(seen.findings[chain.client].requests, start=1):
+        if request.began_s is None or request.ended_s is None:
+            return
+        name = request.path.lstrip("/") or f"{number}"
+        rounds[name] += 1
+        item = f"{name}, round {rounds[name]}" if chain.workload.rounds > 1 else name
+        took.append((item, request.ended_s - request.began_s))
+    if chain.workload.requests() == 1 or len(took) != chain.workload.requests():
+        return
+    for item, seconds in took:
+        yield Observation(metric="file_time", value=seconds, source="client", item=item)
+    seconds_all = [seconds for _, seconds in took]
+    yield Observation(metric="file_time_slowest", value=max(seconds_all), source="client")
+    yield Observation(
+        metric="file_time_median", value=statistics.median(seconds_all), source="client"
+    )
+
+
+def _proxies(chain: Chain, seen: Seen) -> Iterator[Observation]:
+    attempts = [
+        request.attempts
+        for name in chain.proxies
+        for request in seen.findings[name].requests
+        if request.attempts is not None
+    ]
+    if attempts:
+        yield Observation(metric="retries", value=sum(attempts) - len(attempts), source="proxy")
+    if chain.proxies and seen.link:
+        upstream = [leg.near(seen.connections) for leg in chain.legs[1:]]
+        yield _on_wire("upstream_connections", sum(map(len, upstream)))
+
+
+def _cpu(chain: Chain, seen: Seen) -> Iterator[Observation]:
+    size = chain.workload.body_bytes()
+    sides = {"client": [chain.client], "proxy": chain.proxies, "server": chain.servers}
+    for side, names in sides.items():
+        spent = [seen.exits[name].cpu_s for name in names if name in seen.exits]
+        if size and names and len(spent) == len(names):
+            value = sum(spent) / (size / GB)
+            yield Observation(metric=f"{side}_cpu", value=value, source="bed")
 
 
 def _on_wire(metric: str, value: float) -> Observation:

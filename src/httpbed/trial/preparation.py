@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from httpbed.design.blocks import design
-from httpbed.host import doctor, toolbox
+from httpbed.host import doctor
 from httpbed.host.backend import Backend
 from httpbed.implementations import casting
 from httpbed.implementations.catalog import Catalog
@@ -24,9 +24,10 @@ from httpbed.model.experiment import SCENARIO_PARTS, Experiment, fill, values
 from httpbed.model.reading import Reading
 from httpbed.model.scenario import Scenario
 from httpbed.model.trial import Trial
+from httpbed.model.workload import Workload
 from httpbed.network.kernel import KINDS
 from httpbed.network.link_file import LinkFile
-from httpbed.trial import certificates, content, link_files
+from httpbed.trial import certificates, content, link_files, programs
 from httpbed.trial.bed import Bed
 from httpbed.trial.link_files import LinkFiles
 
@@ -51,9 +52,9 @@ class Loaded:
         parts = [part for scenario in self.scenarios() for part in scenario.parts()]
         return sorted({role.implementation for _, role, _ in parts})
 
-    def sizes(self) -> set[int]:
-        """Sizes of all files that are fetched."""
-        return {size for scenario in self.scenarios() for size in scenario.sizes()}
+    def workloads(self) -> list[Workload]:
+        """List all that is fetched."""
+        return [workload for scenario in self.scenarios() for workload in scenario.workloads()]
 
     def scenarios(self) -> list[Scenario]:
         """Read each treatment's scenario once: every block has all of them."""
@@ -109,16 +110,14 @@ def make_bed(
     Raises:
         HostError: The toolbox cannot be built here, or the kernel has no such backend.
     """
-    installs = catalog.installs()
-    suites = sorted({catalog[name].install.root for name in loaded.implementations()})
-    roots = {suite: toolbox.ensure(suite, installs[suite], say=say) for suite in suites}
-    seeded = backend in KINDS and doctor.require_qdisc(backend, next(iter(roots.values())))
+    found = programs.ensure(catalog, loaded.implementations(), say=say)
+    seeded = backend in KINDS and doctor.require_qdisc(backend, found.tools)
     seed = loaded.experiment.seed
     return Bed(
         catalog=catalog,
-        roots=roots,
+        programs=found,
         certificates=certificates.ensure(datetime.now(UTC)),
-        contents={size: content.ensure(seed, size) for size in sorted(loaded.sizes())},
+        contents=content.ensure_all(seed, loaded.workloads()),
         capture=capture,
         backend=backend,
         netem_seeded=seeded,

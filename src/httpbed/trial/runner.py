@@ -1,4 +1,4 @@
-"""Run one trial: build the network, start server and client, collect what they leave.
+"""Run one trial: build the network, start all who take part, collect what they leave.
 
 Nothing is decided here. What is to be started is a :class:`~httpbed.trial.bed.TrialPlan`; what
 the result means is judged afterwards, from the files alone.
@@ -11,36 +11,35 @@ import errno
 import json
 import os
 import shutil
-import signal
 import time
-from collections.abc import AsyncIterator, Iterable, Mapping
+from collections.abc import AsyncIterator, Coroutine, Iterable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from httpbed.host import pressure
-from httpbed.model.errors import SubjectError
 from httpbed.model.trial import Trial
 from httpbed.network import running
-from httpbed.network.plan import HOST_SYSCTLS, NO_NEIGHBOUR_DISCOVERY, TOOLS
+from httpbed.network.plan import NO_NEIGHBOUR_DISCOVERY
 from httpbed.network.running import Emulator
 from httpbed.process.binaries import LINK, executable
-from httpbed.process.dialogue import last_words, patience, run_tool
+from httpbed.process.dialogue import patience, run_tool
 from httpbed.process.spec import Exit
-from httpbed.process.supervisor import Process, RefusalError, SandboxSpec, Supervisor, sandbox
-from httpbed.trial.bed import BODY, CERTIFICATES, CONTENT, Bed, TrialPlan
-from httpbed.trial.content import target
+from httpbed.process.supervisor import RefusalError, SandboxSpec, Supervisor, sandbox
+from httpbed.trial.answering import Answering, answering
+from httpbed.trial.asking import Asked, ask
+from httpbed.trial.bed import Asking, Bed, TrialPlan
+from httpbed.trial.parts import BODIES, CERTIFICATES, CONTENT
+from httpbed.trial.watching import listen
 
 MEMORY_BYTES = 512 * 2**20
-SERVER_END_S = 2.0
 LEAST_FREE_BYTES = 64 * 2**10
+SETTLING_S = 0.05
+"""After a visit that is not measured, besides two round trips: its last packets must be gone."""
 
 EVIDENCE = "evidence.json"
 LINK_RESULT = "link-result.json"
-LINK_EVENTS = "link-events.jsonl"
-TOLD_EVENTS = frozenset({"changed", "triggered"})
-"""Of the emulator's events, those that are kept: what happened to the link, and when."""
 
 
 @dataclass
@@ -66,9 +65,9 @@ async def run(trial: Trial, bed: Bed, artifacts: Path) -> Phases:
     """
     phases = Phases()
     planned = bed.plan(trial)
-    scratch = _folders(artifacts, [name for name, _, _ in trial.scenario().parts()])
+    scratch = _folders(artifacts, planned.folders())
     try:
-        async with sandbox(_sandbox_spec(trial, bed, scratch, artifacts)) as supervisor:
+        async with sandbox(_sandbox_spec(trial, bed, planned, scratch, artifacts)) as supervisor:
             phases.end("sandbox")
             await _Run(planned, supervisor, artifacts, phases).perform()
     finally:
@@ -87,23 +86,28 @@ def _folders(artifacts: Path, parts: Iterable[str]) -> Path:
     return scratch
 
 
-def _sandbox_spec(trial: Trial, bed: Bed, scratch: Path, artifacts: Path) -> SandboxSpec:
-    scenario = trial.scenario()
-    content = bed.contents[scenario.workload.size]
-    roots = bed.root_folders()
+def _sandbox_spec(
+    trial: Trial, bed: Bed, planned: TrialPlan, scratch: Path, artifacts: Path
+) -> SandboxSpec:
+    fetched = {fetch.path for one in planned.clients() for fetch in one.part.fetches}
+    contents = {path: content for path, content in bed.contents.items() if path in fetched}
+    bodies = [workload.body_bytes() for workload in trial.scenario().workloads()]
+    proxies = len(trial.scenario().roles.proxies)
     return SandboxSpec(
         scratch=scratch,
         trial=artifacts,
-        roots={**roots, TOOLS: next(iter(roots.values()))},
+        roots=bed.programs.roots(),
         shared={
             CERTIFICATES: bed.certificates,
-            f"{CONTENT}{target(content.size)}": content.path,
+            **{f"{CONTENT}{path}": content.path for path, content in contents.items()},
             **bed.shared_files(),
+            **bed.programs.shared(),
         },
         programs={LINK: executable(LINK)},
-        hosts=dict.fromkeys(scenario.topology.hosts, HOST_SYSCTLS),
+        hosts=planned.network.sysctls,
         sysctls=NO_NEIGHBOUR_DISCOVERY,
-        tmpfs_bytes=MEMORY_BYTES + 2 * content.size,
+        # A proxy may store what it passes on.
+        tmpfs_bytes=MEMORY_BYTES + (2 + proxies) * sum(bodies),
     )
 
 
@@ -116,49 +120,55 @@ class _Run:
 
     async def perform(self) -> None:
         """Go through a trial's life once."""
-        server = asyncio.create_task(self.supervisor.start(self.planned.server))
-        try:
+        async with answering(self.supervisor, self.planned.answering) as those:
             emulator = await running.build(self.supervisor, self.planned.network)
             self.phases.end("network")
-            await self.supervisor.run(self.planned.probe)
+            for group in self.planned.probes:
+                await asyncio.gather(*(self.supervisor.run(probe.process) for probe in group))
             self.phases.end("probe")
-            seen = await self._subject_runs(server, emulator)
-        finally:
-            server.cancel()
-            await asyncio.gather(server, return_exceptions=True)
-        self._keep(EVIDENCE, seen)
+            self._keep(EVIDENCE, await self._subject_runs(those, emulator))
 
-    async def _subject_runs(
-        self, server: asyncio.Task[Process], emulator: Emulator
-    ) -> dict[str, Any]:
-        try:
-            async with patience("the server's start"):
-                serving = await server
-        except SubjectError as error:
-            said = last_words(self.supervisor, self.planned.server)
-            return {"server_failure": f"{error}{said}"}
+    async def _subject_runs(self, those: Answering, emulator: Emulator) -> dict[str, Any]:
+        failures = await those.failures()
         self.phases.end("server")
+        if failures:
+            return {"failures": failures}
+        visits = await self._visits()
+        if any(not ended.clean for ended in visits.values()):
+            return {"exits": _told(visits)}
         waited = pressure.read()
         async with self._recording(emulator) as listening:
             self.phases.end("recording")
-            began = time.monotonic()
-            client = await self._while_emulated(listening)
-            lasted = time.monotonic() - began
+            asked = await self._while_emulated(listening)
             stall = pressure.read()
             self.phases.end("client")
-            body = await self._body()
-            survived = not serving.exit.done()
+            bodies = {one.part.name: await self._bodies(one) for one in self.planned.asking}
+            survivors = those.survivors()
         self._refuse_full_disk()
         # Only now: a server that is told to end resets what it still thinks open.
-        await self._end_server(serving)
+        answered = await those.end()
         self.phases.end("evidence")
         return {
-            "client": asdict(client),
-            "client_s": lasted,
-            "body": body,
-            "server_survived": survived,
+            "exits": _told({**visits, **asked.exits, **answered}),
+            "stopped": asked.stopped,
+            "survivors": survivors,
+            "client_s": asked.lasted_s,
+            "bodies": bodies,
             "pressure": {"source": stall.source, "seconds": stall.seconds - waited.seconds},
         }
+
+    async def _visits(self) -> dict[str, Exit]:
+        """Let clients come that are not measured, and make the folders of all."""
+        for one in self.planned.clients():
+            self.supervisor.make_folder(f"{BODIES}/{one.part.name}")
+            self.supervisor.make_folder(str(Path(one.part.session).parent))
+        ended = {
+            one.part.name: await self.supervisor.run(one.process) for one in self.planned.visits
+        }
+        if ended:
+            await asyncio.sleep(SETTLING_S + 2 * self.planned.longest_rtt_s)
+            self.phases.end("visit")
+        return ended
 
     @asynccontextmanager
     async def _recording(self, emulator: Emulator) -> AsyncIterator[asyncio.Task[Any]]:
@@ -181,40 +191,33 @@ class _Run:
         finally:
             listening.cancel()
 
+    def _listen(self, emulator: Emulator) -> Coroutine[Any, Any, Any]:
+        plan = self.planned
+        return listen(self.supervisor, emulator, plan.legs, plan.sockets, self.artifacts)
+
     async def _count(self, when: str) -> None:
         """Read the kernel's counters, where it carries the packets."""
         if counters := self.planned.network.counters:
             await run_tool(self.supervisor, replace(counters, stdout=f"qdiscs-{when}.json"))
 
-    async def _while_emulated(self, listening: asyncio.Task[Any]) -> Exit:
-        """Run the client; nobody waits for one whose link is gone."""
-        client = asyncio.create_task(self.supervisor.run(self.planned.client))
+    async def _while_emulated(self, listening: asyncio.Task[Any]) -> Asked:
+        """Run the clients; nobody waits for one whose link is gone."""
+        asking = asyncio.create_task(ask(self.supervisor, self.planned.asking))
         try:
-            await asyncio.wait({client, listening}, return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait({asking, listening}, return_when=asyncio.FIRST_COMPLETED)
             if listening.done():
                 listening.result()
-            return await client
+            return await asking
         finally:
-            client.cancel()
+            asking.cancel()
+            await asyncio.gather(asking, return_exceptions=True)
 
-    async def _listen(self, emulator: Emulator) -> Mapping[str, Any]:
-        """Look at the server's sockets when the first connection carries data; wait for the end."""
-        looked: asyncio.Task[Any] | None = None
-        while True:
-            event = await emulator.next()
-            if event["event"] in TOLD_EVENTS:
-                with (self.artifacts / LINK_EVENTS).open("a") as file:
-                    file.write(json.dumps(event) + "\n")
-            if event["event"] == "connection" and looked is None:
-                looked = asyncio.create_task(self.supervisor.run(self.planned.sockets))
-            if event["event"] == "result":
-                if looked is not None:
-                    await looked
-                return event
+    async def _bodies(self, one: Asking) -> list[dict[str, Any] | None]:
+        return [await self._body(fetch.body) for fetch in one.part.fetches]
 
-    async def _body(self) -> dict[str, Any] | None:
+    async def _body(self, path: str) -> dict[str, Any] | None:
         try:
-            length, sha256 = await self.supervisor.digest(BODY)
+            length, sha256 = await self.supervisor.digest(path)
         except RefusalError:  # the client stored nothing
             return None
         return {"bytes": length, "sha256": sha256}
@@ -224,10 +227,9 @@ class _Run:
         if shutil.disk_usage(self.artifacts).free < LEAST_FREE_BYTES:
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(self.artifacts))
 
-    async def _end_server(self, server: Process) -> None:
-        """Ask the server to end, so that its log is complete; the sandbox's end follows anyway."""
-        await self.supervisor.signal(server, signal.SIGTERM)
-        await asyncio.wait([server.exit], timeout=SERVER_END_S)
-
     def _keep(self, name: str, value: Any) -> None:
         (self.artifacts / name).write_text(json.dumps(value) + "\n")
+
+
+def _told(exits: Mapping[str, Exit]) -> dict[str, Any]:
+    return {name: asdict(ended) for name, ended in exits.items()}

@@ -5,65 +5,82 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from httpbed.implementations.catalog import Catalog
-from httpbed.implementations.protocol import Findings
-from httpbed.model.roles import Roles
+from httpbed.implementations.protocol import Findings, Request, RoleName
+from httpbed.model.scenario import Scenario
 from httpbed.process.spec import Exit
+from httpbed.trial.content import PRIOR
+from httpbed.trial.legs import Leg, ping_file, sockets_file
 from httpbed.trial.runner import EVIDENCE, LINK_RESULT
 
 _PING_TIME = re.compile(r"time=(?P<ms>[0-9.]+) ms")
 _SOCKET_ALGORITHM = re.compile(r"^\s+(?:\S+ )*?(?P<name>reno|cubic|bbr\d?)\b")
 
+Body = Mapping[str, Any]
+"""``bytes`` and ``sha256``."""
+
 
 @dataclass(frozen=True)
 class Seen:
-    """Everything that was observed in one attempt."""
+    """Everything that was observed in one attempt; parts by their names."""
 
-    server_failure: str
-    """Why the server did not start; empty when it did."""
-    client: Exit | None
+    failures: Mapping[str, str]
+    """Why a server or proxy did not start; empty when all did."""
+    exits: Mapping[str, Exit]
+    """Of all that began, visits before included."""
+    stopped: frozenset[str]
+    """Clients that the end of the trial stopped at work."""
+    survivors: frozenset[str]
+    """Servers and proxies that ran until the client was done."""
     client_s: float
-    body: Mapping[str, Any] | None
-    """``bytes`` and ``sha256`` of what the client stored; None when it stored nothing."""
-    server_survived: bool
+    bodies: Mapping[str, Sequence[Body | None]]
+    """What each client stored, file by file; None where it stored nothing."""
     pressure: Mapping[str, Any]
     """``source`` and ``seconds`` of waiting for a CPU while the client ran."""
     link: Mapping[str, Any]
-    """The emulator's result; empty when the server did not start."""
-    pings_s: tuple[float, ...]
-    algorithms: frozenset[str]
-    """TCP congestion control of the server's accepted sockets, as the kernel says."""
-    client_findings: Findings
-    server_findings: Findings
+    """The emulator's result; empty when the client did not run."""
+    pings_s: Mapping[str, Sequence[float]]
+    """Of each hop, by its title."""
+    algorithms: Mapping[str, frozenset[str]]
+    """TCP congestion control of each sender's accepted sockets, as the kernel says."""
+    findings: Mapping[str, Findings]
+    """What each part's own files say; visits before are left out of them."""
     qdiscs: Mapping[str, Sequence[Mapping[str, Any]]] = field(default_factory=dict)
     """The kernel's counters by the time at which they were read; empty where it carries nothing."""
 
     @property
+    def client(self) -> Exit | None:
+        """How the client ended."""
+        return self.exits.get("client")
+
+    @property
     def connections(self) -> list[dict[str, Any]]:
-        """What the emulator saw of each connection."""
+        """What the emulator saw of each connection, on each link."""
         return list(self.link.get("connections", []))
 
 
-def read(roles: Roles, catalog: Catalog, artifacts: Path) -> Seen:
+def read(scenario: Scenario, legs: Sequence[Leg], catalog: Catalog, artifacts: Path) -> Seen:
     """Read the folder that an attempt left."""
     evidence = _json(artifacts / EVIDENCE)
-    client = evidence.get("client")
+    exits = {name: Exit(**said) for name, said in evidence.get("exits", {}).items()}
     return Seen(
-        server_failure=evidence.get("server_failure", ""),
-        client=Exit(**client) if client else None,
+        failures=evidence.get("failures", {}),
+        exits=exits,
+        stopped=frozenset(evidence.get("stopped", ())),
+        survivors=frozenset(evidence.get("survivors", ())),
         client_s=evidence.get("client_s", 0.0),
-        body=evidence.get("body"),
-        server_survived=evidence.get("server_survived", False),
+        bodies=evidence.get("bodies", {}),
         pressure=evidence.get("pressure", {}),
         link=_json(artifacts / LINK_RESULT),
-        pings_s=_pings(_text(artifacts / "ping.txt")),
-        algorithms=algorithms(_text(artifacts / "sockets.txt")),
-        client_findings=catalog[roles.client.implementation].parse("client", artifacts / "client"),
-        server_findings=catalog[roles.server.implementation].parse("server", artifacts / "server"),
+        pings_s={leg.title: _pings(_text(artifacts / ping_file(leg))) for leg in legs},
+        algorithms={
+            leg.hop.answers: algorithms(_text(artifacts / sockets_file(leg))) for leg in legs
+        },
+        findings=_findings(scenario, legs, catalog, artifacts),
         qdiscs=_qdiscs(artifacts),
     )
 
@@ -72,6 +89,38 @@ def algorithms(text: str) -> frozenset[str]:
     """Names of the congestion controls in the output of ``ss --tcp --info``."""
     matches = (_SOCKET_ALGORITHM.match(line) for line in text.splitlines())
     return frozenset(match["name"] for match in matches if match)
+
+
+def measured(requests: Sequence[Request], visits: int) -> tuple[Request, ...]:
+    """Leave out the requests of ``visits`` that came before what is measured.
+
+    They are known by their path, or else by coming first.
+    """
+    if any(request.path for request in requests):
+        return tuple(one for one in requests if one.path.partition("?")[0] != PRIOR.path)
+    return tuple(requests[visits:])
+
+
+def _findings(
+    scenario: Scenario, legs: Sequence[Leg], catalog: Catalog, artifacts: Path
+) -> dict[str, Findings]:
+    asked = {leg.hop.answers for leg in legs}
+    found = {}
+    for name, implementation in scenario.implementations.items():
+        asks = any(leg.hop.asks == name for leg in legs)
+        role: RoleName = "client" if name not in asked else "proxy" if asks else "server"
+        said = catalog[implementation].parse(role, artifacts / name)
+        if name in asked:
+            said = replace(said, requests=measured(said.requests, _visits(scenario, name)))
+        found[name] = said
+    return found
+
+
+def _visits(scenario: Scenario, answers: str) -> int:
+    """Count the visits before that a server or proxy may have logged."""
+    number = re.match(r"competitor-(\d+)-", answers)
+    workload = scenario.workloads()[int(number[1]) if number else 0]
+    return int(workload.resumption != "none")
 
 
 def _pings(text: str) -> tuple[float, ...]:

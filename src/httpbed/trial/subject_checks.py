@@ -1,84 +1,158 @@
-"""Checks of the subject: did client and server do what the trial asked of them?
+"""Checks of the subject: did those who take part do what the trial asked of them?
 
 One that is broken makes the outcome failed. It is counted, and never tried again.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Collection, Iterator, Mapping, Sequence
 
-from httpbed.model.trial import Check, Trial
-from httpbed.trial.content import Content
-from httpbed.trial.seen import Seen
+from httpbed.model.trial import Check
+from httpbed.trial import accounts, protocol_checks
+from httpbed.trial.accounts import Account
+from httpbed.trial.content import Content, targets
+from httpbed.trial.legs import Chain
+from httpbed.trial.seen import Body, Seen
 
 HTTP_OK = 200
 
 
-def checks(trial: Trial, content: Content, seen: Seen) -> Iterator[Check]:
-    """Check one attempt at a trial."""
-    yield _server(seen)
+def checks(
+    chains: Sequence[Chain], contents: Mapping[str, Content], seen: Seen, stores: Collection[str]
+) -> Iterator[Check]:
+    """Check one attempt at a trial with these clients.
+
+    ``contents`` are the files by their paths, ``stores`` the clients that keep what they fetch.
+    """
+    yield from _answering(chains, seen)
+    yield from _visits(seen)
     if seen.client is None:
         return
-    yield _client(seen)
-    yield _protocol(trial, seen)
-    yield _answer(seen)
-    yield _body(content, seen)
-    yield _resets(seen)
+    for chain in chains:
+        yield _client(chain, seen)
+        if chain.client in seen.exits and chain.client not in seen.stopped:
+            of = f", {chain.client}" if len(chains) > 1 else ""
+            yield from _fetched(chain, contents, seen, stores, of)
+            yield from protocol_checks.checks(chain, seen, of)
 
 
 def _check(name: str, *, passed: bool | None, figure: str, limit: str = "") -> Check:
     return Check(name=name, of="subject", passed=passed, figure=figure, limit=limit)
 
 
-def _server(seen: Seen) -> Check:
-    ran = seen.server_survived and not seen.server_failure
-    figure = "ran until the client was done" if ran else "ended before the client did"
-    return _check("server ran", passed=ran, figure=seen.server_failure or figure)
+def _answering(chains: Sequence[Chain], seen: Seen) -> Iterator[Check]:
+    """Check that servers and proxies were there; where one never was, the others do not matter."""
+    names = [name for chain in chains for name in reversed(chain.answering)]
+    for name in seen.failures or (names if seen.client else ()):
+        ran = name in seen.survivors
+        figure = "ran until the client was done" if ran else "ended before the client did"
+        figure = seen.failures.get(name, figure)
+        yield _check(f"{name} ran", passed=ran, figure=figure)
 
 
-def _client(seen: Seen) -> Check:
-    complaint = seen.client_findings.complaint
-    figure = f"{seen.client}" + (f": {complaint}" if complaint else "")
-    passed = bool(seen.client and seen.client.clean and not complaint)
-    return _check("client ended well", passed=passed, figure=figure, limit="exit status 0")
+def _visits(seen: Seen) -> Iterator[Check]:
+    for name, ended in seen.exits.items():
+        if name.endswith("-prior"):
+            yield _check(
+                f"{name} ended well", passed=ended.clean, figure=str(ended), limit="exit status 0"
+            )
 
 
-def _protocol(trial: Trial, seen: Seen) -> Check:
-    asked = trial.scenario().roles.client.http_version
-    used = [request.http_version for request in seen.server_findings.requests]
-    if not used:
-        figure = seen.server_findings.complaint or "the server logged no request"
-        return _check("protocol used", passed=False, figure=figure, limit=f"HTTP/{asked}")
-    counts = {version: used.count(version) for version in sorted(set(used))}
-    figure = ", ".join(f"{count} request(s) HTTP/{version}" for version, count in counts.items())
-    passed = set(used) == {asked}
+def _client(chain: Chain, seen: Seen) -> Check:
+    name, ended = f"{chain.client} ended well", seen.exits.get(chain.client)
+    if ended is None:
+        return _check(name, passed=None, figure="had not begun when the client was done")
+    if chain.client in seen.stopped:
+        return _check(name, passed=None, figure="was stopped at work when the client was done")
+    complaint = seen.findings[chain.client].complaint
+    figure = f"{ended}" + (f": {complaint}" if complaint else "")
+    passed = ended.clean and not complaint
+    return _check(name, passed=passed, figure=figure, limit="exit status 0")
+
+
+def _fetched(
+    chain: Chain,
+    contents: Mapping[str, Content],
+    seen: Seen,
+    stores: Collection[str],
+    where: str,
+) -> Iterator[Check]:
+    yield _answers(chain, seen, where)
+    asked = [contents[target.path] for target in targets(chain.workload)]
+    if chain.workload.rounds > 1:
+        yield _lengths(chain, seen, where)
+    if chain.client in stores:
+        stored = seen.bodies.get(chain.client, [])
+        yield _bodies(asked, stored, chain.workload.rounds, where)
+
+
+def _answers(chain: Chain, seen: Seen, where: str) -> Check:
+    """Check every answer's status, by whoever tells: exactly as many as were asked for."""
+    asked = chain.workload.requests()
+    name = "status of the one answer" if asked == 1 else "status of the answers"
+    limit = f"{HTTP_OK}" if asked == 1 else f"{asked} of {HTTP_OK}"
+    told = [account for account in accounts.of_chain(chain, seen) if account.requests]
+    wrong = [one for one in told if _statuses(one) != {HTTP_OK: asked}]
+    unreadable = accounts.complaints(chain.answering, seen)
     return _check(
-        "protocol used",
-        passed=passed,
-        figure=f"{figure}, by the server's log",
-        limit=f"HTTP/{asked}",
+        name + where,
+        passed=bool(told) and not wrong and not unreadable,
+        figure=_statuses_told((wrong or told)[0]) if told else "none",
+        limit=limit,
     )
 
 
-def _answer(seen: Seen) -> Check:
-    statuses = [request.status for request in seen.server_findings.requests]
-    passed = statuses == [HTTP_OK]
-    figure = ", ".join(map(str, statuses)) or "none"
-    return _check("status of the one answer", passed=passed, figure=figure, limit=f"{HTTP_OK}")
+def _statuses(account: Account) -> Counter[int]:
+    return Counter(request.status for request in account.requests)
 
 
-def _body(content: Content, seen: Seen) -> Check:
-    limit = f"{content.size} bytes, SHA-256 {content.sha256[:12]}"
-    if seen.body is None:
-        return _check(
-            "body as served", passed=False, figure="the client stored nothing", limit=limit
-        )
-    figure = f"{seen.body['bytes']} bytes, SHA-256 {seen.body['sha256'][:12]}"
-    passed = seen.body["sha256"] == content.sha256 and seen.body["bytes"] == content.size
-    return _check("body as served", passed=passed, figure=figure, limit=limit)
+def _statuses_told(account: Account) -> str:
+    said = [
+        f"{count} of {status}" if count > 1 else f"{status}"
+        for status, count in _statuses(account).items()
+    ]
+    return f"{', '.join(said)}, by {account.by}"
 
 
-def _resets(seen: Seen) -> Check:
-    resets = sum(connection["server_reset"] for connection in seen.connections)
-    figure = f"{len(seen.connections)} connection(s), {resets} reset by the server"
-    return _check("connections not reset", passed=resets == 0, figure=figure, limit="none")
+def _lengths(chain: Chain, seen: Seen, where: str) -> Check:
+    """Check every round by the length of its answers, for later bodies replace earlier ones."""
+    size, name = chain.workload.size, f"length of the answers{where}"
+    limit = f"{size} bytes each"
+    told = next((one for one in accounts.of_chain(chain, seen) if one.requests), None)
+    if told is None:
+        return _check(name, passed=None, figure=protocol_checks.NOT_TOLD, limit=limit)
+    others = sum(request.body_bytes != size for request in told.requests)
+    figure = f"{others} of {len(told.requests)} of another length, by {told.by}"
+    return _check(name, passed=not others, figure=figure, limit=limit)
+
+
+def _bodies(
+    asked: Sequence[Content], stored: Sequence[Body | None], rounds: int, where: str
+) -> Check:
+    if len(asked) == 1:
+        name, limit = "body as served", f"{asked[0].size} bytes, SHA-256 {asked[0].sha256[:12]}"
+    else:
+        name, limit = "bodies as served", f"{len(asked)} files of {asked[0].size} bytes, by SHA-256"
+    limit += " (of the last round)" if rounds > 1 else ""
+    pairs = list(zip(asked, [*stored, *[None] * len(asked)], strict=False))
+    wrong = [body for content, body in pairs if not _is(content, body)]
+    if len(asked) > 1:
+        figure = f"{len(asked) - len(wrong)} files as served"
+        figure += f"; {_told(wrong[0])}" if wrong else ""
+    else:
+        figure = _told(pairs[0][1])
+    return _check(name + where, passed=not wrong, figure=figure, limit=limit)
+
+
+def _is(content: Content, body: Body | None) -> bool:
+    """Whether a client stored a file as it is; some store nothing of one that is empty."""
+    if body is None:
+        return content.size == 0
+    return bool(body["sha256"] == content.sha256 and body["bytes"] == content.size)
+
+
+def _told(body: Body | None) -> str:
+    if body is None:
+        return "the client stored nothing"
+    return f"{body['bytes']} bytes, SHA-256 {body['sha256'][:12]}"

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from httpbed.model.metric import Observation
 from httpbed.model.trial import Attempt, Check, Outcome, Record, Trial
-from httpbed.trial import bed_checks, observe, seen, subject_checks
+from httpbed.trial import bed_checks, legs, observe, seen, subject_checks
 from httpbed.trial.bed import Bed
 from httpbed.trial.seen import Seen
 
@@ -43,16 +43,19 @@ class Try:
 
 def judge(this: Try, bed: Bed, artifacts: Path, phases_s: Mapping[str, float]) -> Record:
     """Judge an attempt by what it left in ``artifacts``."""
-    trial = this.trial
-    scenario = trial.scenario()
-    content = bed.contents[scenario.workload.size]
-    found = seen.read(scenario.roles, bed.catalog, artifacts)
-    network = bed.plan(trial).network
-    checks = [
-        *bed_checks.checks(trial, network, found),
-        *subject_checks.checks(trial, content, found),
+    scenario, planned = this.trial.scenario(), bed.plan(this.trial)
+    chains = legs.chains(scenario, planned.legs)
+    found = seen.read(scenario, planned.legs, bed.catalog, artifacts)
+    stores = [
+        name
+        for name, implementation in scenario.implementations.items()
+        if bed.catalog[implementation].stores_bodies
     ]
-    observed = observe.observations(scenario, content, found)
+    checks = [
+        *bed_checks.checks(this.trial, planned, bed.catalog, found),
+        *subject_checks.checks(chains, bed.contents, found, stores),
+    ]
+    observed = observe.observations(scenario, chains, found)
     return this.record(outcome(checks, found), checks, phases_s, observed)
 
 

@@ -1,0 +1,65 @@
+"""Who tells of a hop's requests: the log of who answered, and the word of who asked; pure.
+
+A program's silence is no evidence: some servers keep no log and some clients print nothing. A log
+that cannot be read is another matter, and is told as the complaint that it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+
+from httpbed.implementations.protocol import Request
+from httpbed.trial.legs import Chain, Leg
+from httpbed.trial.seen import Seen
+
+
+@dataclass(frozen=True)
+class Account:
+    """What one part tells of requests."""
+
+    by: str
+    """Whose word it is, such as ``the server's log``."""
+    requests: tuple[Request, ...]
+
+
+def of_leg(leg: Leg, chain: Chain, seen: Seen) -> list[Account]:
+    """Gather what is told of the requests on a hop; empty where nobody tells."""
+    told = [answered(leg.hop.answers, seen), _asked(leg, chain, seen)]
+    return [account for account in told if account.requests]
+
+
+def of_chain(chain: Chain, seen: Seen) -> Iterator[Account]:
+    """Yield what each side tells of all requests: the servers together, each proxy, the client."""
+    served = [request for name in chain.servers for request in seen.findings[name].requests]
+    log = answered(chain.servers[0], seen).by if len(chain.servers) == 1 else "the servers' logs"
+    yield Account(log, tuple(served))
+    for name in chain.proxies:
+        yield answered(name, seen)
+    yield Account(f"the {chain.client}", seen.findings[chain.client].requests)
+
+
+def answered(name: str, seen: Seen) -> Account:
+    """Return what a server or proxy logged of those who asked it."""
+    return Account(f"the {name}'s log", seen.findings[name].requests)
+
+
+def complaints(names: Iterable[str], seen: Seen) -> list[str]:
+    """List what is wrong with the logs of servers and proxies."""
+    return [said for name in names if (said := seen.findings[name].complaint)]
+
+
+def _asked(leg: Leg, chain: Chain, seen: Seen) -> Account:
+    """Return the word of who asked: a client's own, or what a proxy logged of its own requests.
+
+    Of several servers a proxy does not tell which it asked when.
+    """
+    requests = seen.findings[leg.hop.asks].requests
+    if leg.hop.asks == chain.client:
+        return Account(f"the {chain.client}", requests)
+    upstream = tuple(
+        replace(one, http_version=one.upstream_http_version)
+        for one in requests
+        if one.upstream_http_version and len(chain.servers) == 1
+    )
+    return Account(f"the {leg.hop.asks}'s log", upstream)

@@ -1,0 +1,64 @@
+"""Clients while they run: the one that is measured, and its competitors.
+
+The trial is the client's: it ends when the client does, and competitors that are still at work
+are stopped then. They are there so that the client is not alone. How the network was shared is
+told of the time in which all were active, so a competitor that goes on alone would add nothing.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from httpbed.process.spec import Exit
+from httpbed.process.supervisor import Process, Supervisor
+from httpbed.trial.answering import stop
+from httpbed.trial.bed import Asking
+
+
+@dataclass
+class Asked:
+    """How the clients of a trial ended, by the part's name."""
+
+    exits: dict[str, Exit] = field(default_factory=dict)
+    """Of those that began."""
+    stopped: list[str] = field(default_factory=list)
+    """Competitors that the client's end stopped at work."""
+    lasted_s: float = 0.0
+    """From the client's start to its end."""
+
+
+async def ask(supervisor: Supervisor, clients: Sequence[Asking]) -> Asked:
+    """Run the client, the first of ``clients``, with its competitors."""
+    asked, running = Asked(), dict[str, Process]()
+
+    async def begin(one: Asking) -> Exit:
+        await asyncio.sleep(one.after_s)
+        running[one.part.name] = await supervisor.start(one.process)
+        return await running[one.part.name].exit
+
+    began = time.monotonic()
+    client, *competitors = [asyncio.create_task(begin(one)) for one in clients]
+    try:
+        await _first_of(client, competitors)
+        asked.lasted_s = time.monotonic() - began
+        asked.stopped = [name for name, one in running.items() if not one.exit.done()]
+        await stop(supervisor, running.values())
+    finally:
+        for task in (client, *competitors):
+            task.cancel()
+        await asyncio.gather(client, *competitors, return_exceptions=True)
+    asked.exits = {name: one.exit.result() for name, one in running.items() if one.exit.done()}
+    return asked
+
+
+async def _first_of(client: asyncio.Task[Exit], competitors: list[asyncio.Task[Exit]]) -> None:
+    """Wait for the client; a competitor that could not be started ends the wait."""
+    waiting = {client, *competitors}
+    while not client.done():
+        done, waiting = await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
+        for task in done:
+            task.result()
+    client.result()

@@ -1,0 +1,134 @@
+"""What each part of a trial has to do: addresses, files, folders; pure.
+
+Everybody asks by the same name, for which the one certificate is good on every hop. Whom that
+name means depends on who asks: a program that cannot be told the address itself finds it in an
+``/etc/hosts`` of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from httpbed.implementations.catalog import Catalog
+from httpbed.implementations.protocol import Fetch, Implementation, Part, RoleName, Upstream
+from httpbed.model.roles import Hop, Role, Roles, hops
+from httpbed.model.scenario import Scenario
+from httpbed.model.workload import Workload
+from httpbed.network.plan import NetworkPlan
+from httpbed.process.spec import ProcessSpec
+from httpbed.trial.certificates import SERVER_NAME
+from httpbed.trial.content import PRIOR, Target, targets
+
+PORT = 443
+BODIES = "/tmp/bodies"  # noqa: S108 - inside the sandbox, where /tmp is private
+SESSIONS = "/tmp/sessions"  # noqa: S108
+CERTIFICATES = "/certificates"
+CONTENT = "/content"
+LOG_BYTES = 2**30
+"""Upper bound of any file a program under test writes, besides the bodies."""
+
+LOCAL_NAMES = "127.0.0.1 localhost\n::1 localhost\n"
+NAME_SOURCES = "passwd: files\ngroup: files\nhosts: files\n"
+"""Without it the C library may ask a DNS server, which is not there."""
+
+
+def parts(
+    scenario: Scenario, catalog: Catalog, net: NetworkPlan, time_limit_s: float
+) -> dict[str, Part]:
+    """Describe every part of a scenario by its name, in the order of :meth:`Scenario.parts`."""
+    described = _Group(scenario.roles, scenario.workload, "", scenario, catalog, net, time_limit_s)
+    found = described.parts()
+    for number, competitor in enumerate(scenario.competitors, start=1):
+        workload = competitor.workload or scenario.workload
+        roles, prefix = competitor.roles(), f"competitor-{number}-"
+        group = _Group(roles, workload, prefix, scenario, catalog, net, time_limit_s)
+        found |= group.parts()
+    return found
+
+
+def prior_visit(client: Part) -> Part:
+    """Describe the visit before, in which a client gets its ticket and nothing is measured."""
+    name = f"{client.name}-prior"
+    fetch = Fetch(PRIOR.path, f"{BODIES}/{name}{PRIOR.path}")
+    return replace(client, name=name, fetches=(fetch,), connections=1, rounds=1, visit="prior")
+
+
+def process(part: Part, implementation: Implementation) -> ProcessSpec:
+    """Plan a part's process, which finds whom it asks by name."""
+    spec = implementation.plan(part)
+    if part.role == "server":
+        return spec
+    addresses = [upstream.address for upstream in part.upstreams] or [part.server_address]
+    names = "".join(f"{address} {part.server_name}\n" for address in addresses)
+    shown = {"/etc/hosts": LOCAL_NAMES + names, "/etc/nsswitch.conf": NAME_SOURCES}
+    return replace(spec, shown=shown)
+
+
+@dataclass(frozen=True)
+class _Group:
+    """A client with those who answer it, directly or not."""
+
+    roles: Roles
+    workload: Workload
+    prefix: str
+    scenario: Scenario
+    catalog: Catalog
+    net: NetworkPlan
+    time_limit_s: float
+
+    def parts(self) -> dict[str, Part]:
+        named = [(self.prefix + name, role) for name, role, _ in self.roles.parts()]
+        return {name: self._part(name, role) for name, role in named}
+
+    def _part(self, name: str, role: Role) -> Part:
+        """Describe a part by the hop on which it answers and those on which it asks."""
+        answering = next((hop for hop in self._hops if hop.answers == name), None)
+        asking = [hop for hop in self._hops if hop.asks == name]
+        first = answering or asking[0]
+        kind: RoleName = "client" if answering is None else "proxy" if asking else "server"
+        quic = self.catalog[role.implementation].congestion_control.quic
+        return Part(
+            name=name,
+            role=kind,
+            host=self._hosts[name],
+            http_version=first.http_version,
+            server_name=SERVER_NAME,
+            server_address=self._address(asking[0] if asking else first),
+            port=PORT,
+            fetches=tuple(map(self._fetch, targets(self.workload))),
+            certificates=CERTIFICATES,
+            content=CONTENT,
+            time_limit_s=self.time_limit_s,
+            file_bytes=LOG_BYTES + self.workload.body_bytes(),
+            ip_version=self.scenario.topology.ip_version,
+            upstream_http_version=asking[0].http_version if kind == "proxy" else "",
+            upstreams=self._upstreams(asking) if kind == "proxy" else (),
+            connections=self.workload.connections,
+            rounds=self.workload.rounds,
+            resumption=self.workload.resumption if first.asks == self._client else "none",
+            session=f"{SESSIONS}/{self._client}/session",
+            congestion_control=quic.resolved(role.congestion_control) if quic else "",
+            knobs=role.knobs,
+        )
+
+    def _upstreams(self, asking: Sequence[Hop]) -> tuple[Upstream, ...]:
+        return tuple(Upstream(self._address(hop), PORT) for hop in asking)
+
+    @property
+    def _hosts(self) -> Mapping[str, str]:
+        return self.scenario.hosts
+
+    @property
+    def _hops(self) -> list[Hop]:
+        return hops(self.roles, self.prefix)
+
+    @property
+    def _client(self) -> str:
+        return f"{self.prefix}client"
+
+    def _address(self, hop: Hop) -> str:
+        return self.net.address(self._hosts[hop.answers], self._hosts[hop.asks])
+
+    def _fetch(self, target: Target) -> Fetch:
+        return Fetch(target.path, f"{BODIES}/{self._client}{target.path}")

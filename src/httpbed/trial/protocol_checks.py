@@ -1,0 +1,146 @@
+"""Checks of what was spoken, hop by hop: HTTP version, connections, TLS, resumption, retries.
+
+The flag that a client was given is no evidence. What counts is told by the log of who answered,
+by the client's own output, and by the packets; where they differ, the trial was not what its
+label says. What nobody tells is not observed, which is said and rejects nothing.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+
+from httpbed.implementations.protocol import Request
+from httpbed.model.trial import Check
+from httpbed.trial import accounts
+from httpbed.trial.accounts import Account
+from httpbed.trial.legs import Chain, Leg
+from httpbed.trial.seen import Seen
+
+TRANSPORTS = {"tcp": "tcp", "quic": "udp"}
+"""As the emulator calls what carries a hop."""
+NOT_TOLD = "not observed: neither side tells"
+TLS = "1.3"
+
+
+def checks(chain: Chain, seen: Seen, of: str) -> Iterator[Check]:
+    """Check all hops of a client's requests; ``of`` names it where there are several clients."""
+    for leg in chain.legs:
+        where = f", {leg.title}" if of or len(chain.legs) > 1 else ""
+        told = accounts.of_leg(leg, chain, seen)
+        yield _protocol(leg, chain, told, seen, where)
+        yield _resets(leg, seen, where)
+        yield _tls(told, where)
+    yield _connections(chain, seen, of)
+    yield _resumption(chain, seen, of)
+    for name in chain.proxies:
+        yield _passed_on(name, seen)
+
+
+def _check(name: str, *, passed: bool | None, figure: str, limit: str = "") -> Check:
+    return Check(name=name, of="subject", passed=passed, figure=figure, limit=limit)
+
+
+def _protocol(leg: Leg, chain: Chain, told: Sequence[Account], seen: Seen, where: str) -> Check:
+    asked = leg.hop.http_version
+    name, limit = f"protocol used{where}", f"HTTP/{asked}"
+    carried = {str(one["protocol"]) for one in leg.near(seen.connections)}
+    if wrong := accounts.complaints([leg.hop.answers], seen):
+        return _check(name, passed=False, figure=wrong[0], limit=limit)
+    if carried - {TRANSPORTS[leg.hop.transport]}:
+        figure = f"{' and '.join(sorted(carried))}, by the packets"
+        return _check(name, passed=False, figure=figure, limit=limit)
+    if not told:
+        if not carried and leg.hop.answers in chain.servers[1:]:
+            return _check(name, passed=None, figure="nothing was asked of it", limit=limit)
+        figure = f"{' and '.join(sorted(carried))}, by the packets; no more is told"
+        passed = None if carried else False
+        figure = figure if carried else "no connection was seen, no request logged"
+        return _check(name, passed=passed, figure=figure, limit=limit)
+    otherwise = [one for one in told if _versions(one) != {asked}]
+    return _check(name, passed=not otherwise, figure=_spoken((otherwise or told)[0]), limit=limit)
+
+
+def _versions(account: Account) -> set[str]:
+    return {request.http_version for request in account.requests}
+
+
+def _spoken(account: Account) -> str:
+    counts = Counter(request.http_version for request in account.requests)
+    said = [f"{count} request(s) HTTP/{version}" for version, count in sorted(counts.items())]
+    return f"{', '.join(said)}, by {account.by}"
+
+
+def _resets(leg: Leg, seen: Seen, where: str) -> Check:
+    found = leg.far(seen.connections)
+    resets = sum(bool(connection["server_reset"]) for connection in found)
+    figure = f"{len(found)} connection(s), {resets} reset by the {leg.hop.answers}"
+    return _check(f"connections not reset{where}", passed=not resets, figure=figure, limit="none")
+
+
+def _tls(told: Sequence[Account], where: str) -> Check:
+    name, limit = f"TLS version{where}", f"TLS {TLS}"
+    for account in told:
+        found = Counter(_tls_words(request) for request in account.requests if request.tls_version)
+        if found:
+            figure = f"{', '.join(sorted(found))}, by {account.by}"
+            passed = all(words.startswith(limit) for words in found)
+            return _check(name, passed=passed, figure=figure, limit=limit)
+    return _check(name, passed=None, figure=NOT_TOLD, limit=limit)
+
+
+def _tls_words(request: Request) -> str:
+    version = request.tls_version.removeprefix("TLS").lstrip("v ")
+    return f"TLS {version} {request.cipher}".rstrip()
+
+
+def _connections(chain: Chain, seen: Seen, where: str) -> Check:
+    """Check over how many connections the client asked: files in parallel over one are not six."""
+    count, most = len(chain.legs[0].near(seen.connections)), chain.workload.connections
+    return _check(
+        f"connection count{where}",
+        passed=1 <= count <= most,
+        figure=f"{count}, by the packets",
+        limit=f"at most {most}",
+    )
+
+
+def _resumption(chain: Chain, seen: Seen, where: str) -> Check:
+    """Check that what was asked came to pass, and that nothing was resumed unasked."""
+    asked, name = chain.workload.resumption, f"resumption{where}"
+    for account in accounts.of_leg(chain.legs[0], chain, seen):
+        resumed = [one.resumed for one in account.requests if one.resumed is not None]
+        early = [one.early_data for one in account.requests if one.early_data is not None]
+        if resumed or (early and asked != "resumed"):
+            figure = (
+                f"{sum(resumed)} of {len(account.requests)} request(s) on a resumed connection,"
+                f" {sum(early)} in early data, by {account.by}"
+            )
+            passed = _as_asked(asked, resumed, early)
+            return _check(name, passed=passed, figure=figure, limit=asked)
+    return _check(name, passed=None, figure=NOT_TOLD, limit=asked)
+
+
+def _as_asked(asked: str, resumed: Sequence[bool], early: Sequence[bool]) -> bool | None:
+    """Judge resumption; early data needs only one request in the first flight."""
+    if asked == "none":
+        return not any(resumed) and not any(early)
+    if asked == "resumed":
+        return all(resumed) and not any(early)
+    return all(resumed) and any(early) if early else None
+
+
+def _passed_on(name: str, seen: Seen) -> Check:
+    """Check that a proxy met no difficulty: a retry or a reset stream is no clean completion."""
+    requests = seen.findings[name].requests
+    flags = sorted({one.flags for one in requests if one.flags})
+    attempts = [one.attempts for one in requests if one.attempts is not None]
+    most = max(attempts, default=0)
+    tells = bool(flags or attempts)
+    figure = f"flags: {', '.join(flags) or 'none'}; at most {most} attempt(s) upstream"
+    return _check(
+        f"{name} passed on cleanly",
+        passed=not flags and most <= 1 if tells else None,
+        figure=figure if tells else "not observed: it tells neither flags nor attempts",
+        limit="no flags, one attempt",
+    )

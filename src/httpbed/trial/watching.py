@@ -1,0 +1,50 @@
+"""Listening to the emulator, and looking at the senders' sockets when it says that data flows."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from httpbed.network.running import Emulator
+from httpbed.process.spec import ProcessSpec
+from httpbed.process.supervisor import Supervisor
+from httpbed.trial.legs import Leg
+
+LINK_EVENTS = "link-events.jsonl"
+TOLD_EVENTS = frozenset({"changed", "triggered"})
+"""Of the emulator's events, those that are kept: what happened to a link, and when."""
+
+
+async def listen(
+    supervisor: Supervisor,
+    emulator: Emulator,
+    legs: Sequence[Leg],
+    sockets: Mapping[str, ProcessSpec],
+    artifacts: Path,
+) -> Mapping[str, Any]:
+    """Keep the emulator's events until its result.
+
+    When the first connection of a hop carries data, the sockets of its sender are looked at:
+    earlier there are none, and later they may be gone.
+    """
+    looks: dict[str, asyncio.Task[Any]] = {}
+    while True:
+        event = await emulator.next()
+        if event["event"] in TOLD_EVENTS:
+            with (artifacts / LINK_EVENTS).open("a") as file:
+                file.write(json.dumps(event) + "\n")
+        if event["event"] == "connection":
+            for sender in _senders(event, legs):
+                if sender in sockets and sender not in looks:
+                    looking = supervisor.run(sockets[sender])
+                    looks[sender] = asyncio.create_task(looking)
+        if event["event"] == "result":
+            await asyncio.gather(*looks.values())
+            return event
+
+
+def _senders(connection: Mapping[str, Any], legs: Sequence[Leg]) -> list[str]:
+    return [leg.hop.answers for leg in legs if leg.is_between(connection)]
