@@ -8,6 +8,7 @@ from pathlib import Path
 from httpbed.implementations.parsers import (
     access_log,
     caddy,
+    connect_udp,
     curl,
     gtlsclient,
     h2load,
@@ -22,6 +23,7 @@ from httpbed.implementations.protocol import Findings
 PARSERS: Mapping[str, Callable[[Path], Findings]] = {
     "access-log-json": access_log.parse,
     "caddy-json": caddy.parse,
+    "connect-udp-json": connect_udp.parse,
     "curl-json": curl.parse,
     "gtlsclient-log": gtlsclient.parse,
     "h2load-log": h2load.parse,

@@ -1,4 +1,7 @@
-"""Caddy's access log: a JSON object per request, in Caddy's words."""
+"""Caddy's access log: a JSON object per request, in Caddy's words.
+
+As a proxy it does not log what it spoke upstream, but writes it into the answer's field ``Via``.
+"""
 
 from __future__ import annotations
 
@@ -17,6 +20,8 @@ CIPHERS = {
     4867: "TLS_CHACHA20_POLY1305_SHA256",
 }
 """Both by their numbers in the registries of TLS."""
+VIA = " Caddy"
+"""What follows the version in the field that Caddy adds, as the last of its kind."""
 
 
 def parse(file: Path) -> Findings:
@@ -46,4 +51,11 @@ def _request(said: dict[str, Any]) -> Request:
         cipher=CIPHERS.get(tls.get("cipher_suite", 0), ""),
         resumed=bool(tls["resumed"]) if "resumed" in tls else None,
         path=str(asked.get("uri", "")),
+        upstream_http_version=_upstream(dict(said.get("resp_headers") or {})),
     )
+
+
+def _upstream(header: dict[str, Any]) -> str:
+    """Return what was spoken upstream; empty where Caddy answered itself."""
+    added = [str(one) for one in header.get("Via") or () if str(one).endswith(VIA)]
+    return access_log.version(f"HTTP/{added[-1].removesuffix(VIA)}") if added else ""

@@ -90,9 +90,9 @@ def _answered(said: dict[str, Any]) -> bool:
 def _request(transfer: _Transfer, origin: float) -> Request:
     said, began, ended = transfer.said, transfer.began_at, transfer.ended_at
     return Request(
-        http_version=str(said.get("http_version", "unknown")),
-        status=int(said.get("response_code", 0)),
-        body_bytes=int(said.get("size_download", 0)),
+        http_version=str(said["http_version"]),
+        status=int(said["response_code"]),
+        body_bytes=int(said["size_download"]),
         connection=str(said["conn_id"]) if "conn_id" in said else "",
         path=str(said.get("url.path") or ""),
         began_s=None if began is None else began - origin,
