@@ -139,7 +139,8 @@ class _Run:
             await asyncio.gather(working, watching, return_exceptions=True)
         if not evidence:  # broken off, perhaps just after the emulator had told its result
             (self.artifacts / LINK_RESULT).unlink(missing_ok=True)
-        self._keep(EVIDENCE, {**evidence, "failures": excess} if excess else evidence)
+        told = {"failures": excess, "excess": True} if excess else {}
+        self._keep(EVIDENCE, {**evidence, **told})
         return excess
 
     def _excess(self) -> dict[str, str]:
