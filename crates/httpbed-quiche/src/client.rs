@@ -9,7 +9,6 @@ use std::time::{Duration, Instant};
 use crate::command::Get;
 use crate::failure::{Code, Failure};
 use crate::fetch::{Fetch, Plan};
-use crate::origin::Origin;
 use crate::paths::Paths;
 use crate::report::{self, Times};
 use crate::tls;
@@ -25,10 +24,11 @@ const CONNECTION_ID_BYTES: usize = 16;
 /// With the first thing that went wrong; from the connection on, the report is written before that.
 pub fn run(options: &Get, began: Instant) -> Result<(), Failure> {
     let origin = &options.urls[0].origin;
+    let mut config = configure(options)?;
     let remote = origin.resolve(&options.connect_to, options.family)?;
     let mut paths = Paths::new();
     let local = paths.open(remote).map_err(|error| unreachable(remote, &error))?;
-    let mut fetch = Fetch::new(connect(options, origin, local, remote)?, plan(options));
+    let mut fetch = Fetch::new(connect(options, &mut config, local, remote)?, plan(options));
     drive(&mut fetch, &mut paths, options, began, remote);
     farewell(&mut fetch, &paths, began);
     let times = Times::of(&fetch, began.elapsed());
@@ -47,12 +47,7 @@ fn plan(options: &Get) -> Plan {
     }
 }
 
-fn connect(
-    options: &Get,
-    origin: &Origin,
-    local: SocketAddr,
-    remote: SocketAddr,
-) -> Result<quiche::Connection, Failure> {
+fn configure(options: &Get) -> Result<quiche::Config, Failure> {
     let mut config = options.transport.configure(tls::client_context(options.authorities.as_deref())?)?;
     config.verify_peer(!options.insecure);
     // A client sends little, and at once.
@@ -63,11 +58,21 @@ fn connect(
     if options.keylog.is_some() {
         config.log_keys();
     }
+    Ok(config)
+}
+
+fn connect(
+    options: &Get,
+    config: &mut quiche::Config,
+    local: SocketAddr,
+    remote: SocketAddr,
+) -> Result<quiche::Connection, Failure> {
+    let origin = &options.urls[0].origin;
     let mut id = [0; CONNECTION_ID_BYTES];
     boring::rand::rand_bytes(&mut id).map_err(|error| Failure::new(Code::Tls, tls::reason(&error)))?;
     let id = quiche::ConnectionId::from_ref(&id);
     let name = origin.address().is_none().then_some(origin.host.as_str());
-    let mut quic = quiche::connect(name, &id, local, remote, &mut config)
+    let mut quic = quiche::connect(name, &id, local, remote, config)
         .map_err(|error| Failure::new(Code::Quic, format!("{}: {error}", origin.host)))?;
     if let Some(address) = origin.address() {
         tls::expect_address(quic.as_mut(), address)?;
@@ -104,14 +109,15 @@ fn keep_logs(quic: &mut quiche::Connection, options: &Get) -> Result<(), Failure
 
 /// Receives, waits and sends until all is over.
 fn drive(fetch: &mut Fetch, paths: &mut Paths, options: &Get, began: Instant, remote: SocketAddr) {
-    let end = options.max_time.map(|most| began + most);
+    let limit = options.max_time.unwrap_or(Duration::MAX);
+    let end = began.checked_add(limit);
     while !fetch.is_over() {
         let step = step(fetch, paths, began, end);
         let now = began.elapsed();
         if let Err(error) = step.or_else(|error| lost(fetch, error)) {
             fetch.give_up(unreachable(remote, &error), now);
         } else if end.is_some_and(|end| end <= Instant::now()) && !fetch.is_over() {
-            let message = format!("not finished within {} s", now.as_secs_f64().round());
+            let message = format!("not finished within {} s (--max-time)", limit.as_secs_f64());
             fetch.give_up(Failure::new(Code::Time, message), now);
         }
     }

@@ -211,7 +211,9 @@ impl Fetch {
             match event {
                 Event::GoAway => self.refuse(now),
                 Event::Finished => self.close(stream, now, |transfer| transfer.finish(now)),
-                Event::Reset(code) => self.close(stream, now, |transfer| transfer.break_off(reset(code), now)),
+                Event::Reset(code) => {
+                    self.close(stream, now, |transfer| transfer.break_off(reset(transfer, code), now));
+                }
                 Event::Headers { list, .. } => {
                     if let Some(transfer) = self.open.get_mut(&stream) {
                         transfer.take_headers(&list, now);
@@ -250,7 +252,9 @@ impl Fetch {
             match http.send_request(&mut self.quic, &request, true) {
                 Ok(stream) => self.open(stream, place, now),
                 // The server allows no more streams, or bytes, for now.
-                Err(h3::Error::StreamBlocked | h3::Error::TransportError(quiche::Error::StreamLimit)) => break,
+                Err(h3::Error::StreamBlocked | h3::Error::TransportError(quiche::Error::StreamLimit)) => {
+                    break;
+                }
                 Err(error) => return Err(error),
             }
         }
@@ -325,7 +329,8 @@ impl Fetch {
         }
         let late = self.quic.is_established();
         if self.quic.is_timed_out() {
-            let (code, what) = if late { (Code::Receive, "fell silent") } else { (Code::Connect, "does not answer") };
+            let (code, what) =
+                if late { (Code::Receive, "fell silent") } else { (Code::Connect, "does not answer") };
             return Failure::new(code, format!("{host} {what}; is it reachable, and UDP let through?"));
         }
         let (who, error) = match (self.quic.peer_error(), self.quic.local_error()) {
@@ -344,14 +349,21 @@ fn explain(who: &str, error: &quiche::ConnectionError, late: bool) -> Failure {
         Some(alert) if !late => Failure::new(Code::Tls, format!("{who} in the TLS handshake: {alert}{said}")),
         _ => {
             let (layer, code) = if error.is_app { ("HTTP/3", Code::Http3) } else { ("QUIC", Code::Quic) };
-            let code = if error.error_code == NO_ERROR || error.error_code == 0 { Code::Receive } else { code };
+            let code =
+                if error.error_code == NO_ERROR || error.error_code == 0 { Code::Receive } else { code };
             Failure::new(code, format!("{who}: {layer} error {:#x}{said}", error.error_code))
         }
     }
 }
 
-fn reset(code: u64) -> Failure {
-    Failure::new(Code::Http3, format!("the server reset the stream: HTTP/3 error {code:#x}"))
+fn reset(transfer: &Transfer, code: u64) -> Failure {
+    let said = format!("the server reset the stream (HTTP/3 error {code:#x})");
+    match transfer.status {
+        Some(_) => {
+            Failure::new(Code::Partial, format!("the body ended after {} bytes: {said}", transfer.bytes))
+        }
+        None => Failure::new(Code::Http3, said),
+    }
 }
 
 #[cfg(test)]

@@ -56,19 +56,14 @@ impl Origin {
     ///
     /// # Errors
     /// When there is none.
-    pub fn resolve(
-        &self,
-        instead: &[ConnectTo],
-        family: Option<Family>,
-    ) -> Result<SocketAddr, Failure> {
+    pub fn resolve(&self, instead: &[ConnectTo], family: Option<Family>) -> Result<SocketAddr, Failure> {
         let to = instead.iter().find_map(|rule| rule.apply(self)).unwrap_or_else(|| self.clone());
         let found = (to.host.as_str(), to.port).to_socket_addrs().map_err(|error| {
             let message = format!("{}: no address found ({error}); is the name right?", to.host);
             Failure::new(Code::Resolve, message)
         })?;
-        let wanted = |address: &SocketAddr| {
-            family.is_none_or(|family| address.is_ipv4() == (family == Family::Four))
-        };
+        let wanted =
+            |address: &SocketAddr| family.is_none_or(|family| address.is_ipv4() == (family == Family::Four));
         found.into_iter().find(wanted).ok_or_else(|| {
             let (digit, option) = if family == Some(Family::Four) { (4, "-4") } else { (6, "-6") };
             let message = format!("{}: no IPv{digit} address; try without {option}", to.host);
@@ -177,7 +172,9 @@ mod tests {
 
     #[test]
     fn what_is_no_url_is_refused() {
-        for text in ["http://a/", "a", "https://", "https:///x", "https://u@a/", "https://a:x/", "https://a b/"] {
+        for text in
+            ["http://a/", "a", "https://", "https:///x", "https://u@a/", "https://a:x/", "https://a b/"]
+        {
             assert!(text.parse::<Url>().is_err(), "{text}");
         }
         assert!("https://[a]/".parse::<Url>().is_err());

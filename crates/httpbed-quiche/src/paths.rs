@@ -59,8 +59,13 @@ impl Paths {
     /// When the kernel refuses, such as because of an ICMP message for an earlier datagram.
     pub fn send(&self, datagram: &[u8], info: &SendInfo) -> io::Result<()> {
         let Some(end) = self.ends.iter().find(|end| end.local == info.from) else { return Ok(()) };
-        let transmit =
-            Transmit { destination: info.to, ecn: None, contents: datagram, segment_size: None, src_ip: None };
+        let transmit = Transmit {
+            destination: info.to,
+            ecn: None,
+            contents: datagram,
+            segment_size: None,
+            src_ip: None,
+        };
         match end.state.try_send((&end.socket).into(), &transmit) {
             // A full buffer is a full queue: QUIC sends again what is lost in it.
             Err(error) if error.kind() == ErrorKind::WouldBlock => Ok(()),

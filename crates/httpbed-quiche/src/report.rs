@@ -63,7 +63,7 @@ struct Path {
     active: bool,
     packets_sent: usize,
     packets_received: usize,
-    packets_lost: usize,
+    sent_packets_lost: usize,
     bytes_sent: u64,
     bytes_received: u64,
     rtt: f64,
@@ -89,7 +89,12 @@ impl Times {
 ///
 /// # Errors
 /// When stdout takes nothing.
-pub fn write(fetch: &mut Fetch, urls: &[Url], times: &Times, failure: Option<&Failure>) -> Result<(), Failure> {
+pub fn write(
+    fetch: &mut Fetch,
+    urls: &[Url],
+    times: &Times,
+    failure: Option<&Failure>,
+) -> Result<(), Failure> {
     let agreed = if fetch.is_established() { tls::agreed(fetch.quic()) } else { tls::Agreed::default() };
     let paths = fetch.quic().path_stats().map(|stats| path(&stats)).collect();
     let report = Report {
@@ -136,7 +141,7 @@ fn path(stats: &quiche::PathStats) -> Path {
         active: stats.active,
         packets_sent: stats.sent,
         packets_received: stats.recv,
-        packets_lost: stats.lost,
+        sent_packets_lost: stats.lost,
         bytes_sent: stats.sent_bytes,
         bytes_received: stats.recv_bytes,
         rtt: seconds(stats.rtt),

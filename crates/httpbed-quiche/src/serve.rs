@@ -1,4 +1,7 @@
 //! stub
-use crate::command::Serve; use crate::failure::Failure;
+use crate::command::Serve;
+use crate::failure::Failure;
 /// stub
-pub fn run(_: &Serve) -> Result<(), Failure> { Ok(()) }
+pub fn run(_: &Serve) -> Result<(), Failure> {
+    Ok(())
+}

@@ -73,11 +73,12 @@ pub fn agreed(quic: &mut quiche::Connection) -> Agreed {
 pub fn distrust(quic: &mut quiche::Connection, host: &str) -> Option<Failure> {
     let tls: &mut SslRef = quic.as_mut();
     let error = tls.verify_result().err()?;
-    let remedy = if error == X509VerifyError::HOSTNAME_MISMATCH || error == X509VerifyError::IP_ADDRESS_MISMATCH {
-        "ask for a name that the certificate has, with --connect-to for its address"
-    } else {
-        "give the certificate that signed it with --cacert FILE"
-    };
+    let remedy =
+        if error == X509VerifyError::HOSTNAME_MISMATCH || error == X509VerifyError::IP_ADDRESS_MISMATCH {
+            "ask for a name that the certificate has, with --connect-to for its address"
+        } else {
+            "give the certificate that signed it with --cacert FILE"
+        };
     let message = format!("the certificate of {host} is not trusted: {}; {remedy}", error.error_string());
     Some(Failure::new(Code::Certificate, message))
 }

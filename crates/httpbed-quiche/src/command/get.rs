@@ -125,11 +125,7 @@ fn take_value(
     Ok(())
 }
 
-fn take_transport(
-    transport: &mut Transport,
-    name: &str,
-    mut keep: Keeping<'_>,
-) -> Result<(), lexopt::Error> {
+fn take_transport(transport: &mut Transport, name: &str, mut keep: Keeping<'_>) -> Result<(), lexopt::Error> {
     match name {
         "max-data" => keep.set(&mut transport.max_data, values::bytes),
         "max-window" => keep.set(&mut transport.max_window, values::bytes),

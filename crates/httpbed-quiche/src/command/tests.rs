@@ -36,9 +36,13 @@ fn sizes_are_powers_of_1024() {
 
 #[test]
 fn every_mistake_is_said_at_once() {
-    let (code, message) = mistakes("https://a/ https://b/ --rounds 0 --max-data 1x --early-data --max-time -1 -o");
+    let (code, message) =
+        mistakes("https://a/ https://b/ --rounds 0 --max-data 1x --early-data --max-time -1 -o");
     assert_eq!(code, Code::Usage);
-    assert!(message.contains("argument for option '-o'") || message.contains("missing argument"), "{message}");
+    assert!(
+        message.contains("argument for option '-o'") || message.contains("missing argument"),
+        "{message}"
+    );
     let (_, message) = mistakes("https://a/ https://b/ --rounds 0 --max-data 1x --early-data --max-time=-1");
     for part in ["--rounds", "--max-data", "--max-time", "another's", "--session"] {
         assert!(message.contains(part), "{part} in {message}");
