@@ -67,15 +67,13 @@ fn finish(
 ) -> Result<Command, Failure> {
     let mut mistakes = Mistakes::default();
     let mut parser = Parser::from_args(words);
-    loop {
-        match read(&mut parser, &mut mistakes) {
-            Ok(command @ (Command::Help(_) | Command::Version)) => return Ok(command),
-            Ok(command) => return mistakes.conclude(command),
-            // What follows an option that is not known cannot be read with certainty.
-            Err(error) => {
-                mistakes.add(error.to_string());
-                return mistakes.conclude(Command::Version);
-            }
+    match read(&mut parser, &mut mistakes) {
+        Ok(command @ (Command::Help(_) | Command::Version)) => Ok(command),
+        Ok(command) => mistakes.conclude(command),
+        // What follows an option that is not known cannot be read with certainty.
+        Err(error) => {
+            mistakes.add(error.to_string());
+            mistakes.conclude(Command::Version)
         }
     }
 }

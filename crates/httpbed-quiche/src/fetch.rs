@@ -233,9 +233,10 @@ impl Fetch {
                         transfer.take_body(&self.piece[..count]);
                     }
                 }
-                Err(h3::Error::Done) => return Ok(()),
-                // The next poll tells of the reset.
-                Err(h3::Error::TransportError(quiche::Error::StreamReset(_))) => return Ok(()),
+                // The next poll tells of a reset.
+                Err(h3::Error::Done | h3::Error::TransportError(quiche::Error::StreamReset(_))) => {
+                    return Ok(());
+                }
                 Err(error) => return Err(error),
             }
         }
@@ -322,10 +323,11 @@ impl Fetch {
     /// Why the connection ended, as far as either side said.
     fn ending(&mut self) -> Failure {
         let host = self.plan.urls.first().map_or("the server", |url| &url.origin.host);
-        if !self.quic.is_established() && self.quic.local_error().is_some() {
-            if let Some(distrust) = tls::distrust(&mut self.quic, host) {
-                return distrust;
-            }
+        if !self.quic.is_established()
+            && self.quic.local_error().is_some()
+            && let Some(distrust) = tls::distrust(&mut self.quic, host)
+        {
+            return distrust;
         }
         let late = self.quic.is_established();
         if self.quic.is_timed_out() {

@@ -4,7 +4,7 @@ use std::net::IpAddr;
 use std::path::Path;
 
 use boring::error::ErrorStack;
-use boring::ssl::{SslContextBuilder, SslMethod, SslRef};
+use boring::ssl::{SslCipherRef, SslContextBuilder, SslMethod, SslRef};
 use boring::x509::X509VerifyError;
 
 use crate::failure::{Code, Failure};
@@ -63,7 +63,7 @@ pub fn agreed(quic: &mut quiche::Connection) -> Agreed {
     let tls: &mut SslRef = quic.as_mut();
     Agreed {
         version: tls.version_str().to_owned(),
-        cipher: tls.current_cipher().and_then(|cipher| cipher.standard_name()).unwrap_or_default().to_owned(),
+        cipher: tls.current_cipher().and_then(SslCipherRef::standard_name).unwrap_or_default().to_owned(),
         resumed,
         early_data: accepted,
     }

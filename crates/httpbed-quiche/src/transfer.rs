@@ -118,7 +118,12 @@ impl Transfer {
     fn close(&mut self, now: Duration) {
         self.ended = Some(now);
         self.file = None;
-        let digest = std::mem::take(&mut self.digest).finish();
-        self.sha256 = digest.iter().map(|byte| format!("{byte:02x}")).collect();
+        self.sha256 = hexadecimal(&std::mem::take(&mut self.digest).finish());
     }
+}
+
+/// Bytes as two digits each.
+pub fn hexadecimal(bytes: &[u8]) -> String {
+    let halves = bytes.iter().flat_map(|byte| [byte >> 4, byte & 15]);
+    halves.filter_map(|half| char::from_digit(half.into(), 16)).collect()
 }

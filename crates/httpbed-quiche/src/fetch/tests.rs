@@ -4,13 +4,14 @@ use crate::failure::Code;
 use crate::fetch::Fetch;
 use crate::testing::{Answer, Identity, NAME, Server, connect, fetch, run};
 use crate::tls;
+use crate::transfer::hexadecimal;
 
 fn body(bytes: usize) -> Vec<u8> {
     (0..bytes).map(|place| u8::try_from(place % 251).unwrap()).collect()
 }
 
 fn digest(bytes: usize) -> String {
-    sha256(&body(bytes)).iter().map(|byte| format!("{byte:02x}")).collect()
+    hexadecimal(&sha256(&body(bytes)))
 }
 
 fn failures(fetch: &Fetch) -> Vec<Option<Code>> {
