@@ -141,7 +141,7 @@ async def _bound(bed: Bed, trial: Trial, directory: Path) -> Phases:
     artifacts = directory / "bound" / "artifacts"
     artifacts.parent.mkdir()
     began = time.monotonic()
-    scratch = runner._folders(artifacts)  # noqa: SLF001 - the bound is made of the runner's parts
+    scratch = runner._folders(artifacts, ("client", "server"))  # noqa: SLF001 - the bound is made of the runner's parts
     spec = runner._sandbox_spec(trial, bed, scratch, artifacts)  # noqa: SLF001
     async with sandbox(replace(spec, hosts={})):
         pass

@@ -13,7 +13,7 @@ import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
-from httpbed.host import apt
+from httpbed.host import apt, pypi
 from httpbed.model.errors import HostError
 
 
@@ -33,7 +33,8 @@ def ensure(checkout: Path, say: Callable[[str], None]) -> None:
     wanted = hashlib.sha256(lock.read_bytes()).hexdigest()
     if _read(venv / "synced") != wanted:
         say("installing the locked Python packages")
-        _uv_pip(venv, "sync", "--require-hashes", str(lock), environment=_indexes(venv))
+        settings = pypi.settings_for_uv(str(venv / "bin/python"))
+        _uv_pip(venv, "sync", "--require-hashes", str(lock), environment=settings)
         (venv / "synced").write_text(wanted)
 
 
@@ -87,24 +88,6 @@ def _install_uv(venv: Path, lock: str) -> None:
         *(str(venv / "bin/python"), "-m", "pip", "install", "--quiet"),
         *("--disable-pip-version-check", "--require-hashes", "-r", str(requirement)),
     )
-
-
-def _indexes(venv: Path) -> dict[str, str]:
-    """Carry pip's settings over to uv, which does not read them."""
-    words = [str(venv / "bin/python"), "-m", "pip", "config", "list"]
-    listed = subprocess.run(words, check=False, capture_output=True, text=True).stdout
-    told = dict(re.findall(r"^\S+\.([\w-]+)='(.*)'$", listed, re.MULTILINE))
-    names = {
-        "index-url": "UV_DEFAULT_INDEX",
-        "extra-index-url": "UV_INDEX",
-        "find-links": "UV_FIND_LINKS",
-        "cert": "SSL_CERT_FILE",
-    }
-    return {
-        uv: told[pip].replace("\\n", " ").strip()
-        for pip, uv in names.items()
-        if pip in told and uv not in os.environ
-    }
 
 
 def _uv_pip(venv: Path, verb: str, *words: str, environment: dict[str, str]) -> None:

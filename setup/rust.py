@@ -24,6 +24,7 @@ PACKAGES = (
     *("cargo", "rustc", "rustfmt", "rust-clippy"),
     *("gcc", "libc6-dev"),
     *("dash", "coreutils", "util-linux", "mount"),  # what build scripts and tests call
+    *("iproute2", "ethtool"),
 )
 _COMPANIONS = ("cargo-fmt", "cargo-clippy", "cc", "ip", "ethtool")
 """What checks, builds and tests call beside cargo; the root has them too."""
@@ -35,7 +36,7 @@ def ensure(checkout: Path, say: Callable[[str], None]) -> None:
     if _is_good(checkout, wrapper.parent):
         wrapper.unlink(missing_ok=True)
         return
-    root = toolbox.ensure(SUITE, PACKAGES, say=say)
+    root = toolbox.ensure(toolbox.Contents(SUITE, frozenset(PACKAGES)), say=say)
     text = _wrapper(root.path)
     if not wrapper.exists() or wrapper.read_text() != text:
         fresh = wrapper.with_name(".cargo")

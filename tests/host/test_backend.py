@@ -57,3 +57,13 @@ def test_the_kernels_links_are_chosen_by_name_only(monkeypatch: pytest.MonkeyPat
     without_packet_sockets(monkeypatch, errno.EAFNOSUPPORT)
     with pytest.raises(HostError, match="no packet sockets"):
         backend.choose("tbf")
+
+
+def test_a_kernel_without_ipv6_is_told_of(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Only to those who want it."""
+    monkeypatch.setattr(backend, "IPV6", tmp_path / "conf")
+    backend.require_ip("4")
+    with pytest.raises(HostError, match="no IPv6"):
+        backend.require_ip("6")
+    (tmp_path / "conf").mkdir()
+    backend.require_ip("6")

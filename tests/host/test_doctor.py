@@ -14,7 +14,12 @@ from httpbed.model.errors import HostError
 def points(findings: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> dict[str, doctor.Point]:
     """Examine with what a probe is pretended to have found."""
     monkeypatch.setattr(doctor, "probe", lambda *_, **__: findings)
-    found = doctor.examine(facts.gather(), executables={"httpbed-link": None}, toolboxes={})
+    found = doctor.examine(
+        facts.gather(),
+        executables={"httpbed-link": None},
+        tools=None,
+        programs={"curl": True, "nginx": False},
+    )
     return {point.name: point for point in found}
 
 
@@ -24,6 +29,8 @@ def test_without_user_namespaces_nothing_else_was_tried(monkeypatch: pytest.Monk
     assert found["user namespaces"].ok is False
     assert found["user namespaces"].remedy
     assert found["veth interfaces"].ok is None
+    programs = found["programs under test"]
+    assert (programs.ok, programs.figure) == (None, "1 of 2; not yet nginx")
     assert not doctor.is_able(list(found.values()))
 
 

@@ -14,6 +14,7 @@ import pytest
 
 from families import living, until
 from httpbed.host import cache, identity, mmdebstrap, toolbox
+from httpbed.host.toolbox import Contents
 from httpbed.model.errors import HostError
 
 FAKE = """
@@ -39,6 +40,11 @@ def pretend(monkeypatch: pytest.MonkeyPatch, script: str) -> None:
     monkeypatch.setattr(mmdebstrap, "command", lambda _: ["bash", "-c", script, "fake"])
 
 
+def holding(suite: str, *packages: str, pypi: str = "") -> Contents:
+    """Ask for these packages."""
+    return Contents(suite, frozenset(packages), frozenset(pypi.split()))
+
+
 def quiet(_: str) -> None:
     """Say nothing."""
 
@@ -46,9 +52,9 @@ def quiet(_: str) -> None:
 def test_a_root_is_built_once_and_found_again(log: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The second time nothing is built, in whatever order the packages are named."""
     pretend(monkeypatch, FAKE)
-    assert toolbox.find("sid", ["curl", "nginx"]) is None
-    built = toolbox.ensure("sid", ["curl", "nginx"], say=quiet)
-    assert toolbox.ensure("sid", ["nginx", "curl"], say=quiet) == built
+    assert toolbox.find(holding("sid", "curl", "nginx")) is None
+    built = toolbox.ensure(holding("sid", "curl", "nginx"), say=quiet)
+    assert toolbox.ensure(holding("sid", "nginx", "curl"), say=quiet) == built
     assert toolbox.find_all() == [built]
     assert built.versions == {"curl": "8.23.0-1", "libc6": "2.43-7"}
     assert log.read_text().split() == ["built"]
@@ -58,7 +64,7 @@ def test_a_root_is_completed(log: Path, monkeypatch: pytest.MonkeyPatch) -> None
     """It has users, groups, a shell, and the places where devices are bound."""
     del log
     pretend(monkeypatch, FAKE)
-    root = toolbox.ensure("sid", ["curl"], say=quiet).path
+    root = toolbox.ensure(holding("sid", "curl"), say=quiet).path
     assert (root / "etc/passwd").read_text().startswith("root:x:0:0:")
     assert "nogroup" in (root / "etc/group").read_text()
     assert (root / "usr/bin/sh").readlink() == Path("dash")
@@ -69,8 +75,8 @@ def test_a_root_is_completed(log: Path, monkeypatch: pytest.MonkeyPatch) -> None
 def test_other_packages_make_another_root(log: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Roots are never changed: they stand side by side until removed."""
     pretend(monkeypatch, FAKE)
-    first = toolbox.ensure("sid", ["curl"], say=quiet)
-    second = toolbox.ensure("trixie", ["curl"], say=quiet)
+    first = toolbox.ensure(holding("sid", "curl"), say=quiet)
+    second = toolbox.ensure(holding("trixie", "curl"), say=quiet)
     assert first.path != second.path
     assert len(log.read_text().split()) == 2
     toolbox.remove(first)
@@ -82,7 +88,7 @@ def test_a_failure_says_why_and_leaves_its_log(log: Path, monkeypatch: pytest.Mo
     del log
     pretend(monkeypatch, 'mkdir "${@: -1}"; echo "E: Unable to locate package nginx"; exit 25')
     with pytest.raises(HostError, match="Unable to locate package nginx") as raised:
-        toolbox.ensure("sid", ["nginx"], say=quiet)
+        toolbox.ensure(holding("sid", "nginx"), say=quiet)
     (kept,) = (cache.folder() / "toolbox").glob("*.log")
     assert str(kept) in raised.value.remedy
     assert toolbox.find_all() == []
@@ -98,15 +104,15 @@ def test_a_killed_build_leaves_nothing_running_and_the_next_is_clean(
     script = (
         "import sys; from httpbed.host import mmdebstrap, toolbox;"
         " mmdebstrap.command = lambda _: ['bash', '-c', sys.argv[1], 'fake'];"
-        " toolbox.ensure('sid', ['curl'], say=print)"
+        " toolbox.ensure(toolbox.Contents('sid', frozenset({'curl'})), say=print)"
     )
     with subprocess.Popen([sys.executable, "-c", script, hang]) as builder:
         until(lambda: len(living(f"1000.{word}")) >= 3)
         os.kill(builder.pid, signal.SIGKILL)
         until(lambda: not living(f".{word}"))
-    assert toolbox.find("sid", ["curl"]) is None
+    assert toolbox.find(holding("sid", "curl")) is None
     pretend(monkeypatch, FAKE)
-    root = toolbox.ensure("sid", ["curl"], say=quiet)
+    root = toolbox.ensure(holding("sid", "curl"), say=quiet)
     assert not (root.path / "half").exists()
     assert log.read_text().split() == ["built"]
 
@@ -119,7 +125,7 @@ def test_builders_of_one_root_wait_for_the_first(
     script = (
         "import sys; from httpbed.host import mmdebstrap, toolbox;"
         " mmdebstrap.command = lambda _: ['bash', '-c', 'sleep 0.3;' + sys.argv[1], 'fake'];"
-        " toolbox.ensure('sid', ['curl'], say=lambda _: None)"
+        " toolbox.ensure(toolbox.Contents('sid', frozenset({'curl'})), say=lambda _: None)"
     )
     several = [subprocess.Popen([sys.executable, "-c", script, FAKE]) for _ in range(3)]
     assert [one.wait() for one in several] == [0, 0, 0]
@@ -130,7 +136,7 @@ def test_removing_opens_closed_folders(log: Path, monkeypatch: pytest.MonkeyPatc
     """A package may ship a folder its own user cannot write."""
     del log
     pretend(monkeypatch, FAKE + 'mkdir -m 0555 "$root/closed" && mkdir -m 0 "$root/shut"')
-    root = toolbox.ensure("sid", ["curl"], say=quiet)
+    root = toolbox.ensure(holding("sid", "curl"), say=quiet)
     toolbox.remove(root)
     assert not root.path.exists()
 
@@ -142,8 +148,8 @@ def test_a_real_root_holds_programs_that_can_be_identified(
 ) -> None:
     """From the archive: the base packages, their versions, and ip with its libraries."""
     monkeypatch.setenv("HTTPBED_CACHE", str(tmp_path))
-    root = toolbox.ensure("sid", [], say=quiet)
-    assert set(toolbox.BASE) <= set(root.versions)
+    root = toolbox.ensure(toolbox.TOOLS, say=quiet)
+    assert {*toolbox.BASE, *toolbox.TOOLS.packages} <= set(root.versions)
     program = identity.identity(root, "ip")
     assert program.path == "/usr/bin/ip"
     assert any("/libc.so" in library for library in program.libraries)

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from httpbed.implementations import catalog
-from httpbed.implementations.protocol import Implementation, Part
+from httpbed.implementations.protocol import Fetch, Implementation, Part
 from httpbed.model.errors import ConfigError, Mistake
 
 CURL = (resources.files("httpbed.implementations") / "recipes/curl.toml").read_text()
@@ -39,14 +39,14 @@ def mistakes(folder: Path) -> list[Mistake]:
 def part(version: str) -> Part:
     """Return a client's part in a trial."""
     return Part(
+        name="client",
         role="client",
         host="client",
         http_version=version,
         server_name="server.test",
         server_address="10.77.0.2",
         port=443,
-        target="/1.txt",
-        body="/tmp/body",  # noqa: S108 - a path of the sandbox
+        fetches=(Fetch("/1.txt", "/tmp/body"),),  # noqa: S108 - a path of the sandbox
         certificates="/certificates",
         content="/content",
         time_limit_s=600.0,
@@ -57,12 +57,15 @@ def part(version: str) -> Part:
 @pytest.mark.parametrize("version", ["1.1", "2", "3"])
 def test_shipped_recipes_plan_every_version_that_they_promise(version: str) -> None:
     """Every variable is filled in, and a recipe is an implementation as the seam wants it."""
-    for recipe in catalog.load().recipes.values():
+    recipes = [one for one in catalog.load().recipes.values() if version in one.http_versions]
+    for recipe, role in ((one, role) for one in recipes for role in one.roles):
         implementation: Implementation = recipe
-        planned = implementation.plan(part(version))
-        assert planned.root == recipe.install.suite
+        asks = next(iter(recipe.upstream_http_versions), "")
+        planned = implementation.plan(replace(part(version), role=role, upstream_http_version=asks))
+        assert planned.root == recipe.name
         assert not any(
-            "{" in word.replace("%{json}", "") for word in (*planned.argv, *planned.environment)
+            "{" in word.replace("%{json}", "")
+            for word in (*planned.argv, *planned.environment.values())
         )
         assert implementation.identify().argv[0] == recipe.version.argv[0]
 
@@ -95,13 +98,20 @@ def test_a_recipe_of_the_user_replaces_a_shipped_one(write: Write) -> None:
     [
         ("schema = 1", "schema = 9", "schema", "1"),
         ('name = "curl"', 'name = "c url"', "name", "pattern"),
-        ('roles = ["client"]', 'roles = ["cliant"]', "roles[0]", "'client' or 'server'"),
+        ('roles = ["client"]', 'roles = ["cliant"]', "roles[0]", "'client', 'proxy' or 'server'"),
         ('http_versions = ["1.1", "2", "3"]', 'http_versions = ["9"]', "http_versions[0]", "'3'"),
         ("(?P<version>", "(", "version.pattern", "no group"),
         (r"(?P<version>\S+)", "(?P<version>", "version.pattern", "not a regular expression"),
         ("[run]\n", "[run]\nshell = true\n", "run.shell", "not permitted"),
+        ('"--silent"', '"|"', "run.argv[3]", "no shell sees"),
+        ('"{url}"', '"$(date)"', "run.argv[12]", "no shell sees"),
         ('"{url}"', '"{uri}"', "run.argv[12]", "unknown variable {uri}"),
-        (', "3" = "--http3-only"', "", "run.choose.http_flag.values", "nothing for HTTP/3"),
+        (
+            ', "3" = "--http3-only"',
+            "",
+            "run.choose.http_flag.values",
+            "nothing for http_version '3'",
+        ),
         ('parser = "curl-json"', 'parser = "wget"', "parse.parser", "no parser 'wget'"),
         ('by = "http_version"', 'by = "loss"', "run.choose.http_flag.by", "http_version"),
     ],
@@ -134,37 +144,6 @@ def test_a_folder_in_a_recipes_place_is_a_mistake(tmp_path: Path) -> None:
     assert mistakes(tmp_path / "nothing")
 
 
-@pytest.mark.parametrize(
-    ("client", "server", "place", "reason"),
-    [
-        ({"implementation": "crul"}, {}, "roles.client.implementation", "no recipe 'crul'"),
-        ({"implementation": "nginx"}, {}, "roles.client.implementation", "cannot be a client"),
-        ({}, {"implementation": "curl"}, "roles.server.implementation", "cannot be a server"),
-        ({}, {"congestion_control": "cubik"}, "roles.server.congestion_control", "'cubik'"),
-        ({"implementation": "old"}, {}, "roles.client.http_version", "old speaks 1.1, 2 as a"),
-    ],
-)
-def test_impossible_roles_are_refused(
-    write: Write, client: dict[str, str], server: dict[str, str], place: str, reason: str
-) -> None:
-    """Unknown recipes, roles that they cannot take, and versions that they do not speak."""
-    old = CURL.replace('name = "curl"', 'name = "old"').replace('"2", "3"]', '"2"]')
-    roles = {
-        "client": {"implementation": "curl", "http_version": "3", **client},
-        "server": {"implementation": "nginx", **server},
-    }
-    found = {one.place: one.reason for one in catalog.load([write(old)]).mistakes(roles)}
-    assert reason in found[place]
-
-
-@pytest.mark.parametrize("client", [3, [], {}, {"implementation": 3}, {"http_version": "9"}])
-def test_a_role_that_cannot_be_read_hides_no_other(client: object) -> None:
-    """The server's mistake is told although the client has one of another kind."""
-    roles = {"client": client, "server": {"implementation": "ngin", "port": 3}}
-    (mistake,) = catalog.load().mistakes(roles)
-    assert mistake.place == "roles.server.implementation"
-
-
 def test_nothing_but_recipes_knows_programs_by_name() -> None:
     """Outside the recipes and their parsers no module of the bed names one."""
     package = Path(str(resources.files("httpbed")))
@@ -172,16 +151,3 @@ def test_nothing_but_recipes_knows_programs_by_name() -> None:
     for layer in ("model", "design", "network", "process", "store", "trial", "executor"):
         for path in (package / layer).rglob("*.py"):
             assert not {name for name in names if name in path.read_text()}, path
-
-
-@pytest.mark.parametrize(("control", "refused"), [("cubic", False), ("bbr", True), ("reno", True)])
-def test_a_congestion_control_that_would_be_a_label_only_is_refused(
-    control: str, *, refused: bool
-) -> None:
-    """Nginx has one fixed for QUIC: another level of the factor would change nothing."""
-    roles = {
-        "client": {"implementation": "curl", "http_version": "3"},
-        "server": {"implementation": "nginx", "congestion_control": control},
-    }
-    found = list(catalog.load().mistakes(roles))
-    assert [one.place for one in found] == ["roles.server.congestion_control"] * refused

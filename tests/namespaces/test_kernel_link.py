@@ -80,7 +80,7 @@ def test_netem_carries_a_trial_or_is_refused_with_the_remedy(tmp_path: Path) -> 
     (tmp_path / "e.toml").write_text(wish.text())
     done = httpbed("run", tmp_path / "e.toml", "-o", tmp_path / "c", "--link-backend", "netem")
     try:
-        doctor.require_qdisc("netem", toolbox.find_all()[-1])
+        doctor.require_qdisc("netem", toolbox.ensure(toolbox.TOOLS, say=print))
     except HostError:
         assert done.returncode == 3
         assert "modprobe sch_netem" in done.stderr

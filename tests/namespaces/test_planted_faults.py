@@ -16,7 +16,7 @@ import pytest
 import kin
 from families import until
 from httpbed.model.errors import HostError
-from httpbed.model.scenario import Roles
+from httpbed.model.scenario import Scenario
 from httpbed.model.trial import Record
 from httpbed.process.spec import ProcessSpec
 from httpbed.trial import manifest
@@ -80,7 +80,7 @@ def test_another_congestion_control_is_the_beds_fault(
 ) -> None:
     """What the accepted socket says counts, not what the experiment asked for."""
     routes = {"client": "reno", "server": "reno"}
-    monkeypatch.setattr(Roles, "senders", lambda _: routes)
+    monkeypatch.setattr(Scenario, "senders", lambda _: routes)
     records = stage(Wish(versions=("1.1",))).run(campaign)
     assert [record.attempt.outcome.kind for record in records] == ["invalid"] * ATTEMPTS
     for record in records:
@@ -101,7 +101,7 @@ def test_offloads_left_on_are_the_beds_fault(
         )
 
     replan(monkeypatch, forget)
-    records = stage(Wish(versions=(version,), time_limit="300 ms")).run(campaign)
+    records = stage(Wish(versions=(version,), time_limit="2 s")).run(campaign)
     assert [record.attempt.outcome.kind for record in records] == ["invalid"] * ATTEMPTS
     assert all(check(record, "frames as on a wire").passed is False for record in records)
 
@@ -160,7 +160,7 @@ def test_a_server_that_does_not_start_fails(campaign: Path, tmp_path: Path) -> N
     folder = recipe(tmp_path / "recipes", "nginx", "http3 on;", "http3 perhaps;")
     record = only(stage(Wish(versions=("3",)), [folder]).run(campaign), "failed")
     assert "nginx did not start: " in record.attempt.outcome.reason
-    (said,) = campaign.glob("trials/*/*/*/artifacts/nginx-errors.txt")
+    (said,) = campaign.glob("trials/*/*/*/artifacts/server/nginx-errors.txt")
     assert "perhaps" in said.read_text()
 
 

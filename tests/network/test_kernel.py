@@ -30,8 +30,7 @@ def planned(kind: Kind, said: dict[str, Any], *, seeded: bool = False) -> networ
 
 def lines(kind: Kind, said: dict[str, Any], *, seeded: bool = False) -> list[str]:
     """Return what tc is told of the way to the server, without what is always the same."""
-    shaped = planned(kind, said, seeded=seeded).shaped
-    assert shaped
+    (shaped,) = planned(kind, said, seeded=seeded).shaped
     start = "qdisc add dev l0b "
     return [line.removeprefix(start) for line in shaped.lines if line.startswith(start)]
 
@@ -116,20 +115,19 @@ def test_netem_is_told_of_everything_in_one_line(said: dict[str, Any], expected:
 
 def test_netem_is_seeded_where_it_can_be() -> None:
     """By a stream of each direction's own, which the plan records."""
-    shaped = planned("netem", {"loss": "1 %"}, seeded=True).shaped
-    assert shaped
+    (shaped,) = planned("netem", {"loss": "1 %"}, seeded=True).shaped
     assert shaped.seeds
     assert [line.rpartition(" seed ")[2] for line in shaped.lines] == [*map(str, shaped.seeds)]
     assert len(set(shaped.seeds)) == 2
-    assert planned("netem", {"loss": "1 %"}).shaped == kernel.Shaped(
+    (unseeded,) = planned("netem", {"loss": "1 %"}).shaped
+    assert unseeded == kernel.Shaped(
         "netem", None, tuple(line.rpartition(" seed ")[0] for line in shaped.lines)
     )
 
 
 def test_each_direction_is_shaped_where_it_leaves_the_bridge() -> None:
     """On a hop of its own: towards the server at the server's port."""
-    shaped = planned("tbf", {"rate": "10 Mbit/s", "up": {"rate": "1 Mbit/s"}}).shaped
-    assert shaped
+    (shaped,) = planned("tbf", {"rate": "10 Mbit/s", "up": {"rate": "1 Mbit/s"}}).shaped
     rates = {line.split()[3]: line for line in shaped.lines if " tbf " in line}
     assert "rate 1000000bit" in rates["l0b"]
     assert "rate 10000000bit" in rates["l0a"]

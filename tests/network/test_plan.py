@@ -55,7 +55,7 @@ def planned(
     """Plan a scenario's network in the first block of seed 1."""
     return network.plan(
         scenario.topology,
-        scenario.roles.senders(),
+        scenario.senders(),
         1,
         1,
         capture=capture,
@@ -311,10 +311,10 @@ def test_a_cellular_link_comes_with_its_trace() -> None:
     said = scenario({"rate": {"cellular": {"mean": "1 Mbit/s", "duration": "5 s"}}})
     emulator = planned(said).emulator
     assert emulator == planned(said).emulator
-    up, down = emulator.files["cellular-up.trace"], emulator.files["cellular-down.trace"]
+    up, down = (emulator.files[f"cellular-client-server-{way}.trace"] for way in ("up", "down"))
     assert up != down
     paths = [way["rate"]["path"] for way in planned(said).emulator_config["links"][0]["directions"]]
-    assert paths == ["/trial/cellular-up.trace", "/trial/cellular-down.trace"]
+    assert paths == [f"/trial/cellular-client-server-{way}.trace" for way in ("up", "down")]
     assert 0 < planned(said).longest_wait_s < 5
 
 

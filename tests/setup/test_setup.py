@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-import environment
 import rust
+from httpbed.host import pypi
 
 SETUP = Path(__file__).resolve().parent.parent.parent / "setup"
 
@@ -79,7 +79,7 @@ def test_settings_of_pip_are_carried_over_to_uv(
     for name in ("UV_DEFAULT_INDEX", "UV_FIND_LINKS"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("SSL_CERT_FILE", "/own.pem")
-    assert environment._indexes(tmp_path) == {
+    assert pypi.settings_for_uv(str(python)) == {
         "UV_DEFAULT_INDEX": "https://index.test/simple",
         "UV_FIND_LINKS": "/wheels",
     }

@@ -7,12 +7,14 @@ from datetime import UTC, datetime
 from importlib import resources
 from pathlib import Path
 
+from httpbed.host.toolbox import Root
 from httpbed.implementations import catalog
 from httpbed.model.trial import Record, Trial
 from httpbed.network.plan import NetworkPlan
 from httpbed.trial import bed, seen, verdict
 from httpbed.trial.bed import Bed
 from httpbed.trial.content import Content
+from httpbed.trial.programs import Programs
 from httpbed.trial.seen import Seen
 
 FOLDER = Path(__file__).parents[1] / "recorded"
@@ -49,8 +51,13 @@ def what_was_seen(name: str) -> Seen:
     return seen.read(trial(name).scenario().roles, catalog.load(), artifacts(name))
 
 
+def nothing_built() -> Programs:
+    """Stand for the programs where none is started."""
+    return Programs(Root("sid", Path(), frozenset(), {}, ""), {})
+
+
 def judged(name: str) -> Record:
     """Judge a recorded attempt again."""
-    prepared = Bed(catalog.load(), {}, Path(), {SERVED.size: SERVED})
+    prepared = Bed(catalog.load(), nothing_built(), Path(), {SERVED.size: SERVED})
     this = verdict.Try(trial(name), 1, datetime(2026, 11, 21, 12, tzinfo=UTC))
     return verdict.judge(this, prepared, artifacts(name), {"client": 1.0, "tear-down": 0.5})

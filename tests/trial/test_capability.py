@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
+from httpbed.host import backend as backends
 from httpbed.host.backend import Backend
 from httpbed.implementations import catalog
-from httpbed.model.errors import ConfigError
+from httpbed.model.errors import ConfigError, HostError
 from httpbed.trial import capability, preparation
 from httpbed.trial.preparation import Loaded
 from real_runs import Wish
@@ -58,3 +61,22 @@ def test_the_emulator_can_do_everything() -> None:
         capability.require(loaded(Wish(loss="1 %").text()), backend)
     capability.require(loaded(Wish(loss="1 %").text()), "netem")
     capability.require(loaded(Wish(delay="0 ms").text()), "tbf")
+
+
+def test_every_link_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also one behind a router; and a machine without IPv6 is told of before anything runs."""
+    text = (
+        Wish(delay="0 ms")
+        .text()
+        .replace(
+            'hosts = ["client", "server"]',
+            'hosts = ["client", "router", "server"]\nip_version = "6"',
+        )
+    )
+    text = text.replace('between = ["client", "server"]', 'between = ["client", "router"]')
+    second = '[[topology.links]]\nbetween = ["router", "server"]\ndelay = "1 ms"\n\n[roles.client]'
+    text = text.replace("[roles.client]", second)
+    assert set(refused(text, "tbf")) == {"topology.links[1].delay", "topology.links[1].rate"}
+    monkeypatch.setattr(backends, "IPV6", Path("/absent"))
+    with pytest.raises(HostError):
+        capability.require(loaded(text), "af_packet")

@@ -62,7 +62,7 @@ def judged(
         link=result or observed(),
         qdiscs=happened(backend) if qdiscs is None else qdiscs,
     )
-    return {check.name: check for check in kernel_checks.checks(topology.links[0], planned, seen)}
+    return {check.name: check for check in kernel_checks.checks(planned, seen)}
 
 
 def test_what_the_kernel_counted_is_what_was_seen() -> None:
@@ -147,3 +147,29 @@ def test_netems_jitter_meets_pings() -> None:
     assert (first.name, first.passed) == ("round-trip time", None)
     by_us = network.plan(scenario.topology, {}, 1, 1)
     assert next(bed_checks.checks(trial(H2_LOSS), by_us, replace(seen, link={}))).passed
+
+
+def test_every_link_is_checked_by_its_own_counters() -> None:
+    """A port without its discipline is told of with its link's name."""
+    links = [{"between": pair, "rate": "10 Mbit/s"} for pair in (["a", "b"], ["b", "c"])]
+    topology = Topology.model_validate({"hosts": list("abc"), "links": links})
+    planned = network.plan(topology, {}, 1, 1, backend="tbf")
+    one = happened("tbf")
+    both = {
+        when: [*ports, *({**port, "dev": port["dev"].replace("l0", "l1")} for port in ports)]
+        for when, ports in one.items()
+    }
+    packets = observed()["directions"][0]["packets"]
+    ways = [("a", "b"), ("b", "a"), ("b", "c"), ("c", "b")]
+    result = {"directions": [{"from": a, "to": b, "packets": packets} for a, b in ways]}
+    seen = replace(what_was_seen(H2_LOSS), link=result, qdiscs=both)
+    checks = list(kernel_checks.checks(planned, seen))
+    assert all(check.passed for check in checks)
+    assert len({check.name for check in checks}) == len(checks) == 6
+    unshaped = kernel_checks.checks(planned, replace(seen, qdiscs=one))
+    broken = [check.name for check in unshaped if check.passed is False]
+    assert broken == [
+        "kernel's link, on b-c",
+        "conservation by the kernel's counters, b->c",
+        "conservation by the kernel's counters, c->b",
+    ]

@@ -24,13 +24,28 @@ Result = dict[str, Any]
 
 def planned(**link: Any) -> dict[str, Any]:
     """Return the emulator's configuration for a link."""
-    said = {"hosts": ["client", "server"], "links": [{"between": ["client", "server"], **link}]}
+    return configured({"between": ["client", "server"], **link})
+
+
+def configured(*links: dict[str, Any]) -> dict[str, Any]:
+    """Return the emulator's configuration for several links."""
+    hosts = list(dict.fromkeys(host for link in links for host in link["between"]))
+    said = {"hosts": hosts, "links": list(links)}
     return dict(network.plan(Topology.model_validate(said), {}, 1, 1).emulator_config)
 
 
 def happened(config: dict[str, Any], down: tuple[int, ...] = ()) -> Result:
-    """Return the result of a link on which ``COUNT`` packets arrived in each direction."""
-    link = config["links"][0]
+    """Return the result of links on which ``COUNT`` packets arrived in each direction."""
+    results = [_of_link(link, down) for link in config["links"]]
+    return {
+        "directions": [way for directions, _ in results for way in directions],
+        "changes": [change for _, changes in results for change in changes],
+    }
+
+
+def _of_link(
+    link: dict[str, Any], down: tuple[int, ...]
+) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
     changes = [
         {**entry, "direction": way, "link": link["name"], "by": "schedule", "next_number": number}
         for number, entry in enumerate(link["schedule"], 700)
@@ -42,7 +57,7 @@ def happened(config: dict[str, Any], down: tuple[int, ...] = ()) -> Result:
             zip(link["directions"], (link["hosts"], link["hosts"][::-1]), strict=True)
         )
     ]
-    return {"directions": directions, "changes": changes}
+    return directions, changes
 
 
 def loss_changes(changes: list[dict[str, Any]], direction: int) -> list[tuple[int, float]]:
@@ -220,7 +235,7 @@ def test_events_tell_what_they_changed() -> None:
     event = {"name": "half", "when": {"delivered": "1 MB", "to": "client"}, "state": "down"}
     config = planned(events=[event])
     quiet = happened(config)
-    change = {"at_ns": 10**9, "direction": None, "change": {"down": True}}
+    change = {"at_ns": 10**9, "link": "client-server", "direction": None, "change": {"down": True}}
     fired = happened(config) | {"changes": [{**change, "by": "trigger:half"}]}
     strange = happened(config) | {"changes": [{**change, "by": "trigger:other"}]}
     figures = [found(config, result)[-1].figure for result in (quiet, fired)]
@@ -261,3 +276,46 @@ def test_a_loss_that_changes_before_the_first_packet_holds_for_all() -> None:
     assert broken(config, result) == []
     (check,) = (one for one in found(config, result) if one.name.endswith("server->client"))
     assert check.limit.endswith("at 0.01, at 0.5 from packet 0 on")
+
+
+TWO = (
+    {"between": ["client", "proxy"], **EVERYTHING},
+    {"between": ["proxy", "server"], **EVERYTHING, "loss": "3 %"},
+)
+OF_LINKS = ("client-proxy", "proxy-server")
+
+
+def test_every_link_is_checked_by_its_own_draws_and_changes() -> None:
+    """Each check says of which direction or link it is, and nothing is told of another's."""
+    config = configured(*TWO)
+    checks = found(config, happened(config))
+    assert [check.name for check in checks if check.passed is False] == []
+    names = [check.name for check in checks]
+    assert len(set(names)) == len(names) == 1 + 2 * (2 * 3 + 1)
+    assert {f"scheduled changes, on {name}" for name in OF_LINKS} <= set(names)
+
+
+@pytest.mark.parametrize("link", [0, 1])
+def test_a_deviation_is_told_of_its_own_link_only(link: int) -> None:
+    """A loss too many, and a change that is missing."""
+    config = configured(*TWO)
+    one, other = config["links"][link]["hosts"]
+    result = copy.deepcopy(happened(config))
+    lost = result["directions"][2 * link]["lost_numbers"]
+    lost.append(max(lost) + 1)
+    assert broken(config, result) == [f"losses as drawn, {one}->{other}"]
+    result = happened(config)
+    own = [change for change in result["changes"] if change["link"] == OF_LINKS[link]]
+    result["changes"].remove(own[0])
+    assert broken(config, result) == [f"scheduled changes, on {OF_LINKS[link]}"]
+
+
+def test_a_change_on_the_wrong_link_is_caught_on_both() -> None:
+    """It is missing on the one and nobody asked for it on the other."""
+    config = configured(*TWO, {"between": ["server", "far"]})
+    result = happened(config)
+    result["changes"][0]["link"] = "server-far"
+    assert broken(config, result) == [
+        "scheduled changes, on client-proxy",
+        "scheduled changes, on server-far",
+    ]

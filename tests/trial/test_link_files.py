@@ -22,7 +22,7 @@ from httpbed.trial import link_files, preparation
 from httpbed.trial.bed import Bed
 from httpbed.trial.preparation import Loaded
 from kept import manifest
-from recorded import DEMO
+from recorded import DEMO, nothing_built
 
 TRACE = b"1\n2\n5\n"
 DIGEST = hashlib.sha256(TRACE).hexdigest()
@@ -107,7 +107,7 @@ def test_the_emulator_finds_them_by_their_digest(folder: Path) -> None:
     """In the sandbox, and from a copy that cannot change under the campaign."""
     loaded = load(folder, text())
     kept = link_files.kept(loaded.files)
-    bed = Bed(catalog.load(), {}, Path(), {}, files=kept)
+    bed = Bed(catalog.load(), nothing_built(), Path(), {}, files=kept)
     (folder / "up.trace").unlink()
     config = bed.plan(loaded.trials[0]).network.emulator_config["links"][0]
     for way, numbers in zip(config["directions"], ([], [7]), strict=True):

@@ -89,7 +89,7 @@ impl<'a> Runner<'a> {
             lateness: Distribution::new(),
             send_failures: 0,
             usage: Usage::default(),
-            spin: Spin::new(config.spin_us.saturating_mul(1000)),
+            spin: Spin::new(config.spin_us.saturating_mul(1000), config.links.len()),
         })
     }
 

@@ -34,8 +34,8 @@ const DEVICES: [&str; 6] = ["null", "zero", "full", "random", "urandom", "tty"];
 /// What is shared below it is for the emulator, which runs outside any root filesystem.
 const LINKS: &str = "/links";
 /// What programs of the host's own filesystem need to run.
-const OF_THE_HOST: [&str; 10] =
-    ["usr", "bin", "sbin", "lib", "lib32", "lib64", "libx32", "etc", "nix", "gnu"];
+const OF_THE_HOST: [&str; 11] =
+    ["usr", "bin", "sbin", "lib", "lib32", "lib64", "libx32", "etc", "opt", "nix", "gnu"];
 const RESOLV_CONF: &str = "/etc/resolv.conf";
 const SEEN_IN_EVERY_ROOT: [&str; 5] = ["proc", "dev", "tmp", "run", "trial"];
 

@@ -28,6 +28,7 @@
 
 mod filesystem;
 mod hosts;
+mod limits;
 mod listening;
 mod namespaces;
 mod outside;

@@ -8,12 +8,12 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
 use nix::sched::{CloneFlags, setns};
-use nix::sys::resource::{Resource, setrlimit};
 use nix::sys::signal::SigSet;
 use nix::unistd::{Pid, chdir, chroot, setpgid};
 
 use crate::filesystem::{root_folder, show_resolv_conf};
 use crate::hosts::Hosts;
+use crate::limits::Limits;
 use crate::namespaces::{User, become_user, die_with_parent};
 use crate::outside::Outside;
 use crate::protocol::{Place, Program};
@@ -75,8 +75,9 @@ fn start_inside(program: &Program, around: &Surroundings) -> io::Result<Started>
     command.stderr(output(program.stderr.as_deref(), &trial)?);
     let network = network(program, &around.hosts)?;
     let root = program.root.as_deref().map_or(around.base.clone(), |name| root_folder(&around.base, name));
-    let file_bytes = program.file_bytes;
-    let confine = move || confine(network, &root, file_bytes);
+    let limits = Limits::of(program);
+    limits.bound_sandbox()?;
+    let confine = move || confine(network, &root, limits);
     // SAFETY: between fork and exec only system calls are made, and this process has one thread.
     unsafe { command.pre_exec(confine) };
     Ok(command.spawn()?.into())
@@ -126,7 +127,7 @@ fn network(program: &Program, hosts: &Hosts) -> io::Result<Option<BorrowedFd<'st
     Ok(Some(unsafe { BorrowedFd::borrow_raw(file.as_fd().as_raw_fd()) }))
 }
 
-fn confine(network: Option<BorrowedFd>, root: &Path, file_bytes: Option<u64>) -> io::Result<()> {
+fn confine(network: Option<BorrowedFd>, root: &Path, limits: Limits) -> io::Result<()> {
     // Keys at a terminal are for a command of the user's, never for the link.
     setpgid(Pid::from_raw(0), Pid::from_raw(0))?;
     if let Some(network) = network {
@@ -134,10 +135,7 @@ fn confine(network: Option<BorrowedFd>, root: &Path, file_bytes: Option<u64>) ->
     }
     chroot(root)?;
     chdir("/")?;
-    if let Some(bytes) = file_bytes {
-        setrlimit(Resource::RLIMIT_FSIZE, bytes, bytes)?;
-    }
-    setrlimit(Resource::RLIMIT_CORE, 0, 0)?;
+    limits.bound_process()?;
     Ok(die_with_parent()?)
 }
 

@@ -137,6 +137,10 @@ pub struct Program {
     pub timeout_s: Option<f64>,
     /// Upper bound of any file it writes, in bytes.
     pub file_bytes: Option<u64>,
+    /// Upper bound of the memory that each of its processes has for data, in bytes.
+    pub memory_bytes: Option<u64>,
+    /// Upper bound of the processes and threads of the whole sandbox.
+    pub processes: Option<u32>,
 }
 
 /// What the orchestrator is told.

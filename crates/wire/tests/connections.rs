@@ -3,8 +3,8 @@
 mod build;
 
 use build::{
-    ACK, FIN, RST, SYN, quic_long, quic_short, tcp_from_client, tcp_from_server, tls_record, udp_from_client,
-    udp_from_server,
+    ACK, FIN, RST, SYN, ipv6, ipv6_back, quic_long, quic_short, tcp, tcp_from_client, tcp_from_server,
+    tls_record, udp, udp_from_client, udp_from_server,
 };
 use wire::{Connection, ConnectionTable, Frame, Protocol, Sighting};
 
@@ -244,4 +244,29 @@ fn a_short_header_without_quic_before_it_is_nothing() {
     assert_eq!(only(&[dns.clone(), dns]).handshake, None);
     let unknown_version = udp_from_client(&quic_long(INITIAL, 0xBABA_BABA, 2, 40));
     assert_eq!(only(&[unknown_version, udp_from_client(&quic_short(2))]).handshake, None);
+}
+
+#[test]
+fn a_connection_over_ipv6_is_followed_like_any() {
+    let (out, back) = ((4242, 443), (443, 4242));
+    let request = [tls_record(CHANGE_CIPHER_SPEC, 1), tls_record(APPLICATION_DATA, 40)].concat();
+    let over_tcp = only(&[
+        ipv6(6, &tcp(out, 99, SYN, b"")),
+        ipv6_back(6, &tcp(back, 499, SYN | ACK, b"")),
+        ipv6(6, &tcp(out, 100, ACK, &tls_record(HANDSHAKE, 200))),
+        ipv6_back(6, &tcp(back, 500, ACK, &tls_record(HANDSHAKE, 90))),
+        ipv6(6, &tcp(out, 305, ACK, &request)),
+        ipv6(6, &tcp(out, 305, FIN | ACK, &request)),
+    ]);
+    assert_eq!(over_tcp.client.to_string(), "[fd00::1]:4242");
+    assert_eq!(over_tcp.server.to_string(), "[fd00::2]:443");
+    assert_eq!((over_tcp.handshake, over_tcp.client_close), (Some(4), Some(5)));
+    assert_eq!(retransmitted(&over_tcp), (Some(51), Some(0)));
+    let over_quic = only(&[
+        ipv6(17, &udp(out, &quic_long(INITIAL, 1, 1, 1150))),
+        ipv6_back(17, &udp(back, &[quic_long(INITIAL, 1, 4, 90), quic_short(4)].concat())),
+        ipv6(17, &udp(out, &quic_short(2))),
+    ]);
+    assert_eq!((over_quic.protocol, over_quic.handshake), (Protocol::Udp, Some(2)));
+    assert_eq!((over_quic.from_client.packets, over_quic.from_server.packets), (2, 1));
 }

@@ -23,7 +23,6 @@ from httpbed.calibration.judge import Verdict
 from httpbed.calibration.runner import Bench
 from httpbed.cli.live import LiveBar
 from httpbed.host import backend, toolbox
-from httpbed.implementations import catalog
 from httpbed.model import phrase
 from httpbed.model.errors import ConfigError, Mistake
 
@@ -113,11 +112,8 @@ def _chosen(cells: Sequence[Cell], words: Iterable[str]) -> list[Cell]:
 
 
 def _root() -> Path:
-    """Find any root filesystem, or build that of the first suite: each has ip and ethtool."""
-    if found := toolbox.find_all():
-        return found[-1].path
-    suite, packages = next(iter(sorted(catalog.load().installs().items())))
-    return toolbox.ensure(suite, packages, say=lambda line: click.echo(line, err=True)).path
+    """Find or build the root filesystem that has ip and ethtool."""
+    return toolbox.ensure(toolbox.TOOLS, say=lambda line: click.echo(line, err=True)).path
 
 
 def _summary(verdicts: Sequence[Verdict], scale: str, written: Path | None) -> dict[str, Any]:

@@ -11,6 +11,7 @@ from httpbed.host import doctor, facts, toolbox
 from httpbed.implementations import catalog
 from httpbed.model.errors import HostError
 from httpbed.process import binaries
+from httpbed.trial import programs
 
 _UNABLE = 3
 """The exit code that says: this machine cannot."""
@@ -31,9 +32,9 @@ def command(context: click.Context, *, as_json: bool) -> None:
     points = doctor.examine(
         machine,
         executables={name: _executable(name) for name in binaries.ALL},
-        toolboxes={
-            suite: toolbox.find(suite, packages)
-            for suite, packages in catalog.load().installs().items()
+        tools=toolbox.find(toolbox.TOOLS),
+        programs={
+            name: programs.state(recipe)[0] for name, recipe in catalog.load().recipes.items()
         },
     )
     if as_json:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import stat
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any, TypeVar
 
 import click
 
@@ -13,19 +15,62 @@ from httpbed.model.errors import ConfigError, Mistake
 from httpbed.trial import preparation
 from httpbed.trial.preparation import Loaded
 
+Verb = TypeVar("Verb", bound=Callable[..., Any])
+
 MOST_BYTES = 16 * 2**20
 """Of an experiment file: enough for a million samples of jitter."""
 
 file_argument = click.argument("file", type=click.Path(path_type=Path))
-recipes_option = click.option(
-    "--recipes",
-    "recipe_folders",
-    multiple=True,
-    type=click.Path(path_type=Path),
-    metavar="DIR",
-    help="Add the recipes of this folder; use it for programs that httpbed does not know.",
-)
+_PROGRAMS = "httpbed.programs"
+"""Where a command's context keeps what ``--program`` said."""
+
+
+def recipes_option(function: Verb) -> Verb:
+    """Add ``--recipes`` and ``--program``, which together say what programs there are."""
+    folders = click.option(
+        "--recipes",
+        "recipe_folders",
+        multiple=True,
+        type=click.Path(path_type=Path),
+        metavar="DIR",
+        help="Add the recipes of this folder; use it for programs that httpbed does not know.",
+    )
+    programs = click.option(
+        "--program",
+        multiple=True,
+        metavar="NAME=PATH",
+        expose_value=False,
+        callback=_keep_programs,
+        help="Run your own executable, on this machine's filesystem, as this implementation.",
+    )
+    return folders(programs(function))
+
+
+def _keep_programs(context: click.Context, _: click.Parameter, said: tuple[str, ...]) -> None:
+    mistakes, programs = [], dict[str, str]()
+    for word in said:
+        name, equals, path = word.partition("=")
+        if name and equals and path:
+            programs[name] = str(Path(path).expanduser().absolute()) if "/" in path else path
+        else:
+            mistakes.append(Mistake("--program", f"{word!r} is not NAME=PATH"))
+    if mistakes:
+        raise ConfigError(mistakes)
+    context.meta[_PROGRAMS] = programs
+
+
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON, for scripts.")
+
+
+def catalog(recipe_folders: tuple[Path, ...]) -> Catalog:
+    """Read all recipes, with the user's executables in the place of their programs.
+
+    Raises:
+        ConfigError: With every mistake.
+    """
+    context = click.get_current_context(silent=True)
+    programs = context.meta.get(_PROGRAMS, {}) if context else {}
+    return catalogs.load(recipe_folders).with_programs(programs)
 
 
 def load(file: Path, recipe_folders: tuple[Path, ...]) -> tuple[Loaded, Catalog]:
@@ -34,12 +79,12 @@ def load(file: Path, recipe_folders: tuple[Path, ...]) -> tuple[Loaded, Catalog]
     Raises:
         ConfigError: With every mistake.
     """
-    catalog = catalogs.load(recipe_folders)
+    known = catalog(recipe_folders)
     try:
         text = _text(file)
     except (OSError, UnicodeDecodeError) as error:
         raise ConfigError([Mistake(str(file), f"cannot be read: {error}")]) from None
-    return preparation.load(text, catalog, file.parent), catalog
+    return preparation.load(text, known, file.parent), known
 
 
 def _text(file: Path) -> str:

@@ -15,6 +15,7 @@ from httpbed.model.errors import ConfigError, Mistake
 from httpbed.model.trial import Trial
 from httpbed.network import plan as network
 from httpbed.trial import bed
+from httpbed.trial.bed import TrialPlan
 from httpbed.trial.preparation import Loaded
 
 
@@ -57,7 +58,7 @@ def _as_json(trial: Trial, loaded: Loaded, catalog: Catalog | None) -> dict[str,
     said: dict[str, object] = {"id": trial.id, **trial.model_dump(exclude={"document"})}
     if catalog:
         planned = bed.plan(trial, catalog, files=loaded.files)
-        said["sysctls"] = _sysctls(trial)
+        said["sysctls"] = _sysctls(planned)
         said["commands"] = [
             {**asdict(spec), "files": dict(spec.files), "environment": dict(spec.environment)}
             for spec in planned.specs()
@@ -70,19 +71,19 @@ def _print(trial: Trial, loaded: Loaded, catalog: Catalog | None) -> None:
     click.echo(f"block {trial.block:>4}  {trial.position:>3}  {trial.id}  {levels}")
     if catalog is None:
         return
-    for place, settings in _sysctls(trial).items():
+    planned = bed.plan(trial, catalog, files=loaded.files)
+    for place, settings in _sysctls(planned).items():
         for name, value in settings.items():
             click.echo(f"    [{place}] sysctl --write {name}={value}")
-    for spec in bed.plan(trial, catalog, files=loaded.files).specs():
+    for spec in planned.specs():
         for name, content in spec.files.items():
             click.echo(f"    write /trial/{name}\n" + _indented(content))
         click.echo(_indented(spec.shell(), by=4))
 
 
-def _sysctls(trial: Trial) -> dict[str, Mapping[str, str]]:
+def _sysctls(planned: TrialPlan) -> dict[str, Mapping[str, str]]:
     """Gather what is set in each network when it is made, by host."""
-    hosts = dict.fromkeys(trial.scenario().topology.hosts, network.HOST_SYSCTLS)
-    return {"emulator": network.NO_NEIGHBOUR_DISCOVERY, **hosts}
+    return {"emulator": network.NO_NEIGHBOUR_DISCOVERY, **planned.network.sysctls}
 
 
 def _indented(text: str, by: int = 8) -> str:

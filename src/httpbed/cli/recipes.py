@@ -7,8 +7,8 @@ from pathlib import Path
 
 import click
 
-from httpbed.cli.experiment import json_option, recipes_option
-from httpbed.implementations import catalog as catalogs
+from httpbed.cli.experiment import catalog, json_option, recipes_option
+from httpbed.trial import programs
 
 
 @click.command("recipes")
@@ -19,14 +19,12 @@ def command(*, recipe_folders: tuple[Path, ...], as_json: bool) -> None:
 
     Use it to see what `implementation = "..."` may say, and to check a recipe of your own.
     """
-    recipes = sorted(catalogs.load(recipe_folders).recipes.values(), key=lambda one: one.name)
+    recipes = sorted(catalog(recipe_folders).recipes.values(), key=lambda one: one.name)
     if as_json:
         said = [recipe.model_dump(by_alias=True, mode="json") for recipe in recipes]
         click.echo(json.dumps(said, indent=1))
         return
     for recipe in recipes:
         roles, versions = "/".join(recipe.roles), ", ".join(recipe.http_versions)
-        packages = ", ".join(recipe.install.packages)
-        click.echo(
-            f"{recipe.name:<12} {roles:<14} HTTP {versions:<12} {recipe.install.suite}: {packages}"
-        )
+        origin, (_, state) = recipe.install.summary(), programs.state(recipe)
+        click.echo(f"{recipe.name:<12} {roles:<14} HTTP {versions:<12} {origin} ({state})")

@@ -3,27 +3,32 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import click
 
+from httpbed.cli.experiment import catalog, json_option, recipes_option
 from httpbed.host import toolbox
-from httpbed.implementations import catalog
+from httpbed.host.toolbox import Contents, Root
+from httpbed.implementations.catalog import Catalog
 from httpbed.model.errors import ConfigError, HostError, Mistake
+from httpbed.trial import programs
 
-_json = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+_names = click.argument("names", nargs=-1, metavar="[IMPLEMENTATION]...")
+_UNABLE = 3
 
 
 @click.group("toolbox")
 def command() -> None:
     """Show, build or remove the root filesystems with the programs under test.
 
-    One is built per suite from the packages that the recipes name, once per user; runs build
-    what they miss.
+    There is one for each program, and one with the tools that networks are set up with. They
+    are built once per user; runs build what they miss.
     """
 
 
 @command.command("list")
-@_json
+@json_option
 def show(*, as_json: bool) -> None:
     """List the finished ones, the oldest first."""
     roots = toolbox.find_all()
@@ -31,29 +36,43 @@ def show(*, as_json: bool) -> None:
         click.echo(json.dumps([_as_json(root) for root in roots], indent=2))
         return
     for root in roots:
-        click.echo(f"{root.name}  {root.built}  {', '.join(sorted(root.packages))}")
+        contents = ", ".join([*sorted(root.packages), *sorted(root.pypi)])
+        click.echo(f"{root.name}  {root.built}  {contents}")
 
 
 @command.command()
-@_json
-def build(*, as_json: bool) -> None:
-    """Build those that the recipes need, and say where they are."""
-    roots = [
-        toolbox.ensure(suite, packages, say=_say)
-        for suite, packages in sorted(catalog.load().installs().items())
-    ]
-    _locate(roots, as_json=as_json)
+@_names
+@recipes_option
+@json_option
+def build(*, names: tuple[str, ...], recipe_folders: tuple[Path, ...], as_json: bool) -> None:
+    """Build those of some implementations, by default of all, and say where they are.
+
+    What cannot be had today is told and keeps nobody from the rest; it makes the exit code 3
+    where it was named.
+    """
+    needed = _needed(catalog(recipe_folders), names)
+    roots, failures = programs.build(needed, say=_say)
+    _locate([roots[contents] for contents in needed if contents in roots], as_json=as_json)
+    for contents, failure in failures.items():
+        _say(f"without {' and '.join(needed[contents])}: {failure}")
+    if failures and (names or not roots):
+        raise SystemExit(_UNABLE)
 
 
 @command.command()
-@_json
-def path(*, as_json: bool) -> None:
-    """Say where those are that the recipes need."""
+@_names
+@recipes_option
+@json_option
+def path(*, names: tuple[str, ...], recipe_folders: tuple[Path, ...], as_json: bool) -> None:
+    """Say where those of some implementations are, by default of all."""
     roots = []
-    for suite, packages in sorted(catalog.load().installs().items()):
-        root = toolbox.find(suite, packages)
+    for contents, recipes in _needed(catalog(recipe_folders), names).items():
+        root = toolbox.find(contents)
         if root is None:
-            raise HostError(f"the toolbox of {suite} is not built", "httpbed toolbox build")
+            raise HostError(
+                f"the toolbox of {' and '.join(recipes)} is not built",
+                f"httpbed toolbox build {' '.join(names)}".strip(),
+            )
         roots.append(root)
     _locate(roots, as_json=as_json)
 
@@ -61,7 +80,7 @@ def path(*, as_json: bool) -> None:
 @command.command()
 @click.argument("names", nargs=-1)
 @click.option("--all", "every", is_flag=True, help="Remove all of them.")
-@_json
+@json_option
 def remove(names: tuple[str, ...], *, every: bool, as_json: bool) -> None:
     """Remove some by name, as `list` shows it; none may be in use."""
     there = {root.name: root for root in toolbox.find_all()}
@@ -78,7 +97,17 @@ def remove(names: tuple[str, ...], *, every: bool, as_json: bool) -> None:
         click.echo(json.dumps({"schema": 1, "removed": list(chosen)}))
 
 
-def _locate(roots: list[toolbox.Root], *, as_json: bool) -> None:
+def _needed(known: Catalog, names: tuple[str, ...]) -> dict[Contents, list[str]]:
+    """What each root holds -> who needs it."""
+    if unknown := [name for name in names if name not in known.recipes]:
+        raise ConfigError(
+            Mistake(name, "there is no such implementation", "see httpbed recipes")
+            for name in unknown
+        )
+    return {toolbox.TOOLS: ["the tools"], **known.installs(names or None)}
+
+
+def _locate(roots: list[Root], *, as_json: bool) -> None:
     if as_json:
         click.echo(json.dumps([_as_json(root) for root in roots], indent=2))
         return
@@ -86,14 +115,16 @@ def _locate(roots: list[toolbox.Root], *, as_json: bool) -> None:
         click.echo(root.path)
 
 
-def _as_json(root: toolbox.Root) -> dict[str, object]:
+def _as_json(root: Root) -> dict[str, object]:
     return {
         "schema": 1,
         "name": root.name,
         "suite": root.suite,
         "path": str(root.path),
         "packages": sorted(root.packages),
+        "pypi": sorted(root.pypi),
         "versions": root.versions,
+        "wheels": dict(root.wheels),
         "built": root.built,
     }
 

@@ -15,6 +15,8 @@ from httpbed.model.errors import HostError
 
 Backend = Literal["af_packet", "tun", "tbf", "netem"]
 TUN = Path("/dev/net/tun")
+IPV6 = Path("/proc/sys/net/ipv6/conf")
+"""Absent where the kernel was built, or booted, without IPv6."""
 
 
 def choose(asked: str | None) -> Backend:
@@ -38,6 +40,17 @@ def choose(asked: str | None) -> Backend:
         raise HostError("this kernel has no packet sockets", "use --link-backend tun")
     # Whether there is such a discipline can be tried in a namespace only: doctor.require_qdisc.
     return "tbf" if asked == "tbf" else "netem" if asked == "netem" else "af_packet"
+
+
+def require_ip(version: str) -> None:
+    """Refuse a version of IP that this kernel does not speak.
+
+    Raises:
+        HostError: It speaks no IPv6.
+    """
+    if version == "6" and not IPV6.exists():
+        remedy = 'boot it without ipv6.disable=1, or run with ip_version = "4"'
+        raise HostError("this kernel speaks no IPv6", remedy)
 
 
 def _has_packet_sockets() -> bool:

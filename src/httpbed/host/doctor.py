@@ -58,17 +58,21 @@ def is_able(points: list[Point]) -> bool:
 
 
 def examine(
-    facts: Facts, *, executables: Mapping[str, Path | None], toolboxes: Mapping[str, Root | None]
+    facts: Facts,
+    *,
+    executables: Mapping[str, Path | None],
+    tools: Root | None,
+    programs: Mapping[str, bool],
 ) -> list[Point]:
     """Try everything.
 
     Args:
         facts: This machine's.
         executables: httpbed's own, by name; None for one that is missing.
-        toolboxes: The root needed of each suite; None for one that is not built.
+        tools: The root with what networks are set up with; None while it is not built.
+        programs: Whether each implementation's program is there now.
     """
-    root = next(filter(None, toolboxes.values()), None)
-    findings = probe(root)
+    findings = probe(tools)
     return [
         *_namespace_points(findings),
         *_network_points(findings),
@@ -76,7 +80,8 @@ def examine(
         *_congestion_points(findings),
         *_machine_points(facts),
         *(_executable_point(name, path) for name, path in executables.items()),
-        *(_toolbox_point(suite, built) for suite, built in toolboxes.items()),
+        _tools_point(tools),
+        _programs_point(programs),
     ]
 
 
@@ -287,10 +292,20 @@ def _executable_point(name: str, path: Path | None) -> Point:
     return Point(name, path is not None, figure, "install httpbed's wheel: make build")
 
 
-def _toolbox_point(suite: str, root: Root | None) -> Point:
+_BUILD = "the first run that needs it builds it; or now: httpbed toolbox build"
+
+
+def _tools_point(root: Root | None) -> Point:
     figure = "not built yet" if root is None else f"{len(root.versions)} packages"
-    remedy = "the first run builds it; or now: httpbed toolbox build"
-    return Point(f"toolbox of {suite}", True if root else None, figure, remedy)
+    return Point("tools for networks", True if root else None, figure, _BUILD)
+
+
+def _programs_point(programs: Mapping[str, bool]) -> Point:
+    missing = sorted(name for name, there in programs.items() if not there)
+    figure = f"{len(programs) - len(missing)} of {len(programs)}"
+    if missing:
+        figure += f"; not yet {', '.join(missing)}"
+    return Point("programs under test", None if missing else True, figure, _BUILD)
 
 
 def _sysctl(name: str) -> str:

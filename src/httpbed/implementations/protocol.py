@@ -6,29 +6,52 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Protocol
+from typing import Literal, Protocol
 
 from httpbed.model.metric import Observation
-from httpbed.process.spec import ProcessSpec
+from httpbed.process.spec import TRIAL_FOLDER, ProcessSpec
+
+RoleName = Literal["client", "proxy", "server"]
+Visit = Literal["prior", "measured"]
+
+
+@dataclass(frozen=True)
+class Upstream:
+    """Whom a proxy asks."""
+
+    address: str
+    port: int
+
+
+@dataclass(frozen=True)
+class Fetch:
+    """One file that a client gets."""
+
+    path: str
+    """In the URL."""
+    body: str
+    """Where the client stores it, as the client sees it."""
 
 
 @dataclass(frozen=True)
 class Part:
     """What one role has to do in one trial."""
 
-    role: str
+    name: str
+    """``client``, ``server-2``: unique in the trial."""
+    role: RoleName
     host: str
     http_version: str
-    """The version that the client may speak; a server speaks all of its versions."""
+    """The version that the client may speak; to a server or proxy, the one in which it is asked."""
     server_name: str
     server_address: str
+    """Of whom the client asks."""
     port: int
-    target: str
-    """Path of the file in the URL."""
-    body: str
-    """Where the client stores what it got, as the client sees it."""
+    fetches: tuple[Fetch, ...]
+    """Of one round."""
     certificates: str
     """Folder with ca.pem, server.pem and server.key, as the program sees it."""
     content: str
@@ -36,38 +59,120 @@ class Part:
     time_limit_s: float
     file_bytes: int
     """Upper bound of any file the program writes."""
+    ip_version: str = "4"
+    upstream_http_version: str = ""
+    """What a proxy speaks to the next one towards the server."""
+    upstreams: tuple[Upstream, ...] = ()
+    connections: int = 1
+    rounds: int = 1
+    resumption: str = "none"
+    visit: Visit = "measured"
+    """``prior``: not measured, and leaves its TLS tickets in ``session``."""
+    session: str = ""
+    """Where tickets are kept, as the program sees it."""
+    congestion_control: str = ""
+    """Of QUIC, as experiments call it; empty where the program has no choice."""
+    knobs: Mapping[str, str] = field(default_factory=dict)
+    """What differs from upstream's defaults."""
+
+    @property
+    def folder(self) -> str:
+        """Where it leaves its files, as the program sees it."""
+        return f"{TRIAL_FOLDER}/{self.name}"
 
     def variables(self) -> dict[str, str]:
         """What a recipe's templates may name in braces."""
+        first = self.fetches[0] if self.fetches else Fetch("/", "/dev/null")
         return {
             "server_name": self.server_name,
             "server_address": self.server_address,
+            "server_authority": authority(self.server_address),
             "port": str(self.port),
-            "url": f"https://{self.server_name}:{self.port}{self.target}",
-            "resolve": f"{self.server_name}:{self.port}:{self.server_address}",
-            "body": self.body,
+            "url": self.url(first),
+            "resolve": f"{self.server_name}:{self.port}:{authority(self.server_address)}",
+            "body": first.body,
             "ca": f"{self.certificates}/ca.pem",
             "certificate": f"{self.certificates}/server.pem",
             "certificate_key": f"{self.certificates}/server.key",
             "content": self.content,
-            "trial": "/trial",
+            "folder": self.folder,
+            "session": self.session,
+            "files": str(len(self.fetches)),
+            "connections": str(self.connections),
+            "rounds": str(self.rounds),
+            "ip_version": self.ip_version,
+            "http_version": self.http_version,
+            "upstream_http_version": self.upstream_http_version,
+            "time_limit_s": f"{self.time_limit_s:.0f}",
         }
 
+    def url(self, fetch: Fetch) -> str:
+        """Return the URL of a file."""
+        return f"https://{self.server_name}:{self.port}{fetch.path}"
 
-VARIABLES = frozenset(
-    Part("", "", "", "", "", 0, "", "", "", "", 0, 0).variables(),
-)
+    def each_request(self) -> list[dict[str, str]]:
+        """What differs from file to file, as variables."""
+        return [
+            {"number": str(number), "url": self.url(fetch), "file": fetch.body, "path": fetch.path}
+            for number, fetch in enumerate(self.fetches, start=1)
+        ]
+
+    def each_upstream(self) -> list[dict[str, str]]:
+        """What differs from one upstream to the next, as variables."""
+        return [
+            {
+                "number": str(number),
+                "upstream_address": upstream.address,
+                "upstream_authority": authority(upstream.address),
+                "upstream_port": str(upstream.port),
+            }
+            for number, upstream in enumerate(self.upstreams, start=1)
+        ]
+
+
+def authority(address: str) -> str:
+    """Write an address as in a URL: one of IPv6 in brackets (RFC 3986 section 3.2.2)."""
+    return f"[{address}]" if ":" in address else address
+
+
+_SAMPLE = Part(
+    name="", role="client", host="", http_version="", server_name="", server_address="", port=0,
+    fetches=(Fetch("", ""),), certificates="", content="", time_limit_s=0, file_bytes=0,
+    upstreams=(Upstream("", 0),),
+)  # fmt: skip
+VARIABLES = frozenset(_SAMPLE.variables()) | {"congestion_control"}
 """Names that every template may use."""
+REQUEST_VARIABLES = frozenset(_SAMPLE.each_request()[0])
+"""Names that ``each_request`` may use besides."""
+UPSTREAM_VARIABLES = frozenset(_SAMPLE.each_upstream()[0])
+"""Names that ``each_upstream`` may use besides."""
 
 
 @dataclass(frozen=True)
 class Request:
-    """One request as the program logged it."""
+    """One request as a program logged it; what it does not tell is empty or None."""
 
     http_version: str
     """As in an experiment file, or what the program called it."""
     status: int
     body_bytes: int
+    connection: str = ""
+    """Equal for requests on the same connection."""
+    tls_version: str = ""
+    cipher: str = ""
+    resumed: bool | None = None
+    early_data: bool | None = None
+    """Whether it was sent, and answered, in the first flight."""
+    path: str = ""
+    began_s: float | None = None
+    """Seconds since the client's start."""
+    ended_s: float | None = None
+    upstream_http_version: str = ""
+    """What a proxy spoke to the next one towards the server."""
+    flags: str = ""
+    """A proxy's remark on how the answer went wrong, in its own words; empty when it did not."""
+    attempts: int | None = None
+    """How often a proxy asked upstream."""
 
 
 @dataclass(frozen=True)
@@ -96,6 +201,6 @@ class Implementation(Protocol):
         """How to start it for its part."""
         ...
 
-    def parse(self, folder: Path) -> Findings:
-        """Read the files that it left in the trial's folder."""
+    def parse(self, role: RoleName, folder: Path) -> Findings:
+        """Read the files that it left in its folder."""
         ...

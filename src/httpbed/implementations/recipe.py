@@ -4,23 +4,30 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated
 
 from pydantic import AfterValidator, Field
 
 from httpbed.implementations import parsers, template
-from httpbed.implementations.protocol import VARIABLES, Findings, Part
-from httpbed.model.errors import Mistake
-from httpbed.model.scenario import HttpVersion
+from httpbed.implementations.install import Install
+from httpbed.implementations.protocol import Findings, Part, RoleName
+from httpbed.implementations.run import Run, in_folder
+from httpbed.implementations.settings import CongestionControl, Knob
+from httpbed.model.roles import HttpVersion, KnobName
 from httpbed.model.value import Value
+from httpbed.model.workload import Capability
 from httpbed.process.spec import Ports, ProcessSpec
 
-RoleName = Literal["client", "server"]
+MEMORY_BYTES = 4 * 2**30
+"""Of each process of a program under test: far more than any of them needs, browsers included."""
+PROCESSES = 2048
+"""And threads, of a whole trial: a browser has some hundreds."""
+VERSION_S = 20.0
+VERSION_BYTES = 2**20
 
 
-def _compiles(pattern: str) -> str:
+def _finds_a_version(pattern: str) -> str:
     try:
         groups = re.compile(pattern).groupindex
     except re.error as error:
@@ -34,47 +41,8 @@ class Version(Value):
     """How to ask the program its version."""
 
     argv: list[str] = Field(min_length=1)
-    pattern: Annotated[str, AfterValidator(_compiles)]
+    pattern: Annotated[str, AfterValidator(_finds_a_version)]
     """A regular expression with a group ``version``, searched in what it prints."""
-
-
-class Install(Value):
-    """Where the program comes from."""
-
-    suite: str = Field(pattern=r"^[a-z][a-z0-9-]*$")
-    """Debian suite of the root filesystem that it runs in."""
-    packages: list[str] = Field(min_length=1)
-    """Packages of that suite."""
-
-
-class Choice(Value):
-    """A variable whose value depends on the trial."""
-
-    by: Literal["http_version"]
-    values: dict[str, str]
-
-
-class Ready(Value):
-    """When a server counts as started: all these ports are open."""
-
-    tcp: list[int] = Field(default_factory=list)
-    udp: list[int] = Field(default_factory=list)
-
-
-class Run(Value):
-    """How the program is started."""
-
-    argv: list[str] = Field(min_length=1)
-    """Command and arguments; no shell sees them. ``{name}`` stands for a variable."""
-    files: dict[str, str] = Field(default_factory=dict)
-    """Files to write under /trial before: name -> template."""
-    stdout: str | None = None
-    """File under /trial for standard output."""
-    stderr: str | None = None
-    environment: dict[str, str] = Field(default_factory=dict)
-    ready: Ready = Ready()
-    choose: dict[str, Choice] = Field(default_factory=dict)
-    """Variables of this recipe's own."""
 
 
 class Parse(Value):
@@ -82,82 +50,116 @@ class Parse(Value):
 
     parser: str
     file: str
-    """File under /trial."""
-
-
-class CongestionControl(Value):
-    """Who decides the congestion control of what it sends."""
-
-    tcp: Literal["kernel"] = "kernel"
-    """``kernel``: the route decides, so every algorithm of the kernel can be chosen."""
-    quic: str = ""
-    """The algorithm that the program has fixed for QUIC, by its documentation."""
+    """File in its folder."""
 
 
 class Recipe(Value):
     """A whole recipe; it is an :class:`~httpbed.implementations.protocol.Implementation`."""
 
-    schema_: Literal[1] = Field(alias="schema")
-    name: str = Field(pattern=r"^[a-z][a-z0-9-]*$")
+    schema_: Annotated[int, Field(ge=1, le=1)] = Field(alias="schema")
+    name: str = Field(pattern=r"^[a-z][a-z0-9.-]*$")
     roles: list[RoleName] = Field(min_length=1)
     http_versions: list[HttpVersion] = Field(min_length=1)
-    workloads: list[Literal["download"]] = Field(min_length=1)
+    """What it asks for as a client, and answers as a server or proxy."""
+    upstream_http_versions: list[HttpVersion] = Field(default_factory=list)
+    """What it asks for as a proxy."""
+    workloads: list[Capability] = Field(min_length=1)
+    """What it can do of a workload."""
     homepage: str = ""
+    note: str = ""
+    """What a user should know, in a sentence."""
     install: Install
     version: Version
     run: Run
+    run_as: dict[RoleName, Run] = Field(default_factory=dict)
+    """How it is started instead in one of its roles."""
     parse_: Parse = Field(alias="parse")
+    parse_as: dict[RoleName, Parse] = Field(default_factory=dict)
+    """How its files are read instead in one of its roles."""
     congestion_control: CongestionControl = CongestionControl()
+    knobs: dict[KnobName, Knob] = Field(default_factory=dict)
+    """Settings that experiments may vary."""
     digest: str = ""
     """SHA-256 of the recipe's text; filled in by the catalog."""
+
+    def running(self, role: RoleName) -> Run:
+        """Say how it is started in a role."""
+        return self.run_as.get(role, self.run)
+
+    def command(self, role: RoleName) -> str:
+        """Name or path of what is started in a role, as the root filesystem knows it."""
+        return template.fill(self.running(role).argv[0], self._place())
 
     def identify(self) -> ProcessSpec:
         """Say how to ask for its version."""
         name = f"{self.name}-version.txt"
         return ProcessSpec(
-            tuple(self.version.argv), root=self.install.suite, stdout=name, stderr=name
+            tuple(template.fill_words(self.version.argv, self._place())),
+            root=self.name,
+            environment=self.install.environment(self.name),
+            stdout=name,
+            stderr=name,
+            timeout_s=VERSION_S,
+            file_bytes=VERSION_BYTES,
+            memory_bytes=MEMORY_BYTES,
+            processes=PROCESSES,
         )
+
+    def with_program(self, path: str) -> Recipe:
+        """Return the recipe with an executable of the user's in its program's place."""
+
+        def mended(words: list[str]) -> list[str]:
+            return ["{program}", *words[1:]]
+
+        def started(run: Run) -> Run:
+            return run.model_copy(update={"argv": mended(run.argv)})
+
+        changed = {
+            "install": Install(binary=path),
+            "version": self.version.model_copy(update={"argv": mended(self.version.argv)}),
+            "run": started(self.run),
+            "run_as": {role: started(run) for role, run in self.run_as.items()},
+        }
+        return self.model_copy(update=changed)
 
     def plan(self, part: Part) -> ProcessSpec:
         """Say how to start it for its part."""
-        variables = part.variables() | {
-            name: choice.values[part.http_version] for name, choice in self.run.choose.items()
-        }
-        run = self.run
+        run = self.running(part.role)
+        variables = run.variables(part, self._own_variables(part))
         return ProcessSpec(
-            argv=tuple(template.fill(word, variables) for word in run.argv),
+            argv=tuple(template.fill_words(run.argv, variables)),
             host=part.host,
-            root=self.install.suite,
-            files={name: template.fill(text, variables) for name, text in run.files.items()},
-            environment=run.environment,
-            stdout=run.stdout,
-            stderr=run.stderr,
+            root=self.name,
+            files={
+                str(in_folder(part, name)): template.fill(text, variables)
+                for name, text in run.files.items()
+            },
+            environment=self.install.environment(self.name)
+            | {name: template.fill(text, variables) for name, text in run.environment.items()},
+            stdout=in_folder(part, run.stdout),
+            stderr=in_folder(part, run.stderr),
             ready=Ports(tuple(run.ready.tcp), tuple(run.ready.udp)),
             timeout_s=part.time_limit_s if part.role == "client" else None,
             file_bytes=part.file_bytes,
+            memory_bytes=MEMORY_BYTES,
+            processes=PROCESSES,
         )
 
-    def parse(self, folder: Path) -> Findings:
-        """Read the files that it left."""
-        return parsers.PARSERS[self.parse_.parser](folder / self.parse_.file)
+    def parse(self, role: RoleName, folder: Path) -> Findings:
+        """Read the files that it left in its folder."""
+        how = self.parse_as.get(role, self.parse_)
+        return parsers.PARSERS[how.parser](folder / how.file)
 
-    def mistakes(self) -> Iterator[Mistake]:
-        """Yield what no single field can know to be wrong."""
-        if self.parse_.parser not in parsers.PARSERS:
-            known = ", ".join(sorted(parsers.PARSERS))
-            yield Mistake("parse.parser", f"no parser {self.parse_.parser!r}; known: {known}")
-        known_names = VARIABLES | set(self.run.choose)
-        for place, text in self._templates():
-            for name in sorted(set(template.names(text)) - known_names):
-                known = ", ".join(sorted(known_names))
-                yield Mistake(place, f"unknown variable {{{name}}}; known: {known}")
-        for name, choice in self.run.choose.items():
-            for version in sorted(set(self.http_versions) - set(choice.values)):
-                yield Mistake(f"run.choose.{name}.values", f"has nothing for HTTP/{version}")
+    def _own_variables(self, part: Part) -> dict[str, str]:
+        """Return the variables of this recipe's: knobs, congestion control, its program's place."""
+        knobs = {name: part.knobs.get(name, knob.default) for name, knob in self.knobs.items()}
+        quic = self.congestion_control.quic
+        word = quic.choices.get(part.congestion_control, "") if quic else ""
+        return {**knobs, "congestion_control": word, **self._place()}
 
-    def _templates(self) -> Iterator[tuple[str, str]]:
-        yield from ((f"run.argv[{index}]", word) for index, word in enumerate(self.run.argv))
-        yield from ((f"run.files.{name}", text) for name, text in self.run.files.items())
+    def _place(self) -> dict[str, str]:
+        program = self.install.program(self.name)
+        return {"program": program} if program else {}
 
 
 def digest_of(text: str) -> str:

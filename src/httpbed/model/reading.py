@@ -22,7 +22,8 @@ from httpbed.model.alternatives import is_form
 from httpbed.model.errors import Mistake
 from httpbed.model.experiment import SCENARIO_PARTS, Experiment
 from httpbed.model.impairments import delay, loss, queue, rate
-from httpbed.model.scenario import ClientRole, Role, Roles, Scenario
+from httpbed.model.roles import ClientRole, ProxyRole, Roles, ServerRole
+from httpbed.model.scenario import Competitor, Scenario
 from httpbed.model.topology import Link, OneWay, Topology
 from httpbed.model.value import Value
 from httpbed.model.workload import Workload
@@ -35,7 +36,8 @@ RESERVED_FACTORS = frozenset(
 """Columns that every exported table has: a factor of that name would collide."""
 
 _MODELS: tuple[type[Value], ...] = (
-    *(Experiment, Topology, Link, OneWay, Roles, ClientRole, Role, Workload),
+    *(Experiment, Topology, Link, OneWay, Roles, ClientRole, ProxyRole, ServerRole),
+    *(Workload, Competitor),
     *(rate.TokenBucket, rate.Trace, rate.Steps, rate.Cellular, rate.CellularModel),
     *(loss.GilbertElliott, loss.Listed, loss.Replay),
     *(delay.Distributed, delay.Samples, delay.Reordering, queue.Queue),

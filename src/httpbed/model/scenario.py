@@ -2,55 +2,33 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from collections.abc import Iterator
+from functools import cached_property
+from typing import Annotated
 
-from pydantic import model_validator
+from pydantic import Field, model_validator
 
+from httpbed.model.roles import ClientRole, Hop, Role, Roles, ServerRole, hops
+from httpbed.model.route import Route
 from httpbed.model.topology import Link, Topology
+from httpbed.model.units import Seconds
 from httpbed.model.value import Value
 from httpbed.model.workload import Workload
 
-HttpVersion = Literal["1.1", "2", "3"]
-"""RFC 9112, RFC 9113, RFC 9114."""
 
-
-class Role(Value):
-    """A role of RFC 9110 and the implementation that takes it."""
-
-    implementation: str
-    """The name of a recipe; ``httpbed recipes`` lists them."""
-    host: str | None = None
-    """The host it runs on; by default the one with the role's name."""
-    congestion_control: str = "cubic"
-    """Of every TCP connection on which this role is the sender."""
-
-
-class ClientRole(Role):
-    """The client: it also decides the HTTP version."""
-
-    http_version: HttpVersion
-    """The only version it may speak; a downgrade is a failed outcome."""
-
-
-class Roles(Value):
-    """Who takes part."""
+class Competitor(Value):
+    """A client and a server of their own that share the network meanwhile."""
 
     client: ClientRole
-    """The one that fetches."""
-    server: Role
-    """The one that has the file."""
+    server: ServerRole
+    workload: Workload | None = None
+    """What it fetches; by default the same as the others."""
+    after: Annotated[Seconds, Field(ge=0)] = 0.0
+    """How long after the client it begins."""
 
-    def hosts(self) -> dict[str, str]:
-        """Map each role's name to its host."""
-        return {"client": self.client.host or "client", "server": self.server.host or "server"}
-
-    def senders(self) -> dict[str, str]:
-        """Map each role's host to the congestion control of what it sends by TCP."""
-        hosts = self.hosts()
-        return {
-            hosts["client"]: self.client.congestion_control,
-            hosts["server"]: self.server.congestion_control,
-        }
+    def roles(self) -> Roles:
+        """Return them as those who take part."""
+        return Roles(client=self.client, server=self.server)
 
 
 class Scenario(Value):
@@ -59,34 +37,103 @@ class Scenario(Value):
     topology: Topology
     """The network."""
     roles: Roles
-    """Who takes which role."""
+    """Who takes which role. A host without a role is a router."""
     workload: Workload
     """What is fetched."""
+    competitors: list[Competitor] = Field(default_factory=list, max_length=16)
+    """Who else uses the network at the same time, to see how it is shared."""
 
     @model_validator(mode="after")
-    def _direct_path(self) -> Scenario:
-        hosts = self.roles.hosts()
-        for role, host in hosts.items():
-            if host not in self.topology.hosts:
-                msg = f"the {role} is on host {host!r}, which is not in topology.hosts"
-                raise ValueError(msg)
-        if self.topology.link_between(*hosts.values()) is None or len(self.topology.links) != 1:
-            msg = (
-                "exactly one link is supported for now, and it must join the client and the server"
-            )
-            raise ValueError(msg)
+    def _is_connected(self) -> Scenario:
+        mistakes = [*self._strangers(), *self._crowded()] or [*self._unreachable()]
+        if mistakes:
+            raise ValueError("; ".join(mistakes))
         return self
+
+    def parts(self) -> Iterator[tuple[str, Role, str]]:
+        """Yield name, role and host of each that takes part, competitors last."""
+        yield from self.roles.parts()
+        for number, competitor in enumerate(self.competitors, start=1):
+            for name, role, host in competitor.roles().parts():
+                yield f"competitor-{number}-{name}", role, host
+
+    def hops(self) -> list[Hop]:
+        """List every leg of every request's way, the client's first."""
+        found = hops(self.roles)
+        for number, competitor in enumerate(self.competitors, start=1):
+            found += hops(competitor.roles(), f"competitor-{number}-")
+        return found
+
+    @cached_property
+    def hosts(self) -> dict[str, str]:
+        """Map each part's name to its host."""
+        return {name: host for name, _, host in self.parts()}
+
+    def senders(self) -> dict[str, str]:
+        """Map each host with a role to the congestion control of what it sends by TCP."""
+        return {host: role.tcp_control() for _, role, host in self.parts()}
+
+    @cached_property
+    def routers(self) -> frozenset[str]:
+        """Hosts that take no role: they forward, and no other does."""
+        return frozenset(self.topology.hosts) - set(self.hosts.values())
+
+    def route(self, asks: str, answers: str) -> Route:
+        """Return the way between two parts: links with the direction in which it takes them."""
+        return self.topology.route(self.hosts[asks], self.hosts[answers], self.routers)
+
+    def access(self) -> Route:
+        """Return the way from the client to whoever answers it; its first link is the client's."""
+        first = self.hops()[0]
+        return self.route(first.asks, first.answers)
 
     @property
     def link(self) -> Link:
-        """The link between client and server."""
-        return self.topology.links[0]
-
-    def ideal_s(self) -> float:
-        """Seconds that the workload takes at the rate of the link, with nothing else."""
-        rate = self.link.directions()[self.downstream()].mean_bit_s()
-        return self.workload.size * 8 / rate if rate else 0.0
+        """The client's own link."""
+        return self.topology.links[self.access()[0][0]]
 
     def downstream(self) -> int:
-        """Index of the link's direction from server to client: 0 is ``up``, 1 is ``down``."""
-        return 0 if self.link.between[0] == self.roles.hosts()["server"] else 1
+        """Index of that link's direction towards the client: 0 is ``up``, 1 is ``down``."""
+        return 1 - self.access()[0][1]
+
+    def sizes(self) -> set[int]:
+        """Sizes of all files that are fetched."""
+        others = {one.workload.size for one in self.competitors if one.workload}
+        return {self.workload.size, *others}
+
+    def links(self, route: Route) -> list[Link]:
+        """Return the links of a way."""
+        return [self.topology.links[index] for index, _ in route]
+
+    def rtt_s(self, route: Route) -> float:
+        """Seconds of all delays on a way, there and back."""
+        return sum(link.rtt_s() for link in self.links(route))
+
+    def ideal_s(self) -> float:
+        """Seconds that the workload takes at the rate of the narrowest link, with nothing else."""
+        rates = [
+            self.topology.links[index].directions()[1 - way].mean_bit_s()
+            for hop in hops(self.roles)
+            for index, way in self.route(hop.asks, hop.answers)
+        ]
+        limits = [rate for rate in rates if rate]
+        return self.workload.body_bytes() * 8 / min(limits) if limits else 0.0
+
+    def _strangers(self) -> Iterator[str]:
+        for name, host in self.hosts.items():
+            if host not in self.topology.hosts:
+                yield f"the {name} is on host {host!r}, which is not in topology.hosts"
+
+    def _crowded(self) -> Iterator[str]:
+        hosts = list(self.hosts.values())
+        for host in sorted({host for host in hosts if hosts.count(host) > 1}):
+            names = [name for name, where in self.hosts.items() if where == host]
+            yield f"host {host!r} has {len(names)} roles ({', '.join(names)}): give each a host"
+
+    def _unreachable(self) -> Iterator[str]:
+        for hop in self.hops():
+            if not self.route(hop.asks, hop.answers):
+                yield (
+                    f"no way leads from the {hop.asks} to the {hop.answers}: only hosts without"
+                    " a role forward"
+                )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field, WithJsonSchema, model_validator
@@ -14,6 +14,7 @@ from httpbed.model.impairments.delay import Delay, Jitter, Reordering
 from httpbed.model.impairments.loss import Listed, Loss, Replay
 from httpbed.model.impairments.queue import Queue
 from httpbed.model.impairments.rate import MTU_BYTES, OVERHEADS, Rate, Steps, TokenBucket
+from httpbed.model.route import Route, shortest
 from httpbed.model.value import Value
 
 Counted = Literal["ip", "ethernet", "wire"]
@@ -83,6 +84,9 @@ class Link(Direction):
 
     between: tuple[str, str]
     """The two hosts; ``up`` is from the first to the second."""
+    delay_reading: Literal["one-way", "round-trip"] = "one-way"
+    """How its delays are to be read: each direction has all of it, or half. Papers are not always
+    clear about which they mean."""
     profile: ProfileName | None = None
     """Name of a known network, which fills in what the link does not say; their sources are in
     docs/reference/profiles.md."""
@@ -146,14 +150,19 @@ class Link(Direction):
     def _direction(self, own: OneWay) -> Direction:
         names = Direction.model_fields
         said = {name: getattr(own, name) for name in names if getattr(own, name) is not None}
-        return Direction.model_construct(
-            **{name: said.get(name, getattr(self, name)) for name in names}
-        )
+        complete = {name: said.get(name, getattr(self, name)) for name in names}
+        if self.delay_reading == "round-trip":
+            complete["delay"] /= 2
+        return Direction.model_construct(**complete)
 
     def _unchangeable(self) -> Iterator[str]:
         """Find changes of a rate or loss that is not of a kind that could change."""
         for place, change in self._changes():
             yield from (f"{place} {reason}" for reason in self.unfit(change))
+            if change.delay is not None and self.delay_reading == "round-trip":
+                yield f"{place} changes a delay that is read as round-trip: say it one-way"
+        if self.profile and self.delay_reading == "round-trip":
+            yield "a profile's delays are one-way, and cannot be read as round-trip"
 
     def _changes(self) -> Iterator[tuple[str, Action]]:
         for name, changes in (("schedule", self.schedule), ("events", self.events)):
@@ -190,8 +199,10 @@ class Topology(Value):
 
     hosts: list[HostName] = Field(min_length=2)
     """Names of the hosts: a lower-case letter, then letters and digits, at most 15."""
-    links: list[Link] = Field(min_length=1)
+    links: list[Link] = Field(min_length=1, max_length=200)
     """What joins them."""
+    ip_version: Literal["4", "6"] = "4"
+    """RFC 791 or RFC 8200; hosts have addresses of this version only."""
 
     @model_validator(mode="after")
     def _links_known_hosts(self) -> Topology:
@@ -202,8 +213,15 @@ class Topology(Value):
         if len(set(self.hosts)) != len(self.hosts):
             msg = "a host is named twice"
             raise ValueError(msg)
+        pairs = [frozenset(link.between) for link in self.links]
+        if len(set(pairs)) != len(pairs):
+            msg = "two links join the same two hosts"
+            raise ValueError(msg)
         return self
 
-    def link_between(self, one: str, other: str) -> Link | None:
-        """Return the link that joins the two hosts directly, if there is one."""
-        return next((link for link in self.links if {one, other} == set(link.between)), None)
+    def route(self, start: str, goal: str, forwarding: Collection[str]) -> Route:
+        """Return the way between two hosts, which only hosts in ``forwarding`` pass on.
+
+        A way is a list of links, each by its index with the direction in which it is taken.
+        """
+        return shortest([link.between for link in self.links], start, goal, forwarding)

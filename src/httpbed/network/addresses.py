@@ -1,15 +1,27 @@
 """Addresses: a function of a link's place in the topology, so that every run has the same.
 
-Link number 3 is the network 10.77.3.0/24 (RFC 1918); its first host has .1, its second .2.
+Link number 3 is the network 10.77.3.0/24 (RFC 1918) or fd77:0:0:3::/64 (RFC 4193); its first
+host has .1 or ::1, its second .2 or ::2.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from ipaddress import IPv4Network, IPv6Network
 
 from httpbed.model.topology import Topology
 
+Network = IPv4Network | IPv6Network
+
 INTERFACE = "eth0"
+MOST_LINKS = 256
+"""A link's number is one byte of its addresses."""
+
+_NETWORKS: dict[str, tuple[Network, int]] = {
+    "4": (IPv4Network("10.77.0.0/16"), 24),
+    "6": (IPv6Network("fd77::/48"), 64),
+}
+"""By IP version: where links have their networks, and the length of each one's prefix."""
 
 
 @dataclass(frozen=True)
@@ -22,28 +34,48 @@ class End:
     emulator_interface: str
     """Name of the other end of the veth pair, in the emulator's network."""
     address: str
+    """As every program writes it: IPv6 in the form of RFC 5952, without brackets."""
     mac: str
+    network: str
+    """The link's network in CIDR notation."""
 
     @property
-    def network(self) -> str:
-        """The link's network in CIDR notation."""
-        return self.address.rsplit(".", 1)[0] + ".0/24"
+    def address_in_network(self) -> str:
+        """The address with the length of the network's prefix."""
+        return f"{self.address}/{self.network.rpartition('/')[2]}"
 
 
 def ends(topology: Topology, index: int, first: int = 0) -> tuple[End, End]:
     """Return both ends of link number ``index``, in the order of its ``between``.
 
-    ``first`` is the network of the topology's first link, for topologies that are joined.
+    ``first`` is the number of the topology's first link, for topologies that are joined.
     """
-    hosts = topology.links[index].between
+    number = first + index
+    network = _network(topology.ip_version, number)
     one, other = (
         End(
             host=host,
-            interface=INTERFACE if len(topology.links) == 1 else f"eth{index}",
+            interface=_interface(topology, index, host),
             emulator_interface=f"l{index}{'ab'[side]}",
-            address=f"10.77.{first + index}.{side + 1}",
-            mac=f"02:00:00:00:{first + index:02x}:{side + 1:02x}",
+            address=str(network[side + 1]),
+            mac=f"02:00:00:00:{number:02x}:{side + 1:02x}",
+            network=str(network),
         )
-        for side, host in enumerate(hosts)
+        for side, host in enumerate(topology.links[index].between)
     )
     return one, other
+
+
+def _network(ip_version: str, number: int) -> Network:
+    if number >= MOST_LINKS:
+        msg = f"link number {number} has no address: there are {MOST_LINKS}"
+        raise ValueError(msg)
+    whole, prefix = _NETWORKS[ip_version]
+    size = 1 << (whole.max_prefixlen - prefix)
+    return type(whole)((int(whole.network_address) + number * size, prefix))
+
+
+def _interface(topology: Topology, index: int, host: str) -> str:
+    """Name a host's only interface as programs expect it, one of several by its link."""
+    several = sum(host in link.between for link in topology.links) > 1
+    return f"eth{index}" if several else INTERFACE

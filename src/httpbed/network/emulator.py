@@ -1,11 +1,11 @@
-"""What ``httpbed-link`` is told of a link.
+"""What ``httpbed-link`` is told of its links.
 
 Integers in ns, bytes and bit/s, a key for each random stream, and null where nothing is done.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
@@ -60,40 +60,52 @@ class Draws:
 
 
 def config(
-    link: Link, ends: tuple[End, End], draws: Draws, backend: Backend, recording: Recording
+    links: Sequence[Link],
+    ends: Sequence[tuple[End, End]],
+    draws: Draws,
+    backend: Backend,
+    recording: Recording,
 ) -> Table:
     """Write the emulator's configuration; it observes where the kernel carries the packets."""
     carried = backend in kernel.KINDS
-    ways = [_Way(link, index, draws) for index in (0, 1)]
     return {
         "schema": SCHEMA,
         "mtu": MTU_BYTES,
         "spin_us": SPIN_US,
         "backend": "observer" if carried else backend,
         "links": [
-            {
-                "name": link.name,
-                "hosts": list(link.between),
-                "interfaces": [end.emulator_interface for end in ends],
-                "directions": [{}, {}] if carried else [way.table() for way in ways],
-                "schedule": [] if carried else _schedule(link, ways),
-                "triggers": [_trigger(link, event) for event in link.events],
-            }
+            _link(link, both, draws, carried=carried)
+            for link, both in zip(links, ends, strict=True)
         ],
         "pcapng": recording.pcapng,
         "log": recording.log,
     }
 
 
-def traces(link: Link, draws: Draws) -> dict[str, str]:
+def _link(link: Link, ends: tuple[End, End], draws: Draws, *, carried: bool) -> Table:
+    ways = _ways(link, draws)
+    return {
+        "name": link.name,
+        "hosts": list(link.between),
+        "interfaces": [end.emulator_interface for end in ends],
+        "directions": [{}, {}] if carried else [way.table() for way in ways],
+        "schedule": [] if carried else _schedule(link, ways),
+        "triggers": [_trigger(link, event) for event in link.events],
+    }
+
+
+def traces(links: Iterable[Link], draws: Draws) -> dict[str, str]:
     """Write the traces of cellular links, as files of the trial: name -> content."""
-    ways = [_Way(link, index, draws) for index in (0, 1)]
+    ways = [way for link in links for way in _ways(link, draws)]
     return {way.trace_name: text for way in ways if (text := way.cellular_trace())}
 
 
-def longest_wait_s(link: Link, draws: Draws) -> float:
-    """Seconds that a packet and its echo may wait for an opportunity, on a link of traces."""
-    return sum(_Way(link, index, draws).longest_gap_s() for index in (0, 1))
+def waits_s(links: Iterable[Link], draws: Draws, backend: Backend) -> tuple[float, ...]:
+    """Seconds that a packet and its echo may wait for an opportunity, on links of traces."""
+    carried = backend in kernel.KINDS
+    return tuple(
+        0.0 if carried else sum(way.longest_gap_s() for way in _ways(link, draws)) for link in links
+    )
 
 
 @lru_cache(maxsize=4)
@@ -103,6 +115,10 @@ def _cellular(model: CellularModel, key: int) -> str:
     from httpbed.network import cellular  # noqa: PLC0415
 
     return cellular.text(cellular.trace(model, key))
+
+
+def _ways(link: Link, draws: Draws) -> list[_Way]:
+    return [_Way(link, index, draws) for index in (0, 1)]
 
 
 @dataclass(frozen=True)
@@ -119,7 +135,7 @@ class _Way:
 
     @property
     def trace_name(self) -> str:
-        return f"cellular-{('up', 'down')[self.index]}.trace"
+        return f"cellular-{self.link.name}-{('up', 'down')[self.index]}.trace"
 
     def number(self, impairment: str) -> int:
         """Key of an impairment's random stream."""

@@ -2,53 +2,41 @@
 
 ::
 
-    client                     the sandbox's own network                    server
+    client                     the sandbox's own network                    proxy
     eth0 ── veth ── l0a ── httpbed-link (delay, loss, queue, rate) ── l0b ── veth ── eth0
+                                                                             eth1 ── ... server
 
 Impairments act on a hop of their own, never on an endpoint, where a dropped packet is reported
-to the sender at once. Neighbours are permanent entries, so no ARP crosses the link: one
-lost ARP request would cost a second. With TUN devices (in TAP mode) the emulator makes ``eth0``
-itself, and each is moved to its host when the emulator is ready. Where the kernel carries the
-packets (:mod:`~httpbed.network.kernel`), it observes.
+to the sender at once. One emulator has all links. With TUN devices (in TAP mode) it makes the
+hosts' interfaces itself, and each is moved to its host when the emulator is ready. Where the kernel
+carries the packets (:mod:`~httpbed.network.kernel`), it observes. What is done on each host
+is in :mod:`~httpbed.network.commands`.
 """
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from typing import Any
 
 from httpbed.host.backend import Backend
-from httpbed.model.impairments.rate import MTU_BYTES
+from httpbed.model.route import Route
 from httpbed.model.topology import Topology
-from httpbed.network import emulator, kernel
-from httpbed.network.addresses import End, ends
+from httpbed.network import addresses, commands, emulator, kernel
+from httpbed.network.addresses import End
+from httpbed.network.commands import HOST_SYSCTLS, NO_NEIGHBOUR_DISCOVERY, TOOLS
 from httpbed.network.emulator import Draws, Recording
 from httpbed.network.files import Facts
 from httpbed.network.kernel import Shaped
-from httpbed.process.binaries import LINK
 from httpbed.process.spec import TRIAL_FOLDER, ProcessSpec
 
-TOOLS = "tools"
-"""Name, inside the sandbox, of the root filesystem that has ip, ethtool, ss and ping."""
-
-NO_NEIGHBOUR_DISCOVERY: Mapping[str, str] = {
-    "net.ipv6.conf.all.disable_ipv6": "1",
-    "net.ipv6.conf.default.disable_ipv6": "1",
-}
-"""In the emulator's own network: IPv6 would announce itself on every interface."""
-HOST_SYSCTLS: Mapping[str, str] = {"net.ipv4.tcp_no_metrics_save": "1", **NO_NEIGHBOUR_DISCOVERY}
-"""On every host; and there is no memory of earlier connections."""
-
-
-TUN_QUEUE_FRAMES = 8192
-"""Room until the emulator reads them; the 500 that a user's device has are 6 ms at 1 Gbit/s."""
+__all__ = ["HOST_SYSCTLS", "NO_NEIGHBOUR_DISCOVERY", "TOOLS", "NetworkPlan", "plan"]
 
 
 @dataclass(frozen=True)
 class NetworkPlan:
-    """All that has to be done to make a network, in the order of its fields."""
+    """All that has to be done to make a network, in the order of its first fields."""
 
     wiring: ProcessSpec | None
     """In the sandbox's own network: the veth pairs; None where the emulator makes the devices."""
@@ -60,19 +48,55 @@ class NetworkPlan:
     after_ready: tuple[ProcessSpec, ...]
     """What can be done only when the emulator is ready, one after the other."""
     emulator_config: Mapping[str, Any]
-    ends: tuple[End, End]
-    """Of the one link that is supported for now."""
-    longest_wait_s: float
-    """Seconds that an echo on the idle link may wait for opportunities to be delivered."""
+    topology: Topology
+    forwarding: frozenset[str]
+    """Hosts that pass on what is not their own."""
+    ends: tuple[tuple[End, End], ...]
+    """Of every link."""
+    waits_s: tuple[float, ...]
+    """Seconds that an echo may wait for opportunities to be delivered, on each link when idle."""
     backend: Backend = "af_packet"
-    shaped: Shaped | None = None
-    """What the kernel does to packets that it carries; None where the emulator does it."""
+    shaped: tuple[Shaped, ...] = ()
+    """What the kernel does to packets that it carries, for each link; empty where the emulator
+    does it."""
     counters: ProcessSpec | None = None
     """Reads the kernel's own counters, then."""
 
+    @property
+    def longest_wait_s(self) -> float:
+        """Seconds that an echo may wait where it crosses every link."""
+        return sum(self.waits_s)
+
+    @property
+    def sysctls(self) -> dict[str, dict[str, str]]:
+        """What is set in each host's network when it is made."""
+        version, forwarding = self.topology.ip_version, self.forwarding
+        return {
+            host: commands.sysctls(version, forwards=host in forwarding)
+            for host in self.topology.hosts
+        }
+
     def end_of(self, host: str) -> End:
-        """The end of the link at a host."""
-        return next(end for end in self.ends if end.host == host)
+        """The end at a host that has one link."""
+        (end,) = (end for pair in self.ends for end in pair if end.host == host)
+        return end
+
+    def route(self, start: str, goal: str) -> Route:
+        """Links from one host to another, each with its direction; () if there is no way."""
+        return self.topology.route(start, goal, self.forwarding)
+
+    def address(self, host: str, towards: str) -> str:
+        """The address by which ``towards`` reaches ``host``.
+
+        Raises:
+            ValueError: It does not reach it.
+        """
+        route = self.route(towards, host)
+        if not route:
+            msg = f"no way from {towards!r} to {host!r} through hosts that forward"
+            raise ValueError(msg)
+        link, way = route[-1]
+        return self.ends[link][1 - way].address
 
     def specs(self) -> tuple[ProcessSpec, ...]:
         """Every process, in order."""
@@ -86,6 +110,7 @@ def plan(  # noqa: PLR0913 - what is not always wanted is said by name
     seed: int,
     block: int,
     *,
+    forwarding: AbstractSet[str] = frozenset(),
     capture: bool = False,
     log: str | None = None,
     backend: Backend = "af_packet",
@@ -96,7 +121,8 @@ def plan(  # noqa: PLR0913 - what is not always wanted is said by name
 ) -> NetworkPlan:
     """Plan the network of a topology in one block.
 
-    ``senders`` names the TCP congestion control of each host that sends; any other has cubic.
+    ``senders`` names the TCP congestion control of each host that sends, on all of its routes; any
+    other has cubic. ``forwarding`` are the hosts that packets may pass through.
     ``capture`` asks the emulator for a pcapng file of every packet, ``log`` for a line per packet
     in that file, as a path inside the sandbox. ``files`` has what is known of the files that the
     topology names, by their digests. ``first_network`` is the number of the first link's.
@@ -104,118 +130,96 @@ def plan(  # noqa: PLR0913 - what is not always wanted is said by name
     change by command.
 
     Raises:
-        ValueError: The topology names a recorded run that is not in ``files``.
+        ValueError: The topology names a recorded run that is not in ``files``, or has more links
+            than there are addresses.
     """
-    link, both = topology.links[0], ends(topology, 0, first_network)
+    ends = tuple(
+        addresses.ends(topology, index, first_network) for index in range(len(topology.links))
+    )
     draws = Draws(seed, block, files or {}, live)
     recording = Recording(f"{TRIAL_FOLDER}/link.pcapng" if capture else None, log)
-    config = emulator.config(link, both, draws, backend, recording)
-    started = _emulator(config, emulator.traces(link, draws))
-    wait_s = emulator.longest_wait_s(link, draws)
-    if backend == "tun":
-        after_ready = (
-            _batch(None, [*map(_moved, both)]),
-            *_far_ends(both, senders, _tun_addresses),
-        )
-        return NetworkPlan(None, (), started, after_ready, config, both, wait_s, backend)
-    first, second = both
-    hosts = tuple(
-        spec
-        for addresses, own in zip(_far_ends(both, senders, _addresses), both, strict=True)
-        for spec in (addresses, _offloads(own))
-    )
-    pairs = [*_pair(first), *_pair(second)]
-    if backend == "af_packet":
-        return NetworkPlan(_batch(None, pairs), hosts, started, (), config, both, wait_s, backend)
-    keys = kernel.netem_seeds(link, seed, block) if netem_seeded else None
-    shaped = kernel.shaped(backend, link, both, keys)
-    wiring = _batch(None, [*pairs, *kernel.bridge(both)])
-    hosts = (*hosts, _batch(None, list(shaped.lines), "tc"))
-    return NetworkPlan(wiring, hosts, started, (), config, both, 0.0, backend, shaped, _counters())
-
-
-def _far_ends(
-    both: tuple[End, End],
-    senders: Mapping[str, str],
-    lines: Callable[[End, End, Mapping[str, str]], list[str]],
-) -> tuple[ProcessSpec, ProcessSpec]:
-    """On each host, what its own end and the far one need."""
-    first, second = both
-    return (
-        _batch(first.host, lines(first, second, senders)),
-        _batch(second.host, lines(second, first, senders)),
+    config = emulator.config(topology.links, ends, draws, backend, recording)
+    made = _Made(topology, ends, frozenset(forwarding), senders, backend)
+    shaped = tuple(made.shaped(draws if netem_seeded else None))
+    return NetworkPlan(
+        wiring=made.wiring(),
+        hosts=() if backend == "tun" else (*made.hosts(), *_disciplines(shaped)),
+        emulator=commands.emulator(config, emulator.traces(topology.links, draws)),
+        after_ready=made.after_ready() if backend == "tun" else (),
+        emulator_config=config,
+        topology=topology,
+        forwarding=made.forwarding,
+        ends=ends,
+        waits_s=emulator.waits_s(topology.links, draws, backend),
+        backend=backend,
+        shaped=shaped,
+        counters=commands.counters() if shaped else None,
     )
 
 
-def _pair(end: End) -> list[str]:
-    near, mtu = end.emulator_interface, MTU_BYTES
-    peer = f"peer name {end.interface} mtu {mtu} address {end.mac} netns {end.host}"
-    return [
-        f"link add name {near} mtu {mtu} type veth {peer}",
-        f"link set dev {near} up",
-    ]
+def _disciplines(shaped: tuple[Shaped, ...]) -> list[ProcessSpec]:
+    lines = [line for one in shaped for line in one.lines]
+    return [commands.batch(None, lines, "tc")] if lines else []
 
 
-def _addresses(own: End, far: End, senders: Mapping[str, str]) -> list[str]:
-    device = f"dev {own.interface}"
-    control = senders.get(own.host, "cubic")
-    return [
-        "link set dev lo up",
-        f"link set {device} up",
-        f"address add {own.address}/24 {device}",
-        f"neighbour add {far.address} lladdr {far.mac} {device} nud permanent",
-        f"route replace {own.network} {device} src {own.address} congctl {control}",
-    ]
+@dataclass(frozen=True)
+class _Made:
+    """A network whose packets go by a backend."""
 
+    topology: Topology
+    ends: tuple[tuple[End, End], ...]
+    forwarding: frozenset[str]
+    senders: Mapping[str, str]
+    backend: Backend
 
-def _moved(end: End) -> str:
-    """A TUN device goes to its host only now: the emulator made it, and keeps hold of it."""
-    return f"link set dev {end.emulator_interface} netns {end.host} name {end.interface}"
+    def wiring(self) -> ProcessSpec | None:
+        if self.backend == "tun":
+            return None
+        lines = commands.veths(self._all_ends())
+        if self.backend in kernel.KINDS:
+            lines += [line for pair in self.ends for line in kernel.bridge(pair)]
+        return commands.batch(None, lines)
 
+    def hosts(self) -> list[ProcessSpec]:
+        return [
+            spec
+            for addressing in self._addressing(by_tun=False)
+            for spec in (addressing, *self._offloads(addressing.host))
+        ]
 
-def _tun_addresses(own: End, far: End, senders: Mapping[str, str]) -> list[str]:
-    """Like :func:`_addresses`, for a device that the emulator made: it has frames like a veth's."""
-    device = f"dev {own.interface}"
-    return [
-        f"link set {device} address {own.mac} txqueuelen {TUN_QUEUE_FRAMES}",
-        *_addresses(own, far, senders),
-    ]
+    def after_ready(self) -> tuple[ProcessSpec, ...]:
+        moves = [commands.moved(end) for end in self._all_ends()]
+        return (commands.batch(None, moves), *self._addressing(by_tun=True))
 
+    def shaped(self, draws: Draws | None) -> list[Shaped]:
+        """Plan the kernel's disciplines, with netem's seeds from ``draws`` where it takes any."""
+        if self.backend not in kernel.KINDS:
+            return []
+        kind: kernel.Kind = "tbf" if self.backend == "tbf" else "netem"
+        return [
+            kernel.shaped(
+                kind,
+                link,
+                pair,
+                kernel.netem_seeds(link, draws.seed, draws.block) if draws else None,
+            )
+            for link, pair in zip(self.topology.links, self.ends, strict=True)
+        ]
 
-def _batch(host: str | None, lines: list[str], program: str = "ip") -> ProcessSpec:
-    return ProcessSpec(
-        argv=(program, "-batch", "-"),
-        host=host,
-        root=TOOLS,
-        input="".join(f"{line}\n" for line in lines),
-        stderr="network-errors.txt",
-    )
+    def _all_ends(self) -> list[End]:
+        return [end for pair in self.ends for end in pair]
 
+    def _addressing(self, *, by_tun: bool) -> list[ProcessSpec]:
+        return [
+            commands.addressing(
+                self.ends,
+                host,
+                self.forwarding,
+                self.senders.get(host, "cubic"),
+                by_tun=by_tun,
+            )
+            for host in self.topology.hosts
+        ]
 
-def _offloads(end: End) -> ProcessSpec:
-    """Switch off what makes frames larger than the wire's (link-level segmentation)."""
-    return ProcessSpec(
-        argv=("ethtool", "-K", end.interface, "tx", "off", "gro", "off"),
-        host=end.host,
-        root=TOOLS,
-        stdout="offloads.txt",
-        stderr="network-errors.txt",
-    )
-
-
-def _counters() -> ProcessSpec:
-    return ProcessSpec(
-        argv=("tc", "-s", "-j", "qdisc", "show"),
-        root=TOOLS,
-        stdout="qdiscs.json",
-        stderr="network-errors.txt",
-    )
-
-
-def _emulator(config: Mapping[str, Any], traces: Mapping[str, str]) -> ProcessSpec:
-    return ProcessSpec(
-        argv=(f"/bin/{LINK}", f"{TRIAL_FOLDER}/link.json"),
-        files={"link.json": json.dumps(config, indent=1) + "\n", **traces},
-        stderr="link-errors.txt",
-        lines=True,
-    )
+    def _offloads(self, host: str | None) -> list[ProcessSpec]:
+        return [commands.offloads(end) for end in self._all_ends() if end.host == host]

@@ -44,6 +44,10 @@ class ProcessSpec:
     timeout_s: float | None = None
     file_bytes: int | None = None
     """Upper bound of any file it writes."""
+    memory_bytes: int | None = None
+    """Upper bound of what each of its processes has for data."""
+    processes: int | None = None
+    """Upper bound of the processes and threads of the whole sandbox."""
 
     def shell(self) -> str:
         """Write the command as one would type it, with the host before it."""

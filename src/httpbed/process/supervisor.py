@@ -131,6 +131,7 @@ class Supervisor:
             BedError: It could not be started.
         """
         for name, content in spec.files.items():
+            (self.folder / name).parent.mkdir(exist_ok=True)
             (self.folder / name).write_text(content)
         process = Process(next(self._ids), spec, asyncio.get_running_loop().create_future())
         self._running[process.id] = process
@@ -281,6 +282,8 @@ def _start_request(spec: ProcessSpec) -> dict[str, Any]:
         "lines": spec.lines,
         "timeout_s": spec.timeout_s,
         "file_bytes": spec.file_bytes,
+        "memory_bytes": spec.memory_bytes,
+        "processes": spec.processes,
     }
 
 

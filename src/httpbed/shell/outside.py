@@ -23,13 +23,9 @@ def tools(say: Callable[[str], None]) -> Path:
     """
     if all(shutil.which(name, path=SEARCHED) for name in WIRING):
         return Path("/")
-    if built := toolbox.find_all():
-        return built[-1].path
-    from httpbed.implementations import catalog  # noqa: PLC0415 - needed once per machine
-
-    say("ip or ethtool is missing here: building a toolbox that has them, once, in about 20 s")
-    suite, packages = min(catalog.load().installs().items())
-    return toolbox.ensure(suite, packages, say=say).path
+    if toolbox.find(toolbox.TOOLS) is None:
+        say("ip or ethtool is missing here: building a toolbox that has them, once, in about 5 s")
+    return toolbox.ensure(toolbox.TOOLS, say=say).path
 
 
 def pasta(*, wanted: bool | None, say: Callable[[str], None]) -> str | None:

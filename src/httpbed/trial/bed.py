@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Literal
 
 from httpbed.host.backend import Backend
-from httpbed.host.toolbox import Root
 from httpbed.implementations.catalog import Catalog
-from httpbed.implementations.protocol import Part
-from httpbed.model.impairments.rate import Steps
+from httpbed.implementations.protocol import Fetch, Part
+from httpbed.model.roles import Role
 from httpbed.model.scenario import Scenario
-from httpbed.model.topology import Direction
 from httpbed.model.trial import Trial
+from httpbed.network import idle
 from httpbed.network import plan as network
 from httpbed.network.emulator import LINK_FILES
 from httpbed.network.link_file import LinkFile
@@ -21,6 +21,7 @@ from httpbed.network.plan import NetworkPlan
 from httpbed.process.spec import ProcessSpec
 from httpbed.trial.certificates import SERVER_NAME
 from httpbed.trial.content import Content, target
+from httpbed.trial.programs import Programs
 
 PORT = 443
 BODY = "/tmp/body"  # noqa: S108 - inside the sandbox, where /tmp is private
@@ -37,8 +38,8 @@ class Bed:
     """What is prepared once for all trials of a campaign."""
 
     catalog: Catalog
-    roots: Mapping[str, Root]
-    """Root filesystems by suite."""
+    programs: Programs
+    """What its processes run."""
     certificates: Path
     contents: Mapping[int, Content]
     """The file to serve, by size."""
@@ -65,10 +66,6 @@ class Bed:
     def shared_files(self) -> dict[str, Path]:
         """What the sandbox shows of the files that the experiment names: seen as -> path."""
         return {f"{LINK_FILES}/{digest}": file.path for digest, file in self.files.items()}
-
-    def root_folders(self) -> dict[str, Path]:
-        """Where each root filesystem is, by suite."""
-        return {suite: root.path for suite, root in self.roots.items()}
 
 
 @dataclass(frozen=True)
@@ -101,10 +98,9 @@ def plan(  # noqa: PLR0913 - all but the first two are told by name
 ) -> TrialPlan:
     """Plan a trial; ``files`` are those that its experiment names."""
     scenario = trial.scenario()
-    hosts = scenario.roles.hosts()
     net = network.plan(
         scenario.topology,
-        scenario.roles.senders(),
+        scenario.senders(),
         trial.seed,
         trial.block,
         capture=capture,
@@ -112,9 +108,8 @@ def plan(  # noqa: PLR0913 - all but the first two are told by name
         files={digest: file.facts for digest, file in (files or {}).items()},
         netem_seeded=netem_seeded,
     )
-    server, client = (
-        _part(role, scenario, net, trial.time_limit_s) for role in ("server", "client")
-    )
+    server = _part("server", scenario.roles.server, scenario, catalog, net, trial.time_limit_s)
+    client = _part("client", scenario.roles.client, scenario, catalog, net, trial.time_limit_s)
     return TrialPlan(
         network=net,
         server_part=server,
@@ -122,36 +117,46 @@ def plan(  # noqa: PLR0913 - all but the first two are told by name
         server=catalog[scenario.roles.server.implementation].plan(server),
         client=catalog[scenario.roles.client.implementation].plan(client),
         probe=_probe(scenario, net),
-        sockets=_sockets(hosts["server"]),
+        sockets=_sockets(scenario.hosts["server"]),
     )
 
 
-def _part(role: str, scenario: Scenario, net: NetworkPlan, time_limit_s: float) -> Part:
-    hosts = scenario.roles.hosts()
+def _part(  # noqa: PLR0913, PLR0917
+    name: Literal["server", "client"],
+    role: Role,
+    scenario: Scenario,
+    catalog: Catalog,
+    net: NetworkPlan,
+    time_limit_s: float,
+) -> Part:
+    recipe = catalog[role.implementation]
+    quic = recipe.congestion_control.quic
     return Part(
-        role=role,
-        host=hosts[role],
+        name=name,
+        role=name,
+        host=scenario.hosts[name],
         http_version=scenario.roles.client.http_version,
         server_name=SERVER_NAME,
-        server_address=net.end_of(hosts["server"]).address,
+        server_address=net.end_of(scenario.hosts["server"]).address,
         port=PORT,
-        target=target(scenario.workload.size),
-        body=BODY,
+        fetches=(Fetch(target(scenario.workload.size), BODY),),
         certificates=CERTIFICATES,
         content=CONTENT,
         time_limit_s=time_limit_s,
         file_bytes=LOG_BYTES + scenario.workload.size,
+        congestion_control=quic.resolved(role.congestion_control) if quic else "",
+        knobs=role.knobs,
     )
 
 
 def _probe(scenario: Scenario, net: NetworkPlan) -> ProcessSpec:
     least, most = expected_rtt_s(scenario, net)
     patience_s = 1 + 2 * scenario.link.rtt_s() + 2 * (most - least) + most
-    server = net.end_of(scenario.roles.hosts()["server"])
+    server = net.end_of(scenario.hosts["server"])
     words = ("ping", "-n", "-c", PINGS, "-i", PING_INTERVAL_S, "-W", f"{patience_s:.3f}")
     return ProcessSpec(
         argv=(*map(str, words), server.address),
-        host=scenario.roles.hosts()["client"],
+        host=scenario.hosts["client"],
         root=network.TOOLS,
         stdout="ping.txt",
         stderr="ping.txt",
@@ -159,27 +164,10 @@ def _probe(scenario: Scenario, net: NetworkPlan) -> ProcessSpec:
     )
 
 
-PING_IP_BYTES = 84
-"""20 of IP, 8 of ICMP and ping's own 56."""
-
-
 def expected_rtt_s(scenario: Scenario, net: NetworkPlan) -> tuple[float, float]:
-    """Seconds that ping must see on the idle link, at least and at most.
-
-    Both delays and both transmissions; of the packets before the start none meets a draw, so
-    jitter does not count. An echo may have to wait for the opportunities of a trace. The kernel's
-    tbf is a bucket, which is full at first.
-    """
-    least = scenario.link.rtt_s()
-    if net.backend != "tbf":
-        least += sum(map(_transmission_s, scenario.link.directions()))
-    return least, least + net.longest_wait_s
-
-
-def _transmission_s(way: Direction) -> float:
-    """Seconds that an echo takes to be sent; a bucket is full at first, and sends it at once."""
-    rate = way.rate.first_bit_s if isinstance(way.rate, Steps) else way.rate
-    return (PING_IP_BYTES + way.overhead_bytes()) * 8 / rate if isinstance(rate, int) else 0.0
+    """Seconds that ping must see on the idle network, at least and at most."""
+    hosts = scenario.roles.hosts()
+    return idle.round_trip_s(net, hosts["client"], hosts["server"])
 
 
 def _sockets(server_host: str) -> ProcessSpec:

@@ -36,15 +36,15 @@ def checks(trial: Trial, planned: NetworkPlan, seen: Seen) -> Iterator[Check]:
     scenario = trial.scenario()
     yield _rtt(scenario, planned, seen)
     if seen.link:
-        if planned.shaped is None:  # else it sends nothing
+        if not planned.shaped:  # else it sends nothing
             yield _lateness(seen.link)
         yield from _backend(planned, seen.link)
         yield _frames(seen.link)
         yield _receive_drops(seen.link)
-        if planned.shaped is None:
+        if not planned.shaped:
             yield from link_checks.checks(planned.emulator_config, seen.link, seen.client_s)
         else:
-            yield from kernel_checks.checks(scenario.link, planned, seen)
+            yield from kernel_checks.checks(planned, seen)
         yield _pressure(seen)
         yield _congestion_control(scenario, seen)
 
@@ -123,7 +123,7 @@ def _pressure(seen: Seen) -> Check:
 
 
 def _congestion_control(scenario: Scenario, seen: Seen) -> Check:
-    asked = scenario.roles.server.congestion_control
+    asked = scenario.roles.server.tcp_control()
     name = "sender's congestion control"
     if scenario.roles.client.http_version == "3":
         figure = "QUIC: fixed by the server program, not visible to the kernel"

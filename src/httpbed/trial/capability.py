@@ -1,11 +1,11 @@
-"""Whether the chosen backend can do what an experiment asks of its links."""
+"""Whether machine and backend can do what an experiment asks of its network."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from httpbed.host.backend import Backend
+from httpbed.host.backend import Backend, require_ip
 from httpbed.model import reading
 from httpbed.model.errors import ConfigError, Mistake
 from httpbed.model.experiment import fill, values
@@ -14,15 +14,16 @@ from httpbed.network import kernel
 from httpbed.network.kernel import Unable
 from httpbed.trial.preparation import Loaded
 
-_LINK = ("topology", "links", 0)
-
 
 def require(loaded: Loaded, backend: Backend) -> None:
     """Refuse what the kernel's disciplines cannot do; the emulator can do everything.
 
     Raises:
         ConfigError: With every place, of every treatment.
+        HostError: The kernel does not speak the version of IP.
     """
+    for version in sorted({scenario.topology.ip_version for scenario in loaded.scenarios()}):
+        require_ip(version)
     if backend in {"af_packet", "tun"}:
         return
     found = [*_mistakes(loaded, "tbf" if backend == "tbf" else "netem")]
@@ -33,14 +34,15 @@ def require(loaded: Loaded, backend: Backend) -> None:
 def _mistakes(loaded: Loaded, kind: kernel.Kind) -> Iterator[Mistake]:
     for trial in loaded.trials:
         if trial.block == 1:  # every block has all treatments
-            for unable in kernel.unable(kind, trial.scenario().link):
-                yield _mistake(loaded.document, trial, unable)
+            for index, link in enumerate(trial.scenario().topology.links):
+                for unable in kernel.unable(kind, link):
+                    yield _mistake(loaded.document, trial, index, unable)
 
 
-def _mistake(document: Mapping[str, Any], trial: Trial, unable: Unable) -> Mistake:
+def _mistake(document: Mapping[str, Any], trial: Trial, index: int, unable: Unable) -> Mistake:
     said = fill(document["topology"], values(document, trial.levels))  # profiles not filled in
-    link = said["links"][0]
-    place, used_at = reading.place_of(document, (*_LINK, *_said(link, unable)), trial.levels)
+    path = ("topology", "links", index, *_said(said["links"][index], unable))
+    place, used_at = reading.place_of(document, path, trial.levels)
     return Mistake(place, unable.reason + used_at, unable.remedy)
 
 

@@ -22,18 +22,23 @@ TIMES = ("before-start", "after-start", "before-stop", "after-stop")
 Table = Mapping[str, Any]
 
 
-def checks(link: Link, planned: NetworkPlan, seen: Seen) -> Iterator[Check]:
-    """Check what the kernel did in one attempt."""
-    shaped, ends = planned.shaped, planned.ends
-    assert shaped is not None  # noqa: S101 - asked for only where the kernel carries the packets
-    ports = [ends[1].emulator_interface, ends[0].emulator_interface]
-    yield _kinds(shaped, ports, seen.qdiscs)
-    for index, (way, port) in enumerate(zip(link.directions(), ports, strict=True)):
-        told = seen.link["directions"][index]
+def checks(planned: NetworkPlan, seen: Seen) -> Iterator[Check]:
+    """Check what the kernel did in one attempt, on every link."""
+    for index, link in enumerate(planned.topology.links):
+        yield from _of_link(planned, index, link, seen)
+
+
+def _of_link(planned: NetworkPlan, index: int, link: Link, seen: Seen) -> Iterator[Check]:
+    shaped = planned.shaped[index]
+    ports = [end.emulator_interface for end in reversed(planned.ends[index])]
+    where = f", on {link.name}" if len(planned.ends) > 1 else ""
+    yield _kinds(shaped, ports, seen.qdiscs, where)
+    for side, (way, port) in enumerate(zip(link.directions(), ports, strict=True)):
+        told = seen.link["directions"][2 * index + side]
         roots = [_root(seen.qdiscs.get(when, ()), port) for when in TIMES]
         yield _conservation(way, told, [_Counted.of(root) for root in roots if root])
         if way.loss:
-            yield _losses(shaped, index, told)
+            yield _losses(shaped, side, told)
 
 
 def unjudged_rtt(pings_s: Sequence[float], limit: str) -> Check:
@@ -69,12 +74,14 @@ def _root(qdiscs: Iterable[Table], port: str) -> Table | None:
     return next((one for one in qdiscs if one.get("dev") == port and one.get("root")), None)
 
 
-def _kinds(shaped: Shaped, ports: Sequence[str], qdiscs: Mapping[str, Iterable[Table]]) -> Check:
+def _kinds(
+    shaped: Shaped, ports: Sequence[str], qdiscs: Mapping[str, Iterable[Table]], where: str
+) -> Check:
     """Check that the kernel has the disciplines: shaping that does nothing is the usual fault."""
     last = qdiscs.get(TIMES[-1], ())
     kinds = {port: (_root(last, port) or {}).get("kind", "none") for port in ports}
     return _check(
-        "kernel's link",
+        f"kernel's link{where}",
         passed=all(kind == shaped.kind for kind in kinds.values()),
         figure=", ".join(f"{kind} at {port}" for port, kind in kinds.items()),
         limit=f"{shaped.kind} at each: {'; '.join(shaped.lines)}",
@@ -97,11 +104,11 @@ def _conservation(way: Direction, told: Table, counted: Sequence[_Counted]) -> C
     return _check(name, passed=passed, figure=figure, limit=limit)
 
 
-def _losses(shaped: Shaped, index: int, told: Table) -> Check:
+def _losses(shaped: Shaped, side: int, told: Table) -> Check:
     missing, came = told["packets"]["not_seen_leaving"], told["packets"]["in"]
     word = "not by our seed"
     if shaped.seeds:
-        word = f"by netem's own generator, seed {shaped.seeds[index]}: not drawn again here"
+        word = f"by netem's own generator, seed {shaped.seeds[side]}: not drawn again here"
     return _check(
         f"losses as drawn, {told['from']}->{told['to']}",
         passed=None,

@@ -7,7 +7,7 @@ one that arrives at a link that is down, or is lost, is neither copied nor damag
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from scipy import special
@@ -30,21 +30,35 @@ Table = Mapping[str, Any]
 
 def checks(planned: Table, result: Table, lasted_s: float) -> Iterator[Check]:
     """Check an emulator's result by its configuration, after ``lasted_s`` seconds of the client."""
-    link = planned["links"][0]
     yield _conservation(result)
-    for index, seen in enumerate(result["directions"]):
-        way, name = link["directions"][index], f"{seen['from']}->{seen['to']}"
-        yield _losses(way["loss"], _loss_changes(result, index), seen, name)
-        if way["duplication"]:
-            drawn = fates.duplicated(way["duplication"], seen["packets"]["in"])
-            yield _as_drawn("copies", drawn, seen["duplicated_numbers"], seen)
-        if way["corruption"]:
-            drawn = fates.corrupted(way["corruption"], seen["packets"]["in"])
-            yield _as_drawn("damage", drawn, seen["corrupted_numbers"], seen)
-    if link["schedule"] or any(change["by"] == "schedule" for change in _made(result)):
-        yield _schedule(link["schedule"], result, lasted_s)
-    if link["triggers"]:
-        yield _events(link["triggers"], result)
+    for index, link in enumerate(planned["links"]):
+        where = f", on {link['name']}" if len(planned["links"]) > 1 else ""
+        seen = result["directions"][2 * index : 2 * index + 2]
+        yield from _of_link(link, seen, _made(result, link), lasted_s, where)
+
+
+def _of_link(
+    link: Table, seen: Sequence[Table], made: Sequence[Table], lasted_s: float, where: str
+) -> Iterator[Check]:
+    """Check one link by what each direction has seen and by the changes that were made of it."""
+    for side, told in enumerate(seen):
+        yield from _of_direction(link["directions"][side], _loss_changes(made, side), told)
+    if link["schedule"] or any(change["by"] == "schedule" for change in made):
+        yield _schedule(link["schedule"], made, lasted_s, where)
+    if link["triggers"] or any("trigger:" in change["by"] for change in made):
+        yield _events(link["triggers"], made, where)
+
+
+def _of_direction(
+    way: Table, loss_changes: list[tuple[int, float]], seen: Table
+) -> Iterator[Check]:
+    yield _losses(way["loss"], loss_changes, seen)
+    if way["duplication"]:
+        drawn = fates.duplicated(way["duplication"], seen["packets"]["in"])
+        yield _as_drawn("copies", drawn, seen["duplicated_numbers"], seen)
+    if way["corruption"]:
+        drawn = fates.corrupted(way["corruption"], seen["packets"]["in"])
+        yield _as_drawn("damage", drawn, seen["corrupted_numbers"], seen)
 
 
 def _check(name: str, *, passed: bool | None, figure: str, limit: str = "") -> Check:
@@ -65,30 +79,30 @@ def _conservation(result: Table) -> Check:
     return _check("conservation of packets", passed=all(kept), figure=figure)
 
 
-def _made(result: Table) -> list[Table]:
-    """Every change that was made, one entry for each direction."""
-    return list(result.get("changes", ()))
+def _made(result: Table, link: Table) -> list[Table]:
+    """Every change that was made of a link, one entry for each direction."""
+    return [change for change in result.get("changes", ()) if change["link"] == link["name"]]
 
 
-def _loss_changes(result: Table, index: int) -> list[tuple[int, float]]:
+def _loss_changes(made: Iterable[Table], side: int) -> list[tuple[int, float]]:
     """Probabilities that loss was set to, each with the first packet that met it.
 
     Before a direction's first packet has a number, the change holds from the first on.
     """
     return [
         (change.get("next_number") or 0, change["change"]["loss"])
-        for change in _made(result)
-        if "loss" in change["change"] and change["direction"] == index
+        for change in made
+        if "loss" in change["change"] and change["direction"] == side
     ]
 
 
-def _losses(model: Table | None, changes: list[tuple[int, float]], seen: Table, name: str) -> Check:
+def _losses(model: Table | None, changes: list[tuple[int, float]], seen: Table) -> Check:
     count, found = seen["packets"]["in"], seen["lost_numbers"]
     down = set(seen.get("down_dropped_numbers", ()))
     drawn = [number for number in fates.lost(model, count, changes) if number not in down]
     since = [f"at {share:.4g} from packet {first} on" for first, share in changes]
     return _check(
-        f"losses as drawn, {name}",
+        f"losses as drawn, {seen['from']}->{seen['to']}",
         passed=drawn == found,
         figure=_share(len(found), count),
         limit=", ".join([f"the {len(drawn)} {_words(model)}", *since]),
@@ -128,9 +142,9 @@ def _share(lost: int, count: int) -> str:
     return f"{lost} of {count} lost, {lost / count:.2%}, 95 % interval {low:.2%} .. {high:.2%}"
 
 
-def _schedule(entries: list[Table], result: Table, lasted_s: float) -> Check:
+def _schedule(entries: list[Table], changes: Sequence[Table], lasted_s: float, where: str) -> Check:
     """Check that what was due before the end was made, each at its time, and nothing else."""
-    made = [change for change in _made(result) if change["by"] == "schedule"]
+    made = [change for change in changes if change["by"] == "schedule"]
     asked = [{**entry, "direction": way} for entry in entries for way in _ways(entry)]
     due = [entry for entry in asked if entry["at_ns"] < lasted_s * 1e9 - END_NS]
     missing = [entry for entry in due if not any(_is_of(change, entry) for change in made)]
@@ -140,7 +154,7 @@ def _schedule(entries: list[Table], result: Table, lasted_s: float) -> Check:
         if amiss:
             figure = f"{words} at {_told(amiss[0])}; {figure}"
     return _check(
-        "scheduled changes",
+        f"scheduled changes{where}",
         passed=not missing and not strange,
         figure=figure,
         limit=f"{len(due)} of {len(asked)} were due, each at its time",
@@ -162,9 +176,9 @@ def _told(change: Table) -> str:
     return f"{change['at_ns'] / 1e9:g} s: {_said(change['change'])} {way}"
 
 
-def _events(triggers: list[Table], result: Table) -> Check:
+def _events(triggers: list[Table], changes: Sequence[Table], where: str) -> Check:
     """Tell which changes events have caused; what does not happen is no fault of the bed."""
-    made = [change for change in _made(result) if "trigger:" in change["by"]]
+    made = [change for change in changes if "trigger:" in change["by"]]
     told = [
         f"{change['by'].removeprefix('trigger:')}: {_said(change['change'])}"
         f" at {change['at_ns'] / 1e9:.3f} s"
@@ -174,7 +188,7 @@ def _events(triggers: list[Table], result: Table) -> Check:
     strangers = {change["by"] for change in made} - known
     names = ", ".join(trigger["name"] for trigger in triggers)
     return _check(
-        "changes by events",
+        f"changes by events{where}",
         passed=not strangers,
         figure="; ".join(told) or "none came to pass",
         limit=f"only by {names}",

@@ -31,9 +31,9 @@ TOOLS_USED = {"ip": "iproute2", "ss": "iproute2", "ethtool": "ethtool", "ping": 
 def manifest(loaded: Loaded, bed: Bed, *, command: str) -> dict[str, Any]:
     """Write down what makes the campaign: programs, recipes, machine, command."""
     recipes = {name: bed.catalog[name] for name in loaded.implementations()}
-    tools = next(iter(bed.roots.values()))
+    tools = bed.programs.tools
     found = {  # first of all: what is missing is told with the remedy
-        name: identity.identity(bed.roots[recipe.install.suite], recipe.run.argv[0])
+        name: bed.programs.identity(name, recipe.command(recipe.roles[0]))
         for name, recipe in recipes.items()
     }
     found |= {tool: identity.identity(tools, tool) for tool in TOOLS_USED}
@@ -86,8 +86,16 @@ async def _versions(recipes: Iterable[Recipe], bed: Bed) -> dict[str, str]:
         folder = Path(name)
         for part in ("sandbox", "said"):
             (folder / part).mkdir()
-        roots = bed.root_folders()
-        spec = SandboxSpec(folder / "sandbox", folder / "said", roots, {}, {}, {}, {}, MEMORY_BYTES)
+        spec = SandboxSpec(
+            scratch=folder / "sandbox",
+            trial=folder / "said",
+            roots=bed.programs.roots(),
+            shared=bed.programs.shared(),
+            programs={},
+            hosts={},
+            sysctls={},
+            tmpfs_bytes=MEMORY_BYTES,
+        )
         async with sandbox(spec) as supervisor:
             for recipe in recipes:
                 with contextlib.suppress(RefusalError):  # then it has told nothing

@@ -13,18 +13,19 @@ from pathlib import Path
 from typing import Any
 
 from httpbed.design.blocks import design
-from httpbed.host import doctor, toolbox
+from httpbed.host import doctor
 from httpbed.host.backend import Backend
+from httpbed.implementations import casting
 from httpbed.implementations.catalog import Catalog
 from httpbed.model import reading
 from httpbed.model.errors import ConfigError, Mistake
-from httpbed.model.experiment import Experiment, fill, values
+from httpbed.model.experiment import SCENARIO_PARTS, Experiment, fill, values
 from httpbed.model.reading import Reading
 from httpbed.model.scenario import Scenario
 from httpbed.model.trial import Trial
 from httpbed.network.kernel import KINDS
 from httpbed.network.link_file import LinkFile
-from httpbed.trial import certificates, content, link_files
+from httpbed.trial import certificates, content, link_files, programs
 from httpbed.trial.bed import Bed
 from httpbed.trial.link_files import LinkFiles
 
@@ -44,13 +45,12 @@ class Loaded:
 
     def implementations(self) -> list[str]:
         """Names of all implementations that take part, sorted."""
-        roles = [scenario.roles for scenario in self.scenarios()]
-        names = {role.implementation for each in roles for role in (each.client, each.server)}
-        return sorted(names)
+        parts = [part for scenario in self.scenarios() for part in scenario.parts()]
+        return sorted({role.implementation for _, role, _ in parts})
 
     def sizes(self) -> set[int]:
         """Sizes of all files that are fetched."""
-        return {scenario.workload.size for scenario in self.scenarios()}
+        return {size for scenario in self.scenarios() for size in scenario.sizes()}
 
     def scenarios(self) -> list[Scenario]:
         """Read each treatment's scenario once: every block has all of them."""
@@ -75,11 +75,11 @@ def load(text: str, catalog: Catalog, folder: Path = Path()) -> Loaded:
 def _role_mistakes(read: Reading, catalog: Catalog) -> Iterator[Mistake]:
     """Check who takes which role, in every treatment, even where other parts have mistakes."""
     for levels in read.treatments:
-        roles = fill(read.document.get("roles"), values(read.document, levels))
-        for mistake in catalog.mistakes(roles if isinstance(roles, Mapping) else {}):
-            path = tuple(mistake.place.split("."))
-            place, used_at = reading.place_of(read.document, path, levels)
-            yield Mistake(place, mistake.reason + used_at, mistake.remedy)
+        said = values(read.document, levels)
+        parts = {part: fill(read.document.get(part), said) for part in SCENARIO_PARTS}
+        for found in casting.miscast(catalog, parts):
+            place, used_at = reading.place_of(read.document, found.path, levels)
+            yield Mistake(place, found.reason + used_at, found.remedy)
 
 
 def make_bed(
@@ -95,14 +95,12 @@ def make_bed(
     Raises:
         HostError: The toolbox cannot be built here, or the kernel has no such backend.
     """
-    installs = catalog.installs()
-    suites = sorted({catalog[name].install.suite for name in loaded.implementations()})
-    roots = {suite: toolbox.ensure(suite, installs[suite], say=say) for suite in suites}
-    seeded = backend in KINDS and doctor.require_qdisc(backend, next(iter(roots.values())))
+    found = programs.ensure(catalog, loaded.implementations(), say=say)
+    seeded = backend in KINDS and doctor.require_qdisc(backend, found.tools)
     seed = loaded.experiment.seed
     return Bed(
         catalog=catalog,
-        roots=roots,
+        programs=found,
         certificates=certificates.ensure(datetime.now(UTC)),
         contents={size: content.ensure(seed, size) for size in sorted(loaded.sizes())},
         capture=capture,

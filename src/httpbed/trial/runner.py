@@ -13,7 +13,7 @@ import os
 import shutil
 import signal
 import time
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Iterable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
@@ -23,7 +23,7 @@ from httpbed.host import pressure
 from httpbed.model.errors import SubjectError
 from httpbed.model.trial import Trial
 from httpbed.network import running
-from httpbed.network.plan import HOST_SYSCTLS, NO_NEIGHBOUR_DISCOVERY, TOOLS
+from httpbed.network.plan import HOST_SYSCTLS, NO_NEIGHBOUR_DISCOVERY
 from httpbed.network.running import Emulator
 from httpbed.process.binaries import LINK, executable
 from httpbed.process.dialogue import last_words, patience, run_tool
@@ -66,7 +66,7 @@ async def run(trial: Trial, bed: Bed, artifacts: Path) -> Phases:
     """
     phases = Phases()
     planned = bed.plan(trial)
-    scratch = _folders(artifacts)
+    scratch = _folders(artifacts, [name for name, _, _ in trial.scenario().parts()])
     try:
         async with sandbox(_sandbox_spec(trial, bed, scratch, artifacts)) as supervisor:
             phases.end("sandbox")
@@ -77,26 +77,28 @@ async def run(trial: Trial, bed: Bed, artifacts: Path) -> Phases:
     return phases
 
 
-def _folders(artifacts: Path) -> Path:
+def _folders(artifacts: Path, parts: Iterable[str]) -> Path:
     """Make the attempt's folders; return the one over which the sandbox mounts its root."""
     scratch = artifacts.parent / "sandbox"
     scratch.mkdir()
     artifacts.mkdir()
+    for part in parts:
+        (artifacts / part).mkdir()
     return scratch
 
 
 def _sandbox_spec(trial: Trial, bed: Bed, scratch: Path, artifacts: Path) -> SandboxSpec:
     scenario = trial.scenario()
     content = bed.contents[scenario.workload.size]
-    roots = bed.root_folders()
     return SandboxSpec(
         scratch=scratch,
         trial=artifacts,
-        roots={**roots, TOOLS: next(iter(roots.values()))},
+        roots=bed.programs.roots(),
         shared={
             CERTIFICATES: bed.certificates,
             f"{CONTENT}{target(content.size)}": content.path,
             **bed.shared_files(),
+            **bed.programs.shared(),
         },
         programs={LINK: executable(LINK)},
         hosts=dict.fromkeys(scenario.topology.hosts, HOST_SYSCTLS),

@@ -11,7 +11,7 @@ from typing import Any
 
 from httpbed.implementations.catalog import Catalog
 from httpbed.implementations.protocol import Findings
-from httpbed.model.scenario import Roles
+from httpbed.model.roles import Roles
 from httpbed.process.spec import Exit
 from httpbed.trial.runner import EVIDENCE, LINK_RESULT
 
@@ -62,8 +62,8 @@ def read(roles: Roles, catalog: Catalog, artifacts: Path) -> Seen:
         link=_json(artifacts / LINK_RESULT),
         pings_s=_pings(_text(artifacts / "ping.txt")),
         algorithms=algorithms(_text(artifacts / "sockets.txt")),
-        client_findings=catalog[roles.client.implementation].parse(artifacts),
-        server_findings=catalog[roles.server.implementation].parse(artifacts),
+        client_findings=catalog[roles.client.implementation].parse("client", artifacts / "client"),
+        server_findings=catalog[roles.server.implementation].parse("server", artifacts / "server"),
         qdiscs=_qdiscs(artifacts),
     )
 

@@ -27,9 +27,18 @@ pub fn ipv4(source: u8, destination: u8, protocol: u8, payload: &[u8]) -> Vec<u8
 
 /// From `fd00::1` to `fd00::2`.
 pub fn ipv6(next_header: u8, payload: &[u8]) -> Vec<u8> {
+    ipv6_between([1, 2], next_header, payload)
+}
+
+/// From `fd00::2` to `fd00::1`.
+pub fn ipv6_back(next_header: u8, payload: &[u8]) -> Vec<u8> {
+    ipv6_between([2, 1], next_header, payload)
+}
+
+fn ipv6_between(ends: [u8; 2], next_header: u8, payload: &[u8]) -> Vec<u8> {
     let mut header = vec![0x60, 0, 0, 0, 0, 0, next_header, 64];
     header[4..6].copy_from_slice(&length(payload.len()));
-    for last in [1, 2] {
+    for last in ends {
         header.extend([0xFD, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, last]);
     }
     ethernet(0x86DD, &[&header, payload].concat())

@@ -1,0 +1,120 @@
+"""What no single field of a recipe can know to be wrong with it."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Collection, Iterator
+
+from httpbed.implementations import parsers, template
+from httpbed.implementations.protocol import REQUEST_VARIABLES, UPSTREAM_VARIABLES, VARIABLES
+from httpbed.implementations.recipe import Recipe
+from httpbed.implementations.run import LISTS, Choice, Run
+from httpbed.model.errors import Mistake
+
+SHELLS = frozenset({"sh", "bash", "dash"})
+_SHELL_SYNTAX = re.compile(r"[|&;<>]+|[0-9]?>&[0-9]|.*(\$\(|`|\$\{).*", re.DOTALL)
+_NO_SHELL = "is shell syntax, and no shell sees the command"
+PROGRAM = "program"
+"""A variable of recipes whose program is in no toolbox: where it is."""
+RESERVED = VARIABLES | LISTS | REQUEST_VARIABLES | UPSTREAM_VARIABLES | {PROGRAM}
+
+
+def mistakes(recipe: Recipe) -> Iterator[Mistake]:
+    """Yield all that is wrong between the fields of a recipe."""
+    for role in sorted((set(recipe.run_as) | set(recipe.parse_as)) - set(recipe.roles)):
+        yield Mistake(f"run_as.{role}", f"{role} is not among its roles")
+    if ("proxy" in recipe.roles) != bool(recipe.upstream_http_versions):
+        yield Mistake("upstream_http_versions", "a proxy says what it speaks, and only a proxy")
+    for name in sorted(set(recipe.knobs) & RESERVED):
+        yield Mistake(f"knobs.{name}", "is a variable of every recipe", "choose another name")
+    yield from _parser_mistakes(recipe)
+    for place, run in (
+        ("run", recipe.run),
+        *((f"run_as.{k}", v) for k, v in recipe.run_as.items()),
+    ):
+        for mistake in (*_words(run), *_variables(recipe, run), *_choices(recipe, run)):
+            yield Mistake(f"{place}.{mistake.place}", mistake.reason, mistake.remedy)
+
+
+def _parser_mistakes(recipe: Recipe) -> Iterator[Mistake]:
+    named = {"parse": recipe.parse_, **{f"parse_as.{k}": v for k, v in recipe.parse_as.items()}}
+    for place, parse in named.items():
+        if parse.parser not in parsers.PARSERS:
+            known = ", ".join(sorted(parsers.PARSERS))
+            yield Mistake(f"{place}.parser", f"no parser {parse.parser!r}; known: {known}")
+
+
+def _words(run: Run) -> Iterator[Mistake]:
+    if set(template.names(run.argv[0])) - {PROGRAM}:
+        yield Mistake("argv[0]", "is another program in each trial", "write its name")
+    if run.argv[0] in SHELLS:
+        return
+    for index, word in enumerate(run.argv):
+        if _SHELL_SYNTAX.fullmatch(word):
+            remedy = "name files in stdout and stderr, or start sh -c yourself"
+            yield Mistake(f"argv[{index}]", f"{word!r} {_NO_SHELL}", remedy)
+
+
+def _variables(recipe: Recipe, run: Run) -> Iterator[Mistake]:
+    known = VARIABLES | set(recipe.knobs) | set(run.choose)
+    known |= set() if recipe.install.suite else {PROGRAM}
+    for place, text in run.templates():
+        usable = known if place.startswith("choose.") else known | LISTS
+        yield from _unknown(place, text, usable)
+    for index, word in enumerate(run.each_request):
+        yield from _unknown(f"each_request[{index}]", word, known | REQUEST_VARIABLES)
+    yield from _unknown("each_upstream", run.each_upstream, known | UPSTREAM_VARIABLES)
+    several = {"requests"} | {
+        name
+        for name, choice in run.choose.items()
+        if any(isinstance(value, list) for value in choice.values.values())
+    }
+    for place, text in run.templates():
+        word_alone = place.startswith("argv") and template.alone(text)
+        for name in sorted(several & set(template.names(text))):
+            if not word_alone and not place.startswith("choose."):
+                reason = f"{{{name}}} stands for several words"
+                yield Mistake(place, reason, "let it be a word of argv by itself")
+
+
+def _unknown(place: str, text: str, known: Collection[str]) -> Iterator[Mistake]:
+    for name in sorted(set(template.names(text)) - set(known)):
+        close = difflib.get_close_matches(name, known, n=1)
+        remedy = f"did you mean {{{close[0]}}}?" if close else "write {{ for a brace"
+        listed = ", ".join(sorted(known))
+        yield Mistake(place, f"unknown variable {{{name}}}; known: {listed}", remedy)
+
+
+def _choices(recipe: Recipe, run: Run) -> Iterator[Mistake]:
+    for name, choice in run.choose.items():
+        place = f"choose.{name}"
+        if name in RESERVED or name in recipe.knobs:
+            yield Mistake(place, "is a variable already", "choose another name")
+        domains = _domains(recipe)
+        if choice.by not in domains:
+            known = ", ".join(sorted(domains))
+            yield Mistake(f"{place}.by", f"nothing is decided by {choice.by!r}; known: {known}")
+            continue
+        yield from _uncovered(place, choice, domains[choice.by])
+
+
+def _uncovered(place: str, choice: Choice, domain: Collection[str]) -> Iterator[Mistake]:
+    for value in sorted(set(domain) - set(choice.values)):
+        yield Mistake(f"{place}.values", f"has nothing for {choice.by} {value!r}")
+
+
+def _domains(recipe: Recipe) -> dict[str, Collection[str]]:
+    """Return what can decide a choice, with all that it can be."""
+    resumptions = {"none"} | ({"resumed", "early data"} & set(recipe.workloads))
+    quic = recipe.congestion_control.quic
+    return {
+        "role": recipe.roles,
+        "http_version": recipe.http_versions,
+        "upstream_http_version": recipe.upstream_http_versions,
+        "ip_version": ("4", "6"),
+        "resumption": resumptions,
+        "visit": ("prior", "measured"),
+        "congestion_control": quic.choices if quic else (),
+        **{name: knob.levels for name, knob in recipe.knobs.items() if knob.levels},
+    }

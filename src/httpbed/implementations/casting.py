@@ -1,0 +1,175 @@
+"""Who is to take which role, checked against the recipes; before anything is complete.
+
+It reads a treatment's document, not its models: what they refuse is passed over here, is
+reported anyway, and hides nothing else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, get_args
+
+from httpbed.implementations.catalog import Catalog
+from httpbed.implementations.protocol import RoleName
+from httpbed.implementations.recipe import Recipe
+from httpbed.implementations.settings import Transport
+from httpbed.model.roles import FIXED, HttpVersion
+from httpbed.model.workload import Workload
+
+Path = tuple[str | int, ...]
+Document = Mapping[str, Any]
+
+_VERSIONS = get_args(HttpVersion)
+
+
+@dataclass(frozen=True)
+class Miscast:
+    """Something that a program cannot do as it is told."""
+
+    path: Path
+    reason: str
+    remedy: str = ""
+
+
+@dataclass(frozen=True)
+class _Cast:
+    """One role as a document tells it."""
+
+    path: Path
+    role: RoleName
+    said: Document
+    asked: str | None
+    """The HTTP version that a client asks for, or in which a server or proxy is asked."""
+    asks: str | None = None
+    """The HTTP version in which a proxy asks."""
+    needs: tuple[str, ...] = ()
+    """What the workload asks of it."""
+
+    @property
+    def transport(self) -> Transport:
+        return "quic" if self.asked == "3" else "tcp"
+
+
+def miscast(catalog: Catalog, scenario: Document) -> Iterator[Miscast]:
+    """Yield what is wrong with who is to take which role in a scenario's document."""
+    for cast in _casts(scenario):
+        name = cast.said.get("implementation")
+        if not isinstance(name, str):
+            continue
+        recipe = catalog.recipes.get(name)
+        if recipe is None:
+            known = ", ".join(sorted(catalog.recipes))
+            path = (*cast.path, "implementation")
+            yield Miscast(path, f"no recipe {name!r}; known: {known}")
+        elif cast.role not in recipe.roles:
+            path = (*cast.path, "implementation")
+            can = ", ".join(recipe.roles)
+            yield Miscast(path, f"{recipe.name} cannot be a {cast.role}, only {can}")
+        else:
+            yield from _version_mistakes(cast, recipe)
+            yield from _workload_mistakes(cast, recipe)
+            yield from _knob_mistakes(cast, recipe)
+            yield from _control_mistakes(cast, recipe)
+
+
+def _casts(scenario: Document) -> Iterator[_Cast]:
+    workload = _table(scenario.get("workload"))
+    yield from _cast_of(("roles",), _table(scenario.get("roles")), workload)
+    competitors = scenario.get("competitors")
+    for index, said in enumerate(competitors if isinstance(competitors, list) else ()):
+        own = _table(said)
+        yield from _cast_of(("competitors", index), own, _table(own.get("workload")) or workload)
+
+
+def _cast_of(path: Path, roles: Document, workload: Document) -> Iterator[_Cast]:
+    client, server = _table(roles.get("client")), _table(roles.get("server"))
+    said = roles.get("proxies")
+    proxies = [_table(proxy) for proxy in said] if isinstance(said, list) else []
+    versions = [
+        _version(client.get("http_version")),
+        *(_version(proxy.get("http_version", "1.1")) for proxy in proxies),
+    ]
+    needs = _needs(workload)
+    yield _Cast((*path, "client"), "client", client, versions[0], needs=needs)
+    for index, (proxy, asked, asks) in enumerate(
+        zip(proxies, versions, versions[1:], strict=False)
+    ):
+        of_proxy = needs if index == 0 else ()
+        yield _Cast((*path, "proxies", index), "proxy", proxy, asked, asks, of_proxy)
+    of_server = () if proxies else needs
+    yield _Cast((*path, "server"), "server", server, versions[-1], needs=of_server)
+
+
+def _needs(workload: Document) -> tuple[str, ...]:
+    """Say what a workload asks of programs, as far as it can be read."""
+    try:
+        return tuple(Workload.model_validate(workload).needs())
+    except ValueError:
+        return ()
+
+
+def _version_mistakes(cast: _Cast, recipe: Recipe) -> Iterator[Miscast]:
+    if cast.asked and cast.asked not in recipe.http_versions:
+        speaks = ", ".join(recipe.http_versions)
+        reason = f"{recipe.name} speaks {speaks} as a {cast.role}, not {cast.asked}"
+        path = (*cast.path[:-1], "client", "http_version")
+        yield Miscast(path if cast.role != "proxy" else (*cast.path, "implementation"), reason)
+    if cast.asks and cast.asks not in recipe.upstream_http_versions:
+        speaks = ", ".join(recipe.upstream_http_versions)
+        reason = f"{recipe.name} speaks {speaks} upstream, not {cast.asks}"
+        yield Miscast((*cast.path, "http_version"), reason)
+
+
+def _workload_mistakes(cast: _Cast, recipe: Recipe) -> Iterator[Miscast]:
+    asked = cast.needs if cast.role == "client" else _of_servers(cast.needs)
+    for need in asked:
+        if need not in recipe.workloads:
+            can = ", ".join(recipe.workloads)
+            reason = f"{recipe.name} as a {cast.role} cannot do {need!r}; it can: {can}"
+            yield Miscast(("workload",), reason, "take another program, or another workload")
+
+
+def _of_servers(needs: Sequence[str]) -> list[str]:
+    """Of what a workload needs, what a server must be able to do; the rest is the client's."""
+    return [need for need in needs if need in {"resumed", "early data"}]
+
+
+def _knob_mistakes(cast: _Cast, recipe: Recipe) -> Iterator[Miscast]:
+    for name, value in _table(cast.said.get("knobs")).items():
+        path = (*cast.path, "knobs", name)
+        knob = recipe.knobs.get(name)
+        if knob is None:
+            known = ", ".join(sorted(recipe.knobs)) or "none"
+            yield Miscast(path, f"{recipe.name} has no knob {name!r}; known: {known}")
+        elif isinstance(value, str) and not knob.accepts(value):
+            yield Miscast(path, f"{value!r} is not what it accepts: {knob.domain()}")
+
+
+def _control_mistakes(cast: _Cast, recipe: Recipe) -> Iterator[Miscast]:
+    """Refuse a level that would be a label only: a program may have its own fixed for QUIC."""
+    said = cast.said.get("congestion_control")
+    if not isinstance(said, str) or cast.asked is None:
+        return
+    control, transport = recipe.congestion_control, cast.transport
+    if cast.role == "client" and said in {*control.allowed("tcp"), FIXED}:
+        return  # what counts is what the others send
+    if said in control.allowed(transport):
+        return
+    path = (*cast.path, "congestion_control")
+    can = ", ".join(control.allowed(transport))
+    over = "TCP" if transport == "tcp" else "QUIC"
+    if control.is_fixed(transport):
+        reason = f"{recipe.name} offers no choice for what it sends over {over}, not {said}"
+        yield Miscast(path, reason, f"say {can.replace(', ', ' or ')}, or leave it out")
+    else:
+        reason = f"{recipe.name} does not offer {said!r} for what it sends over {over}"
+        yield Miscast(path, f"{reason}; known: {can}")
+
+
+def _version(said: object) -> str | None:
+    return said if isinstance(said, str) and said in _VERSIONS else None
+
+
+def _table(said: object) -> Document:
+    return said if isinstance(said, Mapping) else {}

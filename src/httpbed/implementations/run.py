@@ -1,0 +1,91 @@
+"""How a program is started: what a recipe says of it, and what comes of that for a part."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import PurePath
+
+from pydantic import Field
+
+from httpbed.implementations import template
+from httpbed.implementations.protocol import Part
+from httpbed.implementations.template import Words
+from httpbed.model.value import Value
+
+LISTS = frozenset({"requests", "upstreams"})
+"""Variables that are made of a template for each request or upstream."""
+
+
+class Choice(Value):
+    """A variable whose value depends on the trial."""
+
+    by: str
+    """What decides: a variable such as ``http_version``, ``role`` or ``visit``, or a knob."""
+    values: dict[str, str | list[str]]
+    """What it stands for: a template, or the templates of several words."""
+
+
+class Ready(Value):
+    """When a server counts as started: all these ports are open."""
+
+    tcp: list[int] = Field(default_factory=list)
+    udp: list[int] = Field(default_factory=list)
+
+
+class Run(Value):
+    """How the program is started in a role."""
+
+    argv: list[str] = Field(min_length=1)
+    """Command and arguments; no shell sees them. ``{name}`` stands for a variable."""
+    files: dict[str, str] = Field(default_factory=dict)
+    """Files to write into its folder before: name -> template."""
+    stdout: str | None = None
+    """File in its folder for standard output."""
+    stderr: str | None = None
+    environment: dict[str, str] = Field(default_factory=dict)
+    """Templates, too."""
+    ready: Ready = Ready()
+    choose: dict[str, Choice] = Field(default_factory=dict)
+    """Variables of this recipe's own."""
+    each_request: list[str] = Field(default_factory=list)
+    """Words for each file that is fetched; all of them together are ``{requests}``."""
+    each_upstream: str = ""
+    """Text for each upstream; all of them together are ``{upstreams}``."""
+
+    def templates(self) -> Iterator[tuple[str, str]]:
+        """Yield every template but those for each request and upstream, with its place."""
+        yield from ((f"argv[{index}]", word) for index, word in enumerate(self.argv))
+        yield from ((f"files.{name}", text) for name, text in self.files.items())
+        yield from ((f"environment.{name}", text) for name, text in self.environment.items())
+        for name, choice in self.choose.items():
+            for key, value in choice.values.items():
+                words = [value] if isinstance(value, str) else value
+                yield from ((f"choose.{name}.values.{key}", word) for word in words)
+
+    def variables(self, part: Part, own: Mapping[str, str]) -> dict[str, Words]:
+        """Return what this run's templates may name; ``own`` are those of the whole recipe."""
+        base = {**part.variables(), **own}
+        deciding = base | {"role": part.role, "resumption": part.resumption, "visit": part.visit}
+        known: dict[str, Words] = dict(base)
+        for name, choice in self.choose.items():
+            known[name] = _chosen(choice.values[deciding[choice.by]], known)
+        known["requests"] = [
+            filled
+            for each in part.each_request()
+            for filled in template.fill_words(self.each_request, known | each)
+        ]
+        known["upstreams"] = "".join(
+            template.fill(self.each_upstream, known | each) for each in part.each_upstream()
+        )
+        return known
+
+
+def _chosen(value: str | list[str], known: Mapping[str, Words]) -> Words:
+    if isinstance(value, str):
+        return template.fill(value, known)
+    return list(template.fill_words(value, known))
+
+
+def in_folder(part: Part, name: str | None) -> str | None:
+    """Place a file of a recipe in its part's folder."""
+    return None if name is None else str(PurePath(part.name, name))

@@ -1,0 +1,157 @@
+"""The commands that make a network's links on its hosts; pure.
+
+Neighbours are permanent entries, so no ARP crosses a link: one lost request would cost a second.
+IPv6 would announce itself besides (RFC 4861, RFC 3810): an interface without ARP and multicast
+joins no group that it had to report, and one that makes no address of its own solicits no router.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from typing import Any
+
+from httpbed.model.impairments.rate import MTU_BYTES
+from httpbed.network import routes
+from httpbed.network.addresses import End
+from httpbed.network.routes import Ends, Entry
+from httpbed.process.binaries import LINK
+from httpbed.process.spec import TRIAL_FOLDER, ProcessSpec
+
+TOOLS = "tools"
+"""Name, inside the sandbox, of the root filesystem that has ip, ethtool, ss and ping."""
+TUN_QUEUE_FRAMES = 8192
+"""Room until the emulator reads them; the 500 that a user's device has are 6 ms at 1 Gbit/s."""
+IPV6_LEAST_MTU_BYTES = 1280
+"""RFC 8200, 5."""
+
+NO_NEIGHBOUR_DISCOVERY: Mapping[str, str] = {
+    "net.ipv6.conf.all.disable_ipv6": "1",
+    "net.ipv6.conf.default.disable_ipv6": "1",
+}
+"""In the emulator's own network: IPv6 would announce itself on every interface."""
+_NO_MEMORY: Mapping[str, str] = {"net.ipv4.tcp_no_metrics_save": "1"}
+"""Of earlier connections."""
+HOST_SYSCTLS: Mapping[str, str] = {**_NO_MEMORY, **NO_NEIGHBOUR_DISCOVERY}
+"""On every host that speaks IPv4."""
+_QUIET_IPV6: Mapping[str, str] = {
+    "net.ipv6.conf.all.disable_ipv6": "0",
+    "net.ipv6.conf.default.disable_ipv6": "0",
+    "net.ipv6.conf.default.accept_ra": "0",
+    "net.ipv6.conf.default.addr_gen_mode": "1",
+}
+"""On every host that speaks IPv6; 1 is to make no link-local address."""
+_FORWARDING = {"4": "net.ipv4.ip_forward", "6": "net.ipv6.conf.all.forwarding"}
+
+
+def sysctls(ip_version: str, *, forwards: bool) -> dict[str, str]:
+    """What is set in a host's network before anything is in it."""
+    quiet = HOST_SYSCTLS if ip_version == "4" else {**_NO_MEMORY, **_QUIET_IPV6}
+    return {**quiet, **({_FORWARDING[ip_version]: "1"} if forwards else {})}
+
+
+def veths(ends: Sequence[End]) -> list[str]:
+    """Write lines that join each end to the emulator's network."""
+    return [line for end in ends for line in _pair(end)]
+
+
+def _pair(end: End) -> list[str]:
+    near, mtu = end.emulator_interface, MTU_BYTES
+    peer = f"peer name {end.interface} mtu {mtu} address {end.mac} netns {end.host}"
+    return [
+        f"link add name {near} mtu {mtu} type veth {peer}",
+        f"link set dev {near} up",
+    ]
+
+
+def moved(end: End) -> str:
+    """A TUN device goes to its host only now: the emulator made it, and keeps hold of it."""
+    return f"link set dev {end.emulator_interface} netns {end.host} name {end.interface}"
+
+
+def addressing(
+    ends: Ends, host: str, forwarding: AbstractSet[str], control: str, *, by_tun: bool = False
+) -> ProcessSpec:
+    """Give a host its addresses, neighbours and routes.
+
+    ``control`` is the TCP congestion control of all that it sends. With ``by_tun`` the emulator
+    made its devices, which have frames like a veth's.
+    """
+    own = routes.of_ends(ends, host)
+    lines = [_as_veth(end) for end, _ in own] if by_tun else []
+    lines += ["link set dev lo up", *(line for end, far in own for line in _address(end, far))]
+    lines += [_route(entry, control) for entry in routes.of_host(ends, host, forwarding)]
+    return batch(host, lines)
+
+
+def _as_veth(own: End) -> str:
+    return f"link set dev {own.interface} address {own.mac} txqueuelen {TUN_QUEUE_FRAMES}"
+
+
+def _address(own: End, far: End) -> list[str]:
+    device, ipv6 = f"dev {own.interface}", ":" in own.address
+    return [
+        *(_up_quietly(device) if ipv6 else [f"link set {device} up"]),
+        f"address add {own.address_in_network} {device}{' nodad noprefixroute' if ipv6 else ''}",
+        f"neighbour add {far.address} lladdr {far.mac} {device} nud permanent",
+    ]
+
+
+def _up_quietly(device: str) -> list[str]:
+    """Have IPv6 forget the device, which is too small for it, and take it up anew.
+
+    It is in a group already if its host forwards, and it would report that.
+    """
+    return [
+        f"link set {device} mtu {IPV6_LEAST_MTU_BYTES - 1} arp off multicast off",
+        f"link set {device} mtu {MTU_BYTES} up",
+    ]
+
+
+def _route(entry: Entry, control: str) -> str:
+    own, via = entry.own, f" via {entry.via.address}" if entry.via else ""
+    way = f"{via} dev {own.interface} src {own.address}"
+    return f"route replace {entry.network}{way} congctl {control}"
+
+
+def offloads(end: End) -> ProcessSpec:
+    """Switch off what makes frames larger than the wire's (link-level segmentation)."""
+    return ProcessSpec(
+        argv=("ethtool", "-K", end.interface, "tx", "off", "gro", "off"),
+        host=end.host,
+        root=TOOLS,
+        stdout="offloads.txt",
+        stderr="network-errors.txt",
+    )
+
+
+def counters() -> ProcessSpec:
+    """Read the kernel's own counters."""
+    return ProcessSpec(
+        argv=("tc", "-s", "-j", "qdisc", "show"),
+        root=TOOLS,
+        stdout="qdiscs.json",
+        stderr="network-errors.txt",
+    )
+
+
+def emulator(config: Mapping[str, Any], traces: Mapping[str, str]) -> ProcessSpec:
+    """Start the emulator, or the observer of links that the kernel carries."""
+    return ProcessSpec(
+        argv=(f"/bin/{LINK}", f"{TRIAL_FOLDER}/link.json"),
+        files={"link.json": json.dumps(config, indent=1) + "\n", **traces},
+        stderr="link-errors.txt",
+        lines=True,
+    )
+
+
+def batch(host: str | None, lines: Sequence[str], program: str = "ip") -> ProcessSpec:
+    """Run lines of ``ip`` or ``tc``."""
+    return ProcessSpec(
+        argv=(program, "-batch", "-"),
+        host=host,
+        root=TOOLS,
+        input="".join(f"{line}\n" for line in lines),
+        stderr="network-errors.txt",
+    )

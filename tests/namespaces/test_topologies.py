@@ -1,0 +1,203 @@
+"""Real networks of several links: every link does what it says, and only it."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Literal
+
+import pytest
+
+from httpbed.host import backend as backends
+from httpbed.host.backend import Backend
+from httpbed.network import idle, kernel
+from httpbed.network import plan as network
+from httpbed.trial import kernel_checks, link_checks
+from networks import made, topology
+from recorded import H2_LOSS, what_was_seen
+
+pytestmark = [pytest.mark.namespaces, pytest.mark.toolbox]
+
+Version = Literal["4", "6"]
+ODDITIES = ("oversize_frames", "stray_frames", "malformed_packets", "unstamped_frames")
+LATE_S = 0.05
+"""An echo on a machine that is busy with other tests; its smallest of three is judged."""
+
+NEAR: dict[str, Any] = {"between": ["client", "router"], "delay": "10 ms", "rate": "20 Mbit/s"}
+FAR: dict[str, Any] = {"between": ["router", "server"], "delay": "20 ms", "rate": "20 Mbit/s"}
+
+
+@pytest.fixture(params=["af_packet", "tun"])
+def backend(request: pytest.FixtureRequest) -> Backend:
+    """Return each backend that this machine has."""
+    if request.param == "tun" and not backends.TUN.exists():
+        pytest.skip("no /dev/net/tun")
+    return backends.choose(request.param)
+
+
+@pytest.mark.parametrize("version", ["4", "6"])
+def test_delays_on_a_way_add_up(tmp_path: Path, version: Version, backend: Backend) -> None:
+    """Through a router, over either version of IP, without a frame that nobody sent."""
+    line = topology([NEAR, FAR], version)
+    planned = network.plan(line, {}, 1, 1, forwarding={"router"}, backend=backend)
+
+    async def run() -> dict[str, Any]:
+        async with made(planned, tmp_path) as net:
+            await net.emulator.start_counting()
+            for one, other in (("client", "server"), ("router", "client"), ("server", "client")):
+                least, most = idle.round_trip_s(planned, one, other)
+                found = await net.ping(one, other)
+                assert len(found) == 3
+                assert least - 0.0002 <= min(found) <= most + LATE_S
+            await asyncio.sleep(1.2)  # the kernel reports to groups within a second (RFC 3810)
+            return await net.result()
+
+    result = asyncio.run(run())
+    assert [way["packets"]["in"] for way in result["directions"]] == [9, 9, 6, 6]
+    assert [result[name] for name in ODDITIES] == [0, 0, 0, 0]
+
+
+def test_a_host_that_takes_part_passes_nothing_on(tmp_path: Path) -> None:
+    """Its neighbours reach it; each other they do not, and are told so at once."""
+    line = topology([NEAR, FAR])
+    planned = network.plan(line, {}, 1, 1)
+
+    async def run() -> None:
+        async with made(planned, tmp_path) as net:
+            assert len(await net.ping("client", "router")) == 3
+            assert len(await net.ping("server", "router")) == 3
+            with pytest.raises(ValueError, match="no way"):
+                planned.address("server", towards="client")
+            said = await net.said("client", "ping", "-c", "1", planned.ends[1][1].address)
+            assert "Network is unreachable" in said
+
+    asyncio.run(run())
+
+
+BOTTLENECK = 10_000_000
+
+
+def dumbbell() -> list[dict[str, Any]]:
+    """Describe two pairs of hosts whose ways share one link."""
+    access = [["client", "left"], ["other", "left"], ["right", "server"], ["right", "rival"]]
+    shared = {"between": ["left", "right"], "rate": f"{BOTTLENECK} bit/s", "delay": "5 ms"}
+    return [shared, *({"between": pair, "delay": "1 ms"} for pair in access)]
+
+
+@pytest.mark.parametrize("version", ["4", "6"])
+def test_two_flows_share_a_bottleneck(tmp_path: Path, version: Version) -> None:
+    """Both pass, no faster together than it; every packet is accounted for on every link."""
+    bell = topology(dumbbell(), version)
+    planned = network.plan(bell, {}, 1, 1, forwarding={"left", "right"})
+    seconds = 1.0
+
+    async def run() -> tuple[tuple[int, int], dict[str, Any]]:
+        async with made(planned, tmp_path) as net:
+            for server in ("server", "rival"):
+                await net.serve(server)
+            await net.emulator.start_counting()
+            flows = (net.fetch("client", "server", seconds), net.fetch("other", "rival", seconds))
+            return await asyncio.gather(*flows), await net.result()
+
+    got, result = asyncio.run(run())
+    assert all(got)
+    whole = result["directions"]
+    assert all(_conserved(way["packets"]) for way in whole)
+    down = whole[1]
+    assert (down["from"], down["to"]) == ("right", "left")
+    lasted_s = (down["last_ns"] - down["first_ns"]) / 1e9
+    assert sum(got) * 8 <= down["bytes"]["delivered"] * 8 <= BOTTLENECK * lasted_s + 12_000
+    crossing = [one["link"] for one in result["connections"]]
+    assert sorted(crossing) == sorted(
+        ["left-right"] * 2 + ["client-left", "other-left", "right-server", "right-rival"]
+    )
+    assert _seen_at(result, "right-server") == _seen_at(result, "client-left")
+    assert result["socket_drops"] == 0
+    assert [result[name] for name in ODDITIES] == [0, 0, 0, 0]
+
+
+def _conserved(packets: dict[str, int]) -> bool:
+    dropped = sum(packets[f"{why}_dropped"] for why in ("queue", "aqm", "down"))
+    gone = packets["lost"] + dropped + packets["in_flight"]
+    return packets["in"] + packets["duplicated"] == packets["delivered"] + gone
+
+
+def _seen_at(result: dict[str, Any], link: str) -> tuple[str, str]:
+    (one,) = (one for one in result["connections"] if one["link"] == link)
+    return one["client"], one["server"]
+
+
+@pytest.mark.parametrize("lossy", [0, 1])
+def test_loss_on_a_link_is_that_links(tmp_path: Path, lossy: int) -> None:
+    """Drawn again packet by packet on both, it is found on the one that has it."""
+    links = [NEAR, FAR]
+    links[lossy] = {**links[lossy], "loss": "5 %", "duplication": "2 %", "corruption": "1 %"}
+    planned = network.plan(topology(links), {}, 1, 1, forwarding={"router"})
+
+    async def run() -> dict[str, Any]:
+        async with made(planned, tmp_path) as net:
+            await net.serve("server")
+            await net.emulator.start_counting()
+            assert await net.fetch("client", "server", 1.0)
+            return await net.result()
+
+    result = asyncio.run(run())
+    checks = list(link_checks.checks(planned.emulator_config, result, 1.0))
+    assert [check.name for check in checks if check.passed is False] == []
+    lost = [way["packets"]["lost"] for way in result["directions"]]
+    assert [bool(count) for count in lost] == [lossy == 0] * 2 + [lossy == 1] * 2
+    names = [check.name for check in checks]
+    assert len(names) == len(set(names))
+
+
+@pytest.mark.parametrize("version", ["4", "6"])
+def test_every_route_has_its_senders_congestion_control(tmp_path: Path, version: Version) -> None:
+    """Also the one that leads over a router; a sender's socket takes it from there."""
+    line = topology([NEAR, FAR], version)
+    planned = network.plan(line, {"server": "reno"}, 1, 1, forwarding={"router"})
+
+    async def run() -> str:
+        async with made(planned, tmp_path) as net:
+            await net.serve("server")
+            await net.emulator.start_counting()
+            fetching = asyncio.create_task(net.fetch("client", "server", 3.0))
+            assert (await net.emulator.hear("connection"))["link"] == "router-server"
+            said = await net.said("server", "ss", "--tcp", "--info", "--no-header", "--numeric")
+            await fetching
+            return said
+
+    assert " reno " in asyncio.run(run())
+
+
+@pytest.mark.parametrize("version", ["4", "6"])
+def test_the_kernel_carries_packets_over_several_links(tmp_path: Path, version: Version) -> None:
+    """By its own counters on each, and no faster than the narrowest lets them."""
+    links = [{**NEAR, "delay": "0 ms"}, {**FAR, "delay": "0 ms", "rate": f"{BOTTLENECK} bit/s"}]
+    line = topology(links, version)
+    planned = network.plan(line, {}, 1, 1, forwarding={"router"}, backend="tbf")
+
+    async def run() -> tuple[dict[str, Any], dict[str, list[dict[str, Any]]]]:
+        async with made(planned, tmp_path) as net:
+            await net.serve("server")
+            before = await net.qdiscs()
+            await net.emulator.start_counting()
+            assert await net.fetch("client", "server", 1.0)
+            result = await net.result()
+            after = await net.qdiscs()
+            times = zip(kernel_checks.TIMES, (before, before, after, after), strict=True)
+            return result, dict(times)
+
+    result, qdiscs = asyncio.run(run())
+    seen = replace(what_was_seen(H2_LOSS), link=result, qdiscs=qdiscs)
+    checks = {check.name: check for check in kernel_checks.checks(planned, seen)}
+    assert all(checks[f"kernel's link, on {link.name}"].passed for link in line.links)
+    down = result["directions"][3]
+    lasted_s = (down["last_ns"] - down["first_ns"]) / 1e9
+    burst = kernel.burst_bytes(line.links[1].directions()[1]) * 8
+    assert down["bytes"]["delivered"] * 8 <= BOTTLENECK * lasted_s + burst + 12_000
+    assert sorted(one["link"] for one in result["connections"]) == [
+        "client-router",
+        "router-server",
+    ]
+    assert [result[name] for name in ODDITIES] == [0, 0, 0, 0]

@@ -1,0 +1,129 @@
+"""Networks of several links: what is executed, as reviewed, and what the emulator is told."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from httpbed.host.backend import Backend
+from httpbed.model.topology import Topology
+from httpbed.network import idle
+from httpbed.network import plan as network
+from httpbed.network.plan import NetworkPlan
+
+GOLDEN = Path(__file__).parents[1] / "golden"
+
+PROXY = [
+    {"between": ["client", "proxy"], "rate": "10 Mbit/s", "delay": "25 ms", "loss": "1 %"},
+    {"between": ["proxy", "server"], "delay": "5 ms"},
+]
+ACCESS = (["client1", "left"], ["client2", "left"], ["right", "server1"], ["right", "server2"])
+DUMBBELL = [
+    {"between": ["left", "right"], "rate": "10 Mbit/s", "delay": "10 ms"},
+    *({"between": pair, "delay": "1 ms"} for pair in ACCESS),
+]
+CHAIN = [
+    {"between": ["client", "router"], "delay": "10 ms"},
+    {"between": ["router", "server"], "delay": "20 ms", "rate": "1 Mbit/s"},
+]
+Links = Sequence[Mapping[str, Any]]
+
+
+def planned(
+    links: Links,
+    *routers: str,
+    ip_version: str = "4",
+    senders: Mapping[str, str] | None = None,
+    backend: Backend = "af_packet",
+) -> NetworkPlan:
+    """Plan a network of these links."""
+    hosts = list(dict.fromkeys(host for link in links for host in link["between"]))
+    said = {"hosts": hosts, "links": list(links), "ip_version": ip_version}
+    topology = Topology.model_validate(said)
+    forwarding = frozenset(routers)
+    return network.plan(topology, senders or {}, 1, 1, forwarding=forwarding, backend=backend)
+
+
+def written(plan: NetworkPlan) -> str:
+    """Write settings and commands as text, in order; what the emulator reads is left out."""
+    lines = [
+        f"[{host}] sysctl --write {name}={value}"
+        for host, sysctls in plan.sysctls.items()
+        for name, value in sysctls.items()
+    ]
+    return "".join(f"{line}\n" for line in [*lines, *(spec.shell() for spec in plan.specs())])
+
+
+@pytest.mark.parametrize(
+    ("name", "plan"),
+    [
+        ("proxy", planned(PROXY, senders={"proxy": "bbr", "server": "reno"})),
+        ("dumbbell", planned(DUMBBELL, "left", "right")),
+        ("ipv6", planned(CHAIN, "router", ip_version="6")),
+        ("ipv6-tun", planned(CHAIN, "router", ip_version="6", backend="tun")),
+        ("kernel", planned(CHAIN, "router", backend="netem")),
+    ],
+)
+def test_the_plan_of_a_network_is_as_reviewed(name: str, plan: NetworkPlan) -> None:
+    """Any change of what is executed shows up as a change of these files.
+
+    After a change that is meant, write the file again from ``written``.
+    """
+    assert written(plan) == (GOLDEN / f"network-{name}.txt").read_text()
+
+
+def test_a_host_is_called_by_the_address_that_faces_the_caller() -> None:
+    """A proxy has one on either link, and nobody passes through it."""
+    plan = planned(PROXY)
+    assert plan.address("proxy", towards="client") == "10.77.0.2"
+    assert plan.address("proxy", towards="server") == "10.77.1.1"
+    assert plan.route("client", "server") == ()
+    with pytest.raises(ValueError, match="no way"):
+        plan.address("server", towards="client")
+    assert [plan.end_of(host).interface for host in ("client", "server")] == ["eth0", "eth0"]
+    assert [pair[0].interface for pair in plan.ends] == ["eth0", "eth1"]
+
+
+def test_only_routers_forward() -> None:
+    """And only the version of IP that is spoken; the other is not there."""
+    plan = planned(CHAIN, "router", ip_version="6")
+    assert [
+        host for host, said in plan.sysctls.items() if any("forward" in key for key in said)
+    ] == ["router"]
+    assert not any("10.77." in (spec.input or "") for spec in plan.specs())
+
+
+def test_one_emulator_has_all_links() -> None:
+    """Each with interfaces and streams of its own."""
+    links = [{"between": pair, "loss": "1 %"} for pair in ACCESS]
+    told = planned(links, "left", "right").emulator_config["links"]
+    assert [link["name"] for link in told] == ["-".join(pair) for pair in ACCESS]
+    assert [link["interfaces"] for link in told] == [[f"l{n}a", f"l{n}b"] for n in range(4)]
+    keys = {way["loss"]["key"] for link in told for way in link["directions"]}
+    assert len(keys) == 8
+
+
+def test_cellular_links_have_a_trace_each() -> None:
+    """By the link's name, so that none overwrites another's."""
+    rate = {"cellular": {"mean": "1 Mbit/s", "duration": "3 s"}}
+    plan = planned([{**link, "rate": rate} for link in CHAIN], "router")
+    names = sorted(name for name in plan.emulator.files if name.endswith(".trace"))
+    assert names == [
+        f"cellular-{link}-{way}.trace"
+        for link in ("client-router", "router-server")
+        for way in ("down", "up")
+    ]
+    assert len(set(map(plan.emulator.files.get, names))) == 4
+    assert plan.longest_wait_s == sum(plan.waits_s) > max(plan.waits_s) > 0
+
+
+def test_an_idle_echo_takes_every_links_time() -> None:
+    """Delay and transmission of each, by the size that the version of IP gives it."""
+    for version, ip_bytes in (("4", 84), ("6", 104)):
+        plan = planned(CHAIN, "router", ip_version=version)
+        expected = 2 * (0.010 + 0.020) + 2 * ip_bytes * 8 / 1e6
+        assert idle.round_trip_s(plan, "client", "server") == pytest.approx((expected, expected))
+        assert idle.delays_s(plan, "client", "router") == pytest.approx(0.020)

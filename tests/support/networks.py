@@ -1,0 +1,135 @@
+"""Real networks of a few hosts, and what is tried on them."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from httpbed.host import toolbox
+from httpbed.model.topology import Topology
+from httpbed.network import running
+from httpbed.network.plan import NO_NEIGHBOUR_DISCOVERY, TOOLS, NetworkPlan
+from httpbed.network.running import Emulator
+from httpbed.process.binaries import LINK, PROBE, executable
+from httpbed.process.dialogue import Dialogue, run_tool
+from httpbed.process.spec import TRIAL_FOLDER, Ports, ProcessSpec
+from httpbed.process.supervisor import SandboxSpec, Supervisor, sandbox
+
+CHARGEN = 19
+"""RFC 864."""
+ANY = {"4": "0.0.0.0", "6": "::"}  # noqa: S104 - in a host of a network of our own
+_TIME = re.compile(r"time=([0-9.]+) ms")
+MEMORY_BYTES = 2**27
+
+
+def topology(links: Sequence[Mapping[str, Any]], ip_version: str = "4") -> Topology:
+    """Describe a network by its links alone."""
+    hosts = dict.fromkeys(host for link in links for host in link["between"])
+    return Topology.model_validate(
+        {"hosts": list(hosts), "links": list(links), "ip_version": ip_version}
+    )
+
+
+@dataclass(frozen=True)
+class Running:
+    """A network that was made."""
+
+    planned: NetworkPlan
+    supervisor: Supervisor
+    emulator: Emulator
+    folder: Path
+
+    async def ping(self, host: str, far: str, count: int = 3) -> list[float]:
+        """Return the round-trip times in seconds of those echoes that came back."""
+        address = self.planned.address(far, towards=host)
+        words = ("ping", "-n", "-c", str(count), "-i", "0.01", "-W", "2", address)
+        name = f"ping-{host}-{far}.txt"
+        await self.supervisor.run(
+            ProcessSpec(words, host=host, root=TOOLS, stdout=name, stderr=name, timeout_s=20)
+        )
+        found = _TIME.findall((self.folder / name).read_text())
+        return [float(ms) / 1e3 for ms in found]
+
+    async def said(self, host: str, *words: str) -> str:
+        """Return what a program of the toolbox says on a host."""
+        spec = ProcessSpec(words, host=host, root=TOOLS, stdout="said.txt", stderr="said.txt")
+        await self.supervisor.run(spec)
+        return (self.folder / "said.txt").read_text()
+
+    async def serve(self, host: str) -> None:
+        """Have a host send characters over TCP to whoever connects."""
+        address = ANY[self.planned.topology.ip_version]
+        spec = ProcessSpec(
+            (f"/bin/{PROBE}", "serve", "--bind", address), host=host, ready=Ports(tcp=(CHARGEN,))
+        )
+        await self.supervisor.start(spec)
+
+    async def fetch(self, host: str, far: str, seconds: float) -> int:
+        """Read what ``far`` sends for a time; return how many bytes came."""
+        address = self.planned.address(far, towards=host)
+        authority = f"[{address}]" if ":" in address else address
+        said = {
+            "from": f"{authority}:{CHARGEN}",
+            "for_ns": round(seconds * 1e9),
+            "out": f"{TRIAL_FOLDER}/{host}.samples",
+        }
+        name = f"fetch-{host}.json"
+        argv = (f"/bin/{PROBE}", "fetch", f"{TRIAL_FOLDER}/{name}")
+        spec = ProcessSpec(argv, host=host, files={name: json.dumps(said)}, lines=True)
+        probe = await Dialogue.begin(self.supervisor, spec)
+        await probe.hear("result", seconds + 10)
+        return _last_total((self.folder / f"{host}.samples").read_bytes())
+
+    async def qdiscs(self) -> list[dict[str, Any]]:
+        """Return the counters of the kernel's own disciplines, where it carries the packets."""
+        assert self.planned.counters
+        await run_tool(self.supervisor, replace(self.planned.counters, stdout="qdiscs.json"))
+        told: list[dict[str, Any]] = json.loads((self.folder / "qdiscs.json").read_text())
+        (self.folder / "qdiscs.json").unlink()
+        return told
+
+    async def result(self) -> dict[str, Any]:
+        """Stop the emulator; return what it counted."""
+        return await self.emulator.ask("stop", "result")
+
+
+def _last_total(samples: bytes) -> int:
+    return int.from_bytes(samples[-8:], "little")
+
+
+@asynccontextmanager
+async def made(planned: NetworkPlan, folder: Path) -> AsyncIterator[Running]:
+    """Make a network in a sandbox."""
+    scratch, trial = folder / "sandbox", folder / "trial"
+    scratch.mkdir(parents=True)
+    trial.mkdir()
+    spec = SandboxSpec(
+        scratch=scratch,
+        trial=trial,
+        roots={TOOLS: tools()},
+        shared={},
+        programs={name: executable(name) for name in (LINK, PROBE)},
+        hosts=planned.sysctls,
+        sysctls=NO_NEIGHBOUR_DISCOVERY,
+        tmpfs_bytes=MEMORY_BYTES,
+    )
+    async with sandbox(spec) as supervisor:
+        emulator = await running.build(supervisor, planned)
+        yield Running(planned, supervisor, emulator, trial)
+    await asyncio.to_thread(scratch.rmdir)
+
+
+def tools() -> Path:
+    """Find a root filesystem with ip, ethtool, ss and ping."""
+    for root in toolbox.find_all():
+        if all((root.path / "usr/bin" / name).exists() for name in ("ip", "ping")):
+            return root.path
+    pytest.fail("no toolbox is built: httpbed toolbox")
