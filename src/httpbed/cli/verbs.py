@@ -16,6 +16,7 @@ VERBS = {
     "export": "Print a campaign as a tidy table.",
     "link": "Run any command behind an emulated link.",
     "calibrate": "Run the emulated link against arithmetic, and certify it.",
+    "conformance": "Tell whether a sender's congestion control behaves as its name says.",
     "doctor": "Say what this machine can do, each point tried.",
     "toolbox": "Show, build or remove the programs under test.",
     "recipes": "List the programs that an experiment can name, or check them.",
