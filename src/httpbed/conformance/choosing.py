@@ -14,6 +14,9 @@ from httpbed.implementations.settings import Transport
 from httpbed.model.errors import ConfigError, Mistake
 from httpbed.model.roles import HttpVersion
 
+MOST_COLONS = 2
+"""In what names a rival."""
+
 
 @dataclass(frozen=True)
 class Asked:
@@ -82,8 +85,8 @@ def rival(word: str, client: str) -> Asked:
     Raises:
         ConfigError: It is none of these.
     """
-    name, version, control, *more = (*word.split(":"), "", "")
-    if any(more) or version not in {"", *get_args(HttpVersion)}:
+    name, version, control, *_ = (*word.split(":"), "", "")
+    if word.count(":") > MOST_COLONS or not name or version not in {"", *get_args(HttpVersion)}:
         versions = ", ".join(get_args(HttpVersion))
         remedy = f"write NAME, NAME:HTTP or NAME:HTTP:CONTROL, with HTTP one of {versions}"
         raise ConfigError([Mistake("--against", f"{word!r} names no sender", remedy)])
