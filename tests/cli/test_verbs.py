@@ -58,7 +58,24 @@ def test_validate_says_how_much_it_is(httpbed: Command, file: Path) -> None:
     """Exit 0, the number of trials, and nothing on stderr."""
     assert httpbed("validate", file) == (0, f"{file}: no mistakes; 12 trials\n", "")
     code, out, _ = httpbed("validate", file, "--json")
-    assert (code, json.loads(out)) == (0, {"valid": True, "trials": 12})
+    assert (code, json.loads(out)) == (0, {"valid": True, "trials": 12, "scales": {}})
+
+
+def test_scales_are_told_by_validate_and_run_through_by_plan(
+    httpbed: Command, tmp_path: Path
+) -> None:
+    """How much each is; and one that the experiment has not is refused."""
+    file = tmp_path / "scaled.toml"
+    file.write_text(kept.SCALED)
+    _, out, _ = httpbed("validate", file)
+    assert out == f"{file}: no mistakes; 12 trials, 3 at scale smoke\n"
+    _, out, err = httpbed("plan", file, "--scale", "smoke")
+    assert len(out.splitlines()) == 3
+    assert "3 trials: 3 treatments in 1 block" in err
+    code, _, err = httpbed("plan", file, "--scale", "full")
+    assert code == 2
+    assert "no scale 'full'" in err
+    assert "choose one of smoke" in err
 
 
 def test_plan_lists_every_trial_in_order(httpbed: Command, file: Path) -> None:

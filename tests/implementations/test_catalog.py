@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from httpbed.implementations import catalog
-from httpbed.implementations.protocol import Fetch, Implementation, Part
+from httpbed.implementations.protocol import Fetch, Part
 from httpbed.model.errors import ConfigError, Mistake
 
 CURL = (resources.files("httpbed.implementations") / "recipes/curl.toml").read_text()
@@ -54,22 +54,6 @@ def part(version: str) -> Part:
     )
 
 
-@pytest.mark.parametrize("version", ["1.1", "2", "3"])
-def test_shipped_recipes_plan_every_version_that_they_promise(version: str) -> None:
-    """Every variable is filled in, and a recipe is an implementation as the seam wants it."""
-    recipes = [one for one in catalog.load().recipes.values() if version in one.http_versions]
-    for recipe, role in ((one, role) for one in recipes for role in one.roles):
-        implementation: Implementation = recipe
-        asks = next(iter(recipe.upstream_http_versions), "")
-        planned = implementation.plan(replace(part(version), role=role, upstream_http_version=asks))
-        assert planned.root == recipe.name
-        assert not any(
-            "{" in word.replace("%{json}", "")
-            for word in (*planned.argv, *planned.environment.values())
-        )
-        assert implementation.identify().argv[0] == recipe.version.argv[0]
-
-
 def test_the_version_decides_the_clients_flag_and_nothing_else() -> None:
     """Treatments of different versions differ in one word of the command."""
     words = [catalog.load()["curl"].plan(part(version)).argv for version in ("1.1", "2", "3")]
@@ -97,6 +81,7 @@ def test_a_recipe_of_the_user_replaces_a_shipped_one(write: Write) -> None:
     ("old", "new", "place", "reason"),
     [
         ("schema = 1", "schema = 9", "schema", "1"),
+        ("schema = 1", 'schema = 1\nlike = "lynx"', "like", "no recipe 'lynx'"),
         ('name = "curl"', 'name = "c url"', "name", "pattern"),
         ('roles = ["client"]', 'roles = ["cliant"]', "roles[0]", "'client', 'proxy' or 'server'"),
         ('http_versions = ["1.1", "2", "3"]', 'http_versions = ["9"]', "http_versions[0]", "'3'"),
@@ -104,8 +89,10 @@ def test_a_recipe_of_the_user_replaces_a_shipped_one(write: Write) -> None:
         (r"(?P<version>\S+)", "(?P<version>", "version.pattern", "not a regular expression"),
         ("[run]\n", "[run]\nshell = true\n", "run.shell", "not permitted"),
         ('"--silent"', '"|"', "run.argv[3]", "no shell sees"),
-        ('"{url}"', '"$(date)"', "run.argv[12]", "no shell sees"),
-        ('"{url}"', '"{uri}"', "run.argv[12]", "unknown variable {uri}"),
+        ('"{requests}"', '"$(date)"', "run.argv[16]", "no shell sees"),
+        ('"{requests}"', '"{request}"', "run.argv[16]", "unknown variable {request}"),
+        ('"{file}"', '"{fil}"', "run.each_request[1]", "unknown variable {fil}"),
+        ("[run]\n", '[run]\nprograms = ["rm"]\n', "run.programs", "no program 'rm'"),
         (
             ', "3" = "--http3-only"',
             "",

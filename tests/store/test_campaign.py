@@ -12,6 +12,7 @@ import kept
 from httpbed.executor import local
 from httpbed.model.errors import ConfigError, Mistake
 from httpbed.store import campaign as campaigns
+from httpbed.store import query
 
 
 def refusal(directory: Path, **changes: str) -> list[Mistake]:
@@ -234,3 +235,22 @@ def test_what_is_no_campaign_cannot_be_read(tmp_path: Path) -> None:
     """And what is missing is named."""
     with pytest.raises(ConfigError, match=r"not a campaign: manifest.json"):
         campaigns.existing(tmp_path)
+
+
+def test_a_campaign_stays_at_its_scale(tmp_path: Path) -> None:
+    """A resumed run names the same one; what is read back is what was run."""
+    smoke = kept.loaded(kept.SCALED, "smoke")
+    manifest = kept.manifest(scale="smoke")
+    with campaigns.opened(tmp_path, kept.SCALED, smoke.trials, manifest):
+        pass
+    whole = kept.loaded(kept.SCALED)
+    with (
+        pytest.raises(ConfigError, match=r"scale smoke.* --scale smoke") as caught,
+        campaigns.opened(tmp_path, kept.SCALED, whole.trials, kept.manifest()),
+    ):
+        pass
+    assert len(caught.value.mistakes) == 1
+    results = query.read(tmp_path)
+    assert results.planned == 3
+    assert results.experiment.replicates == 1
+    assert results.document["factors"]["loss"] == ["2 %"]

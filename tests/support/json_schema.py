@@ -8,7 +8,19 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-PARTS = ("schema", "name", "factors", "topology", "roles", "workload", "report", "seed")
+PARTS = (
+    "schema",
+    "name",
+    "factors",
+    "groups",
+    "exclude",
+    "scales",
+    "topology",
+    "roles",
+    "workload",
+    "report",
+    "seed",
+)
 _SAID_ONLY = {"$schema", "$defs", "title", "description", "default", "examples"}
 _TYPES: dict[str, type | tuple[type, ...]] = {
     "object": dict,

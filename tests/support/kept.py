@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from httpbed.implementations import catalog
+from httpbed.model.crossing import ScaleName
 from httpbed.model.metric import Observation
 from httpbed.model.trial import Attempt, Check, Outcome, Record, Trial
 from httpbed.store import campaign as campaigns
@@ -18,17 +19,30 @@ from recorded import DEMO
 SMALL = DEMO.replace("replicates = 5", "replicates = 2")
 """Twelve trials: six treatments in two blocks."""
 
+SCALED = (
+    SMALL
+    + """
+[scales.smoke]
+replicates = 1
+levels = { loss = ["2 %"] }
+"""
+)
+"""The same, with a scale of three trials."""
 
-def loaded(text: str = SMALL) -> Loaded:
+
+def loaded(text: str = SMALL, scale: ScaleName | None = None) -> Loaded:
     """Read an experiment."""
-    return preparation.load(text, catalog.load())
+    return preparation.load(text, catalog.load(), scale=scale)
 
 
-def manifest(*, sha256: str = "a" * 64, library: str = "b" * 64) -> dict[str, Any]:
+def manifest(
+    *, sha256: str = "a" * 64, library: str = "b" * 64, scale: str | None = None
+) -> dict[str, Any]:
     """Return the manifest of a run with these programs."""
     program = {"name": "curl", "version": "8.23.0", "sha256": sha256, "path": "/usr/bin/curl"}
     return {
         "schema": 1,
+        "scale": scale,
         "programs": [program | {"libraries": {"/usr/lib/libcurl.so.4": library}}],
         "recipes": {"curl": "c" * 64, "nginx": "d" * 64},
     }

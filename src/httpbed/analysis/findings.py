@@ -45,7 +45,7 @@ class Row:
     estimate: Estimate | None
     """None without any value."""
     ratio: Ratio | None
-    """Against its base; None for the base itself, and where no block has both."""
+    """Against its base; None for the base itself, and where no block has both, or no group."""
     is_base: bool
     goodput: Bounded | None
     """Median in bit/s."""
@@ -161,6 +161,7 @@ def _row(
     sample = found[key]
     base_key = tuple({**sample.levels, **base}.values())
     is_base = base_key == key
+    other = None if is_base else found.get(base_key)  # groups may lack it
     goodput = estimate(goodputs[key])
     built = scenario(results, sample.levels)
     rates = built.link.rates(built.downstream())
@@ -168,7 +169,7 @@ def _row(
         levels=sample.levels,
         sample=sample,
         estimate=estimate(sample),
-        ratio=None if is_base else compare(sample, found[base_key]),
+        ratio=compare(sample, other) if other else None,
         is_base=is_base,
         goodput=goodput.median if goodput else None,
         ceiling_bit_s=max(rates, default=None),

@@ -5,12 +5,13 @@ from __future__ import annotations
 import stat
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypeVar, get_args
 
 import click
 
 from httpbed.implementations import catalog as catalogs
 from httpbed.implementations.catalog import Catalog
+from httpbed.model.crossing import ScaleName
 from httpbed.model.errors import ConfigError, Mistake
 from httpbed.trial import preparation
 from httpbed.trial.preparation import Loaded
@@ -62,6 +63,13 @@ def _keep_programs(context: click.Context, _: click.Parameter, said: tuple[str, 
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON, for scripts.")
 
 
+scale_option = click.option(
+    "--scale",
+    type=click.Choice(get_args(ScaleName)),
+    help="How much of the experiment, as its [scales] say; by default all.",
+)
+
+
 def catalog(recipe_folders: tuple[Path, ...]) -> Catalog:
     """Read all recipes, with the user's executables in the place of their programs.
 
@@ -73,7 +81,9 @@ def catalog(recipe_folders: tuple[Path, ...]) -> Catalog:
     return catalogs.load(recipe_folders).with_programs(programs)
 
 
-def load(file: Path, recipe_folders: tuple[Path, ...]) -> tuple[Loaded, Catalog]:
+def load(
+    file: Path, recipe_folders: tuple[Path, ...], scale: ScaleName | None = None
+) -> tuple[Loaded, Catalog]:
     """Read an experiment file and all recipes.
 
     Raises:
@@ -84,7 +94,7 @@ def load(file: Path, recipe_folders: tuple[Path, ...]) -> tuple[Loaded, Catalog]
         text = _text(file)
     except (OSError, UnicodeDecodeError) as error:
         raise ConfigError([Mistake(str(file), f"cannot be read: {error}")]) from None
-    return preparation.load(text, known, file.parent), known
+    return preparation.load(text, known, file.parent, scale), known
 
 
 def _text(file: Path) -> str:

@@ -11,6 +11,7 @@ import click
 
 from httpbed.cli import experiment
 from httpbed.implementations.catalog import Catalog
+from httpbed.model.crossing import ScaleName
 from httpbed.model.errors import ConfigError, Mistake
 from httpbed.model.trial import Trial
 from httpbed.network import plan as network
@@ -21,6 +22,7 @@ from httpbed.trial.preparation import Loaded
 
 @click.command("plan")
 @experiment.file_argument
+@experiment.scale_option
 @click.option("--commands", is_flag=True, help="Print every command that each trial would run.")
 @click.option("--trial", "wanted", metavar="ID", help="Only this trial.")
 @experiment.recipes_option
@@ -28,6 +30,7 @@ from httpbed.trial.preparation import Loaded
 def command(
     *,
     file: Path,
+    scale: ScaleName | None,
     commands: bool,
     wanted: str | None,
     recipe_folders: tuple[Path, ...],
@@ -37,7 +40,7 @@ def command(
 
     Use it before a long run, to see how much it is, and to read exactly what will be started.
     """
-    loaded, catalog = experiment.load(file, recipe_folders)
+    loaded, catalog = experiment.load(file, recipe_folders, scale)
     trials = [trial for trial in loaded.trials if wanted in {None, trial.id}]
     if not trials:
         raise ConfigError([Mistake("--trial", f"no trial {wanted!r}", "httpbed plan lists them")])
@@ -95,6 +98,6 @@ def _summary(loaded: Loaded) -> str:
     blocks = loaded.experiment.replicates
     treatments = len(loaded.trials) // blocks
     return (
-        f"{len(loaded.trials)} trials: {treatments} treatments in {blocks} blocks;"
+        f"{len(loaded.trials)} trials: {treatments} treatments in {blocks} block{'s' * (blocks > 1)};"
         f" {ideal_s:.0f} s if every link were full all the time, more with loss and delay"
     )

@@ -19,6 +19,7 @@ from httpbed.executor import local
 from httpbed.host import backend
 from httpbed.host.backend import Backend
 from httpbed.implementations.catalog import Catalog
+from httpbed.model.crossing import ScaleName
 from httpbed.store import campaign as campaigns
 from httpbed.store import query
 from httpbed.store.campaign import Campaign
@@ -29,12 +30,14 @@ from httpbed.trial.preparation import Loaded
 
 @click.command("run")
 @experiment.file_argument
+@experiment.scale_option
 @click.option(
     "-o",
     "--output",
     type=click.Path(path_type=Path),
     metavar="DIR",
-    help="The campaign's folder; by default the experiment's name. One that exists is resumed.",
+    help="The campaign's folder; by default the experiment's name, with the scale behind it. One"
+    " that exists is resumed.",
 )
 @click.option(
     "--jobs",
@@ -71,6 +74,7 @@ def command(
     context: click.Context,
     *,
     file: Path,
+    scale: ScaleName | None,
     output: Path | None,
     jobs: int,
     capture: bool,
@@ -84,8 +88,8 @@ def command(
     Use it for every measurement. The same command resumes a campaign that was interrupted:
     trials that are finished are never run again.
     """
-    loaded, catalog = experiment.load(file, recipe_folders)
-    directory = output or Path(loaded.experiment.name)
+    loaded, catalog = experiment.load(file, recipe_folders, scale)
+    directory = output or Path("-".join([loaded.experiment.name, *([scale] if scale else [])]))
     options = Options(jobs, capture, backend.choose(link_backend))
     capability.require(loaded, options.backend)
     if strict:
@@ -114,6 +118,7 @@ def carry_out(
     )
     made_by = manifest.manifest(loaded, bed, command=_command_line())
     standing = calibrated.standing(loaded, options.backend)
+    made_by["scale"] = loaded.scale
     made_by["link_certificate"] = standing.as_json()
     made_by["senders"] = senders.standings(loaded.scenarios(), catalog, made_by)
     files = {digest: file.path for digest, file in bed.files.items()}

@@ -30,7 +30,11 @@ def command(
             raise
         click.echo(json.dumps({"valid": False, "mistakes": [vars(one) for one in error.mistakes]}))
         context.exit(2)
+    design = loaded.experiment
+    scales = {name: design.at_scale(name).trials() for name in design.scales}
     if as_json:
-        click.echo(json.dumps({"valid": True, "trials": len(loaded.trials)}))
+        said = {"valid": True, "trials": len(loaded.trials), "scales": scales}
+        click.echo(json.dumps(said))
     else:
-        click.echo(f"{file}: no mistakes; {len(loaded.trials)} trials")
+        told = [f"{trials} at scale {name}" for name, trials in scales.items()]
+        click.echo(f"{file}: no mistakes; {', '.join([f'{len(loaded.trials)} trials', *told])}")

@@ -19,7 +19,7 @@ VERBS = {
     "conformance": "Tell whether a sender's congestion control behaves as its name says.",
     "doctor": "Say what this machine can do, each point tried.",
     "toolbox": "Show, build or remove the programs under test.",
-    "recipes": "List the programs that an experiment can name.",
+    "recipes": "List the programs that an experiment can name, or check them.",
     "schema": "Print the JSON Schema of an experiment file.",
 }
 """In the order in which one meets them, with what each is for."""

@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterator
 from httpbed.implementations import parsers, template
 from httpbed.implementations.protocol import REQUEST_VARIABLES, UPSTREAM_VARIABLES, VARIABLES
 from httpbed.implementations.recipe import Recipe
-from httpbed.implementations.run import LISTS, Choice, Run
+from httpbed.implementations.run import LISTS, PROGRAMS, Choice, Run
 from httpbed.model.errors import Mistake
 
 SHELLS = frozenset({"sh", "bash", "dash"})
@@ -33,7 +33,8 @@ def mistakes(recipe: Recipe) -> Iterator[Mistake]:
         ("run", recipe.run),
         *((f"run_as.{k}", v) for k, v in recipe.run_as.items()),
     ):
-        for mistake in (*_words(run), *_variables(recipe, run), *_choices(recipe, run)):
+        found = (*_words(run), *_programs(run), *_variables(recipe, run), *_choices(recipe, run))
+        for mistake in found:
             yield Mistake(f"{place}.{mistake.place}", mistake.reason, mistake.remedy)
 
 
@@ -54,6 +55,12 @@ def _words(run: Run) -> Iterator[Mistake]:
         if _SHELL_SYNTAX.fullmatch(word):
             remedy = "name files in stdout and stderr, or start sh -c yourself"
             yield Mistake(f"argv[{index}]", f"{word!r} {_NO_SHELL}", remedy)
+
+
+def _programs(run: Run) -> Iterator[Mistake]:
+    known = sorted(file.name for file in PROGRAMS.iterdir() if not file.name.startswith("_"))
+    for name in sorted(set(run.programs) - set(known)):
+        yield Mistake("programs", f"no program {name!r}; known: {', '.join(known)}")
 
 
 def _variables(recipe: Recipe, run: Run) -> Iterator[Mistake]:

@@ -13,6 +13,7 @@ from pydantic import ValidationError
 
 from httpbed.host.toolbox import Contents
 from httpbed.implementations import audit
+from httpbed.implementations.alike import LIKE, Source
 from httpbed.implementations.recipe import Recipe, digest_of
 from httpbed.model.errors import ConfigError, Mistake
 from httpbed.model.reading import dotted
@@ -60,17 +61,32 @@ def load(folders: Iterable[Path] = ()) -> Catalog:
         ConfigError: With every mistake in every recipe.
     """
     shipped = resources.files("httpbed.implementations") / "recipes"
+    known: dict[str, Source] = {}
     recipes: dict[str, Recipe] = {}
     mistakes: list[Mistake] = []
     for folder in (shipped, *folders):
-        for file in _recipe_files(folder):
-            recipe, wrong = _read(file)
+        sources, wrong = _sources(folder)
+        mistakes += wrong
+        for source in sorted(sources, key=lambda one: one.like is not None):
+            recipe, wrong = _recipe(source, known)
             mistakes += wrong
             if recipe:
                 recipes[recipe.name] = recipe
     if mistakes:
         raise ConfigError(mistakes)
     return Catalog(recipes)
+
+
+def _sources(folder: Traversable) -> tuple[list[Source], list[Mistake]]:
+    """Read every recipe of a folder as TOML."""
+    sources, mistakes = [], []
+    for file in _recipe_files(folder):
+        try:
+            text = file.read_text(encoding="utf-8")
+            sources.append(Source(file.name, Path(str(folder)), text, tomllib.loads(text)))
+        except (OSError, ValueError, RecursionError) as error:  # not UTF-8, not TOML, too deep
+            mistakes.append(Mistake(file.name, f"cannot be read as TOML: {error}"))
+    return sources, mistakes
 
 
 def _recipe_files(folder: Traversable) -> list[Traversable]:
@@ -80,20 +96,23 @@ def _recipe_files(folder: Traversable) -> list[Traversable]:
     return sorted(files, key=lambda file: file.name)
 
 
-def _read(file: Traversable) -> tuple[Recipe | None, list[Mistake]]:
+def _recipe(source: Source, known: dict[str, Source]) -> tuple[Recipe | None, list[Mistake]]:
+    """Make a recipe, like one of those that are known by then, and add it to them."""
+    if source.like is not None:
+        base = known.get(source.like)
+        if base is None:
+            names = ", ".join(sorted(known))
+            reason = f"no recipe {source.like!r} to be like; known: {names}"
+            return None, [Mistake(f"{source.file}: {LIKE}", reason)]
+        source = source.over(base)
     try:
-        text = file.read_text(encoding="utf-8")
-        said = tomllib.loads(text)
-    except (OSError, ValueError, RecursionError) as error:  # not UTF-8, not TOML, too deep
-        return None, [Mistake(file.name, f"cannot be read as TOML: {error}")]
-    try:
-        recipe = Recipe.model_validate(said | {"digest": digest_of(text)})
+        recipe = Recipe.model_validate({**source.said, "digest": digest_of(source.text)})
     except ValidationError as error:
         return None, [
-            Mistake(f"{file.name}: {dotted(detail['loc'])}", detail["msg"])
+            Mistake(f"{source.file}: {dotted(detail['loc'])}", detail["msg"])
             for detail in error.errors()
         ]
-    if isinstance(file, Path):
-        recipe = recipe.model_copy(update={"install": recipe.install.beside(file.parent)})
+    known[recipe.name] = source
+    recipe = recipe.model_copy(update={"install": recipe.install.beside(source.folder)})
     found = audit.mistakes(recipe)
-    return recipe, [Mistake(f"{file.name}: {one.place}", one.reason, one.remedy) for one in found]
+    return recipe, [Mistake(f"{source.file}: {one.place}", one.reason, one.remedy) for one in found]

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Literal, Protocol
 
 from httpbed.model.metric import Observation
@@ -91,6 +91,7 @@ class Part:
             "url": self.url(first),
             "resolve": f"{self.server_name}:{self.port}:{authority(self.server_address)}",
             "body": first.body,
+            "bodies": str(PurePosixPath(first.body).parent),
             "ca": f"{self.certificates}/ca.pem",
             "certificate": f"{self.certificates}/server.pem",
             "certificate_key": f"{self.certificates}/server.key",

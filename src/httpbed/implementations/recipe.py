@@ -133,8 +133,7 @@ class Recipe(Value):
             host=part.host,
             root=self.name,
             files={
-                str(in_folder(part, name)): template.fill(text, variables)
-                for name, text in run.files.items()
+                str(in_folder(part, name)): text for name, text in run.left_files(variables).items()
             },
             environment=self.install.environment(self.name)
             | {name: template.fill(text, variables) for name, text in run.environment.items()},

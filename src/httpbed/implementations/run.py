@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from importlib import resources
 from pathlib import PurePath
 
 from pydantic import Field
@@ -12,6 +13,7 @@ from httpbed.implementations.protocol import Part
 from httpbed.implementations.template import Words
 from httpbed.model.value import Value
 
+PROGRAMS = resources.files("httpbed.implementations.programs")
 LISTS = frozenset({"requests", "upstreams"})
 """Variables that are made of a template for each request or upstream."""
 
@@ -39,6 +41,8 @@ class Run(Value):
     """Command and arguments; no shell sees them. ``{name}`` stands for a variable."""
     files: dict[str, str] = Field(default_factory=dict)
     """Files to write into its folder before: name -> template."""
+    programs: list[str] = Field(default_factory=list)
+    """Programs of :mod:`httpbed.implementations.programs` that are put into its folder before."""
     stdout: str | None = None
     """File in its folder for standard output."""
     stderr: str | None = None
@@ -61,6 +65,11 @@ class Run(Value):
             for key, value in choice.values.items():
                 words = [value] if isinstance(value, str) else value
                 yield from ((f"choose.{name}.values.{key}", word) for word in words)
+
+    def left_files(self, variables: Mapping[str, Words]) -> dict[str, str]:
+        """Return the content of every file that is to be in its folder before, by name."""
+        shipped = {name: PROGRAMS.joinpath(name).read_text("utf-8") for name in self.programs}
+        return shipped | {name: template.fill(text, variables) for name, text in self.files.items()}
 
     def variables(self, part: Part, own: Mapping[str, str]) -> dict[str, Words]:
         """Return what this run's templates may name; ``own`` are those of the whole recipe."""

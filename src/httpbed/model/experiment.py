@@ -5,18 +5,19 @@ of that factor's levels, and every profile by what it says. So each level is che
 used, by the same strict models, and nothing downstream ever meets a reference.
 
 A level is text, such as ``"2 %"``. What is more than a text is a level with a name:
-``loss = { light = "1 %", bursts = { to_bad = "1 %", to_good = "30 %" } }``.
+``loss = { light = "1 %", bursts = { to_bad = "1 %", to_good = "30 %" } }``. It may be a table or a
+list, and other factors may stand for values in it.
 """
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field, WithJsonSchema
 
-from httpbed.model import profiles
+from httpbed.model import crossing, profiles
+from httpbed.model.crossing import Exclusion, FactorName, Group, LevelText, Scale, ScaleName
 from httpbed.model.metric import METRICS
 from httpbed.model.scenario import Scenario
 from httpbed.model.units import Seconds
@@ -24,6 +25,8 @@ from httpbed.model.value import Value
 
 Document = Mapping[str, Any]
 """A parsed TOML table."""
+Path = tuple[str | int, ...]
+"""Keys and indices that lead to a place in it."""
 Levels = Mapping[str, str]
 """One level for each factor, by its text or name: the levels of a treatment."""
 
@@ -33,8 +36,6 @@ LONGEST_TIME_LIMIT_S = 86_400.0
 """The recipes' own time-outs are set to a day, so that no program gives up before the trial."""
 IDEAL_TIMES_LIMIT = 20
 
-FactorName = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]{0,40}$")]
-
 
 def _names(levels: object) -> object:
     """Name the levels of a factor: they are texts, or the keys of a table."""
@@ -42,7 +43,7 @@ def _names(levels: object) -> object:
 
 
 FactorLevels = Annotated[
-    list[Annotated[str, Field(min_length=1, max_length=200)]],
+    list[LevelText],
     BeforeValidator(_names),
     WithJsonSchema({"anyOf": [{"type": "array", "items": {"type": "string"}}, {"type": "object"}]}),
 ]
@@ -76,6 +77,12 @@ class Experiment(Value):
     factors: dict[FactorName, FactorLevels] = Field(default_factory=dict)
     """What is varied: each factor's name with its levels, written as where they are used; in a
     table, each level has a name and may be more than a text."""
+    groups: list[Group] = Field(default_factory=list)
+    """The design is the union of these crossings; without any, all levels are crossed."""
+    exclude: list[Exclusion] = Field(default_factory=list)
+    """Treatments that are left out of it."""
+    scales: dict[ScaleName, Scale] = Field(default_factory=dict)
+    """How much of it ``httpbed run --scale`` runs."""
     report: ReportOptions = ReportOptions()
     """What the report puts first."""
 
@@ -85,14 +92,20 @@ class Experiment(Value):
         return self.time_limit or max(SHORTEST_TIME_LIMIT_S, ideal)
 
     def treatments(self) -> Iterator[dict[str, str]]:
-        """Every combination of levels, the first factor varying slowest."""
-        return combinations(self.factors)
+        """Every treatment, the first factor varying slowest."""
+        return crossing.treatments(self.factors, self.groups, self.exclude)
 
+    def trials(self) -> int:
+        """Count them, of all blocks."""
+        return sum(1 for _ in self.treatments()) * self.replicates
 
-def combinations(factors: Mapping[str, list[str]]) -> Iterator[dict[str, str]]:
-    """Yield every combination of levels, the first factor varying slowest."""
-    for levels in itertools.product(*factors.values()):
-        yield dict(zip(factors, levels, strict=True))
+    def at_scale(self, name: ScaleName | None) -> Experiment:
+        """Return what of it is run at one of its scales; with None, all."""
+        if name is None:
+            return self
+        scale = self.scales[name]
+        factors = crossing.narrowed(self.factors, scale.levels)
+        return self.model_copy(update={"factors": factors, "replicates": scale.replicates})
 
 
 def is_reference(node: object) -> bool:
@@ -100,9 +113,7 @@ def is_reference(node: object) -> bool:
     return isinstance(node, Mapping) and set(node) == {"factor"}
 
 
-def references(
-    node: object, path: tuple[str | int, ...] = ()
-) -> Iterator[tuple[tuple[str | int, ...], str]]:
+def references(node: object, path: Path = ()) -> Iterator[tuple[Path, str]]:
     """Yield the path of each factor reference below ``node`` with the factor's name."""
     if is_reference(node):
         yield path, str(node["factor"])  # type: ignore[index]
@@ -114,9 +125,13 @@ def references(
             yield from references(child, (*path, index))
 
 
-def factor_references(document: Document) -> list[tuple[tuple[str | int, ...], str]]:
-    """List the factor references of an experiment's scenario, with their paths."""
-    return list(references({part: document.get(part) for part in SCENARIO_PARTS}))
+def factor_references(document: Document) -> list[tuple[Path, str]]:
+    """List the factor references of an experiment's scenario and of its levels, with their paths.
+
+    Those of a level have a path that begins ``("factors", FACTOR, LEVEL)``.
+    """
+    scenario = {part: document.get(part) for part in SCENARIO_PARTS}
+    return [*references(scenario), *_references_of_levels(document)]
 
 
 def values(document: Document, levels: Levels) -> dict[str, Any]:
@@ -128,9 +143,14 @@ def values(document: Document, levels: Levels) -> dict[str, Any]:
 
 
 def fill(node: Any, standing_for: Mapping[str, Any]) -> Any:
-    """Copy ``node`` with each reference to a factor replaced by what its level stands for."""
+    """Copy ``node`` with each reference to a factor replaced by what its level stands for.
+
+    A factor that stands for itself, by others in between, stays a reference.
+    """
     if is_reference(node):
-        return standing_for.get(str(node["factor"]), node)
+        name = str(node["factor"])
+        others = {one: value for one, value in standing_for.items() if one != name}
+        return fill(standing_for[name], others) if name in standing_for else node
     if isinstance(node, Mapping):
         return {key: fill(child, standing_for) for key, child in node.items()}
     if isinstance(node, list):
@@ -147,6 +167,41 @@ def scenario_document(document: Document, levels: Levels) -> dict[str, Any]:
     return filled
 
 
+def narrowed(document: Document, factors: crossing.Factors) -> dict[str, Any]:
+    """Copy a document with those levels of its factors only."""
+    said = document.get("factors", {})
+    kept = {
+        name: {level: said[name][level] for level in levels}
+        if isinstance(said[name], Mapping)
+        else list(levels)
+        for name, levels in factors.items()
+    }
+    return {**document, "factors": kept} if kept else dict(document)
+
+
 def network_factors(document: Document) -> tuple[str, ...]:
-    """Names of the factors that the topology refers to: together they make the condition."""
-    return tuple(dict.fromkeys(name for _, name in references(document.get("topology", {}))))
+    """Names of the factors on which the topology depends: together they make the condition."""
+    return reached(document, [name for _, name in references(document.get("topology", {}))])
+
+
+def reached(document: Document, names: Iterable[str]) -> tuple[str, ...]:
+    """Name these factors and those for which, in turn, a place in their levels stands."""
+    further = _references_of_levels(document)
+    found: dict[str, None] = {}
+    waiting = list(names)
+    while waiting:
+        name = waiting.pop(0)
+        if name not in found:
+            found[name] = None
+            waiting += [other for path, other in further if path[1] == name]
+    return tuple(found)
+
+
+def _references_of_levels(document: Document) -> list[tuple[Path, str]]:
+    factors = document.get("factors")
+    return [
+        found
+        for name, said in (factors.items() if isinstance(factors, Mapping) else ())
+        for level, value in (said.items() if isinstance(said, Mapping) else ())
+        for found in references(value, ("factors", name, level))
+    ]

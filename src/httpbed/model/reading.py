@@ -1,13 +1,13 @@
 """Read an experiment's text; find every mistake in it, not only the first.
 
-The header is checked by ``Experiment``, and each treatment's scenario by ``Scenario``. A
-mistake at a place that a factor fills is reported where its author wrote it: at the level.
+The header is checked by ``Experiment``, the choice of treatments by ``crossing_mistakes``, and
+each treatment's scenario by ``Scenario``. A mistake at a place that a factor fills is reported
+where its author wrote it: at the level.
 """
 
 from __future__ import annotations
 
 import difflib
-import math
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -16,11 +16,13 @@ from typing import Any
 from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
-from httpbed.model import changes
+from httpbed.model import changes, crossing_mistakes
 from httpbed.model import experiment as experiments
 from httpbed.model.alternatives import is_form
+from httpbed.model.crossing import Exclusion, Group, Scale
+from httpbed.model.crossing_mistakes import Crossing
 from httpbed.model.errors import Mistake
-from httpbed.model.experiment import SCENARIO_PARTS, Experiment
+from httpbed.model.experiment import SCENARIO_PARTS, Experiment, Path
 from httpbed.model.impairments import delay, loss, queue, rate
 from httpbed.model.roles import ClientRole, ProxyRole, Roles, ServerRole
 from httpbed.model.scenario import Competitor, Scenario
@@ -37,7 +39,7 @@ RESERVED_FACTORS = frozenset(
 
 _MODELS: tuple[type[Value], ...] = (
     *(Experiment, Topology, Link, OneWay, Roles, ClientRole, ProxyRole, ServerRole),
-    *(Workload, Competitor),
+    *(Workload, Competitor, Group, Exclusion, Scale),
     *(rate.TokenBucket, rate.Trace, rate.Steps, rate.Cellular, rate.CellularModel),
     *(loss.GilbertElliott, loss.Listed, loss.Replay),
     *(delay.Distributed, delay.Samples, delay.Reordering, queue.Queue),
@@ -48,8 +50,6 @@ _KNOWN_KEYS = sorted(
     {info.alias or name for model in _MODELS for name, info in model.model_fields.items()}
     | set(SCENARIO_PARTS)
 )
-
-Path = tuple[str | int, ...]
 
 
 @dataclass(frozen=True)
@@ -63,7 +63,7 @@ class Reading:
     mistakes: tuple[Mistake, ...] = ()
     """All of them, in order of place."""
     treatments: tuple[dict[str, str], ...] = field(default=())
-    """Every combination of levels, valid or not; empty when the factors cannot be read."""
+    """Every treatment, valid or not; empty when factors or groups cannot be read."""
 
 
 def read(text: str) -> Reading:
@@ -82,23 +82,40 @@ def _read_document(document: Mapping[str, Any]) -> Reading:
     experiment, header = _header(document)
     factors = _readable_factors(document)
     found = [*header, *_factor_mistakes(document, factors), *_base_mistakes(document, factors)]
-    found += _size_mistakes(experiment, factors)
+    crossing = crossing_mistakes.readable(document, factors)
+    found += _size_mistakes(experiment, crossing)
     treatments: tuple[dict[str, str], ...] = ()
-    if _treatment_count(factors) <= MOST_TRIALS:
-        treatments = tuple(experiments.combinations(factors))
+    if crossing.most() <= MOST_TRIALS:
+        treatments = crossing.treatments()
+        found += crossing_mistakes.mistakes(crossing, treatments)
         found += _scenario_mistakes(document, treatments)
     return Reading(document, experiment, _unique(found), treatments)
 
 
 def place_of(document: Mapping[str, Any], path: Path, levels: Mapping[str, str]) -> tuple[str, str]:
     """Name the place that its author can mend, and where it is used if that is elsewhere."""
-    for reference, name in experiments.factor_references(document):
-        if path[: len(reference)] == reference and name in levels:
-            said, level = document["factors"][name], levels[name]
-            within = path[len(reference) :]
-            where = (level, *within) if isinstance(said, Mapping) else (said.index(level),)
-            return dotted(("factors", name, *where)), f" (used at {dotted(reference)})"
-    return dotted(path), ""
+    at, used_at = _followed(document, path, levels)
+    return dotted(at), f" (used at {dotted(used_at)})" if used_at else ""
+
+
+def _followed(
+    document: Mapping[str, Any], path: Path, levels: Mapping[str, str]
+) -> tuple[Path, Path]:
+    """Follow a path of a treatment's scenario, from level to level, to where it was written.
+
+    Returns that path of the document, and the first reference on the way to it.
+    """
+    references = dict(experiments.factor_references(document))
+    unmet = dict(levels)
+    first: Path = ()
+    while True:
+        met = next((one for one in references if path[: len(one)] == one), None)
+        if met is None or references[met] not in unmet:
+            return path, first
+        name = references[met]
+        said, level = document["factors"][name], unmet.pop(name)
+        where = level if isinstance(said, Mapping) else said.index(level)
+        path, first = ("factors", name, where, *path[len(met) :]), first or met
 
 
 def dotted(path: Path) -> str:
@@ -132,11 +149,16 @@ def _readable_factors(document: Mapping[str, Any]) -> dict[str, list[str]]:
 def _factor_mistakes(
     document: Mapping[str, Any], factors: Mapping[str, list[str]]
 ) -> Iterator[Mistake]:
-    used = {name for _, name in experiments.factor_references(document)}
-    for path, name in experiments.factor_references(document):
+    references = experiments.factor_references(document)
+    used = experiments.reached(
+        document, [name for path, name in references if path[0] != "factors"]
+    )
+    for path, name in references:
         if name not in factors:
             known = f"known: {', '.join(factors)}" if factors else "there is no [factors] table"
             yield Mistake(dotted(path), f"unknown factor {name!r}; {known}")
+        elif path[0] == "factors" and path[1] in experiments.reached(document, [name]):
+            yield Mistake(dotted(path), "stands for what it is a part of", "write its value")
     for name, levels in factors.items():
         if name not in used:
             yield Mistake(f"factors.{name}", "no place refers to it", "use it, or delete it")
@@ -163,17 +185,11 @@ def _base_mistakes(
             yield Mistake(f"report.base.{name}", f"{level!r} is not a level of it; known: {known}")
 
 
-def _size_mistakes(
-    experiment: Experiment | None, factors: Mapping[str, list[str]]
-) -> Iterator[Mistake]:
-    trials = _treatment_count(factors) * (experiment.replicates if experiment else 1)
+def _size_mistakes(experiment: Experiment | None, crossing: Crossing) -> Iterator[Mistake]:
+    trials = crossing.most() * (experiment.replicates if experiment else 1)
     if trials > MOST_TRIALS:
         reason = f"makes {trials} trials, more than {MOST_TRIALS}"
         yield Mistake("factors", reason, "vary less, or make several experiments")
-
-
-def _treatment_count(factors: Mapping[str, list[str]]) -> int:
-    return math.prod(map(len, factors.values()))
 
 
 def _scenario_mistakes(
@@ -211,16 +227,16 @@ def _told_already(
     """Tell whether a mistake only follows from one that is reported anyway."""
     if hosts and path == ("topology",):
         return True
-    return any(
-        path[: len(reference)] == reference and name not in levels
-        for reference, name in experiments.factor_references(document)
-    )
+    at, _ = _followed(document, path, levels)
+    references = experiments.factor_references(document)
+    return any(at[: len(reference)] == reference for reference, _ in references)
 
 
 def _mistake(
     document: Mapping[str, Any], detail: ErrorDetails, levels: Mapping[str, str]
 ) -> Mistake:
-    place, used_at = place_of(document, detail["loc"], levels)
+    at = detail["loc"][:-1] if detail["loc"][-1:] == ("[key]",) else detail["loc"]
+    place, used_at = place_of(document, at, levels)
     reason = detail["msg"].removeprefix("Value error, ")
     remedy = ""
     if detail["type"] == "extra_forbidden":

@@ -29,7 +29,10 @@ def experiment_schema() -> dict[str, Any]:
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": "httpbed experiment",
         "type": "object",
-        "properties": {**header["properties"], **scenario["properties"]},
+        "properties": {
+            **header["properties"],
+            **_with_references({"properties": scenario["properties"]})["properties"],
+        },
         "required": [*header["required"], *scenario["required"]],
         "additionalProperties": False,
         "$defs": definitions,
@@ -49,4 +52,6 @@ def _or_reference(schema: dict[str, Any]) -> dict[str, Any]:
         name: schema[name] for name in ("description", "default") if name in schema
     }
     value = {name: said for name, said in schema.items() if name not in kept}
+    if isinstance(value.get("items"), dict):
+        value["items"] = {"anyOf": [value["items"], {"$ref": "#/$defs/FactorReference"}]}
     return {**kept, "anyOf": [value, {"$ref": "#/$defs/FactorReference"}]}

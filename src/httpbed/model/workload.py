@@ -10,7 +10,9 @@ from pydantic import Field, model_validator
 from httpbed.model.units import Bytes
 from httpbed.model.value import Value
 
-Capability = Literal["download", "parallel", "connections", "rounds", "resumed", "early data"]
+Capability = Literal[
+    "download", "parallel", "connections", "rounds", "parallel rounds", "resumed", "early data"
+]
 """What a workload asks of a program, and a recipe says that its program can do."""
 
 
@@ -48,6 +50,8 @@ class Workload(Value):
             yield "connections"
         if self.rounds > 1:
             yield "rounds"
+        if self.files > 1 and self.rounds > 1:
+            yield "parallel rounds"
         if self.resumption != "none":
             yield self.resumption
 

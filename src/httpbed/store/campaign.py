@@ -203,6 +203,11 @@ def _refuse_other(
     campaign: Campaign, experiment_text: str, design: Sequence[Trial], manifest: Mapping[str, Any]
 ) -> None:
     place, another = str(campaign.directory), "choose another folder with -o"
+    scale, asked = (said.get("scale") for said in (campaign.manifest, manifest))
+    if campaign.experiment_text == experiment_text and scale != asked:
+        holds = f"holds a campaign at scale {scale}" if scale else "holds a campaign of all of it"
+        at = f"--scale {scale}" if scale else "no --scale"
+        raise ConfigError([Mistake(place, holds, f"resume it with {at}, or {another}")])
     if campaign.experiment_text != experiment_text or campaign.design() != list(design):
         raise ConfigError([Mistake(place, "holds a campaign of another experiment", another)])
     made_by = campaign.manifest

@@ -9,6 +9,7 @@ import pyarrow as pa
 
 from httpbed.model import reading
 from httpbed.model.errors import ConfigError
+from httpbed.model.experiment import narrowed
 from httpbed.store import campaign as campaigns
 from httpbed.store import compact
 from httpbed.store.campaign import Campaign
@@ -25,14 +26,16 @@ def read(directory: Path) -> Results:
     read_back = reading.read(campaign.experiment_text)
     if read_back.experiment is None:
         raise ConfigError(read_back.mistakes)
-    factors = read_back.experiment.factors
+    manifest = campaign.manifest
+    experiment = read_back.experiment.at_scale(manifest.get("scale"))
+    factors = experiment.factors
     tables = compact.tables(campaign, factors)
     design = campaign.design()
     return Results(
         directory=directory,
-        experiment=read_back.experiment,
-        document=read_back.document,
-        manifest=campaign.manifest | {"jobs": _jobs(campaign)},
+        experiment=experiment,
+        document=narrowed(read_back.document, factors),
+        manifest=manifest | {"jobs": _jobs(campaign)},
         planned=len(design),
         scenarios={
             tuple(trial.levels[name] for name in factors): trial.document for trial in design

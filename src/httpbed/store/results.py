@@ -56,8 +56,9 @@ class Results:
 
     directory: Path
     experiment: Experiment
+    """At the campaign's scale."""
     document: Mapping[str, Any]
-    """The experiment file as parsed, factor references and all."""
+    """The experiment file as parsed, factor references and all, with the levels of that scale."""
     manifest: Mapping[str, Any]
     planned: int
     """Number of trials in the design."""

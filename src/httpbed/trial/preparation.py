@@ -18,6 +18,7 @@ from httpbed.host.backend import Backend
 from httpbed.implementations import casting
 from httpbed.implementations.catalog import Catalog
 from httpbed.model import reading
+from httpbed.model.crossing import ScaleName
 from httpbed.model.errors import ConfigError, Mistake
 from httpbed.model.experiment import SCENARIO_PARTS, Experiment, fill, values
 from httpbed.model.reading import Reading
@@ -41,6 +42,8 @@ class Loaded:
     experiment: Experiment
     document: Mapping[str, Any]
     trials: tuple[Trial, ...]
+    scale: ScaleName | None
+    """How much of it this is; None: all."""
     files: Mapping[str, LinkFile]
     """The files that the experiment names, by digest."""
 
@@ -58,19 +61,30 @@ class Loaded:
         return [trial.scenario() for trial in self.trials if trial.block == 1]
 
 
-def load(text: str, catalog: Catalog, folder: Path = Path()) -> Loaded:
+def load(
+    text: str, catalog: Catalog, folder: Path = Path(), scale: ScaleName | None = None
+) -> Loaded:
     """Read an experiment's text; files that it names are relative to ``folder``.
 
     Raises:
-        ConfigError: With every mistake in it and in its files.
+        ConfigError: With every mistake in it and in its files, or it has no such scale.
     """
     read, files = reading.read(text), LinkFiles(folder)
     found = (*read.mistakes, *files.mistakes(read), *_role_mistakes(read, catalog))
     mistakes = tuple(dict.fromkeys(found))
     if mistakes or read.experiment is None:
         raise ConfigError(mistakes)
-    trials = design(read.experiment, read.document, files.completed)
-    return Loaded(text, read.experiment, read.document, tuple(trials), files.found())
+    experiment = _at(read.experiment, scale)
+    trials = design(experiment, read.document, files.completed)
+    return Loaded(text, experiment, read.document, tuple(trials), scale, files.found())
+
+
+def _at(experiment: Experiment, scale: ScaleName | None) -> Experiment:
+    if scale is not None and scale not in experiment.scales:
+        known = ", ".join(experiment.scales)
+        remedy = f"choose one of {known}" if known else f"give it a table [scales.{scale}]"
+        raise ConfigError([Mistake("--scale", f"the experiment has no scale {scale!r}", remedy)])
+    return experiment.at_scale(scale)
 
 
 def _role_mistakes(read: Reading, catalog: Catalog) -> Iterator[Mistake]:

@@ -5,11 +5,32 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from httpbed.implementations.parsers import access_log, curl
+from httpbed.implementations.parsers import (
+    access_log,
+    caddy,
+    connect_udp,
+    curl,
+    gtlsclient,
+    h2load,
+    quiche,
+    requests_json,
+    silent,
+    wget,
+    wget2,
+)
 from httpbed.implementations.protocol import Findings
 
 PARSERS: Mapping[str, Callable[[Path], Findings]] = {
-    "curl-json": curl.parse,
     "access-log-json": access_log.parse,
+    "caddy-json": caddy.parse,
+    "connect-udp-json": connect_udp.parse,
+    "curl-json": curl.parse,
+    "gtlsclient-log": gtlsclient.parse,
+    "h2load-log": h2load.parse,
+    "none": silent.parse,
+    "quiche-json": quiche.parse,
+    "requests-json": requests_json.parse,
+    "wget-log": wget.parse,
+    "wget2-stats": wget2.parse,
 }
 """Each takes the file that a recipe names; an absent one means that the program said nothing."""

@@ -1,13 +1,28 @@
-"""An access log with one JSON object per request: ``protocol``, ``status``, ``body_bytes``."""
+"""An access log with one JSON object per request, in the words of this project.
+
+Always ``protocol``, ``status``, ``body_bytes``; and where the server tells: ``connection``,
+``tls_version``, ``cipher``, ``resumed`` ("r" or "."), ``early_data`` ("1" or empty), ``path``,
+``upstream_protocol``, ``flags``, ``attempts``.
+"""
 
 from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
+from httpbed.implementations.parsers.reading import UNREADABLE
 from httpbed.implementations.protocol import Findings, Request
 
-PROTOCOLS = {"HTTP/1.1": "1.1", "HTTP/2.0": "2", "HTTP/3.0": "3"}
+PROTOCOLS = {
+    "HTTP/1.1": "1.1",
+    "HTTP/2": "2",
+    "HTTP/2.0": "2",
+    "HTTP/3": "3",
+    "HTTP/3.0": "3",
+}
+_NOTHING = {"", "-"}
+"""How servers write that there is no value."""
 
 
 def parse(file: Path) -> Findings:
@@ -19,10 +34,34 @@ def parse(file: Path) -> Findings:
     requests = []
     for number, line in enumerate(lines, start=1):
         try:
-            said = json.loads(line)
-            protocol = str(said["protocol"])
-            version = PROTOCOLS.get(protocol, protocol)
-            requests.append(Request(version, int(said["status"]), int(said["body_bytes"])))
-        except (ValueError, LookupError, TypeError, OverflowError, RecursionError) as error:
+            requests.append(_request(json.loads(line)))
+        except UNREADABLE as error:
             return Findings(complaint=f"line {number} of the access log is unreadable: {error!r}")
     return Findings(requests=tuple(requests))
+
+
+def version(protocol: str) -> str:
+    """Name a protocol as experiment files do; one that they do not know is told as it was."""
+    return PROTOCOLS.get(protocol, protocol)
+
+
+def _request(said: dict[str, Any]) -> Request:
+    return Request(
+        http_version=version(str(said["protocol"])),
+        status=int(said["status"]),
+        body_bytes=int(said["body_bytes"]),
+        connection=_text(said, "connection"),
+        tls_version=_text(said, "tls_version"),
+        cipher=_text(said, "cipher"),
+        resumed={"r": True, ".": False}.get(_text(said, "resumed")),
+        early_data=_text(said, "early_data") == "1" if "early_data" in said else None,
+        path=_text(said, "path"),
+        upstream_http_version=version(_text(said, "upstream_protocol")),
+        flags=_text(said, "flags"),
+        attempts=int(_text(said, "attempts")) if _text(said, "attempts") else None,
+    )
+
+
+def _text(said: dict[str, Any], key: str) -> str:
+    value = str(said.get(key, ""))
+    return "" if value in _NOTHING else value

@@ -1,11 +1,18 @@
-"""What ``curl --write-out '%{json}'`` prints: one object, times in seconds from curl's start."""
+r"""What curl prints for each transfer: a line with an object, times in seconds from its start.
+
+``--write-out '{"ended_at":%time{%s.%f},"transfer":%{json}}\\n'`` adds curl's clock to what the
+transfer took, so that transfers that ran side by side can be put on one axis.
+"""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from httpbed.implementations.parsers.reading import UNREADABLE, seconds
 from httpbed.implementations.protocol import Findings, Request
 from httpbed.model.metric import Observation
 
@@ -18,24 +25,61 @@ TIMES = {
 """Metric -> curl's field (curl(1), --write-out)."""
 
 
+@dataclass(frozen=True)
+class _Transfer:
+    said: dict[str, Any]
+    ended_at: float | None
+    """By the clock on the wall; None where only the transfer's own times were asked for."""
+
+    @property
+    def began_at(self) -> float | None:
+        return None if self.ended_at is None else self.ended_at - self.said["time_total"]
+
+
 def parse(file: Path) -> Findings:
-    """Read the object; curl leaves none when it is killed."""
+    """Read every line; curl leaves none when it is killed."""
     try:
-        return _findings(json.loads(file.read_text(encoding="utf-8")))
+        lines = file.read_text(encoding="utf-8").splitlines()
+        return _findings([_transfer(json.loads(line)) for line in lines])
     except FileNotFoundError:
         return Findings(complaint="curl printed nothing")
-    except (ValueError, TypeError, AttributeError, OverflowError, RecursionError) as error:
-        return Findings(complaint=f"curl printed no JSON of its own: {error}")
+    except UNREADABLE as error:
+        return Findings(complaint=f"curl printed no JSON of its own: {error!r}")
 
 
-def _findings(said: dict[str, Any]) -> Findings:
-    observations = tuple(
-        Observation(metric=metric, value=said[field], source="client")
-        for metric, field in TIMES.items()
-        if said.get(field) and not (metric == "time_to_first_byte" and not _answered(said))
+def _transfer(said: dict[str, Any]) -> _Transfer:
+    transfer = said.get("transfer", said)
+    ended_at = seconds(said["ended_at"]) if "ended_at" in said else None
+    return _Transfer(dict(transfer), ended_at)
+
+
+def _findings(transfers: list[_Transfer]) -> Findings:
+    if not transfers:
+        return Findings(complaint="curl printed nothing")
+    origin = min((t.began_at for t in transfers if t.began_at is not None), default=0.0)
+    complaints = dict.fromkeys(str(t.said.get("errormsg") or "") for t in transfers)
+    return Findings(
+        observations=tuple(_observations(transfers, origin)),
+        requests=tuple(_request(transfer, origin) for transfer in transfers),
+        complaint="; ".join(filter(None, complaints)),
     )
-    complaint = said.get("errormsg") or ""
-    return Findings(observations, (_request(said),), str(complaint))
+
+
+def _observations(transfers: list[_Transfer], origin: float) -> Iterator[Observation]:
+    """Yield the times of the whole run: of one transfer, or from the first to the last."""
+    first = min(transfers, key=lambda transfer: transfer.began_at or 0.0)
+    for metric, field in TIMES.items():
+        value = first.said.get(field)
+        if metric == "client_total_time":
+            value = max(_after(transfer, origin) for transfer in transfers)
+        if value and not (metric == "time_to_first_byte" and not _answered(first.said)):
+            yield Observation(metric=metric, value=value, source="client")
+
+
+def _after(transfer: _Transfer, origin: float) -> float:
+    if transfer.ended_at is None:
+        return seconds(transfer.said.get("time_total", 0))
+    return transfer.ended_at - origin
 
 
 def _answered(said: dict[str, Any]) -> bool:
@@ -43,9 +87,14 @@ def _answered(said: dict[str, Any]) -> bool:
     return bool(said.get("response_code"))
 
 
-def _request(said: dict[str, Any]) -> Request:
+def _request(transfer: _Transfer, origin: float) -> Request:
+    said, began, ended = transfer.said, transfer.began_at, transfer.ended_at
     return Request(
-        http_version=str(said.get("http_version", "unknown")),
-        status=int(said.get("response_code", 0)),
-        body_bytes=int(said.get("size_download", 0)),
+        http_version=str(said["http_version"]),
+        status=int(said["response_code"]),
+        body_bytes=int(said["size_download"]),
+        connection=str(said["conn_id"]) if "conn_id" in said else "",
+        path=str(said.get("url.path") or ""),
+        began_s=None if began is None else began - origin,
+        ended_s=None if ended is None else ended - origin,
     )

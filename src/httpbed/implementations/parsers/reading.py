@@ -1,0 +1,30 @@
+"""What all readers share: a program under test may have written anything."""
+
+from __future__ import annotations
+
+import csv
+import math
+
+UNREADABLE = (
+    ValueError,
+    LookupError,
+    TypeError,
+    AttributeError,
+    OverflowError,
+    RecursionError,
+    csv.Error,
+)
+"""What reading nonsense raises; it becomes a complaint, never an error of the bed."""
+
+
+def seconds(said: object) -> float:
+    """Return a time that a program told.
+
+    Raises:
+        ValueError: It is no finite number.
+    """
+    value = float(said) if isinstance(said, int | float | str) else math.nan
+    if not math.isfinite(value):
+        msg = f"{said!r} is no time"
+        raise ValueError(msg)
+    return value

@@ -1,0 +1,257 @@
+"""An HTTP/3 client on aioquic: files side by side over one connection, each to a file of its own.
+
+One socket and one loop around aioquic's connection, which does no I/O itself. After each file one
+JSON object is printed, with times in seconds since the start. A prior visit also waits for a
+session ticket and keeps it; a later visit resumes with it, with or without early data.
+
+Run by recipes/aioquic.toml, in a root filesystem with Python and aioquic.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import pickle
+import select
+import socket
+import sys
+import time
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import BinaryIO
+
+from aioquic.h3.connection import H3_ALPN, H3Connection
+from aioquic.h3.events import DataReceived, H3Event, HeadersReceived
+from aioquic.quic.configuration import QuicConfiguration
+from aioquic.quic.connection import QuicConnection
+from aioquic.quic.events import ConnectionTerminated, HandshakeCompleted, QuicEvent, StreamReset
+from aioquic.tls import SessionTicket
+
+MOST_DATAGRAM_BYTES = 65535
+NEVER_IDLE_S = 86400.0
+"""Above every trial's limit: the bed decides when a transfer has taken too long."""
+TICKET_PATIENCE_S = 5.0
+START = time.monotonic()
+
+
+class FetchError(Exception):
+    """A file cannot be had any more; the message is for the reader of the trial."""
+
+
+@dataclass
+class Fetch:
+    """One request and what has come of it."""
+
+    path: str
+    file: Path
+    body: BinaryIO
+    began_s: float
+    early: bool
+    """Whether it was sent before the handshake was over."""
+    status: int = 0
+    body_bytes: int = 0
+    first_byte_s: float | None = None
+
+
+def since_start() -> float:
+    """Seconds since this program began."""
+    return time.monotonic() - START
+
+
+class Client:
+    """One connection to one server."""
+
+    def __init__(self, options: argparse.Namespace) -> None:
+        self.options = options
+        self.name: str = options.server_name
+        self.has_ticket = False
+        self.handshake: HandshakeCompleted | None = None
+        self.handshake_s = 0.0
+        self.fetches: dict[int, Fetch] = {}
+        self.quic = QuicConnection(
+            configuration=configuration(options), session_ticket_handler=self._keep
+        )
+        self.http = H3Connection(self.quic)
+
+    def run(self) -> None:
+        """Fetch every file, as many rounds as are wanted, and close."""
+        family = socket.AF_INET6 if ":" in self.options.address else socket.AF_INET
+        with socket.socket(family, socket.SOCK_DGRAM) as udp:
+            udp.connect((self.options.address, self.options.port))
+            udp.setblocking(False)
+            self.quic.connect(udp.getpeername(), now=time.monotonic())
+            if self.options.visit == "prior" or self.options.resumption != "early data":
+                self._until(udp, lambda: self.handshake is not None)
+            for _ in range(self.options.rounds):
+                self._ask(self.options.requests)
+                self._until(udp, lambda: not self.fetches)
+            if self.options.visit == "prior":
+                self._wait_for_ticket(udp)
+            self.quic.close()
+            self._send(udp)
+
+    def _ask(self, requests: Iterable[tuple[str, Path]]) -> None:
+        for path, file in requests:
+            stream = self.quic.get_next_available_stream_id()
+            self.http.send_headers(stream, list(self._headers(path)), end_stream=True)
+            self.fetches[stream] = Fetch(
+                path, file, file.open("wb"), since_start(), early=self.handshake is None
+            )
+
+    def _headers(self, path: str) -> Iterator[tuple[bytes, bytes]]:
+        yield b":method", b"GET"
+        yield b":scheme", b"https"
+        yield b":authority", self.name.encode()
+        yield b":path", path.encode()
+        yield b"user-agent", b"httpbed-aioquic"
+
+    def _until(
+        self, udp: socket.socket, done: Callable[[], bool], *, over: float = math.inf
+    ) -> None:
+        """Send and receive until something is so, or the clock shows ``over``."""
+        while not done() and time.monotonic() < over:
+            self._send(udp)
+            due = min(self.quic.get_timer() or math.inf, over)
+            wait_s = None if due == math.inf else max(0.0, due - time.monotonic())
+            if select.select([udp], [], [], wait_s)[0]:
+                self._receive(udp)
+            else:
+                self.quic.handle_timer(now=time.monotonic())
+            self._look()
+
+    def _send(self, udp: socket.socket) -> None:
+        for datagram, _ in self.quic.datagrams_to_send(now=time.monotonic()):
+            udp.send(datagram)
+
+    def _receive(self, udp: socket.socket) -> None:
+        try:
+            while True:
+                datagram = udp.recv(MOST_DATAGRAM_BYTES)
+                self.quic.receive_datagram(datagram, udp.getpeername(), now=time.monotonic())
+        except BlockingIOError:
+            pass
+
+    def _look(self) -> None:
+        """Take what has happened on the connection."""
+        while (event := self.quic.next_event()) is not None:
+            self._quic_event(event)
+            for found in self.http.handle_event(event):
+                self._http_event(found)
+
+    def _quic_event(self, event: QuicEvent) -> None:
+        if isinstance(event, HandshakeCompleted):
+            self.handshake, self.handshake_s = event, since_start()
+        elif isinstance(event, StreamReset) and event.stream_id in self.fetches:
+            raise FetchError(f"stream {event.stream_id} was reset, error {event.error_code:#x}")
+        elif isinstance(event, ConnectionTerminated):
+            reason = event.reason_phrase or "no reason given"
+            raise FetchError(f"the connection ended, error {event.error_code:#x}: {reason}")
+
+    def _http_event(self, event: H3Event) -> None:
+        fetch = self.fetches.get(getattr(event, "stream_id", -1))
+        if fetch is None:
+            return
+        if isinstance(event, HeadersReceived):
+            fetch.status = fetch.status or int(dict(event.headers).get(b":status", b"0"))
+        elif isinstance(event, DataReceived):
+            fetch.first_byte_s = fetch.first_byte_s or since_start()
+            fetch.body_bytes += fetch.body.write(event.data)
+        if isinstance(event, HeadersReceived | DataReceived) and event.stream_ended:
+            self._tell(self.fetches.pop(event.stream_id))
+
+    def _tell(self, fetch: Fetch) -> None:
+        fetch.body.close()
+        accepted = self.handshake is not None and self.handshake.early_data_accepted
+        said = {
+            "http_version": "3",
+            "path": fetch.path,
+            "status": fetch.status,
+            "body_bytes": fetch.body_bytes,
+            "connection": self.quic.original_destination_connection_id.hex(),
+            "tls_version": "TLSv1.3",
+            "cipher": cipher(self.quic),
+            "resumed": self.handshake is not None and self.handshake.session_resumed,
+            "early_data": fetch.early and accepted,
+            "began_s": fetch.began_s,
+            "handshake_s": self.handshake_s,
+            "first_byte_s": fetch.first_byte_s,
+            "ended_s": since_start(),
+        }
+        print(json.dumps(said), flush=True)
+
+    def _keep(self, ticket: SessionTicket) -> None:
+        self.has_ticket = True
+        if self.options.session:
+            self.options.session.write_bytes(pickle.dumps(ticket))
+
+    def _wait_for_ticket(self, udp: socket.socket) -> None:
+        """A server may send its ticket at any time after the handshake."""
+        over = time.monotonic() + TICKET_PATIENCE_S
+        self._until(udp, lambda: self.has_ticket, over=over)
+        if not self.has_ticket:
+            raise FetchError("the server gave no session ticket")
+
+
+def configuration(options: argparse.Namespace) -> QuicConfiguration:
+    """Say how to speak QUIC, with the ticket of an earlier visit where one is to be used."""
+    said = QuicConfiguration(
+        alpn_protocols=H3_ALPN,
+        congestion_control_algorithm=options.congestion_control,
+        idle_timeout=NEVER_IDLE_S,
+        max_data=options.max_data,
+        max_stream_data=options.max_stream_data,
+        max_datagram_size=options.max_datagram_size,
+        server_name=options.server_name,
+    )
+    said.load_verify_locations(cafile=options.ca)
+    if options.visit == "measured" and options.resumption != "none":
+        ticket: SessionTicket = pickle.loads(options.session.read_bytes())  # noqa: S301 - our own
+        early = options.resumption == "early data"
+        said.session_ticket = ticket if early else replace(ticket, max_early_data_size=None)
+    return said
+
+
+def cipher(quic: QuicConnection) -> str:
+    """Name the cipher suite, as the TLS registry does."""
+    suite = quic.tls.key_schedule.cipher_suite
+    return f"TLS_{suite.name}"
+
+
+def request(text: str) -> tuple[str, Path]:
+    """Read ``/path=file``."""
+    path, _, file = text.partition("=")
+    return path, Path(file)
+
+
+def arguments() -> argparse.Namespace:
+    """Read the command line."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("requests", nargs="+", type=request, metavar="/PATH=FILE")
+    parser.add_argument("--address", required=True)
+    parser.add_argument("--port", type=int, required=True)
+    parser.add_argument("--server-name", required=True)
+    parser.add_argument("--ca", required=True)
+    parser.add_argument("--congestion-control", choices=("reno", "cubic"), required=True)
+    parser.add_argument("--max-data", type=int, required=True)
+    parser.add_argument("--max-stream-data", type=int, required=True)
+    parser.add_argument("--max-datagram-size", type=int, required=True)
+    parser.add_argument("--rounds", type=int, default=1)
+    parser.add_argument("--resumption", choices=("none", "resumed", "early data"), default="none")
+    parser.add_argument("--visit", choices=("prior", "measured"), default="measured")
+    parser.add_argument("--session", type=Path)
+    return parser.parse_args()
+
+
+def main() -> None:
+    """Fetch, or say in one line why not."""
+    try:
+        Client(arguments()).run()
+    except (FetchError, OSError) as error:
+        print(json.dumps({"error": str(error)}), flush=True)
+        sys.exit(1)
+
+
+if __name__ == "__main__":
+    main()

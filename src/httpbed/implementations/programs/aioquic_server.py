@@ -1,0 +1,126 @@
+"""An HTTP/3 server on aioquic: the files of one folder, and a line of JSON for each request.
+
+Run by recipes/aioquic.toml, in a root filesystem with Python and aioquic.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from aioquic.asyncio import QuicConnectionProtocol, serve
+from aioquic.h3.connection import H3_ALPN, H3Connection
+from aioquic.h3.events import HeadersReceived
+from aioquic.quic.configuration import QuicConfiguration
+from aioquic.quic.events import HandshakeCompleted, ProtocolNegotiated, QuicEvent
+from aioquic.tls import SessionTicket
+
+NEVER_IDLE_S = 86400.0
+"""Above every trial's limit: the bed decides when a transfer has taken too long."""
+FOUND, NOT_FOUND = 200, 404
+
+
+class Connection(QuicConnectionProtocol):
+    """One client's connection."""
+
+    def __init__(self, *given: Any, content: Path, log: Path, **named: Any) -> None:
+        super().__init__(*given, **named)
+        self.content = content
+        self.log = log
+        self.http: H3Connection | None = None
+        self.handshake: HandshakeCompleted | None = None
+
+    def quic_event_received(self, event: QuicEvent) -> None:
+        """Answer each request as soon as its header has come: a GET has nothing else."""
+        if isinstance(event, ProtocolNegotiated):
+            self.http = H3Connection(self._quic)
+        elif isinstance(event, HandshakeCompleted):
+            self.handshake = event
+        if self.http is not None:
+            for found in self.http.handle_event(event):
+                if isinstance(found, HeadersReceived):
+                    self._answer(self.http, found)
+
+    def _answer(self, http: H3Connection, request: HeadersReceived) -> None:
+        path = dict(request.headers).get(b":path", b"/").decode(errors="replace")
+        file = self.content / Path(path).name
+        status = FOUND if file.is_file() else NOT_FOUND
+        body = file.read_bytes() if status == FOUND else b""
+        headers = {
+            b":status": str(status),
+            b"content-length": str(len(body)),
+            b"content-type": "text/plain",
+        }
+        encoded = [(name, value.encode()) for name, value in headers.items()]
+        http.send_headers(request.stream_id, encoded, end_stream=not body)
+        if body:
+            http.send_data(request.stream_id, body, end_stream=True)
+        self._record(path, status, len(body))
+
+    def _record(self, path: str, status: int, body_bytes: int) -> None:
+        """Log what was asked and answered; a request before the handshake's end was early data."""
+        early = self.handshake is None
+        resumed = early or (self.handshake is not None and self.handshake.session_resumed)
+        said = {
+            "protocol": "HTTP/3.0",
+            "status": status,
+            "body_bytes": body_bytes,
+            "path": path,
+            "connection": self._quic.original_destination_connection_id.hex(),
+            "tls_version": "TLSv1.3",
+            "cipher": f"TLS_{self._quic.tls.key_schedule.cipher_suite.name}",
+            "resumed": "r" if resumed else ".",
+            "early_data": "1" if early else "",
+        }
+        with self.log.open("a") as file:
+            file.write(json.dumps(said) + "\n")
+
+
+async def run(options: argparse.Namespace) -> None:
+    """Serve until the end."""
+    configuration = QuicConfiguration(
+        is_client=False,
+        alpn_protocols=H3_ALPN,
+        congestion_control_algorithm=options.congestion_control,
+        idle_timeout=NEVER_IDLE_S,
+        max_data=options.max_data,
+        max_stream_data=options.max_stream_data,
+        max_datagram_size=options.max_datagram_size,
+    )
+    configuration.load_cert_chain(options.certificate, options.key)
+    tickets: dict[bytes, SessionTicket] = {}
+    await serve(
+        options.address,
+        options.port,
+        configuration=configuration,
+        create_protocol=partial(Connection, content=options.content, log=options.log),
+        session_ticket_fetcher=tickets.get,
+        session_ticket_handler=lambda ticket: tickets.update({ticket.ticket: ticket}),
+        retry=options.retry == "on",
+    )
+    await asyncio.Event().wait()
+
+
+def arguments() -> argparse.Namespace:
+    """Read the command line."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--address", required=True)
+    parser.add_argument("--port", type=int, required=True)
+    parser.add_argument("--certificate", required=True)
+    parser.add_argument("--key", required=True)
+    parser.add_argument("--content", type=Path, required=True)
+    parser.add_argument("--log", type=Path, required=True)
+    parser.add_argument("--congestion-control", choices=("reno", "cubic"), required=True)
+    parser.add_argument("--max-data", type=int, required=True)
+    parser.add_argument("--max-stream-data", type=int, required=True)
+    parser.add_argument("--max-datagram-size", type=int, required=True)
+    parser.add_argument("--retry", choices=("on", "off"), required=True)
+    return parser.parse_args()
+
+
+if __name__ == "__main__":
+    asyncio.run(run(arguments()))
