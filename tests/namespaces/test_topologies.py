@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -15,7 +14,6 @@ from httpbed.network import idle, kernel
 from httpbed.network import plan as network
 from httpbed.trial import kernel_checks, link_checks
 from networks import made, topology
-from recorded import H2_LOSS, what_was_seen
 
 pytestmark = [pytest.mark.namespaces, pytest.mark.toolbox]
 
@@ -189,8 +187,7 @@ def test_the_kernel_carries_packets_over_several_links(tmp_path: Path, version: 
             return result, dict(times)
 
     result, qdiscs = asyncio.run(run())
-    seen = replace(what_was_seen(H2_LOSS), link=result, qdiscs=qdiscs)
-    checks = {check.name: check for check in kernel_checks.checks(planned, seen)}
+    checks = {check.name: check for check in kernel_checks.checks(planned, result, qdiscs)}
     assert all(checks[f"kernel's link, on {link.name}"].passed for link in line.links)
     down = result["directions"][3]
     lasted_s = (down["last_ns"] - down["first_ns"]) / 1e9

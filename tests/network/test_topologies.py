@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+import tomllib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -127,3 +129,16 @@ def test_an_idle_echo_takes_every_links_time() -> None:
         expected = 2 * (0.010 + 0.020) + 2 * ip_bytes * 8 / 1e6
         assert idle.round_trip_s(plan, "client", "server") == pytest.approx((expected, expected))
         assert idle.delays_s(plan, "client", "router") == pytest.approx(0.020)
+
+
+PAGE = Path(__file__).parents[2] / "docs/concepts/topologies.md"
+
+
+def test_the_networks_of_the_manual_can_be_planned() -> None:
+    """Each as it is printed there."""
+    blocks = re.findall(r"```toml\n(.*?)```", PAGE.read_text(), re.DOTALL)
+    assert len(blocks) == 2
+    for block in blocks:
+        topology = Topology.model_validate(tomllib.loads(block)["topology"])
+        plan = network.plan(topology, {}, 1, 1, forwarding={"left", "right"})
+        assert plan.address("server", towards=topology.links[-1].between[0])

@@ -10,12 +10,12 @@ from typing import Any
 import pytest
 
 from httpbed.host.backend import Backend
+from httpbed.implementations import catalog
 from httpbed.model.topology import Topology
 from httpbed.model.trial import Check
 from httpbed.network import plan as network
-from httpbed.trial import bed_checks, kernel_checks
+from httpbed.trial import bed, bed_checks, kernel_checks
 from httpbed.trial.kernel_checks import TIMES
-from httpbed.trial.seen import Seen
 from recorded import H2_LOSS, trial, what_was_seen
 
 PROBES, CAME, DROPPED = 3, 100, 7
@@ -57,12 +57,9 @@ def judged(
     said = {"between": ["client", "server"], "rate": "10 Mbit/s", **link}
     topology = Topology.model_validate({"hosts": ["client", "server"], "links": [said]})
     planned = network.plan(topology, {}, 1, 1, backend=backend, netem_seeded=seeded)
-    seen: Seen = replace(
-        what_was_seen(H2_LOSS),
-        link=result or observed(),
-        qdiscs=happened(backend) if qdiscs is None else qdiscs,
-    )
-    return {check.name: check for check in kernel_checks.checks(planned, seen)}
+    readings = happened(backend) if qdiscs is None else qdiscs
+    found = kernel_checks.checks(planned, result or observed(), readings)
+    return {check.name: check for check in found}
 
 
 def test_what_the_kernel_counted_is_what_was_seen() -> None:
@@ -140,13 +137,12 @@ def test_losses_that_netem_draws_are_told_and_not_judged(*, seeded: bool, word: 
 
 def test_netems_jitter_meets_pings() -> None:
     """So an idle round-trip time proves nothing; without jitter it does."""
-    scenario = trial(H2_LOSS).scenario()
-    seen = what_was_seen(H2_LOSS)
-    by_netem = network.plan(scenario.topology, {}, 1, 1, backend="netem")
-    first = next(bed_checks.checks(trial(H2_LOSS), by_netem, replace(seen, link={})))
-    assert (first.name, first.passed) == ("round-trip time", None)
-    by_us = network.plan(scenario.topology, {}, 1, 1)
-    assert next(bed_checks.checks(trial(H2_LOSS), by_us, replace(seen, link={}))).passed
+    known, seen = catalog.load(), replace(what_was_seen(H2_LOSS), link={})
+    asked: list[tuple[Backend, bool | None]] = [("netem", None), ("af_packet", True)]
+    for backend, passed in asked:
+        planned = bed.plan(trial(H2_LOSS), known, backend=backend)
+        first = next(bed_checks.checks(trial(H2_LOSS), planned, known, seen))
+        assert (first.name, first.passed) == ("round-trip time", passed)
 
 
 def test_every_link_is_checked_by_its_own_counters() -> None:
@@ -162,11 +158,10 @@ def test_every_link_is_checked_by_its_own_counters() -> None:
     packets = observed()["directions"][0]["packets"]
     ways = [("a", "b"), ("b", "a"), ("b", "c"), ("c", "b")]
     result = {"directions": [{"from": a, "to": b, "packets": packets} for a, b in ways]}
-    seen = replace(what_was_seen(H2_LOSS), link=result, qdiscs=both)
-    checks = list(kernel_checks.checks(planned, seen))
+    checks = list(kernel_checks.checks(planned, result, both))
     assert all(check.passed for check in checks)
     assert len({check.name for check in checks}) == len(checks) == 6
-    unshaped = kernel_checks.checks(planned, replace(seen, qdiscs=one))
+    unshaped = kernel_checks.checks(planned, result, one)
     broken = [check.name for check in unshaped if check.passed is False]
     assert broken == [
         "kernel's link, on b-c",

@@ -15,7 +15,9 @@ from httpbed.executor import local
 class Reporter(LiveBar):
     """Takes what an executor tells; use it as a context."""
 
-    def __init__(self, total: int, per_block: int) -> None:
+    def __init__(
+        self, total: int, per_block: int, *, expected: frozenset[str] = frozenset()
+    ) -> None:
         columns = (
             TextColumn("{task.description}"),
             BarColumn(),
@@ -24,6 +26,7 @@ class Reporter(LiveBar):
         )
         super().__init__(*columns, description="trials", total=total)
         self._total, self._per_block = total, per_block
+        self._expected = expected | {"completed"}  # ends of a trial of which nothing is told
         self._done: Counter[int] = Counter()
         self._began = time.monotonic()
 
@@ -34,7 +37,7 @@ class Reporter(LiveBar):
             then = "trying again" if progress.retried else "giving up"
             said = f"invalid attempt {attempt.number} at {attempt.id}: {attempt.outcome.reason}"
             self._say(f"{said}; {then}")
-        elif attempt.outcome.kind != "completed":
+        elif attempt.outcome.kind not in self._expected:
             self._say(
                 f"{attempt.outcome.kind}: {_name(attempt.trial.levels)}: {attempt.outcome.reason}"
             )

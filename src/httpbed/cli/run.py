@@ -23,7 +23,7 @@ from httpbed.model.crossing import ScaleName
 from httpbed.store import campaign as campaigns
 from httpbed.store import query
 from httpbed.store.campaign import Campaign
-from httpbed.trial import calibrated, capability, manifest, preparation
+from httpbed.trial import calibrated, capability, manifest, preparation, senders
 from httpbed.trial.bed import Bed
 from httpbed.trial.preparation import Loaded
 
@@ -120,6 +120,7 @@ def carry_out(
     standing = calibrated.standing(loaded, options.backend)
     made_by["scale"] = loaded.scale
     made_by["link_certificate"] = standing.as_json()
+    made_by["senders"] = senders.standings(loaded.scenarios(), catalog, made_by)
     files = {digest: file.path for digest, file in bed.files.items()}
     with campaigns.opened(directory, loaded.text, loaded.trials, made_by, files) as campaign:
         _work(campaign, bed, loaded, options.jobs)

@@ -17,9 +17,10 @@ VERBS = {
     "export": "Print a campaign as a tidy table.",
     "link": "Run any command behind an emulated link.",
     "calibrate": "Run the emulated link against arithmetic, and certify it.",
+    "conformance": "Tell whether a sender's congestion control behaves as its name says.",
     "doctor": "Say what this machine can do, each point tried.",
     "toolbox": "Show, build or remove the programs under test.",
-    "recipes": "List the programs that an experiment can name.",
+    "recipes": "List the programs that an experiment can name, or check them.",
     "schema": "Print the JSON Schema of an experiment file.",
 }
 """In the order in which one meets them, with what each is for."""

@@ -45,13 +45,14 @@ def pending(campaign: Campaign, design: Iterable[Trial]) -> list[tuple[Trial, in
     return work
 
 
-async def execute(
+async def execute(  # noqa: PLR0913 - all but the first three are told by name
     campaign: Campaign,
     bed: Bed,
     work: Iterable[tuple[Trial, int]],
     *,
     jobs: int,
     tell: Callable[[Progress], None],
+    retries: int = MOST_RETRIES,
 ) -> None:
     """Run the trials of ``work`` in order, ``jobs`` at a time.
 
@@ -62,7 +63,7 @@ async def execute(
 
     async def slot() -> None:
         for trial, number in queue:
-            await _finish(campaign, bed, trial, number, tell)
+            await _finish(campaign, bed, trial, range(number, number + retries + 1), tell)
 
     try:
         async with asyncio.TaskGroup() as group:
@@ -73,11 +74,11 @@ async def execute(
 
 
 async def _finish(
-    campaign: Campaign, bed: Bed, trial: Trial, first: int, tell: Callable[[Progress], None]
+    campaign: Campaign, bed: Bed, trial: Trial, numbers: range, tell: Callable[[Progress], None]
 ) -> None:
-    for number in range(first, first + MOST_RETRIES + 1):
+    for number in numbers:
         attempt = await _attempt(campaign, bed, trial, number)
-        retry = attempt.outcome.kind == "invalid" and number < first + MOST_RETRIES
+        retry = attempt.outcome.kind == "invalid" and number < numbers[-1]
         tell(Progress(attempt, retry))
         if not retry:
             return

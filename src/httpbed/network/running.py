@@ -31,15 +31,17 @@ class Emulator(Dialogue):
         """Begin the impairments' random streams and the counting."""
         await self.ask("start", "started")
 
-    async def change(self, action: Action) -> dict[str, Any]:
+    async def change(self, action: Action, link: str | None = None) -> dict[str, Any]:
         """Change a condition of one direction now; return the event that says it was done.
+
+        ``link`` is the name of the one that changes; all do without.
 
         Raises:
             BedError: The emulator refused.
         """
         way = index(action.direction)
         async with self.turn, patience(f"a change by {self.name}"):
-            await self.tell("change", link=None, direction=way, change=change(action))
+            await self.tell("change", link=link, direction=way, change=change(action))
             while True:
                 event = await self.next()
                 if event["event"] == "refused":

@@ -9,7 +9,7 @@ from httpbed.analysis.compare import EQUAL_MARGIN, LEAST_BLOCKS, Ratio
 from httpbed.analysis.estimate import CONFIDENCE
 from httpbed.analysis.findings import Condition, Findings, Row
 from httpbed.analysis.sample import OVER_BEFORE_THE_END, Tally
-from httpbed.report import network
+from httpbed.report import network, senders
 from httpbed.report.manifest import uncovered
 from httpbed.report.phrasing import (
     agreeing_blocks,
@@ -58,6 +58,7 @@ def notes(findings: Findings, results: Results) -> list[str]:
         *_few(list(_open(findings, document)), "comparisons within noise"),
         *_coverage(findings),
         *_uncovered(results.manifest),
+        *_few(list(senders.warnings(results.manifest)), "senders not found to conform"),
     ]
 
 

@@ -85,12 +85,19 @@ class Campaign:
         (folder / "observations.jsonl").write_text("".join(lines))
         text = attempt.model_dump_json(by_alias=True, indent=1)
         (folder / "trial.json").write_text(text + "\n")
-        final = self.directory / "trials" / f"{attempt.trial.block:04d}" / attempt.id
-        final /= str(attempt.number)
+        final = self._home(attempt)
         final.parent.mkdir(parents=True, exist_ok=True)
         if final.exists() and _read(final) is None:
             shutil.rmtree(final)  # torn by a power cut: it counts as never made
         return folder.rename(final)
+
+    def artifacts(self, attempt: Attempt) -> Path:
+        """Return the folder with what a finished attempt left."""
+        return self._home(attempt) / "artifacts"
+
+    def _home(self, attempt: Attempt) -> Path:
+        block = f"{attempt.trial.block:04d}"
+        return self.directory / "trials" / block / attempt.id / str(attempt.number)
 
     def note_run(self, now: datetime, command: str, jobs: int) -> None:
         """Write down that a run begins to work on it."""

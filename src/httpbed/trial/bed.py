@@ -16,7 +16,7 @@ from httpbed.network import plan as network
 from httpbed.network.emulator import LINK_FILES
 from httpbed.network.link_file import LinkFile
 from httpbed.network.plan import NetworkPlan
-from httpbed.process.spec import ProcessSpec
+from httpbed.process.spec import TRIAL_FOLDER, ProcessSpec
 from httpbed.trial import legs, parts
 from httpbed.trial.content import Content
 from httpbed.trial.legs import Leg, ping_file, sockets_file
@@ -24,6 +24,7 @@ from httpbed.trial.programs import Programs
 
 PINGS = 3
 PING_INTERVAL_S = 0.005
+PACKET_LOG = "packets.tsv"
 
 
 @dataclass(frozen=True)
@@ -38,6 +39,8 @@ class Bed:
     """The files to serve, by their path in a URL."""
     capture: bool = False
     """Whether every packet is kept as pcapng."""
+    log: bool = False
+    """Whether each packet's times and fate are kept, a line each."""
     backend: Backend = "af_packet"
     """How the emulator takes packets from the kernel and gives them back, or who carries them."""
     netem_seeded: bool = False
@@ -51,6 +54,7 @@ class Bed:
             trial,
             self.catalog,
             capture=self.capture,
+            log=self.log,
             backend=self.backend,
             files=self.files,
             netem_seeded=self.netem_seeded,
@@ -128,6 +132,7 @@ def plan(  # noqa: PLR0913 - all but the first two are told by name
     catalog: Catalog,
     *,
     capture: bool = False,
+    log: bool = False,
     backend: Backend = "af_packet",
     files: Mapping[str, LinkFile] | None = None,
     netem_seeded: bool = False,
@@ -141,6 +146,7 @@ def plan(  # noqa: PLR0913 - all but the first two are told by name
         trial.block,
         forwarding=scenario.routers,
         capture=capture,
+        log=f"{TRIAL_FOLDER}/{PACKET_LOG}" if log else None,
         backend=backend,
         files={digest: file.facts for digest, file in (files or {}).items()},
         netem_seeded=netem_seeded,

@@ -46,7 +46,7 @@ def checks(trial: Trial, planned: TrialPlan, catalog: Catalog, seen: Seen) -> It
         yield _frames(seen.link)
         yield _receive_drops(seen.link)
         if net.shaped:
-            yield from kernel_checks.checks(net, seen)
+            yield from kernel_checks.checks(net, seen.link, seen.qdiscs)
         else:
             yield from link_checks.checks(net.emulator_config, seen.link, seen.client_s)
         yield _pressure(seen)

@@ -15,27 +15,30 @@ from httpbed.model.topology import Direction, Link
 from httpbed.model.trial import Check
 from httpbed.network.kernel import Shaped
 from httpbed.network.plan import NetworkPlan
-from httpbed.trial.seen import Seen
 
 TIMES = ("before-start", "after-start", "before-stop", "after-stop")
 
 Table = Mapping[str, Any]
+Readings = Mapping[str, Iterable[Table]]
+"""Of the kernel's counters, by the time of each."""
 
 
-def checks(planned: NetworkPlan, seen: Seen) -> Iterator[Check]:
-    """Check what the kernel did in one attempt, on every link."""
+def checks(planned: NetworkPlan, result: Table, readings: Readings) -> Iterator[Check]:
+    """Check what the kernel did in one attempt by the observer's result, on every link."""
     for index, link in enumerate(planned.topology.links):
-        yield from _of_link(planned, index, link, seen)
+        yield from _of_link(planned, index, link, result, readings)
 
 
-def _of_link(planned: NetworkPlan, index: int, link: Link, seen: Seen) -> Iterator[Check]:
+def _of_link(
+    planned: NetworkPlan, index: int, link: Link, result: Table, readings: Readings
+) -> Iterator[Check]:
     shaped = planned.shaped[index]
     ports = [end.emulator_interface for end in reversed(planned.ends[index])]
     where = f", on {link.name}" if len(planned.ends) > 1 else ""
-    yield _kinds(shaped, ports, seen.qdiscs, where)
+    yield _kinds(shaped, ports, readings, where)
     for side, (way, port) in enumerate(zip(link.directions(), ports, strict=True)):
-        told = seen.link["directions"][2 * index + side]
-        roots = [_root(seen.qdiscs.get(when, ()), port) for when in TIMES]
+        told = result["directions"][2 * index + side]
+        roots = [_root(readings.get(when, ()), port) for when in TIMES]
         yield _conservation(way, told, [_Counted.of(root) for root in roots if root])
         if way.loss:
             yield _losses(shaped, side, told)
@@ -73,11 +76,9 @@ def _root(qdiscs: Iterable[Table], port: str) -> Table | None:
     return next((one for one in qdiscs if one.get("dev") == port and one.get("root")), None)
 
 
-def _kinds(
-    shaped: Shaped, ports: Sequence[str], qdiscs: Mapping[str, Iterable[Table]], where: str
-) -> Check:
+def _kinds(shaped: Shaped, ports: Sequence[str], readings: Readings, where: str) -> Check:
     """Check that the kernel has the disciplines: shaping that does nothing is the usual fault."""
-    last = qdiscs.get(TIMES[-1], ())
+    last = readings.get(TIMES[-1], ())
     kinds = {port: (_root(last, port) or {}).get("kind", "none") for port in ports}
     return _check(
         f"kernel's link{where}",

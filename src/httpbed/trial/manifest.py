@@ -8,6 +8,7 @@ import hashlib
 import re
 import tempfile
 from collections.abc import Iterable
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from importlib import metadata
 from pathlib import Path
@@ -28,6 +29,16 @@ TOOLS_USED = {"ip": "iproute2", "ss": "iproute2", "ethtool": "ethtool", "ping": 
 """What the network is set up and looked at with, and the package that has it."""
 
 
+@dataclass(frozen=True)
+class Version:
+    """What a program told when it was asked for its version."""
+
+    found: str | None
+    """None where its recipe's pattern finds none."""
+    said: str
+    """The beginning of all that it printed."""
+
+
 def manifest(loaded: Loaded, bed: Bed, *, command: str) -> dict[str, Any]:
     """Write down what makes the campaign: programs, recipes, machine, command."""
     recipes = {name: bed.catalog[name] for name in loaded.implementations()}
@@ -37,9 +48,10 @@ def manifest(loaded: Loaded, bed: Bed, *, command: str) -> dict[str, Any]:
         for name, recipe in recipes.items()
     }
     found |= {tool: identity.identity(tools, tool) for tool in TOOLS_USED}
-    versions = asyncio.run(_versions(recipes.values(), bed))
-    versions |= {tool: tools.versions[package] for tool, package in TOOLS_USED.items()}
-    programs = [_program(name, versions[name], program) for name, program in found.items()]
+    told = asyncio.run(versions(recipes.values(), bed))
+    known = {name: _required(name, version) for name, version in told.items()}
+    known |= {tool: tools.versions[package] for tool, package in TOOLS_USED.items()}
+    programs = [_program(name, known[name], program) for name, program in found.items()]
     programs += [_own(name) for name in (LINK, SANDBOX)]
     return {
         "schema": 1,
@@ -80,7 +92,7 @@ def _own(name: str) -> dict[str, Any]:
     }
 
 
-async def _versions(recipes: Iterable[Recipe], bed: Bed) -> dict[str, str]:
+async def versions(recipes: Iterable[Recipe], bed: Bed) -> dict[str, Version]:
     """Ask every program for its version, in a sandbox."""
     with tempfile.TemporaryDirectory(prefix="versions-", dir=cache.folder()) as name:
         folder = Path(name)
@@ -103,13 +115,17 @@ async def _versions(recipes: Iterable[Recipe], bed: Bed) -> dict[str, str]:
         return {recipe.name: _version(recipe, folder / "said") for recipe in recipes}
 
 
-def _version(recipe: Recipe, folder: Path) -> str:
+def _version(recipe: Recipe, folder: Path) -> Version:
     file = folder / (recipe.identify().stdout or "")
     said = file.read_text(errors="replace") if file.exists() else ""
     match = re.search(recipe.version.pattern, said)
-    if match is None:
+    return Version(match["version"] if match else None, said.strip()[:200])
+
+
+def _required(name: str, version: Version) -> str:
+    if version.found is None:
         raise HostError(
-            f"{recipe.name} did not tell its version: {said.strip()[:200]!r}",
+            f"{name} did not tell its version: {version.said!r}",
             f"mend [version] of its recipe, or rebuild the {TOOLS} with httpbed toolbox remove",
         )
-    return match["version"]
+    return version.found

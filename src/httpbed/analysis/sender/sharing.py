@@ -1,0 +1,82 @@
+"""Several flows on one bottleneck: who gets how much of it, and what waits there.
+
+``log`` columns of each flow's own access link say what was delivered to it; those of the
+bottleneck say how long packets waited.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from httpbed.analysis.sender.packets import Packets
+
+
+@dataclass(frozen=True)
+class Sharing:
+    """How a bottleneck was shared in an interval."""
+
+    rates_bit_s: Mapping[str, float]
+    """Bits per second delivered to each flow, by its name."""
+    queue_delay_s: Mapping[str, float]
+    """Seconds that packets waited before the bottleneck: quantiles by name, p50, p95 and p99."""
+    utilisation: float
+    """Share of the bottleneck's rate that was used."""
+
+    @property
+    def shares(self) -> dict[str, float]:
+        """Each flow's part of what was delivered."""
+        total = sum(self.rates_bit_s.values())
+        return {name: rate / total if total else 0.0 for name, rate in self.rates_bit_s.items()}
+
+    @property
+    def jain(self) -> float:
+        """Jain's index of the rates."""
+        return jain(list(self.rates_bit_s.values()))
+
+
+def jain(rates: Sequence[float]) -> float:
+    """Fairness of an allocation: 1 when all are equal, 1/n when one has everything.
+
+    Jain, Chiu, Hawe: A quantitative measure of fairness and discrimination, DEC TR-301, 1984.
+    """
+    squares = sum(rate * rate for rate in rates)
+    return sum(rates) ** 2 / (len(rates) * squares) if squares else 1.0
+
+
+def share(
+    flows: Mapping[str, Packets],
+    bottleneck: Packets,
+    *,
+    rate_bit_s: float,
+    delay_s: float,
+    interval_s: tuple[float, float],
+) -> Sharing:
+    """Measure an interval of the emulator's time, in which all flows were sending."""
+    begin_s, end_s = interval_s
+    rates = {
+        name: _delivered(packets, interval_s) * 8 / (end_s - begin_s)
+        for name, packets in flows.items()
+    }
+    used = _delivered(bottleneck, interval_s) * 8 / (end_s - begin_s) / rate_bit_s
+    return Sharing(rates, _waits(bottleneck, rate_bit_s, delay_s, interval_s), used)
+
+
+def _delivered(packets: Packets, interval_s: tuple[float, float]) -> int:
+    inside = (packets.left_s >= interval_s[0]) & (packets.left_s < interval_s[1])
+    return int(packets.bytes[inside].sum())
+
+
+def _waits(
+    bottleneck: Packets, rate_bit_s: float, delay_s: float, interval_s: tuple[float, float]
+) -> dict[str, float]:
+    sent, left = bottleneck.sent_s, bottleneck.left_s
+    inside = (sent >= interval_s[0]) & (sent < interval_s[1]) & ~bottleneck.lost
+    waited = (left - sent - delay_s - bottleneck.bytes * 8 / rate_bit_s)[inside]
+    if not len(waited):
+        return {}
+    levels = (50, 95, 99)
+    quantiles = np.percentile(np.maximum(waited, 0.0), levels)
+    return {f"p{level}": float(value) for level, value in zip(levels, quantiles, strict=True)}

@@ -1,0 +1,167 @@
+"""``httpbed conformance``: does a sender's congestion control behave as its name says?"""
+
+from __future__ import annotations
+
+import json
+import shlex
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, get_args
+
+import click
+
+from httpbed.cli import experiment
+from httpbed.cli.progress import Reporter
+from httpbed.conformance.cells import SCALES, Scale
+from httpbed.conformance.choosing import Asked, choose, pairs
+from httpbed.conformance.sender import CONTROLS, Control
+from httpbed.host import backend
+from httpbed.model.roles import HttpVersion
+
+if TYPE_CHECKING:
+    from httpbed.conformance.session import Test
+    from httpbed.conformance.verdict import Verdict
+
+EXIT_HOST = 3
+PAGE = "conformance.html"
+RECORD = "conformance.json"
+
+
+@click.command("conformance")
+@click.argument("implementation")
+@click.option(
+    "--congestion-control",
+    metavar="NAME",
+    help="What it is told to use; by default what experiments get when they say nothing.",
+)
+@click.option(
+    "--http-version",
+    type=click.Choice(get_args(HttpVersion)),
+    help="Over TCP (1.1, 2) or QUIC (3); by default the highest that it speaks.",
+)
+@click.option(
+    "--knob",
+    "knobs",
+    multiple=True,
+    metavar="NAME=VALUE",
+    help="Set one of its recipe's knobs; may be given several times.",
+)
+@click.option(
+    "--judged-as",
+    type=click.Choice(CONTROLS),
+    help="Whose properties are asked; by default what the name of its congestion control says.",
+)
+@click.option(
+    "--client", default="curl", show_default=True, metavar="NAME", help="The recipe that fetches."
+)
+@click.option(
+    "--scale",
+    type=click.Choice(SCALES),
+    default="standard",
+    show_default=True,
+    help="smoke: 5 trials; standard: the whole grid of loss and RTT, 15; full: 5 of each.",
+)
+@click.option(
+    "--jobs", type=click.IntRange(1, 16), default=2, show_default=True, help="Trials side by side."
+)
+@click.option(
+    "-o",
+    "--output",
+    type=click.Path(path_type=Path),
+    metavar="DIR",
+    help="Keep the evidence: a campaign with every packet's times and fate, the page, the JSON.",
+)
+@experiment.recipes_option
+@experiment.json_option
+@click.pass_context
+def command(
+    context: click.Context,
+    *,
+    implementation: str,
+    congestion_control: str | None,
+    http_version: HttpVersion | None,
+    knobs: tuple[str, ...],
+    judged_as: Control | None,
+    client: str,
+    scale: Scale,
+    jobs: int,
+    output: Path | None,
+    recipe_folders: tuple[Path, ...],
+    as_json: bool,
+) -> None:
+    """Tell whether IMPLEMENTATION sends as its congestion control's name says.
+
+    Use it before relying on a comparison, and in the CI of a stack that you write. It downloads
+    from the program over links that each answer a question, watches from the network only, and
+    judges every property with its tolerance; kernel reno, cubic and bbr pass. Campaigns cite the
+    record that it leaves.
+
+    Exit codes: 0 every property passed; 1 some did not; 2 usage; 3 this machine cannot.
+    """
+    asked = Asked(
+        implementation=implementation,
+        control=congestion_control,
+        http_version=http_version,
+        knobs=pairs(knobs),
+        judged_as=judged_as,
+        client=client,
+    )
+    catalog = experiment.catalog(recipe_folders)
+    sender = choose(catalog, asked)
+    # Statistics and plotting take seconds to import, and mistakes are told without them.
+    from httpbed.conformance import session  # noqa: PLC0415
+
+    test = session.prepare(
+        sender,
+        catalog,
+        scale=scale,
+        backend=backend.choose(None),
+        jobs=jobs,
+        command=shlex.join(["httpbed", *sys.argv[1:]]),
+    )
+    with _folder(output) as folder:
+        context.exit(_carry_out(test, folder, output, as_json=as_json))
+
+
+def _carry_out(test: Test, folder: Path, output: Path | None, *, as_json: bool) -> int:
+    from httpbed.conformance import session  # noqa: PLC0415
+    from httpbed.report import conformance as report  # noqa: PLC0415
+    from httpbed.report import tables  # noqa: PLC0415
+
+    with Reporter(len(test.loaded.trials), 1, expected=frozenset({"timed out"})) as reporter:
+        verdict = session.run(test, folder, tell=reporter.tell, say=_say)
+    record = session.keep(verdict)
+    page = None
+    if output is not None:
+        page = output / PAGE
+        page.write_text(report.render(verdict), encoding="utf-8")
+        (output / RECORD).write_text(json.dumps(verdict.as_json(), indent=1) + "\n")
+    if as_json:
+        click.echo(json.dumps(verdict.as_json(), indent=1))
+    else:
+        report.show(verdict, record, page, tables.console())
+    return _exit_code(verdict)
+
+
+def _exit_code(verdict: Verdict) -> int:
+    """Whose fault it is that a sender did not pass: its own, or the machine's."""
+    if verdict.passed:
+        return 0
+    return EXIT_HOST if not verdict.failed and verdict.hindered else 1
+
+
+@contextmanager
+def _folder(output: Path | None) -> Iterator[Path]:
+    """Give the folder that is asked for, or one that goes away."""
+    if output is not None:
+        yield output
+        return
+    with tempfile.TemporaryDirectory(prefix="httpbed-conformance-") as name:
+        yield Path(name) / "campaign"
+
+
+def _say(line: str) -> None:
+    click.echo(line, err=True)

@@ -1,0 +1,1 @@
+"""Whether a sender's congestion control behaves as its name says: networks, run, verdict."""

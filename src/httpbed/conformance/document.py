@@ -1,0 +1,73 @@
+"""The experiment of a conformance test: an ordinary one, whose one factor is the network."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+
+from httpbed.conformance.cells import SIZE, TIME_LIMIT_S, Cell
+from httpbed.conformance.sender import Sender
+
+FACTOR = "network"
+
+
+def experiment(sender: Sender, networks: Iterable[Cell], *, replicates: int, seed: int) -> str:
+    """Write the experiment file for a sender.
+
+    A proxy has its origin behind a link without impairments, so that the shaped one decides.
+    """
+    levels = "\n".join(
+        f'{text(cell.name)} = {{ between = ["client", "{sender.role}"], {cell.link()} }}'
+        for cell in networks
+    )
+    name = f"conformance-{sender.implementation}-{sender.transport}-{sender.judged_as}"
+    name = name.replace(".", "-")
+    proxied = sender.role == "proxy"
+    return f"""\
+schema = 1
+name = {text(name[:60])}
+question = "Does {sender.implementation} send as {sender.judged_as} should?"
+replicates = {replicates}
+seed = {seed}
+time_limit = "{TIME_LIMIT_S} s"
+
+[factors.{FACTOR}]
+{levels}
+
+[topology]
+hosts = ["client", {'"proxy", ' if proxied else ""}"server"]
+links = [{{ factor = "{FACTOR}" }}{', { between = ["proxy", "server"] }' if proxied else ""}]
+
+[roles.client]
+implementation = {text(sender.client)}
+http_version = "{sender.http_version}"
+
+{_sending_roles(sender)}
+[workload]
+kind = "download"
+size = "{SIZE}"
+"""
+
+
+def _sending_roles(sender: Sender) -> str:
+    control = sender.congestion_control
+    said = [
+        f"implementation = {text(sender.implementation)}",
+        *([f"congestion_control = {text(control)}"] if control else []),
+        *([f"knobs = {_table(sender.knobs)}"] if sender.knobs else []),
+    ]
+    own = "\n".join(said)
+    if sender.role == "server":
+        return f"[roles.server]\n{own}\n"
+    origin = '[roles.server]\nimplementation = "nginx"\n'
+    return f'{origin}\n[[roles.proxies]]\n{own}\nhttp_version = "1.1"\n'
+
+
+def _table(values: Mapping[str, str]) -> str:
+    inner = ", ".join(f"{text(name)} = {text(value)}" for name, value in sorted(values.items()))
+    return f"{{ {inner} }}"
+
+
+def text(value: str) -> str:
+    """Write a basic string of TOML; JSON's escapes are among its own, but for DEL."""
+    return json.dumps(value).replace("\x7f", "\\u007f")

@@ -1,0 +1,219 @@
+"""The properties that a control's name promises, and how far a sender may be from them.
+
+Every tolerance is justified by the kernel's own controls, which must pass: nginx 1.30.6 over TCP on
+Linux 6.18, n = 5 of each network beside other work on the machine. The figures in brackets are
+what they showed, least to most.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+from httpbed.analysis.sender import behaviour, models
+from httpbed.analysis.sender.behaviour import Backoff
+from httpbed.analysis.sender.flight import Round
+from httpbed.conformance.cells import STEADY_S
+from httpbed.conformance.evidence import Run, Runs
+from httpbed.conformance.finding import Finding, within
+from httpbed.conformance.sender import Control
+from httpbed.model import phrase
+
+Bounds = tuple[float, float]
+INITIAL_PACKETS = 10
+"""RFC 6928 and RFC 9002 (7.2); every packet of the handshake that was acknowledged adds one."""
+
+BACK_OFF: Mapping[Control, Bounds] = {
+    "reno": (0.44, 0.56),
+    "cubic": (0.64, 0.77),
+    "bbr": (0.85, math.inf),
+}
+START: Mapping[Control, Bounds] = {"reno": (1.4, 2.2), "cubic": (1.4, 2.2), "bbr": (1.4, 3.0)}
+GROWTH: Bounds = (0.75, 1.25)
+OFF_CUBIC = 0.1
+BRIM: Bounds = (0.9, 1.15)
+DEEP_BBR: Bounds = (0.95, 2.1)
+BEGUN_S = 5.0
+NEARLY = 0.97
+HELD = "something else holds the window"
+FACTOR: Bounds = (0.5, 2.0)
+SLOPE: Bounds = (-0.75, -0.4)
+NEAR_CAPACITY = 0.8
+
+
+def judge(control: Control, runs: Runs) -> list[Finding]:
+    """Judge everything that the control's name promises."""
+    return [
+        _first_flight(runs),
+        _doubling(control, runs),
+        _not_held(runs),
+        *_around_losses(control, runs),
+        _bounds(control, runs),
+        *(_capacity(runs) if control == "bbr" else _models(control, runs)),
+    ]
+
+
+def _strained(trials: Iterable[Run]) -> bool:
+    return any(run.strained for run in trials)
+
+
+def _first_flight(runs: Runs) -> Finding:
+    """[10 for reno and cubic, 12 for bbr; 2 packets of the handshake before]."""
+    trials = runs.of("start")
+    seen = [behaviour.first_flight(run.flight) for run in trials]
+    before = [behaviour.packets_before_data(run.flight) for run in trials]
+    bounds = (1, INITIAL_PACKETS + max(before, default=0))
+    return within("initial window", seen, bounds, "packets", strained=_strained(trials))
+
+
+def _doubling(control: Control, runs: Runs) -> Finding:
+    """[2.00 for reno and cubic; 1.95 to 2.00 for bbr].
+
+    1.5 where every second packet is acknowledged and packets, not bytes, are counted; HyStart++
+    (RFC 9406) slows down to a growth of 1.25 only when delays rise. BBR's gain is 2.89.
+    """
+    trials, seen = runs.of("start"), []
+    for run in trials:
+        room = min(run.pipe.bdp / 2, 0.9 * (run.held or math.inf))
+        seen.append(behaviour.growth_at_start(run.flight, room))
+    name = "slow start, per round trip"
+    return within(name, seen, START[control], "times", strained=_strained(trials))
+
+
+def _not_held(runs: Runs) -> Finding:
+    """Tell a window that flow control or a buffer holds from one of congestion control.
+
+    [4.0 of the bandwidth-delay product for reno and cubic, 2.9 for bbr: its start].
+    """
+    trials, held, why = runs.of("start"), runs.held(), ""
+    seen = [(run.held or run.flight.largest_window) / run.pipe.bdp for run in trials]
+    if held is not None:
+        size = phrase.size(held * trials[0].flight.full_bytes, phrase.AT_A_GLANCE)
+        why = f"held at {size} by something else: flow control, or a buffer of the program"
+    name, bounds = "largest window, nothing lost", (0.95, math.inf)
+    return within(name, seen, bounds, "of the BDP", why=why, strained=_strained(trials))
+
+
+def _around_losses(control: Control, runs: Runs) -> Iterator[Finding]:
+    trials, held = runs.of("loss"), runs.held()
+    seen, strained = [_Losses(control, run, held) for run in trials], _strained(trials)
+    ratios = [losses.ratio for losses in seen]
+    unseen = HELD if held else "the second loss was not reached"
+    name = "window after one loss"
+    yield within(name, ratios, BACK_OFF[control], "of before", unseen=unseen, strained=strained)
+    unseen = HELD if held else "too few round trips between the losses"
+    if control == "reno":
+        growth = [losses.growth for losses in seen]
+        unit = "packets per round trip"
+        yield within("growth", growth, GROWTH, unit, unseen=unseen, strained=strained)
+    elif control == "cubic":
+        off, bounds = [losses.off_cubic for losses in seen], (0.0, OFF_CUBIC)
+        name = "off the cubic curve"
+        yield within(name, off, bounds, "of the window", unseen=unseen, strained=strained)
+
+
+@dataclass(frozen=True)
+class _Losses:
+    """The two losses of a trial, and the rounds between them."""
+
+    control: Control
+    run: Run
+    held: float | None
+    """Where something else holds the window: there, it does not show what a control would do."""
+
+    @cached_property
+    def first(self) -> Backoff | None:
+        return behaviour.backoff(self.run.flight, self.run.cell.lost[0])
+
+    @cached_property
+    def second(self) -> Backoff | None:
+        cycle = behaviour.CYCLE_ROUNDS if self.control == "bbr" else 1
+        return behaviour.backoff(self.run.flight, self.run.cell.lost[1], cycle=cycle)
+
+    @property
+    def ratio(self) -> float | None:
+        """What the second loss left of the window."""
+        if self.second is None or (self.held and self.second.before > NEARLY * self.held):
+            return None
+        return self.second.ratio
+
+    @property
+    def growth(self) -> float | None:
+        return behaviour.growth_per_round(self._between)
+
+    @property
+    def off_cubic(self) -> float | None:
+        return behaviour.off_cubic(self._between, self.first) if self.first else None
+
+    @cached_property
+    def _between(self) -> list[Round]:
+        """Rounds after the first recovery until the second loss, or until the window is held."""
+        if self.first is None or (self.held and self.first.before > NEARLY * self.held):
+            return []
+        rtt_s = self.run.flight.rtt_s
+        end_s = self.second.lost_s - rtt_s if self.second else math.inf
+        rounds = behaviour.rounds_between(self.run.flight, self.first.lost_s + rtt_s, end_s)
+        return behaviour.until(rounds, NEARLY * self.held) if self.held else rounds
+
+
+def _bounds(control: Control, runs: Runs) -> Finding:
+    """Ask who fills a queue, and how far.
+
+    [reno 1.02, cubic 1.01 of pipe and queue of one BDP; bbr 1.30 to 1.58 of the BDP before a deep
+    queue, which reno fills to 2.2 after its losses and cubic to 4.2]. BBR's window is two BDP.
+    """
+    if control == "bbr":
+        trials = runs.of("start")
+        deep = [_most(run, run.pipe.bdp, BEGUN_S) for run in trials]
+        name, unit = "most in flight, deep queue", "of the BDP"
+        return within(name, deep, DEEP_BBR, unit, strained=_strained(trials))
+    trials = runs.of("brim")
+    held = runs.held() or math.inf
+    brim = [
+        _most(run, run.pipe.bdp + run.pipe.queue_packets, STEADY_S)
+        for run in trials
+        if run.pipe.bdp + run.pipe.queue_packets < held
+    ]
+    name, unit = "most in flight, queue of 1 BDP", "of BDP and queue"
+    return within(name, brim, BRIM, unit, unseen=HELD, strained=_strained(trials))
+
+
+def _most(run: Run, of: float, begin_s: float) -> float | None:
+    most = run.flight.most_between(begin_s, math.inf)
+    return most / of if most is not None else None
+
+
+def _models(control: Control, runs: Runs) -> Iterator[Finding]:
+    """Compare goodput with PFTK or the CUBIC response function in every treatment."""
+    model, unit = (models.cubic, "of CUBIC") if control == "cubic" else (models.pftk, "of PFTK")
+    by_rtt: dict[float, list[Run]] = {}
+    for cell, trials in runs.grid().items():
+        seen = [
+            run.rate_pps / min(model(run.loss, run.flight.rtt_s), run.pipe.rate_pps)
+            for run in trials
+        ]
+        name = f"goodput, {cell.name}"
+        yield within(name, seen, FACTOR, unit, strained=_strained(trials))
+        by_rtt.setdefault(cell.rtt_s, []).extend(trials)
+    for rtt_s, trials in by_rtt.items():
+        name = f"slope against loss, {rtt_s * 1e3:g} ms"
+        found = within(name, [_slope(trials)], SLOPE, "log-log", strained=_strained(trials))
+        yield replace(found, n=len(trials))
+
+
+def _slope(trials: list[Run]) -> float | None:
+    """Slope of goodput against the loss that happened; None where it was the same everywhere."""
+    losses, rates = [run.loss for run in trials], [run.rate_pps for run in trials]
+    if len({run.cell.loss for run in trials}) == 1 or min(rates) <= 0:
+        return None
+    return behaviour.slope(losses, rates)
+
+
+def _capacity(runs: Runs) -> Iterator[Finding]:
+    """BBR does not take loss for congestion: what is not lost is delivered at nearly the rate."""
+    for cell, trials in runs.grid().items():
+        seen = [run.rate_pps / (run.pipe.rate_pps * (1 - run.loss)) for run in trials]
+        name, bounds = f"goodput, {cell.name}", (NEAR_CAPACITY, math.inf)
+        yield within(name, seen, bounds, "of capacity", strained=_strained(trials))

@@ -1,0 +1,1 @@
+"""Whether implementations do what their recipes promise, each with suitable counterparts."""

@@ -1,0 +1,165 @@
+"""Try what recipes promise, with real programs: every way, a small file and a larger one.
+
+The trials are those of any campaign, judged by what concerns the programs alone: a busy machine
+changes nothing about whether a server answers in HTTP/3.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Collection, Iterable, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+from httpbed.host import backend
+from httpbed.implementations.catalog import Catalog
+from httpbed.implementations.recipe import Recipe
+from httpbed.matrix.refusals import Refusal, refusals
+from httpbed.matrix.ways import Way
+from httpbed.model.errors import BedError
+from httpbed.model.trial import Trial
+from httpbed.model.workload import Workload
+from httpbed.trial import certificates, content, manifest, programs, runner, verdict
+from httpbed.trial.bed import Bed
+from httpbed.trial.manifest import Version
+from httpbed.trial.verdict import Try
+
+SIZES = (1000, 1_000_000)
+"""Bytes: what fits the first window, and what does not."""
+_SEED = 1
+_TIME_LIMIT_S = 30.0
+
+
+@dataclass(frozen=True)
+class Download:
+    """A file that took a way, or did not."""
+
+    size: int
+    wrong: tuple[str, ...]
+    """Checks of the programs that were broken, each with what was seen."""
+
+
+@dataclass(frozen=True)
+class Tried:
+    """A way and what came of it."""
+
+    way: Way
+    downloads: tuple[Download, ...]
+
+    @property
+    def passed(self) -> bool:
+        """Whether every file arrived as it should."""
+        return not any(download.wrong for download in self.downloads)
+
+
+@dataclass(frozen=True)
+class Member:
+    """An implementation, and what it says and refuses."""
+
+    recipe: Recipe
+    version: Version
+    refusals: tuple[Refusal, ...]
+
+    @property
+    def passed(self) -> bool:
+        """Whether its version is known and all that is undeclared is refused."""
+        return self.version.found is not None and all(one.passed for one in self.refusals)
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What came of a check of recipes."""
+
+    members: tuple[Member, ...]
+    tried: tuple[Tried, ...]
+    absent: dict[str, str]
+    """Implementations that are not here, each with the reason."""
+
+    @property
+    def passed(self) -> bool:
+        """Whether everything did as its recipe promises."""
+        members = all(one.passed for one in self.members)
+        return members and all(one.passed for one in self.tried)
+
+
+def here(catalog: Catalog, names: Collection[str] = ()) -> tuple[list[Recipe], dict[str, str]]:
+    """Tell the implementations whose programs are here from the others, with the reason."""
+    states = {
+        recipe.name: programs.state(recipe)
+        for name, recipe in sorted(catalog.recipes.items())
+        if not names or name in names
+    }
+    found = [catalog[name] for name, (is_here, _) in states.items() if is_here]
+    return found, {name: why for name, (is_here, why) in states.items() if not is_here}
+
+
+def make_bed(catalog: Catalog, recipes: Iterable[Recipe], *, say: Callable[[str], None]) -> Bed:
+    """Find all that the trials stand on.
+
+    Raises:
+        HostError: The tools cannot be had here.
+    """
+    said = ({"kind": "download", "size": f"{size} B"} for size in SIZES)
+    workloads = [Workload.model_validate(one) for one in said]
+    return Bed(
+        catalog=catalog,
+        programs=programs.ensure(catalog, [recipe.name for recipe in recipes], say=say),
+        certificates=certificates.ensure(datetime.now(UTC)),
+        contents=content.ensure_all(_SEED, workloads),
+        backend=backend.choose(None),
+    )
+
+
+async def members(bed: Bed, recipes: Sequence[Recipe]) -> tuple[Member, ...]:
+    """Ask every program for its version, and for what it must refuse."""
+    told = await manifest.versions(recipes, bed)
+    return tuple(
+        Member(recipe, told[recipe.name], tuple(refusals(bed.catalog, recipe)))
+        for recipe in recipes
+    )
+
+
+async def try_all(
+    bed: Bed, ways: Iterable[Way], folder: Path, *, jobs: int, tell: Callable[[Tried], None]
+) -> tuple[Tried, ...]:
+    """Try every way, ``jobs`` at a time, leaving what was seen in ``folder``.
+
+    Raises:
+        HostError: This machine cannot run any trial.
+    """
+    free = asyncio.Semaphore(jobs)
+
+    async def one(number: int, way: Way) -> Tried:
+        async with free:
+            done = [await _download(bed, way, size, folder / f"{number:04}") for size in SIZES]
+        tried = Tried(way, tuple(done))
+        tell(tried)
+        return tried
+
+    return tuple(await asyncio.gather(*(one(*numbered) for numbered in enumerate(ways, start=1))))
+
+
+async def _download(bed: Bed, way: Way, size: int, folder: Path) -> Download:
+    place = folder / str(size)
+    place.mkdir(parents=True)
+    trial = Trial(
+        block=1,
+        position=1,
+        levels={},
+        document=way.document(size),
+        seed=_SEED,
+        time_limit_s=_TIME_LIMIT_S,
+    )
+    this = Try(trial, 1, datetime.now(UTC))
+    try:
+        phases = await runner.run(trial, bed, place / "artifacts")
+    except BedError as error:
+        return Download(size, (f"could not be tried: {error}",))
+    record = verdict.judge(this, bed, place / "artifacts", phases.seconds)
+    broken = (
+        f"{check.name}: {check.figure}"
+        for check in record.attempt.checks
+        if check.of == "subject" and check.passed is False
+    )
+    return Download(size, tuple(broken))

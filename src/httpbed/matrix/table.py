@@ -1,0 +1,125 @@
+"""What came of a check of recipes, as text: members, matrices, and what went wrong."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import asdict
+from typing import Any
+
+from httpbed.matrix.check import Member, Outcome, Tried
+
+OK, WRONG, UNTRIED = "ok", "FAILED", "."
+_Rows = Sequence[Sequence[str]]
+
+
+def lines(outcome: Outcome) -> Iterator[str]:
+    """Yield the whole of it, line by line."""
+    yield from _aligned([_member(one) for one in outcome.members])
+    for name, reason in sorted(outcome.absent.items()):
+        yield f"not tried: {name}, {reason}"
+    for title, tried in _groups(outcome.tried).items():
+        yield ""
+        yield title
+        yield from _matrix(tried)
+    wrong = [*_wrong_members(outcome.members), *_wrong_ways(outcome.tried)]
+    if wrong:
+        yield ""
+        yield from wrong
+    yield ""
+    ways, passed = len(outcome.tried), sum(one.passed for one in outcome.tried)
+    refused = sum(len(member.refusals) for member in outcome.members)
+    yield f"{passed} of {ways} ways, {refused} refusals, {len(outcome.members)} implementations"
+
+
+def as_json(outcome: Outcome) -> dict[str, Any]:
+    """Return the whole of it for scripts."""
+    return {
+        "schema": 1,
+        "passed": outcome.passed,
+        "implementations": [
+            {
+                "name": one.recipe.name,
+                "version": one.version.found,
+                "roles": one.recipe.roles,
+                "http_versions": one.recipe.http_versions,
+                "upstream_http_versions": one.recipe.upstream_http_versions,
+                "refusals": [
+                    {"role": r.role, "asked": r.asked, "reason": r.reason} for r in one.refusals
+                ],
+            }
+            for one in outcome.members
+        ],
+        "ways": [
+            {**asdict(one.way), "passed": one.passed, "downloads": list(map(asdict, one.downloads))}
+            for one in outcome.tried
+        ],
+        "absent": outcome.absent,
+    }
+
+
+def verdict(tried: Tried) -> str:
+    """Say how a way went, in a word."""
+    return OK if tried.passed else WRONG
+
+
+def _member(member: Member) -> list[str]:
+    recipe = member.recipe
+    upstream = f", upstream {', '.join(recipe.upstream_http_versions)}"
+    versions = ", ".join(recipe.http_versions) + (upstream if "proxy" in recipe.roles else "")
+    refused = dict.fromkeys(one.asked for one in member.refusals if one.passed)
+    return [
+        recipe.name,
+        member.version.found or "?",
+        "/".join(recipe.roles),
+        f"HTTP {versions}",
+        f"refuses {', '.join(refused)}",
+    ]
+
+
+def _groups(tried: Iterable[Tried]) -> dict[str, list[Tried]]:
+    """Put the direct ways first, then those through each proxy by what it asks in."""
+    groups: dict[str, list[Tried]] = {}
+    for one in sorted(tried, key=lambda one: (one.way.proxy or "", one.way.upstream or "")):
+        through = f"through {one.way.proxy}, HTTP/{one.way.upstream} to the server"
+        groups.setdefault(through if one.way.proxy else "direct", []).append(one)
+    return groups
+
+
+def _matrix(tried: Sequence[Tried]) -> Iterator[str]:
+    servers = sorted({one.way.server for one in tried})
+    askers = sorted({(one.way.client, one.way.http_version) for one in tried})
+    cells = {(one.way.client, one.way.http_version, one.way.server): one for one in tried}
+    head = ["client", "HTTP", *servers]
+    rows = [
+        [client, version, *(_cell(cells.get((client, version, server))) for server in servers)]
+        for client, version in askers
+    ]
+    yield from _aligned([head, *rows])
+
+
+def _cell(tried: Tried | None) -> str:
+    return UNTRIED if tried is None else verdict(tried)
+
+
+def _aligned(rows: _Rows) -> Iterator[str]:
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    for row in rows:
+        words = (word.ljust(width) for word, width in zip(row, widths, strict=True))
+        yield ("  " + "  ".join(words)).rstrip()
+
+
+def _wrong_members(members: Iterable[Member]) -> Iterator[str]:
+    for member in members:
+        name = member.recipe.name
+        if member.version.found is None:
+            yield f"{name} did not tell its version: {member.version.said!r}"
+        for refusal in member.refusals:
+            if not refusal.passed:
+                yield f"{name} as a {refusal.role} accepts {refusal.asked}, undeclared"
+
+
+def _wrong_ways(tried: Iterable[Tried]) -> Iterator[str]:
+    for one in tried:
+        for download in one.downloads:
+            for reason in download.wrong:
+                yield f"{one.way.title()}, {download.size} bytes: {reason}"

@@ -1,0 +1,144 @@
+"""What a conformance test found: the terminal's table, and one HTML file with its plots."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from httpbed.conformance.finding import Finding
+from httpbed.conformance.verdict import Verdict
+from httpbed.model import phrase
+from httpbed.report import inline, windows
+
+TEMPLATE = "conformance.html.j2"
+KEY_WIDTH = 9
+MARKS = {True: ("ok", "green"), False: ("FAILED", "red"), None: ("not seen", "yellow")}
+
+
+def show(verdict: Verdict, record: Path | None, page: Path | None, out: Console) -> None:
+    """Print the verdict: a line for each property, then what it rests on."""
+    out.print(Text(f"{'sender':<{KEY_WIDTH}}  {who(verdict)}"), soft_wrap=True)
+    out.print(Text(f"{'judged as':<{KEY_WIDTH}}  {verdict.sender.judged_as}"))
+    out.print()
+    table = Table(box=None, pad_edge=False, padding=(0, 3, 0, 0), header_style="dim")
+    table.add_column("property")
+    table.add_column("seen", justify="right")
+    table.add_column("asked", justify="right")
+    table.add_column("")
+    table.add_column("n", justify="right")
+    table.add_column("")
+    for finding in verdict.findings:
+        mark = Text(*MARKS[finding.passed])
+        cells = (finding.name, figure(finding.seen), asked(finding), finding.unit, str(finding.n))
+        table.add_row(*map(Text, cells), mark)
+    out.print(table)
+    out.print()
+    for key, line in closing(verdict, record, page):
+        out.print(Text(f"{key:<{KEY_WIDTH}}  {line}"), soft_wrap=True)
+
+
+def who(verdict: Verdict) -> str:
+    """Name the sender in a line."""
+    key = verdict.key
+    over = f"TCP of Linux {key.kernel}" if key.transport == "tcp" else "QUIC"
+    told = [f"{key.implementation} {key.version}".strip(), over, key.congestion_control]
+    told += [f"{name} = {value}" for name, value in verdict.sender.knobs.items()]
+    return ", ".join(told)
+
+
+def figure(value: float | None) -> str:
+    """Write a figure with three digits."""
+    return "-" if value is None else f"{value:.3g}"
+
+
+def asked(finding: Finding) -> str:
+    """Write the tolerance of a property."""
+    low, high = finding.low, finding.high
+    if high == float("inf"):
+        return f">= {low:g}"
+    return f"<= {high:g}" if low == 0 else f"{low:g} .. {high:g}"
+
+
+def outcome(verdict: Verdict) -> str:
+    """Say in a sentence how it ended."""
+    findings, failed = verdict.findings, verdict.failed
+    unseen = sum(finding.passed is None for finding in findings)
+    if verdict.passed:
+        return (
+            f"passed: {len(findings)} of {len(findings)} properties as {verdict.sender.judged_as}"
+        )
+    told = f"{len(failed)} of {len(findings)} properties out of tolerance"
+    return f"not passed: {told}" + (f", {unseen} not seen" if unseen else "")
+
+
+def notes(verdict: Verdict) -> Iterator[str]:
+    """Yield what explains the figures."""
+    for finding in verdict.findings:
+        if finding.why:
+            yield f"{finding.name}: {finding.why}"
+    yield from (f"not read: {blind}" for blind in verdict.evidence.blind)
+
+
+def delivered(verdict: Verdict) -> str:
+    """Say how long short transfers take."""
+    told = (
+        f"{phrase.size(size)} in {phrase.duration(seconds, phrase.AT_A_GLANCE)}"
+        if seconds is not None
+        else f"{phrase.size(size)} never"
+        for size, seconds in verdict.short_s.items()
+    )
+    return ", ".join(told)
+
+
+def closing(verdict: Verdict, record: Path | None, page: Path | None) -> Iterator[tuple[str, str]]:
+    """Yield the lines below the table, each with its key."""
+    yield "outcome", outcome(verdict)
+    for note in notes(verdict):
+        yield "note", note
+    yield "short", f"delivered, from the client's first packet: {delivered(verdict)}"
+    if record is not None:
+        yield "record", str(record)
+    if page is not None:
+        yield "page", str(page)
+
+
+def render(verdict: Verdict) -> str:
+    """Render the page. Whatever comes from a recipe or a user is escaped by the template."""
+    environment = Environment(
+        loader=PackageLoader("httpbed.report"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    rows = [
+        {
+            "name": finding.name,
+            "seen": figure(finding.seen),
+            "asked": asked(finding),
+            "unit": finding.unit,
+            "n": finding.n,
+            "mark": MARKS[finding.passed][0],
+            "tone": "better" if finding.passed else "worse",
+        }
+        for finding in verdict.findings
+    ]
+    return environment.get_template(TEMPLATE).render(
+        sender=who(verdict),
+        judged_as=verdict.sender.judged_as,
+        outcome=outcome(verdict),
+        rows=rows,
+        notes=list(notes(verdict)),
+        delivered=delivered(verdict),
+        plots=[
+            {"caption": plot.caption, "name": plot.name, "svg": inline.svg(plot)}
+            for plot in windows.plots(verdict.evidence.runs)
+        ],
+        command=verdict.evidence.manifest.get("command", ""),
+        httpbed=verdict.evidence.manifest.get("httpbed", ""),
+    )

@@ -1,0 +1,53 @@
+"""Who sends in an experiment, exactly: what records of conformance tests are kept by."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from httpbed.implementations.catalog import Catalog
+from httpbed.implementations.recipe import Recipe
+from httpbed.implementations.settings import Transport, settings
+from httpbed.model.roles import Role
+from httpbed.model.scenario import Scenario
+from httpbed.model.sender import SenderKey
+from httpbed.store import senders
+
+Manifest = Mapping[str, Any]
+
+
+def key(recipe: Recipe, role: Role, transport: Transport, manifest: Manifest) -> SenderKey:
+    """Identify a sender by its role in an experiment and what the campaign's manifest says ran."""
+    programs = {program["name"]: program for program in manifest.get("programs", ())}
+    program = programs.get(recipe.name, {})
+    kernel = manifest.get("host", {}).get("kernel", "")
+    control = recipe.congestion_control.resolved(transport, role.congestion_control)
+    return SenderKey(
+        implementation=recipe.name,
+        version=str(program.get("version", "")),
+        sha256=str(program.get("sha256", "")),
+        transport=transport,
+        congestion_control=control or "unknown",
+        knobs=tuple(sorted(settings(recipe.knobs, role).items())),
+        kernel=str(kernel) if transport == "tcp" else "",
+    )
+
+
+def standings(
+    scenarios: Iterable[Scenario], catalog: Catalog, manifest: Manifest
+) -> list[dict[str, Any]]:
+    """Say of every sender of a campaign how its conformance test ended, if there was one.
+
+    With each stands what has to be said to test it: the knobs that an experiment ``set``, and
+    whether its congestion control was ``chosen`` among others.
+    """
+    found: dict[SenderKey, dict[str, Any]] = {}
+    for scenario in scenarios:
+        roles = {name: role for name, role, _ in scenario.parts()}
+        for hop in scenario.hops():
+            role = roles[hop.answers]
+            recipe = catalog[role.implementation]
+            one = key(recipe, role, hop.transport, manifest)
+            chosen = not recipe.congestion_control.is_fixed(hop.transport)
+            found[one] = {"set": dict(role.knobs), "chosen": chosen}
+    return [senders.standing(one) | said for one, said in found.items()]
