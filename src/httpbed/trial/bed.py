@@ -151,7 +151,7 @@ def plan(  # noqa: PLR0913 - all but the first two are told by name
         trial.block,
         forwarding=scenario.routers,
         capture=capture,
-        log=f"{TRIAL_FOLDER}/{PACKET_LOG}" if log else None,
+        log=f"{TRIAL_FOLDER}/{PACKET_LOG}" if log or scenario.competitors else None,
         backend=backend,
         files={digest: file.facts for digest, file in (files or {}).items()},
         netem_seeded=netem_seeded,
