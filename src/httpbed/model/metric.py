@@ -92,6 +92,22 @@ METRICS: dict[str, Metric] = {
     "upstream_connections": _metric(
         "1", "neither", "number of connections that proxies opened towards the server, on the wire"
     ),
+    "rate_while_shared": _metric(
+        "bit/s",
+        "higher",
+        "of each of several clients: bits of IP packets delivered to it in a second, while all were"
+        " active: from when the last of them got its first packet to when one got its last",
+    ),
+    "time_shared": _metric("s", "neither", "how long all of several clients were active"),
+    "share": _metric(
+        "1", "neither", "the client's part of what was delivered to all clients in that time"
+    ),
+    "jain_index": _metric(
+        "1",
+        "higher",
+        "Jain's index of what was delivered to each client in that time: 1 when all got the same,"
+        " 1/n when one got everything",
+    ),
     "client_cpu": _metric(
         "s/GB",
         "lower",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterator
 from functools import cached_property
 from typing import Annotated
@@ -110,10 +111,16 @@ class Scenario(Value):
     def bottleneck(self) -> tuple[int, int]:
         """Return the narrowest link from whoever answers the client to it, with its direction.
 
-        Of equals it is the one next to the client.
+        A link that others send over as well is narrower by their number. Of equals it is the one
+        next to the client.
         """
+        used = Counter(
+            (link, 1 - way)
+            for hop in self.hops()
+            for link, way in self.route(hop.asks, hop.answers)
+        )
         ways = [(link, 1 - way) for link, way in self.access()]
-        return min(ways, key=lambda one: self._mean_bit_s(*one) or math.inf)
+        return min(ways, key=lambda one: (self._mean_bit_s(*one) or math.inf) / used[one])
 
     def _mean_bit_s(self, link: int, way: int) -> int | None:
         return self.topology.links[link].directions()[way].mean_bit_s()

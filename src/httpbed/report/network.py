@@ -9,7 +9,7 @@ from typing import Any
 from httpbed.model import profiles
 from httpbed.model.experiment import is_reference, references
 from httpbed.model.impairments.queue import Queue
-from httpbed.report import impairments
+from httpbed.report import cast, impairments
 from httpbed.report.changes import Change, changes
 from httpbed.report.phrasing import title
 
@@ -68,18 +68,9 @@ def links(document: Document) -> tuple[LinkFacts, ...]:
 
 def hosts(document: Document) -> tuple[HostFacts, ...]:
     """Describe each host of an experiment's document."""
-    roles = document.get("roles", {})
-    return tuple(
-        HostFacts(
-            name,
-            tuple(
-                _role(document, role, said)
-                for role, said in roles.items()
-                if said.get("host", role) == name
-            ),
-        )
-        for name in document.get("topology", {}).get("hosts", ())
-    )
+    found = cast.roles(document)
+    names = document.get("topology", {}).get("hosts", ())
+    return tuple(HostFacts(name, tuple(found.get(name, ()))) for name in names)
 
 
 def sentence(facts: LinkFacts, most_changes: int = MOST_CHANGES) -> str:
@@ -160,7 +151,7 @@ def _one_way(document: Document, link: Document, side: str) -> tuple[Fact, ...]:
 def _filled(document: Document, node: Any) -> Any:
     """Copy a node with all levels of a factor in its place."""
     if is_reference(node):
-        return _said(document, node)
+        return cast.said(document, node)
     if isinstance(node, Mapping):
         return {key: _filled(document, part) for key, part in node.items()}
     return [_filled(document, part) for part in node] if isinstance(node, list) else node
@@ -189,7 +180,7 @@ def impairment_facts(document: Document, said: Document, *, known: bool) -> Iter
 def _fact(document: Document, name: str, form: str, value: Any) -> Fact:
     if is_reference(value):
         levels = document.get("factors", {}).get(value["factor"], ("?",))
-        said = _said(document, value)
+        said = cast.said(document, value)
         # Names are no quantities: "loss none | bursts", but "0 % | 2 % loss".
         text = f"{title(name)} {said}" if isinstance(levels, Mapping) else form.format(said)
         return Fact(name, text, varied=True, short=f"{title(name)} of {len(levels)} levels")
@@ -200,20 +191,6 @@ def _fact(document: Document, name: str, form: str, value: Any) -> Fact:
         return Fact(name, text, varied, impairments.short(name, table))
     text = form.format(value)
     return Fact(name, text, varied=False, short=text)
-
-
-def _said(document: Document, value: object) -> str:
-    if isinstance(value, Mapping) and is_reference(value):
-        return " | ".join(document.get("factors", {}).get(value["factor"], ("?",)))
-    return str(value)
-
-
-def _role(document: Document, role: str, said: Document) -> str:
-    parts = [_said(document, said.get("implementation", "?"))]
-    parts += [_said(document, said[key]) for key in ("congestion_control",) if key in said]
-    if "http_version" in said:
-        parts.append(f"HTTP/{_said(document, said['http_version'])}")
-    return f"{role}: {', '.join(parts)}"
 
 
 def _listed(facts: tuple[Fact, ...]) -> str:

@@ -10,7 +10,7 @@ from typing import Any
 from httpbed.analysis.compare import Judgement
 from httpbed.analysis.findings import Condition, Findings, Row
 from httpbed.model.metric import METRICS
-from httpbed.report import network, notes
+from httpbed.report import cast, network, notes
 from httpbed.report.phrasing import (
     DASH,
     agreeing_blocks,
@@ -137,10 +137,7 @@ def conditions(findings: Findings, document: Mapping[str, Any]) -> list[tuple[st
         for name, levels in factors.items()
     ]
     held = [("link", network.sentence(link, MOST_CHANGES)) for link in network.links(document)]
-    workload = document.get("workload", {})
-    size = workload.get("size", "?")
-    said = " | ".join(factors.get(size["factor"], ("?",))) if isinstance(size, Mapping) else size
-    return [*varied, *held, ("workload", f"{workload.get('kind', '?')} of {said}")]
+    return [*varied, *held, ("workload", cast.workload(document))]
 
 
 def definitions(results: Results) -> Iterator[Definition]:

@@ -25,6 +25,8 @@ class Leg:
     """By index, from who asks to who answers."""
     names: tuple[str, ...]
     """Of those links."""
+    downstream: int
+    """Direction of the first of them that leads to who asks, as the emulator numbers directions."""
 
     @property
     def title(self) -> str:
@@ -121,6 +123,7 @@ def _leg(hop: Hop, scenario: Scenario, net: NetworkPlan) -> Leg:
         answering_address=net.address(answers, asks),
         links=tuple(link for link, _ in way),
         names=tuple(scenario.topology.links[link].name for link, _ in way),
+        downstream=2 * first + 1 - side,
     )
 
 

@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from httpbed.model.fairness import jain
 from httpbed.model.metric import Observation
 from httpbed.model.scenario import Scenario
 from httpbed.trial.legs import Chain, Leg
@@ -31,6 +32,7 @@ def observations(scenario: Scenario, chains: Sequence[Chain], seen: Seen) -> lis
         *_files(chain, seen),
         *_proxies(chain, seen),
         *_cpu(chain, seen),
+        *_shares(chain, seen),
     ]
 
 
@@ -131,6 +133,16 @@ def _cpu(chain: Chain, seen: Seen) -> Iterator[Observation]:
         if size and names and len(spent) == len(names):
             value = sum(spent) / (size / GB)
             yield Observation(metric=f"{side}_cpu", value=value, source="bed")
+
+
+def _shares(chain: Chain, seen: Seen) -> Iterator[Observation]:
+    if (found := seen.sharing) is None:
+        return
+    for client, rate in found.rates_bit_s.items():
+        yield Observation(metric="rate_while_shared", value=rate, source="wire", item=client)
+    yield _on_wire("time_shared", found.lasted_s)
+    yield _on_wire("share", found.share(chain.client))
+    yield _on_wire("jain_index", jain(found.rates_bit_s.values()))
 
 
 def _on_wire(metric: str, value: float) -> Observation:

@@ -15,7 +15,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from httpbed.host import elf, identity, toolbox
+from httpbed.host import elf, identity, quiche, toolbox
 from httpbed.host.identity import Program
 from httpbed.host.toolbox import Contents, Root
 from httpbed.implementations import install
@@ -147,6 +147,9 @@ def state(recipe: Recipe) -> tuple[bool, str]:
     if contents:
         root = toolbox.find(contents)
         return root is not None, f"in {root.name}" if root else "not built yet"
+    if recipe.install.own == quiche.NAME:
+        built = quiche.find()
+        return built is not None, str(built or "not built yet")
     if recipe.install.own:
         try:
             return True, str(binaries.executable(recipe.install.own))
@@ -158,7 +161,8 @@ def state(recipe: Recipe) -> tuple[bool, str]:
 
 
 def _own(recipe: Recipe, say: Say) -> Path:
-    del say
+    if recipe.install.own == quiche.NAME:
+        return quiche.ensure(say)
     return binaries.executable(str(recipe.install.own))
 
 

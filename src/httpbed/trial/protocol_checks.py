@@ -25,16 +25,25 @@ TLS = "1.3"
 
 def checks(chain: Chain, seen: Seen, of: str) -> Iterator[Check]:
     """Check all hops of a client's requests; ``of`` names it where there are several clients."""
+    yield from spoken(chain, seen, of)
     for leg in chain.legs:
-        where = f", {leg.title}" if of or len(chain.legs) > 1 else ""
-        told = accounts.of_leg(leg, chain, seen)
-        yield _protocol(leg, chain, told, seen, where)
-        yield _resets(leg, seen, where)
-        yield _tls(told, where)
+        yield _resets(leg, seen, _where(leg, chain, of))
+        yield _tls(accounts.of_leg(leg, chain, seen), _where(leg, chain, of))
     yield _connections(chain, seen, of)
     yield _resumption(chain, seen, of)
     for name in chain.proxies:
         yield _passed_on(name, seen)
+
+
+def spoken(chain: Chain, seen: Seen, of: str) -> Iterator[Check]:
+    """Check the HTTP version on all hops, which can be told of requests that were cut off, too."""
+    for leg in chain.legs:
+        told = accounts.of_leg(leg, chain, seen)
+        yield _protocol(leg, chain, told, seen, _where(leg, chain, of))
+
+
+def _where(leg: Leg, chain: Chain, of: str) -> str:
+    return f", {leg.title}" if of or len(chain.legs) > 1 else ""
 
 
 def _check(name: str, *, passed: bool | None, figure: str, limit: str = "") -> Check:

@@ -13,9 +13,12 @@ from httpbed.implementations.catalog import Catalog
 from httpbed.implementations.protocol import Findings, Request, RoleName
 from httpbed.model.scenario import Scenario
 from httpbed.process.spec import Exit
+from httpbed.trial import sharing
+from httpbed.trial.bed import PACKET_LOG
 from httpbed.trial.content import PRIOR
 from httpbed.trial.legs import Leg, ping_file, sockets_file
 from httpbed.trial.runner import EVIDENCE, LINK_RESULT
+from httpbed.trial.sharing import Sharing
 
 _PING_TIME = re.compile(r"time=(?P<ms>[0-9.]+) ms")
 _SOCKET_ALGORITHM = re.compile(r"^\s+(?:\S+ )*?(?P<name>reno|cubic|bbr\d?)\b")
@@ -49,8 +52,13 @@ class Seen:
     """TCP congestion control of each sender's accepted sockets, as the kernel says."""
     findings: Mapping[str, Findings]
     """What each part's own files say; visits before are left out of them."""
+    sharing: Sharing | None = None
+    """What each client got while all were active; None where there was only one."""
     qdiscs: Mapping[str, Sequence[Mapping[str, Any]]] = field(default_factory=dict)
     """The kernel's counters by the time at which they were read; empty where it carries nothing."""
+
+    excess: bool = False
+    """Whether somebody was ended for filling the disk, and took of the machine what there was."""
 
     @property
     def client(self) -> Exit | None:
@@ -81,7 +89,9 @@ def read(scenario: Scenario, legs: Sequence[Leg], catalog: Catalog, artifacts: P
             leg.hop.answers: algorithms(_text(artifacts / sockets_file(leg))) for leg in legs
         },
         findings=_findings(scenario, legs, catalog, artifacts),
+        sharing=_sharing(legs, artifacts) if scenario.competitors else None,
         qdiscs=_qdiscs(artifacts),
+        excess=evidence.get("excess", False),
     )
 
 
@@ -99,6 +109,12 @@ def measured(requests: Sequence[Request], visits: int) -> tuple[Request, ...]:
     if any(request.path for request in requests):
         return tuple(one for one in requests if one.path.partition("?")[0] != PRIOR.path)
     return tuple(requests[visits:])
+
+
+def _sharing(legs: Sequence[Leg], artifacts: Path) -> Sharing | None:
+    asked = {leg.hop.answers for leg in legs}
+    clients = {leg.hop.asks: leg.downstream for leg in legs if leg.hop.asks not in asked}
+    return sharing.read(artifacts / PACKET_LOG, clients)
 
 
 def _findings(

@@ -31,8 +31,10 @@ def checks(
         return
     for chain in chains:
         yield _client(chain, seen)
-        if chain.client in seen.exits and chain.client not in seen.stopped:
-            of = f", {chain.client}" if len(chains) > 1 else ""
+        of = f", {chain.client}" if len(chains) > 1 else ""
+        if chain.client in seen.stopped:
+            yield from protocol_checks.spoken(chain, seen, of)
+        elif chain.client in seen.exits:
             yield from _fetched(chain, contents, seen, stores, of)
             yield from protocol_checks.checks(chain, seen, of)
 

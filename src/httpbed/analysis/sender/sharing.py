@@ -6,12 +6,13 @@ bottleneck say how long packets waited.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
 
 from httpbed.analysis.sender.packets import Packets
+from httpbed.model.fairness import jain
 
 
 @dataclass(frozen=True)
@@ -35,15 +36,6 @@ class Sharing:
     def jain(self) -> float:
         """Jain's index of the rates."""
         return jain(list(self.rates_bit_s.values()))
-
-
-def jain(rates: Sequence[float]) -> float:
-    """Fairness of an allocation: 1 when all are equal, 1/n when one has everything.
-
-    Jain, Chiu, Hawe: A quantitative measure of fairness and discrimination, DEC TR-301, 1984.
-    """
-    squares = sum(rate * rate for rate in rates)
-    return sum(rates) ** 2 / (len(rates) * squares) if squares else 1.0
 
 
 def share(
