@@ -22,11 +22,14 @@ check: prepare  ## lint, formatting, types, layers, budgets
 	mypy
 	lint-imports
 	cargo fmt --all --check
+	cargo fmt --manifest-path crates/httpbed-quiche/Cargo.toml --check
 	cargo clippy --quiet --locked --workspace --all-targets -- --deny warnings
+	PYTHONPATH=src python setup/quiche.py check
 	python -m pytest --quiet tests/test_budgets.py
 
 test: check  ## check, then every test; as root, those with namespaces also without rights
 	cargo test --quiet --locked --workspace
+	PYTHONPATH=src python setup/quiche.py test
 	@if [ "$$(id -u)" = 0 ]; then setup/test-as-nobody; fi
 	python -m pytest
 

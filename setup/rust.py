@@ -10,14 +10,13 @@ from __future__ import annotations
 
 import os
 import re
-import shlex
 import shutil
 import subprocess
 import tomllib
 from collections.abc import Callable
 from pathlib import Path
 
-from httpbed.host import toolbox
+from httpbed.host import cargo, toolbox
 
 SUITE = "sid"
 PACKAGES = (
@@ -37,7 +36,7 @@ def ensure(checkout: Path, say: Callable[[str], None]) -> None:
         wrapper.unlink(missing_ok=True)
         return
     root = toolbox.ensure(toolbox.Contents(SUITE, frozenset(PACKAGES)), say=say)
-    text = _wrapper(root.path)
+    text = cargo.script(root.path)
     if not wrapper.exists() or wrapper.read_text() != text:
         fresh = wrapper.with_name(".cargo")
         fresh.write_text(text)
@@ -51,8 +50,8 @@ def _is_good(checkout: Path, without: Path) -> bool:
     path = ":".join((*places, str(Path.home() / ".cargo/bin"), "/usr/sbin", "/sbin"))
     if not all(shutil.which(name, path=path) for name in ("cargo", *_COMPANIONS)):
         return False
-    cargo = str(shutil.which("cargo", path=path))
-    told = subprocess.run([cargo, "--version"], check=False, capture_output=True, text=True)
+    program = str(shutil.which("cargo", path=path))
+    told = subprocess.run([program, "--version"], check=False, capture_output=True, text=True)
     workspace = tomllib.loads((checkout / "Cargo.toml").read_text())["workspace"]
     oldest = workspace["package"]["rust-version"]
     return _version(told.stdout) >= _version(oldest)
@@ -61,32 +60,3 @@ def _is_good(checkout: Path, without: Path) -> bool:
 def _version(text: str) -> tuple[int, ...]:
     found = re.search(r"\d+(?:\.\d+)+", text)
     return tuple(map(int, found[0].split("."))) if found else ()
-
-
-def _wrapper(root: Path) -> str:
-    """Write the script: where /bin, /lib and their like are no links into /usr, cover them too."""
-    usr = shlex.quote(str(root / "usr"))
-    return f"""#!/bin/sh
-# Written by setup/rust.py: runs the cargo of another root filesystem's /usr.
-user=$(id -u) group=$(id -g)
-export user group CC=gcc CARGO_TARGET_{_triple()}_LINKER=gcc
-# The machine's own Rust must stay out: rustup's proxies on the PATH may have no toolchain, and
-# cargo looks for its subcommands in its home first, unless the PATH has that further down.
-export PATH="/usr/bin:$PATH:${{CARGO_HOME:-$HOME/.cargo}}/bin:/usr/sbin:/sbin"
-export RUSTC=/usr/bin/rustc RUSTDOC=/usr/bin/rustdoc RUSTFMT=/usr/bin/rustfmt
-cover='
-for place in bin sbin lib lib64; do
-    if [ -d /$place ] && [ ! -L /$place ]; then mount --rbind {usr}/$place /$place || exit; fi
-done
-mount --rbind {usr} /usr || exit'
-if [ "$user" = 0 ]; then
-    exec unshare --mount sh -c "$cover"'; exec /usr/bin/cargo "$@"' cargo "$@"
-fi
-# The second namespace gives the user their own number back.
-exec unshare --user --map-root-user --mount sh -c "$cover"'
-exec /usr/bin/unshare --user --map-user="$user" --map-group="$group" /usr/bin/cargo "$@"' cargo "$@"
-"""
-
-
-def _triple() -> str:
-    return f"{os.uname().machine}_UNKNOWN_LINUX_GNU".upper()

@@ -159,11 +159,18 @@ def test_recipes_lists_what_an_experiment_can_name(httpbed: Command) -> None:
     """With roles and versions."""
     code, out, _ = httpbed("recipes")
     assert code == 0
-    assert [line.split()[:2] for line in out.splitlines()] == [
-        ["curl", "client"],
-        ["nginx", "server"],
-    ]
-    assert [one["name"] for one in json.loads(httpbed("recipes", "--json")[1])] == ["curl", "nginx"]
+    listed = dict(line.split()[:2] for line in out.splitlines())
+    assert listed["curl"] == "client"
+    assert "server" in listed["nginx"].split("/")
+    assert httpbed("recipes", "list") == (code, out, "")
+    assert [one["name"] for one in json.loads(httpbed("recipes", "--json")[1])] == list(listed)
+
+
+def test_a_check_of_nobodys_recipe_is_refused(httpbed: Command) -> None:
+    """With the names that there are."""
+    code, out, error = httpbed("recipes", "check", "crul")
+    assert (code, out) == (2, "")
+    assert "no recipe 'crul'; known: aioquic" in error
 
 
 @pytest.mark.parametrize("words", [["schema"], ["schema", "--json"]])

@@ -51,7 +51,9 @@ def test_an_own_build_of_a_shipped_program_takes_five_lines(tmp_path: Path) -> N
     """Its binary's path is relative to its own folder."""
     (tmp_path / "mine.toml").write_text(OWN)
     recipe = catalog.load([tmp_path])["nginx-mine"]
-    assert recipe.install.binary == tmp_path / "builds/nginx"
+    assert recipe.install.binary == str(tmp_path / "builds/nginx")
+    assert recipe.command("server") == "/programs/nginx-mine/nginx"
+    assert recipe.identify().argv[0] == "/programs/nginx-mine/nginx"
     assert recipe.knobs == catalog.load()["nginx"].knobs
     assert recipe.congestion_control.resolved("quic", None) == "reno"
 

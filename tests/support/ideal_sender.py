@@ -7,6 +7,7 @@ CUBIC's curve; a loss, seen by three later arrivals, leaves ``beta`` of its wind
 from __future__ import annotations
 
 import heapq
+import itertools
 from collections.abc import Collection
 from dataclasses import dataclass, field
 
@@ -54,14 +55,14 @@ class Ideal:
         acks = []
         while self._acks and self._acks[0][0] < self.lasts_s:
             now, number = heapq.heappop(self._acks)
-            acks.append((now - self.rtt_s / 2, now))
+            acks.append((self._sent[number][1], now))
             self._hear(now, number)
             self._fill(now)
         return _columns(self._sent, FULL), _columns(acks, ACK)
 
     def _hear(self, now: float, number: int) -> None:
         self._outstanding.pop(number, None)
-        missing = [one for one in self._outstanding if one <= number - 3]
+        missing = list(itertools.takewhile(lambda one: one <= number - 3, self._outstanding))
         for one in missing:
             del self._outstanding[one]
             if one >= self._recovery_ends:

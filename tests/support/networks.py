@@ -11,8 +11,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 from httpbed.host import toolbox
 from httpbed.model.topology import Topology
 from httpbed.network import running
@@ -129,7 +127,4 @@ async def made(planned: NetworkPlan, folder: Path) -> AsyncIterator[Running]:
 
 def tools() -> Path:
     """Find a root filesystem with ip, ethtool, ss and ping."""
-    for root in toolbox.find_all():
-        if all((root.path / "usr/bin" / name).exists() for name in ("ip", "ping")):
-            return root.path
-    pytest.fail("no toolbox is built: httpbed toolbox")
+    return toolbox.ensure(toolbox.TOOLS, say=print).path

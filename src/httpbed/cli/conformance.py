@@ -16,10 +16,12 @@ import click
 from httpbed.cli import experiment
 from httpbed.cli.progress import Reporter
 from httpbed.conformance.cells import SCALES, Scale
-from httpbed.conformance.choosing import Asked, choose, pairs
-from httpbed.conformance.sender import CONTROLS, Control
+from httpbed.conformance.choosing import Asked, choose, pairs, rival
+from httpbed.conformance.sender import CONTROLS, Control, Sender
 from httpbed.host import backend
+from httpbed.implementations.catalog import Catalog
 from httpbed.model.roles import HttpVersion
+from httpbed.trial.preparation import Loaded
 
 if TYPE_CHECKING:
     from httpbed.conformance.session import Test
@@ -55,6 +57,13 @@ RECORD = "conformance.json"
     help="Whose properties are asked; by default what the name of its congestion control says.",
 )
 @click.option(
+    "--against",
+    multiple=True,
+    metavar="NAME[:HTTP[:CONTROL]]",
+    help="Let it compete with this sender on one bottleneck instead, such as nginx:1.1:bbr; may be"
+    " given several times. Prints shares, Jain's index and queue delay; nothing is judged.",
+)
+@click.option(
     "--client", default="curl", show_default=True, metavar="NAME", help="The recipe that fetches."
 )
 @click.option(
@@ -85,6 +94,7 @@ def command(
     http_version: HttpVersion | None,
     knobs: tuple[str, ...],
     judged_as: Control | None,
+    against: tuple[str, ...],
     client: str,
     scale: Scale,
     jobs: int,
@@ -111,6 +121,10 @@ def command(
     )
     catalog = experiment.catalog(recipe_folders)
     sender = choose(catalog, asked)
+    if against:
+        rivals = [choose(catalog, rival(word, client)) for word in against]
+        code = _compete([sender, *rivals], catalog, scale, output, as_json=as_json)
+        context.exit(code)
     # Statistics and plotting take seconds to import, and mistakes are told without them.
     from httpbed.conformance import session  # noqa: PLC0415
 
@@ -120,7 +134,7 @@ def command(
         scale=scale,
         backend=backend.choose(None),
         jobs=jobs,
-        command=shlex.join(["httpbed", *sys.argv[1:]]),
+        command=_command_line(),
     )
     with _folder(output) as folder:
         context.exit(_carry_out(test, folder, output, as_json=as_json))
@@ -131,7 +145,7 @@ def _carry_out(test: Test, folder: Path, output: Path | None, *, as_json: bool) 
     from httpbed.report import conformance as report  # noqa: PLC0415
     from httpbed.report import tables  # noqa: PLC0415
 
-    with Reporter(len(test.loaded.trials), 1, expected=frozenset({"timed out"})) as reporter:
+    with _reporter(test.loaded) as reporter:
         verdict = session.run(test, folder, tell=reporter.tell, say=_say)
     record = session.keep(verdict)
     page = None
@@ -151,6 +165,41 @@ def _exit_code(verdict: Verdict) -> int:
     if verdict.passed:
         return 0
     return EXIT_HOST if not verdict.failed and verdict.hindered else 1
+
+
+def _compete(
+    senders: list[Sender], catalog: Catalog, scale: Scale, output: Path | None, *, as_json: bool
+) -> int:
+    from httpbed.conformance import contest  # noqa: PLC0415
+    from httpbed.report import competition as report  # noqa: PLC0415
+    from httpbed.report import tables  # noqa: PLC0415
+
+    loaded = contest.prepare(senders, catalog, scale)
+    with _folder(output) as folder, _reporter(loaded) as reporter:
+        outcome = contest.run(
+            senders,
+            loaded,
+            folder,
+            catalog=catalog,
+            backend=backend.choose(None),
+            command=_command_line(),
+            tell=reporter.tell,
+            say=_say,
+        )
+    if as_json:
+        click.echo(json.dumps(outcome.as_json(), indent=1))
+    else:
+        report.show(outcome, tables.console())
+    return EXIT_HOST if outcome.blind else 0
+
+
+def _reporter(loaded: Loaded) -> Reporter:
+    per_block = len(loaded.trials) // loaded.experiment.replicates
+    return Reporter(len(loaded.trials), per_block, expected=frozenset({"timed out"}))
+
+
+def _command_line() -> str:
+    return shlex.join(["httpbed", *sys.argv[1:]])
 
 
 @contextmanager

@@ -61,13 +61,17 @@ def _keep_programs(context: click.Context, _: click.Parameter, said: tuple[str, 
 
 
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON, for scripts.")
-
-
 scale_option = click.option(
     "--scale",
     type=click.Choice(get_args(ScaleName)),
     help="How much of the experiment, as its [scales] say; by default all.",
 )
+
+
+def program_words() -> list[str]:
+    """Return what ``--program`` said, as it can be typed again."""
+    programs = click.get_current_context().meta.get(_PROGRAMS, {})
+    return [word for name, path in programs.items() for word in ("--program", f"{name}={path}")]
 
 
 def catalog(recipe_folders: tuple[Path, ...]) -> Catalog:

@@ -9,8 +9,11 @@ from pathlib import Path
 
 import click
 
+from httpbed.analysis import duration
 from httpbed.cli import experiment
 from httpbed.implementations.catalog import Catalog
+from httpbed.implementations.settings import Transport
+from httpbed.model import phrase
 from httpbed.model.crossing import ScaleName
 from httpbed.model.errors import ConfigError, Mistake
 from httpbed.model.trial import Trial
@@ -54,7 +57,7 @@ def command(
         return
     for trial in trials:
         _print(trial, loaded, catalog if commands else None)
-    click.echo(_summary(loaded), err=True)
+    click.echo(_summary(loaded, catalog), err=True)
 
 
 def _as_json(trial: Trial, loaded: Loaded, catalog: Catalog | None) -> dict[str, object]:
@@ -93,11 +96,11 @@ def _indented(text: str, by: int = 8) -> str:
     return "\n".join(" " * by + line for line in text.splitlines())
 
 
-def _summary(loaded: Loaded) -> str:
-    ideal_s = sum(trial.scenario().ideal_s() for trial in loaded.trials)
-    blocks = loaded.experiment.replicates
-    treatments = len(loaded.trials) // blocks
-    return (
-        f"{len(loaded.trials)} trials: {treatments} treatments in {blocks} block{'s' * (blocks > 1)};"
-        f" {ideal_s:.0f} s if every link were full all the time, more with loss and delay"
-    )
+def _summary(loaded: Loaded, catalog: Catalog) -> str:
+    def control(name: str, transport: Transport, said: str | None) -> str:
+        return catalog[name].congestion_control.resolved(transport, said)
+
+    blocks, treatments = loaded.experiment.replicates, loaded.scenarios()
+    seconds = blocks * sum(duration.expected_s(one, control) for one in treatments)
+    told = f"{len(loaded.trials)} trials: {len(treatments)} treatments in {blocks} block"
+    return f"{told}{'s' * (blocks > 1)}; about {phrase.time(seconds)} one after another, roughly"

@@ -9,6 +9,7 @@ import click
 VERBS = {
     "demo": "Compare HTTP/1.1, HTTP/2 and HTTP/3 in two minutes.",
     "run": "Run an experiment, or resume its campaign.",
+    "compare": "Compare programs in one line, and get the experiment file to go on from.",
     "plan": "Show what a run would do, without doing it.",
     "validate": "List all mistakes in an experiment file.",
     "status": "Show how far a campaign is.",

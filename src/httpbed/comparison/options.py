@@ -8,10 +8,11 @@ commas between them: each is then a level of a factor.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from httpbed.implementations.catalog import Catalog
 from httpbed.model.errors import Mistake
+from httpbed.model.units import QUANTITY
 from httpbed.shell.spelling import spelled
 
 Place = tuple[str, ...]
@@ -84,13 +85,14 @@ KNOB, REPLICATES, SEED = "--knob", "--replicates", "--seed"
 class Client:
     """A client with the HTTP version that it asks for."""
 
-    implementation: str
+    name: str
+    """As it is typed."""
     http_version: str
 
     @property
     def level(self) -> str:
-        """As it is typed: ``curl:h2``."""
-        return f"{self.implementation}:h{self.http_version.removesuffix('.1')}"
+        """Such as ``curl:h2``."""
+        return f"{self.name}:h{self.http_version.removesuffix('.1')}"
 
 
 @dataclass(frozen=True)
@@ -103,60 +105,84 @@ class Knob:
 
 
 @dataclass(frozen=True)
-class Wish:
-    """What the command line says, taken apart."""
+class Line:
+    """A command line."""
 
+    clients: Sequence[str]
+    said: Mapping[str, str | None]
+    """What was said, by option."""
+    knobs: Sequence[str]
+    replicates: str
+    seed: str
+    further: Sequence[str] = ()
+    """Words that say which programs there are."""
+
+    def words(self) -> Iterator[str]:
+        """Yield it as it can be typed again."""
+        yield from ("httpbed", "compare", *self.clients)
+        for option in OPTIONS:
+            if text := self.said.get(option.name):
+                yield from (option.flag, text)
+        for knob in self.knobs:
+            yield from (KNOB, knob)
+        yield from (REPLICATES, self.replicates, SEED, self.seed, *self.further)
+
+
+@dataclass(frozen=True)
+class Wish:
+    """What a command line says, taken apart."""
+
+    line: Line
     clients: tuple[Client, ...]
     said: Mapping[str, tuple[str, ...]]
     """Values by option, as experiments spell them; options that are absent are not in it."""
     knobs: tuple[Knob, ...]
-    replicates: str
-    seed: str
-    words: tuple[str, ...] = field(default=())
-    """The command line that says the same."""
 
 
-def wish(
-    clients: Sequence[str],
-    said: Mapping[str, str | None],
-    knobs: Sequence[str],
-    numbers: tuple[str, str],
-    catalog: Catalog,
-) -> tuple[Wish, list[Mistake]]:
-    """Take the words apart; ``numbers`` are replicates and seed.
-
-    What is wrong within a value is found later, in the experiment that it makes.
-    """
+def wish(line: Line, catalog: Catalog) -> tuple[Wish, list[Mistake]]:
+    """Take the words apart; what is wrong with a value is found in the experiment that it makes."""
     mistakes: list[Mistake] = []
     values = {}
     for option in OPTIONS:
-        text = said.get(option.name) or option.default
+        text = line.said.get(option.name) or option.default
         if text is not None:
-            values[option.name] = tuple(spelled(option.kind, one) for one in _parts(text))
+            values[option.name] = tuple(_spelled(option.kind, one) for one in _parts(text))
             mistakes += _list_mistakes(option.flag, values[option.name])
     answering = [one.partition(":")[0] for one in values["proxy"] if one != NONE]
     answering += values["server"] if NONE in values["proxy"] else ()
-    asked = [one for word in clients for one in _clients(word, answering, catalog, mistakes)]
+    words = [word for said in line.clients for word in said.split(",") if word]
+    asked = [one for word in words for one in _clients(word, answering, catalog, mistakes)]
     mistakes += _list_mistakes("CLIENT", [one.level for one in asked])
-    taken_apart = [_knob(word, mistakes) for word in knobs]
+    taken_apart = [_knob(word, mistakes) for word in line.knobs]
     return Wish(
+        line=line,
         clients=tuple(dict.fromkeys(asked)),
         said={name: tuple(dict.fromkeys(one)) for name, one in values.items()},
         knobs=tuple(knob for knob in taken_apart if knob),
-        replicates=numbers[0],
-        seed=numbers[1],
-        words=tuple(_words(clients, said, knobs, numbers)),
     ), mistakes
+
+
+def program(name: str, catalog: Catalog) -> str:
+    """Return the recipe's name: that of one of httpbed's own may be cut short, as ``quiche`` is."""
+    own = f"httpbed-{name}"
+    return own if name not in catalog.recipes and own in catalog.recipes else name
 
 
 def proxy(word: str, catalog: Catalog) -> tuple[str, str]:
     """Take apart what ``--proxy`` says: the program, and the HTTP version in which it asks."""
     name, _, version = word.partition(":")
+    name = program(name, catalog)
     recipe = catalog.recipes.get(name)
     known = recipe.upstream_http_versions if recipe else []
     if version:
         return name, VERSIONS.get(version, version)
     return name, known[0] if known else "1.1"
+
+
+def _spelled(kind: str, text: str) -> str:
+    """Spell a quantity as experiment files do, with a space before its unit."""
+    match = QUANTITY.fullmatch(spelled(kind, text)) if kind not in {"word", "count"} else None
+    return f"{match['number']} {match['unit']}" if match and match["unit"] else text
 
 
 def _parts(text: str) -> list[str]:
@@ -181,9 +207,10 @@ def _clients(
         reason = f"{version!r} is no HTTP version; known: h1, h2, h3"
         mistakes.append(Mistake(f"CLIENT {word}", reason))
         return []
-    if name not in catalog.recipes:
+    if program(name, catalog) not in catalog.recipes:
         return [Client(name, "2")]  # which is told when it is looked for
-    all_of_them = [catalog.recipes[one] for one in (name, *answering) if one in catalog.recipes]
+    names = [program(one, catalog) for one in (name, *answering)]
+    all_of_them = [catalog.recipes[one] for one in names if one in catalog.recipes]
     found = [
         Client(name, each)
         for each in all_of_them[0].http_versions
@@ -206,18 +233,3 @@ def _knob(word: str, mistakes: list[Mistake]) -> Knob | None:
     parts = _parts(values)
     mistakes += _list_mistakes(f"{KNOB} {place}", parts)
     return Knob(role, name, tuple(dict.fromkeys(parts)))
-
-
-def _words(
-    clients: Sequence[str],
-    said: Mapping[str, str | None],
-    knobs: Sequence[str],
-    numbers: tuple[str, str],
-) -> Iterator[str]:
-    yield from ("httpbed", "compare", *clients)
-    for option in OPTIONS:
-        if text := said.get(option.name):
-            yield from (option.flag, text)
-    for knob in knobs:
-        yield from (KNOB, knob)
-    yield from (REPLICATES, numbers[0], SEED, numbers[1])

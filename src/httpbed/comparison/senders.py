@@ -11,7 +11,7 @@ import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from httpbed.comparison.options import BY_NAME, NONE, Client, Wish, proxy
+from httpbed.comparison.options import BY_NAME, NONE, Client, Wish, program, proxy
 from httpbed.implementations.catalog import Catalog
 from httpbed.implementations.recipe import Recipe
 from httpbed.implementations.settings import Transport
@@ -58,7 +58,7 @@ def mistakes(offered: Mapping[Cell, Offer], wish: Wish, catalog: Catalog) -> Ite
     flag = BY_NAME["cc"].flag
     senders = [(catalog.recipes.get(one.sender), one.transport) for one in offered.values()]
     own = [one for recipe, way in senders if recipe for one in _allowed(recipe, way)]
-    known = tuple(dict.fromkeys([*TCP_CONTROLS, *own]))
+    known = [one for one in dict.fromkeys([*TCP_CONTROLS, *own]) if one != FIXED]
     strange = [one for one in wish.said.get("cc", ()) if one not in known]
     for one in strange:
         yield Mistake(flag, f"nobody here offers {one!r}; known: {', '.join(known)}")
@@ -84,12 +84,16 @@ def rectangles(cells: Sequence[tuple[str, ...]]) -> list[Box]:
     if not cells or not cells[0]:
         return [()] if cells else []
     rest: dict[str, list[tuple[str, ...]]] = {}
-    for first, *others in cells:
-        rest.setdefault(first, []).append((*others,))
+    for cell in cells:
+        rest.setdefault(cell[0], []).append(cell[1:])
     alike: dict[tuple[tuple[str, ...], ...], list[str]] = {}
-    for first, others in rest.items():
-        alike.setdefault(tuple(others), []).append(first)
-    return [(tuple(firsts), *box) for others, firsts in alike.items() for box in rectangles(others)]
+    for first, remaining in rest.items():
+        alike.setdefault(tuple(remaining), []).append(first)
+    return [
+        (tuple(firsts), *box)
+        for remaining, firsts in alike.items()
+        for box in rectangles(remaining)
+    ]
 
 
 def named(cell: Cell) -> str:
@@ -108,7 +112,7 @@ def skipped(offered: Mapping[Cell, Offer]) -> list[str]:
 
 
 def _offer(client: Client, way: str, server: str, asked: Sequence[str], catalog: Catalog) -> Offer:
-    sender = server if way == NONE else proxy(way, catalog)[0]
+    sender = program(server, catalog) if way == NONE else proxy(way, catalog)[0]
     transport: Transport = "quic" if client.http_version == "3" else "tcp"
     recipe = catalog.recipes.get(sender)
     if recipe is None:  # which is told when it is looked for

@@ -15,7 +15,7 @@ import tomlkit
 from tomlkit import TOMLDocument
 from tomlkit.items import InlineTable, Item, Table
 
-from httpbed.comparison.options import BY_NAME, NONE, OPTIONS, Client, Option, Wish, proxy
+from httpbed.comparison.options import NONE, OPTIONS, Option, Wish, program, proxy
 from httpbed.comparison.senders import Cell, Offer, boxes, skipped
 from httpbed.implementations.catalog import Catalog
 from httpbed.model.roles import FIXED
@@ -23,7 +23,6 @@ from httpbed.model.roles import FIXED
 Factors = dict[str, list[str] | dict[str, Any]]
 TREATED = ("client", "proxy", "server")
 """Factors that say who takes part, in the order of a cell."""
-COUNTS = frozenset(option.name for option in OPTIONS if option.kind == "count")
 
 
 def experiment(wish: Wish, offered: Mapping[Cell, Offer], catalog: Catalog) -> str:
@@ -38,77 +37,74 @@ def experiment(wish: Wish, offered: Mapping[Cell, Offer], catalog: Catalog) -> s
         document["roles"] = _inline({"factor": "proxy"})
     if factors:
         document["factors"] = _factors(factors, offered)
-    if groups := list(_groups(wish, offered, factors)):
+    if groups := list(_groups(offered, factors)):
+        document.add(tomlkit.nl())
         _remark(document, "What is crossed; a sender without a choice runs once.")
-        document["groups"] = tomlkit.aot()
-        document["groups"].extend(groups)  # type: ignore[union-attr]
+        several = tomlkit.aot()
+        several.extend(groups)
+        document["groups"] = several
     document["topology"] = network
     if "proxy" not in factors:
         document["roles"] = _tables(path)
     document["workload"] = _tables(workload)
-    document["report"] = _tables({"metric": "request_time", "base": _base(wish, offered, factors)})
+    base = _base(wish, offered, factors)
+    document["report"] = _tables({"metric": "request_time"} | ({"base": base} if base else {}))
     return tomlkit.dumps(document)
 
 
 def _head(document: TOMLDocument, wish: Wish) -> None:
-    command = shlex.join(wish.words)
+    command = shlex.join(wish.line.words())
     digest = hashlib.sha256(command.encode()).hexdigest()[:6]
     clients = [client.level for client in wish.clients]
     who = " and ".join([", ".join(clients[:-1]), clients[-1]] if clients[1:] else clients)
+    asked = f"How do {who} compare" if clients[1:] else f"How fast is {who}"
     size, server = " or ".join(wish.said["size"]), " or ".join(wish.said["server"])
     document.add(tomlkit.comment(f"Written by: {command}"))
     document.add(tomlkit.comment("To go on from here, copy it, change its name and what you like,"))
     document.add(tomlkit.comment("and httpbed run it; httpbed validate lists all mistakes."))
     document["schema"] = 1
     document["name"] = f"compare-{digest}"
-    document["question"] = f"How do {who} compare when {size} is fetched from {server}?"
-    document["replicates"] = _number(wish.replicates)
-    document["seed"] = _number(wish.seed)
+    document["question"] = f"{asked} when {size} is fetched from {server}?"
+    document["replicates"] = _number(wish.line.replicates)
+    document["seed"] = _number(wish.line.seed)
 
 
 def _paths(
     wish: Wish, offered: Mapping[Cell, Offer], factors: Factors, catalog: Catalog
 ) -> dict[str, Any]:
-    """Say who takes part, and make factors of what is varied; with several ways that is one."""
-    clients = {client.level: _client(client) for client in wish.clients}
-    client: dict[str, Any] = _said("client", clients, factors)
-    server: dict[str, Any] = {"implementation": _one_of("server", wish.said["server"], factors)}
+    """Say who takes part, and make factors of what is varied; several ways are one, too."""
+    own = _knobs(wish, factors)
+    clients = {
+        client.level: {
+            "implementation": program(client.name, catalog),
+            "http_version": client.http_version,
+            **own["client"],
+        }
+        for client in wish.clients
+    }
+    servers = {name: program(name, catalog) for name in wish.said["server"]}
+    client = _said("client", clients, factors)
+    server = {"implementation": _said("server", servers, factors)}
     ways = wish.said["proxy"]
-    if len(ways) > 1:
-        factors["proxy"] = {}
-    control = {}
-    if offered:
-        runs = [run for offer in offered.values() for run in offer.runs]
-        order = [one for one in (*wish.said["cc"], FIXED) if one in runs]
-        control = {"congestion_control": _one_of("congestion_control", order, factors)}
-    knobs = _knobs(wish, factors)
-    paths = {way: _path(way, client, server, control, knobs, catalog) for way in ways}
-    if len(ways) > 1:
-        factors["proxy"] = paths
+    factors |= {"proxy": {}} if len(ways) > 1 else {}
+    control = _control(wish, offered, factors)
+    paths = {}
+    for way in ways:
+        direct, behind = {**server, **control, **own["server"]}, {**server, **own["server"]}
+        paths[way] = {"client": client, "server": direct}
+        if way != NONE:
+            name, version = proxy(way, catalog)
+            between = {"implementation": name, "http_version": version, **control, **own["proxy"]}
+            paths[way] = {"client": client, "proxies": [between], "server": behind}
+    factors |= {"proxy": paths} if len(ways) > 1 else {}
     return paths[ways[0]]
 
 
-def _path(
-    way: str,
-    client: dict[str, Any],
-    server: dict[str, Any],
-    control: dict[str, Any],
-    knobs: Mapping[str, dict[str, Any]],
-    catalog: Catalog,
-) -> dict[str, Any]:
-    """Say who takes part in one way; the last on it before the client has the chosen control."""
-    own = {role: {"knobs": knobs[role]} if role in knobs else {} for role in TREATED}
-    if own["client"] and "factor" not in client:
-        client = {**client, **own["client"]}
-    if way == NONE:
-        return {"client": client, "server": {**server, **control, **own["server"]}}
-    name, version = proxy(way, catalog)
-    between = {"implementation": name, "http_version": version, **control, **own["proxy"]}
-    return {"client": client, "proxies": [between], "server": {**server, **own["server"]}}
-
-
-def _client(client: Client) -> dict[str, Any]:
-    return {"implementation": client.implementation, "http_version": client.http_version}
+def _control(wish: Wish, offered: Mapping[Cell, Offer], factors: Factors) -> dict[str, Any]:
+    """Say the congestion control of whoever sends to the client."""
+    runs = {run for offer in offered.values() for run in offer.runs}
+    order = [one for one in (*wish.said.get("cc", ()), FIXED) if one in runs]
+    return {"congestion_control": _one_of("congestion_control", order, factors)} if runs else {}
 
 
 def _said(name: str, levels: Mapping[str, Any], factors: Factors) -> Any:
@@ -125,11 +121,13 @@ def _one_of(name: str, levels: Sequence[str], factors: Factors) -> Any:
 
 
 def _knobs(wish: Wish, factors: Factors) -> dict[str, dict[str, Any]]:
-    found: dict[str, dict[str, Any]] = {}
+    """Say the knobs of each role, as far as it has any."""
+    found: dict[str, dict[str, Any]] = {role: {} for role in TREATED}
     for knob in wish.knobs:
         taken = knob.name in {*factors, *(option.factor for option in OPTIONS), *TREATED}
         name = f"{knob.role}_{knob.name}" if taken else knob.name
-        found.setdefault(knob.role, {})[knob.name] = _one_of(name, knob.values, factors)
+        said = found[knob.role].setdefault("knobs", {})
+        said[knob.name] = _one_of(name, knob.values, factors)
     return found
 
 
@@ -172,10 +170,11 @@ def _factors(factors: Factors, offered: Mapping[Cell, Offer]) -> Table:
     table = tomlkit.table()
     for name, said in sorted(factors.items(), key=lambda pair: _is_table(pair[1])):
         if name == "congestion_control":
-            _remark(table, "Of whoever sends to the client. Not run:")
-            for line in skipped(offered) or ["(nothing: every sender offers all of them)"]:
-                _remark(table, f"  {line}")
-        table[name] = _tables(said) if isinstance(said, dict) else said
+            _remark(table, "Of whoever sends to the client; a server behind a proxy has its own.")
+            for line in skipped(offered):
+                _remark(table, f"Not run: {line}")
+        layout = _deep if name == "proxy" else _tables
+        table[name] = layout(said) if isinstance(said, dict) else said
     return table
 
 
@@ -184,7 +183,7 @@ def _is_table(said: object) -> bool:
     return isinstance(said, dict)
 
 
-def _groups(wish: Wish, offered: Mapping[Cell, Offer], factors: Factors) -> Iterator[Table]:
+def _groups(offered: Mapping[Cell, Offer], factors: Factors) -> Iterator[Table]:
     found = boxes(offered)
     if len(found) < 2:  # noqa: PLR2004 - all alike are one crossing
         return
@@ -217,6 +216,14 @@ def _tables(said: Mapping[str, Any]) -> Table:
     table = tomlkit.table()
     for key, value in said.items():
         table[key] = _inline(value)
+    return table
+
+
+def _deep(said: Mapping[str, Any]) -> Table:
+    """Lay a table of tables out, each with a heading of its own."""
+    table = tomlkit.table(is_super_table=True)
+    for key, value in said.items():
+        table[key] = _tables(value)
     return table
 
 

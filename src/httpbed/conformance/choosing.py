@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from typing import cast, get_args
 
 from httpbed.conformance.sender import CONTROLS, Control, Sender, family
 from httpbed.implementations.catalog import Catalog
@@ -12,6 +13,9 @@ from httpbed.implementations.recipe import Recipe
 from httpbed.implementations.settings import Transport
 from httpbed.model.errors import ConfigError, Mistake
 from httpbed.model.roles import HttpVersion
+
+MOST_COLONS = 2
+"""In what names a rival."""
 
 
 @dataclass(frozen=True)
@@ -54,6 +58,7 @@ def choose(catalog: Catalog, asked: Asked) -> Sender:
         algorithm=resolved or "unknown",
         judged_as=judged_as,
         role="server" if "server" in recipe.roles else "proxy",
+        upstream_http_version=min(recipe.upstream_http_versions, default="1.1"),
         client=asked.client,
         knobs=dict(asked.knobs),
     )
@@ -73,6 +78,20 @@ def pairs(words: tuple[str, ...]) -> dict[str, str]:
     if mistakes:
         raise ConfigError(mistakes)
     return dict(word.split("=", 1) for word in words)
+
+
+def rival(word: str, client: str) -> Asked:
+    """Read ``name``, ``name:http version`` or ``name:http version:congestion control``.
+
+    Raises:
+        ConfigError: It is none of these.
+    """
+    name, version, control, *_ = (*word.split(":"), "", "")
+    if word.count(":") > MOST_COLONS or not name or version not in {"", *get_args(HttpVersion)}:
+        versions = ", ".join(get_args(HttpVersion))
+        remedy = f"write NAME, NAME:HTTP or NAME:HTTP:CONTROL, with HTTP one of {versions}"
+        raise ConfigError([Mistake("--against", f"{word!r} names no sender", remedy)])
+    return Asked(name, control or None, cast("HttpVersion | None", version or None), client=client)
 
 
 def _unknown(catalog: Catalog, asked: Asked) -> Iterator[Mistake]:

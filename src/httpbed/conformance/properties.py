@@ -28,7 +28,7 @@ INITIAL_PACKETS = 10
 BACK_OFF: Mapping[Control, Bounds] = {
     "reno": (0.44, 0.56),
     "cubic": (0.64, 0.77),
-    "bbr": (0.85, math.inf),
+    "bbr": (0.9, math.inf),
 }
 START: Mapping[Control, Bounds] = {"reno": (1.4, 2.2), "cubic": (1.4, 2.2), "bbr": (1.4, 3.0)}
 GROWTH: Bounds = (0.75, 1.25)

@@ -126,9 +126,8 @@ def _flight(campaign: Campaign, attempt: Attempt) -> Flight | str:
 
     That the client was stopped at the time limit is how these trials end.
     """
-    outcome = attempt.outcome
-    if outcome.kind not in {"timed out", "completed"} and not _only_strained(attempt):
-        return f"{outcome.kind}: {outcome.reason}"
+    if not is_readable(attempt):
+        return f"{attempt.outcome.kind}: {attempt.outcome.reason}"
     trial = attempt.trial
     down = trial.scenario().downstream()
     log = campaign.artifacts(attempt) / PACKET_LOG
@@ -136,6 +135,11 @@ def _flight(campaign: Campaign, attempt: Attempt) -> Flight | str:
         return flight(packets.load(log, down), packets.load(log, 1 - down))
     except (OSError, ValueError) as error:
         return f"its packet log cannot be read: {error}"
+
+
+def is_readable(attempt: Attempt) -> bool:
+    """Whether the emulator's log of an attempt shows what its senders did."""
+    return attempt.outcome.kind in {"timed out", "completed"} or _only_strained(attempt)
 
 
 def _only_strained(attempt: Attempt) -> bool:

@@ -45,6 +45,8 @@ class _Cast:
     """The HTTP version in which a proxy asks."""
     needs: tuple[str, ...] = ()
     """What the workload asks of it."""
+    following: str = ""
+    """Name of the proxy that is next towards the server; empty where it is the server."""
 
     @property
     def transport(self) -> Transport:
@@ -71,6 +73,7 @@ def miscast(catalog: Catalog, scenario: Document) -> Iterator[Miscast]:
             yield from _workload_mistakes(cast, recipe)
             yield from _knob_mistakes(cast, recipe)
             yield from _control_mistakes(cast, recipe)
+            yield from _chain_mistakes(cast, recipe)
 
 
 def _casts(scenario: Document) -> Iterator[_Cast]:
@@ -96,7 +99,9 @@ def _cast_of(path: Path, roles: Document, workload: Document) -> Iterator[_Cast]
         zip(proxies, versions, versions[1:], strict=False)
     ):
         of_proxy = needs if index == 0 else ()
-        yield _Cast((*path, "proxies", index), "proxy", proxy, asked, asks, of_proxy)
+        following = str(_table(dict(enumerate(proxies)).get(index + 1)).get("implementation", ""))
+        place = (*path, "proxies", index)
+        yield _Cast(place, "proxy", proxy, asked, asks, of_proxy, following)
     of_server = () if proxies else needs
     yield _Cast((*path, "server"), "server", server, versions[-1], needs=of_server)
 
@@ -165,6 +170,13 @@ def _control_mistakes(cast: _Cast, recipe: Recipe) -> Iterator[Miscast]:
     else:
         reason = f"{recipe.name} does not offer {said!r} for what it sends over {over}"
         yield Miscast(path, f"{reason}; known: {can}")
+
+
+def _chain_mistakes(cast: _Cast, recipe: Recipe) -> Iterator[Miscast]:
+    """Refuse a tunnel of which one end is missing."""
+    if cast.role == "proxy" and recipe.next_proxy not in {None, cast.following}:
+        reason = f"{recipe.name} needs {recipe.next_proxy} as the next proxy, not {cast.following}"
+        yield Miscast((*cast.path, "implementation"), reason.removesuffix(", not "))
 
 
 def _version(said: object) -> str | None:

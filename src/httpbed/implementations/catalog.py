@@ -96,8 +96,9 @@ def _recipe_files(folder: Traversable) -> list[Traversable]:
     return sorted(files, key=lambda file: file.name)
 
 
-def _recipe(source: Source, known: dict[str, Source]) -> tuple[Recipe | None, list[Mistake]]:
+def _recipe(own: Source, known: dict[str, Source]) -> tuple[Recipe | None, list[Mistake]]:
     """Make a recipe, like one of those that are known by then, and add it to them."""
+    source = own
     if source.like is not None:
         base = known.get(source.like)
         if base is None:
@@ -114,5 +115,7 @@ def _recipe(source: Source, known: dict[str, Source]) -> tuple[Recipe | None, li
         ]
     known[recipe.name] = source
     recipe = recipe.model_copy(update={"install": recipe.install.beside(source.folder)})
+    if LIKE in own.said and recipe.install.binary is not None:
+        recipe = recipe.with_program(recipe.install.binary)
     found = audit.mistakes(recipe)
     return recipe, [Mistake(f"{source.file}: {one.place}", one.reason, one.remedy) for one in found]

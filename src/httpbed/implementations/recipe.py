@@ -63,6 +63,8 @@ class Recipe(Value):
     """What it asks for as a client, and answers as a server or proxy."""
     upstream_http_versions: list[HttpVersion] = Field(default_factory=list)
     """What it asks for as a proxy."""
+    next_proxy: str | None = None
+    """The proxy that must be the next one towards the server: a tunnel's other end."""
     workloads: list[Capability] = Field(min_length=1)
     """What it can do of a workload."""
     stores_bodies: bool = True

@@ -47,7 +47,9 @@ class Refusal:
 def refusals(catalog: Catalog, recipe: Recipe) -> list[Refusal]:
     """Ask for everything undeclared, in every role."""
     return [
-        Refusal(role, asked, _answer(catalog, document))
+        Refusal(
+            role, asked, "; ".join(_answer(catalog, document) - _otherwise(catalog, recipe, role))
+        )
         for role in recipe.roles
         for asked, document in _undeclared(recipe, role)
     ]
@@ -89,5 +91,10 @@ def _document(
     return {"roles": roles, "workload": download}
 
 
-def _answer(catalog: Catalog, document: Mapping[str, Any]) -> str:
-    return "; ".join(found.reason for found in casting.miscast(catalog, document))
+def _otherwise(catalog: Catalog, recipe: Recipe, role: RoleName) -> set[str]:
+    """Return what is wrong even with what is declared, as it stands there alone."""
+    return _answer(catalog, _document(recipe, role, recipe.http_versions[0]))
+
+
+def _answer(catalog: Catalog, document: Mapping[str, Any]) -> set[str]:
+    return {found.reason for found in casting.miscast(catalog, document)}

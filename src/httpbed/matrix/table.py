@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, astuple
 from typing import Any
 
 from httpbed.matrix.check import Member, Outcome, Tried
@@ -79,9 +79,11 @@ def _member(member: Member) -> list[str]:
 def _groups(tried: Iterable[Tried]) -> dict[str, list[Tried]]:
     """Put the direct ways first, then those through each proxy by what it asks in."""
     groups: dict[str, list[Tried]] = {}
-    for one in sorted(tried, key=lambda one: (one.way.proxy or "", one.way.upstream or "")):
-        through = f"through {one.way.proxy}, HTTP/{one.way.upstream} to the server"
-        groups.setdefault(through if one.way.proxy else "direct", []).append(one)
+    for one in sorted(tried, key=lambda one: astuple(one.way)[3]):
+        legs = ", ".join(
+            f"{proxy.proxy} asking in HTTP/{proxy.asks_in}" for proxy in one.way.through
+        )
+        groups.setdefault(f"through {legs}" if legs else "direct", []).append(one)
     return groups
 
 

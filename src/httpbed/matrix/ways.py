@@ -6,6 +6,7 @@ or that a proxy does both. Without counterparts to choose from there is none.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -19,36 +20,51 @@ LINK = {"rate": "100 Mbit/s", "delay": "1 ms"}
 
 
 @dataclass(frozen=True)
+class Through:
+    """A proxy on the way."""
+
+    proxy: str
+    asks_in: str
+    """HTTP version in which it asks the next one towards the server."""
+
+
+@dataclass(frozen=True)
 class Way:
-    """A client, perhaps a proxy, and a server."""
+    """A client, perhaps proxies, and a server."""
 
     client: str
     http_version: str
     """In which the client asks."""
     server: str
-    proxy: str | None = None
-    upstream: str | None = None
-    """HTTP version in which the proxy asks."""
+    through: tuple[Through, ...] = ()
+    """In the order in which a request meets them."""
 
     def members(self) -> set[str]:
         """Names of all that take part."""
-        return {self.client, self.server} | ({self.proxy} if self.proxy else set())
+        return {self.client, self.server, *(one.proxy for one in self.through)}
 
     def title(self) -> str:
         """Say it in one line."""
-        through = f" -> {self.proxy} -> HTTP/{self.upstream}" if self.proxy else ""
+        through = "".join(f" -> {one.proxy} -> HTTP/{one.asks_in}" for one in self.through)
         return f"{self.client} -> HTTP/{self.http_version}{through} -> {self.server}"
 
     def document(self, size: int) -> dict[str, Any]:
         """Return the scenario in which a file of ``size`` bytes takes this way."""
-        hosts = ["client", *(["proxy"] if self.proxy else []), "server"]
-        links = [{"between": list(ends), **LINK} for ends in pairwise(hosts)]
-        proxy = {"implementation": self.proxy, "http_version": self.upstream}
+        several = len(self.through) > 1
+        numbers = range(1, len(self.through) + 1)
+        proxies = [f"proxy{number}" if several else "proxy" for number in numbers]
+        hosts = ["client", *proxies, "server"]
         return {
-            "topology": {"hosts": hosts, "links": links},
+            "topology": {
+                "hosts": hosts,
+                "links": [{"between": list(ends), **LINK} for ends in pairwise(hosts)],
+            },
             "roles": {
                 "client": {"implementation": self.client, "http_version": self.http_version},
-                "proxies": [proxy] if self.proxy else [],
+                "proxies": [
+                    {"implementation": one.proxy, "http_version": one.asks_in}
+                    for one in self.through
+                ],
                 "server": {"implementation": self.server},
             },
             "workload": {"kind": "download", "size": f"{size} B"},
@@ -61,7 +77,7 @@ def few(recipes: Iterable[Recipe]) -> list[Way]:
     found = [
         *(way for client, version in cast.clients() for way in cast.to_best(client, version)),
         *(way for server in cast.of("server") for way in cast.from_best(server)),
-        *(way for proxy in cast.of("proxy") for way in cast.through(proxy)),
+        *(way for proxy in cast.proxies() for way in cast.through_best(proxy)),
     ]
     return list(dict.fromkeys(found))
 
@@ -102,20 +118,34 @@ class _Cast:
             for client in self.best("client", version):
                 yield Way(client.name, version, server.name)
 
-    def through(self, proxy: Recipe) -> Iterator[Way]:
-        for version in proxy.http_versions:
-            for upstream in proxy.upstream_http_versions:
-                for client in self.best("client", version):
-                    for server in self.best("server", upstream, but=proxy):
-                        yield Way(client.name, version, server.name, proxy.name, upstream)
+    def through_best(self, proxy: Recipe) -> Iterator[Way]:
+        for version, through in itertools.product(proxy.http_versions, self.chains(proxy)):
+            for client in self.best("client", version):
+                for server in self.best("server", through[-1].asks_in, but=proxy):
+                    yield Way(client.name, version, server.name, through)
 
     def all_from(self, client: Recipe, version: str) -> Iterator[Way]:
         for server in self.of("server", version):
             yield Way(client.name, version, server.name)
-        for proxy in self.of("proxy", version):
-            for upstream in proxy.upstream_http_versions:
-                for server in self.of("server", upstream):
-                    yield Way(client.name, version, server.name, proxy.name, upstream)
+        for proxy in self.proxies(version):
+            for through in self.chains(proxy):
+                for server in self.of("server", through[-1].asks_in):
+                    yield Way(client.name, version, server.name, through)
+
+    def proxies(self, version: str | None = None) -> list[Recipe]:
+        """List the proxies that a client may meet first: not the far ends of tunnels."""
+        behind = {one.next_proxy for one in self.recipes}
+        return [one for one in self.of("proxy", version) if one.name not in behind]
+
+    def chains(self, proxy: Recipe) -> Iterator[tuple[Through, ...]]:
+        """Yield what a request goes through from this proxy on: itself, or a tunnel's both ends."""
+        for asks_in in proxy.upstream_http_versions:
+            first = Through(proxy.name, asks_in)
+            if proxy.next_proxy is None:
+                yield (first,)
+            for far in self.of("proxy", asks_in):
+                if far.name == proxy.next_proxy:
+                    yield from ((first, *rest) for rest in self.chains(far))
 
 
 def _versatility(recipe: Recipe) -> tuple[int, ...]:

@@ -27,6 +27,13 @@ def duration(seconds: float, digits: int = FULL) -> str:
     return _scaled(seconds, DURATIONS, digits)
 
 
+def time(seconds: float) -> str:
+    """Write how long something takes for people who wait: ``50 s``, ``12 min``, ``3.5 h``."""
+    units = ((86_400, "days"), (3600, "h"), (60, "min"), (1, "s"))
+    length, unit = next((pair for pair in units if seconds >= 2 * pair[0]), units[-1])
+    return f"{seconds / length:.{1 if seconds < 10 * length and length > 60 else 0}f} {unit}"  # noqa: PLR2004 - a digit more of few hours
+
+
 def share(value: float) -> str:
     """Write ``4 %``."""
     return f"{value * 100:.4g} %"

@@ -119,6 +119,11 @@ class TrialPlan:
         """Names of the folders in which parts leave their files."""
         return [*self.answering, *(one.part.name for one in self.clients())]
 
+    def most_bytes(self) -> dict[str, int]:
+        """Upper bound of what each part leaves in its folder, all files together."""
+        processes = {**self.answering, **{one.part.name: one.process for one in self.clients()}}
+        return {name: one.file_bytes for name, one in processes.items() if one.file_bytes}
+
     @property
     def longest_rtt_s(self) -> float:
         """Seconds of an echo on the longest hop, at most, when all is idle."""

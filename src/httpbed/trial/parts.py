@@ -25,8 +25,9 @@ BODIES = "/tmp/bodies"  # noqa: S108 - inside the sandbox, where /tmp is private
 SESSIONS = "/tmp/sessions"  # noqa: S108
 CERTIFICATES = "/certificates"
 CONTENT = "/content"
-LOG_BYTES = 2**30
-"""Upper bound of any file a program under test writes, besides the bodies."""
+LOG_BYTES = 2**28
+"""Upper bound of any file a program under test writes, and of all in its folder, besides the
+bodies."""
 
 LOCAL_NAMES = "127.0.0.1 localhost\n::1 localhost\n"
 NAME_SOURCES = "passwd: files\ngroup: files\nhosts: files\n"

@@ -27,6 +27,7 @@ from httpbed.process.binaries import LINK, executable
 from httpbed.process.dialogue import patience, run_tool
 from httpbed.process.spec import Exit
 from httpbed.process.supervisor import RefusalError, SandboxSpec, Supervisor, sandbox
+from httpbed.trial import stored
 from httpbed.trial.answering import Answering, answering
 from httpbed.trial.asking import Asked, ask
 from httpbed.trial.bed import Asking, Bed, TrialPlan
@@ -69,9 +70,11 @@ async def run(trial: Trial, bed: Bed, artifacts: Path) -> Phases:
     try:
         async with sandbox(_sandbox_spec(trial, bed, planned, scratch, artifacts)) as supervisor:
             phases.end("sandbox")
-            await _Run(planned, supervisor, artifacts, phases).perform()
+            excess = await _Run(planned, supervisor, artifacts, phases).perform()
     finally:
         scratch.rmdir()
+    for name in excess:
+        stored.cut(artifacts / name)
     phases.end("tear-down")
     return phases
 
@@ -118,15 +121,39 @@ class _Run:
     artifacts: Path
     phases: Phases
 
-    async def perform(self) -> None:
-        """Go through a trial's life once."""
+    async def perform(self) -> dict[str, str]:
+        """Go through a trial's life once, or until a part has left too much in its folder.
+
+        Returns:
+            What there is to say of such parts, by their names.
+        """
+        watching = asyncio.create_task(stored.until_excess(self._excess))
+        working = asyncio.create_task(self._work())
+        try:
+            await asyncio.wait({working, watching}, return_when=asyncio.FIRST_COMPLETED)
+            evidence = working.result() if working.done() else {}
+            excess = watching.result() if watching.done() else self._excess()
+        finally:
+            for task in (working, watching):
+                task.cancel()
+            await asyncio.gather(working, watching, return_exceptions=True)
+        if not evidence:  # broken off, perhaps just after the emulator had told its result
+            (self.artifacts / LINK_RESULT).unlink(missing_ok=True)
+        told = {"failures": excess, "excess": True} if excess else {}
+        self._keep(EVIDENCE, {**evidence, **told})
+        return excess
+
+    def _excess(self) -> dict[str, str]:
+        return stored.excess(self.artifacts, self.planned.most_bytes())
+
+    async def _work(self) -> dict[str, Any]:
         async with answering(self.supervisor, self.planned.answering) as those:
             emulator = await running.build(self.supervisor, self.planned.network)
             self.phases.end("network")
             for group in self.planned.probes:
                 await asyncio.gather(*(self.supervisor.run(probe.process) for probe in group))
             self.phases.end("probe")
-            self._keep(EVIDENCE, await self._subject_runs(those, emulator))
+            return await self._subject_runs(those, emulator)
 
     async def _subject_runs(self, those: Answering, emulator: Emulator) -> dict[str, Any]:
         failures = await those.failures()

@@ -57,6 +57,9 @@ class Seen:
     qdiscs: Mapping[str, Sequence[Mapping[str, Any]]] = field(default_factory=dict)
     """The kernel's counters by the time at which they were read; empty where it carries nothing."""
 
+    excess: bool = False
+    """Whether somebody was ended for filling the disk, and took of the machine what there was."""
+
     @property
     def client(self) -> Exit | None:
         """How the client ended."""
@@ -88,6 +91,7 @@ def read(scenario: Scenario, legs: Sequence[Leg], catalog: Catalog, artifacts: P
         findings=_findings(scenario, legs, catalog, artifacts),
         sharing=_sharing(legs, artifacts) if scenario.competitors else None,
         qdiscs=_qdiscs(artifacts),
+        excess=evidence.get("excess", False),
     )
 
 

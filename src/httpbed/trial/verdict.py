@@ -52,7 +52,8 @@ def judge(this: Try, bed: Bed, artifacts: Path, phases_s: Mapping[str, float]) -
         if bed.catalog[implementation].stores_bodies
     ]
     checks = [
-        *bed_checks.checks(this.trial, planned, bed.catalog, found),
+        # Who takes all of the machine makes the bed late, and is to blame for it.
+        *(() if found.excess else bed_checks.checks(this.trial, planned, bed.catalog, found)),
         *subject_checks.checks(chains, bed.contents, found, stores),
     ]
     observed = observe.observations(scenario, chains, found)

@@ -15,7 +15,7 @@ RATES = st.lists(st.floats(0.01, 1e6), min_size=1, max_size=8)
 
 def stream(count: int, gap_s: float, passage_s: float) -> Packets:
     """Make packets of 1500 bytes at a constant rate."""
-    sent = np.arange(count) * gap_s
+    sent = np.arange(count, dtype=np.float64) * gap_s
     return Packets(sent, sent + passage_s, np.full(count, 1500), np.arange(count))
 
 

@@ -1,0 +1,199 @@
+//! Fetches over one connection: the clock, the files and the sockets around [`Fetch`].
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, BufWriter, ErrorKind};
+use std::net::SocketAddr;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use crate::command::Get;
+use crate::failure::{Code, Failure};
+use crate::fetch::{Fetch, Plan};
+use crate::paths::Paths;
+use crate::report::{self, Times};
+use crate::tls;
+
+/// The largest datagram that is sent.
+const DATAGRAM_BYTES: usize = 1500;
+/// RFC 9000 section 5.1 leaves the length open; 16 bytes do not collide.
+const CONNECTION_ID_BYTES: usize = 16;
+
+/// Fetches everything and reports it on stdout.
+///
+/// # Errors
+/// With the first thing that went wrong; from the connection on, the report is written before that.
+pub fn run(options: &Get, began: Instant) -> Result<(), Failure> {
+    let origin = &options.urls[0].origin;
+    let mut config = configure(options)?;
+    let remote = origin.resolve(&options.connect_to, options.family)?;
+    let mut paths = Paths::new();
+    let local = paths.open(remote).map_err(|error| unreachable(remote, &error))?;
+    let mut fetch = Fetch::new(connect(options, &mut config, local, remote)?, plan(options));
+    drive(&mut fetch, &mut paths, options, began, remote);
+    farewell(&mut fetch, &paths, began);
+    let times = Times::of(&fetch, began.elapsed());
+    let kept = options.session.as_deref().map_or(Ok(()), |file| keep_session(&mut fetch, file));
+    let verdict = verdict(&fetch, options).and(kept);
+    report::write(&mut fetch, &options.urls, &times, verdict.as_ref().err())?;
+    verdict
+}
+
+fn plan(options: &Get) -> Plan {
+    Plan {
+        urls: options.urls.clone(),
+        outputs: options.outputs.clone(),
+        rounds: options.rounds,
+        max_parallel: options.max_parallel,
+    }
+}
+
+fn configure(options: &Get) -> Result<quiche::Config, Failure> {
+    let mut config = options.transport.configure(tls::client_context(options.authorities.as_deref())?)?;
+    config.verify_peer(!options.insecure);
+    // A client sends little, and at once.
+    config.enable_pacing(false);
+    if options.early_data {
+        config.enable_early_data();
+    }
+    if options.keylog.is_some() {
+        config.log_keys();
+    }
+    Ok(config)
+}
+
+fn connect(
+    options: &Get,
+    config: &mut quiche::Config,
+    local: SocketAddr,
+    remote: SocketAddr,
+) -> Result<quiche::Connection, Failure> {
+    let origin = &options.urls[0].origin;
+    let mut id = [0; CONNECTION_ID_BYTES];
+    boring::rand::rand_bytes(&mut id).map_err(|error| Failure::new(Code::Tls, tls::reason(&error)))?;
+    let id = quiche::ConnectionId::from_ref(&id);
+    let name = origin.address().is_none().then_some(origin.host.as_str());
+    let mut quic = quiche::connect(name, &id, local, remote, config)
+        .map_err(|error| Failure::new(Code::Quic, format!("{}: {error}", origin.host)))?;
+    if let Some(address) = origin.address() {
+        tls::expect_address(quic.as_mut(), address)?;
+    }
+    resume(&mut quic, options)?;
+    keep_logs(&mut quic, options)?;
+    Ok(quic)
+}
+
+/// Takes the ticket of an earlier connection, if there is one.
+fn resume(quic: &mut quiche::Connection, options: &Get) -> Result<(), Failure> {
+    let Some(file) = &options.session else { return Ok(()) };
+    match fs::read(file) {
+        Ok(ticket) => quic.set_session(&ticket).map_err(|_| {
+            let message = format!("{}: not a ticket of httpbed-quiche; delete it", file.display());
+            Failure::new(Code::Read, message)
+        }),
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
+        Err(error) => Err(Failure::new(Code::Read, format!("{}: {error}", file.display()))),
+    }
+}
+
+fn keep_logs(quic: &mut quiche::Connection, options: &Get) -> Result<(), Failure> {
+    if let Some(path) = &options.keylog {
+        let file = OpenOptions::new().create(true).append(true).open(path);
+        quic.set_keylog(Box::new(file.map_err(|error| unwritable(path, &error))?));
+    }
+    if let Some(path) = &options.qlog {
+        let file = File::create(path).map_err(|error| unwritable(path, &error))?;
+        quic.set_qlog(Box::new(BufWriter::new(file)), "httpbed-quiche".to_owned(), "a client".to_owned());
+    }
+    Ok(())
+}
+
+/// Receives, waits and sends until all is over.
+fn drive(fetch: &mut Fetch, paths: &mut Paths, options: &Get, began: Instant, remote: SocketAddr) {
+    let limit = options.max_time.unwrap_or(Duration::MAX);
+    let end = began.checked_add(limit);
+    while !fetch.is_over() {
+        let step = step(fetch, paths, began, end);
+        let now = began.elapsed();
+        if let Err(error) = step.or_else(|error| lost(fetch, error)) {
+            fetch.give_up(unreachable(remote, &error), now);
+        } else if end.is_some_and(|end| end <= Instant::now()) && !fetch.is_over() {
+            let message = format!("not finished within {} s (--max-time)", limit.as_secs_f64());
+            fetch.give_up(Failure::new(Code::Time, message), now);
+        }
+    }
+}
+
+fn step(fetch: &mut Fetch, paths: &mut Paths, began: Instant, end: Option<Instant>) -> io::Result<()> {
+    flush(fetch, paths, began)?;
+    let due = [fetch.deadline(), end].into_iter().flatten().min();
+    let most = due.map(|due| due.saturating_duration_since(Instant::now()));
+    if paths.wait(most)? {
+        paths.receive(|datagram, info| fetch.receive(datagram, info))?;
+    }
+    fetch.expire();
+    fetch.advance(began.elapsed());
+    Ok(())
+}
+
+fn flush(fetch: &mut Fetch, paths: &Paths, began: Instant) -> io::Result<()> {
+    let mut buffer = [0; DATAGRAM_BYTES];
+    while let Some((length, info)) = fetch.send(&mut buffer, began.elapsed()) {
+        paths.send(&buffer[..length], &info)?;
+    }
+    Ok(())
+}
+
+/// Once there is a connection, what a network says about it counts as loss: only silence ends it.
+fn lost(fetch: &Fetch, error: io::Error) -> io::Result<()> {
+    if fetch.is_established() { Ok(()) } else { Err(error) }
+}
+
+/// Says that the connection is closed, and does not wait for an answer.
+fn farewell(fetch: &mut Fetch, paths: &Paths, began: Instant) {
+    fetch.advance(began.elapsed());
+    // Who cannot be told will notice by its silence.
+    let _ = flush(fetch, paths, began);
+}
+
+fn keep_session(fetch: &mut Fetch, file: &Path) -> Result<(), Failure> {
+    let Some(ticket) = fetch.quic().session() else { return Ok(()) };
+    let mut fresh = file.as_os_str().to_owned();
+    fresh.push(".new");
+    fs::write(&fresh, ticket)
+        .and_then(|()| fs::rename(&fresh, file))
+        .map_err(|error| unwritable(file, &error))
+}
+
+/// The connection's failure, or else the first of a request.
+fn verdict(fetch: &Fetch, options: &Get) -> Result<(), Failure> {
+    let named = |failure: &Failure, place: usize| {
+        Failure::new(failure.code, format!("{}: {}", options.urls[place].text, failure.message))
+    };
+    if let Some(failure) = fetch.failure() {
+        return Err(failure.clone());
+    }
+    for transfer in fetch.transfers() {
+        if let Some(failure) = &transfer.failure {
+            return Err(named(failure, transfer.place));
+        }
+        if let Some(status) = transfer.status.filter(|status| options.fail && *status >= 400) {
+            return Err(named(&Failure::new(Code::Status, format!("status {status}")), transfer.place));
+        }
+    }
+    Ok(())
+}
+
+fn unreachable(remote: SocketAddr, error: &io::Error) -> Failure {
+    let remedy = "is a server there that speaks HTTP/3, and is UDP let through?";
+    Failure::new(Code::Connect, format!("nobody answers at {remote} over UDP: {error}; {remedy}"))
+}
+
+fn unwritable(path: &Path, error: &io::Error) -> Failure {
+    Failure::new(Code::Write, format!("{}: {error}", path.display()))
+}
+
+/// Seconds, as a report writes them.
+pub fn seconds(time: Duration) -> f64 {
+    // Microseconds are what a clock and a scheduler are good for.
+    (time.as_secs_f64() * 1e6).round() / 1e6
+}

@@ -1,0 +1,71 @@
+use super::{Command, Get, read};
+use crate::failure::{Code, Failure};
+use crate::transport::CongestionControl;
+
+fn asked(line: &str) -> Result<Command, Failure> {
+    read(line.split_whitespace().map(Into::into))
+}
+
+fn get(line: &str) -> Get {
+    match asked(line) {
+        Ok(Command::Get(options)) => *options,
+        other => panic!("{line}: {other:?}"),
+    }
+}
+
+fn mistakes(line: &str) -> (Code, String) {
+    let failure = asked(line).unwrap_err();
+    (failure.code, failure.message)
+}
+
+#[test]
+fn options_and_urls_may_be_mixed() {
+    let options = get("https://a/1 -o one --rounds 3 --max-time=1.5 https://a/2 -4 --congestion-control bbr");
+    assert_eq!(options.urls.len(), 2);
+    assert_eq!(options.outputs, [std::path::PathBuf::from("one")]);
+    assert_eq!(options.rounds, 3);
+    assert_eq!(options.max_time.unwrap().as_millis(), 1500);
+    assert_eq!(options.transport.congestion_control, CongestionControl::Bbr2);
+}
+
+#[test]
+fn sizes_are_powers_of_1024() {
+    let transport = get("https://a/ --max-data 64k --max-stream-data 16M --max-window 7").transport;
+    assert_eq!((transport.max_data, transport.max_stream_data, transport.max_window), (65_536, 16 << 20, 7));
+}
+
+#[test]
+fn every_mistake_is_said_at_once() {
+    let (code, message) =
+        mistakes("https://a/ https://b/ --rounds 0 --max-data 1x --early-data --max-time -1 -o");
+    assert_eq!(code, Code::Usage);
+    assert!(
+        message.contains("argument for option '-o'") || message.contains("missing argument"),
+        "{message}"
+    );
+    let (_, message) = mistakes("https://a/ https://b/ --rounds 0 --max-data 1x --early-data --max-time=-1");
+    for part in ["--rounds", "--max-data", "--max-time", "another's", "--session"] {
+        assert!(message.contains(part), "{part} in {message}");
+    }
+}
+
+#[test]
+fn another_host_or_no_url_at_all_is_refused() {
+    assert_eq!(mistakes("https://a/ https://b/").0, Code::Url);
+    assert_eq!(mistakes("http://a/").0, Code::Url);
+    assert_eq!(mistakes("").0, Code::Usage);
+    assert_eq!(mistakes("https://a/ -o x -o y").0, Code::Usage);
+    assert!(mistakes("https://a/ --nonsense").1.contains("nonsense"));
+    assert!(mistakes("https://a/ --congestion-control vegas").1.contains("cubic"));
+}
+
+#[test]
+fn serving_says_what_is_missing() {
+    let (code, message) = mistakes("serve --root /x --congestion-control bbr3");
+    assert_eq!(code, Code::Usage);
+    for part in ["--cert is missing", "--key is missing", "bbr3"] {
+        assert!(message.contains(part), "{part} in {message}");
+    }
+    assert!(matches!(asked("serve --help"), Ok(Command::Help(_))));
+    assert!(matches!(asked("-h"), Ok(Command::Help(_))));
+}

@@ -1,0 +1,59 @@
+//! `httpbed-quiche`: an HTTP/3 client, and a small HTTP/3 server, on Cloudflare's quiche.
+//!
+//! ```text
+//! httpbed-quiche [OPTION ...] URL ...     fetches URLs over one connection; one JSON object on stdout
+//! httpbed-quiche serve [OPTION ...]       serves the files of a folder; one JSON object a request
+//! ```
+//!
+//! The client is three layers, each of which knows only the next: [`client`] owns clock and sockets and waits;
+//! [`fetch`] turns datagrams into datagrams and finished transfers, without either; quiche does QUIC and HTTP/3.
+
+mod client;
+mod command;
+mod failure;
+mod fetch;
+mod origin;
+mod paths;
+mod report;
+mod serve;
+#[cfg(test)]
+mod testing;
+mod tls;
+mod transfer;
+mod transport;
+
+use std::io::{self, Write};
+use std::process::ExitCode;
+use std::time::Instant;
+
+use command::Command;
+use failure::Failure;
+
+const PROGRAM: &str = concat!("httpbed-quiche ", env!("CARGO_PKG_VERSION"), " (quiche 0.30)\n");
+
+fn main() -> ExitCode {
+    let began = Instant::now();
+    match command::read(std::env::args_os().skip(1)) {
+        Ok(Command::Help(text)) => print(text),
+        Ok(Command::Version) => print(PROGRAM),
+        Ok(Command::Get(options)) => end(client::run(&options, began)),
+        Ok(Command::Serve(options)) => end(serve::run(&options)),
+        Err(mistakes) => end(Err(mistakes)),
+    }
+}
+
+fn print(text: &str) -> ExitCode {
+    // Whoever closes stdout early has read enough.
+    let _ = io::stdout().write_all(text.as_bytes());
+    ExitCode::SUCCESS
+}
+
+fn end(result: Result<(), Failure>) -> ExitCode {
+    match result {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => {
+            eprintln!("httpbed-quiche: {failure}");
+            ExitCode::from(failure.code as u8)
+        }
+    }
+}

@@ -1,0 +1,152 @@
+//! What the client says on stdout: one JSON object.
+
+use std::io::{self, Write};
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use serde::Serialize;
+
+use crate::client::seconds;
+use crate::failure::{Code, Failure};
+use crate::fetch::Fetch;
+use crate::origin::Url;
+use crate::tls;
+use crate::transfer::Transfer;
+
+/// Raised when a field changes its meaning or goes.
+const SCHEMA: u32 = 1;
+
+/// Seconds since the program's start; absent where it did not come to that.
+#[derive(Debug, Serialize)]
+pub struct Times {
+    handshake: Option<f64>,
+    first_byte: Option<f64>,
+    last_byte: Option<f64>,
+    close: f64,
+}
+
+#[derive(Debug, Serialize)]
+struct Report<'a> {
+    schema: u32,
+    quic_version: &'a str,
+    tls_version: &'a str,
+    cipher: &'a str,
+    /// A ticket was taken.
+    resumed: bool,
+    /// Requests were sent in 0-RTT packets, and the server took them.
+    early_data: bool,
+    times: &'a Times,
+    streams: Vec<Stream<'a>>,
+    paths: Vec<Path>,
+    exit_code: u8,
+    error: Option<&'a str>,
+}
+
+#[derive(Debug, Serialize)]
+struct Stream<'a> {
+    url: &'a str,
+    round: usize,
+    http_version: &'a str,
+    status: Option<u16>,
+    bytes: u64,
+    sha256: &'a str,
+    began: f64,
+    first_byte: Option<f64>,
+    ended: Option<f64>,
+    error: Option<&'a str>,
+}
+
+#[derive(Debug, Serialize)]
+struct Path {
+    local: SocketAddr,
+    remote: SocketAddr,
+    active: bool,
+    packets_sent: usize,
+    packets_received: usize,
+    sent_packets_lost: usize,
+    bytes_sent: u64,
+    bytes_received: u64,
+    rtt: f64,
+    rtt_min: Option<f64>,
+    rtt_max: Option<f64>,
+    rtt_variation: f64,
+}
+
+impl Times {
+    /// Of a fetch that is over since `close`.
+    pub fn of(fetch: &Fetch, close: Duration) -> Self {
+        let whole = fetch.transfers().iter().filter(|transfer| transfer.failure.is_none());
+        Self {
+            handshake: fetch.handshake().map(seconds),
+            first_byte: fetch.transfers().iter().filter_map(|one| one.first_byte).min().map(seconds),
+            last_byte: whole.filter_map(|one| one.ended).max().map(seconds),
+            close: seconds(close),
+        }
+    }
+}
+
+/// Writes the report.
+///
+/// # Errors
+/// When stdout takes nothing.
+pub fn write(
+    fetch: &mut Fetch,
+    urls: &[Url],
+    times: &Times,
+    failure: Option<&Failure>,
+) -> Result<(), Failure> {
+    let agreed = if fetch.is_established() { tls::agreed(fetch.quic()) } else { tls::Agreed::default() };
+    let paths = fetch.quic().path_stats().map(|stats| path(&stats)).collect();
+    let report = Report {
+        schema: SCHEMA,
+        quic_version: if fetch.is_established() { "1" } else { "" },
+        tls_version: &agreed.version,
+        cipher: &agreed.cipher,
+        resumed: agreed.resumed,
+        early_data: agreed.early_data && fetch.asked_early(),
+        times,
+        streams: fetch.transfers().iter().map(|transfer| stream(transfer, urls)).collect(),
+        paths,
+        exit_code: failure.map_or(0, |failure| failure.code as u8),
+        error: failure.map(|failure| failure.message.as_str()),
+    };
+    say(&report).map_err(|error| Failure::new(Code::Write, format!("stdout: {error}")))
+}
+
+fn say(report: &Report<'_>) -> io::Result<()> {
+    let mut line = serde_json::to_string(report)?;
+    line.push('\n');
+    io::stdout().lock().write_all(line.as_bytes())
+}
+
+fn stream<'a>(transfer: &'a Transfer, urls: &'a [Url]) -> Stream<'a> {
+    Stream {
+        url: &urls[transfer.place].text,
+        round: transfer.round + 1,
+        http_version: "3",
+        status: transfer.status,
+        bytes: transfer.bytes,
+        sha256: &transfer.sha256,
+        began: seconds(transfer.began),
+        first_byte: transfer.first_byte.map(seconds),
+        ended: transfer.ended.map(seconds),
+        error: transfer.failure.as_ref().map(|failure| failure.message.as_str()),
+    }
+}
+
+fn path(stats: &quiche::PathStats) -> Path {
+    Path {
+        local: stats.local_addr,
+        remote: stats.peer_addr,
+        active: stats.active,
+        packets_sent: stats.sent,
+        packets_received: stats.recv,
+        sent_packets_lost: stats.lost,
+        bytes_sent: stats.sent_bytes,
+        bytes_received: stats.recv_bytes,
+        rtt: seconds(stats.rtt),
+        rtt_min: stats.min_rtt.map(seconds),
+        rtt_max: stats.max_rtt.map(seconds),
+        rtt_variation: seconds(stats.rttvar),
+    }
+}

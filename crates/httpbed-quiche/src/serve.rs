@@ -1,0 +1,153 @@
+//! A small HTTP/3 server of files: an origin whose congestion control can be chosen.
+//!
+//! One thread, one socket, all connections in a table by every connection ID that they are known by. A turn:
+//! wait until a datagram has come or something is due, take a batch of datagrams, let each connection that
+//! changed answer, and send what each may send now. A packet that quiche wants sent later (pacing) waits in its
+//! connection's [`outgoing::Outgoing`] until then.
+
+mod connection;
+mod files;
+mod log;
+mod outgoing;
+mod table;
+
+use std::io::{self, ErrorKind, IoSliceMut, Write};
+use std::net::{SocketAddr, UdpSocket};
+use std::os::fd::AsFd;
+use std::path::Path;
+use std::time::Instant;
+
+use boring::ssl::{SslContextBuilder, SslFiletype, SslMethod};
+use quiche::RecvInfo;
+use quinn_udp::{BATCH_SIZE, RecvMeta, UdpSocketState};
+use rustix::event::{PollFd, PollFlags, Timespec};
+use serde_json::json;
+
+use crate::command::Serve;
+use crate::failure::{Code, Failure};
+use crate::tls;
+use files::Root;
+use log::Log;
+use outgoing::Outlet;
+use table::Table;
+
+/// The largest datagram, or several that the kernel has glued together.
+const BUFFER_BYTES: usize = 65_535;
+/// What the socket should hold until it is read, or sent; the machine's limit is what it gets.
+const SOCKET_BYTES: usize = 4 << 20;
+
+/// Serves until the process ends.
+///
+/// # Errors
+/// When a file or the address is unusable.
+pub fn run(options: &Serve) -> Result<(), Failure> {
+    let mut config = configure(options)?;
+    let root = Root::open(&options.root)?;
+    let mut log = Log::open(options.access_log.as_deref())?;
+    let outlet = listen(options.listen)?;
+    let mut table = Table::new(outlet.local);
+    announce(outlet.local)
+        .and_then(|()| serve(&outlet, &mut table, &mut config, &root, &mut log))
+        .map_err(|error| Failure::new(Code::Connect, format!("{}: {error}", outlet.local)))
+}
+
+fn configure(options: &Serve) -> Result<quiche::Config, Failure> {
+    let unusable = |file: &Path, error: &boring::error::ErrorStack| {
+        let message = format!(
+            "{}: {}; PEM is needed, of certificate and key that fit",
+            file.display(),
+            tls::reason(error)
+        );
+        Failure::new(Code::Tls, message)
+    };
+    for file in [&options.certificate, &options.key] {
+        std::fs::File::open(file)
+            .map_err(|error| Failure::new(Code::Read, format!("{}: {error}", file.display())))?;
+    }
+    let mut context =
+        SslContextBuilder::new(SslMethod::tls()).map_err(|error| unusable(&options.key, &error))?;
+    context
+        .set_certificate_chain_file(&options.certificate)
+        .map_err(|error| unusable(&options.certificate, &error))?;
+    context
+        .set_private_key_file(&options.key, SslFiletype::PEM)
+        .map_err(|error| unusable(&options.key, &error))?;
+    let mut config = options.transport.configure(context)?;
+    if options.early_data {
+        config.enable_early_data();
+    }
+    Ok(config)
+}
+
+fn listen(address: SocketAddr) -> Result<Outlet, Failure> {
+    let open = || {
+        let socket = UdpSocket::bind(address)?;
+        let state = UdpSocketState::new((&socket).into())?;
+        state.set_recv_buffer_size((&socket).into(), SOCKET_BYTES)?;
+        state.set_send_buffer_size((&socket).into(), SOCKET_BYTES)?;
+        Ok(Outlet { local: socket.local_addr()?, socket, state })
+    };
+    open().map_err(|error: io::Error| {
+        let message =
+            format!("{address}: {error}; is another server there, or a right missing for this port?");
+        Failure::new(Code::Connect, message)
+    })
+}
+
+fn announce(local: SocketAddr) -> io::Result<()> {
+    let mut stdout = io::stdout().lock();
+    writeln!(stdout, "{}", json!({"event": "ready", "listen": local}))?;
+    stdout.flush()
+}
+
+fn serve(
+    outlet: &Outlet,
+    table: &mut Table,
+    config: &mut quiche::Config,
+    root: &Root,
+    log: &mut Log,
+) -> io::Result<()> {
+    let mut buffers = vec![vec![0; BUFFER_BYTES]; BATCH_SIZE];
+    loop {
+        let due = table.turn(outlet, root, log);
+        if wait(outlet, due)? {
+            receive(outlet, &mut buffers, |datagram, info| {
+                if let Some(reply) = table.receive(datagram, info, config) {
+                    // The client asks again if this is lost.
+                    let _ = outlet.send(&reply, None, info.to, info.from);
+                }
+            })?;
+        }
+    }
+}
+
+fn wait(outlet: &Outlet, due: Option<Instant>) -> io::Result<bool> {
+    let most = due.map(|due| due.saturating_duration_since(Instant::now()));
+    let most = most.and_then(|time| Timespec::try_from(time).ok());
+    let mut file = [PollFd::from_borrowed_fd(outlet.socket.as_fd(), PollFlags::IN)];
+    match rustix::event::poll(&mut file, most.as_ref()) {
+        Ok(count) => Ok(count > 0),
+        Err(rustix::io::Errno::INTR) => Ok(false),
+        Err(error) => Err(error.into()),
+    }
+}
+
+fn receive(
+    outlet: &Outlet,
+    buffers: &mut [Vec<u8>],
+    mut take: impl FnMut(&mut [u8], RecvInfo),
+) -> io::Result<()> {
+    let mut told = [RecvMeta::default(); BATCH_SIZE];
+    let mut slices: Vec<IoSliceMut<'_>> = buffers.iter_mut().map(|buffer| IoSliceMut::new(buffer)).collect();
+    let count = match outlet.state.recv((&outlet.socket).into(), &mut slices, &mut told) {
+        Ok(count) => count,
+        Err(error) if error.kind() == ErrorKind::WouldBlock => 0,
+        Err(error) => return Err(error),
+    };
+    for (told, buffer) in told[..count].iter().zip(buffers) {
+        let to = SocketAddr::new(told.dst_ip.unwrap_or(outlet.local.ip()), outlet.local.port());
+        let info = RecvInfo { from: told.addr, to };
+        buffer[..told.len].chunks_mut(told.stride.max(1)).for_each(|datagram| take(datagram, info));
+    }
+    Ok(())
+}

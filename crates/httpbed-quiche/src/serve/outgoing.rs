@@ -1,0 +1,113 @@
+//! What a connection has ready to be sent, and when it may go.
+//!
+//! Packets whose time has come leave in one call as long as they are equally long and have one destination
+//! (generic segmentation offload); only the last may be shorter. One whose time has not come yet is kept.
+
+use std::io::{self, ErrorKind};
+use std::net::{SocketAddr, UdpSocket};
+use std::time::{Duration, Instant};
+
+use quiche::{Connection, SendInfo};
+use quinn_udp::{Transmit, UdpSocketState};
+
+/// The largest datagram that is sent.
+const DATAGRAM_BYTES: usize = 1500;
+/// What one call may hand over: an IP packet's length is a number of 16 bits.
+const BURST_BYTES: usize = 60_000;
+/// Packets that are due so soon go at once, as timers are not more precise: at 10 Mbit/s a packet takes 1 ms.
+const HORIZON: Duration = Duration::from_micros(250);
+/// How long to leave a socket alone whose buffer is full.
+const BREATH: Duration = Duration::from_micros(500);
+
+/// The server's socket.
+pub struct Outlet {
+    /// Where it listens.
+    pub local: SocketAddr,
+    /// The socket itself.
+    pub socket: UdpSocket,
+    /// What the kernel can do with it.
+    pub state: UdpSocketState,
+}
+
+impl Outlet {
+    /// Sends one datagram, or several of `segment` bytes each.
+    pub fn send(
+        &self,
+        bytes: &[u8],
+        segment: Option<usize>,
+        from: SocketAddr,
+        to: SocketAddr,
+    ) -> io::Result<()> {
+        let src_ip = Some(from.ip()).filter(|address| !address.is_unspecified());
+        let transmit =
+            Transmit { destination: to, ecn: None, contents: bytes, segment_size: segment, src_ip };
+        self.state.try_send((&self.socket).into(), &transmit)
+    }
+}
+
+/// Packets of one length to one destination, ready to be sent.
+#[derive(Default)]
+pub struct Outgoing {
+    bytes: Vec<u8>,
+    segment: usize,
+    way: Option<SendInfo>,
+    /// A packet that did not fit the burst, or whose time has not come.
+    kept: Option<(Vec<u8>, SendInfo)>,
+}
+
+impl Outgoing {
+    /// Sends what may be sent now; says when there will be more, if that is known.
+    pub fn flush(&mut self, quic: &mut Connection, outlet: &Outlet) -> Option<Instant> {
+        loop {
+            self.fill(quic, outlet);
+            let Some(way) = self.way else { return self.kept.as_ref().map(|(_, way)| way.at) };
+            match outlet.send(&self.bytes, Some(self.segment), way.from, way.to) {
+                Err(error) if error.kind() == ErrorKind::WouldBlock => return Some(Instant::now() + BREATH),
+                // Whatever else the network says is loss.
+                _ => self.clear(),
+            }
+        }
+    }
+
+    fn clear(&mut self) {
+        self.bytes.clear();
+        self.way = None;
+    }
+
+    fn fill(&mut self, quic: &mut Connection, outlet: &Outlet) {
+        if self.way.is_some() {
+            return;
+        }
+        let most = outlet.state.max_gso_segments();
+        let mut count = 0;
+        while count < most && self.bytes.len() + DATAGRAM_BYTES <= BURST_BYTES {
+            let Some((packet, way)) = self.kept.take().or_else(|| next(quic)) else { return };
+            if way.at > Instant::now() + HORIZON || !self.takes(&packet, &way) {
+                self.kept = Some((packet, way));
+                return;
+            }
+            if self.way.is_none() {
+                self.segment = packet.len();
+            }
+            self.bytes.extend_from_slice(&packet);
+            self.way = Some(way);
+            count += 1;
+            if packet.len() < self.segment {
+                return;
+            }
+        }
+    }
+
+    fn takes(&self, packet: &[u8], way: &SendInfo) -> bool {
+        let same =
+            |first: SendInfo| (first.from, first.to) == (way.from, way.to) && packet.len() <= self.segment;
+        self.way.is_none_or(same)
+    }
+}
+
+fn next(quic: &mut Connection) -> Option<(Vec<u8>, SendInfo)> {
+    let mut packet = vec![0; DATAGRAM_BYTES];
+    let (length, way) = quic.send(&mut packet).ok()?;
+    packet.truncate(length);
+    Some((packet, way))
+}

@@ -1,0 +1,100 @@
+//! TLS: whom the client trusts, and what was agreed on.
+
+use std::net::IpAddr;
+use std::path::Path;
+
+use boring::error::ErrorStack;
+use boring::ssl::{SslCipherRef, SslContextBuilder, SslMethod, SslRef};
+use boring::x509::X509VerifyError;
+
+use crate::failure::{Code, Failure};
+
+/// TLS alerts arrive as QUIC errors from here on (RFC 9001 section 4.8).
+const ALERTS: std::ops::Range<u64> = 0x100..0x200;
+/// `ssl_early_data_accepted` of BoringSSL's `ssl_early_data_reason_t`.
+const EARLY_DATA_ACCEPTED: u32 = 2;
+
+/// What a handshake agreed on.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Agreed {
+    /// Such as `TLSv1.3`.
+    pub version: String,
+    /// Such as `TLS_AES_128_GCM_SHA256`.
+    pub cipher: String,
+    /// Whether a ticket of an earlier connection was taken.
+    pub resumed: bool,
+    /// Whether the server took what came in 0-RTT packets.
+    pub early_data: bool,
+}
+
+/// A client's context, trusting what is in a file, or else what this machine trusts.
+///
+/// # Errors
+/// When the file holds no certificates.
+pub fn client_context(authorities: Option<&Path>) -> Result<SslContextBuilder, Failure> {
+    let unusable = |error: ErrorStack| {
+        let (file, remedy) = authorities.map_or_else(
+            || ("this machine's certificates".into(), "install ca-certificates, or use --cacert FILE"),
+            |file| (file.to_string_lossy(), "--cacert needs a readable file of certificates in PEM"),
+        );
+        Failure::new(Code::Authorities, format!("{file}: {}; {remedy}", reason(&error)))
+    };
+    let mut context = SslContextBuilder::new(SslMethod::tls()).map_err(unusable)?;
+    match authorities {
+        Some(file) => context.set_ca_file(file),
+        None => context.set_default_verify_paths(),
+    }
+    .map_err(unusable)?;
+    Ok(context)
+}
+
+/// Has the server's certificate checked for an address, where it has no name.
+///
+/// # Errors
+/// When there is no memory.
+pub fn expect_address(tls: &mut SslRef, address: IpAddr) -> Result<(), Failure> {
+    let failed = |error: ErrorStack| Failure::new(Code::Tls, reason(&error));
+    tls.verify_param_mut().set_ip(address).map_err(failed)
+}
+
+/// What the handshake of a connection agreed on, once it is over.
+pub fn agreed(quic: &mut quiche::Connection) -> Agreed {
+    let (resumed, accepted) = (quic.is_resumed(), quic.early_data_reason() == EARLY_DATA_ACCEPTED);
+    let tls: &mut SslRef = quic.as_mut();
+    Agreed {
+        version: tls.version_str().to_owned(),
+        cipher: tls.current_cipher().and_then(SslCipherRef::standard_name).unwrap_or_default().to_owned(),
+        resumed,
+        early_data: accepted,
+    }
+}
+
+/// Why a connection's certificate is not to be trusted, if that is what ended it.
+pub fn distrust(quic: &mut quiche::Connection, host: &str) -> Option<Failure> {
+    let tls: &mut SslRef = quic.as_mut();
+    let error = tls.verify_result().err()?;
+    let remedy =
+        if error == X509VerifyError::HOSTNAME_MISMATCH || error == X509VerifyError::IP_ADDRESS_MISMATCH {
+            "ask for a name that the certificate has, with --connect-to for its address"
+        } else {
+            "give the certificate that signed it with --cacert FILE"
+        };
+    let message = format!("the certificate of {host} is not trusted: {}; {remedy}", error.error_string());
+    Some(Failure::new(Code::Certificate, message))
+}
+
+/// What an error of QUIC says about TLS, if it does.
+pub fn alert(code: u64) -> Option<String> {
+    ALERTS.contains(&code).then(|| match code - ALERTS.start {
+        40 => "handshake failure (alert 40): no version or cipher in common".to_owned(),
+        112 => "unrecognised name (alert 112): the server does not serve this host".to_owned(),
+        120 => "no application protocol (alert 120): the server does not speak HTTP/3 here".to_owned(),
+        number => format!("alert {number}"),
+    })
+}
+
+/// The last thing that BoringSSL complained of.
+pub fn reason(error: &ErrorStack) -> String {
+    let last = error.errors().last().and_then(|error| error.reason());
+    last.map_or_else(|| "unreadable".to_owned(), |reason| reason.to_lowercase().replace('_', " "))
+}

@@ -1,0 +1,67 @@
+"""About how long a design takes, before any of it has run.
+
+A transfer takes at least its bytes at the rate of the narrowest link; with loss, what the sender's
+congestion control lets through by the models of the literature: Reno and CUBIC with time-outs over
+TCP (PFTK, RFC 9438), without over QUIC, whose probes come sooner (Mathis). BBR does not answer to
+loss. Round trips for the handshake come on top, and what the bed needs around each trial. It is
+meant to tell minutes from hours: small files that meet a time-out take several times as long.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Literal
+
+from httpbed.analysis.sender import models
+from httpbed.model.impairments.loss import GilbertElliott
+from httpbed.model.impairments.rate import MTU_BYTES
+from httpbed.model.roles import Hop
+from httpbed.model.scenario import Scenario
+
+BED_S, PROXY_S = 0.5, 0.3
+"""Around each trial, and for each proxy that is started, on a machine of two cores."""
+HANDSHAKE_ROUND_TRIPS = {"tcp": 3, "quic": 2}
+"""Until the first byte: TCP, TLS 1.3 and the request; QUIC does the first two in one."""
+SEGMENT_BYTES = 1400
+"""Of the body in a full packet."""
+LEAST_RTT_S = 1e-3
+INDIFFERENT_TO_LOSS = ("bbr", "bbr2")
+
+Controls = Callable[[str, Literal["tcp", "quic"], str | None], str]
+"""From an implementation, the transport and what an experiment says to a congestion control."""
+
+
+def expected_s(scenario: Scenario, controls: Controls) -> float:
+    """Seconds that a trial takes, roughly."""
+    hop = scenario.hops()[0]
+    route = scenario.route(hop.asks, hop.answers)
+    rtt_s = max(scenario.rtt_s(route), LEAST_RTT_S)
+    visits = 1 if scenario.workload.resumption == "none" else 2
+    handshakes_s = visits * HANDSHAKE_ROUND_TRIPS[hop.transport] * rtt_s
+    packets = scenario.workload.body_bytes() / SEGMENT_BYTES
+    through_s = packets / _packets_s(hop, scenario, controls, rtt_s)
+    ideal_s = scenario.ideal_s() * MTU_BYTES / SEGMENT_BYTES
+    bed_s = BED_S + PROXY_S * len(scenario.roles.proxies)
+    return bed_s + handshakes_s + max(ideal_s, through_s)
+
+
+def _packets_s(hop: Hop, scenario: Scenario, controls: Controls, rtt_s: float) -> float:
+    """Packets per second that the sender's congestion control lets through."""
+    loss = _loss(hop, scenario)
+    role = next(role for name, role, _ in scenario.parts() if name == hop.answers)
+    control = controls(role.implementation, hop.transport, role.congestion_control)
+    if not 0 < loss < 1 or control in INDIFFERENT_TO_LOSS:
+        return float("inf")
+    if hop.transport == "quic":
+        return models.mathis(loss, rtt_s)
+    return (models.pftk if control == "reno" else models.cubic)(loss, rtt_s)
+
+
+def _loss(hop: Hop, scenario: Scenario) -> float:
+    """Share of the sender's packets that the links lose on the way; of listed ones nothing."""
+    passed = 1.0
+    for index, way in scenario.route(hop.asks, hop.answers):
+        loss = scenario.topology.links[index].directions()[1 - way].loss
+        mean = loss.mean if isinstance(loss, GilbertElliott) else loss
+        passed *= 1 - mean if isinstance(mean, float) else 1
+    return 1 - passed

@@ -1,0 +1,98 @@
+"""``httpbed compare``: a comparison in a line, and the experiment file to go on from."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import click
+
+from httpbed.cli import experiment, run
+from httpbed.comparison import asking
+from httpbed.comparison.options import OPTIONS, Line
+from httpbed.host import backend
+from httpbed.trial import capability
+
+
+def _options(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Add the options of the table."""
+    for option in reversed(OPTIONS):
+        default = f"  [default: {option.default}]" if option.default else ""
+        function = click.option(option.flag, metavar=option.example, help=option.help + default)(
+            function
+        )
+    return function
+
+
+@click.command("compare")
+@click.argument("clients", nargs=-1, required=True, metavar="CLIENT...")
+@_options
+@click.option(
+    "--knob",
+    "knobs",
+    multiple=True,
+    metavar="ROLE.NAME=VALUE,...",
+    help="A setting of the programs in a role, such as server.http3_stream_buffer_size=64k,1m.",
+)
+@click.option("--replicates", default="6", show_default=True, help="How often each is run.")
+@click.option("--seed", default="1", show_default=True, help="Of everything that is random.")
+@click.option(
+    "-o",
+    "--output",
+    type=click.Path(path_type=Path),
+    metavar="DIR",
+    help="The campaign's folder; by default compare-, and a digest of what is asked.",
+)
+@click.option(
+    "--jobs",
+    type=click.IntRange(1, 64),
+    default=1,
+    show_default=True,
+    help="Trials side by side, as of httpbed run.",
+)
+@click.option("--dry-run", is_flag=True, help="Print the experiment file, and run nothing.")
+@experiment.recipes_option
+@experiment.json_option
+@click.pass_context
+def command(
+    context: click.Context,
+    /,
+    *,
+    clients: tuple[str, ...],
+    knobs: tuple[str, ...],
+    replicates: str,
+    seed: str,
+    output: Path | None,
+    jobs: int,
+    dry_run: bool,
+    recipe_folders: tuple[Path, ...],
+    as_json: bool,
+    **said: str | None,
+) -> None:
+    """Compare programs, versions, congestion controls and networks in one line.
+
+    A CLIENT is a program with the HTTP version that it asks for: curl:h1, curl:h2, quiche:h3;
+    without one, all that it has. Where an option has several values, with commas between them, all
+    are run. The same line resumes what was interrupted.
+
+    Use it for a quick answer. It writes the experiment file that it runs into the campaign's
+    folder: copy that, edit it, and httpbed run it.
+    """
+    catalog = experiment.catalog(recipe_folders)
+    words = {name.replace("_", "-"): value for name, value in said.items()}
+    folders = [word for folder in recipe_folders for word in ("--recipes", str(folder))]
+    further = (*folders, *experiment.program_words())
+    line = Line(clients, words, knobs, replicates, seed, further)
+    asked = asking.comparison(line, catalog)
+    loaded = asked.loaded
+    for one in asked.skipped:
+        click.echo(f"not run: {one}", err=True)
+    if dry_run:
+        click.echo(loaded.text, nl=False)
+        return
+    options = run.Options(jobs=jobs, capture=False, backend=backend.choose(None))
+    capability.require(loaded, options.backend)
+    directory = output or Path(loaded.experiment.name)
+    click.echo(f"experiment file: {directory / 'experiment.toml'}", err=True)
+    context.exit(run.carry_out(loaded, catalog, directory, options, as_json=as_json))

@@ -1,0 +1,167 @@
+"""Several senders on one bottleneck: the experiment, and what is read of it.
+
+::
+
+    client  ──┐                              ┌── server
+    client2 ──┼── left ══ bottleneck ══ right ──┼── server2
+    client3 ──┘                              └── server3
+
+Every flow has an access link of its own, which does nothing: so the emulator knows whose packets
+are whose, encrypted or not. All begin at once, which is no advantage to any.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from httpbed.analysis.sender.sharing import Sharing
+from httpbed.conformance.cells import SIZE, Scale
+from httpbed.conformance.document import text
+from httpbed.conformance.sender import Sender
+
+FACTOR = "queue"
+QUEUES: Mapping[Scale, tuple[str, ...]] = {
+    "smoke": ("1 BDP",),
+    "standard": ("0.5 BDP", "1 BDP", "4 BDP"),
+    "full": ("0.5 BDP", "1 BDP", "4 BDP"),
+}
+REPLICATES: Mapping[Scale, int] = {"smoke": 1, "standard": 3, "full": 10}
+RATE_BIT_S = 10_000_000
+ONE_WAY_S = 0.02
+TIME_LIMIT_S = 30
+SETTLED_S = 5.0
+"""From here on the shares are measured: every sender's start is over."""
+
+
+@dataclass(frozen=True)
+class Shared:
+    """What one trial of a competition shows."""
+
+    queue: str
+    sharing: Sharing
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a competition showed."""
+
+    flows: tuple[str, ...]
+    """Names of the flows, in the order of their shares."""
+    trials: Sequence[Shared]
+    manifest: Mapping[str, Any]
+    blind: Sequence[str]
+    """Trials of which nothing can be said, each with the reason."""
+
+    def of(self, queue: str) -> list[Sharing]:
+        """Those with one length of the queue."""
+        return [trial.sharing for trial in self.trials if trial.queue == queue]
+
+    def queues(self) -> list[str]:
+        """Lengths of the queue of which there is a trial, in their order."""
+        return sorted({trial.queue for trial in self.trials}, key=_packets)
+
+    def as_json(self) -> dict[str, Any]:
+        """Return it as values that JSON can hold."""
+        return {
+            "flows": list(self.flows),
+            "rate_bit_s": RATE_BIT_S,
+            "rtt_s": 2 * ONE_WAY_S,
+            "trials": [
+                {
+                    "queue": trial.queue,
+                    "rates_bit_s": dict(trial.sharing.rates_bit_s),
+                    "shares": trial.sharing.shares,
+                    "jain": trial.sharing.jain,
+                    "queue_delay_s": dict(trial.sharing.queue_delay_s),
+                    "utilisation": trial.sharing.utilisation,
+                }
+                for trial in self.trials
+            ],
+            "blind": list(self.blind),
+        }
+
+
+def names(senders: Sequence[Sender]) -> tuple[str, ...]:
+    """Name the flows of a competition, each differently."""
+    return tuple(
+        f"{number} {sender.algorithm} {sender.implementation} H{sender.http_version}"
+        for number, sender in enumerate(senders, start=1)
+    )
+
+
+def access(flow: int) -> int:
+    """Direction, in the emulator's log, from a flow's sender to its client; flows count from 0."""
+    return 2 * flow + 1
+
+
+def bottleneck(flows: int) -> int:
+    """Direction of the bottleneck towards the clients."""
+    return 2 * (2 * flows) + 1
+
+
+def experiment(senders: Sequence[Sender], scale: Scale, *, seed: int) -> str:
+    """Write the experiment file of a competition; the first sender is the one in question."""
+    first, *others = senders
+    ends = ["", *(str(number) for number in range(2, len(senders) + 1))]
+    hosts = [f"client{end}" for end in ends] + ["left", "right"] + [f"server{end}" for end in ends]
+    return f"""\
+schema = 1
+name = "competition-{first.implementation.replace(".", "-")[:40]}"
+question = "How do {len(senders)} senders share one bottleneck?"
+replicates = {REPLICATES[scale]}
+seed = {seed}
+time_limit = "{TIME_LIMIT_S} s"
+
+[factors]
+{FACTOR} = [{", ".join(map(text, QUEUES[scale]))}]
+
+[topology]
+hosts = [{", ".join(map(text, hosts))}]
+links = [
+{"".join(_access_link("client", end, "left") for end in ends)}\
+{"".join(_access_link("server", end, "right") for end in ends)}\
+    {{ between = ["left", "right"], rate = "{RATE_BIT_S} bit/s", delay = "{ONE_WAY_S * 1e3:g} ms",\
+ queue = {{ limit = {{ factor = "{FACTOR}" }} }} }},
+]
+
+[roles.client]
+{_client(first, "")}
+[roles.server]
+{_server(first, "")}
+{"".join(_competitor(sender, end) for sender, end in zip(others, ends[1:], strict=True))}
+[workload]
+kind = "download"
+size = "{SIZE}"
+"""
+
+
+def _access_link(host: str, end: str, router: str) -> str:
+    return f'    {{ between = ["{host}{end}", "{router}"] }},\n'
+
+
+def _client(sender: Sender, end: str) -> str:
+    return (
+        f'implementation = {text(sender.client)}\nhost = "client{end}"\n'
+        f'http_version = "{sender.http_version}"\n'
+    )
+
+
+def _server(sender: Sender, end: str) -> str:
+    control = sender.congestion_control
+    said = f'implementation = {text(sender.implementation)}\nhost = "server{end}"\n'
+    said += f"congestion_control = {text(control)}\n" if control else ""
+    knobs = ", ".join(f"{name} = {text(value)}" for name, value in sorted(sender.knobs.items()))
+    return said + (f"knobs = {{ {knobs} }}\n" if knobs else "")
+
+
+def _competitor(sender: Sender, end: str) -> str:
+    return (
+        f"[[competitors]]\n\n[competitors.client]\n{_client(sender, end)}\n"
+        f"[competitors.server]\n{_server(sender, end)}\n"
+    )
+
+
+def _packets(queue: str) -> float:
+    return float(queue.split(maxsplit=1)[0])

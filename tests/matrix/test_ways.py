@@ -1,0 +1,100 @@
+"""Which implementations meet: every promise once, or everyone with everyone."""
+
+from __future__ import annotations
+
+import itertools
+
+import pytest
+
+from httpbed.implementations import casting, catalog
+from httpbed.matrix import ways
+from httpbed.matrix.refusals import refusals
+from httpbed.matrix.ways import Through, Way
+from httpbed.model.scenario import Scenario
+
+CATALOG = catalog.load()
+RECIPES = list(CATALOG.recipes.values())
+FEW, EVERY = ways.few(RECIPES), ways.every(RECIPES)
+PROXIED = Way("curl", "3", "nginx", (Through("haproxy", "1.1"),))
+
+
+def test_every_promise_is_tried_once() -> None:
+    """Each client asks in each of its versions, each server answers, each proxy does both."""
+    asked = {(way.client, way.http_version) for way in FEW}
+    answered = {(way.server, way.http_version) for way in FEW if not way.through}
+    met = {(way.through[0], way.http_version) for way in FEW if way.through}
+    behind = {recipe.next_proxy for recipe in RECIPES}
+    for recipe in RECIPES:
+        spoken = {(recipe.name, version) for version in recipe.http_versions}
+        assert "client" not in recipe.roles or spoken <= asked
+        assert "server" not in recipe.roles or spoken <= answered
+        if "proxy" in recipe.roles and recipe.name not in behind:
+            for pair in itertools.product(recipe.upstream_http_versions, recipe.http_versions):
+                assert (Through(recipe.name, pair[0]), pair[1]) in met
+    assert len(FEW) == len(set(FEW))
+
+
+def test_the_few_are_among_all() -> None:
+    """All are every client with every server that speaks its version."""
+    assert set(FEW) <= set(EVERY)
+    direct = {(way.client, way.http_version, way.server) for way in EVERY if not way.through}
+    clients = [one for one in RECIPES if "client" in one.roles]
+    servers = [one for one in RECIPES if "server" in one.roles]
+    assert len(direct) == sum(
+        len(set(client.http_versions) & set(server.http_versions))
+        for client, server in itertools.product(clients, servers)
+    )
+
+
+@pytest.mark.parametrize("way", EVERY, ids=Way.title)
+def test_every_way_can_be_planned(way: Way) -> None:
+    """Its scenario is one, and nobody in it is miscast."""
+    document = way.document(1000)
+    assert Scenario.model_validate(document).workload.size == 1000
+    assert list(casting.miscast(CATALOG, document)) == []
+    assert set(Scenario.model_validate(document).implementations.values()) == way.members()
+
+
+def test_a_counterpart_stores_what_it_fetches() -> None:
+    """A server is not tried with a client that could not tell a damaged file."""
+    alone = {way.client for way in FEW if sum(way.client == other.client for other in FEW) == 1}
+    for server in ("caddy", "gtlsserver"):
+        for way in FEW:
+            if way.server == server and way.client not in alone:
+                assert CATALOG[way.client].stores_bodies
+
+
+def test_a_tunnel_has_both_ends() -> None:
+    """Its far end is never met by a client; planning the near end alone is refused."""
+    for way in (way for way in EVERY if way.through):
+        names = [one.proxy for one in way.through]
+        wanted = CATALOG[names[0]].next_proxy
+        assert names[1:] == ([wanted] if wanted else [])
+    alone = Way("curl", "3", "nginx", (Through("envoy-tunnel", "3"),))
+    (found,) = casting.miscast(CATALOG, alone.document(1000))
+    assert found.path == ("roles", "proxies", 0, "implementation")
+    assert found.reason == "envoy-tunnel needs envoy-masque as the next proxy"
+
+
+def test_a_way_is_told_in_one_line() -> None:
+    """In the order in which a request takes it."""
+    assert PROXIED.title() == "curl -> HTTP/3 -> haproxy -> HTTP/1.1 -> nginx"
+
+
+def test_without_counterparts_there_is_nothing_to_try() -> None:
+    """A client alone meets nobody."""
+    assert ways.few([CATALOG["curl"]]) == ways.every([CATALOG["curl"]]) == []
+
+
+@pytest.mark.parametrize("name", sorted(CATALOG.recipes))
+def test_whatever_a_recipe_does_not_declare_is_refused(name: str) -> None:
+    """With a reason; and there is always something."""
+    found = refusals(CATALOG, CATALOG[name])
+    assert {refusal.role for refusal in found} == set(CATALOG[name].roles)
+    assert [refusal for refusal in found if not refusal.passed] == []
+
+
+def test_refusals_are_of_what_is_undeclared_only() -> None:
+    """Curl can do rounds, but not of several files at once."""
+    asked = {refusal.asked for refusal in refusals(CATALOG, CATALOG["curl"])}
+    assert asked == {"parallel rounds", "resumed", "early data", "a knob that it has not"}

@@ -1,0 +1,57 @@
+"""``httpbed recipes check`` on what the toolbox holds: every promise, with real programs."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+import pytest
+
+from httpbed.implementations import catalog
+from httpbed.implementations.catalog import Catalog
+from httpbed.matrix import check, table, ways
+from httpbed.matrix.check import Outcome
+from httpbed.matrix.ways import Way
+
+pytestmark = [pytest.mark.namespaces, pytest.mark.toolbox, pytest.mark.slow]
+
+
+def tried(known: Catalog, wanted: list[Way], folder: Path) -> Outcome:
+    """Try ways with what is here."""
+    found, absent = check.here(known)
+    bed = check.make_bed(known, found, say=print)
+
+    async def work() -> Outcome:
+        members = await check.members(bed, found)
+        done = await check.try_all(bed, wanted, folder, jobs=2, tell=lambda _: None)
+        return Outcome(members, done, absent)
+
+    return asyncio.run(work())
+
+
+def test_all_that_is_installed_does_as_its_recipe_promises(tmp_path: Path) -> None:
+    """Each role and HTTP version, 1 kB and 1 MB by digest, versions and refusals."""
+    known = catalog.load()
+    found, _ = check.here(known)
+    outcome = tried(known, ways.few(found), tmp_path)
+    assert outcome.tried
+    assert outcome.passed, "\n".join(table.lines(outcome))
+
+
+LIAR = """
+schema = 1
+like = "curl"
+name = "liar"
+run = { choose = { http_flag = { values = { "2" = "--http1.1" } } } }
+"""
+
+
+def test_a_program_that_speaks_another_version_fails(tmp_path: Path) -> None:
+    """Its recipe says HTTP/2, its command HTTP/1.1: the file is right, and the way is not."""
+    (tmp_path / "liar.toml").write_text(LIAR)
+    known = catalog.load([tmp_path])
+    server = next(way.server for way in ways.few(check.here(known)[0]) if way.client == "liar")
+    outcome = tried(known, [Way("liar", "2", server)], tmp_path / "left")
+    wrong = [reason for download in outcome.tried[0].downloads for reason in download.wrong]
+    assert all(reason.startswith("protocol used") for reason in wrong)
+    assert len(wrong) == 2

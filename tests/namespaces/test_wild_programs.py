@@ -1,0 +1,101 @@
+"""Programs that have gone wild end as failures with the reason, and leave the machine as it was."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from httpbed.implementations import recipe
+from httpbed.model.trial import Record
+from httpbed.trial import parts
+from real_runs import Wish, stage
+
+pytestmark = [pytest.mark.namespaces, pytest.mark.toolbox]
+
+RECIPE = """
+schema = 1
+name = "wild"
+roles = ["{role}"]
+http_versions = ["1.1"]
+workloads = ["download"]
+
+[install]
+binary = "sh"
+
+[version]
+argv = ["{{program}}", "-c", "echo 1"]
+pattern = '(?P<version>1)'
+
+[run]
+argv = ["{{program}}", "{{folder}}/wild.sh"]
+stdout = "said.txt"
+stderr = "errors.txt"
+ready = {{ tcp = {ready} }}
+
+[run.files]
+"wild.sh" = '''
+cd {{folder}}
+{script}
+'''
+
+[parse]
+parser = "{parser}"
+file = "said.txt"
+"""
+MB = 10**6
+FLOOD = "yes"
+FILES = "n=0; while :; do head -c 1000000 /dev/zero >$n; n=$((n+1)); done"
+EMPTY_FILES = "n=0; while :; do : >$n; n=$((n+1)); done"
+MEMORY_FILE = "head -c 10000000000 /dev/zero >/tmp/big || exit 3"
+MEMORY = "tail /dev/zero"
+FORKS = "while sleep 1000 & do :; done"
+
+
+@pytest.fixture(autouse=True)
+def _tight(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Set the bounds lower, so that they are reached sooner."""
+    monkeypatch.setattr(parts, "LOG_BYTES", 4 * MB)
+    monkeypatch.setattr(recipe, "MEMORY_BYTES", 64 * MB)
+    monkeypatch.setattr(recipe, "PROCESSES", 400)
+
+
+def outcome(tmp_path: Path, script: str, role: str = "client") -> Record:
+    """Run a trial in which somebody is a shell that runs this script; it must have failed."""
+    (tmp_path / "recipes").mkdir()
+    ready, parser = ("[443]", "access-log-json") if role == "server" else ("[]", "curl-json")
+    text = RECIPE.format(role=role, ready=ready, parser=parser, script=script)
+    (tmp_path / "recipes/wild.toml").write_text(text)
+    wish = Wish(versions=("1.1",), time_limit="15 s")
+    wish = replace(wish, server="wild") if role == "server" else replace(wish, client="wild")
+    records = stage(wish, [tmp_path / "recipes"]).run(tmp_path / "campaign")
+    (record,) = [one for one in records if one.attempt.outcome.kind != "invalid"]
+    assert record.attempt.outcome.kind == "failed", record.attempt.outcome.reason
+    return record
+
+
+@pytest.mark.parametrize("role", ["client", "server"])
+@pytest.mark.parametrize("script", [FLOOD, FILES, EMPTY_FILES])
+def test_who_fills_the_disk_is_ended(tmp_path: Path, role: str, script: str) -> None:
+    """In one file or many, as a client or before a server listens; next to nothing is kept."""
+    record = outcome(tmp_path, script, role)
+    assert f"{role} ran: wrote more than 4 MB into its folder" in record.attempt.outcome.reason
+    kept = [file for file in (tmp_path / "campaign").rglob("*") if file.is_file()]
+    assert sum(file.stat().st_size for file in kept) < 80 * MB
+    assert len(kept) < 200
+
+
+@pytest.mark.parametrize(
+    ("script", "word"),
+    [
+        (MEMORY_FILE, "exit status 3"),  # the file system in memory is full, or the file too long
+        (MEMORY, "exit status 1"),  # it said that its memory is exhausted
+        (FORKS, "exit status"),  # the shell can fork no more
+    ],
+)
+def test_who_fills_the_memory_fails_by_itself(tmp_path: Path, script: str, word: str) -> None:
+    """What it asks for is refused, and nobody else is harmed."""
+    record = outcome(tmp_path, script)
+    assert "client ended well" in record.attempt.outcome.reason
+    assert word in record.attempt.outcome.reason
