@@ -57,6 +57,8 @@ class Wish:
     """Further such links, by their ends; one of them may be a host that is in none yet."""
     roles: str = ""
     """Further lines of the roles, such as proxies."""
+    on_client: str = ""
+    """Further lines of the client's role."""
     on_server: str = ""
     """Further lines of the server's role."""
     workload: str = ""
@@ -86,6 +88,7 @@ hosts = {json.dumps(self.hosts())}
 [roles.client]
 implementation = "{self.client}"
 http_version = {{ factor = "http_version" }}
+{self.on_client}
 
 [roles.server]
 implementation = "{self.server}"
