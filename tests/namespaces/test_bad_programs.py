@@ -109,9 +109,7 @@ def ended(wish: Wish, fault: str, recipes: Path, campaign: Path) -> Record:
     else:
         wish = _with(wish, on_client=f'knobs = {{ fault = "{fault}" }}')
     (record,) = [
-        one
-        for one in stage(wish, [recipes]).run(campaign)
-        if one.attempt.outcome.kind != "invalid"
+        one for one in stage(wish, [recipes]).run(campaign) if one.attempt.outcome.kind != "invalid"
     ]
     return record
 
