@@ -13,6 +13,7 @@ from httpbed.model.errors import ConfigError
 from httpbed.trial import preparation
 
 CATALOG = catalog.load()
+ONCE = {"replicates": 1}
 
 
 def mistakes(asked: Asked) -> str:
@@ -80,6 +81,24 @@ def test_every_scale_is_an_experiment_without_mistakes(scale: Scale, control: Co
     text = document.experiment(sender, cells(scale, control), replicates=2, seed=1)
     loaded = preparation.load(text, CATALOG)
     assert len(loaded.trials) == 2 * len(cells(scale, control))
+
+
+def senders() -> list[Asked]:
+    """Ask for every sender of every recipe that comes with httpbed, over every version."""
+    return [
+        Asked(recipe.name, control=control, http_version=version, judged_as="cubic")
+        for recipe in CATALOG.recipes.values()
+        if {"server", "proxy"} & set(recipe.roles)
+        for version in recipe.http_versions
+        for control in recipe.congestion_control.allowed("quic" if version == "3" else "tcp")
+    ]
+
+
+@pytest.mark.parametrize("asked", senders(), ids=str)
+def test_every_sender_of_every_recipe_can_be_asked(asked: Asked) -> None:
+    """Servers, and proxies in front of a server that does not matter."""
+    text = document.experiment(choose(CATALOG, asked), cells("smoke", "cubic"), seed=1, **ONCE)
+    assert preparation.load(text, CATALOG).trials
 
 
 def test_words_of_users_stay_words() -> None:

@@ -287,7 +287,10 @@ def test_whatever_a_program_leaves_is_findings(name: str, tmp_path: Path, left: 
 
 
 @pytest.mark.parametrize(("name", "file"), RECORDED)
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
+@settings(
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+    max_examples=30,
+)
 @given(data=st.data())
 def test_a_real_output_damaged_anywhere_is_findings(
     name: str, file: Path, tmp_path: Path, data: st.DataObject

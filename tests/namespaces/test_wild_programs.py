@@ -46,7 +46,7 @@ file = "said.txt"
 """
 MB = 10**6
 FLOOD = "yes"
-FILES = "n=0; while :; do head -c 4000000 /dev/zero >$n; n=$((n+1)); done"
+FILES = "n=0; while :; do head -c 1000000 /dev/zero >$n; n=$((n+1)); done"
 EMPTY_FILES = "n=0; while :; do : >$n; n=$((n+1)); done"
 MEMORY_FILE = "head -c 10000000000 /dev/zero >/tmp/big || exit 3"
 MEMORY = "tail /dev/zero"
@@ -56,7 +56,7 @@ FORKS = "while sleep 1000 & do :; done"
 @pytest.fixture(autouse=True)
 def _tight(monkeypatch: pytest.MonkeyPatch) -> None:
     """Set the bounds lower, so that they are reached sooner."""
-    monkeypatch.setattr(parts, "LOG_BYTES", 16 * MB)
+    monkeypatch.setattr(parts, "LOG_BYTES", 4 * MB)
     monkeypatch.setattr(recipe, "MEMORY_BYTES", 64 * MB)
     monkeypatch.setattr(recipe, "PROCESSES", 400)
 
@@ -80,7 +80,7 @@ def outcome(tmp_path: Path, script: str, role: str = "client") -> Record:
 def test_who_fills_the_disk_is_ended(tmp_path: Path, role: str, script: str) -> None:
     """In one file or many, as a client or before a server listens; next to nothing is kept."""
     record = outcome(tmp_path, script, role)
-    assert f"{role} ran: wrote more than 16 MB into its folder" in record.attempt.outcome.reason
+    assert f"{role} ran: wrote more than 4 MB into its folder" in record.attempt.outcome.reason
     kept = [file for file in (tmp_path / "campaign").rglob("*") if file.is_file()]
     assert sum(file.stat().st_size for file in kept) < 80 * MB
     assert len(kept) < 200

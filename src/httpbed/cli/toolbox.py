@@ -48,13 +48,17 @@ def build(*, names: tuple[str, ...], recipe_folders: tuple[Path, ...], as_json: 
     """Build those of some implementations, by default of all, and say where they are.
 
     What cannot be had today is told and keeps nobody from the rest; it makes the exit code 3
-    where it was named.
+    where it was named. What takes minutes, as httpbed-quiche does, is built where it is named.
     """
-    needed = _needed(catalog(recipe_folders), names)
+    known = catalog(recipe_folders)
+    needed = _needed(known, names)
     roots, failures = programs.build(needed, say=_say)
     _locate([roots[contents] for contents in needed if contents in roots], as_json=as_json)
     for contents, failure in failures.items():
         _say(f"without {' and '.join(needed[contents])}: {failure}")
+    for name in names:
+        if known[name].install.own:
+            _say(f"{name} is {programs.own_executable(known[name], _say)}")
     if failures and (names or not roots):
         raise SystemExit(_UNABLE)
 

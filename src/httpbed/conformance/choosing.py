@@ -58,6 +58,7 @@ def choose(catalog: Catalog, asked: Asked) -> Sender:
         algorithm=resolved or "unknown",
         judged_as=judged_as,
         role="server" if "server" in recipe.roles else "proxy",
+        upstream_http_version=min(recipe.upstream_http_versions, default="1.1"),
         client=asked.client,
         knobs=dict(asked.knobs),
     )

@@ -60,7 +60,7 @@ def _sending_roles(sender: Sender) -> str:
     if sender.role == "server":
         return f"[roles.server]\n{own}\n"
     origin = '[roles.server]\nimplementation = "nginx"\n'
-    return f'{origin}\n[[roles.proxies]]\n{own}\nhttp_version = "1.1"\n'
+    return f'{origin}\n[[roles.proxies]]\n{own}\nhttp_version = "{sender.upstream_http_version}"\n'
 
 
 def _table(values: Mapping[str, str]) -> str:

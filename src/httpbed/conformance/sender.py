@@ -27,6 +27,8 @@ class Sender:
     """What that is, by the recipe."""
     judged_as: Control
     role: Literal["server", "proxy"] = "server"
+    upstream_http_version: str = "1.1"
+    """What it speaks to its origin as a proxy, which does not matter here."""
     client: str = "curl"
     knobs: Mapping[str, str] = field(default_factory=dict)
 

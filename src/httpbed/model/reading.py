@@ -33,7 +33,19 @@ from httpbed.model.workload import Workload
 MOST_TRIALS = 1_000_000
 RESERVED_FACTORS = frozenset(
     {"block", "position", "trial", "attempt", "outcome", "reason", "time_limit_s", "started"}
-    | {"wall_s", "metric", "value", "unit", "source", "name", "of", "passed", "figure", "limit"}
+    | {
+        "wall_s",
+        "metric",
+        "value",
+        "unit",
+        "source",
+        "item",
+        "name",
+        "of",
+        "passed",
+        "figure",
+        "limit",
+    }
 )
 """Columns that every exported table has: a factor of that name would collide."""
 

@@ -81,6 +81,10 @@ def notes(verdict: Verdict) -> Iterator[str]:
     for finding in verdict.findings:
         if finding.why:
             yield f"{finding.name}: {finding.why}"
+    strained = sum(run.strained for run in verdict.evidence.runs.every)
+    if strained:
+        trials = len(verdict.evidence.runs.every)
+        yield f"{strained} of {trials} trials ran on a busy machine: what fails there is not judged"
     yield from (f"not read: {blind}" for blind in verdict.evidence.blind)
 
 

@@ -92,8 +92,7 @@ def ensure(catalog: Catalog, names: Iterable[str], *, say: Say) -> Programs:
         ConfigError: An executable of the user's cannot be run, for whatever reasons.
     """
     wanted = [catalog[name] for name in sorted(set(names))]
-    here = {recipe.name: recipe for recipe in wanted if recipe.install.suite is None}
-    places = _places_here(here.values(), say)
+    places = _places_here((one for one in wanted if one.install.suite is None), say)
     installs = catalog.installs(recipe.name for recipe in wanted)
     roots, failures = build([toolbox.TOOLS, *installs], say=say)
     for contents, failure in failures.items():
@@ -128,17 +127,16 @@ def build(
 
 
 def _places_here(recipes: Iterable[Recipe], say: Say) -> dict[str, Place]:
-    places, mistakes = dict[str, Place](), list[Mistake]()
-    for recipe in recipes:
-        program = _own(recipe, say) if recipe.install.own else _found(recipe)
-        wrong = None if recipe.install.own else _mistake(recipe, program)
-        if wrong:
-            mistakes.append(wrong)
-        else:
-            places[recipe.name] = Place(None, program, dict(_shown(recipe, program)))
-    if mistakes:
+    """Find what runs on this machine's own filesystem; every mistake is told before any build."""
+    several = list(recipes)
+    found = [(recipe, _found(recipe)) for recipe in several if recipe.install.binary]
+    if mistakes := [*filter(None, (_mistake(recipe, path) for recipe, path in found))]:
         raise ConfigError(mistakes)
-    return places
+    found += [(recipe, own_executable(recipe, say)) for recipe in several if recipe.install.own]
+    return {
+        recipe.name: Place(None, program, dict(_shown(recipe, program)))
+        for recipe, program in found
+    }
 
 
 def state(recipe: Recipe) -> tuple[bool, str]:
@@ -160,7 +158,8 @@ def state(recipe: Recipe) -> tuple[bool, str]:
     return wrong is None, wrong.reason if wrong else str(program)
 
 
-def _own(recipe: Recipe, say: Say) -> Path:
+def own_executable(recipe: Recipe, say: Say) -> Path:
+    """Find one of httpbed's own executables, building it where that is done when it is needed."""
     if recipe.install.own == quiche.NAME:
         return quiche.ensure(say)
     return binaries.executable(str(recipe.install.own))

@@ -1,0 +1,72 @@
+"""The experiments that are shipped: each loads, expands, and fits the time that it promises."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import get_args
+
+import pytest
+
+from httpbed.analysis.duration import expected_s
+from httpbed.implementations import catalog as catalogs
+from httpbed.implementations.settings import Transport
+from httpbed.model.crossing import ScaleName
+from httpbed.trial import preparation
+
+FOLDER = Path(__file__).parents[2] / "experiments"
+FILES = sorted(FOLDER.rglob("*.toml"))
+STUDIES = [path for path in FILES if path.parent.name != "examples"]
+LONGEST_S = {"smoke": 10 * 60, "standard": 60 * 60}
+CATALOG = catalogs.load()
+
+
+def control(name: str, transport: Transport, said: str | None) -> str:
+    """Name the congestion control of a sender."""
+    return CATALOG[name].congestion_control.resolved(transport, said)
+
+
+def planned_s(path: Path, scale: ScaleName | None) -> float:
+    """Return how long all trials take, one after another, roughly."""
+    loaded = preparation.load(path.read_text(), CATALOG, path.parent, scale)
+    block_s = sum(expected_s(scenario, control) for scenario in loaded.scenarios())
+    return loaded.experiment.replicates * block_s
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(FOLDER)))
+def test_it_loads_and_its_time_is_told(path: Path) -> None:
+    """With the recipes that are shipped beside it: every role, version, control and workload."""
+    assert planned_s(path, None) > 0
+
+
+@pytest.mark.parametrize("scale", get_args(ScaleName))
+@pytest.mark.parametrize("path", STUDIES, ids=lambda path: str(path.relative_to(FOLDER)))
+def test_each_scale_of_a_study_fits_its_time(path: Path, scale: ScaleName) -> None:
+    """Smoke is minutes, standard under an hour; full has the paper's own number of runs."""
+    assert planned_s(path, scale) < LONGEST_S.get(scale, float("inf"))
+
+
+@pytest.mark.parametrize("path", sorted(FOLDER.glob("liu2024/*.toml")), ids=lambda path: path.stem)
+def test_liu_2024_is_as_the_paper_set_it_up(path: Path) -> None:
+    """Ten runs; both paths of the paper for each client in each of its conditions."""
+    loaded = preparation.load(path.read_text(), CATALOG, path.parent, "full")
+    experiment = loaded.experiment
+    assert experiment.replicates == 10
+    papers = [("direct", "reno"), ("envoy", "bbr")]
+    found = [
+        tuple(treatment.items())
+        for treatment in experiment.treatments()
+        if (treatment["path"], treatment["congestion_control"]) in papers
+    ]
+    grid = 7 * (3 + 6 * 2) if path.stem == "single-stream" else 5
+    assert len(found) == 2 * grid * len(experiment.factors["client"])
+
+
+def test_liu_2024s_delay_and_loss_are_the_clients_links_alone() -> None:
+    """10 Mbit/s on every link; with or without a proxy it is the same network."""
+    path = FOLDER / "liu2024/single-stream.toml"
+    loaded = preparation.load(path.read_text(), CATALOG, path.parent, "smoke")
+    for scenario in loaded.scenarios():
+        links = [link.directions() for link in scenario.topology.links]
+        assert all(way.rate == 10**7 for ways in links for way in ways)
+        assert all((way.loss, way.delay) == (0.0, 0.0) for way in links[1])
+        assert len(scenario.routers) == (0 if scenario.roles.proxies else 1)
