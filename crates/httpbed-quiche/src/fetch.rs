@@ -333,7 +333,12 @@ impl Fetch {
         if self.quic.is_timed_out() {
             let (code, what) =
                 if late { (Code::Receive, "fell silent") } else { (Code::Connect, "does not answer") };
-            return Failure::new(code, format!("{host} {what}; is it reachable, and UDP let through?"));
+            let address =
+                self.quic.path_stats().next().map_or(String::new(), |path| format!(" ({})", path.peer_addr));
+            return Failure::new(
+                code,
+                format!("{host}{address} {what}; is it reachable, and UDP let through?"),
+            );
         }
         let (who, error) = match (self.quic.peer_error(), self.quic.local_error()) {
             (Some(error), _) => ("the server closed the connection", error),
