@@ -13,6 +13,7 @@ from httpbed.model import crossing, reading
 from httpbed.model.crossing import Exclusion, Group
 from httpbed.model.experiment import Experiment, scenario_document
 from httpbed.model.schema import experiment_schema
+from nested import NESTED
 from recorded import DEMO
 
 FACTORS = {"a": ["1", "2", "3"], "b": ["x", "y"], "c": ["p", "q"]}
@@ -166,47 +167,6 @@ def test_many_factors_are_few_treatments_where_groups_say_so() -> None:
     one = Group(name="one", levels={name: ["1"] for name in factors})
     assert crossing.most(factors, [one, one]) == 2
     assert len([*crossing.treatments(factors, [one, one])]) == 1
-
-
-LEVELS = """
-[factors.path.direct]
-client = { factor = "client" }
-server = { implementation = "nginx", congestion_control = { factor = "control" } }
-
-[factors.path.envoy]
-client = { factor = "client" }
-proxies = [{ implementation = "envoy", congestion_control = { factor = "control" } }]
-server = { implementation = "nginx", congestion_control = "reno" }
-
-[factors.client]
-curl-h2 = { implementation = "curl", http_version = "2" }
-curl-h3 = { implementation = "curl", http_version = "3" }
-
-[factors.access]
-slow = { between = ["client", "proxy"], rate = "1 Mbit/s", delay = { factor = "delay" } }
-fast = { between = ["client", "proxy"], delay = { factor = "delay" } }
-"""
-NESTED = f"""
-schema = 1
-name = "nested"
-question = "Do levels that are tables and lists work everywhere?"
-replicates = 1
-seed = 1
-roles = {{ factor = "path" }}
-
-[factors]
-control = ["reno", "bbr"]
-delay = ["0 ms", "25 ms"]
-{LEVELS}
-
-[topology]
-hosts = ["client", "proxy", "server"]
-links = [{{ factor = "access" }}, {{ between = ["proxy", "server"] }}]
-
-[workload]
-kind = "download"
-size = "1 kB"
-"""
 
 
 def test_levels_are_tables_with_factors_in_them() -> None:

@@ -135,7 +135,7 @@ class _Tables:
         self.trials.append(key | about | {"started": STARTED, "wall_s": 1.5})
         for metric, value in ending.observations.items():
             unit = METRICS[metric].unit
-            row = {"metric": metric, "value": value, "unit": unit, "source": "wire", "item": ""}
+            row = {"metric": metric, "item": "", "value": value, "unit": unit, "source": "wire"}
             self.observations.append(key | row)
         self._check(key, block, levels, passed=ending.outcome != "invalid")
 

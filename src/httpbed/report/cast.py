@@ -46,12 +46,20 @@ def workload(document: Document) -> str:
 
 
 def _told(document: Document) -> Iterator[tuple[str, str]]:
-    yield from _of_roles(document, _table(document.get("roles")), "")
+    yield from _of_alternatives(document)
     for number, competitor in enumerate(_list(document, "competitors"), start=1):
         table = _table(competitor)
         after = f", after {said(document, table['after'])}" if "after" in table else ""
         for host, text in _of_roles(document, table, f"competitor-{number}-"):
             yield host, text + after
+
+
+def _of_alternatives(document: Document) -> Iterator[tuple[str, str]]:
+    """Say who is on each host; a factor may stand for all roles together."""
+    alternatives = _alternatives(document, document.get("roles"))
+    found = [dict(_of_roles(document, _table(roles), "")) for roles in alternatives]
+    for host in dict.fromkeys(host for roles in found for host in roles):
+        yield host, " or ".join(dict.fromkeys(roles.get(host, NONE) for roles in found))
 
 
 def _of_roles(document: Document, roles: Document, prefix: str) -> Iterator[tuple[str, str]]:
@@ -89,6 +97,8 @@ def _alternatives(document: Document, node: object) -> list[object]:
 
 
 def _role(document: Document, role: Document) -> str:
+    if is_reference(role):
+        return said(document, role)
     parts = [said(document, role.get("implementation", "?"))]
     if "congestion_control" in role:
         control = said(document, role["congestion_control"])

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from httpbed.model import profiles
-from httpbed.model.experiment import factor_references
+from httpbed.model.experiment import factor_references, is_reference
 from httpbed.report import impairments, network
 from httpbed.report.changes import changes
 from httpbed.report.network import Document
@@ -106,7 +106,8 @@ def _profile(document: Document, path: Path, name: str) -> str:
 
 def _plain(value: Any) -> str:
     if isinstance(value, Mapping):
-        return ", ".join(f"{title(key)} {_plain(part)}" for key, part in value.items())
+        told = {key: part for key, part in value.items() if not is_reference(part)}
+        return ", ".join(f"{title(key)} {_plain(part)}" for key, part in told.items())
     if isinstance(value, list):
         return ", ".join(map(_plain, value))
     return str(value).lower() if isinstance(value, bool) else str(value)

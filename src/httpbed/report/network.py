@@ -109,10 +109,12 @@ def condition(document: Document, levels: Mapping[str, str]) -> str:
     for path, name in references(document.get("topology", {})):
         paths.setdefault(name, path)
     factors = document.get("factors", {})
+    read = any(path[-1] == "delay_reading" for path in paths.values())
+    phrases = {**_PHRASES, "delay": "{} delay"} if read else _PHRASES
     return ", ".join(
         f"{title(name)} {value}"
         if isinstance(factors.get(name), Mapping)  # a name: what it stands for is in the legend
-        else _phrase(name, value, paths.get(name, ()))
+        else _phrase(phrases, value, name, paths.get(name, ()))
         for name, value in levels.items()
     )
 
@@ -123,22 +125,34 @@ _PHRASES = {
     "delay": "{} each way",
     "loss": "{} loss",
     "limit": "a queue of {}",
+    "delay_reading": "{}",
 }
 
 
-def _phrase(name: str, value: str, path: tuple[str | int, ...]) -> str:
+def _phrase(phrases: Mapping[str, str], value: str, name: str, path: tuple[str | int, ...]) -> str:
     last = str(path[-1]) if path else ""
     side = next((f" {part}" for part in path if part in {"up", "down"}), "")
     if last == "delay" and side:
         return f"{value} of delay{side}"
-    return _PHRASES.get(last, f"{title(name)} {{}}").format(value) + side
+    return phrases.get(last, f"{title(name)} {{}}").format(value) + side
 
 
 def _link(document: Document, said: Document) -> LinkFacts:
+    if is_reference(said):
+        return _varied_link(document, said)
     link = profiles.expanded(said)
     one, other = link["between"]
     up, down = (_one_way(document, link, side) for side in ("up", "down"))
     return LinkFacts((one, other), up, down, tuple(changes(_filled(document, link))))
+
+
+def _varied_link(document: Document, said: Document) -> LinkFacts:
+    """Describe a link for which a factor stands: by the names of its levels."""
+    levels = document.get("factors", {}).get(said["factor"], {})
+    known = levels.values() if isinstance(levels, Mapping) else ()
+    one, other = next((level["between"] for level in known if "between" in level), ("?", "?"))
+    facts = (_fact(document, said["factor"], "{}", said),)
+    return LinkFacts((one, other), facts, facts)
 
 
 def _one_way(document: Document, link: Document, side: str) -> tuple[Fact, ...]:
