@@ -19,7 +19,7 @@ BOX_WIDTH = 172
 LINE_HEIGHT = 17
 GAP_WIDTH = 268
 GAP_HEIGHT = 132
-ROW_GAP = 72
+ROW_GAP = 104
 UPRIGHT_WIDTH = 340
 LEAST_HEIGHT = 116
 INDENT = 42
@@ -93,7 +93,8 @@ def _size(
         tall = columns * height + (columns - 1) * GAP_HEIGHT
         return rows * UPRIGHT_WIDTH, 2 * MARGIN + tall
     wide = columns * BOX_WIDTH + (columns - 1) * GAP_WIDTH
-    return 2 * MARGIN + wide, 2 * MARGIN + max(LEAST_HEIGHT, rows * height + (rows - 1) * ROW_GAP)
+    tall = (rows - 1) * (height + ROW_GAP) + max(LEAST_HEIGHT, height)
+    return 2 * MARGIN + wide, 2 * MARGIN + tall
 
 
 def _box(box: _Box) -> Markup:
@@ -118,7 +119,7 @@ def _box(box: _Box) -> Markup:
 def _role_lines(host: HostFacts) -> list[str]:
     """Split ``server: nginx, cubic`` so that no line is wider than its box."""
     lines = [line for role in host.roles for line in role.split(": ", 1)]
-    return [line for line in lines if line != host.name] or ["no role"]
+    return [line for line in lines if line != host.name] or ["router"]
 
 
 def _link(boxes: Mapping[str, _Box], link: LinkFacts, *, upright: bool) -> Markup:
