@@ -173,6 +173,14 @@ def test_a_check_of_nobodys_recipe_is_refused(httpbed: Command) -> None:
     assert "no recipe 'crul'; known: aioquic" in error
 
 
+def test_a_check_of_what_is_not_here_says_so(httpbed: Command) -> None:
+    """With the remedy: nothing tried is nothing passed."""
+    code, out, error = httpbed("recipes", "check", "openlitespeed")
+    assert (code, out) == (3, "")
+    assert "openlitespeed is not on the PATH" in error
+    assert "remedy: httpbed toolbox build openlitespeed" in error
+
+
 @pytest.mark.parametrize("words", [["schema"], ["schema", "--json"]])
 def test_schema_prints_the_schema(httpbed: Command, words: list[str]) -> None:
     """JSON in any case."""

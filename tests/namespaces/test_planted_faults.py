@@ -18,7 +18,6 @@ from families import until
 from httpbed.model.errors import HostError
 from httpbed.model.scenario import Scenario
 from httpbed.model.trial import Record
-from httpbed.process.spec import ProcessSpec
 from httpbed.trial import manifest
 from httpbed.trial.bed import Bed, TrialPlan
 from real_runs import Wish, check, stage
@@ -65,10 +64,10 @@ def recipe(folder: Path, name: str, old: str, new: str) -> Path:
 def test_a_damaged_body_is_a_failure(campaign: Path, tmp_path: Path, version: str) -> None:
     """Another content of the same size is noticed by its digest, and never tried again."""
     damaged = stage(Wish(versions=(version,)))
-    ((size, content),) = damaged.bed.contents.items()
+    ((path, content),) = damaged.bed.contents.items()
     other = tmp_path / "other"
     other.write_bytes(b"X" + content.path.read_bytes()[1:])
-    contents = {size: dataclasses.replace(content, path=other)}
+    contents = {path: dataclasses.replace(content, path=other)}
     damaged.bed = dataclasses.replace(damaged.bed, contents=contents)
     record = only(damaged.run(campaign), "failed")
     assert check(record, "body as served").passed is False
@@ -197,8 +196,9 @@ def test_a_program_that_vanishes_is_no_data(
     """A client that cannot be started says nothing about the client."""
 
     def vanish(planned: TrialPlan) -> TrialPlan:
-        gone: ProcessSpec = dataclasses.replace(planned.client, argv=("kurl",))
-        return dataclasses.replace(planned, client=gone)
+        (client,) = planned.asking
+        gone = dataclasses.replace(client.process, argv=("kurl",))
+        return dataclasses.replace(planned, asking=(dataclasses.replace(client, process=gone),))
 
     replan(monkeypatch, vanish)
     records = stage(Wish(versions=("1.1",))).run(campaign)

@@ -6,8 +6,9 @@ import asyncio
 import json
 import subprocess
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -50,6 +51,20 @@ class Wish:
     server: str = "nginx"
     link: str = ""
     """Further lines of the link, in TOML."""
+    way: tuple[str, ...] = ("client", "server")
+    """Hosts in a row, with a link like this between each two."""
+    branches: tuple[tuple[str, str], ...] = ()
+    """Further such links, by their ends; one of them may be a host that is in none yet."""
+    roles: str = ""
+    """Further lines of the roles, such as proxies."""
+    on_client: str = ""
+    """Further lines of the client's role."""
+    on_server: str = ""
+    """Further lines of the server's role."""
+    workload: str = ""
+    """Further lines of the workload."""
+    more: str = ""
+    """Further tables, such as competitors."""
 
     def text(self) -> str:
         """Write the experiment file."""
@@ -65,27 +80,44 @@ time_limit = "{self.time_limit}"
 http_version = {json.dumps(self.versions)}
 
 [topology]
-hosts = ["client", "server"]
+hosts = {json.dumps(self.hosts())}
+{"".join(self.links())}
+[roles]
+{self.roles}
 
+[roles.client]
+implementation = "{self.client}"
+http_version = {{ factor = "http_version" }}
+{self.on_client}
+
+[roles.server]
+implementation = "{self.server}"
+congestion_control = "{self.congestion_control}"
+{self.on_server}
+
+[workload]
+kind = "download"
+size = "{self.size}"
+{self.workload}
+
+{self.more}
+"""
+
+    def hosts(self) -> list[str]:
+        """Name all hosts."""
+        return list(dict.fromkeys([*self.way, *(host for ends in self.branches for host in ends)]))
+
+    def links(self) -> Iterator[str]:
+        """Write the links."""
+        for ends in (*pairwise(self.way), *self.branches):
+            yield f"""
 [[topology.links]]
-between = ["client", "server"]
+between = {json.dumps(ends)}
 rate = "{self.rate}"
 delay = "{self.delay}"
 loss = "{self.loss}"
 queue = {{ limit = "1000 packets" }}
 {self.link}
-
-[roles.client]
-implementation = "{self.client}"
-http_version = {{ factor = "http_version" }}
-
-[roles.server]
-implementation = "{self.server}"
-congestion_control = "{self.congestion_control}"
-
-[workload]
-kind = "download"
-size = "{self.size}"
 """
 
 
@@ -129,7 +161,7 @@ def check(record: Record, name: str) -> Check:
 
 def values(record: Record) -> dict[str, float]:
     """Return an attempt's observations by metric."""
-    return {observation.metric: observation.value for observation in record.observations}
+    return {one.metric: one.value for one in record.observations if not one.item}
 
 
 def artifact(directory: Path, record: Record, name: str) -> Any:

@@ -9,46 +9,77 @@ from pathlib import Path
 
 from httpbed.host.toolbox import Root
 from httpbed.implementations import catalog
-from httpbed.model.trial import Record, Trial
-from httpbed.network.plan import NetworkPlan
-from httpbed.trial import bed, seen, verdict
-from httpbed.trial.bed import Bed
+from httpbed.model.metric import Observation
+from httpbed.model.trial import Check, Record, Trial
+from httpbed.trial import bed, bed_checks, legs, observe, seen, subject_checks, verdict
+from httpbed.trial.bed import Bed, TrialPlan
 from httpbed.trial.content import Content
+from httpbed.trial.legs import Chain
 from httpbed.trial.programs import Programs
 from httpbed.trial.seen import Seen
 
 FOLDER = Path(__file__).parents[1] / "recorded"
 """``<program>-<version>/`` for outputs, ``attempts/<name>/`` for whole attempts."""
 DEMO = (resources.files("httpbed.cli") / "demo.toml").read_text(encoding="utf-8")
-"""The experiment that both recorded attempts belong to."""
-H2_LOSS, H3_CLEAN = "h2-loss", "h3-clean"
-SERVED = Content(
-    Path("1000000.txt"),
-    1_000_000,
-    "94ff91f8c052a91bac34d2871276ddc77efb0602995781b3a47de49cdc7c563a",
-)
-"""The file that was served in both recorded attempts."""
+"""The experiment that both direct attempts belong to."""
+H2_LOSS, H3_CLEAN, PROXIED = "h2-loss", "h3-clean", "h3-proxied"
+ALL = (H2_LOSS, H3_CLEAN, PROXIED)
+CATALOG = catalog.load()
+
+
+def attempt(name: str) -> Path:
+    """Return the folder of a recorded attempt that completed."""
+    return FOLDER / "attempts" / name
 
 
 def artifacts(name: str) -> Path:
-    """Return the folder of what was left by a recorded attempt that completed."""
-    return FOLDER / "attempts" / name / "artifacts"
+    """Return the folder of what was left by it."""
+    return attempt(name) / "artifacts"
 
 
 def trial(name: str) -> Trial:
     """Read the trial of a recorded attempt."""
-    said = json.loads((FOLDER / "attempts" / name / "trial.json").read_text())
+    said = json.loads((attempt(name) / "trial.json").read_text())
     return Trial.model_validate(said["trial"])
 
 
-def planned(name: str) -> NetworkPlan:
-    """Plan the network of a recorded attempt again."""
-    return bed.plan(trial(name), catalog.load()).network
+def contents(name: str) -> dict[str, Content]:
+    """Return the files that were served in it."""
+    told = json.loads((attempt(name) / "contents.json").read_text())
+    return {path: Content(Path(path), *said) for path, said in told.items()}
+
+
+SERVED = contents(H2_LOSS)["/1000000.txt"]
+"""The file that was served in both direct attempts."""
+
+
+def planned(name: str) -> TrialPlan:
+    """Plan a recorded attempt again."""
+    return bed.plan(trial(name), CATALOG)
+
+
+def chains(name: str) -> tuple[Chain, ...]:
+    """Return the clients of a recorded attempt with all who answered them."""
+    return legs.chains(trial(name).scenario(), planned(name).legs)
 
 
 def what_was_seen(name: str) -> Seen:
     """Read everything that was observed in a recorded attempt."""
-    return seen.read(trial(name).scenario().roles, catalog.load(), artifacts(name))
+    return seen.read(trial(name).scenario(), planned(name).legs, CATALOG, artifacts(name))
+
+
+def checks(found: Seen, name: str = H2_LOSS) -> list[Check]:
+    """Return every check on what was seen."""
+    clients = [chain.client for chain in chains(name)]
+    return [
+        *bed_checks.checks(trial(name), planned(name), CATALOG, found),
+        *subject_checks.checks(chains(name), contents(name), found, clients),
+    ]
+
+
+def observations(found: Seen, name: str = H2_LOSS) -> list[Observation]:
+    """Take every metric of what was seen."""
+    return observe.observations(trial(name).scenario(), chains(name), found)
 
 
 def nothing_built() -> Programs:
@@ -58,6 +89,6 @@ def nothing_built() -> Programs:
 
 def judged(name: str) -> Record:
     """Judge a recorded attempt again."""
-    prepared = Bed(catalog.load(), nothing_built(), Path(), {SERVED.size: SERVED})
+    prepared = Bed(CATALOG, nothing_built(), Path(), contents(name))
     this = verdict.Try(trial(name), 1, datetime(2026, 11, 21, 12, tzinfo=UTC))
     return verdict.judge(this, prepared, artifacts(name), {"client": 1.0, "tear-down": 0.5})

@@ -7,8 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from httpbed.model.workload import Workload
 from httpbed.trial import content
-from recorded import SERVED
+from httpbed.trial.content import Target
+from recorded import H2_LOSS, PROXIED, contents, trial
 
 
 @pytest.fixture(autouse=True)
@@ -16,40 +18,67 @@ def _own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HTTPBED_CACHE", str(tmp_path))
 
 
-def test_the_content_is_a_function_of_seed_and_size() -> None:
-    """To the byte: the recorded trials were served the same file."""
-    made = content.ensure(20261121, SERVED.size)
-    assert (made.size, made.sha256) == (SERVED.size, SERVED.sha256)
-    assert hashlib.sha256(made.path.read_bytes()).hexdigest() == made.sha256
-    assert content.ensure(1, SERVED.size).sha256 != made.sha256
+def target(size: int, number: int = 1) -> Target:
+    """Name a file."""
+    return Target("/", size, number)
 
 
-@pytest.mark.parametrize("size", [0, 1, 2**20 - 1, 2**20, 2**20 + 1])
+@pytest.mark.parametrize("name", [H2_LOSS, PROXIED])
+def test_the_content_is_a_function_of_seed_size_and_number(name: str) -> None:
+    """To the byte: the recorded trials were served the same files."""
+    made = content.ensure_all(trial(name).seed, [trial(name).scenario().workload])
+    served = contents(name)
+    assert {path: one.sha256 for path, one in made.items()} == {
+        path: one.sha256 for path, one in served.items()
+    }
+    for path, one in made.items():
+        assert one.size == served[path].size
+        assert hashlib.sha256(one.path.read_bytes()).hexdigest() == one.sha256
+
+
+def test_no_two_files_are_alike() -> None:
+    """So that none passes for another; nor are those of another seed."""
+    made = [content.ensure(1, target(1000, number)).sha256 for number in (1, 2, 3)]
+    made.append(content.ensure(2, target(1000)).sha256)
+    assert len(set(made)) == len(made)
+
+
+def test_files_are_named_by_size_and_number() -> None:
+    """The last part of the name is what some clients store a file under."""
+    said = {"kind": "download", "size": "10 kB"}
+    one, several = Workload.model_validate(said), Workload.model_validate(said | {"files": 3})
+    assert [each.path for each in content.targets(one)] == ["/10000.txt"]
+    assert [each.path for each in content.targets(several)] == [
+        f"/10000-{number}.txt" for number in (1, 2, 3)
+    ]
+
+
+@pytest.mark.parametrize("size", [0, 1, 10**6, 5 * 10**6])
 def test_the_content_has_its_length(size: int) -> None:
-    """Also around the chunks in which it is made; and every byte is text."""
-    made = content.ensure(1, size)
+    """Also where it is drawn in several goes; and every byte is text."""
+    made = content.ensure(1, target(size))
     assert made.path.stat().st_size == size
     assert made.path.read_bytes().isascii()
 
 
 def test_a_file_is_made_once() -> None:
     """The second trial finds it."""
-    first = content.ensure(1, 1000)
+    first = content.ensure(1, target(1000))
     before = first.path.stat().st_mtime_ns
-    assert content.ensure(1, 1000) == first
+    assert content.ensure(1, target(1000)) == first
     assert first.path.stat().st_mtime_ns == before
 
 
 def test_a_short_file_is_made_anew() -> None:
     """A disk may have been full."""
-    first = content.ensure(1, 1000)
+    first = content.ensure(1, target(1000))
     first.path.write_bytes(first.path.read_bytes()[:500])
-    assert content.ensure(1, 1000) == first
+    assert content.ensure(1, target(1000)) == first
     assert first.path.stat().st_size == 1000
 
 
 def test_a_changed_file_keeps_the_digest_of_what_it_was() -> None:
     """So each trial that serves it fails its check, and none believes it."""
-    first = content.ensure(1, 1000)
+    first = content.ensure(1, target(1000))
     first.path.write_bytes(b"x" * 1000)
-    assert content.ensure(1, 1000).sha256 == first.sha256
+    assert content.ensure(1, target(1000)).sha256 == first.sha256

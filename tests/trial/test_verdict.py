@@ -6,27 +6,31 @@ Every case plants one fault into what was seen in a real attempt that completed.
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
 import pytest
 
-from httpbed.implementations.protocol import Findings, Request
+from httpbed.implementations.protocol import Request
 from httpbed.model.trial import Check, Outcome
-from httpbed.process.spec import Exit
-from httpbed.trial import bed_checks, observe, subject_checks, verdict
+from httpbed.trial import verdict
 from httpbed.trial.seen import Seen
-from recorded import H2_LOSS, H3_CLEAN, SERVED, judged, planned, trial, what_was_seen
+from recorded import (
+    ALL,
+    H2_LOSS,
+    H3_CLEAN,
+    PROXIED,
+    SERVED,
+    checks,
+    judged,
+    observations,
+    trial,
+    what_was_seen,
+)
 
 Fault = Callable[[Seen], Seen]
-
-
-def checks(found: Seen, name: str = H2_LOSS) -> list[Check]:
-    """Return every check on what was seen."""
-    bed = bed_checks.checks(trial(name), planned(name), found)
-    return [*bed, *subject_checks.checks(trial(name), SERVED, found)]
 
 
 def ending(found: Seen, name: str = H2_LOSS) -> Outcome:
@@ -53,19 +57,57 @@ def on_link(*path: str | int, to: object) -> Fault:
     return plant
 
 
-def ended(**changes: Any) -> Fault:
-    """Return the fault that the client ended in another way."""
+def ended(part: str = "client", **changes: Any) -> Fault:
+    """Return the fault that a part ended in another way."""
 
     def plant(found: Seen) -> Seen:
-        assert isinstance(found.client, Exit)
-        return replace(found, client=replace(found.client, **changes))
+        exits = {**found.exits, part: replace(found.exits[part], **changes)}
+        return replace(found, exits=exits)
 
     return plant
 
 
-def logged(*requests: Request, complaint: str = "") -> Fault:
-    """Return the fault that the server logged other requests."""
-    return lambda found: replace(found, server_findings=Findings((), requests, complaint))
+def logged(*requests: Request, complaint: str = "", part: str = "server") -> Fault:
+    """Return the fault that a part told of other requests."""
+
+    def plant(found: Seen) -> Seen:
+        told = replace(found.findings[part], requests=requests, complaint=complaint)
+        return replace(found, findings={**found.findings, part: told})
+
+    return plant
+
+
+def said(part: str = "server", **changes: Any) -> Fault:
+    """Return the fault that a part told something else of all its requests."""
+
+    def plant(found: Seen) -> Seen:
+        requests = [replace(one, **changes) for one in found.findings[part].requests]
+        return logged(*requests, part=part)(found)
+
+    return plant
+
+
+def echoed(*pings_s: float) -> Fault:
+    """Return the fault that echoes took other times."""
+    return lambda found: replace(found, pings_s=dict.fromkeys(found.pings_s, pings_s))
+
+
+def stored(body: Mapping[str, Any] | None) -> Fault:
+    """Return the fault that the client stored something else."""
+    return lambda found: replace(found, bodies={"client": [body, *found.bodies["client"][1:]]})
+
+
+def sent_by(*algorithms: str) -> Fault:
+    """Return the fault that the server's sockets have other congestion controls."""
+    return lambda found: replace(found, algorithms={"server": frozenset(algorithms)})
+
+
+def on_another_connection(found: Seen) -> Seen:
+    """Plant the fault that the client opened one more connection than it may."""
+    first = dict(found.connections[0])
+    port = first["client"].rpartition(":")[0] + ":1024"
+    more = [*found.connections, {**first, "client": port}]
+    return replace(found, link={**found.link, "connections": more})
 
 
 def other(**changes: Any) -> Fault:
@@ -73,20 +115,31 @@ def other(**changes: Any) -> Fault:
     return lambda found: replace(found, **changes)
 
 
-OK = Request("2", 200, 10**6)
+def told(complaint: str) -> Fault:
+    """Return the fault that the client complained."""
+
+    def plant(found: Seen) -> Seen:
+        findings = replace(found.findings["client"], complaint=complaint)
+        return replace(found, findings={**found.findings, "client": findings})
+
+    return plant
+
+
+OK = replace(what_was_seen(H2_LOSS).findings["server"].requests[0])
 BODY = {"bytes": SERVED.size, "sha256": SERVED.sha256}
 PACKETS = ("directions", 1, "packets")
 LOST = ("directions", 1, "lost_numbers")
 
 BED_FAULTS: dict[str, tuple[Fault, str]] = {
-    "link too slow": (other(pings_s=(0.0801, 0.0802)), "round-trip time"),
-    "link too fast": (other(pings_s=(0.0251, 0.0802)), "round-trip time"),
-    "no echo": (other(pings_s=()), "round-trip time"),
+    "link too slow": (echoed(0.0801, 0.0802), "round-trip time"),
+    "link too fast": (echoed(0.0251, 0.0802), "round-trip time"),
+    "no echo": (echoed(), "round-trip time"),
     "oversize frames": (on_link("oversize_frames", to=1), "frames as on a wire"),
     "frames without a stamp": (on_link("unstamped_frames", to=1), "frames as on a wire"),
     "sends that failed": (on_link("send_failures", to=1), "frames as on a wire"),
     "frames that are not IP": (on_link("stray_frames", to=1), "frames as on a wire"),
     "malformed packets": (on_link("malformed_packets", to=1), "frames as on a wire"),
+    "another backend": (on_link("backend", to="tun"), "link backend"),
     "socket drops": (on_link("socket_drops", to=1), "emulator receive drops"),
     "late emulator": (on_link("lateness_ns", "p99", to=5_000_001), "emulator lateness"),
     "packets that vanish": (
@@ -111,33 +164,38 @@ BED_FAULTS: dict[str, tuple[Fault, str]] = {
     ),
     "a busy machine": (other(pressure={"source": "psi", "seconds": 3.0}), "CPU pressure"),
     "wrong congestion control": (
-        other(algorithms=frozenset({"reno"})),
+        sent_by("reno"),
         "sender's congestion control",
     ),
     "two congestion controls": (
-        other(algorithms=frozenset({"cubic", "reno"})),
+        sent_by("cubic", "reno"),
         "sender's congestion control",
     ),
 }
 SUBJECT_FAULTS: dict[str, tuple[Fault, str]] = {
-    "wrong digest": (other(body={**BODY, "sha256": "0" * 64}), "body as served"),
-    "short body": (other(body={**BODY, "bytes": 999_999}), "body as served"),
-    "no body": (other(body=None), "body as served"),
-    "downgraded protocol": (logged(Request("1.1", 200, 10**6)), "protocol used"),
-    "status 404": (logged(Request("2", 404, 153)), "status of the one answer"),
+    "wrong digest": (stored({**BODY, "sha256": "0" * 64}), "body as served"),
+    "short body": (stored({**BODY, "bytes": 999_999}), "body as served"),
+    "no body": (stored(None), "body as served"),
+    "downgraded protocol": (said(http_version="1.1"), "protocol used"),
+    "the client's own word": (said("client", http_version="1.1"), "protocol used"),
+    "UDP on the wire": (on_link("connections", 0, "protocol", to="udp"), "protocol used"),
+    "two connections": (on_another_connection, "connection count"),
+    "older TLS": (said(tls_version="TLSv1.2"), "TLS version"),
+    "resumed unasked": (said(resumed=True), "resumption"),
+    "status 404": (said(status=404), "status of the one answer"),
     "asked twice": (logged(OK, OK), "status of the one answer"),
     "reset": (on_link("connections", 0, "server_reset", to=True), "connections not reset"),
-    "server died": (other(server_survived=False), "server ran"),
+    "server died": (other(survivors=frozenset()), "server ran"),
     "client failed": (ended(status=56), "client ended well"),
     "client killed": (ended(status=None, signal=11), "client ended well"),
     "client complained": (
-        other(client_findings=Findings(complaint="transfer closed")),
+        told("transfer closed"),
         "client ended well",
     ),
 }
 
 
-@pytest.mark.parametrize("name", [H2_LOSS, H3_CLEAN])
+@pytest.mark.parametrize("name", ALL)
 def test_the_recorded_attempts_complete_again(name: str) -> None:
     """Judging is a function of the files: what completed then completes now."""
     record = judged(name)
@@ -165,6 +223,46 @@ def test_a_fault_of_the_subject_makes_the_outcome_failed(fault: Fault, check: st
     assert check in ending(found).reason
 
 
+PROXY_FAULTS: dict[str, tuple[Fault, str]] = {
+    "downgraded hop": (
+        said("server", http_version="1.1"),
+        "protocol used, proxy->server",
+    ),
+    "another version upstream": (
+        said("proxy", upstream_http_version="1.1"),
+        "protocol used, proxy->server",
+    ),
+    "downgraded client": (said("proxy", http_version="2"), "protocol used, client->proxy"),
+    "asked again": (said("proxy", attempts=2), "proxy passed on cleanly"),
+    "reset upstream": (said("proxy", flags="UC"), "proxy passed on cleanly"),
+    "a proxy that died": (other(survivors=frozenset({"server"})), "proxy ran"),
+    "a status of the proxy's own": (said("proxy", status=503), "status of the answers"),
+    "one file of another": (
+        lambda found: stored(found.bodies["client"][1])(found),
+        "bodies as served",
+    ),
+}
+
+
+@pytest.mark.parametrize(("fault", "check"), PROXY_FAULTS.values(), ids=PROXY_FAULTS)
+def test_a_fault_behind_a_proxy_makes_the_outcome_failed(fault: Fault, check: str) -> None:
+    """Every hop is looked at: a trial that is mixed or downgraded somewhere has failed."""
+    found = fault(what_was_seen(PROXIED))
+    assert broken(found, PROXIED) == {check}
+    assert ending(found, PROXIED).kind == "failed"
+
+
+def test_a_server_without_a_log_is_judged_by_the_client() -> None:
+    """Its silence is no evidence; what neither tells is not observed, and rejects nothing."""
+    found = logged()(what_was_seen(H2_LOSS))
+    (protocol,) = (one for one in checks(found) if one.name == "protocol used")
+    assert protocol.figure == "1 request(s) HTTP/2, by the client"
+    assert ending(found).kind == "completed"
+    found = logged(part="client")(found)
+    (protocol,) = (one for one in checks(found) if one.name == "protocol used")
+    assert (protocol.passed, protocol.figure) == (None, "tcp, by the packets; no more is told")
+
+
 def test_every_check_has_a_fault_that_it_catches() -> None:
     """A check that nothing here breaks might be one that nothing can break."""
     caught = {check for _, check in (*BED_FAULTS.values(), *SUBJECT_FAULTS.values())}
@@ -187,9 +285,9 @@ def test_the_beds_fault_comes_before_the_subjects() -> None:
 def test_a_timed_out_client_is_data() -> None:
     """Whatever else it left undone; it has no request time, for it has no end."""
     late = ended(status=None, signal=9, timed_out=True)(what_was_seen(H2_LOSS))
-    late = logged()(replace(late, body=None))
+    late = logged()(stored(None)(late))
     assert ending(late).kind == "timed out"
-    metrics = {one.metric for one in observe.observations(trial(H2_LOSS).scenario(), SERVED, late)}
+    metrics = {one.metric for one in observations(late)}
     assert not metrics & {"request_time", "goodput"}
 
 
@@ -201,9 +299,8 @@ def test_a_timed_out_client_over_a_broken_bed_is_invalid() -> None:
 
 def test_a_server_that_did_not_start_has_failed() -> None:
     """The subject's fault, told in its own words; the link was never used."""
-    found = replace(
-        what_was_seen(H2_LOSS), server_failure="exit status 1: no such file", client=None, link={}
-    )
+    failures = {"server": "exit status 1: no such file"}
+    found = replace(what_was_seen(H2_LOSS), failures=failures, exits={}, link={})
     assert ending(found) == Outcome(kind="failed", reason="server ran: exit status 1: no such file")
 
 
@@ -211,7 +308,7 @@ def test_a_server_that_did_not_start_has_failed() -> None:
     ("found", "name", "figure"),
     [
         (what_was_seen(H3_CLEAN), H3_CLEAN, "not visible to the kernel"),
-        (replace(what_was_seen(H2_LOSS), algorithms=frozenset()), H2_LOSS, "not observed"),
+        (sent_by()(what_was_seen(H2_LOSS)), H2_LOSS, "not observed"),
     ],
 )
 def test_what_could_not_be_observed_is_told_and_rejects_nothing(
@@ -229,7 +326,7 @@ def test_what_could_not_be_observed_is_told_and_rejects_nothing(
 )
 def test_the_round_trip_time_has_a_limit_on_both_sides(least_ms: float, *, passed: bool) -> None:
     """50.13 ms are due: 0.2 ms early is the resolution of ping, 2.5 ms late another link."""
-    found = replace(what_was_seen(H2_LOSS), pings_s=(least_ms / 1e3, 1.0))
+    found = echoed(least_ms / 1e3, 1.0)(what_was_seen(H2_LOSS))
     (check,) = (one for one in checks(found) if one.name == "round-trip time")
     assert check.passed is passed
 

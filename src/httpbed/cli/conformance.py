@@ -8,6 +8,7 @@ import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, get_args
 
@@ -24,7 +25,6 @@ from httpbed.model.roles import HttpVersion
 from httpbed.trial.preparation import Loaded
 
 if TYPE_CHECKING:
-    from httpbed.conformance.session import Test
     from httpbed.conformance.verdict import Verdict
 
 EXIT_HOST = 3
@@ -125,35 +125,46 @@ def command(
         rivals = [choose(catalog, rival(word, client)) for word in against]
         code = _compete([sender, *rivals], catalog, scale, output, as_json=as_json)
         context.exit(code)
-    # Statistics and plotting take seconds to import, and mistakes are told without them.
-    from httpbed.conformance import session  # noqa: PLC0415
-
-    test = session.prepare(
-        sender,
-        catalog,
-        scale=scale,
-        backend=backend.choose(None),
-        jobs=jobs,
-        command=_command_line(),
-    )
     with _folder(output) as folder:
-        context.exit(_carry_out(test, folder, output, as_json=as_json))
+        options = Options(scale, jobs, output, as_json=as_json)
+        context.exit(_carry_out(sender, catalog, folder, options))
 
 
-def _carry_out(test: Test, folder: Path, output: Path | None, *, as_json: bool) -> int:
+@dataclass(frozen=True)
+class Options:
+    """How a test is run and told."""
+
+    scale: Scale
+    jobs: int
+    output: Path | None
+    """Where the evidence is kept."""
+    as_json: bool
+
+
+def _carry_out(sender: Sender, catalog: Catalog, folder: Path, options: Options) -> int:
+    # Statistics and plotting take seconds to import, and mistakes are told without them.
     from httpbed.conformance import session  # noqa: PLC0415
     from httpbed.report import conformance as report  # noqa: PLC0415
     from httpbed.report import tables  # noqa: PLC0415
 
+    test = session.prepare(
+        sender,
+        catalog,
+        scale=options.scale,
+        backend=backend.choose(None),
+        jobs=options.jobs,
+        command=_command_line(),
+    )
     with _reporter(test.loaded) as reporter:
         verdict = session.run(test, folder, tell=reporter.tell, say=_say)
-    record = session.keep(verdict)
+    # A machine that was too busy to tell does not replace what an earlier test found.
+    record = session.keep(verdict) if _exit_code(verdict) != EXIT_HOST else None
     page = None
-    if output is not None:
-        page = output / PAGE
+    if options.output is not None:
+        page = options.output / PAGE
         page.write_text(report.render(verdict), encoding="utf-8")
-        (output / RECORD).write_text(json.dumps(verdict.as_json(), indent=1) + "\n")
-    if as_json:
+        (options.output / RECORD).write_text(json.dumps(verdict.as_json(), indent=1) + "\n")
+    if options.as_json:
         click.echo(json.dumps(verdict.as_json(), indent=1))
     else:
         report.show(verdict, record, page, tables.console())

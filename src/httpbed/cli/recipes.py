@@ -17,7 +17,7 @@ from httpbed.matrix import check as checking
 from httpbed.matrix import table, ways
 from httpbed.matrix.check import Outcome, Tried
 from httpbed.matrix.ways import Way
-from httpbed.model.errors import ConfigError, Mistake
+from httpbed.model.errors import ConfigError, HostError, Mistake
 from httpbed.trial import programs
 
 
@@ -97,6 +97,10 @@ def check(
     chosen = ways.every(found) if full else ways.few(found)
     wanted = [way for way in chosen if not names or way.members() & set(names)]
     absent = {name: why for name, why in absent.items() if not names or name in names}
+    if not wanted:
+        told = "; ".join(f"{name}: {why}" for name, why in absent.items())
+        remedy = f"httpbed toolbox build {' '.join(names)}".strip()
+        raise HostError(f"nothing can be tried ({told or 'no counterpart is here'})", remedy)
     outcome = asyncio.run(_outcome(known, wanted, names, absent, jobs=jobs, output=output))
     if as_json:
         click.echo(json.dumps(table.as_json(outcome), indent=1))

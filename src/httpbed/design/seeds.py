@@ -29,4 +29,4 @@ def block_order(seed: int, block: int) -> random.Random:
 
 def content(seed: int, size: int, number: int) -> int:
     """Seed of the bytes of the ``number``-th file of ``size`` bytes."""
-    return derive(seed, "content", size, number)
+    return derive(seed, "text", size, number)

@@ -47,6 +47,8 @@ class _Cast:
     """What the workload asks of it."""
     following: str = ""
     """Name of the proxy that is next towards the server; empty where it is the server."""
+    behind: str = ""
+    """Name of the proxy that asks a server; empty where it is the client."""
 
     @property
     def transport(self) -> Transport:
@@ -103,7 +105,8 @@ def _cast_of(path: Path, roles: Document, workload: Document) -> Iterator[_Cast]
         place = (*path, "proxies", index)
         yield _Cast(place, "proxy", proxy, asked, asks, of_proxy, following)
     of_server = () if proxies else needs
-    yield _Cast((*path, "server"), "server", server, versions[-1], needs=of_server)
+    behind = str(proxies[-1].get("implementation", "")) if proxies else ""
+    yield _Cast((*path, "server"), "server", server, versions[-1], needs=of_server, behind=behind)
 
 
 def _needs(workload: Document) -> tuple[str, ...]:
@@ -173,10 +176,13 @@ def _control_mistakes(cast: _Cast, recipe: Recipe) -> Iterator[Miscast]:
 
 
 def _chain_mistakes(cast: _Cast, recipe: Recipe) -> Iterator[Miscast]:
-    """Refuse a tunnel of which one end is missing."""
+    """Refuse a tunnel of which one end is missing, and a server that a proxy cannot ask."""
+    path = (*cast.path, "implementation")
     if cast.role == "proxy" and recipe.next_proxy not in {None, cast.following}:
-        reason = f"{recipe.name} needs {recipe.next_proxy} as the next proxy, not {cast.following}"
-        yield Miscast((*cast.path, "implementation"), reason.removesuffix(", not "))
+        yield Miscast(path, f"{recipe.name} needs {recipe.next_proxy} as the next proxy")
+    if cast.asked in recipe.not_behind.get(cast.behind, ()):
+        reason = f"{recipe.name} does not work behind {cast.behind} over HTTP/{cast.asked}"
+        yield Miscast(path, reason, "take another HTTP version between them, or another server")
 
 
 def _version(said: object) -> str | None:

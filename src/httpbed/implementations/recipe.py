@@ -65,6 +65,8 @@ class Recipe(Value):
     """What it asks for as a proxy."""
     next_proxy: str | None = None
     """The proxy that must be the next one towards the server: a tunnel's other end."""
+    not_behind: dict[str, list[HttpVersion]] = Field(default_factory=dict)
+    """Proxies that it cannot work behind as a server -> HTTP versions in which they ask."""
     workloads: list[Capability] = Field(min_length=1)
     """What it can do of a workload."""
     stores_bodies: bool = True

@@ -94,20 +94,28 @@ class _Cast:
 
     recipes: Sequence[Recipe]
 
-    def of(self, role: RoleName, version: str | None = None) -> list[Recipe]:
+    def of(
+        self, role: RoleName, version: str | None = None, behind: Through | None = None
+    ) -> list[Recipe]:
         """List those that can take a role, and answer or ask in a version."""
         able = [one for one in self.recipes if role in one.roles]
-        return [one for one in able if version is None or version in one.http_versions]
+        return [
+            one
+            for one in able
+            if (version is None or version in one.http_versions)
+            and (behind is None or version not in one.not_behind.get(behind.proxy, ()))
+        ]
 
     def clients(self) -> Iterator[tuple[Recipe, str]]:
         """Yield every client with every version in which it asks."""
         for client in self.of("client"):
             yield from ((client, version) for version in client.http_versions)
 
-    def best(self, role: RoleName, version: str, but: Recipe | None = None) -> Iterator[Recipe]:
-        """Yield the most versatile of those that can, if there is one besides ``but``."""
-        able = [one for one in self.of(role, version) if one is not but]
-        yield from sorted(able, key=_versatility, reverse=True)[:1]
+    def best(self, role: RoleName, version: str, behind: Through | None = None) -> Iterator[Recipe]:
+        """Yield the most versatile of those that can, if there is one, and not the asking one."""
+        able = self.of(role, version, behind)
+        others = [one for one in able if behind is None or one.name != behind.proxy]
+        yield from sorted(others, key=_versatility, reverse=True)[:1]
 
     def to_best(self, client: Recipe, version: str) -> Iterator[Way]:
         for server in self.best("server", version):
@@ -121,7 +129,7 @@ class _Cast:
     def through_best(self, proxy: Recipe) -> Iterator[Way]:
         for version, through in itertools.product(proxy.http_versions, self.chains(proxy)):
             for client in self.best("client", version):
-                for server in self.best("server", through[-1].asks_in, but=proxy):
+                for server in self.best("server", through[-1].asks_in, behind=through[-1]):
                     yield Way(client.name, version, server.name, through)
 
     def all_from(self, client: Recipe, version: str) -> Iterator[Way]:
@@ -129,7 +137,7 @@ class _Cast:
             yield Way(client.name, version, server.name)
         for proxy in self.proxies(version):
             for through in self.chains(proxy):
-                for server in self.of("server", through[-1].asks_in):
+                for server in self.of("server", through[-1].asks_in, through[-1]):
                     yield Way(client.name, version, server.name, through)
 
     def proxies(self, version: str | None = None) -> list[Recipe]:

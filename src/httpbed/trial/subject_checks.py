@@ -47,7 +47,7 @@ def _answering(chains: Sequence[Chain], seen: Seen) -> Iterator[Check]:
     """Check that servers and proxies were there; where one never was, the others do not matter."""
     names = [name for chain in chains for name in reversed(chain.answering)]
     for name in seen.failures or (names if seen.client else ()):
-        ran = name in seen.survivors
+        ran = name in seen.survivors and name not in seen.failures
         figure = "ran until the client was done" if ran else "ended before the client did"
         figure = seen.failures.get(name, figure)
         yield _check(f"{name} ran", passed=ran, figure=figure)

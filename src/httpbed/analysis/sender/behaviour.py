@@ -18,6 +18,8 @@ from httpbed.analysis.sender.flight import Flight, Round
 HANDSHAKE_BYTES = 4500
 """A first flight with more is data: a server may send three times what the client's first packet
 of 1,200 to 1,500 bytes had (RFC 9000, section 8.1), and the test bed's certificate is small."""
+ACK_BYTES = 150
+"""A packet that is not larger holds only acknowledgements, which no window counts."""
 HELD_ROUNDS = 15
 HELD_SPREAD = 0.03
 """A window that moves less in so many rounds is held: Reno's grows by a packet in each."""
@@ -64,8 +66,8 @@ def first_flight(flight: Flight) -> int | None:
     data = _first_data_round(flight)
     if data is None:
         return None
-    sent = flight.packets.sent_s
-    return int(np.searchsorted(sent, data.end_s) - np.searchsorted(sent, data.begin_s))
+    first, last = np.searchsorted(flight.packets.sent_s, [data.begin_s, data.end_s])
+    return int(np.count_nonzero(flight.packets.bytes[first:last] > ACK_BYTES))
 
 
 def packets_before_data(flight: Flight) -> int:

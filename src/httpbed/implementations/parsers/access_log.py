@@ -2,7 +2,7 @@
 
 Always ``protocol``, ``status``, ``body_bytes``; and where the server tells: ``connection``,
 ``tls_version``, ``cipher``, ``resumed`` ("r" or "."), ``early_data`` ("1" or empty), ``path``,
-``upstream_protocol``, ``flags``, ``attempts``.
+``upstream_protocol``, ``flags``, ``attempts``, ``content_length`` (which the header announced).
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ PROTOCOLS = {
     "HTTP/3": "3",
     "HTTP/3.0": "3",
 }
+INCOMPLETE = "incomplete"
 _NOTHING = {"", "-"}
 """How servers write that there is no value."""
 
@@ -45,6 +46,16 @@ def version(protocol: str) -> str:
     return PROTOCOLS.get(protocol, protocol)
 
 
+def flag(said: str, announced: str, body_bytes: int) -> str:
+    """Return a program's own flag, or ours for a body of another length than was announced.
+
+    Some programs find nothing wrong with an answer that broke off while they passed it on.
+    """
+    if said or not announced.isdecimal() or int(announced) == body_bytes:
+        return said
+    return INCOMPLETE
+
+
 def _request(said: dict[str, Any]) -> Request:
     return Request(
         http_version=version(str(said["protocol"])),
@@ -57,7 +68,7 @@ def _request(said: dict[str, Any]) -> Request:
         early_data=_text(said, "early_data") == "1" if "early_data" in said else None,
         path=_text(said, "path"),
         upstream_http_version=version(_text(said, "upstream_protocol")),
-        flags=_text(said, "flags"),
+        flags=flag(_text(said, "flags"), _text(said, "content_length"), int(said["body_bytes"])),
         attempts=int(_text(said, "attempts")) if _text(said, "attempts") else None,
     )
 

@@ -42,6 +42,8 @@ def parse(file: Path) -> Findings:
 def _request(said: dict[str, Any]) -> Request:
     asked = dict(said["request"])
     tls = dict(asked.get("tls") or {})
+    answer = dict(said.get("resp_headers") or {})
+    announced = str(next(iter(answer.get("Content-Length") or ()), ""))
     return Request(
         http_version=access_log.version(str(asked["proto"])),
         status=int(said["status"]),
@@ -51,7 +53,8 @@ def _request(said: dict[str, Any]) -> Request:
         cipher=CIPHERS.get(tls.get("cipher_suite", 0), ""),
         resumed=bool(tls["resumed"]) if "resumed" in tls else None,
         path=str(asked.get("uri", "")),
-        upstream_http_version=_upstream(dict(said.get("resp_headers") or {})),
+        upstream_http_version=_upstream(answer),
+        flags=access_log.flag("", announced, int(said["size"])),
     )
 
 

@@ -1,0 +1,173 @@
+"""Trials of several parts: proxies, parallel files, rounds, resumption, competitors.
+
+What is asserted is certain on a busy machine: that all packets are accounted for, what was
+spoken on each hop, and that what came is what was served.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from httpbed.model.trial import Record
+from real_runs import Wish, artifact, check, stage, values
+
+pytestmark = [pytest.mark.namespaces, pytest.mark.toolbox]
+
+THROUGH_NGINX = 'proxies = [{ implementation = "nginx", http_version = "1.1" }]'
+ROW = ("client", "proxy", "server")
+
+
+def completed(wish: Wish, directory: Path) -> dict[str, Record]:
+    """Run trials, all of which must complete, and return them by HTTP version."""
+    records = [one for one in stage(wish).run(directory) if one.attempt.outcome.kind != "invalid"]
+    for record in records:
+        assert record.attempt.outcome.kind == "completed", record.attempt.outcome.reason
+        assert check(record, "conservation of packets").passed
+    return {record.attempt.trial.levels["http_version"]: record for record in records}
+
+
+def test_a_proxy_between_two_links(tmp_path: Path) -> None:
+    """Each hop speaks what was asked of it; what is behind the proxy is not the client's."""
+    wish = Wish(way=ROW, roles=THROUGH_NGINX, loss="1 %")
+    for version, record in completed(wish, tmp_path / "campaign").items():
+        first = check(record, "protocol used, client->proxy")
+        assert first.figure == f"1 request(s) HTTP/{version}, by the proxy's log"
+        second = check(record, "protocol used, proxy->server")
+        assert second.figure == "1 request(s) HTTP/1.1, by the server's log"
+        assert check(record, "body as served").passed
+        assert check(record, "round-trip time, proxy->server").passed
+        links = artifact(tmp_path / "campaign", record, "link-result.json")["directions"]
+        assert [way["link"] for way in links] == ["client-proxy"] * 2 + ["proxy-server"] * 2
+        assert all(way["packets"]["delivered"] for way in links)
+        assert set(values(record)) >= {"proxy_cpu", "server_cpu", "upstream_connections"}
+
+
+def test_a_host_without_a_role_forwards(tmp_path: Path) -> None:
+    """The same network without the proxy is a direct way over two links: one hop."""
+    (record,) = completed(Wish(versions=("3",), way=ROW), tmp_path / "campaign").values()
+    assert check(record, "protocol used").figure.startswith("1 request(s) HTTP/3")
+    assert check(record, "connection count").figure.startswith("1,")
+    assert values(record)["rtt"] >= 2 * 0.010 - 0.0002
+
+
+def test_a_proxy_balances_over_servers(tmp_path: Path) -> None:
+    """All answers come from the servers together, and each is looked at."""
+    wish = Wish(
+        versions=("2",),
+        way=ROW,
+        branches=(("proxy", "server2"),),
+        roles=THROUGH_NGINX,
+        on_server='also_on = ["server2"]',
+        workload="files = 6",
+        size="20 kB",
+    )
+    (record,) = completed(wish, tmp_path / "campaign").values()
+    assert check(record, "status of the answers").figure == "6 of 200, by the servers' logs"
+    for name in ("server", "server-2"):
+        figure = check(record, f"protocol used, proxy->{name}").figure
+        assert figure == f"3 request(s) HTTP/1.1, by the {name}'s log"
+
+
+def test_several_files_at_once(tmp_path: Path) -> None:
+    """HTTP/2 and HTTP/3 fetch all over the one connection; each file has its time."""
+    wish = Wish(versions=("2", "3"), workload="files = 20", size="20 kB")
+    for record in completed(wish, tmp_path / "campaign").values():
+        assert check(record, "bodies as served").figure == "20 files as served"
+        assert check(record, "connection count").figure.startswith("1,")
+        times = {one.item: one.value for one in record.observations if one.metric == "file_time"}
+        assert set(times) == {f"20000-{number}.txt" for number in range(1, 21)}
+        assert values(record)["file_time_slowest"] == max(times.values())
+
+
+def test_six_connections(tmp_path: Path) -> None:
+    """As browsers do with HTTP/1.1: never more than it was told."""
+    wish = Wish(versions=("1.1",), workload="files = 12\nconnections = 6", size="20 kB")
+    (record,) = completed(wish, tmp_path / "campaign").values()
+    assert 1 < values(record)["connections"] <= 6
+    assert check(record, "bodies as served").figure == "12 files as served"
+
+
+def test_rounds_on_a_warm_connection(tmp_path: Path) -> None:
+    """The same file again and again, over one connection; the length of every answer is told."""
+    wish = Wish(workload="rounds = 5", size="20 kB")
+    for record in completed(wish, tmp_path / "campaign").values():
+        assert check(record, "connection count").figure.startswith("1,")
+        assert check(record, "length of the answers").figure.startswith("0 of 5")
+        assert check(record, "status of the answers").figure.startswith("5 of 200")
+
+
+def test_a_resumed_connection(tmp_path: Path) -> None:
+    """The visit before leaves a ticket and nothing else: its request is not among those told."""
+    wish = Wish(versions=("3",), client="gtlsclient", workload='resumption = "resumed"')
+    (record,) = completed(wish, tmp_path / "campaign").values()
+    figure = check(record, "resumption").figure
+    assert figure.startswith("1 of 1 request(s) on a resumed connection, 0 in early data")
+    assert check(record, "client-prior ended well").passed
+    assert check(record, "status of the one answer").passed
+
+
+@pytest.mark.parametrize("version", ["1.1", "3"])
+def test_an_empty_file(tmp_path: Path, version: str) -> None:
+    """It has a digest, too; there is no goodput, and a time."""
+    wish = Wish(versions=(version,), size="0 B")
+    (record,) = completed(wish, tmp_path / "campaign").values()
+    assert check(record, "body as served").passed
+    assert "goodput" not in values(record)
+    assert "request_time" in values(record)
+
+
+RIVAL = """
+[[competitors]]
+after = "100 ms"
+client = { implementation = "curl", http_version = "2", host = "rival" }
+server = { implementation = "nginx", host = "rivalserver", congestion_control = "reno" }
+workload = { kind = "download", size = "10 MB" }
+"""
+BELL = Wish(
+    versions=("1.1",),
+    way=("client", "left", "right", "server"),
+    branches=(("rival", "left"), ("right", "rivalserver")),
+    more=RIVAL,
+    size="1 MB",
+)
+"""Two clients whose ways have one link in common."""
+
+
+def test_competitors_share_a_link(tmp_path: Path) -> None:
+    """The trial ends with the client; each sender has its own congestion control."""
+    (record,) = completed(BELL, tmp_path / "campaign").values()
+    stopped = check(record, "competitor-1-client ended well")
+    assert (stopped.passed, stopped.figure) == (
+        None,
+        "was stopped at work when the client was done",
+    )
+    senders = {
+        one.name.rpartition(" ")[2]: one.figure
+        for one in record.attempt.checks
+        if one.name.startswith("sender's")
+    }
+    assert senders == {
+        "server": "cubic on the accepted sockets",
+        "competitor-1-server": "reno on the accepted sockets",
+    }
+    seen = values(record)
+    rates = [one.value for one in record.observations if one.metric == "rate_while_shared"]
+    assert len(rates) == 2
+    assert seen["share"] == pytest.approx(rates[0] / sum(rates))
+    assert sum(rates) < 10e6 * 1.05
+    assert 0.5 <= seen["jain_index"] <= 1
+
+
+def test_all_parts_leave_how_they_ended(tmp_path: Path) -> None:
+    """Status, signal, time, CPU time and memory of each, for whoever asks later."""
+    wish = replace(BELL, size="100 kB")
+    (record,) = completed(wish, tmp_path / "campaign").values()
+    exits = artifact(tmp_path / "campaign", record, "evidence.json")["exits"]
+    names = {"client", "server", "competitor-1-client", "competitor-1-server"}
+    assert set(exits) == names
+    assert all(one["cpu_s"] > 0 and one["max_rss_kib"] > 0 for one in exits.values())
+    json.dumps(exits)
