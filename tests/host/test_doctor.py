@@ -92,6 +92,21 @@ def test_the_probe_tries_everything_here() -> None:
     assert Path("/proc/net/dev").read_text().count(":") == before
 
 
+def test_a_congestion_control_that_is_missing_has_its_remedy(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The administrator loads it; a trial would run with another and a wrong label."""
+    here = {name: {"figure": ""} for name in ("user", "network", "mount", "pid", "overlay")}
+    unknown = {"error": "Error: Unknown tcp congestion algorithm."}
+    findings = here | {"congestion reno": {"figure": ""}, "congestion bbr": unknown}
+    monkeypatch.setattr(doctor, "probe", lambda *_, **__: findings)
+    root = toolbox.Root("sid", Path("/"), frozenset(), {}, "")
+    doctor.require_congestion(["reno"], root)
+    with pytest.raises(HostError, match="no TCP bbr in this kernel") as caught:
+        doctor.require_congestion(["reno", "bbr"], root)
+    assert "modprobe tcp_bbr" in caught.value.remedy
+
+
 def test_a_discipline_that_is_missing_has_its_remedy(monkeypatch: pytest.MonkeyPatch) -> None:
     """It is nobody's need but of who asks for it; and a seed may be missing alone."""
     unknown = {"error": "Error: Specified qdisc kind is unknown."}

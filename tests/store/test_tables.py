@@ -36,7 +36,8 @@ def test_a_row_has_its_trials_levels() -> None:
     """As the author wrote them, beside value and unit."""
     trial = kept.loaded().trials[0]
     (row,) = compact.tabulate([kept.record(trial)], FACTORS)["observations"].to_pylist()
-    about = {"block": 1, "trial": trial.id, "attempt": 1, "outcome": "completed", "source": "wire"}
+    about = {"block": 1, "trial": trial.id, "attempt": 1, "outcome": "completed"}
+    about |= {"source": "wire", "item": ""}
     assert row == about | {"metric": "request_time", "value": 1.0, "unit": "s", **trial.levels}
 
 
@@ -47,7 +48,7 @@ def test_the_tidy_table_is_in_the_order_of_the_design(tmp_path: Path) -> None:
     kept.make(tmp_path, [*records[:-1], kept.record(trials[0], 1, "invalid", 99.0)])
     tidy = query.tidy(query.read(tmp_path))
     about = ["block", "position", "trial", "attempt", "outcome"]
-    assert tidy.column_names == [*about, *FACTORS, "metric", "value", "unit", "source"]
+    assert tidy.column_names == [*about, *FACTORS, "metric", "item", "value", "unit", "source"]
     rows = tidy.to_pylist()
     assert [(row["block"], row["position"]) for row in rows] == [
         (trial.block, trial.position) for trial in trials[1:]

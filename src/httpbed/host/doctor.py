@@ -12,7 +12,7 @@ import shutil
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -91,7 +91,11 @@ def require_namespaces() -> None:
     Raises:
         HostError: With what the kernel said.
     """
-    for point in _namespace_points(probe(None, congestion=())):
+    _require_namespaces(probe(None, congestion=()))
+
+
+def _require_namespaces(findings: Mapping[str, Any]) -> None:
+    for point in _namespace_points(findings):
         if point.ok is False:
             raise HostError(f"this machine refuses {point.name}: {point.figure}", point.remedy)
 
@@ -103,13 +107,25 @@ def require_qdisc(kind: str, root: Root) -> bool:
         HostError: With what the kernel said.
     """
     findings = probe(root, congestion=())
-    for point in _namespace_points(findings):
-        if point.ok is False:
-            raise HostError(f"this machine refuses {point.name}: {point.figure}", point.remedy)
+    _require_namespaces(findings)
     for point in _qdisc_points(findings):
         if point.name == f"kernel's {kind}" and point.ok is not True:
             raise HostError(f"there is no {kind} in this kernel: {point.figure}", point.remedy)
     return "figure" in findings.get(f"qdisc {kind} seed", {})
+
+
+def require_congestion(names: Collection[str], root: Root) -> None:
+    """Refuse, with the remedy, where the kernel lacks one of these congestion controls.
+
+    Raises:
+        HostError: With what the kernel said.
+    """
+    findings = probe(root, congestion=tuple(sorted(names)))
+    _require_namespaces(findings)
+    for point in _congestion_points(findings, sorted(names)):
+        if point.ok is not True:
+            reason = f"there is no {point.name} in this kernel: {point.figure}"
+            raise HostError(reason, point.remedy)
 
 
 def probe(root: Root | None, *, congestion: tuple[str, ...] = CONGESTION) -> dict[str, Any]:
@@ -215,8 +231,10 @@ def _qdisc_points(findings: Mapping[str, Any]) -> Iterator[Point]:
         )
 
 
-def _congestion_points(findings: Mapping[str, Any]) -> Iterator[Point]:
-    for name in CONGESTION:
+def _congestion_points(
+    findings: Mapping[str, Any], names: Iterable[str] = CONGESTION
+) -> Iterator[Point]:
+    for name in names:
         yield _point(
             findings,
             f"congestion {name}",

@@ -22,6 +22,7 @@ from httpbed.model.crossing import ScaleName
 from httpbed.model.errors import ConfigError, Mistake
 from httpbed.model.experiment import SCENARIO_PARTS, Experiment, fill, values
 from httpbed.model.reading import Reading
+from httpbed.model.roles import DEFAULT_CONTROL
 from httpbed.model.scenario import Scenario
 from httpbed.model.trial import Trial
 from httpbed.model.workload import Workload
@@ -55,6 +56,10 @@ class Loaded:
     def workloads(self) -> list[Workload]:
         """List all that is fetched."""
         return [workload for scenario in self.scenarios() for workload in scenario.workloads()]
+
+    def tcp_controls(self) -> set[str]:
+        """Congestion controls that the kernel must have."""
+        return {name for scenario in self.scenarios() for name in scenario.senders().values()}
 
     def scenarios(self) -> list[Scenario]:
         """Read each treatment's scenario once: every block has all of them."""
@@ -108,10 +113,13 @@ def make_bed(
     """Build or find all that the trials stand on.
 
     Raises:
-        HostError: The toolbox cannot be built here, or the kernel has no such backend.
+        HostError: The toolbox cannot be built here, or the kernel has no such backend or
+            congestion control.
     """
     found = programs.ensure(catalog, loaded.implementations(), say=say)
     seeded = backend in KINDS and doctor.require_qdisc(backend, found.tools)
+    if others := loaded.tcp_controls() - {DEFAULT_CONTROL}:
+        doctor.require_congestion(others, found.tools)
     seed = loaded.experiment.seed
     return Bed(
         catalog=catalog,
