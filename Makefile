@@ -40,7 +40,7 @@ build: prepare  ## the wheel, with the Rust executables in it, into dist/
 	uv build --quiet --wheel --no-build-isolation --out-dir dist .
 
 bench: prepare  ## what a trial costs beside its transfer
-	python bench/trial.py
+	python bench/trial.py $(ARGS)
 
 bench-link: prepare  ## the link emulator beside its peers and bounds; ARGS="--quick --only latency"
 	python -m bench.link $(ARGS)

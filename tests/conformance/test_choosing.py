@@ -44,6 +44,11 @@ def test_a_client_is_no_sender() -> None:
     assert "test the server or proxy" in mistakes(Asked("curl"))
 
 
+def test_a_tunnel_is_no_sender() -> None:
+    """It passes on what others send, under their congestion control."""
+    assert "test the server behind it" in mistakes(Asked("envoy-tunnel", judged_as="cubic"))
+
+
 def test_unknown_names_get_the_nearest() -> None:
     """A slip of the finger."""
     assert "did you mean 'nginx'?" in mistakes(Asked("ngnix"))
@@ -88,7 +93,7 @@ def senders() -> list[Asked]:
     return [
         Asked(recipe.name, control=control, http_version=version, judged_as="cubic")
         for recipe in CATALOG.recipes.values()
-        if {"server", "proxy"} & set(recipe.roles)
+        if {"server", "proxy"} & set(recipe.roles) and not recipe.next_proxy
         for version in recipe.http_versions
         for control in recipe.congestion_control.allowed("quic" if version == "3" else "tcp")
     ]

@@ -114,6 +114,9 @@ def _mistakes(
     if not {"server", "proxy"} & set(recipe.roles):
         reason = f"{recipe.name} is a client, which sends no bodies"
         yield Mistake("IMPLEMENTATION", reason, "test the server or proxy that answers it")
+    if recipe.next_proxy:
+        reason = f"{recipe.name} is an end of a tunnel, which passes on what others send"
+        yield Mistake("IMPLEMENTATION", reason, "test the server behind it")
     if version not in recipe.http_versions:
         speaks = ", ".join(recipe.http_versions)
         yield Mistake("--http-version", f"{recipe.name} speaks {speaks}, not {version}")

@@ -1,0 +1,57 @@
+"""What guides show is accepted: experiments as they stand, lines of the shell as they are typed."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from pathlib import Path
+
+from click.testing import CliRunner
+
+from httpbed.cli import compare
+from httpbed.model import reading
+
+GUIDES = Path(__file__).parents[2] / "docs/guides"
+BLOCK = re.compile(r"^```(\w+)\n(.*?)^```", re.MULTILINE | re.DOTALL)
+HEAD = """
+schema = 1
+name = "shown"
+question = "Is what the guide shows accepted?"
+replicates = 2
+seed = 1
+"""
+REST = """
+[topology]
+hosts = ["client", "proxy", "server"]
+links = [
+    { between = ["client", "proxy"], loss = { factor = "loss" } },
+    { between = ["proxy", "server"] },
+]
+
+[workload]
+kind = "download"
+size = "1 kB"
+"""
+
+
+def blocks(guide: str, language: str) -> list[str]:
+    """Return the examples of a guide in one language."""
+    found = BLOCK.findall((GUIDES / guide).read_text())
+    return [text for name, text in found if name == language]
+
+
+def test_the_design_in_the_guide_is_one() -> None:
+    """With a header, a network and a workload around it."""
+    (shown,) = blocks("compare.md", "toml")
+    read = reading.read(HEAD + shown + REST)
+    assert read.mistakes == ()
+    assert len(read.treatments) == 4 - 1 + 2
+
+
+def test_the_line_in_the_guide_is_a_comparison() -> None:
+    """As far as it can be without running it."""
+    line = blocks("compare.md", "sh")[0].replace("\\\n", " ")
+    words = shlex.split(line)[2:]
+    result = CliRunner().invoke(compare.command, [*words, "--dry-run"])
+    assert result.exit_code == 0, result.output
+    assert 'name = "compare-' in result.output

@@ -1,0 +1,48 @@
+"""The guides, followed to the letter."""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+from pathlib import Path
+
+import pytest
+
+from real_runs import httpbed
+
+pytestmark = [pytest.mark.namespaces, pytest.mark.toolbox]
+
+GUIDES = Path(__file__).parents[2] / "docs/guides"
+BLOCK = re.compile(r"^```(\w+)\n(.*?)^```", re.MULTILINE | re.DOTALL)
+
+
+def test_an_implementation_is_added_in_twenty_lines(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The recipe of the guide, in the folder that it names, by the commands that it gives."""
+    text = (GUIDES / "own-implementation.md").read_text()
+    (recipe, commands) = [block for _, block in BLOCK.findall(text)][:2]
+    assert sum(1 for line in recipe.splitlines() if line) <= 20
+    (name,) = set(re.findall(r"`(my-recipes/\S+\.toml)`", text))
+    (tmp_path / name).parent.mkdir()
+    (tmp_path / name).write_text(recipe)
+    monkeypatch.chdir(tmp_path)
+    check, compare = [shlex.split(line)[1:] for line in commands.splitlines()]
+    checked = httpbed(*check)
+    assert checked.returncode == 0, checked.stdout + checked.stderr
+    assert "1 of 1 ways" in checked.stdout
+    ran = httpbed(*compare, "--json", "-o", "campaign")
+    assert ran.returncode == 0, ran.stderr
+    assert json.loads(ran.stdout)
+    ended = [
+        json.loads(path.read_text()) for path in tmp_path.glob("campaign/trials/*/*/*/trial.json")
+    ]
+    kinds = {
+        (one["trial"]["levels"]["server"], one["outcome"]["kind"])
+        for one in ended
+        if one["outcome"]["kind"] != "invalid"
+    }
+    assert kinds == {("nginx", "completed"), ("nghttpd", "completed")}
+    manifest = json.loads((tmp_path / "campaign/manifest.json").read_text())
+    assert "nghttpd" in {program["name"] for program in manifest["programs"]}
