@@ -50,7 +50,8 @@ class Row:
     goodput: Bounded | None
     """Median in bit/s."""
     ceiling_bit_s: int | None
-    """Rate of the link towards the client, the highest if it changes; None when unlimited."""
+    """Rate of the narrowest link on the way to the client, the highest if it changes; None when
+    unlimited."""
     ceiling_changes: bool
     """Whether the link has that rate for a part of the time only."""
     limit_s: float
@@ -164,7 +165,7 @@ def _row(
     other = None if is_base else found.get(base_key)  # groups may lack it
     goodput = estimate(goodputs[key])
     built = scenario(results, sample.levels)
-    rates = built.link.rates(built.downstream())
+    rates = built.ceiling_bit_s()
     return Row(
         levels=sample.levels,
         sample=sample,

@@ -133,6 +133,19 @@ class Scenario(Value):
         """Seconds of all delays on a way, there and back."""
         return sum(link.rtt_s() for link in self.links(route))
 
+    def ceiling_bit_s(self) -> set[int]:
+        """Return the rates, by turns, of the narrowest link that all answers have to pass.
+
+        Where a proxy balances over servers, none of their links is such a one. Empty if unlimited.
+        """
+        legs = [hop for hop in hops(self.roles) if not self._is_balanced(hop)]
+        ways = [(link, 1 - way) for hop in legs for link, way in self.route(hop.asks, hop.answers)]
+        rates = [self.topology.links[link].rates(way) for link, way in ways]
+        return min(filter(None, rates), key=max, default=set())
+
+    def _is_balanced(self, hop: Hop) -> bool:
+        return bool(self.roles.server.also_on) and hop.answers.startswith("server")
+
     def ideal_s(self) -> float:
         """Seconds that the workload takes at the rate of the narrowest link, with nothing else."""
         rates = [

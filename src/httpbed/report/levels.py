@@ -109,5 +109,5 @@ def _plain(value: Any) -> str:
         told = {key: part for key, part in value.items() if not is_reference(part)}
         return ", ".join(f"{title(key)} {_plain(part)}" for key, part in told.items())
     if isinstance(value, list):
-        return ", ".join(map(_plain, value))
+        return ", ".join(map(_plain, value)) or "none"
     return str(value).lower() if isinstance(value, bool) else str(value)

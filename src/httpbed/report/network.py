@@ -109,7 +109,10 @@ def fixed(document: Document) -> str:
 
 
 def condition(document: Document, levels: Mapping[str, str]) -> str:
-    """Name a condition by its levels: ``2 % loss, 25 ms each way``."""
+    """Name a condition by its levels: ``2 % loss, 25 ms each way``.
+
+    Of several links it names the one that a factor is about.
+    """
     paths: dict[str, tuple[str | int, ...]] = {}
     for path, name in references(document.get("topology", {})):
         paths.setdefault(name, path)
@@ -119,7 +122,7 @@ def condition(document: Document, levels: Mapping[str, str]) -> str:
     return ", ".join(
         f"{title(name)} {value}"
         if isinstance(factors.get(name), Mapping)  # a name: what it stands for is in the legend
-        else _phrase(phrases, value, name, paths.get(name, ()))
+        else _phrase(phrases, value, name, paths.get(name, ())) + _on_link(document, name)
         for name, value in levels.items()
     )
 
@@ -140,6 +143,21 @@ def _phrase(phrases: Mapping[str, str], value: str, name: str, path: tuple[str |
     if last == "delay" and side:
         return f"{value} of delay{side}"
     return phrases.get(last, f"{title(name)} {{}}").format(value) + side
+
+
+def _on_link(document: Document, factor: str) -> str:
+    """Name the link that a factor is about, if there are others."""
+    all_links = document.get("topology", {}).get("links", ())
+    found = {
+        path[1]
+        for path, name in references(document.get("topology", {}))
+        if name == factor and path[0] == "links"
+    }
+    if len(all_links) < 2 or len(found) != 1:  # noqa: PLR2004 - a single link needs no name
+        return ""
+    (index,) = found
+    said = all_links[index] if isinstance(index, int) else {}
+    return f" on {'-'.join(said['between'])}" if isinstance(said.get("between"), list) else ""
 
 
 def _link(document: Document, said: Document) -> LinkFacts:

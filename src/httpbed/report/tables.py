@@ -84,12 +84,16 @@ def evidence(findings: Findings) -> list[str]:
     trials, attempts = f"trial{'s' * (valid != 1)}", f"attempt{'s' * (kept != 1)}"
     told = [f"{valid} {trials} valid, {kept} invalid {attempts} kept aside"]
     told += [_passed(check) for check in findings.checks if check.passed != check.total]
-    # Both directions of a link have a check of their own: told once.
-    held = (check.name for check in findings.checks if check.passed == check.total)
-    names = dict.fromkeys(name.split(",")[0] for name in held)
+    # Directions, hops and parts have checks of their own: told once, where all of them passed.
+    broken = {_kind(check) for check in findings.checks if check.passed != check.total}
+    names = [kind for kind in dict.fromkeys(map(_kind, findings.checks)) if kind not in broken]
     if names:
         told.append(f"passed in all: {', '.join(names)}")
     return ["; ".join([*told, *_lateness(findings)])]
+
+
+def _kind(check: CheckSummary) -> str:
+    return check.name.split(",")[0]
 
 
 def _passed(check: CheckSummary) -> str:

@@ -1,0 +1,108 @@
+"""What each part is told: whom it asks, by which address, and where its files are."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from httpbed.implementations.protocol import Upstream
+from httpbed.model.scenario import Scenario
+from httpbed.network import plan as network
+from httpbed.trial import legs, parts
+from recorded import CATALOG
+
+BELL: dict[str, Any] = {
+    "topology": {
+        "hosts": ["client", "rival", "left", "proxy", "server", "server2", "rivalserver"],
+        "links": [
+            {"between": pair, "rate": "10 Mbit/s"}
+            for pair in (
+                ("client", "left"),
+                ("rival", "left"),
+                ("left", "proxy"),
+                ("proxy", "server"),
+                ("proxy", "server2"),
+                ("left", "rivalserver"),
+            )
+        ],
+    },
+    "roles": {
+        "client": {"implementation": "curl", "http_version": "3"},
+        "proxies": [{"implementation": "envoy", "http_version": "2"}],
+        "server": {"implementation": "nginx", "also_on": ["server2"]},
+    },
+    "workload": {"kind": "download", "size": "10 kB", "files": 2},
+    "competitors": [
+        {
+            "client": {"implementation": "curl", "http_version": "2", "host": "rival"},
+            "server": {"implementation": "nginx", "host": "rivalserver"},
+            "workload": {"kind": "download", "size": "1 kB"},
+        }
+    ],
+}
+SCENARIO = Scenario.model_validate(BELL)
+NET = network.plan(SCENARIO.topology, SCENARIO.senders(), 1, 1, forwarding=SCENARIO.routers)
+PARTS = parts.parts(SCENARIO, CATALOG, NET, 60.0)
+
+
+def test_each_asks_the_next_one() -> None:
+    """By the address that it can reach; the proxy has both servers."""
+    assert PARTS["client"].server_address == NET.address("proxy", "client") == "10.77.2.2"
+    assert PARTS["proxy"].upstreams == (Upstream("10.77.3.2", 443), Upstream("10.77.4.2", 443))
+    assert PARTS["competitor-1-client"].server_address == "10.77.5.2"
+
+
+def test_each_speaks_what_its_hops_do() -> None:
+    """The proxy answers in the client's version and asks in its own."""
+    told = {name: (part.role, part.http_version) for name, part in PARTS.items()}
+    assert told == {
+        "client": ("client", "3"),
+        "proxy": ("proxy", "3"),
+        "server": ("server", "2"),
+        "server-2": ("server", "2"),
+        "competitor-1-client": ("client", "2"),
+        "competitor-1-server": ("server", "2"),
+    }
+    assert PARTS["proxy"].upstream_http_version == "2"
+
+
+def test_bodies_are_named_as_the_url_is() -> None:
+    """Some clients store a file by the last part of its name; each has a folder of its own."""
+    fetches = [(fetch.path, fetch.body) for fetch in PARTS["client"].fetches]
+    assert fetches == [
+        (f"/10000-{number}.txt", f"{parts.BODIES}/client/10000-{number}.txt") for number in (1, 2)
+    ]
+    (fetch,) = PARTS["competitor-1-client"].fetches
+    assert fetch.body == f"{parts.BODIES}/competitor-1-client/1000.txt"
+
+
+def test_who_asks_finds_the_name_in_its_own_hosts_file() -> None:
+    """A server asks nobody."""
+    client = parts.process(PARTS["client"], CATALOG["curl"])
+    assert "10.77.2.2 server.httpbed.test\n" in client.shown["/etc/hosts"]
+    proxy = parts.process(PARTS["proxy"], CATALOG["envoy"]).shown["/etc/hosts"]
+    assert "10.77.3.2 server.httpbed.test\n10.77.4.2 server.httpbed.test\n" in proxy
+    assert not parts.process(PARTS["server"], CATALOG["nginx"]).shown
+
+
+def test_connections_are_told_by_hop_and_link() -> None:
+    """One that crosses a router is seen on each link; either side looks at its own."""
+    first, *_ = legs.legs(SCENARIO, NET)
+    told = {"client": "10.77.0.1:5000", "server": "10.77.2.2:443"}
+    seen = [{**told, "link": name} for name in ("client-left", "left-proxy")]
+    others = [{**seen[0], "client": "10.77.1.1:5000", "link": "rival-left"}]
+    assert first.near([*seen, *others]) == seen[:1]
+    assert first.far([*seen, *others]) == seen[1:]
+    assert first.downstream == 1
+
+
+def test_the_narrowest_link_is_the_one_that_most_share() -> None:
+    """All have one rate: what counts is how many send over it."""
+    pairs = ("client left", "rival left", "left right", "right server", "right rivalserver")
+    links = [{"between": tuple(pair.split()), "rate": "10 Mbit/s"} for pair in pairs]
+    hosts = list(dict.fromkeys(" ".join(pairs).split()))
+    roles = {key: role for key, role in BELL["roles"].items() if key != "proxies"}
+    roles["server"] = {"implementation": "nginx"}
+    said = {**BELL, "topology": {"hosts": hosts, "links": links}, "roles": roles}
+    assert Scenario.model_validate(said).bottleneck() == (2, 1)
+    assert Scenario.model_validate({**said, "competitors": []}).bottleneck() == (0, 1)
+    assert SCENARIO.ceiling_bit_s() == {10_000_000}
