@@ -84,6 +84,8 @@ def _print(trial: Trial, loaded: Loaded, catalog: Catalog | None) -> None:
     for spec in planned.specs():
         for name, content in spec.files.items():
             click.echo(f"    write /trial/{name}\n" + _indented(content))
+        for name, content in spec.shown.items():
+            click.echo(f"    {name}, as the next one sees it\n" + _indented(content))
         click.echo(_indented(spec.shell(), by=4))
 
 
