@@ -33,7 +33,7 @@ Side = Literal["", ">", "<"]
 
 FAR = 1e6
 """Factor by which a censored value is moved beyond its bound to see whether it matters."""
-TIMED_BY_THE_TRIAL = frozenset({"request_time", "client_total_time"})
+TIMED_BY_THE_TRIAL = frozenset({"request_time", "client_total_time", "file_time_slowest"})
 """Metrics that end when the trial does: a timed-out trial's lies above the time limit."""
 OVER_BEFORE_THE_END = frozenset(
     {"rtt", "handshake_time", "time_to_first_byte", "client_connect_time", "client_handshake_time"}
@@ -201,7 +201,7 @@ def _side(metric: str) -> Side:
 
 def _bound(results: Results, metric: str, levels: Mapping[str, str], limit_s: float) -> float:
     if metric in OVER_THE_TRIAL:
-        return scenario(results, levels).workload.size * 8 / limit_s
+        return scenario(results, levels).workload.body_bytes() * 8 / limit_s
     return limit_s
 
 

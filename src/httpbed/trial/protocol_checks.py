@@ -59,19 +59,21 @@ def _protocol(leg: Leg, chain: Chain, told: Sequence[Account], seen: Seen, where
     if carried - {TRANSPORTS[leg.hop.transport]}:
         figure = f"{' and '.join(sorted(carried))}, by the packets"
         return _check(name, passed=False, figure=figure, limit=limit)
-    if not told:
-        if not carried and leg.hop.answers in chain.servers[1:]:
-            return _check(name, passed=None, figure="nothing was asked of it", limit=limit)
+    told = [account for account in told if _versions(account)]
+    if not told and carried:
         figure = f"{' and '.join(sorted(carried))}, by the packets; no more is told"
-        passed = None if carried else False
-        figure = figure if carried else "no connection was seen, no request logged"
-        return _check(name, passed=passed, figure=figure, limit=limit)
+        return _check(name, passed=None, figure=figure, limit=limit)
+    if not told and len(chain.servers) > 1 and leg.hop.answers in chain.servers:
+        return _check(name, passed=None, figure="nothing was asked of it", limit=limit)
+    if not told:
+        figure = "no connection was seen, no request logged"
+        return _check(name, passed=False, figure=figure, limit=limit)
     otherwise = [one for one in told if _versions(one) != {asked}]
     return _check(name, passed=not otherwise, figure=_spoken((otherwise or told)[0]), limit=limit)
 
 
 def _versions(account: Account) -> set[str]:
-    return {request.http_version for request in account.requests}
+    return {request.http_version for request in account.requests if request.http_version}
 
 
 def _spoken(account: Account) -> str:
