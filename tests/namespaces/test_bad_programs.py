@@ -162,22 +162,25 @@ def test_a_server_that_fails_is_data(
         ("none", "failed", "exit status 0: curl printed nothing"),
         ("hang", "timed out", "was stopped at its time limit"),
         ("die", "failed", "signal 11"),
-        ("flood", "failed", "exit status 1"),
     ],
 )
-def test_a_client_that_fails_is_data(  # noqa: PLR0913, PLR0917 - what pytest gives it
-    recipes: Path,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    fault: str,
-    outcome: str,
-    figure: str,
+def test_a_client_that_fails_is_data(
+    recipes: Path, tmp_path: Path, fault: str, outcome: str, figure: str
 ) -> None:
     """One that prints nothing has fetched nothing, whatever its exit status says."""
-    monkeypatch.setattr(parts, "LOG_BYTES", LEAST_LOG_BYTES)
     record = ended(BAD_CLIENT, fault, recipes, tmp_path / "campaign")
     assert record.attempt.outcome.kind == outcome
     assert check(record, "client ended well").figure.startswith(figure)
     assert check(record, "body as served").figure == "the client stored nothing"
+
+
+def test_a_client_that_floods_its_log_is_data(
+    recipes: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is ended; of what it wrote little is kept."""
+    monkeypatch.setattr(parts, "LOG_BYTES", LEAST_LOG_BYTES)
+    record = ended(BAD_CLIENT, "flood", recipes, tmp_path / "campaign")
+    assert record.attempt.outcome.kind == "failed"
+    assert "client ran: wrote more than 2 MB into its folder" in record.attempt.outcome.reason
     left = sum(file.stat().st_size for file in tmp_path.rglob("*") if file.is_file())
     assert left < 4 * LEAST_LOG_BYTES

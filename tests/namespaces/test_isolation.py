@@ -17,7 +17,7 @@ pytestmark = [pytest.mark.namespaces, pytest.mark.toolbox]
 
 LOOPBACK, LINK = "lo", "eth0"
 PROGRAMS = ("curl", "nginx")
-TOP = {"bin", "dev", "old", "overlays", "proc", "roots", "run", "tmp", "trial"}
+TOP = {"bin", "dev", "old", "overlays", "proc", "roots", "run", "shown", "tmp", "trial"}
 """All that is in the sandbox's own root; ``old`` is where the host's was, and empty."""
 
 

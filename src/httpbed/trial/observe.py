@@ -60,7 +60,7 @@ def _wire(chain: Chain, seen: Seen) -> Iterator[Observation]:
         yield _on_wire("handshake_time", (first["handshake_ns"] - first["client_first_ns"]) / NS)
     if seen.client and not seen.client.timed_out:  # otherwise there is no end to take it to
         yield _on_wire("request_time", duration)
-        if size:
+        if size and duration:
             yield _on_wire("goodput", size * 8 / duration)
     if size:
         yield _on_wire("wire_overhead", _sum(far, "server_bytes") / size - 1)

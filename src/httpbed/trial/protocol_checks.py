@@ -8,7 +8,7 @@ label says. What nobody tells is not observed, which is said and rejects nothing
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 
 from httpbed.implementations.protocol import Request
 from httpbed.model.trial import Check
@@ -52,24 +52,31 @@ def _check(name: str, *, passed: bool | None, figure: str, limit: str = "") -> C
 
 def _protocol(leg: Leg, chain: Chain, told: Sequence[Account], seen: Seen, where: str) -> Check:
     asked = leg.hop.http_version
-    name, limit = f"protocol used{where}", f"HTTP/{asked}"
     carried = {str(one["protocol"]) for one in leg.near(seen.connections)}
+    telling = [account for account in told if _versions(account)]
+    otherwise = [account for account in telling if _versions(account) != {asked}]
+    passed: bool | None
     if wrong := accounts.complaints([leg.hop.answers], seen):
-        return _check(name, passed=False, figure=wrong[0], limit=limit)
-    if carried - {TRANSPORTS[leg.hop.transport]}:
-        figure = f"{' and '.join(sorted(carried))}, by the packets"
-        return _check(name, passed=False, figure=figure, limit=limit)
-    told = [account for account in told if _versions(account)]
-    if not told and carried:
-        figure = f"{' and '.join(sorted(carried))}, by the packets; no more is told"
-        return _check(name, passed=None, figure=figure, limit=limit)
-    if not told and len(chain.servers) > 1 and leg.hop.answers in chain.servers:
-        return _check(name, passed=None, figure="nothing was asked of it", limit=limit)
-    if not told:
-        figure = "no connection was seen, no request logged"
-        return _check(name, passed=False, figure=figure, limit=limit)
-    otherwise = [one for one in told if _versions(one) != {asked}]
-    return _check(name, passed=not otherwise, figure=_spoken((otherwise or told)[0]), limit=limit)
+        passed, figure = False, wrong[0]
+    elif otherwise:
+        passed, figure = False, _spoken(otherwise[0])
+    elif carried - {TRANSPORTS[leg.hop.transport]} or not telling:
+        passed, figure = _by_packets(leg, chain, carried)
+    else:
+        passed, figure = True, _spoken(telling[0])
+    return _check(f"protocol used{where}", passed=passed, figure=figure, limit=f"HTTP/{asked}")
+
+
+def _by_packets(leg: Leg, chain: Chain, carried: Collection[str]) -> tuple[bool | None, str]:
+    """Judge by what carried a hop alone: it can be wrong, and is not enough to be right."""
+    figure = f"{' and '.join(sorted(carried))}, by the packets"
+    if set(carried) - {TRANSPORTS[leg.hop.transport]}:
+        return False, figure
+    if carried:
+        return None, f"{figure}; no more is told"
+    if len(chain.servers) > 1 and leg.hop.answers in chain.servers:
+        return None, "nothing was asked of it"
+    return False, "no connection was seen, no request logged"
 
 
 def _versions(account: Account) -> set[str]:
