@@ -55,7 +55,7 @@ def test_every_host_has_its_roles() -> None:
         "proxy": ["proxy: none | envoy, fixed by the program, HTTP/1.1"],
         "server": [
             "server: nginx, cubic | bbr, quic gso on",
-            "competitor-1-server: nginx, after 1 s",
+            "competitor-1-server: nginx",
         ],
         "rival": ["competitor-1-client: curl, HTTP/2, after 1 s"],
     }

@@ -51,7 +51,7 @@ def _told(document: Document) -> Iterator[tuple[str, str]]:
         table = _table(competitor)
         after = f", after {said(document, table['after'])}" if "after" in table else ""
         for host, text in _of_roles(document, table, f"competitor-{number}-"):
-            yield host, text + after
+            yield host, text + after * ("-client:" in text)
 
 
 def _of_alternatives(document: Document) -> Iterator[tuple[str, str]]:
