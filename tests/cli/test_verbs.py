@@ -126,7 +126,7 @@ def test_status_sees_a_run(httpbed: Command, campaign: Path) -> None:
 
 
 COLUMNS = ["block", "position", "trial", "attempt", "outcome", "http_version", "loss"]
-COLUMNS += ["metric", "value", "unit", "source"]
+COLUMNS += ["metric", "item", "value", "unit", "source"]
 
 
 def test_export_prints_one_tidy_row_per_observation(httpbed: Command, campaign: Path) -> None:

@@ -93,8 +93,9 @@ def test_a_congestion_control_that_can_be_chosen_changes_what_is_started(name: s
     """No two of them are started alike: a level would be a label only."""
     recipe = CATALOG[name]
     quic = recipe.congestion_control.quic
-    for role in recipe.roles if quic and quic.choices and "3" in recipe.http_versions else ():
-        asked = [part(recipe, role, "3", congestion_control=said) for said in quic.choices]
+    choices = quic.choices if quic and "3" in recipe.http_versions else {}
+    for role in recipe.roles if choices else ():
+        asked = [part(recipe, role, "3", congestion_control=said) for said in choices]
         planned = [recipe.plan(one) for one in asked]
         started = {(one.argv, tuple(one.files.values())) for one in planned}
         assert len(started) == len(asked), role

@@ -131,7 +131,9 @@ def test_envoy_is_a_server_behind_a_chain_over_ipv6(tmp_path: Path) -> None:
     found = Line(hosts, [chain], server="envoy", ip="6").run(tmp_path)
     assert [said for record in found for said in wrong(record)] == []
     for record in found:
-        assert check(record, "protocol used, proxy-2->server").figure.startswith("4 request(s) HTTP/3")
+        assert check(record, "protocol used, proxy-2->server").figure.startswith(
+            "4 request(s) HTTP/3"
+        )
 
 
 @pytest.mark.parametrize("name", ["envoy", "haproxy", "nginx", "caddy"])

@@ -125,6 +125,9 @@ class _Checker:
     def _maxItems(self, said: int, value: Any, at: str, _: Any) -> Iterator[str]:  # noqa: N802
         yield from self._least(-said, -len(value) if isinstance(value, list) else -said, at)
 
+    def _minProperties(self, said: int, value: Any, at: str, _: Any) -> Iterator[str]:  # noqa: N802
+        yield from self._least(said, len(value) if isinstance(value, dict) else said, at)
+
     def _minimum(self, said: float, value: Any, at: str, _: Any) -> Iterator[str]:
         yield from self._least(said, value if isinstance(value, int | float) else said, at)
 

@@ -1,4 +1,4 @@
-"""The topology as inline SVG: hosts in a row on a wide page, in a column on a phone.
+"""The topology as inline SVG: from left to right on a wide page, downwards on a phone.
 
 Colours come from the page (``currentColor`` and its classes), so that the drawing follows dark
 mode and print.
@@ -6,19 +6,24 @@ mode and print.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from markupsafe import Markup, escape
 
-from httpbed.report import network
+from httpbed.report import layout, network
 from httpbed.report.network import Fact, HostFacts, LinkFacts
 
 BOX_WIDTH = 172
 LINE_HEIGHT = 17
 GAP_WIDTH = 268
 GAP_HEIGHT = 132
+ROW_GAP = 104
+UPRIGHT_WIDTH = 340
+LEAST_HEIGHT = 116
+INDENT = 42
+"""From a box's left side to the link below it."""
 MARGIN = 6
 MOST_CHARACTERS = 36
 """Longest text that fits beside a link; what is longer is said in fewer words."""
@@ -44,13 +49,15 @@ def topology(document: Mapping[str, Any], *, upright: bool) -> Markup:
     hosts = network.hosts(document)
     links = network.links(document)
     height = 44 + LINE_HEIGHT * max((len(_role_lines(host)) for host in hosts), default=0)
+    names, clients = [host.name for host in hosts], [one.name for one in hosts if one.is_client]
+    places = layout.places(names, [link.hosts for link in links], clients)
     boxes = {
-        host.name: _Box(host, *_place(index, height, upright=upright), height)
-        for index, host in enumerate(hosts)
+        host.name: _Box(host, *_place(*places[host.name], height, upright=upright), height)
+        for host in hosts
     }
     parts = [_link(boxes, link, upright=upright) for link in links]
     parts += [_box(box) for box in boxes.values()]
-    size = _size(len(hosts), height, upright=upright)
+    size = _size(list(places.values()), height, upright=upright)
     return Markup(
         '<svg class="{kind}" role="img" viewBox="0 0 {w:g} {h:g}" style="max-width:{w:g}px">'
         "<title>{title}</title>{body}</svg>"
@@ -70,17 +77,24 @@ def alternative(document: Mapping[str, Any]) -> str:
     return "Topology: " + "; ".join(told)
 
 
-def _place(index: int, height: float, *, upright: bool) -> tuple[float, float]:
+def _place(column: int, row: float, height: float, *, upright: bool) -> tuple[float, float]:
     if upright:
-        return MARGIN, MARGIN + index * (height + GAP_HEIGHT)
-    return MARGIN + index * (BOX_WIDTH + GAP_WIDTH), MARGIN + max(0.0, (116 - height) / 2)
+        return MARGIN + row * UPRIGHT_WIDTH, MARGIN + column * (height + GAP_HEIGHT)
+    top = MARGIN + max(0.0, (LEAST_HEIGHT - height) / 2)
+    return MARGIN + column * (BOX_WIDTH + GAP_WIDTH), top + row * (height + ROW_GAP)
 
 
-def _size(count: int, height: float, *, upright: bool) -> tuple[float, float]:
-    gaps = max(0, count - 1)
+def _size(
+    places: Sequence[tuple[int, float]], height: float, *, upright: bool
+) -> tuple[float, float]:
+    columns = 1 + max((column for column, _ in places), default=0)
+    rows = 1 + max((row for _, row in places), default=0.0)
     if upright:
-        return 340, 2 * MARGIN + count * height + gaps * GAP_HEIGHT
-    return 2 * MARGIN + count * BOX_WIDTH + gaps * GAP_WIDTH, 2 * MARGIN + max(116, height)
+        tall = columns * height + (columns - 1) * GAP_HEIGHT
+        return rows * UPRIGHT_WIDTH, 2 * MARGIN + tall
+    wide = columns * BOX_WIDTH + (columns - 1) * GAP_WIDTH
+    tall = (rows - 1) * (height + ROW_GAP) + max(LEAST_HEIGHT, height)
+    return 2 * MARGIN + wide, 2 * MARGIN + tall
 
 
 def _box(box: _Box) -> Markup:
@@ -105,7 +119,7 @@ def _box(box: _Box) -> Markup:
 def _role_lines(host: HostFacts) -> list[str]:
     """Split ``server: nginx, cubic`` so that no line is wider than its box."""
     lines = [line for role in host.roles for line in role.split(": ", 1)]
-    return [line for line in lines if line != host.name] or ["no role"]
+    return [line for line in lines if line != host.name] or ["router"]
 
 
 def _link(boxes: Mapping[str, _Box], link: LinkFacts, *, upright: bool) -> Markup:
@@ -114,11 +128,10 @@ def _link(boxes: Mapping[str, _Box], link: LinkFacts, *, upright: bool) -> Marku
 
 
 def _wide(here: _Box, there: _Box, link: LinkFacts) -> Iterator[Markup]:
-    y = here.middle[1]
     left, right = sorted((here, there), key=lambda box: box.x)
     start, end = left.x + BOX_WIDTH, right.x
-    yield _line(start, y, end, y)
-    middle = (start + end) / 2
+    yield _line(start, left.middle[1], end, right.middle[1])
+    middle, y = (start + end) / 2, (left.middle[1] + right.middle[1]) / 2
     if link.symmetric:
         texts = _pairs(link, link.up)
         yield _text(middle, y - 12, texts[0])
@@ -136,9 +149,9 @@ def _wide(here: _Box, there: _Box, link: LinkFacts) -> Iterator[Markup]:
 
 def _upright(here: _Box, there: _Box, link: LinkFacts) -> Iterator[Markup]:
     top, bottom = sorted((here, there), key=lambda box: box.y)
-    x = 48.0
     start, end = top.y + top.height, bottom.y
-    yield _line(x, start, x, end)
+    yield _line(top.x + INDENT, start, bottom.x + INDENT, end)
+    x = (top.x + bottom.x) / 2 + INDENT
     if link.symmetric:
         texts = ["each direction", *_pairs(link, link.up)]
     else:

@@ -60,6 +60,11 @@ class HostFacts:
     roles: tuple[str, ...]
     """Such as ``server: nginx, cubic``."""
 
+    @property
+    def is_client(self) -> bool:
+        """Whether requests begin here."""
+        return any(role.partition(":")[0].endswith("client") for role in self.roles)
+
 
 def links(document: Document) -> tuple[LinkFacts, ...]:
     """Describe each link of an experiment's document."""

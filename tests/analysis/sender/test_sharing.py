@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from httpbed.analysis.sender import sharing
 from httpbed.analysis.sender.packets import Packets
+from httpbed.model.fairness import jain
 
 RATES = st.lists(st.floats(0.01, 1e6), min_size=1, max_size=8)
 
@@ -22,15 +23,15 @@ def stream(count: int, gap_s: float, passage_s: float) -> Packets:
 @given(RATES)
 def test_jain_is_between_one_for_all_and_one_for_one(rates: list[float]) -> None:
     """1/n to 1, and the same for any unit."""
-    index = sharing.jain(rates)
+    index = jain(rates)
     assert 1 / len(rates) - 1e-9 <= index <= 1 + 1e-9
-    assert sharing.jain([8 * rate for rate in rates]) == pytest.approx(index)
+    assert jain([8 * rate for rate in rates]) == pytest.approx(index)
 
 
 def test_jain_at_its_ends() -> None:
     """Equal, and all for one."""
-    assert sharing.jain([5, 5, 5]) == pytest.approx(1)
-    assert sharing.jain([7, 0, 0, 0]) == pytest.approx(0.25)
+    assert jain([5, 5, 5]) == pytest.approx(1)
+    assert jain([7, 0, 0, 0]) == pytest.approx(0.25)
 
 
 def test_two_flows_share_a_bottleneck() -> None:
