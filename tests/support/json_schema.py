@@ -119,9 +119,6 @@ class _Checker:
     def _minItems(self, said: int, value: Any, at: str, _: Any) -> Iterator[str]:  # noqa: N802
         yield from self._least(said, len(value) if isinstance(value, list) else said, at)
 
-    def _minProperties(self, said: int, value: Any, at: str, _: Any) -> Iterator[str]:  # noqa: N802
-        yield from self._least(said, len(value) if isinstance(value, dict) else said, at)
-
     def _maxItems(self, said: int, value: Any, at: str, _: Any) -> Iterator[str]:  # noqa: N802
         yield from self._least(-said, -len(value) if isinstance(value, list) else -said, at)
 
