@@ -160,6 +160,6 @@ def test_the_smallest_echo_is_read_to_a_microsecond() -> None:
         f"64 bytes from 10.77.1.2: icmp_seq={n} ttl=63 time=100 ms\n" for n in (1, 2, 3)
     )
     summary = "rtt min/avg/max/mdev = 100.341/100.353/100.377/0.016 ms, pipe 3\n"
-    assert seen._pings(lines + summary) == (0.100341, 0.1, 0.1)
-    assert seen._pings(lines) == (0.1, 0.1, 0.1)
+    assert seen._pings(lines + summary) == (0.100341,) * 3
+    assert seen._pings(lines) == (0.1,) * 3
     assert seen._pings("") == ()

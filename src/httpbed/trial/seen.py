@@ -146,9 +146,10 @@ def _pings(text: str) -> tuple[float, ...]:
     ping prints each with three digits, in whole milliseconds from 100 ms on; only its summary
     is exact.
     """
-    found = sorted(float(match["ms"]) / 1e3 for match in _PING_TIME.finditer(text))
-    least = _PING_LEAST.search(text)
-    return (float(least["ms"]) / 1e3, *found[1:]) if found and least else tuple(found)
+    found = [float(match["ms"]) / 1e3 for match in _PING_TIME.finditer(text)]
+    summary = _PING_LEAST.search(text)
+    least = float(summary["ms"]) / 1e3 if summary else 0.0
+    return tuple(max(one, least) for one in found)
 
 
 def _qdiscs(artifacts: Path) -> dict[str, list[dict[str, Any]]]:
