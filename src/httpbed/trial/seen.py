@@ -146,10 +146,12 @@ def _pings(text: str) -> tuple[float, ...]:
     ping prints each with three digits, in whole milliseconds from 100 ms on; only its summary
     is exact.
     """
-    found = [float(match["ms"]) / 1e3 for match in _PING_TIME.finditer(text)]
+    found = sorted(float(match["ms"]) / 1e3 for match in _PING_TIME.finditer(text))
     summary = _PING_LEAST.search(text)
-    least = float(summary["ms"]) / 1e3 if summary else 0.0
-    return tuple(max(one, least) for one in found)
+    if not found or not summary:
+        return tuple(found)
+    least = float(summary["ms"]) / 1e3
+    return (least, *(max(one, least) for one in found[1:]))
 
 
 def _qdiscs(artifacts: Path) -> dict[str, list[dict[str, Any]]]:
