@@ -152,3 +152,14 @@ def test_requests_of_a_visit_before_are_left_out() -> None:
     assert seen.measured([before, after], 0) == (before, after)
     before, after = replace(before, path="/prior.txt"), replace(after, path="/1000000.txt")
     assert seen.measured([after, before], 1) == (after,)
+
+
+def test_the_smallest_echo_is_read_to_a_microsecond() -> None:
+    """From ping's summary: by its lines an echo of 100.341 ms would be earlier than the link."""
+    lines = "".join(
+        f"64 bytes from 10.77.1.2: icmp_seq={n} ttl=63 time=100 ms\n" for n in (1, 2, 3)
+    )
+    summary = "rtt min/avg/max/mdev = 100.341/100.353/100.377/0.016 ms, pipe 3\n"
+    assert seen._pings(lines + summary) == (0.100341,) * 3
+    assert seen._pings(lines) == (0.1,) * 3
+    assert seen._pings("") == ()

@@ -72,7 +72,7 @@ def _head(document: TOMLDocument, wish: Wish) -> None:
 def _paths(
     wish: Wish, offered: Mapping[Cell, Offer], factors: Factors, catalog: Catalog
 ) -> dict[str, Any]:
-    """Say who takes part, and make factors of what is varied; several ways are one, too."""
+    """Say who takes part, and make factors of what is varied, of several ways, too."""
     own = _knobs(wish, factors)
     clients = {
         client.level: {
@@ -85,19 +85,19 @@ def _paths(
     servers = {name: program(name, catalog) for name in wish.said["server"]}
     client = _said("client", clients, factors)
     server = {"implementation": _said("server", servers, factors)}
-    ways = wish.said["proxy"]
-    factors |= {"proxy": {}} if len(ways) > 1 else {}
     control = _control(wish, offered, factors)
-    paths = {}
-    for way in ways:
-        direct, behind = {**server, **control, **own["server"]}, {**server, **own["server"]}
-        paths[way] = {"client": client, "server": direct}
-        if way != NONE:
-            name, version = proxy(way, catalog)
-            between = {"implementation": name, "http_version": version, **control, **own["proxy"]}
-            paths[way] = {"client": client, "proxies": [between], "server": behind}
-    factors |= {"proxy": paths} if len(ways) > 1 else {}
-    return paths[ways[0]]
+    direct, behind = {**server, **control, **own["server"]}, {**server, **own["server"]}
+    paths: dict[str, dict[str, Any]] = {}
+    for way in wish.said["proxy"]:
+        if way == NONE:
+            paths[way] = {"client": client, "server": direct}
+            continue
+        name, version = proxy(way, catalog)
+        between = {"implementation": name, "http_version": version, **control, **own["proxy"]}
+        paths[way] = {"client": client, "proxies": [between], "server": behind}
+    if len(paths) > 1:
+        factors["proxy"] = dict(paths)
+    return next(iter(paths.values()))
 
 
 def _control(wish: Wish, offered: Mapping[Cell, Offer], factors: Factors) -> dict[str, Any]:
