@@ -298,7 +298,8 @@ def _value_axis(axes: Axes, findings: Findings, scale: Scale, which: str) -> Non
         value for _, row in findings.rows() for value in row.sample.at_bound().values() if value > 0
     ]
     axis = axes.xaxis if which == "x" else axes.yaxis
-    axis.set_label_text(f"{title(findings.metric)} ({scale.unit})")
+    unit = f" ({scale.unit})" if scale.unit else ""
+    axis.set_label_text(f"{title(findings.metric)}{unit}")
     if values and max(values) / min(values) >= LOG_SPAN:
         (axes.set_xscale if which == "x" else axes.set_yscale)("log")
         axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))

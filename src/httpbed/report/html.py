@@ -44,7 +44,7 @@ def _answer(results: Results, findings: Findings) -> dict[str, Any]:
         "notes": notes.notes(findings, results),
         "head": page.headings(findings),
         "groups": page.groups(findings, document),
-        "treatments": page.treatments(findings),
+        "overview": page.overview(findings, document),
         "drawings": [drawing.topology(document, upright=upright) for upright in (False, True)],
         "conditions": page.conditions(findings, document),
         "legends": levels.legends(document),

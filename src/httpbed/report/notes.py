@@ -27,6 +27,7 @@ MOST_SENTENCES = 6
 """Above so many comparisons the answer sums up instead of telling each."""
 MOST_OF_A_KIND = 3
 """Above so many notes of one kind the rest is counted in one line."""
+Comparison = tuple[Condition, Row, Ratio]
 HOPELESS_BLOCKS = 1000
 MOST_REASON = 160
 """Characters of a foreign program's reason that are shown."""
@@ -39,6 +40,8 @@ def answer(findings: Findings, document: Mapping[str, Any]) -> list[str]:
         return [_without_comparison(findings)]
     link = network.fixed(document)
     opening = [f"The link: {link}."] if link else []
+    if len(compared) > 1 and all(ratio.judgement == "open" for _, _, ratio in compared):
+        return [*opening, _nothing_settled(findings, document, compared)]
     if len(compared) > MOST_SENTENCES:
         return [*opening, *_summed_up(findings, document, compared)]
     told = [
@@ -103,8 +106,27 @@ def _evidence(ratio: Ratio) -> str:
     return f"({covers} interval {ratio_interval(ratio.interval)}; {blocks})"
 
 
+def _nothing_settled(
+    findings: Findings, document: Mapping[str, Any], compared: list[Comparison]
+) -> str:
+    """Say it once, with the extremes, where no comparison is more than noise."""
+    lowest, *_, highest = sorted(compared, key=lambda one: one[2].median.value)
+    ends = " to ".join(
+        f"{ratio_text(ratio.median)} ({_named(findings, document, condition, row)})"
+        for condition, row, ratio in (lowest, highest)
+    )
+    sizes = sorted({ratio.n for _, _, ratio in compared})
+    n = " .. ".join(dict.fromkeys(map(str, (sizes[0], sizes[-1]))))
+    what = f"{title(findings.metric)} against {base_name(findings)}"
+    all_of_them = "both" if len(compared) == 2 else f"all {len(compared)}"  # noqa: PLR2004
+    return (
+        f"Nothing is settled at n = {n}: {all_of_them} comparisons are within noise."
+        f" {what[:1].upper()}{what[1:]} went from {ends}."
+    )
+
+
 def _summed_up(
-    findings: Findings, document: Mapping[str, Any], compared: list[tuple[Condition, Row, Ratio]]
+    findings: Findings, document: Mapping[str, Any], compared: list[Comparison]
 ) -> Iterator[str]:
     subjects = dict.fromkeys(treatment(row.levels, findings.others) for _, row, _ in compared)
     for subject in subjects:
@@ -139,7 +161,11 @@ def _sum_of_one(
         for condition, ratio in (lowest, highest)
     )
     what = f"{title(findings.metric)} of {subject} against {base_name(findings)}"
-    return f"{what[:1].upper()}{what[1:]}, over {len(own)} conditions: {told}; from {ends}."
+    what = f"{what[:1].upper()}{what[1:]}"
+    if len(own) == 1:
+        (word,) = (words for words, count in counts.items() if count)
+        return f"{what}: {ratio_text(lowest[1].median)}, {word}."
+    return f"{what}, over {len(own)} conditions: {told}; from {ends}."
 
 
 def _progress(findings: Findings) -> Iterator[str]:

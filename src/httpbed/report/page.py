@@ -30,6 +30,8 @@ from httpbed.store.results import Results
 _EVIDENCE = re.compile(
     r"(?P<said>.*?)(?P<evidence> \((?:[\d.]+ % interval|1 block)[^)]*\)\.)?", re.DOTALL
 )
+MOST_COLUMNS = 4
+"""Treatments beside each other in the answer's table, unless conditions are more."""
 MOST_CHANGES = 100
 """Of a link, that the page lists."""
 JUDGEMENTS: Mapping[Judgement, str] = {
@@ -72,6 +74,15 @@ class Group:
 
 
 @dataclass(frozen=True)
+class Overview:
+    """The answer's table: what its rows are, its columns, and each row's lines in their order."""
+
+    corner: str
+    columns: tuple[str, ...]
+    rows: tuple[tuple[str, tuple[Line | None, ...]], ...]
+
+
+@dataclass(frozen=True)
 class Headings:
     """Column headings that depend on the data."""
 
@@ -111,9 +122,20 @@ def groups(findings: Findings, document: Mapping[str, Any]) -> list[Group]:
     ]
 
 
-def treatments(findings: Findings) -> list[str]:
-    """Name the treatments of a condition: the columns of the answer's table."""
-    return list(dict.fromkeys(treatment(row.levels, findings.others) for _, row in findings.rows()))
+def overview(findings: Findings, document: Mapping[str, Any]) -> Overview:
+    """Cross treatments with conditions; those of which there are fewer are the columns."""
+    found = groups(findings, document)
+    names = list(dict.fromkeys(line.treatment for group in found for line in group.lines))
+    at = [{line.treatment: line for line in group.lines} for group in found]
+    headings = [group.condition for group in found]
+    if len(names) > max(MOST_COLUMNS, len(found)):
+        lines = [(name, tuple(lines.get(name) for lines in at)) for name in names]
+        return Overview("treatment", tuple(headings), tuple(lines))
+    lines = [
+        (heading, tuple(own.get(name) for name in names))
+        for heading, own in zip(headings, at, strict=True)
+    ]
+    return Overview("condition", tuple(names), tuple(lines))
 
 
 def headings(findings: Findings) -> Headings:

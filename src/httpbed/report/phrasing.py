@@ -24,7 +24,16 @@ _PREFIXES: Mapping[str, tuple[tuple[float, float, str], ...]] = {
 }
 # Decimals, and from which shown value on they suffice.
 _DECIMALS = ((0, 1000.0), (1, 100.0), (2, 0.5))
-_TITLES = {"rtt": "RTT", "http_version": "HTTP version", "queue_delay_p50": "median queue delay"}
+_TITLES = {
+    "rtt": "RTT",
+    "http_version": "HTTP version",
+    "queue_delay_p50": "median queue delay",
+    "file_time_slowest": "slowest file time",
+    "file_time_median": "median file time",
+    "jain_index": "Jain's index",
+}
+_NUMBERS = {"jain_index": 3, "connections": 0, "upstream_connections": 0, "retries": 0}
+"""Metrics without a unit that are no shares, and how many decimals they have at least."""
 
 
 @dataclass(frozen=True)
@@ -49,7 +58,7 @@ class Scale:
 
     def bounded(self, value: Bounded) -> str:
         """Write a value with its unit, likewise."""
-        return f"{self.end(value)} {self.unit}"
+        return f"{self.end(value)} {self.unit}".rstrip()
 
     def interval(self, interval: Interval | None) -> str:
         """Write an interval without its unit."""
@@ -66,6 +75,8 @@ class Scale:
 def scale(metric: str, values: Iterable[float]) -> Scale:
     """Choose the prefix by the largest of the values, the decimals by the smallest."""
     sizes = [abs(value) for value in values if value and math.isfinite(value)]
+    if metric in _NUMBERS:
+        return Scale(1.0, "", max(_NUMBERS[metric], int(any(size % 1 for size in sizes))))
     largest = max(sizes, default=0.0)
     unit = METRICS[metric].unit
     prefixes = _PREFIXES.get(unit, ((0.0, 1.0, unit),))
@@ -150,8 +161,9 @@ def level(name: str, value: str) -> str:
 
 
 def base_name(findings: Findings) -> str:
-    """Name what the others are compared with."""
-    return ", ".join(level(name, value) for name, value in findings.base.items()) or "base"
+    """Name what the others are compared with, in the order in which treatments are named."""
+    names = [name for name in (*findings.others, *findings.network) if name in findings.base]
+    return treatment(findings.base, names) if names else "base"
 
 
 def bits_per_second(value: float) -> str:
