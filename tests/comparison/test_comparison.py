@@ -151,7 +151,7 @@ def test_equal_lines_have_equal_folders_and_others_have_others() -> None:
         ("curl:h2", {"files": "many"}, "--files", "integer"),
         ("curl:h2", {"replicates": "0"}, "--replicates", "greater"),
         ("curl:h2", {"seed": "x"}, "--seed", "integer"),
-        ("wget:h1", {"files": "6"}, "--size, --files", "cannot do 'parallel'"),
+        ("wget:h1", {"files": "6"}, "--files", "cannot do 'parallel'"),
     ],
 )
 def test_each_mistake_is_told_at_its_option(
@@ -193,3 +193,18 @@ def test_rectangles_cover_exactly_what_they_should(some: list[tuple[str, str, st
     """Each cell once, and no other."""
     covered = [cell for box in senders.rectangles(some) for cell in itertools.product(*box)]
     assert sorted(covered) == some
+
+
+def test_nothing_that_was_typed_is_swallowed() -> None:
+    """An empty value, and a knob of a proxy where there is none."""
+    assert ("--loss", "one of its values is empty") in told("curl:h2", loss="")
+    ((place, reason),) = told("curl:h2", knobs=("proxy.nope=1",))
+    assert place == "--knob proxy.nope"
+    assert "no proxy" in reason
+
+
+def test_only_programs_for_the_role_are_offered() -> None:
+    """A client is no server."""
+    ((_, reason),) = told("curl:h2", server="nope")
+    assert "nginx" in reason
+    assert "wget" not in reason

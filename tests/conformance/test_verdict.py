@@ -94,10 +94,12 @@ def test_the_table_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
 def test_reports_warn_of_senders() -> None:
     """With the command that settles it; of one that passed nothing is said."""
     said = {"sender": key().as_json(), "failed": ["growth"], "chosen": True, "set": {"knob": "1"}}
+    found = {"senders": [said | {"passed": passed} for passed in (None, False, True)]}
     told = [
-        *senders.warnings({"senders": [said | {"passed": None}, said | {"passed": False}]}),
-        *senders.warnings({"senders": [said | {"passed": True}]}),
-        *senders.warnings({}),
+        *senders.untested(found),
+        *senders.failed(found),
+        *senders.untested({}),
+        *senders.failed({}),
     ]
     assert len(told) == 2
     assert "never tested" in told[0]

@@ -10,6 +10,8 @@ from click.testing import CliRunner
 
 from httpbed.cli import compare
 from httpbed.model import reading
+from httpbed.model.experiment import scenario_document
+from httpbed.model.scenario import Scenario
 
 GUIDES = Path(__file__).parents[2] / "docs/guides"
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```", re.MULTILINE | re.DOTALL)
@@ -48,10 +50,24 @@ def test_the_design_in_the_guide_is_one() -> None:
     assert len(read.treatments) == 4 - 1 + 2
 
 
+def test_the_competition_among_the_topologies_is_one() -> None:
+    """The network in which two pairs share a bottleneck, and who takes part in it."""
+    dumbbell, taking_part = blocks("../concepts/topologies.md", "toml")[1:3]
+    read = reading.read(HEAD + taking_part + dumbbell)
+    assert read.mistakes == ()
+    document = scenario_document(read.document, read.treatments[0])
+    scenario = Scenario.model_validate(document)
+    (competitor,) = scenario.competitors
+    assert competitor.client.host == "other"
+    assert competitor.after == 0.1
+
+
 def test_the_line_in_the_guide_is_a_comparison() -> None:
     """As far as it can be without running it."""
     line = blocks("compare.md", "sh")[0].replace("\\\n", " ")
     words = shlex.split(line)[2:]
     result = CliRunner().invoke(compare.command, [*words, "--dry-run"])
     assert result.exit_code == 0, result.output
-    assert 'name = "compare-' in result.output
+    name = re.search(r'^name = "(compare-\w+)"', result.output, re.MULTILINE)
+    assert name
+    assert f"cp {name[1]}/experiment.toml" in blocks("compare.md", "sh")[1]

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import io
+from collections.abc import Mapping
 
-from campaigns import VERSIONS, campaign
+from campaigns import VERSIONS, Ending, campaign
 from httpbed.analysis.findings import find
 from httpbed.model.experiment import network_factors
-from httpbed.report import html, levels, network, tables
+from httpbed.report import html, levels, network, notes, tables
 from nested import NESTED
 
 GROUPED = (
@@ -63,3 +64,64 @@ def test_a_delay_that_is_read_as_round_trip_is_not_called_one_way() -> None:
     results = campaign(lambda _levels, _block: 1.0, text)
     told = network.condition(results.document, {"delay": "25 ms", "reading": "round-trip"})
     assert told == "25 ms delay, round-trip"
+
+
+def test_what_is_left_out_is_told_and_another_is_the_base() -> None:
+    """The first is excluded in a condition: what is there in all of them becomes the base."""
+    text = (
+        VERSIONS.replace('http_version = ["1.1", "2", "3"]', 'cc = ["bbr", "cubic"]')
+        .replace('http_version = { factor = "http_version" }', 'http_version = "2"')
+        .replace(
+            'implementation = "nginx"',
+            'implementation = "nginx"\ncongestion_control = { factor = "cc" }',
+        )
+        + """
+[[exclude]]
+levels = { cc = ["bbr"], loss = ["0 %"] }
+reason = "known\\u001b[31m"
+"""
+    )
+    results = campaign(lambda _levels, _block: 1.0, text)
+    findings = find(results)
+    assert findings.base == {"cc": "cubic"}
+    assert sum(row.ratio is not None for _, row in findings.rows()) == 1
+    printed = io.StringIO()
+    tables.show(results, findings, None, tables.console(printed))
+    assert "left out   cc bbr, loss 0 %: known\\x1b[31m" in printed.getvalue()
+    page = html.render(results, findings, [])
+    assert "known\\x1b[31m" in page
+    assert "\x1b" not in page
+    lacking = notes.notes(find(results, base={"cc": "bbr"}), results)
+    assert any(said.startswith("cubic at 0 % loss is compared with nothing") for said in lacking)
+
+
+COMPETING = """
+[[competitors]]
+client = { implementation = "curl", http_version = "1.1", host = "other" }
+server = { implementation = "nginx", congestion_control = "bbr", host = "rival" }
+workload = { kind = "download", size = "2 MB" }
+after = "100 ms"
+"""
+
+
+def test_competitors_are_told_with_what_they_left_to_the_client() -> None:
+    """Who, where, what and when, and both figures, beside any metric."""
+    shared = {"request_time": 1.0, "share": 0.4, "jain_index": 0.7116}
+
+    def ends(levels: Mapping[str, str], _block: int) -> Ending:
+        return Ending(shared if levels["loss"] == "0 %" else {"request_time": 1.0})
+
+    hosts = '"client", "server"'
+    text = VERSIONS.replace(f"hosts = [{hosts}]", f'hosts = [{hosts}, "other", "rival"]')
+    link = '[[topology.links]]\nbetween = ["other", "rival"]\n'
+    text = text.replace("[roles.client]", f"{link}\n[roles.client]") + COMPETING
+    results = campaign(ends, text)
+    findings = find(results)
+    printed = io.StringIO()
+    tables.show(results, findings, None, tables.console(printed))
+    told = " ".join(printed.getvalue().split())
+    who = "competes curl, HTTP/1.1 on other, from nginx, bbr on rival"
+    assert f"{who}: download of 2 MB, beginning 100 ms after the client" in told
+    assert "40.00 % 0.712" in told
+    assert "HTTP/3 at 2 % loss on client-server: nothing was shared" in told
+    assert "Jain&#39;s index" in html.render(results, findings, [])

@@ -127,6 +127,48 @@ def test_many_comparisons_are_summed_up() -> None:
     )
 
 
+def test_that_nothing_is_settled_is_said_once() -> None:
+    """With the extremes; a single block has no interval, which is not the same as noise."""
+    text = VERSIONS.replace("replicates = 5", "replicates = 1")
+    results = campaign(apart, text)
+    findings = find(results)
+    said = notes.answer(findings, results.document)[-1]
+    assert said.startswith("Nothing is settled at n = 1: all 4 comparisons are of a single block")
+    assert "went from 0.80x (HTTP/3 at 0 % loss) to 1.30x (HTTP/1.1 at" in said
+    lines = [line for group in page.groups(findings, results.document) for line in group.lines]
+    assert {line.aside for line in lines} == {"", "n = 1"}
+    told = "; ".join(notes.notes(findings, results))
+    assert "4 comparisons of a single block cannot be told from noise" in told
+    assert "within noise" not in told
+
+
+def test_many_treatments_are_rows() -> None:
+    """Few conditions beside each other are read, ten treatments are cut off."""
+    few = page.overview(find(campaign(apart)), campaign(apart).document)
+    assert (few.corner, few.columns) == ("condition", ("HTTP/1.1", "HTTP/2", "HTTP/3"))
+    text = VERSIONS.replace("[factors]", '[factors]\ncc = ["reno", "cubic"]')
+    results = campaign(apart, text)
+    many = page.overview(find(results), results.document)
+    assert (many.corner, len(many.columns), len(many.rows)) == ("treatment", 2, 6)
+    assert all(line and line.treatment == name for name, lines in many.rows for line in lines)
+
+
+def test_the_base_is_named_as_treatments_are() -> None:
+    """In the order of the factors, however it was asked for."""
+    text = VERSIONS.replace("[factors]", '[factors]\ncc = ["reno", "cubic"]')
+    base = {"http_version": "3", "cc": "cubic"}
+    assert page.headings(find(campaign(apart, text), base=base)).base == "cubic, HTTP/3"
+
+
+@pytest.mark.parametrize(
+    ("metric", "value", "said"),
+    [("jain_index", 0.7116, "0.712"), ("connections", 6.0, "6"), ("share", 0.7116, "71.16 %")],
+)
+def test_what_is_no_share_has_no_percent(metric: str, value: float, said: str) -> None:
+    """A number between 0 and 1, or a count, is one."""
+    assert scale(metric, [value]).bounded(Bounded(value)) == said
+
+
 def test_nothing_compared_is_said() -> None:
     """Rather than nothing at all."""
     results = campaign(lambda *_: None)

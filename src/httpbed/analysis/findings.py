@@ -34,6 +34,8 @@ from httpbed.model.metric import METRICS
 from httpbed.store.results import Results
 
 DEFAULT_BASE = ("http_version", "2")
+FAIRNESS = ("share", "jain_index")
+"""Metrics that are told beside any other where clients compete."""
 
 
 @dataclass(frozen=True)
@@ -47,6 +49,12 @@ class Row:
     ratio: Ratio | None
     """Against its base; None for the base itself, and where no block has both, or no group."""
     is_base: bool
+    lacks_base: bool
+    """Whether the design has no such base: it is left out, or in no group."""
+    share: Estimate | None
+    """The client's part of what all competing clients got."""
+    jain_index: Estimate | None
+    """How fairly they shared."""
     goodput: Bounded | None
     """Median in bit/s."""
     ceiling_bit_s: int | None
@@ -112,7 +120,8 @@ def find(
     names = tuple(results.experiment.factors)
     of_topology = network_factors(results.document)
     network = tuple(name for name in names if name in of_topology)
-    rows = [_row(results, chosen, key, found, goodputs) for key in found]
+    fairness = {name: samples(results, name) for name in FAIRNESS}
+    rows = [_row(results, chosen, key, found, {"goodput": goodputs, **fairness}) for key in found]
     return Findings(
         metric=metric,
         base=chosen,
@@ -126,13 +135,18 @@ def find(
 
 
 def default_base(results: Results) -> dict[str, str]:
-    """Levels of the base where nobody named one: HTTP/2, else the first treatment's."""
-    factors = results.experiment.factors
+    """Levels of the base where nobody named one: HTTP/2, else of the treatment found most often.
+
+    Of equals it is the first; groups and exclusions may lack any of them in some conditions.
+    """
     name, level = DEFAULT_BASE
-    if level in factors.get(name, []):
+    treatments = list(results.experiment.treatments())
+    if any(levels.get(name) == level for levels in treatments):
         return {name: level}
     network = network_factors(results.document)
-    return {name: levels[0] for name, levels in factors.items() if name not in network}
+    own = [tuple(pair for pair in one.items() if pair[0] not in network) for one in treatments]
+    ((commonest, _),) = Counter(own).most_common(1)
+    return dict(commonest)
 
 
 def _demand_known(experiment: Experiment, metric: str, base: Mapping[str, str]) -> None:
@@ -157,13 +171,13 @@ def _row(
     base: Mapping[str, str],
     key: Key,
     found: Mapping[Key, Sample],
-    goodputs: Mapping[Key, Sample],
+    beside: Mapping[str, Mapping[Key, Sample]],
 ) -> Row:
     sample = found[key]
     base_key = tuple({**sample.levels, **base}.values())
     is_base = base_key == key
     other = None if is_base else found.get(base_key)  # groups may lack it
-    goodput = estimate(goodputs[key])
+    goodput, share, jain = (estimate(beside[name][key]) for name in ("goodput", *FAIRNESS))
     built = scenario(results, sample.levels)
     rates = built.ceiling_bit_s()
     return Row(
@@ -172,6 +186,9 @@ def _row(
         estimate=estimate(sample),
         ratio=compare(sample, other) if other else None,
         is_base=is_base,
+        lacks_base=base_key not in found,
+        share=share,
+        jain_index=jain,
         goodput=goodput.median if goodput else None,
         ceiling_bit_s=max(rates, default=None),
         ceiling_changes=len(rates) > 1,

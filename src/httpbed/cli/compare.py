@@ -94,5 +94,6 @@ def command(
     options = run.Options(jobs=jobs, capture=False, backend=backend.choose(None))
     capability.require(loaded, options.backend)
     directory = output or Path(loaded.experiment.name)
+    code = run.carry_out(loaded, catalog, directory, options, as_json=as_json)
     click.echo(f"experiment file: {directory / 'experiment.toml'}", err=True)
-    context.exit(run.carry_out(loaded, catalog, directory, options, as_json=as_json))
+    context.exit(code)

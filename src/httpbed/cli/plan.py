@@ -22,6 +22,8 @@ from httpbed.trial import bed
 from httpbed.trial.bed import TrialPlan
 from httpbed.trial.preparation import Loaded
 
+A_YEAR_S = 365 * 86_400.0
+
 
 @click.command("plan")
 @experiment.file_argument
@@ -103,6 +105,11 @@ def _summary(loaded: Loaded, catalog: Catalog) -> str:
         return catalog[name].congestion_control.resolved(transport, said)
 
     blocks, treatments = loaded.experiment.replicates, loaded.scenarios()
-    seconds = blocks * sum(duration.expected_s(one, control) for one in treatments)
+    limit = loaded.experiment.time_limit_s
+    seconds = blocks * sum(min(duration.expected_s(one, control), limit(one)) for one in treatments)
     told = f"{len(loaded.trials)} trials: {len(treatments)} treatments in {blocks} block"
-    return f"{told}{'s' * (blocks > 1)}; about {phrase.time(seconds)} one after another, roughly"
+    return f"{told}{'s' * (blocks > 1)}; {_about(seconds)} one after another, roughly"
+
+
+def _about(seconds: float) -> str:
+    return "years" if seconds > A_YEAR_S else f"about {phrase.time(seconds)}"

@@ -1,4 +1,4 @@
-"""How a run tells how far it is: a line that changes on a terminal, a line per block elsewhere."""
+"""How a run tells how far it is: on a terminal by a line that changes, else block by block."""
 
 from __future__ import annotations
 
@@ -10,6 +10,10 @@ from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemaini
 
 from httpbed.cli.live import LiveBar
 from httpbed.executor import local
+from httpbed.model import phrase
+
+MOST_SILENCE_S = 60.0
+"""Without a terminal; then the next trial's end is told."""
 
 
 class Reporter(LiveBar):
@@ -28,7 +32,7 @@ class Reporter(LiveBar):
         self._total, self._per_block = total, per_block
         self._expected = expected | {"completed"}  # ends of a trial of which nothing is told
         self._done: Counter[int] = Counter()
-        self._began = time.monotonic()
+        self._began = self._told = time.monotonic()
 
     def tell(self, progress: local.Progress) -> None:
         """Take the news of one attempt."""
@@ -47,12 +51,16 @@ class Reporter(LiveBar):
         if self.is_live:
             self.advance()
         elif self._done[attempt.trial.block] == self._per_block:
-            self._say(f"block {attempt.trial.block} done, {self._summary()}")
+            self._tell_how_far(f"block {attempt.trial.block} done, ")
+        elif time.monotonic() - self._told >= MOST_SILENCE_S:
+            self._tell_how_far("")
 
-    def _summary(self) -> str:
-        done = sum(self._done.values())
-        left = (time.monotonic() - self._began) / done * (self._total - done)
-        return f"{done} of {self._total} trials, about {left:.0f} s left"
+    def _tell_how_far(self, what: str) -> None:
+        done, now = sum(self._done.values()), time.monotonic()
+        self._told, lasted = now, now - self._began
+        left = lasted / done * (self._total - done)
+        then = f"about {phrase.time(left)} left" if done < self._total else "all of them"
+        self._say(f"{what}{done} of {self._total} trials in {phrase.time(lasted)}, {then}")
 
     def _say(self, text: str) -> None:
         if self.is_live:

@@ -7,7 +7,7 @@ commas between them: each is then a level of a factor.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from httpbed.implementations.catalog import Catalog
@@ -144,7 +144,8 @@ def wish(line: Line, catalog: Catalog) -> tuple[Wish, list[Mistake]]:
     mistakes: list[Mistake] = []
     values = {}
     for option in OPTIONS:
-        text = line.said.get(option.name) or option.default
+        said = line.said.get(option.name)
+        text = option.default if said is None else said
         if text is not None:
             values[option.name] = tuple(_spelled(option.kind, one) for one in _parts(text))
             mistakes += _list_mistakes(option.flag, values[option.name])
@@ -154,12 +155,21 @@ def wish(line: Line, catalog: Catalog) -> tuple[Wish, list[Mistake]]:
     asked = [one for word in words for one in _clients(word, answering, catalog, mistakes)]
     mistakes += _list_mistakes("CLIENT", [one.level for one in asked])
     taken_apart = [_knob(word, mistakes) for word in line.knobs]
+    mistakes += _nobody_to_set(taken_apart, values["proxy"])
     return Wish(
         line=line,
         clients=tuple(dict.fromkeys(asked)),
         said={name: tuple(dict.fromkeys(one)) for name, one in values.items()},
         knobs=tuple(knob for knob in taken_apart if knob),
     ), mistakes
+
+
+def _nobody_to_set(knobs: Iterable[Knob | None], proxies: Sequence[str]) -> Iterator[Mistake]:
+    """Find knobs of a proxy where there is none."""
+    for knob in knobs:
+        if knob and knob.role == "proxy" and set(proxies) == {NONE}:
+            place = f"{KNOB} {knob.role}.{knob.name}"
+            yield Mistake(place, "there is no proxy that has it", "add --proxy NAME")
 
 
 def program(name: str, catalog: Catalog) -> str:

@@ -10,11 +10,22 @@ from httpbed.model.errors import Mistake
 USED_AT = re.compile(r" \(used at [^)]*\)")
 KNOBS = re.compile(r"(client|proxies\[0\]|server)[^.]*\.knobs\.(\w+)")
 WORKLOAD = ", ".join(option.flag for option in OPTIONS if option.place[:1] == ("workload",))
+NEEDS = {
+    "parallel": "--files",
+    "connections": "--connections",
+    "rounds": "--rounds",
+    "resumed": "--resumption",
+    "early data": "--resumption",
+}
+"""What programs may not be able to do -> the option that asks for it."""
+CANNOT = re.compile(r" cannot do '([^']+)'")
 
 
 def at_option(mistake: Mistake, wish: Wish) -> Mistake:
     """Say it at the option; what no option makes stays where it is."""
-    flag = _flag(mistake.place, wish) or mistake.place
+    asked = CANNOT.search(mistake.reason)
+    flag = NEEDS.get(asked[1]) if asked else None
+    flag = flag or _flag(mistake.place, wish) or mistake.place
     return Mistake(flag, USED_AT.sub("", mistake.reason), mistake.remedy)
 
 

@@ -63,7 +63,8 @@ def miscast(catalog: Catalog, scenario: Document) -> Iterator[Miscast]:
             continue
         recipe = catalog.recipes.get(name)
         if recipe is None:
-            known = ", ".join(sorted(catalog.recipes))
+            able = (one.name for one in catalog.recipes.values() if cast.role in one.roles)
+            known = ", ".join(sorted(able))
             path = (*cast.path, "implementation")
             yield Miscast(path, f"no recipe {name!r}; known: {known}")
         elif cast.role not in recipe.roles:

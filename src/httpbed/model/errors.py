@@ -31,12 +31,12 @@ class Mistake:
 
     def __str__(self) -> str:
         said = f"{self.place}: {self.reason}" + (f"; {self.remedy}" if self.remedy else "")
-        return "".join(map(_visible, said))
+        return visible(said)
 
 
-def _visible(character: str) -> str:
+def visible(text: str) -> str:
     """Keep what a file's author wrote from moving the terminal's cursor."""
-    return character if character.isprintable() else repr(character)[1:-1]
+    return "".join(one if one.isprintable() else repr(one)[1:-1] for one in text)
 
 
 class HttpbedError(Exception):

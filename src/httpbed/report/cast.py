@@ -31,7 +31,25 @@ def said(document: Document, value: object) -> str:
 
 def workload(document: Document) -> str:
     """Say what is fetched: ``download of 1 MB, 20 files at once over 1 connection``."""
-    told = document.get("workload", {})
+    return _fetched(document, document.get("workload", {}))
+
+
+def competitors(document: Document) -> list[str]:
+    """Say of each competitor who it is, where, what it fetches and when it begins."""
+    return [_competitor(document, _table(one)) for one in _list(document, "competitors")]
+
+
+def _competitor(document: Document, told: Document) -> str:
+    client, server = _table(told.get("client")), _table(told.get("server"))
+    asks = f"{_role(document, client)} on {_host(client, 'client')}"
+    answers = f"{_role(document, server)} on {_host(server, 'server')}"
+    what = _fetched(document, told["workload"]) if "workload" in told else "the same workload"
+    after = said(document, told.get("after", "0 s"))
+    begins = "together with the client" if after == "0 s" else f"{after} after the client"
+    return f"{asks}, from {answers}: {what}, beginning {begins}"
+
+
+def _fetched(document: Document, told: Any) -> str:
     if is_reference(told):
         return said(document, told)
     text = f"{told.get('kind', '?')} of {said(document, told.get('size', '?'))}"

@@ -8,6 +8,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from httpbed.analysis.compare import EQUAL_MARGIN
 from httpbed.analysis.findings import Findings
+from httpbed.model.errors import visible
 from httpbed.report import drawing, inline, levels, manifest, notes, page
 from httpbed.report.figures import Plot
 from httpbed.report.phrasing import percent
@@ -26,13 +27,14 @@ def render(results: Results, findings: Findings, plots: list[Plot]) -> str:
         lstrip_blocks=True,
     )
     template = environment.get_template(TEMPLATE)
-    return template.render(
+    text = template.render(
         **_answer(results, findings),
         **_evidence(results, findings),
         plots=[
             {"caption": plot.caption, "name": plot.name, "svg": inline.svg(plot)} for plot in plots
         ],
     )
+    return "\n".join(map(visible, text.split("\n")))
 
 
 def _answer(results: Results, findings: Findings) -> dict[str, Any]:
@@ -46,7 +48,7 @@ def _answer(results: Results, findings: Findings) -> dict[str, Any]:
         "groups": page.groups(findings, document),
         "overview": page.overview(findings, document),
         "drawings": [drawing.topology(document, upright=upright) for upright in (False, True)],
-        "conditions": page.conditions(findings, document),
+        "conditions": page.conditions(findings, results),
         "legends": levels.legends(document),
         "margin": percent(EQUAL_MARGIN),
         "completion": page.completion(findings),

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from httpbed.model import profiles
-from httpbed.model.experiment import factor_references, is_reference
+from httpbed.model.experiment import Experiment, factor_references, is_reference
 from httpbed.report import impairments, network
 from httpbed.report.changes import changes
 from httpbed.report.network import Document
@@ -42,6 +42,15 @@ def line(legend: Legend) -> str:
     """Say a legend in a line."""
     told = " | ".join(f"{level} = {meaning}" for level, meaning in legend.levels)
     return f"{legend.factor}: {told}"
+
+
+def left_out(experiment: Experiment) -> list[str]:
+    """Say which treatments the design excludes, and why."""
+    return [
+        ", ".join(f"{title(name)} {' | '.join(some)}" for name, some in one.levels.items())
+        + f": {one.reason}"
+        for one in experiment.exclude
+    ]
 
 
 def _explained(

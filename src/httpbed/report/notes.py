@@ -7,7 +7,7 @@ from typing import Any
 
 from httpbed.analysis.compare import EQUAL_MARGIN, LEAST_BLOCKS, Ratio
 from httpbed.analysis.estimate import CONFIDENCE
-from httpbed.analysis.findings import Condition, Findings, Row
+from httpbed.analysis.findings import FAIRNESS, Condition, Findings, Row
 from httpbed.analysis.sample import OVER_BEFORE_THE_END, Tally
 from httpbed.report import network, senders
 from httpbed.report.manifest import uncovered
@@ -48,7 +48,7 @@ def answer(findings: Findings, document: Mapping[str, Any]) -> list[str]:
         f"{_at(document, condition)}{_comparison(findings, row, ratio)}."
         for condition, row, ratio in compared
     ]
-    return [*opening, *(sentence[:1].upper() + sentence[1:] for sentence in told)]
+    return [*opening, *told]
 
 
 def notes(findings: Findings, results: Results) -> list[str]:
@@ -58,10 +58,13 @@ def notes(findings: Findings, results: Results) -> list[str]:
         *_progress(findings),
         *_few(list(_endings(findings, document)), "treatments with trials that did not complete"),
         *_few(list(_gaps(findings, document)), "treatments with missing values"),
+        *_without_base(findings, document),
+        *_unshared(findings, document),
         *_few(list(_open(findings, document)), "comparisons within noise"),
         *_coverage(findings),
         *_uncovered(results.manifest),
-        *_few(list(senders.warnings(results.manifest)), "senders not found to conform"),
+        *_few(list(senders.failed(results.manifest)), "senders that did not pass"),
+        *_few(list(senders.untested(results.manifest)), "senders never tested for conformance"),
     ]
 
 
@@ -73,7 +76,7 @@ def _without_comparison(findings: Findings) -> str:
 
 
 def _at(document: Mapping[str, Any], condition: Condition) -> str:
-    return f"at {network.condition(document, condition.levels)}, " if condition.levels else ""
+    return f"At {network.condition(document, condition.levels)}, " if condition.levels else ""
 
 
 def _named(findings: Findings, document: Mapping[str, Any], c: Condition, row: Row) -> str:
@@ -93,7 +96,7 @@ def _comparison(findings: Findings, row: Row, ratio: Ratio) -> str:
         verb, same = f"had {size} the {metric} of {base}", f"had the same {metric} as {base}"
     if ratio.judgement == "equal":
         return f"{subject} {same}, to within {percent(EQUAL_MARGIN)} {evidence}"
-    noise = ", which is within noise" if ratio.judgement == "open" else ""
+    noise = ", which is within noise" if ratio.judgement == "open" and ratio.interval else ""
     return f"{subject} {verb}{noise} {evidence}"
 
 
@@ -119,8 +122,9 @@ def _nothing_settled(
     n = " .. ".join(dict.fromkeys(map(str, (sizes[0], sizes[-1]))))
     what = f"{title(findings.metric)} against {base_name(findings)}"
     all_of_them = "both" if len(compared) == 2 else f"all {len(compared)}"  # noqa: PLR2004
+    why = "of a single block, without an interval" if sizes == [1] else "within noise"
     return (
-        f"Nothing is settled at n = {n}: {all_of_them} comparisons are within noise."
+        f"Nothing is settled at n = {n}: {all_of_them} comparisons are {why}."
         f" {what[:1].upper()}{what[1:]} went from {ends}."
     )
 
@@ -227,10 +231,46 @@ def _gaps(findings: Findings, document: Mapping[str, Any]) -> Iterator[str]:
             )
 
 
+def _without_base(findings: Findings, document: Mapping[str, Any]) -> Iterator[str]:
+    """Tell what cannot be compared, for the design leaves its base out."""
+    lacking = [_named(findings, document, c, row) for c, row in findings.rows() if row.lacks_base]
+    if lacking:
+        verb = "is" if len(lacking) == 1 else "are"
+        yield (
+            f"{'; '.join(_few(lacking, 'treatments'))} {verb} compared with nothing: the design"
+            f" has no {base_name(findings)} there; --base FACTOR=LEVEL names another base"
+        )
+
+
+def _unshared(findings: Findings, document: Mapping[str, Any]) -> Iterator[str]:
+    """Tell where competitors never met the client."""
+    if findings.metric in FAIRNESS or not document.get("competitors"):
+        return
+    apart = [
+        _named(findings, document, condition, row)
+        for condition, row in findings.rows()
+        if row.tally.completed and row.share is None
+    ]
+    if apart:
+        yield (
+            f"{'; '.join(_few(apart, 'treatments'))}: nothing was shared, for the clients were"
+            " never active at the same time for long enough; a larger size, or an earlier start,"
+            " lets them meet"
+        )
+
+
 def _open(findings: Findings, document: Mapping[str, Any]) -> Iterator[str]:
+    compared = [row.ratio for _, row in findings.rows() if row.ratio]
+    alone = sum(ratio.interval is None for ratio in compared)
+    if alone:
+        what, it = ("comparisons", "them") if alone > 1 else ("comparison", "it")
+        yield (
+            f"{alone} {what} of a single block cannot be told from noise; at least {LEAST_BLOCKS}"
+            f" blocks can settle {it} (replicates = {LEAST_BLOCKS})"
+        )
     for condition, row in findings.rows():
         ratio = row.ratio
-        if ratio is None or ratio.judgement != "open":
+        if ratio is None or ratio.judgement != "open" or ratio.interval is None:
             continue
         what = f"{ratio_text(ratio.median)} of {_named(findings, document, condition, row)}"
         yield f"{what} is within noise for n = {ratio.n}; {_remedy(ratio)}"

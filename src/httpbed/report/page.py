@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from httpbed.analysis.compare import Judgement
+from httpbed.analysis.compare import Judgement, Ratio
 from httpbed.analysis.findings import Condition, Findings, Row
 from httpbed.model.metric import METRICS
-from httpbed.report import cast, network, notes
+from httpbed.report import cast, levels, network, notes
 from httpbed.report.phrasing import (
     DASH,
     agreeing_blocks,
@@ -18,10 +19,12 @@ from httpbed.report.phrasing import (
     ceiling,
     covering,
     goodput_number,
+    open_word,
     percent,
     ratio_interval,
     ratio_text,
     scale_of,
+    shared,
     title,
     treatment,
 )
@@ -55,9 +58,13 @@ class Line:
     ratio_interval: str
     blocks: str
     judgement: str
+    aside: str
+    """The same in a word, where the ratio says nothing."""
     tone: str
     """``better``, ``worse`` or empty: the class of the ratio's cell."""
     goodput: str
+    shared: tuple[str, ...]
+    """As :attr:`Headings.shared`."""
     done: str
     endings: str
     """Outcomes other than completed, in words."""
@@ -91,6 +98,8 @@ class Headings:
     base: str
     ratio_interval: str
     goodput: str
+    shared: tuple[str, ...]
+    """What is told of clients that compete."""
     compared: bool
     """Whether any treatment has a ratio."""
 
@@ -113,10 +122,12 @@ def sentences(findings: Findings, document: Mapping[str, Any]) -> list[tuple[str
 
 def groups(findings: Findings, document: Mapping[str, Any]) -> list[Group]:
     """Lay out every condition with its treatments."""
+    told = _shared(findings).values()
+    beside = zip(*told, strict=True) if told else itertools.repeat(())
     return [
         Group(
             network.condition(document, condition.levels) or "the one condition",
-            tuple(_line(findings, row) for row in condition.rows),
+            tuple(_line(findings, row, next(beside)) for row in condition.rows),
         )
         for condition in findings.conditions
     ]
@@ -147,19 +158,22 @@ def headings(findings: Findings) -> Headings:
         base=base_name(findings),
         ratio_interval=covering(r.ratio.interval for r in rows if r.ratio),
         goodput=f"goodput {_shared_ceiling(findings)}".rstrip(),
+        shared=tuple(map(title, _shared(findings))),
         compared=any(row.ratio for row in rows),
     )
 
 
-def conditions(findings: Findings, document: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """List what is varied and what is held, in the author's own levels."""
-    factors = document.get("factors", {})
+def conditions(findings: Findings, results: Results) -> list[tuple[str, str]]:
+    """List what is varied, left out and held, in the author's own levels."""
+    document, experiment = results.document, results.experiment
     varied = [
-        (title(name), ", ".join(levels) + (" (network)" if name in findings.network else ""))
-        for name, levels in factors.items()
+        (title(name), ", ".join(some) + (" (network)" if name in findings.network else ""))
+        for name, some in document.get("factors", {}).items()
     ]
     held = [("link", network.sentence(link, MOST_CHANGES)) for link in network.links(document)]
-    return [*varied, *held, ("workload", cast.workload(document))]
+    rivals = [("competitor", line) for line in cast.competitors(document)]
+    left_out = [("left out", line) for line in levels.left_out(experiment)]
+    return [*varied, *left_out, *held, ("workload", cast.workload(document)), *rivals]
 
 
 def definitions(results: Results) -> Iterator[Definition]:
@@ -175,7 +189,11 @@ def definitions(results: Results) -> Iterator[Definition]:
             yield Definition(title(name), unit, ", ".join(sorted(sources[name])), metric.meaning)
 
 
-def _line(findings: Findings, row: Row) -> Line:
+def _shared(findings: Findings) -> dict[str, list[str]]:
+    return {name: cells for name, cells in shared(findings).items() if name != findings.metric}
+
+
+def _line(findings: Findings, row: Row, beside: tuple[str, ...]) -> Line:
     scale, found, ratio = scale_of(findings), row.estimate, row.ratio
     return Line(
         treatment=treatment(row.levels, findings.others),
@@ -186,13 +204,23 @@ def _line(findings: Findings, row: Row) -> Line:
         ratio="base" if row.is_base else ratio_text(ratio.median) if ratio else DASH,
         ratio_interval=ratio_interval(ratio.interval) if ratio else "",
         blocks=agreeing_blocks(ratio) if ratio and ratio.judgement in {"less", "more"} else "",
-        judgement=JUDGEMENTS[ratio.judgement] if ratio else "",
+        judgement=_judgement(ratio) if ratio else "",
+        aside=_aside(ratio) if ratio else "",
         tone=_tone(findings.metric, row),
         goodput=_goodput(findings, row),
+        shared=beside,
         done=f"{row.tally.completed}/{row.tally.planned}",
         endings=_endings(row),
         share=row.tally.completed / row.tally.planned if row.tally.planned else 0.0,
     )
+
+
+def _judgement(ratio: Ratio) -> str:
+    return "one block" if ratio.n == 1 else JUDGEMENTS[ratio.judgement]
+
+
+def _aside(ratio: Ratio) -> str:
+    return {"equal": "equal", "open": open_word(ratio)}.get(ratio.judgement, "")
 
 
 def _mean(findings: Findings, row: Row) -> str:

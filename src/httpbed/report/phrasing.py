@@ -92,6 +92,23 @@ def scale_of(findings: Findings) -> Scale:
     return scale(findings.metric, medians)
 
 
+def shared(findings: Findings) -> dict[str, list[str]]:
+    """Write, of each treatment, the client's share and Jain's index, where clients competed."""
+    found = {
+        "share": [row.share for _, row in findings.rows()],
+        "jain_index": [row.jain_index for _, row in findings.rows()],
+    }
+    scales = {
+        name: scale(name, (one.median.value for one in estimates if one))
+        for name, estimates in found.items()
+        if any(estimates)
+    }
+    return {
+        name: [chosen.bounded(one.median) if one else DASH for one in found[name]]
+        for name, chosen in scales.items()
+    }
+
+
 def mark(value: Bounded) -> str:
     """Say that a value is a bound."""
     return f"{value.beyond} " if value.beyond else ""
@@ -115,6 +132,11 @@ def ratio_interval(interval: Interval | None) -> str:
         return DASH
     low, high = interval.low, interval.high
     return f"{mark(low)}{ratio_number(low.value)} .. {mark(high)}{ratio_number(high.value)}"
+
+
+def open_word(ratio: Ratio) -> str:
+    """Say why a comparison is open: a single block has no interval that could be noise."""
+    return "noise" if ratio.interval else f"n = {ratio.n}"
 
 
 def percent(share: float) -> str:

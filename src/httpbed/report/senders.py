@@ -9,20 +9,26 @@ from typing import Any
 OVER = {"tcp": "TCP", "quic": "QUIC"}
 
 
-def warnings(manifest: Mapping[str, Any]) -> Iterator[str]:
-    """Yield a note for each sender that failed its conformance test, or never had one.
+def failed(manifest: Mapping[str, Any]) -> Iterator[str]:
+    """Yield a note for each sender that failed its conformance test.
 
     Campaigns from before such tests say nothing about their senders, and nothing is said here.
     """
     for said in manifest.get("senders", ()):
-        if said.get("passed") is True:
-            continue
-        who = _named(said["sender"])
+        if said.get("passed") is False:
+            what = ", ".join(said.get("failed", ())) or "its conformance test"
+            who = _named(said["sender"])
+            yield f"{who} did not pass: {what}; {_command(said)} -o DIR shows why"
+
+
+def untested(manifest: Mapping[str, Any]) -> Iterator[str]:
+    """Yield a note for each sender that never had a conformance test."""
+    for said in manifest.get("senders", ()):
         if said.get("passed") is None:
-            yield f"{who} was never tested for conformance on this machine: {_command(said)}"
-            continue
-        failed = ", ".join(said.get("failed", ())) or "its conformance test"
-        yield f"{who} did not pass: {failed}; {_command(said)} -o DIR shows why"
+            yield (
+                f"{_named(said['sender'])} was never tested for conformance on this machine:"
+                f" {_command(said)}"
+            )
 
 
 def _named(sender: Mapping[str, Any]) -> str:

@@ -16,8 +16,9 @@ from rich.text import Text
 
 from httpbed.analysis.evidence import CheckSummary
 from httpbed.analysis.findings import Condition, Findings, Row
+from httpbed.model.errors import visible
 from httpbed.model.metric import METRICS
-from httpbed.report import levels, network
+from httpbed.report import cast, levels, network
 from httpbed.report.manifest import certificate, under_test
 from httpbed.report.notes import notes
 from httpbed.report.phrasing import (
@@ -27,9 +28,11 @@ from httpbed.report.phrasing import (
     coverage,
     done,
     goodput_number,
+    open_word,
     ratio_interval,
     ratio_text,
     scale_of,
+    shared,
     title,
 )
 from httpbed.store.results import Results
@@ -111,6 +114,8 @@ def _heading(results: Results) -> list[tuple[str, str]]:
     found = [("question", results.experiment.question)]
     found += [("link", network.sentence(link)) for link in network.links(results.document)]
     found += [("levels", levels.line(legend)) for legend in levels.legends(results.document)]
+    found += [("competes", line) for line in cast.competitors(results.document)]
+    found += [("left out", line) for line in levels.left_out(results.experiment)]
     programs = [f"{one.name} {one.version}".strip() for one in under_test(results.manifest)]
     return [*found, ("programs", ", ".join(programs))] if programs else found
 
@@ -120,7 +125,7 @@ def _facts(lines: list[tuple[str, str]]) -> Table:
     grid.add_column(width=KEY_WIDTH, no_wrap=True, style="dim")
     grid.add_column()
     for key, line in lines:
-        grid.add_row(key, Text(line))
+        grid.add_row(key, Text(visible(line)))
     return grid
 
 
@@ -166,6 +171,7 @@ def _columns(findings: Findings) -> Iterator[_Column]:
         yield from _ratio_columns(findings)
     if findings.metric != "goodput" and any(row.goodput for _, row in rows):
         yield _goodput_column(rows)
+    yield from _fairness(findings)
     yield _Column("done", True, [_done(row) for _, row in rows])
 
 
@@ -178,10 +184,10 @@ def _names(findings: Findings) -> Iterator[_Column]:
             for condition, row in rows
         ]
         header = ", ".join(title(name) for name in findings.network)
-        yield _Column(header, False, [Text(label) for label in labels])
+        yield _Column(header, False, [Text(visible(label)) for label in labels])
     for name in findings.others:
         header = "http" if name == "http_version" else title(name)
-        yield _Column(header, False, [Text(row.levels[name]) for _, row in rows])
+        yield _Column(header, False, [Text(visible(row.levels[name])) for _, row in rows])
 
 
 def _ratio_columns(findings: Findings) -> Iterator[_Column]:
@@ -201,7 +207,8 @@ def _ratio(metric: str, row: Row) -> Text:
     said = ratio_text(row.ratio.median)
     judgement = row.ratio.judgement
     if judgement in {"equal", "open"}:
-        return Text(f"{said} ({'equal' if judgement == 'equal' else 'noise'})", "dim")
+        why = "equal" if judgement == "equal" else open_word(row.ratio)
+        return Text(f"{said} ({why})", "dim")
     better = METRICS[metric].better
     improved = better == ("lower" if judgement == "less" else "higher")
     return Text(said, "" if better == "neither" else "green" if improved else "yellow")
@@ -216,6 +223,13 @@ def _goodput_column(rows: list[tuple[Condition, Row]]) -> _Column:
         cells.append(Text(f"{said} {ceiling(row)}" if differ and row.goodput else said))
     header = "goodput" if differ else "\n".join(["goodput", *ceilings])
     return _Column(header, False, cells, spare=3)
+
+
+def _fairness(findings: Findings) -> Iterator[_Column]:
+    """Tell how clients that compete shared the network, beside the metric itself."""
+    for name, cells in shared(findings).items():
+        if name != findings.metric:
+            yield _Column(title(name), True, [Text(cell) for cell in cells])
 
 
 def _done(row: Row) -> Text:
