@@ -86,13 +86,23 @@ def evidence(findings: Findings) -> list[str]:
     kept, valid = len(findings.invalid), findings.tally.recorded
     trials, attempts = f"trial{'s' * (valid != 1)}", f"attempt{'s' * (kept != 1)}"
     told = [f"{valid} {trials} valid, {kept} invalid {attempts} kept aside"]
-    told += [_passed(check) for check in findings.checks if check.passed != check.total]
+    told += [_passed(check) for check in findings.checks if check.failed]
+    unseen = [one for one in findings.checks if one.not_observed and not one.failed]
+    told += _listed("passed where observed", [_seen_in(one) for one in unseen if one.passed])
+    told += _listed("never observed", [one.name for one in unseen if not one.passed])
     # Directions, hops and parts have checks of their own: told once, where all of them passed.
     broken = {_kind(check) for check in findings.checks if check.passed != check.total}
     names = [kind for kind in dict.fromkeys(map(_kind, findings.checks)) if kind not in broken]
-    if names:
-        told.append(f"passed in all: {', '.join(names)}")
+    told += _listed("passed in all", names)
     return ["; ".join([*told, *_lateness(findings)])]
+
+
+def _listed(what: str, names: list[str]) -> list[str]:
+    return [f"{what}: {', '.join(names)}"] if names else []
+
+
+def _seen_in(check: CheckSummary) -> str:
+    return f"{check.name} ({check.passed} of {check.total})"
 
 
 def _kind(check: CheckSummary) -> str:
