@@ -60,6 +60,8 @@ def test_the_competition_among_the_topologies_is_one() -> None:
     (competitor,) = scenario.competitors
     assert competitor.client.host == "other"
     assert competitor.after == 0.1
+    (late,) = reading.read(HEAD + taking_part.replace("100 ms", "1000 h") + dumbbell).mistakes
+    assert late.place == "competitors[0].after"
 
 
 def test_the_line_in_the_guide_is_a_comparison() -> None:

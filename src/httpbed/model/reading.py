@@ -100,7 +100,7 @@ def _read_document(document: Mapping[str, Any]) -> Reading:
     if crossing.most() <= MOST_TRIALS:
         treatments = crossing.treatments()
         found += crossing_mistakes.mistakes(crossing, treatments)
-        found += _scenario_mistakes(document, treatments)
+        found += _scenario_mistakes(document, experiment, treatments)
     return Reading(document, experiment, _unique(found), treatments)
 
 
@@ -205,17 +205,37 @@ def _size_mistakes(experiment: Experiment | None, crossing: Crossing) -> Iterato
 
 
 def _scenario_mistakes(
-    document: Mapping[str, Any], treatments: Iterable[Mapping[str, str]]
+    document: Mapping[str, Any],
+    experiment: Experiment | None,
+    treatments: Iterable[Mapping[str, str]],
 ) -> Iterator[Mistake]:
     hosts = list(_host_mistakes(document))
     yield from hosts
     for levels in treatments:
         try:
-            Scenario.model_validate(experiments.scenario_document(document, levels))
+            scenario = Scenario.model_validate(experiments.scenario_document(document, levels))
         except ValidationError as error:
             for detail in error.errors():
                 if not _told_already(document, detail["loc"], levels, hosts):
                     yield _mistake(document, detail, levels)
+        else:
+            if experiment:
+                yield from _too_late(document, experiment, scenario, levels)
+
+
+def _too_late(
+    document: Mapping[str, Any],
+    experiment: Experiment,
+    scenario: Scenario,
+    levels: Mapping[str, str],
+) -> Iterator[Mistake]:
+    """Find competitors that would begin when the trial has timed out."""
+    limit = experiment.time_limit_s(scenario)
+    for index, competitor in enumerate(scenario.competitors):
+        if competitor.after >= limit:
+            place, used_at = place_of(document, ("competitors", index, "after"), levels)
+            reason = f"is not before the time limit of a trial, {limit:g} s{used_at}"
+            yield Mistake(place, reason, "let it begin earlier, or raise time_limit")
 
 
 def _host_mistakes(document: Mapping[str, Any]) -> Iterator[Mistake]:

@@ -77,7 +77,9 @@ def _of_alternatives(document: Document) -> Iterator[tuple[str, str]]:
     alternatives = _alternatives(document, document.get("roles"))
     found = [dict(_of_roles(document, _table(roles), "")) for roles in alternatives]
     for host in dict.fromkeys(host for roles in found for host in roles):
-        yield host, " or ".join(dict.fromkeys(roles.get(host, NONE) for roles in found))
+        first, *others = dict.fromkeys(roles.get(host, NONE) for roles in found)
+        part = first.partition(": ")[0] + ": "
+        yield host, " or ".join([first, *(one.removeprefix(part) for one in others)])
 
 
 def _of_roles(document: Document, roles: Document, prefix: str) -> Iterator[tuple[str, str]]:
