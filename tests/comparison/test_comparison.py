@@ -208,3 +208,14 @@ def test_only_programs_for_the_role_are_offered() -> None:
     ((_, reason),) = told("curl:h2", server="nope")
     assert "nginx" in reason
     assert "wget" not in reason
+
+
+@pytest.mark.parametrize("cc", [{}, {"cc": "cubic,bbr"}])
+def test_settings_of_a_proxy_are_varied_behind_it_only(cc: dict[str, str]) -> None:
+    """Without one they mean nothing: the same would run twice."""
+    made = asked("curl:h2", "curl:h3", proxy="none,envoy", knobs=("proxy.udp_gso=on,off",), **cc)
+    found = treatments(made)
+    direct = [one for one in found if one["proxy"] == "none"]
+    assert {one["udp_gso"] for one in direct} == {"on"}
+    assert {one["udp_gso"] for one in found if one["proxy"] == "envoy"} == {"on", "off"}
+    assert len(found) == (3 * 2 if not cc else 2 + 1 + 2 * 2 * 2)

@@ -37,9 +37,9 @@ def experiment(wish: Wish, offered: Mapping[Cell, Offer], catalog: Catalog) -> s
         document["roles"] = _inline({"factor": "proxy"})
     if factors:
         document["factors"] = _factors(factors, offered)
-    if groups := list(_groups(offered, factors)):
+    if groups := list(_groups(wish, offered, factors)):
         document.add(tomlkit.nl())
-        _remark(document, "What is crossed; a sender without a choice runs once.")
+        _remark(document, "What is crossed; who has no choice, or no proxy to set, runs once.")
         several = tomlkit.aot()
         several.extend(groups)
         document["groups"] = several
@@ -183,7 +183,39 @@ def _is_table(said: object) -> bool:
     return isinstance(said, dict)
 
 
-def _groups(offered: Mapping[Cell, Offer], factors: Factors) -> Iterator[Table]:
+def _groups(wish: Wish, offered: Mapping[Cell, Offer], factors: Factors) -> Iterator[Table]:
+    """Cross what differs; where there is no proxy, its settings are not varied."""
+    once = _settings_of_proxies(wish, factors)
+    crossings = list(_crossings(offered, factors))
+    if not once:
+        yield from (_tables({"name": name, "levels": levels}) for name, levels in crossings)
+        return
+    for name, levels in crossings or [("all", {})]:
+        ways = levels.get("proxy", list(factors["proxy"]))
+        between = [way for way in ways if way != NONE]
+        if between:
+            own = {**levels, "proxy": between}
+            yield _tables({"name": f"{name}, with a proxy", "levels": own})
+        if NONE in ways:
+            own = {**levels, "proxy": [NONE], **once}
+            yield _tables({"name": f"{name}, without a proxy", "levels": own})
+
+
+def _settings_of_proxies(wish: Wish, factors: Factors) -> dict[str, list[str]]:
+    """Name the factors that mean nothing without a proxy, if that is run, each with a level."""
+    if NONE not in wish.said["proxy"] or "proxy" not in factors:
+        return {}
+    varied = [knob for knob in wish.knobs if knob.role == "proxy" and len(knob.values) > 1]
+    names = [
+        next(name for name in (f"proxy_{knob.name}", knob.name) if name in factors)
+        for knob in varied
+    ]
+    return {name: [next(iter(factors[name]))] for name in names}
+
+
+def _crossings(
+    offered: Mapping[Cell, Offer], factors: Factors
+) -> Iterator[tuple[str, dict[str, list[str]]]]:
     found = boxes(offered)
     if len(found) < 2:  # noqa: PLR2004 - all alike are one crossing
         return
@@ -196,8 +228,7 @@ def _groups(offered: Mapping[Cell, Offer], factors: Factors) -> Iterator[Table]:
                 if name in factors
             }
             name = said if len(same) == 1 else f"{said} ({number})"
-            levels = {**who, "congestion_control": list(runs)}
-            yield _tables({"name": name, "levels": levels})
+            yield name, {**who, "congestion_control": list(runs)}
 
 
 def _base(wish: Wish, offered: Mapping[Cell, Offer], factors: Factors) -> dict[str, str]:
