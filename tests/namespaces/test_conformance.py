@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from httpbed.conformance import properties, session
-from httpbed.conformance.cells import cells
+from httpbed.conformance.networks import networks
 from httpbed.store import campaign
 from real_runs import httpbed
 
@@ -33,8 +33,8 @@ def test_kernel_reno(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     kept_records = list((tmp_path / "state").rglob("nginx-*.json"))
     assert bool(kept_records) == (done.returncode == 0)
     assert "<svg" in (kept / "conformance.html").read_text()
-    evidence = session.read(campaign.existing(kept), cells("smoke", "reno"))
-    as_bbr = {one.name: one for one in properties.judge("bbr", evidence.runs)}
+    evidence = session.read(campaign.existing(kept), networks("smoke", "reno"))
+    as_bbr = {one.name: one for one in properties.judge("bbr", evidence.transfers)}
     assert as_bbr["window after one loss"].passed is not True
     assert as_bbr["goodput, 4 %, 50 ms"].passed is not True
 

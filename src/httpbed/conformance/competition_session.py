@@ -1,4 +1,4 @@
-"""Run a competition, and read who got what of the bottleneck."""
+"""Transfer a competition, and read who got what of the bottleneck."""
 
 from __future__ import annotations
 
@@ -10,15 +10,16 @@ from pathlib import Path
 
 from httpbed.analysis.sender import packets, sharing
 from httpbed.analysis.sender.sharing import Sharing
-from httpbed.conformance import competition
-from httpbed.conformance.cells import Scale
+from httpbed.conformance import competition, readable
 from httpbed.conformance.competition import Outcome, Shared
 from httpbed.conformance.sender import Sender
-from httpbed.conformance.session import RETRIES, SEED, is_readable
+from httpbed.conformance.session import RETRIES, SEED
 from httpbed.executor import local
 from httpbed.executor.local import Progress
 from httpbed.host.backend import Backend
 from httpbed.implementations.catalog import Catalog
+from httpbed.model.sender import Scale
+from httpbed.model.trial import Attempt
 from httpbed.store import campaign as campaigns
 from httpbed.store.campaign import Campaign
 from httpbed.trial import manifest, preparation
@@ -68,17 +69,35 @@ def read(campaign: Campaign, flows: Sequence[str]) -> Outcome:
     found, blind = [], []
     for attempt in campaign.attempts().values():
         queue = attempt.trial.levels[competition.FACTOR]
-        if not is_readable(attempt):
-            blind.append(f"queue of {queue}: {attempt.outcome.kind}: {attempt.outcome.reason}")
-            continue
-        found.append(Shared(queue, share(campaign.artifacts(attempt) / PACKET_LOG, flows)))
+        shared = _share(campaign, attempt, flows)
+        if isinstance(shared, str):
+            blind.append(f"queue of {queue}: {shared}")
+        else:
+            found.append(Shared(queue, shared))
     return Outcome(tuple(flows), found, campaign.manifest, blind)
 
 
+def _share(campaign: Campaign, attempt: Attempt, flows: Sequence[str]) -> Sharing | str:
+    """Read the shares of an attempt; or say why that cannot be done."""
+    if blindness := readable.blindness(attempt):
+        return blindness
+    try:
+        return share(campaign.artifacts(attempt) / PACKET_LOG, flows)
+    except (OSError, ValueError) as error:
+        return f"its packet log cannot be read: {error}"
+
+
 def share(log: Path, flows: Sequence[str]) -> Sharing:
-    """Read the shares of one trial from its log, after all have settled."""
+    """Read the shares of one trial from its log, after all have settled.
+
+    Raises:
+        OSError: There is no log.
+        ValueError: It is none, or a flow is missing in it.
+    """
     own = {name: packets.load(log, competition.access(number)) for number, name in enumerate(flows)}
-    begin_s = min(float(one.sent_s[0]) for one in own.values() if len(one))
+    if missing := [name for name, one in own.items() if not len(one)]:
+        raise ValueError(f"nothing was sent by {', '.join(missing)}")
+    begin_s = min(float(one.sent_s[0]) for one in own.values())
     return sharing.share(
         own,
         packets.load(log, competition.bottleneck(len(flows))),
