@@ -20,10 +20,10 @@ from httpbed.host.backend import Backend
 from httpbed.implementations.catalog import Catalog
 from httpbed.model.sender import Scale
 from httpbed.model.trial import Attempt
+from httpbed.network.files import PACKET_LOG
 from httpbed.store import campaign as campaigns
 from httpbed.store.campaign import Campaign
 from httpbed.trial import manifest, preparation
-from httpbed.trial.bed import PACKET_LOG
 from httpbed.trial.preparation import Loaded
 
 
@@ -94,13 +94,15 @@ def share(log: Path, flows: Sequence[str]) -> Sharing:
         OSError: There is no log.
         ValueError: It is none, or a flow is missing in it.
     """
-    own = {name: packets.load(log, competition.access(number)) for number, name in enumerate(flows)}
+    ways = map(competition.access, range(len(flows)))
+    *each, together = packets.load(log, *ways, competition.bottleneck(len(flows)))
+    own = dict(zip(flows, each, strict=True))
     if missing := [name for name, one in own.items() if not len(one)]:
         raise ValueError(f"nothing was sent by {', '.join(missing)}")
     begin_s = min(float(one.sent_s[0]) for one in own.values())
     return sharing.share(
         own,
-        packets.load(log, competition.bottleneck(len(flows))),
+        together,
         rate_bit_s=competition.RATE_BIT_S,
         delay_s=competition.ONE_WAY_S,
         interval_s=(

@@ -22,12 +22,12 @@ from httpbed.host.backend import Backend
 from httpbed.implementations.catalog import Catalog
 from httpbed.model.sender import Scale, SenderKey
 from httpbed.model.trial import Attempt
+from httpbed.network.files import PACKET_LOG
 from httpbed.store import campaign as campaigns
 from httpbed.store import senders
 from httpbed.store.campaign import Campaign
 from httpbed.trial import manifest, preparation
 from httpbed.trial import senders as trial_senders
-from httpbed.trial.bed import PACKET_LOG
 from httpbed.trial.preparation import Loaded
 
 SEED = 20261121
@@ -130,6 +130,6 @@ def _flight(campaign: Campaign, attempt: Attempt) -> Flight | str:
     down = attempt.trial.scenario().downstream()
     log = campaign.artifacts(attempt) / PACKET_LOG
     try:
-        return flight(packets.load(log, down), packets.load(log, 1 - down))
+        return flight(*packets.load(log, down, 1 - down))
     except (OSError, ValueError) as error:
         return f"its packet log cannot be read: {error}"
