@@ -109,7 +109,8 @@ def command(
     judges every property with its tolerance; kernel reno, cubic and bbr pass. Campaigns cite the
     record that it leaves.
 
-    Exit codes: 0 every property passed; 1 some did not; 2 usage; 3 this machine cannot.
+    Exit codes: 0 every property passed (with --against: every trial could be read); 1 some did
+    not; 2 usage; 3 this machine cannot.
     """
     asked = Asked(
         implementation=implementation,
@@ -201,7 +202,7 @@ def _compete(
         click.echo(json.dumps(outcome.as_json(), indent=1))
     else:
         report.show(outcome, tables.console())
-    return EXIT_HOST if outcome.blind else 0
+    return EXIT_HOST if outcome.invalid else int(bool(outcome.blind))
 
 
 def _reporter(loaded: Loaded) -> Reporter:

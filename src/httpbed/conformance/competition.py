@@ -55,6 +55,8 @@ class Outcome:
     manifest: Mapping[str, Any]
     blind: Sequence[str]
     """Trials of which nothing can be said, each with the reason."""
+    invalid: bool = False
+    """Whether the bed was the reason in any of them."""
 
     def of(self, queue: str) -> list[Sharing]:
         """Those with one length of the queue."""

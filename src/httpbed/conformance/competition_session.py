@@ -66,15 +66,16 @@ def run(  # noqa: PLR0913 - all but the first three are told by name
 
 def read(campaign: Campaign, flows: Sequence[str]) -> Outcome:
     """Read the last attempt of every trial."""
-    found, blind = [], []
+    found, blind, invalid = [], [], False
     for attempt in campaign.attempts().values():
         queue = attempt.trial.levels[competition.FACTOR]
         shared = _share(campaign, attempt, flows)
         if isinstance(shared, str):
             blind.append(f"queue of {queue}: {shared}")
+            invalid |= attempt.outcome.kind == "invalid"
         else:
             found.append(Shared(queue, shared))
-    return Outcome(tuple(flows), found, campaign.manifest, blind)
+    return Outcome(tuple(flows), found, campaign.manifest, blind, invalid)
 
 
 def _share(campaign: Campaign, attempt: Attempt, flows: Sequence[str]) -> Sharing | str:

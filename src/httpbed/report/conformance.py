@@ -79,7 +79,9 @@ def outcome(judgement: Judgement) -> str:
             f"passed: {len(findings)} of {len(findings)} properties as {judgement.sender.judged_as}"
         )
     told = f"{len(failed)} of {len(findings)} properties out of tolerance"
-    return f"not passed: {told}" + (f", {unseen} not seen" if unseen else "")
+    told += f", {unseen} not seen" if unseen else ""
+    blind = len(judgement.evidence.blind)
+    return f"not passed: {told}" + (f", {blind} trial(s) not read" if blind else "")
 
 
 def notes(judgement: Judgement) -> Iterator[str]:
