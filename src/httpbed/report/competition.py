@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from httpbed.analysis.sender.sharing import Sharing
+from httpbed.analysis.sender.split import Split
 from httpbed.conformance.competition import ONE_WAY_S, RATE_BIT_S, Outcome
 from httpbed.model import phrase
 
@@ -52,10 +52,10 @@ def _cells(queue: str, outcome: Outcome) -> list[str]:
     ]
 
 
-def _delay(trials: Sequence[Sharing], quantile: str) -> str:
+def _delay(trials: Sequence[Split], quantile: str) -> str:
     seconds = _of(trials, lambda one: one.queue_delay_s.get(quantile, 0.0))
     return phrase.duration(seconds, phrase.AT_A_GLANCE)
 
 
-def _of(trials: Sequence[Sharing], figure: Callable[[Sharing], float]) -> float:
+def _of(trials: Sequence[Split], figure: Callable[[Split], float]) -> float:
     return median(map(figure, trials))
