@@ -46,7 +46,7 @@ class Shared:
 
 
 @dataclass(frozen=True)
-class Outcome:
+class Competition:
     """What a competition showed."""
 
     flows: tuple[str, ...]

@@ -11,7 +11,7 @@ from pathlib import Path
 from httpbed.analysis.sender import packets, split
 from httpbed.analysis.sender.split import Split
 from httpbed.conformance import competition, readable
-from httpbed.conformance.competition import Outcome, Shared
+from httpbed.conformance.competition import Competition, Shared
 from httpbed.conformance.sender import Sender
 from httpbed.conformance.session import RETRIES, SEED
 from httpbed.executor import local
@@ -46,7 +46,7 @@ def run(  # noqa: PLR0913 - all but the first three are told by name
     command: str,
     tell: Callable[[Progress], None],
     say: Callable[[str], None],
-) -> Outcome:
+) -> Competition:
     """Run a competition as the campaign ``folder``, one trial at a time, and read what it shows.
 
     Raises:
@@ -64,7 +64,7 @@ def run(  # noqa: PLR0913 - all but the first three are told by name
         return read(campaign, competition.names(senders))
 
 
-def read(campaign: Campaign, flows: Sequence[str]) -> Outcome:
+def read(campaign: Campaign, flows: Sequence[str]) -> Competition:
     """Read the last attempt of every trial."""
     found, blind, invalid = [], [], False
     for attempt in campaign.attempts().values():
@@ -75,7 +75,7 @@ def read(campaign: Campaign, flows: Sequence[str]) -> Outcome:
             invalid |= attempt.outcome.kind == "invalid"
         else:
             found.append(Shared(queue, seen))
-    return Outcome(tuple(flows), found, campaign.manifest, blind, invalid)
+    return Competition(tuple(flows), found, campaign.manifest, blind, invalid)
 
 
 def _split(campaign: Campaign, attempt: Attempt, flows: Sequence[str]) -> Split | str:
