@@ -31,7 +31,7 @@ test: check  ## check, then every test; as root, those with namespaces also with
 	cargo test --quiet --locked --workspace
 	PYTHONPATH=src python setup/quiche.py test
 	@if [ "$$(id -u)" = 0 ]; then setup/test-as-nobody; fi
-	python -m pytest
+	@if [ "$$(id -u)" = 0 ]; then python -m pytest -m "not slow"; else python -m pytest; fi
 
 calibrate: prepare  ## run the emulated link against arithmetic, and certify this machine
 	@httpbed calibrate
