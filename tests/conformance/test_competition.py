@@ -43,5 +43,5 @@ def test_a_flow_that_is_missing_has_no_share(tmp_path: Path) -> None:
 def test_a_torn_log_is_refused(tmp_path: Path) -> None:
     """As one whose disk was full."""
     torn = log(tmp_path, row(0, competition.access(0)), "12\t13\t15")
-    with pytest.raises(ValueError, match="unpack"):
+    with pytest.raises(ValueError, match="line 3 of the packet log is torn"):
         competition_session.split_of(torn, FLOWS)
