@@ -155,6 +155,10 @@ class Recipe(Value):
         how = self.parse_as.get(role, self.parse_)
         return parsers.PARSERS[how.parser](folder / how.file)
 
+    def tells(self, role: RoleName) -> bool:
+        """Whether what it leaves in a role has every request in it."""
+        return self.parse_as.get(role, self.parse_).parser not in parsers.OF_NO_REQUEST
+
     def _own_variables(self, part: Part) -> dict[str, str]:
         """Return the variables of this recipe's: knobs, congestion control, its program's place."""
         knobs = {name: part.knobs.get(name, knob.default) for name, knob in self.knobs.items()}
