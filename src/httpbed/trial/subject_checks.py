@@ -127,11 +127,14 @@ def _lengths(chain: Chain, seen: Seen, where: str) -> Check:
     """Check every round by the length of its answers, for later bodies replace earlier ones."""
     size, name = chain.workload.size, f"length of the answers{where}"
     limit = f"{size} bytes each"
-    told = next((one for one in accounts.of_chain(chain, seen) if one.requests), None)
-    if told is None:
+    for told in accounts.of_chain(chain, seen):
+        lengths = [one.body_bytes for one in told.requests if one.body_bytes is not None]
+        if lengths:
+            break
+    else:
         return _check(name, passed=None, figure=protocol_checks.NOT_TOLD, limit=limit)
-    others = sum(request.body_bytes != size for request in told.requests)
-    figure = f"{others} of {len(told.requests)} of another length, by {told.by}"
+    others = sum(length != size for length in lengths)
+    figure = f"{others} of {len(lengths)} of another length, by {told.by}"
     return _check(name, passed=not others, figure=figure, limit=limit)
 
 
