@@ -62,7 +62,7 @@ def test_an_own_build_of_a_shipped_program_takes_five_lines(tmp_path: Path) -> N
 
 def test_no_binary_is_like_a_script(tmp_path: Path) -> None:
     """It cannot be read by the script's interpreter."""
-    text = OWN.replace("nginx\"", "aioquic\"", 1).replace("congestion_control = ", "# ")
+    text = OWN.replace('nginx"', 'aioquic"', 1).replace("congestion_control = ", "# ")
     (tmp_path / "mine.toml").write_text(text)
     with pytest.raises(ConfigError, match="is a script"):
         catalog.load([tmp_path])

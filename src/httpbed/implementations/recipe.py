@@ -72,6 +72,8 @@ class Recipe(Value):
     """What it can do of a workload."""
     stores_bodies: bool = True
     """Whether what it got as a client can be compared with what was served."""
+    verifies: bool = True
+    """Whether as a client it refuses a certificate that no authority signed that it knows."""
     homepage: str = ""
     note: str = ""
     """What a user should know, in a sentence."""
