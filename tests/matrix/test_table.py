@@ -22,7 +22,7 @@ PROXIED = Tried(
     (Download(1000, ()), Download(10**6, ("body as served: the client stored nothing",))),
 )
 KNOWN = Member(CURL, Version("8.23.0", "curl 8.23.0"))
-REFUSED = Refusal("curl", UNTRUSTED, "client ended well: exit status 60")
+REFUSED = Refusal("curl", UNTRUSTED, ("client ended well: exit status 60",))
 GOOD = Outcome((KNOWN,), (DIRECT,), (REFUSED,), (), {"hq": "hq is not on the PATH"})
 BAD = Outcome((KNOWN,), (DIRECT, PROXIED), (REFUSED,), (), {})
 
@@ -59,7 +59,8 @@ def test_what_did_not_is_told_with_its_reason() -> None:
     ("change", "words"),
     [
         ({"members": (Member(CURL, Version(None, "no such file")),)}, "'no such file'"),
-        ({"refusals": (replace(REFUSED, told=""),)}, "curl accepts an untrusted certificate"),
+        ({"refusals": (replace(REFUSED, wrong=()),)}, "untrusted certificate: all went well"),
+        ({"refusals": (replace(REFUSED, wrong=("server ran: no",)),)}, "certificate: server ran"),
         (
             {"untried": (Promise("wget", "client", "1.1"),)},
             "untried: wget as a client in HTTP/1.1: nobody is here to try it with",

@@ -90,4 +90,5 @@ def test_a_client_that_believes_anybody_fails(tmp_path: Path) -> None:
     bed = check.make_bed(known, found, say=print)
     asked = refusals.wanted(found, ways.few(found))
     (refused,) = asyncio.run(check.refuse_all(bed, asked, tmp_path / "left", jobs=1))
+    assert refused.wrong == ()
     assert not refused.passed

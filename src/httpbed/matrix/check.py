@@ -139,7 +139,7 @@ async def refuse_all(
         judging = replace(bed, contents={**bed.contents, **refusals.served(_SEED)})
         async with free:
             wrong = await _wrong(on, judging, asked.document(), place)
-        return Refusal(asked.way.client, asked.what, "; ".join(wrong))
+        return Refusal(asked.way.client, asked.what, tuple(wrong))
 
     return tuple(await asyncio.gather(*map(one, several)))
 

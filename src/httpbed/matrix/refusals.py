@@ -22,6 +22,7 @@ from httpbed.trial.content import Content, Target
 
 SIZE = 1000
 _FILES = {"files": 2}
+_SAID_BY = ("client ended well", "status of the answers")
 _NOT_THERE = 2
 """Number of the file that the server lacks."""
 
@@ -46,13 +47,13 @@ class Refusal:
 
     client: str
     what: str
-    told: str
-    """How it was refused; empty where all was taken as good."""
+    wrong: tuple[str, ...]
+    """Checks of the programs that were broken, each with what was seen."""
 
     @property
     def passed(self) -> bool:
-        """Whether it was refused."""
-        return bool(self.told)
+        """Whether the client, or what it was answered, said so; a dead server is no refusal."""
+        return any(reason.startswith(_SAID_BY) for reason in self.wrong)
 
 
 UNTRUSTED = "an untrusted certificate"

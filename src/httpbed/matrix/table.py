@@ -125,7 +125,8 @@ def _wrong_members(members: Iterable[Member]) -> Iterator[str]:
 def _wrong_refusals(refusals: Iterable[Refusal]) -> Iterator[str]:
     for one in refusals:
         if not one.passed:
-            yield f"{one.client} accepts {one.what}"
+            instead = "; ".join(one.wrong) or "all went well"
+            yield f"{one.client} did not refuse {one.what}: {instead}"
 
 
 def _wrong_ways(tried: Iterable[Tried]) -> Iterator[str]:
