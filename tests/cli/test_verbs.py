@@ -159,7 +159,7 @@ def test_recipes_lists_what_an_experiment_can_name(httpbed: Command) -> None:
     """With roles and versions."""
     code, out, _ = httpbed("recipes")
     assert code == 0
-    listed = dict(line.split()[:2] for line in out.splitlines())
+    listed = dict(line.split()[:2] for line in out.splitlines()[1:])
     assert listed["curl"] == "client"
     assert "server" in listed["nginx"].split("/")
     assert httpbed("recipes", "list") == (code, out, "")
