@@ -156,6 +156,12 @@ def test_gtlsclients_failure_is_a_complaint_although_it_ends_well(
     assert found.requests == ()
 
 
+def test_a_quiet_gtlsclient_tells_nothing(tmp_path: Path) -> None:
+    """As its knob asks; what it stored is compared all the same."""
+    (tmp_path / "quiet.txt").touch()
+    assert PARSERS["gtlsclient-log"](tmp_path / "quiet.txt") == Findings()
+
+
 @pytest.mark.parametrize(("folder", "version"), [("h1", "1.1"), ("h2", "2")])
 def test_wget2s_version_is_what_tls_agreed_on(folder: str, version: str) -> None:
     """Its statistics are in two files."""

@@ -185,7 +185,8 @@ async def _wrong(bed: Bed, judging: Bed, document: Mapping[str, Any], place: Pat
         phases = await runner.run(trial, bed, place / "artifacts")
     except BedError as error:
         return [f"could not be tried: {error}"]
-    record = verdict.judge(this, judging, place / "artifacts", phases.seconds)
+    left = place / "artifacts"
+    record = await asyncio.to_thread(verdict.judge, this, judging, left, phases.seconds)
     return [
         f"{check.name}: {check.figure}"
         for check in record.attempt.checks

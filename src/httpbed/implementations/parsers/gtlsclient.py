@@ -64,6 +64,7 @@ class _Stream:
 class _Story:
     """What has been read so far."""
 
+    lines: int = 0
     clock_s: float = 0.0
     handshake_s: float | None = None
     streams: dict[int, _Stream] = field(default_factory=dict)
@@ -75,6 +76,7 @@ class _Story:
 
     def read(self, lines: Iterable[str]) -> None:
         for line in lines:
+            self.lines += 1
             match = _LINE.match(line)
             if match is not None:
                 self._take({name: said for name, said in match.groupdict().items() if said})
@@ -116,12 +118,12 @@ def parse(file: Path) -> Findings:
     try:
         with file.open(encoding="utf-8", errors="replace") as lines:
             story.read(lines)
-            if not lines.tell():
-                return Findings()
     except FileNotFoundError:
         return Findings(complaint="gtlsclient printed nothing")
     except UNREADABLE as error:
         return Findings(complaint=f"gtlsclient printed what is not its own: {error!r}")
+    if not story.lines:
+        return Findings()
     done = [stream for stream in story.streams.values() if stream.code == NO_ERROR]
     return Findings(
         observations=tuple(_observations(story, done)),
