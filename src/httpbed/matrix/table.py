@@ -74,7 +74,7 @@ def _member(member: Member) -> list[str]:
     versions = ", ".join(recipe.http_versions) + (upstream if "proxy" in recipe.roles else "")
     return [
         recipe.name,
-        member.version.found or "?",
+        member.version.found or "unknown",
         "/".join(recipe.roles),
         f"HTTP {versions}",
     ]
