@@ -11,6 +11,7 @@ from httpbed.trial import sharing
 
 HEADING = "in_ns\tout_ns\tbytes\tdirection\tnumber\tfate\n"
 MS = 10**6
+CLIENTS = {"client": 1, "competitor-1-client": 3}
 
 
 def flow(direction: int, begin_ms: int, end_ms: int, every_ms: int = 1) -> Iterator[str]:
@@ -22,9 +23,9 @@ def flow(direction: int, begin_ms: int, end_ms: int, every_ms: int = 1) -> Itera
 def test_only_the_time_in_common_counts() -> None:
     """One was alone for the first second, the other for the last: neither is told."""
     lines = [HEADING, *flow(1, 0, 3000), *flow(3, 1000, 4000, 2)]
-    found = sharing.shared(lines, {"client": 1, "competitor-1-client": 3})
+    found = sharing.shared(sharing.delivered(lines), CLIENTS)
     assert found is not None
-    assert found.lasted_s == pytest.approx(2.0)
+    assert found.lasted_s == pytest.approx(1.99)
     assert found.rates_bit_s["client"] == pytest.approx(8e6)
     assert found.rates_bit_s["competitor-1-client"] == pytest.approx(4e6)
     assert found.share("client") == pytest.approx(2 / 3)
@@ -41,14 +42,14 @@ def test_only_the_time_in_common_counts() -> None:
 )
 def test_without_time_in_common_nothing_is_told(lines: list[str]) -> None:
     """A twentieth of a second says nothing about sharing."""
-    assert sharing.shared(lines, {"client": 1, "competitor-1-client": 3}) is None
+    assert sharing.shared(sharing.delivered(lines), CLIENTS) is None
 
 
 def test_dropped_packets_were_not_delivered() -> None:
     """What another direction carried does not count either."""
     lost = [f"{at * MS}\t-\t1000\t1\t{at}\tlost\n" for at in range(1000)]
     lines = [HEADING, *flow(1, 0, 1000), *lost, *flow(0, 0, 1000), *flow(3, 0, 1000)]
-    found = sharing.shared(lines, {"client": 1, "competitor-1-client": 3})
+    found = sharing.shared(sharing.delivered(lines), CLIENTS)
     assert found is not None
     assert found.share("client") == pytest.approx(0.5)
 

@@ -22,8 +22,8 @@ from httpbed.implementations.catalog import Catalog
 from httpbed.store import campaign as campaigns
 from httpbed.store.campaign import Campaign
 from httpbed.trial import manifest, preparation
-from httpbed.trial.bed import PACKET_LOG
 from httpbed.trial.preparation import Loaded
+from httpbed.trial.sharing import PACKET_LOG
 
 
 def prepare(senders: Sequence[Sender], catalog: Catalog, scale: Scale) -> Loaded:

@@ -27,8 +27,8 @@ from httpbed.store import senders
 from httpbed.store.campaign import Campaign
 from httpbed.trial import manifest, preparation
 from httpbed.trial import senders as trial_senders
-from httpbed.trial.bed import PACKET_LOG
 from httpbed.trial.preparation import Loaded
+from httpbed.trial.sharing import PACKET_LOG
 
 SEED = 20261121
 """Of all conformance tests: two senders meet the same losses."""

@@ -156,7 +156,7 @@ async def _download(bed: Bed, way: Way, size: int, folder: Path) -> Download:
         phases = await runner.run(trial, bed, place / "artifacts")
     except BedError as error:
         return Download(size, (f"could not be tried: {error}",))
-    record = verdict.judge(this, bed, place / "artifacts", phases.seconds)
+    record = await asyncio.to_thread(verdict.judge, this, bed, place / "artifacts", phases.seconds)
     broken = (
         f"{check.name}: {check.figure}"
         for check in record.attempt.checks
