@@ -20,7 +20,7 @@ from wild import outcome
 pytestmark = [pytest.mark.namespaces, pytest.mark.toolbox]
 
 MB = 10**6
-SECRET = "nobody's business"
+PRIVATE = "nobody's business"
 BODY = "/tmp/bodies/client/100000.txt"  # noqa: S108 - inside the sandbox
 FLOOD = "yes >flood"
 
@@ -30,7 +30,7 @@ def victim(tmp_path: Path) -> Path:
     """Make a folder of the user's with a file that a client might have printed."""
     folder = tmp_path / "victim"
     folder.mkdir()
-    (folder / "said.txt").write_text(json.dumps({"errormsg": SECRET}))
+    (folder / "said.txt").write_text(json.dumps({"errormsg": PRIVATE}))
     return folder
 
 
@@ -44,8 +44,8 @@ def trapped(tmp_path: Path, victim: Path, script: str, role: str = "client") -> 
     """Run a script as a trial's client or server; the victim must be as before."""
     record = outcome(tmp_path, script.replace("VICTIM", str(victim)), role)
     assert [file.name for file in victim.iterdir()] == ["said.txt"]
-    assert json.loads((victim / "said.txt").read_text()) == {"errormsg": SECRET}
-    assert SECRET not in record.model_dump_json()
+    assert json.loads((victim / "said.txt").read_text()) == {"errormsg": PRIVATE}
+    assert PRIVATE not in record.model_dump_json()
     return record
 
 
@@ -112,10 +112,8 @@ def test_nobody_leaves(tmp_path: Path, victim: Path, way: str) -> None:
     """Root of the sandbox has the right to; a program under test has not."""
     record = trapped(tmp_path, victim, f"PATH=$PATH:/usr/sbin:/sbin; {way} && exit 0; exit 3")
     assert check(record, "client ended well").figure.startswith("exit status 3")
-    assert (
-        "ermitted" in (left(tmp_path) / "client/errors.txt").read_text()
-        or "ermission" in (left(tmp_path) / "client/errors.txt").read_text()
-    )
+    said = (left(tmp_path) / "client/errors.txt").read_text()
+    assert any(word in said for word in ("ermitted", "ermission", "superuser")), said
 
 
 def test_folders_without_end_are_ended(tmp_path: Path, victim: Path) -> None:

@@ -35,21 +35,30 @@ def opened(
         FileNotFoundError: It is not there.
         UnreadableError: It is no regular file, or longer than ``most`` bytes.
     """
+    handle = _handle(file, top or file.parent)
     try:
-        trusted = top or file.parent
-        with _below(trusted, str(file.parent.relative_to(trusted))) as folder:
-            handle = os.open(file.name, os.O_RDONLY | _FILE, dir_fd=folder)
+        _refuse(file.name, os.fstat(handle), most)
+        with os.fdopen(handle, encoding="utf-8", errors=errors, closefd=False) as found:
+            yield found
+    finally:
+        os.close(handle)
+
+
+def _handle(file: Path, top: Path) -> int:
+    try:
+        with _below(top, str(file.parent.relative_to(top))) as folder:
+            return os.open(file.name, os.O_RDONLY | _FILE, dir_fd=folder)
     except FileNotFoundError:
         raise
     except OSError as error:  # a link, a socket, a device without a driver
         raise UnreadableError(f"{file.name} cannot be read: {error.strerror}") from None
-    with os.fdopen(handle, encoding="utf-8", errors=errors) as opened_file:
-        about = os.fstat(handle)
-        if not stat.S_ISREG(about.st_mode):
-            raise UnreadableError(f"{file.name} is no regular file")
-        if about.st_size > most:
-            raise UnreadableError(f"{file.name} is longer than {most / 1e6:.0f} MB")
-        yield opened_file
+
+
+def _refuse(name: str, about: os.stat_result, most: int) -> None:
+    if not stat.S_ISREG(about.st_mode):
+        raise UnreadableError(f"{name} is no regular file")
+    if about.st_size > most:
+        raise UnreadableError(f"{name} is longer than {most / 1e6:.0f} MB")
 
 
 def text(file: Path, *, errors: str = "replace", most: int = MOST_BYTES) -> str:
