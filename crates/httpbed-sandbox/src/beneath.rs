@@ -12,7 +12,8 @@ use nix::errno::Errno;
 use nix::fcntl::{OFlag, open, openat};
 use nix::sys::stat::{Mode, mkdirat};
 
-const FOLDER: OFlag = OFlag::O_PATH.union(OFlag::O_DIRECTORY).union(OFlag::O_NOFOLLOW).union(OFlag::O_CLOEXEC);
+const FOLDER: OFlag =
+    OFlag::O_PATH.union(OFlag::O_DIRECTORY).union(OFlag::O_NOFOLLOW).union(OFlag::O_CLOEXEC);
 const FILE: OFlag = OFlag::O_NOFOLLOW.union(OFlag::O_NONBLOCK).union(OFlag::O_NOCTTY).union(OFlag::O_CLOEXEC);
 const FOLDER_MODE: Mode = Mode::S_IRWXU;
 const FILE_MODE: Mode = Mode::S_IRUSR.union(Mode::S_IWUSR);
@@ -41,7 +42,10 @@ fn walk(top: &Path, path: &Path, make: bool) -> io::Result<OwnedFd> {
             Component::RootDir | Component::CurDir => continue,
             _ => return Err(io::ErrorKind::InvalidInput.into()),
         };
-        if make && let Err(error) = mkdirat(&folder, name, FOLDER_MODE) && error != Errno::EEXIST {
+        if make
+            && let Err(error) = mkdirat(&folder, name, FOLDER_MODE)
+            && error != Errno::EEXIST
+        {
             return Err(error.into());
         }
         folder = openat(&folder, name, FOLDER, Mode::empty())?;
