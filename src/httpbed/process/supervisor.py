@@ -135,7 +135,10 @@ class Supervisor:
             BedError: It could not be started.
         """
         for name, content in spec.files.items():
-            left.write(self.folder, name, content)
+            try:
+                left.write(self.folder, name, content)
+            except (NotADirectoryError, IsADirectoryError) as error:
+                raise BedError(f"a program is in the way of {name}: {error.strerror}") from None
         process = Process(next(self._ids), spec, asyncio.get_running_loop().create_future())
         self._running[process.id] = process
         answer = await self._ask(process.id, _start_request(spec))
