@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from textwrap import wrap
 from typing import Any
 
 from markupsafe import Markup, escape
@@ -16,6 +17,8 @@ from httpbed.report import layout, network
 from httpbed.report.network import Fact, HostFacts, LinkFacts
 
 BOX_WIDTH = 172
+MOST_IN_BOX = 24
+"""Characters of a line in a box."""
 LINE_HEIGHT = 17
 GAP_WIDTH = 268
 GAP_HEIGHT = 132
@@ -118,8 +121,8 @@ def _box(box: _Box) -> Markup:
 
 def _role_lines(host: HostFacts) -> list[str]:
     """Split ``server: nginx, cubic`` so that no line is wider than its box."""
-    lines = [line for role in host.roles for line in role.split(": ", 1)]
-    return [line for line in lines if line != host.name] or ["router"]
+    lines = [line for role in host.roles for line in role.split(": ", 1) if line != host.name]
+    return [part for line in lines for part in wrap(line, MOST_IN_BOX)] or ["router"]
 
 
 def _link(boxes: Mapping[str, _Box], link: LinkFacts, *, upright: bool) -> Markup:
