@@ -50,7 +50,7 @@ class Parse(Value):
     """How its files are read."""
 
     parser: str
-    file: str
+    file: str = Field(pattern="^[^/]+$")
     """File in its folder."""
 
 

@@ -12,7 +12,7 @@ from typing import Any
 from httpbed.implementations.catalog import Catalog
 from httpbed.implementations.protocol import Findings, Request, RoleName
 from httpbed.model.scenario import Scenario
-from httpbed.network.files import PACKET_LOG
+from httpbed.process import left
 from httpbed.process.spec import Exit
 from httpbed.trial import sharing
 from httpbed.trial.content import PRIOR
@@ -20,6 +20,8 @@ from httpbed.trial.legs import Leg, ping_file, sockets_file
 from httpbed.trial.runner import EVIDENCE, LINK_RESULT
 from httpbed.trial.sharing import Sharing
 
+LONGEST_BYTES = 2**28
+"""Of what httpbed itself wrote: the emulator's result of a long lossy transfer."""
 _PING_TIME = re.compile(r"time=(?P<ms>[0-9.]+) ms")
 _PING_LEAST = re.compile(r"^rtt min/\S+ = (?P<ms>[0-9.]+)/", re.MULTILINE)
 _SOCKET_ALGORITHM = re.compile(r"^\s+(?:\S+ )*?(?P<name>reno|cubic|bbr\d?)\b")
@@ -122,7 +124,7 @@ def measured(requests: Sequence[Request], visits: int) -> tuple[Request, ...]:
 def _sharing(legs: Sequence[Leg], artifacts: Path) -> Sharing | None:
     asked = {leg.hop.answers for leg in legs}
     clients = {leg.hop.asks: leg.downstream for leg in legs if leg.hop.asks not in asked}
-    return sharing.read(artifacts / PACKET_LOG, clients)
+    return sharing.read(artifacts, clients)
 
 
 def _findings(
@@ -184,4 +186,7 @@ def _json(path: Path) -> dict[str, Any]:
 
 
 def _text(path: Path) -> str:
-    return path.read_text(encoding="utf-8", errors="replace") if path.exists() else ""
+    try:
+        return left.text(path, most=LONGEST_BYTES)
+    except FileNotFoundError:
+        return ""

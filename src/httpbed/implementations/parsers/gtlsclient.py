@@ -24,6 +24,7 @@ from pathlib import Path
 from httpbed.implementations.parsers.reading import UNREADABLE
 from httpbed.implementations.protocol import Findings, Request
 from httpbed.model.metric import Observation
+from httpbed.process import left
 
 NO_ERROR = 0x100
 """H3_NO_ERROR (RFC 9114 section 8.1)."""
@@ -33,6 +34,8 @@ CIPHERS = {
     "CHACHA20-POLY1305": "TLS_CHACHA20_POLY1305_SHA256",
 }
 """As GnuTLS calls them -> as TLS does."""
+MOST_BYTES = 2**30
+"""It is read line by line, and several lines tell of each packet."""
 _LINE = re.compile(
     r"I(?P<ms>[0-9]{8,12}) "
     r"(?:.* frm tx [0-9]+ 0RTT STREAM\(.*\) id=0x(?P<early>[0-9a-f]+))?"
@@ -116,7 +119,7 @@ def parse(file: Path) -> Findings:
     """Read every line; a stream that was not closed well is a complaint."""
     story = _Story()
     try:
-        with file.open(encoding="utf-8", errors="replace") as lines:
+        with left.opened(file, MOST_BYTES) as lines:
             story.read(lines)
     except FileNotFoundError:
         return Findings(complaint="gtlsclient printed nothing")
