@@ -109,4 +109,7 @@ def test_a_client_that_waited_for_nobody_has_failed(fault: Fault, check: str) ->
 def test_what_a_cut_off_left_undone_is_no_failure(fault: Fault) -> None:
     """Nobody may have logged, connected, or known the version of what was cut off."""
     late = ended(status=None, signal=9, timed_out=True)(what_was_seen(H2_LOSS))
+    late = stored(None)(late)
     assert ending(fault(late)).kind == "timed out"
+    (body,) = (one for one in checks(fault(late)) if one.name == "body as served")
+    assert (body.passed, body.figure) == (None, "the client stored nothing")

@@ -32,6 +32,8 @@ def checks(
         yield ended_well
         of = f", {chain.client}" if len(chains) > 1 else ""
         if seen.is_cut_off(chain.client):
+            if chain.client not in seen.stopped:
+                yield from map(_of_cut_off, _fetched(chain, contents, seen, stores, of))
             yield from protocol_checks.spoken(chain, seen, of)
         elif chain.client in seen.exits:
             fetched = [*_fetched(chain, contents, seen, stores, of)]
@@ -42,6 +44,11 @@ def checks(
 
 def _check(name: str, *, passed: bool | None, figure: str, limit: str = "") -> Check:
     return Check(name=name, of="subject", passed=passed, figure=figure, limit=limit)
+
+
+def _of_cut_off(check: Check) -> Check:
+    """Tell what had arrived by the time limit, and blame nobody for the rest."""
+    return check if check.passed else check.model_copy(update={"passed": None})
 
 
 def _answering(chains: Sequence[Chain], seen: Seen) -> Iterator[Check]:
