@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from httpbed.model.fairness import jain
+from httpbed.network.files import PACKET_LOG
 from httpbed.trial import sharing
 
 HEADING = "in_ns\tout_ns\tbytes\tdirection\tnumber\tfate\n"
@@ -67,10 +68,10 @@ def test_jains_index(rates: list[float], index: float) -> None:
 def test_what_is_kept_does_not_grow_with_the_packets(tmp_path: Path, keep_log: bool) -> None:
     """But with the time; a last line that was torn off does not count."""
     lines = [HEADING, *flow(1, 0, 3000), *flow(3, 1000, 4000, 2), "4000000"]
-    (tmp_path / sharing.PACKET_LOG).write_text("".join(lines))
+    (tmp_path / PACKET_LOG).write_text("".join(lines))
     sharing.reduce(tmp_path, keep_log=keep_log)
     assert sharing.read(tmp_path, CLIENTS) == sharing.shared(sharing.delivered(lines), CLIENTS)
-    assert (tmp_path / sharing.PACKET_LOG).exists() is keep_log
+    assert (tmp_path / PACKET_LOG).exists() is keep_log
     assert len((tmp_path / sharing.DELIVERED).read_text().splitlines()) == 1 + 301 + 301
 
 
