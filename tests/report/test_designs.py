@@ -98,7 +98,7 @@ reason = "known\\u001b[31m"
 COMPETING = """
 [[competitors]]
 client = { implementation = "curl", http_version = "1.1", host = "other" }
-server = { implementation = "nginx", congestion_control = "bbr", host = "rival" }
+server = { implementation = "nginx", congestion_control = "bbr", host = "another" }
 workload = { kind = "download", size = "2 MB" }
 after = "100 ms"
 """
@@ -112,15 +112,15 @@ def test_competitors_are_told_with_what_they_left_to_the_client() -> None:
         return Ending(shared if levels["loss"] == "0 %" else {"request_time": 1.0})
 
     hosts = '"client", "server"'
-    text = VERSIONS.replace(f"hosts = [{hosts}]", f'hosts = [{hosts}, "other", "rival"]')
-    link = '[[topology.links]]\nbetween = ["other", "rival"]\n'
+    text = VERSIONS.replace(f"hosts = [{hosts}]", f'hosts = [{hosts}, "other", "another"]')
+    link = '[[topology.links]]\nbetween = ["other", "another"]\n'
     text = text.replace("[roles.client]", f"{link}\n[roles.client]") + COMPETING
     results = campaign(ends, text)
     findings = find(results)
     printed = io.StringIO()
     tables.show(results, findings, None, tables.console(printed))
     told = " ".join(printed.getvalue().split())
-    who = "competes curl, HTTP/1.1 on other, from nginx, bbr on rival"
+    who = "competes curl, HTTP/1.1 on other, from nginx, bbr on another"
     assert f"{who}: download of 2 MB, beginning 100 ms after the client" in told
     assert "40.00 % 0.712" in told
     assert "HTTP/3 at 2 % loss on client-server: nothing was shared" in told

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 TRIAL_FOLDER = "/trial"
-"""Where every program sees the attempt's artifacts."""
+"""Where the emulator sees the attempt's artifacts, and a program under test its own folder."""
 
 
 @dataclass(frozen=True)
@@ -66,6 +66,9 @@ class ProcessSpec:
         return f"    # {'; '.join(said)}" if said else ""
 
 
+STOPPED_IN_TIME = "was stopped at its time limit"
+
+
 @dataclass(frozen=True)
 class Exit:
     """How a process ended."""
@@ -84,5 +87,5 @@ class Exit:
 
     def __str__(self) -> str:
         if self.timed_out:
-            return "was stopped at its time limit"
+            return STOPPED_IN_TIME
         return f"signal {self.signal}" if self.status is None else f"exit status {self.status}"

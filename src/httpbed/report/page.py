@@ -171,9 +171,9 @@ def conditions(findings: Findings, results: Results) -> list[tuple[str, str]]:
         for name, some in document.get("factors", {}).items()
     ]
     held = [("link", network.sentence(link, MOST_CHANGES)) for link in network.links(document)]
-    rivals = [("competitor", line) for line in cast.competitors(document)]
+    others = [("competitor", line) for line in cast.competitors(document)]
     left_out = [("left out", line) for line in levels.left_out(experiment)]
-    return [*varied, *left_out, *held, ("workload", cast.workload(document)), *rivals]
+    return [*varied, *left_out, *held, ("workload", cast.workload(document)), *others]
 
 
 def definitions(results: Results) -> Iterator[Definition]:

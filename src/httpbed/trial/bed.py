@@ -14,6 +14,7 @@ from httpbed.model.trial import Trial
 from httpbed.network import idle
 from httpbed.network import plan as network
 from httpbed.network.emulator import LINK_FILES
+from httpbed.network.files import PACKET_LOG
 from httpbed.network.link_file import LinkFile
 from httpbed.network.plan import NetworkPlan
 from httpbed.process.spec import TRIAL_FOLDER, ProcessSpec
@@ -24,7 +25,6 @@ from httpbed.trial.programs import Programs
 
 PINGS = 3
 PING_INTERVAL_S = 0.005
-PACKET_LOG = "packets.tsv"
 
 
 @dataclass(frozen=True)
@@ -118,6 +118,15 @@ class TrialPlan:
     def folders(self) -> list[str]:
         """Names of the folders in which parts leave their files."""
         return [*self.answering, *(one.part.name for one in self.clients())]
+
+    def folders_seen(self) -> dict[str, list[str]]:
+        """Name the folders that are seen in a root, by the root's name: those of its programs."""
+        seen: dict[str, list[str]] = {}
+        clients = [(one.part.name, one.process) for one in self.clients()]
+        for name, process in (*self.answering.items(), *clients):
+            if process.root is not None:
+                seen.setdefault(process.root, []).append(name)
+        return seen
 
     def most_bytes(self) -> dict[str, int]:
         """Upper bound of what each part leaves in its folder, all files together."""
