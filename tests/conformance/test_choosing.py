@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from httpbed.conformance import choosing, competition, contest, document
-from httpbed.conformance.cells import SCALES, Scale, cells
+from httpbed.conformance import choosing, competition, competition_session, document
 from httpbed.conformance.choosing import Asked, choose
+from httpbed.conformance.networks import networks
 from httpbed.conformance.sender import Control, Sender, family
 from httpbed.implementations import catalog
 from httpbed.model.errors import ConfigError
+from httpbed.model.sender import SCALES, Scale
 from httpbed.trial import preparation
 
 CATALOG = catalog.load()
@@ -56,7 +57,7 @@ def test_unknown_names_get_the_nearest() -> None:
 
 @pytest.mark.parametrize(
     ("name", "known"),
-    [("newreno", "reno"), ("BBRv2", None), ("bbr2", "bbr"), ("cubic", "cubic"), ("copa", None)],
+    [("newreno", "reno"), ("BBRv3", "bbr2"), ("bbr1", "bbr"), ("cubic", "cubic"), ("copa", None)],
 )
 def test_families(name: str, known: Control | None) -> None:
     """Several names promise the same behaviour."""
@@ -71,11 +72,11 @@ def test_knobs_are_pairs() -> None:
 
 
 @pytest.mark.parametrize("word", ["nginx:4", "nginx:2:reno:x", ":::"])
-def test_rivals_are_named_in_one_word(word: str) -> None:
+def test_competitors_are_named_in_one_word(word: str) -> None:
     """Name, version, control."""
-    assert choosing.rival("nginx:1.1:bbr", "curl").control == "bbr"
+    assert choosing.competitor("nginx:1.1:bbr", "curl").control == "bbr"
     with pytest.raises(ConfigError, match="--against"):
-        choosing.rival(word, "curl")
+        choosing.competitor(word, "curl")
 
 
 @pytest.mark.parametrize("scale", SCALES)
@@ -83,9 +84,9 @@ def test_rivals_are_named_in_one_word(word: str) -> None:
 def test_every_scale_is_an_experiment_without_mistakes(scale: Scale, control: Control) -> None:
     """What is run is an ordinary experiment file."""
     sender = choose(CATALOG, Asked("nginx", control=control, http_version="1.1"))
-    text = document.experiment(sender, cells(scale, control), replicates=2, seed=1)
+    text = document.experiment(sender, networks(scale, control), replicates=2, seed=1)
     loaded = preparation.load(text, CATALOG)
-    assert len(loaded.trials) == 2 * len(cells(scale, control))
+    assert len(loaded.trials) == 2 * len(networks(scale, control))
 
 
 def senders() -> list[Asked]:
@@ -102,7 +103,7 @@ def senders() -> list[Asked]:
 @pytest.mark.parametrize("asked", senders(), ids=str)
 def test_every_sender_of_every_recipe_can_be_asked(asked: Asked) -> None:
     """Servers, and proxies in front of a server that does not matter."""
-    text = document.experiment(choose(CATALOG, asked), cells("smoke", "cubic"), seed=1, **ONCE)
+    text = document.experiment(choose(CATALOG, asked), networks("smoke", "cubic"), seed=1, **ONCE)
     assert preparation.load(text, CATALOG).trials
 
 
@@ -110,7 +111,7 @@ def test_words_of_users_stay_words() -> None:
     """A knob's value cannot become part of the file's grammar."""
     nasty = 'x" }\n[roles.client]\x7f\\'
     sender = Sender("nginx", "3", None, "cubic", "cubic", knobs={"k": nasty})
-    text = document.experiment(sender, cells("smoke", "cubic"), replicates=1, seed=1)
+    text = document.experiment(sender, networks("smoke", "cubic"), replicates=1, seed=1)
     with pytest.raises(ConfigError, match="no knob 'k'"):
         preparation.load(text, CATALOG)
 
@@ -119,7 +120,7 @@ def test_a_competition_is_an_experiment_without_mistakes() -> None:
     """Three flows on one bottleneck, each with a link of its own."""
     controls = ("reno", "cubic", "bbr")
     senders = [choose(CATALOG, Asked("nginx", control=one, http_version="1.1")) for one in controls]
-    loaded = contest.prepare(senders, CATALOG, "standard")
+    loaded = competition_session.prepare(senders, CATALOG, "standard")
     scenario = loaded.trials[0].scenario()
     assert scenario.routers == {"left", "right"}
     links = scenario.topology.links
@@ -129,3 +130,16 @@ def test_a_competition_is_an_experiment_without_mistakes() -> None:
         "client2",
         "client3",
     ]
+
+
+def test_proxies_compete_with_an_origin_of_their_own() -> None:
+    """The one in question and its competitors alike; the directions of the log stay as they are."""
+    asked = [Asked("haproxy", control="bbr"), Asked("nginx", http_version="1.1"), Asked("envoy")]
+    chosen = [choose(CATALOG, one) for one in (*asked, Asked("haproxy", http_version="2"))]
+    scenario = competition_session.prepare(chosen, CATALOG, "smoke").trials[0].scenario()
+    hosts = {name: host for name, host in scenario.hosts.items() if "proxy" in name}
+    assert hosts == {"proxy": "proxy", "competitor-3-proxy": "proxy4"}
+    links = scenario.topology.links
+    assert links[competition.bottleneck(4) // 2].between == ("left", "right")
+    assert links[competition.access(3) // 2].between == ("client4", "left")
+    assert scenario.downstream() == competition.access(0)

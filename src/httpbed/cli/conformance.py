@@ -16,16 +16,16 @@ import click
 
 from httpbed.cli import experiment
 from httpbed.cli.progress import Reporter
-from httpbed.conformance.cells import SCALES, Scale
-from httpbed.conformance.choosing import Asked, choose, pairs, rival
+from httpbed.conformance.choosing import Asked, choose, competitor, pairs
 from httpbed.conformance.sender import CONTROLS, Control, Sender
 from httpbed.host import backend
 from httpbed.implementations.catalog import Catalog
 from httpbed.model.roles import HttpVersion
+from httpbed.model.sender import SCALES, Scale
 from httpbed.trial.preparation import Loaded
 
 if TYPE_CHECKING:
-    from httpbed.conformance.verdict import Verdict
+    from httpbed.conformance.judgement import Judgement
 
 EXIT_HOST = 3
 PAGE = "conformance.html"
@@ -109,7 +109,8 @@ def command(
     judges every property with its tolerance; kernel reno, cubic and bbr pass. Campaigns cite the
     record that it leaves.
 
-    Exit codes: 0 every property passed; 1 some did not; 2 usage; 3 this machine cannot.
+    Exit codes: 0 every property passed (with --against: every trial could be read); 1 some did
+    not; 2 usage; 3 this machine cannot.
     """
     asked = Asked(
         implementation=implementation,
@@ -122,8 +123,8 @@ def command(
     catalog = experiment.catalog(recipe_folders)
     sender = choose(catalog, asked)
     if against:
-        rivals = [choose(catalog, rival(word, client)) for word in against]
-        code = _compete([sender, *rivals], catalog, scale, output, as_json=as_json)
+        competitors = [choose(catalog, competitor(word, client)) for word in against]
+        code = _compete([sender, *competitors], catalog, scale, output, as_json=as_json)
         context.exit(code)
     with _folder(output) as folder:
         options = Options(scale, jobs, output, as_json=as_json)
@@ -156,38 +157,38 @@ def _carry_out(sender: Sender, catalog: Catalog, folder: Path, options: Options)
         command=_command_line(),
     )
     with _reporter(test.loaded) as reporter:
-        verdict = session.run(test, folder, tell=reporter.tell, say=_say)
+        judgement = session.run(test, folder, tell=reporter.tell, say=_say)
     # A machine that was too busy to tell does not replace what an earlier test found.
-    record = session.keep(verdict) if _exit_code(verdict) != EXIT_HOST else None
+    record = session.keep(judgement) if _exit_code(judgement) != EXIT_HOST else None
     page = None
     if options.output is not None:
         page = options.output / PAGE
-        page.write_text(report.render(verdict), encoding="utf-8")
-        (options.output / RECORD).write_text(json.dumps(verdict.as_json(), indent=1) + "\n")
+        page.write_text(report.render(judgement), encoding="utf-8")
+        (options.output / RECORD).write_text(json.dumps(judgement.as_json(), indent=1) + "\n")
     if options.as_json:
-        click.echo(json.dumps(verdict.as_json(), indent=1))
+        click.echo(json.dumps(judgement.as_json(), indent=1))
     else:
-        report.show(verdict, record, page, tables.console())
-    return _exit_code(verdict)
+        report.show(judgement, record, page, tables.console())
+    return _exit_code(judgement)
 
 
-def _exit_code(verdict: Verdict) -> int:
+def _exit_code(judgement: Judgement) -> int:
     """Whose fault it is that a sender did not pass: its own, or the machine's."""
-    if verdict.passed:
+    if judgement.passed:
         return 0
-    return EXIT_HOST if not verdict.failed and verdict.hindered else 1
+    return EXIT_HOST if not judgement.failed and judgement.hindered else 1
 
 
 def _compete(
     senders: list[Sender], catalog: Catalog, scale: Scale, output: Path | None, *, as_json: bool
 ) -> int:
-    from httpbed.conformance import contest  # noqa: PLC0415
+    from httpbed.conformance import competition_session  # noqa: PLC0415
     from httpbed.report import competition as report  # noqa: PLC0415
     from httpbed.report import tables  # noqa: PLC0415
 
-    loaded = contest.prepare(senders, catalog, scale)
+    loaded = competition_session.prepare(senders, catalog, scale)
     with _folder(output) as folder, _reporter(loaded) as reporter:
-        outcome = contest.run(
+        outcome = competition_session.run(
             senders,
             loaded,
             folder,
@@ -201,7 +202,7 @@ def _compete(
         click.echo(json.dumps(outcome.as_json(), indent=1))
     else:
         report.show(outcome, tables.console())
-    return EXIT_HOST if outcome.blind else 0
+    return EXIT_HOST if outcome.invalid else int(bool(outcome.blind))
 
 
 def _reporter(loaded: Loaded) -> Reporter:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
+from dataclasses import replace
 from pathlib import Path
 
 import click
@@ -12,7 +13,7 @@ from httpbed.analysis.findings import find
 from httpbed.model.errors import ConfigError, Mistake
 from httpbed.model.metric import METRICS
 from httpbed.report import publish
-from httpbed.store import query
+from httpbed.store import query, senders
 
 
 @click.command("report")
@@ -54,6 +55,7 @@ def command(
     if output is not None and not output.parent.is_dir():
         raise ConfigError([Mistake(str(output), "its folder does not exist", "make it first")])
     results = query.read(directory)
+    results = replace(results, manifest=senders.refreshed(results.manifest))
     findings = find(results, metric, dict(_pairs(bases)))
     path = publish.report(results, findings, output)
     if as_json:

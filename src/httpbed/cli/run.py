@@ -6,7 +6,7 @@ import asyncio
 import json
 import shlex
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import get_args
@@ -22,6 +22,7 @@ from httpbed.implementations.catalog import Catalog
 from httpbed.model.crossing import ScaleName
 from httpbed.store import campaign as campaigns
 from httpbed.store import query
+from httpbed.store import senders as records
 from httpbed.store.campaign import Campaign
 from httpbed.trial import calibrated, capability, manifest, preparation, senders
 from httpbed.trial.bed import Bed
@@ -133,6 +134,7 @@ def _report(directory: Path, *, as_json: bool) -> int:
     from httpbed.report import publish  # noqa: PLC0415
 
     results = query.read(directory)
+    results = replace(results, manifest=records.refreshed(results.manifest))
     findings = find(results)
     path = publish.report(results, findings)
     if as_json:

@@ -1,1 +1,1 @@
-"""Whether a sender's congestion control behaves as its name says: networks, run, verdict."""
+"""Whether a sender's congestion control behaves as its name says: networks, run, judgement."""

@@ -15,7 +15,7 @@ from httpbed.model.errors import ConfigError, Mistake
 from httpbed.model.roles import HttpVersion
 
 MOST_COLONS = 2
-"""In what names a rival."""
+"""In what names a competitor."""
 
 
 @dataclass(frozen=True)
@@ -80,7 +80,7 @@ def pairs(words: tuple[str, ...]) -> dict[str, str]:
     return dict(word.split("=", 1) for word in words)
 
 
-def rival(word: str, client: str) -> Asked:
+def competitor(word: str, client: str) -> Asked:
     """Read ``name``, ``name:http version`` or ``name:http version:congestion control``.
 
     Raises:

@@ -2,12 +2,13 @@
 
 ::
 
-    client  ──┐                              ┌── server
-    client2 ──┼── left ══ bottleneck ══ right ──┼── server2
-    client3 ──┘                              └── server3
+    client  ──┐                                 ┌── server
+    client2 ──┼── left ══ bottleneck ══ right ──┼── proxy2 ── server2
+    client3 ──┘                                 └── server3
 
 Every flow has an access link of its own, which does nothing: so the emulator knows whose packets
-are whose, encrypted or not. All begin at once, which is no advantage to any.
+are whose, encrypted or not. All begin at once, which is no advantage to any. A proxy that is
+looked at has its origin behind it, on another link that does nothing.
 """
 
 from __future__ import annotations
@@ -17,9 +18,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from httpbed.analysis.sender.sharing import Sharing
-from httpbed.conformance.cells import SIZE, Scale
-from httpbed.conformance.document import text
+from httpbed.conformance.document import answering, text
+from httpbed.conformance.networks import SIZE
 from httpbed.conformance.sender import Sender
+from httpbed.model.sender import Scale
 
 FACTOR = "queue"
 QUEUES: Mapping[Scale, tuple[str, ...]] = {
@@ -53,6 +55,8 @@ class Outcome:
     manifest: Mapping[str, Any]
     blind: Sequence[str]
     """Trials of which nothing can be said, each with the reason."""
+    invalid: bool = False
+    """Whether the bed was the reason in any of them."""
 
     def of(self, queue: str) -> list[Sharing]:
         """Those with one length of the queue."""
@@ -103,9 +107,8 @@ def bottleneck(flows: int) -> int:
 
 def experiment(senders: Sequence[Sender], scale: Scale, *, seed: int) -> str:
     """Write the experiment file of a competition; the first sender is the one in question."""
-    first, *others = senders
-    ends = ["", *(str(number) for number in range(2, len(senders) + 1))]
-    hosts = [f"client{end}" for end in ends] + ["left", "right"] + [f"server{end}" for end in ends]
+    first, flows = senders[0], _by_end(senders)
+    competitors = [_competitor(flows[end], end) for end in list(flows)[1:]]
     return f"""\
 schema = 1
 name = "competition-{first.implementation.replace(".", "-")[:40]}"
@@ -118,48 +121,55 @@ time_limit = "{TIME_LIMIT_S} s"
 {FACTOR} = [{", ".join(map(text, QUEUES[scale]))}]
 
 [topology]
-hosts = [{", ".join(map(text, hosts))}]
+hosts = [{", ".join(map(text, _hosts(flows)))}]
 links = [
-{"".join(_access_link("client", end, "left") for end in ends)}\
-{"".join(_access_link("server", end, "right") for end in ends)}\
-    {{ between = ["left", "right"], rate = "{RATE_BIT_S} bit/s", delay = "{ONE_WAY_S * 1e3:g} ms",\
- queue = {{ limit = {{ factor = "{FACTOR}" }} }} }},
-]
+{"".join(_links(flows))}]
 
-[roles.client]
-{_client(first, "")}
-[roles.server]
-{_server(first, "")}
-{"".join(_competitor(sender, end) for sender, end in zip(others, ends[1:], strict=True))}
-[workload]
+{_cast(first, "", "roles")}
+{"".join(competitors)}[workload]
 kind = "download"
 size = "{SIZE}"
 """
 
 
-def _access_link(host: str, end: str, router: str) -> str:
-    return f'    {{ between = ["{host}{end}", "{router}"] }},\n'
+def _by_end(senders: Sequence[Sender]) -> dict[str, Sender]:
+    """Map what the names of each flow's hosts end in to its sender."""
+    return {"" if number == 1 else f"{number}": one for number, one in enumerate(senders, start=1)}
 
 
-def _client(sender: Sender, end: str) -> str:
-    return (
-        f'implementation = {text(sender.client)}\nhost = "client{end}"\n'
-        f'http_version = "{sender.http_version}"\n'
-    )
+def _hosts(flows: Mapping[str, Sender]) -> list[str]:
+    clients, servers = ([f"{role}{end}" for end in flows] for role in ("client", "server"))
+    return [*clients, "left", "right", *(f"proxy{end}" for end in _proxied(flows)), *servers]
 
 
-def _server(sender: Sender, end: str) -> str:
-    control = sender.congestion_control
-    said = f'implementation = {text(sender.implementation)}\nhost = "server{end}"\n'
-    said += f"congestion_control = {text(control)}\n" if control else ""
-    knobs = ", ".join(f"{name} = {text(value)}" for name, value in sorted(sender.knobs.items()))
-    return said + (f"knobs = {{ {knobs} }}\n" if knobs else "")
+def _links(flows: Mapping[str, Sender]) -> list[str]:
+    """Write the links, in the order on which :func:`access` and :func:`bottleneck` count."""
+    ends = [(f"client{end}", "left") for end in flows]
+    ends += [(f"{sender.role}{end}", "right") for end, sender in flows.items()]
+    behind = [(f"proxy{end}", f"server{end}") for end in _proxied(flows)]
+    queue = f'queue = {{ limit = {{ factor = "{FACTOR}" }} }}'
+    shared = f'rate = "{RATE_BIT_S} bit/s", delay = "{ONE_WAY_S * 1e3:g} ms", {queue}'
+    return [
+        *(f'    {{ between = ["{one}", "{other}"] }},\n' for one, other in ends),
+        f'    {{ between = ["left", "right"], {shared} }},\n',
+        *(f'    {{ between = ["{one}", "{other}"] }},\n' for one, other in behind),
+    ]
+
+
+def _proxied(flows: Mapping[str, Sender]) -> list[str]:
+    return [end for end, sender in flows.items() if sender.role == "proxy"]
 
 
 def _competitor(sender: Sender, end: str) -> str:
+    return f"[[competitors]]\n\n{_cast(sender, end, 'competitors')}\n"
+
+
+def _cast(sender: Sender, end: str, place: str) -> str:
+    """Write the roles of one flow: its client, and who answers it."""
     return (
-        f"[[competitors]]\n\n[competitors.client]\n{_client(sender, end)}\n"
-        f"[competitors.server]\n{_server(sender, end)}\n"
+        f"[{place}.client]\nimplementation = {text(sender.client)}\n"
+        f'host = "client{end}"\nhttp_version = "{sender.http_version}"\n\n'
+        + answering(sender, place, end)
     )
 
 

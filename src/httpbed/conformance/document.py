@@ -5,20 +5,20 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping
 
-from httpbed.conformance.cells import SIZE, TIME_LIMIT_S, Cell
+from httpbed.conformance.networks import SIZE, TIME_LIMIT_S, Network
 from httpbed.conformance.sender import Sender
 
 FACTOR = "network"
 
 
-def experiment(sender: Sender, networks: Iterable[Cell], *, replicates: int, seed: int) -> str:
+def experiment(sender: Sender, networks: Iterable[Network], *, replicates: int, seed: int) -> str:
     """Write the experiment file for a sender.
 
     A proxy has its origin behind a link without impairments, so that the shaped one decides.
     """
     levels = "\n".join(
-        f'{text(cell.name)} = {{ between = ["client", "{sender.role}"], {cell.link()} }}'
-        for cell in networks
+        f'{text(network.name)} = {{ between = ["client", "{sender.role}"], {network.link()} }}'
+        for network in networks
     )
     name = f"conformance-{sender.implementation}-{sender.transport}-{sender.judged_as}"
     name = name.replace(".", "-")
@@ -42,25 +42,31 @@ links = [{{ factor = "{FACTOR}" }}{', { between = ["proxy", "server"] }' if prox
 implementation = {text(sender.client)}
 http_version = "{sender.http_version}"
 
-{_sending_roles(sender)}
+{answering(sender)}
 [workload]
 kind = "download"
 size = "{SIZE}"
 """
 
 
-def _sending_roles(sender: Sender) -> str:
+def answering(sender: Sender, place: str = "roles", end: str = "") -> str:
+    """Write who answers: the server, or a proxy with its origin; hosts' names end in ``end``.
+
+    The origin does not matter here.
+    """
     control = sender.congestion_control
     said = [
         f"implementation = {text(sender.implementation)}",
+        f'host = "{sender.role}{end}"',
         *([f"congestion_control = {text(control)}"] if control else []),
         *([f"knobs = {_table(sender.knobs)}"] if sender.knobs else []),
     ]
     own = "\n".join(said)
     if sender.role == "server":
-        return f"[roles.server]\n{own}\n"
-    origin = '[roles.server]\nimplementation = "nginx"\n'
-    return f'{origin}\n[[roles.proxies]]\n{own}\nhttp_version = "{sender.upstream_http_version}"\n'
+        return f"[{place}.server]\n{own}\n"
+    origin = f'[{place}.server]\nimplementation = "nginx"\nhost = "server{end}"\n'
+    asks = f'http_version = "{sender.upstream_http_version}"'
+    return f"{origin}\n[[{place}.proxies]]\n{own}\n{asks}\n"
 
 
 def _table(values: Mapping[str, str]) -> str:

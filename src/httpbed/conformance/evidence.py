@@ -12,14 +12,14 @@ import numpy as np
 from httpbed.analysis.sender import behaviour
 from httpbed.analysis.sender.behaviour import Pipe
 from httpbed.analysis.sender.flight import Flight
-from httpbed.conformance.cells import STEADY_S, Cell
+from httpbed.conformance.networks import STEADY_S, Network
 
 
 @dataclass(frozen=True)
-class Run:
+class Transfer:
     """One trial of a network: what was sent in it."""
 
-    cell: Cell
+    network: Network
     flight: Flight
     strained: bool = False
     """Whether the machine was too busy while it ran."""
@@ -27,13 +27,13 @@ class Run:
     @cached_property
     def pipe(self) -> Pipe:
         """What the network holds."""
-        return self.cell.pipe(self.flight.full_bytes)
+        return self.network.pipe(self.flight.full_bytes)
 
     @cached_property
     def loss(self) -> float:
         """Share of packets that were lost in the steady state; as asked, if that was none."""
         lost = self.flight.packets.lost[self.flight.packets.sent_s >= STEADY_S]
-        return float(lost.mean()) if lost.any() else self.cell.loss
+        return float(lost.mean()) if lost.any() else self.network.loss
 
     @cached_property
     def rate_pps(self) -> float:
@@ -49,23 +49,24 @@ class Run:
 
 
 @dataclass(frozen=True)
-class Runs:
+class Transfers:
     """All trials of a conformance test."""
 
-    every: Sequence[Run]
+    planned: Sequence[Network]
+    """Every network of the test, also one of which no trial can be read."""
+    every: Sequence[Transfer]
 
-    def of(self, name: str) -> list[Run]:
+    def of(self, name: str) -> list[Transfer]:
         """Those of a network."""
-        return [run for run in self.every if run.cell.name == name]
+        return [transfer for transfer in self.every if transfer.network.name == name]
 
-    def grid(self) -> dict[Cell, list[Run]]:
-        """Those with independent loss, by network."""
-        cells = dict.fromkeys(run.cell for run in self.every if run.cell.loss)
-        return {cell: [run for run in self.every if run.cell == cell] for cell in cells}
+    def grid(self) -> dict[Network, list[Transfer]]:
+        """Those with independent loss, by network; none of one that nothing shows."""
+        return {network: self.of(network.name) for network in self.planned if network.loss}
 
     def held(self) -> float | None:
         """Where the window is held in the network that has room for any."""
-        at = [run.held for run in self.of("start") if run.held is not None]
+        at = [transfer.held for transfer in self.of("start") if transfer.held is not None]
         return float(np.median(at)) if at else None
 
 
@@ -73,7 +74,7 @@ class Runs:
 class Evidence:
     """What a conformance test left."""
 
-    runs: Runs
+    transfers: Transfers
     manifest: Mapping[str, Any]
     blind: Sequence[str]
     """Trials of which nothing can be said, each with the reason."""

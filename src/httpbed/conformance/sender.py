@@ -9,10 +9,21 @@ from typing import Literal
 from httpbed.implementations.settings import Transport
 from httpbed.model.roles import HttpVersion
 
-Control = Literal["reno", "cubic", "bbr"]
-CONTROLS: tuple[Control, ...] = ("reno", "cubic", "bbr")
+Control = Literal["reno", "cubic", "bbr", "bbr2"]
+CONTROLS: tuple[Control, ...] = ("reno", "cubic", "bbr", "bbr2")
 """What a sender can be judged as; each has its own properties."""
-_ALSO = {"newreno": "reno", "bbr1": "bbr", "bbr2": "bbr", "bbr3": "bbr"}
+BBR: frozenset[Control] = frozenset({"bbr", "bbr2"})
+"""Those that model the path: a window of two bandwidth-delay products, paced."""
+_ALSO: Mapping[str, Control] = {
+    "newreno": "reno",
+    "bbr1": "bbr",
+    "bbrv1": "bbr",
+    "bbrv2": "bbr2",
+    "bbr2gcongestion": "bbr2",
+    "bbr3": "bbr2",
+    "bbrv3": "bbr2",
+}
+"""Further names; what sets BBRv2 and v3 apart from the first is that they answer to loss."""
 
 
 @dataclass(frozen=True)
@@ -33,6 +44,11 @@ class Sender:
     knobs: Mapping[str, str] = field(default_factory=dict)
 
     @property
+    def is_judged_by_name(self) -> bool:
+        """Whether it is asked for what its own control promises, and not, as a trial, another's."""
+        return family(self.algorithm) in {None, self.judged_as}
+
+    @property
     def transport(self) -> Transport:
         """What its HTTP version runs over."""
         return "quic" if self.http_version == "3" else "tcp"
@@ -41,5 +57,4 @@ class Sender:
 def family(name: str) -> Control | None:
     """Which control's behaviour a name promises; None for one that is not known here."""
     plain = name.lower().replace("-", "").replace("_", "")
-    known = _ALSO.get(plain, plain)
-    return next((control for control in CONTROLS if known == control), None)
+    return next((control for control in CONTROLS if _ALSO.get(plain, plain) == control), None)

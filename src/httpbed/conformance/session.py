@@ -11,32 +11,29 @@ from typing import Any
 
 from httpbed.analysis.sender import packets
 from httpbed.analysis.sender.flight import Flight, flight
-from httpbed.conformance import document
-from httpbed.conformance.cells import REPLICATES, Cell, Scale, cells
-from httpbed.conformance.evidence import Evidence, Run, Runs
+from httpbed.conformance import document, readable
+from httpbed.conformance.evidence import Evidence, Transfer, Transfers
+from httpbed.conformance.judgement import Judgement, reach
+from httpbed.conformance.networks import REPLICATES, Network, networks
 from httpbed.conformance.sender import Sender
-from httpbed.conformance.verdict import Verdict, reach
 from httpbed.executor import local
 from httpbed.executor.local import Progress
 from httpbed.host.backend import Backend
 from httpbed.implementations.catalog import Catalog
-from httpbed.model.sender import SenderKey
+from httpbed.model.sender import Scale, SenderKey
 from httpbed.model.trial import Attempt
+from httpbed.network.files import PACKET_LOG
 from httpbed.store import campaign as campaigns
 from httpbed.store import senders
 from httpbed.store.campaign import Campaign
 from httpbed.trial import manifest, preparation
 from httpbed.trial import senders as trial_senders
-from httpbed.trial.bed import PACKET_LOG
 from httpbed.trial.preparation import Loaded
 
 SEED = 20261121
 """Of all conformance tests: two senders meet the same losses."""
 
 
-STRAIN = frozenset({"CPU pressure", "emulator lateness"})
-"""Checks of the bed that a busy machine breaks. It does not make a sender that misbehaves pass, so
-what passes counts, and what fails is not judged."""
 RETRIES = 1
 """Of a trial on a machine that is too busy: what is read bears it."""
 
@@ -47,7 +44,7 @@ class Test:
 
     sender: Sender
     scale: Scale
-    networks: tuple[Cell, ...]
+    networks: tuple[Network, ...]
     loaded: Loaded
     catalog: Catalog
     backend: Backend
@@ -63,15 +60,15 @@ def prepare(  # noqa: PLR0913 - all but the first two are told by name
     Raises:
         ConfigError: The sender cannot be what it was asked to be; with every reason.
     """
-    networks = cells(scale, sender.judged_as)
-    text = document.experiment(sender, networks, replicates=REPLICATES[scale], seed=SEED)
+    asked = networks(scale, sender.judged_as)
+    text = document.experiment(sender, asked, replicates=REPLICATES[scale], seed=SEED)
     loaded = preparation.load(text, catalog)
-    return Test(sender, scale, networks, loaded, catalog, backend, jobs, command)
+    return Test(sender, scale, asked, loaded, catalog, backend, jobs, command)
 
 
 def run(
     test: Test, folder: Path, *, tell: Callable[[Progress], None], say: Callable[[str], None]
-) -> Verdict:
+) -> Judgement:
     """Run a test as the campaign ``folder``, or finish it, and judge what the emulator saw.
 
     Raises:
@@ -92,60 +89,47 @@ def run(
     return reach(test.sender, _key(test, made_by), test.scale, evidence)
 
 
-def keep(verdict: Verdict) -> Path:
-    """Keep the record of a verdict, for campaigns to cite; return its path."""
-    return senders.write(verdict.key, verdict.as_json())
+def keep(judgement: Judgement) -> Path | None:
+    """Keep the record of a judgement, for campaigns to cite; return its path.
+
+    None of one that judged the sender as another on purpose.
+    """
+    if not judgement.sender.is_judged_by_name:
+        return None
+    return senders.write(judgement.key, judgement.scale, judgement.as_json())
 
 
 def _key(test: Test, made_by: Mapping[str, Any]) -> SenderKey:
     sender = test.sender
     roles = test.loaded.scenarios()[0].roles
     role = roles.server if sender.role == "server" else roles.proxies[0]
-    return trial_senders.key(test.catalog[sender.implementation], role, sender.transport, made_by)
+    return trial_senders.key(
+        test.catalog[sender.implementation], role, sender.http_version, made_by
+    )
 
 
-def read(campaign: Campaign, networks: Sequence[Cell]) -> Evidence:
+def read(campaign: Campaign, planned: Sequence[Network]) -> Evidence:
     """Read the last attempt of every trial of a test's campaign."""
-    by_name = {cell.name: cell for cell in networks}
-    runs, blind, invalid = [], [], False
+    by_name = {network.name: network for network in planned}
+    seen, blind, invalid = [], [], False
     for attempt in campaign.attempts().values():
-        cell = by_name[attempt.trial.levels[document.FACTOR]]
+        network = by_name[attempt.trial.levels[document.FACTOR]]
         found = _flight(campaign, attempt)
         if isinstance(found, str):
-            blind.append(f"{cell.name}: {found}")
+            blind.append(f"{network.name}: {found}")
             invalid |= attempt.outcome.kind == "invalid"
         else:
-            runs.append(Run(cell, found, strained=attempt.outcome.kind == "invalid"))
-    order = list(by_name)
-    runs.sort(key=lambda run: order.index(run.cell.name))
-    return Evidence(Runs(runs), campaign.manifest, blind, invalid)
+            seen.append(Transfer(network, found, strained=attempt.outcome.kind == "invalid"))
+    return Evidence(Transfers(planned, seen), campaign.manifest, blind, invalid)
 
 
 def _flight(campaign: Campaign, attempt: Attempt) -> Flight | str:
-    """Follow the sender of an attempt; or say why that cannot be done.
-
-    That the client was stopped at the time limit is how these trials end.
-    """
-    if not is_readable(attempt):
-        return f"{attempt.outcome.kind}: {attempt.outcome.reason}"
-    trial = attempt.trial
-    down = trial.scenario().downstream()
+    """Follow the sender of an attempt; or say why that cannot be done."""
+    if blindness := readable.blindness(attempt):
+        return blindness
+    down = attempt.trial.scenario().downstream()
     log = campaign.artifacts(attempt) / PACKET_LOG
     try:
-        return flight(packets.load(log, down), packets.load(log, 1 - down))
+        return flight(*packets.load(log, down, 1 - down))
     except (OSError, ValueError) as error:
         return f"its packet log cannot be read: {error}"
-
-
-def is_readable(attempt: Attempt) -> bool:
-    """Whether the emulator's log of an attempt shows what its senders did."""
-    return attempt.outcome.kind in {"timed out", "completed"} or _only_strained(attempt)
-
-
-def _only_strained(attempt: Attempt) -> bool:
-    """Whether all that is wrong is that the machine was busy.
-
-    The emulator's log is true even then: its times are the kernel's own.
-    """
-    broken = {check.name for check in attempt.checks if check.passed is False and check.of == "bed"}
-    return attempt.outcome.kind == "invalid" and bool(broken) and broken <= STRAIN

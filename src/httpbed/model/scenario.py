@@ -10,7 +10,7 @@ from typing import Annotated
 
 from pydantic import Field, model_validator
 
-from httpbed.model.roles import ClientRole, Hop, Role, Roles, ServerRole, hops
+from httpbed.model.roles import ClientRole, Hop, ProxyRole, Role, Roles, ServerRole, hops
 from httpbed.model.route import Route
 from httpbed.model.topology import Link, Topology
 from httpbed.model.units import Seconds
@@ -22,6 +22,8 @@ class Competitor(Value):
     """A client and a server of their own that share the network meanwhile."""
 
     client: ClientRole
+    proxies: list[ProxyRole] = Field(default_factory=list, max_length=8)
+    """Reverse proxies between the two, in the order in which a request meets them."""
     server: ServerRole
     workload: Workload | None = None
     """What it fetches; by default the same as the others."""
@@ -30,7 +32,7 @@ class Competitor(Value):
 
     def roles(self) -> Roles:
         """Return them as those who take part."""
-        return Roles(client=self.client, server=self.server)
+        return Roles(client=self.client, proxies=self.proxies, server=self.server)
 
 
 class Scenario(Value):

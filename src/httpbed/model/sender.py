@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, Literal
 
-SCHEMA = 1
+SCHEMA = 2
 """Of the records."""
+Scale = Literal["smoke", "standard", "full"]
+SCALES: tuple[Scale, ...] = ("smoke", "standard", "full")
+"""How much of a test is run, the least first."""
 
 
 @dataclass(frozen=True)
@@ -19,6 +23,10 @@ class SenderKey:
     version: str
     sha256: str
     """Of the program."""
+    libraries: str
+    """SHA-256 over those of all its libraries; empty where it has none."""
+    http_version: str
+    """It decides what buffers and windows there are besides congestion control's."""
     transport: str
     """``tcp`` or ``quic``."""
     congestion_control: str
@@ -31,6 +39,15 @@ class SenderKey:
     def as_json(self) -> dict[str, Any]:
         """Return it as values that JSON can hold."""
         return asdict(self) | {"knobs": dict(self.knobs)}
+
+    @classmethod
+    def from_json(cls, said: Mapping[str, Any]) -> SenderKey:
+        """Make it of what :meth:`as_json` gave.
+
+        Raises:
+            TypeError: Something is missing, or is not known.
+        """
+        return cls(**{**said, "knobs": tuple(sorted(said.get("knobs", {}).items()))})
 
     @property
     def digest(self) -> str:

@@ -20,8 +20,10 @@ MOST_LINES = 10_000_000
 LATEST_MS = 2**32 - 1
 TOLD = 3
 """Mistakes of one file that are told; the others are counted."""
+PACKET_LOG = "packets.tsv"
+"""Name of the emulator's log of a trial: a line per packet, the columns below."""
 LOG_COLUMNS = ("in_ns", "out_ns", "bytes", "direction", "number", "fate")
-"""Of a log of ``httpbed link --log``, separated by tabs."""
+"""Of that and of a log of ``httpbed link --log``, separated by tabs."""
 DROPPED = frozenset({"lost", "queue", "aqm", "down"})
 """Fates of packets that never arrived."""
 

@@ -9,6 +9,7 @@ from typing import Literal
 
 TRIAL_FOLDER = "/trial"
 """Where every program sees the attempt's artifacts."""
+STOPPED_IN_TIME = "was stopped at its time limit"
 
 
 @dataclass(frozen=True)
@@ -84,5 +85,5 @@ class Exit:
 
     def __str__(self) -> str:
         if self.timed_out:
-            return "was stopped at its time limit"
+            return STOPPED_IN_TIME
         return f"signal {self.signal}" if self.status is None else f"exit status {self.status}"

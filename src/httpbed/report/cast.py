@@ -65,18 +65,18 @@ def _of_alternatives(document: Document) -> Iterator[tuple[str, str]]:
 def _of_roles(document: Document, roles: Document, prefix: str) -> Iterator[tuple[str, str]]:
     client, server = _table(roles.get("client")), _table(roles.get("server"))
     yield _host(client, "client"), f"{prefix}client: {_role(document, client)}"
-    yield from _proxies(document, roles.get("proxies", ()))
+    yield from _proxies(document, roles.get("proxies", ()), prefix)
     for host in (_host(server, "server"), *server.get("also_on", ())):
         yield host, f"{prefix}server: {_role(document, server)}"
 
 
-def _proxies(document: Document, node: object) -> Iterator[tuple[str, str]]:
+def _proxies(document: Document, node: object, prefix: str) -> Iterator[tuple[str, str]]:
     """Say who is on each proxy's host, in each of the chains that a factor may stand for."""
     chains = [_chain(alternative) for alternative in _alternatives(document, node)]
     for host in dict.fromkeys(host for chain in chains for host in chain):
         there = [chain.get(host) for chain in chains]
         texts = [NONE if role is None else _role(document, role) for role in there]
-        yield host, f"proxy: {' | '.join(dict.fromkeys(texts))}"
+        yield host, f"{prefix}proxy: {' | '.join(dict.fromkeys(texts))}"
 
 
 def _chain(proxies: object) -> dict[str, Document]:

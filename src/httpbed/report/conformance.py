@@ -11,7 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from httpbed.conformance.finding import Finding
-from httpbed.conformance.verdict import Verdict
+from httpbed.conformance.judgement import Judgement
 from httpbed.model import phrase
 from httpbed.report import inline, windows
 
@@ -20,10 +20,10 @@ KEY_WIDTH = 9
 MARKS = {True: ("ok", "green"), False: ("FAILED", "red"), None: ("not seen", "yellow")}
 
 
-def show(verdict: Verdict, record: Path | None, page: Path | None, out: Console) -> None:
-    """Print the verdict: a line for each property, then what it rests on."""
-    out.print(Text(f"{'sender':<{KEY_WIDTH}}  {who(verdict)}"), soft_wrap=True)
-    out.print(Text(f"{'judged as':<{KEY_WIDTH}}  {verdict.sender.judged_as}"))
+def show(judgement: Judgement, record: Path | None, page: Path | None, out: Console) -> None:
+    """Print the judgement: a line for each property, then what it rests on."""
+    out.print(Text(f"{'sender':<{KEY_WIDTH}}  {who(judgement)}"), soft_wrap=True)
+    out.print(Text(f"{'judged as':<{KEY_WIDTH}}  {judgement.sender.judged_as}"))
     out.print()
     table = Table(box=None, pad_edge=False, padding=(0, 3, 0, 0), header_style="dim")
     table.add_column("property")
@@ -32,22 +32,28 @@ def show(verdict: Verdict, record: Path | None, page: Path | None, out: Console)
     table.add_column("")
     table.add_column("n", justify="right")
     table.add_column("")
-    for finding in verdict.findings:
+    for finding in judgement.findings:
         mark = Text(*MARKS[finding.passed])
-        cells = (finding.name, figure(finding.seen), asked(finding), finding.unit, str(finding.n))
-        table.add_row(*map(Text, cells), mark)
+        networks = (
+            finding.name,
+            figure(finding.seen),
+            asked(finding),
+            finding.unit,
+            str(finding.n),
+        )
+        table.add_row(*map(Text, networks), mark)
     out.print(table)
     out.print()
-    for key, line in closing(verdict, record, page):
+    for key, line in closing(judgement, record, page):
         out.print(Text(f"{key:<{KEY_WIDTH}}  {line}"), soft_wrap=True)
 
 
-def who(verdict: Verdict) -> str:
+def who(judgement: Judgement) -> str:
     """Name the sender in a line."""
-    key = verdict.key
+    key = judgement.key
     over = f"TCP of Linux {key.kernel}" if key.transport == "tcp" else "QUIC"
     told = [f"{key.implementation} {key.version}".strip(), over, key.congestion_control]
-    told += [f"{name} = {value}" for name, value in verdict.sender.knobs.items()]
+    told += [f"{name} = {value}" for name, value in judgement.sender.knobs.items()]
     return ", ".join(told)
 
 
@@ -64,54 +70,58 @@ def asked(finding: Finding) -> str:
     return f"<= {high:g}" if low == 0 else f"{low:g} .. {high:g}"
 
 
-def outcome(verdict: Verdict) -> str:
+def outcome(judgement: Judgement) -> str:
     """Say in a sentence how it ended."""
-    findings, failed = verdict.findings, verdict.failed
+    findings, failed = judgement.findings, judgement.failed
     unseen = sum(finding.passed is None for finding in findings)
-    if verdict.passed:
+    if judgement.passed:
         return (
-            f"passed: {len(findings)} of {len(findings)} properties as {verdict.sender.judged_as}"
+            f"passed: {len(findings)} of {len(findings)} properties as {judgement.sender.judged_as}"
         )
     told = f"{len(failed)} of {len(findings)} properties out of tolerance"
-    return f"not passed: {told}" + (f", {unseen} not seen" if unseen else "")
+    told += f", {unseen} not seen" if unseen else ""
+    blind = len(judgement.evidence.blind)
+    return f"not passed: {told}" + (f", {blind} trial(s) not read" if blind else "")
 
 
-def notes(verdict: Verdict) -> Iterator[str]:
+def notes(judgement: Judgement) -> Iterator[str]:
     """Yield what explains the figures."""
-    for finding in verdict.findings:
+    for finding in judgement.findings:
         if finding.why:
             yield f"{finding.name}: {finding.why}"
-    strained = sum(run.strained for run in verdict.evidence.runs.every)
+    strained = sum(one.strained for one in judgement.evidence.transfers.every)
     if strained:
-        trials = len(verdict.evidence.runs.every)
+        trials = len(judgement.evidence.transfers.every)
         yield f"{strained} of {trials} trials ran on a busy machine: what fails there is not judged"
-    yield from (f"not read: {blind}" for blind in verdict.evidence.blind)
+    yield from (f"not read: {blind}" for blind in judgement.evidence.blind)
 
 
-def delivered(verdict: Verdict) -> str:
+def delivered(judgement: Judgement) -> str:
     """Say how long short transfers take."""
     told = (
         f"{phrase.size(size)} in {phrase.duration(seconds, phrase.AT_A_GLANCE)}"
         if seconds is not None
         else f"{phrase.size(size)} never"
-        for size, seconds in verdict.short_s.items()
+        for size, seconds in judgement.short_s.items()
     )
     return ", ".join(told)
 
 
-def closing(verdict: Verdict, record: Path | None, page: Path | None) -> Iterator[tuple[str, str]]:
+def closing(
+    judgement: Judgement, record: Path | None, page: Path | None
+) -> Iterator[tuple[str, str]]:
     """Yield the lines below the table, each with its key."""
-    yield "outcome", outcome(verdict)
-    for note in notes(verdict):
+    yield "outcome", outcome(judgement)
+    for note in notes(judgement):
         yield "note", note
-    yield "short", f"delivered, from the client's first packet: {delivered(verdict)}"
+    yield "short", f"delivered, from the client's first packet: {delivered(judgement)}"
     if record is not None:
         yield "record", str(record)
     if page is not None:
         yield "page", str(page)
 
 
-def render(verdict: Verdict) -> str:
+def render(judgement: Judgement) -> str:
     """Render the page. Whatever comes from a recipe or a user is escaped by the template."""
     environment = Environment(
         loader=PackageLoader("httpbed.report"),
@@ -130,19 +140,19 @@ def render(verdict: Verdict) -> str:
             "mark": MARKS[finding.passed][0],
             "tone": "better" if finding.passed else "worse",
         }
-        for finding in verdict.findings
+        for finding in judgement.findings
     ]
     return environment.get_template(TEMPLATE).render(
-        sender=who(verdict),
-        judged_as=verdict.sender.judged_as,
-        outcome=outcome(verdict),
+        sender=who(judgement),
+        judged_as=judgement.sender.judged_as,
+        outcome=outcome(judgement),
         rows=rows,
-        notes=list(notes(verdict)),
-        delivered=delivered(verdict),
+        notes=list(notes(judgement)),
+        delivered=delivered(judgement),
         plots=[
             {"caption": plot.caption, "name": plot.name, "svg": inline.svg(plot)}
-            for plot in windows.plots(verdict.evidence.runs)
+            for plot in windows.plots(judgement.evidence.transfers, judgement.sender.judged_as)
         ],
-        command=verdict.evidence.manifest.get("command", ""),
-        httpbed=verdict.evidence.manifest.get("httpbed", ""),
+        command=judgement.evidence.manifest.get("command", ""),
+        httpbed=judgement.evidence.manifest.get("httpbed", ""),
     )

@@ -3,44 +3,65 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 OVER = {"tcp": "TCP", "quic": "QUIC"}
+PROGRAMS = ("--recipes", "--program")
+"""Options that say what programs there are."""
 
 
 def warnings(manifest: Mapping[str, Any]) -> Iterator[str]:
-    """Yield a note for each sender that failed its conformance test, or never had one.
+    """Yield a note for each sender that did not pass its conformance test, or never had one.
 
     Campaigns from before such tests say nothing about their senders, and nothing is said here.
     """
+    programs = _programs(str(manifest.get("command", "")))
     for said in manifest.get("senders", ()):
         if said.get("passed") is True:
             continue
-        who = _named(said["sender"])
+        who, command = _named(said["sender"]), _command(said, programs)
         if said.get("passed") is None:
-            yield f"{who} was never tested for conformance on this machine: {_command(said)}"
-            continue
-        failed = ", ".join(said.get("failed", ())) or "its conformance test"
-        yield f"{who} did not pass: {failed}; {_command(said)} -o DIR shows why"
+            yield f"{who} was never tested for conformance on this machine: {command}"
+        else:
+            yield f"{who} did not pass: {_reasons(said)}; {command} -o DIR shows why"
+
+
+def _reasons(said: Mapping[str, Any]) -> str:
+    failed, unseen = ", ".join(said.get("failed", ())), ", ".join(said.get("unseen", ()))
+    told = [failed] if failed else []
+    told += [f"not seen: {unseen}"] if unseen else []
+    return "; ".join(told) or "its conformance test"
 
 
 def _named(sender: Mapping[str, Any]) -> str:
     program = f"{sender['implementation']} {sender['version']}".strip()
-    return f"{program} as a sender over {OVER[sender['transport']]} with {_control(sender)}"
+    over = OVER[sender["transport"]]
+    if version := sender.get("http_version"):
+        over = f"HTTP/{version} over {over}"
+    return f"{program} as a sender of {over} with {_control(sender)}"
 
 
 def _control(sender: Mapping[str, Any]) -> str:
     return str(sender["congestion_control"])
 
 
-def _command(said: Mapping[str, Any]) -> str:
+def _command(said: Mapping[str, Any], programs: Sequence[str]) -> str:
     """Write the test that is lacking; knobs at upstream's default need not be said."""
     sender = said["sender"]
-    words = ["httpbed", "conformance", sender["implementation"]]
-    if sender["transport"] == "tcp":
-        words += ["--http-version", "1.1", "--congestion-control", _control(sender)]
-    elif said.get("chosen"):
+    version = sender.get("http_version", "3" if sender["transport"] == "quic" else "1.1")
+    words = ["httpbed", "conformance", sender["implementation"], "--http-version", version]
+    if sender["transport"] == "tcp" or said.get("chosen"):
         words += ["--congestion-control", _control(sender)]
     words += [f"--knob={name}={value}" for name, value in said.get("set", {}).items()]
-    return shlex.join(words)
+    return shlex.join([*words, *programs])
+
+
+def _programs(command: str) -> list[str]:
+    """Return what a campaign's command says of recipes and programs, which its test needs too."""
+    words, found = shlex.split(command), list[str]()
+    for place, word in enumerate(words):
+        name, equals, _ = word.partition("=")
+        if name in PROGRAMS:
+            found += [word] if equals else words[place : place + 2]
+    return found

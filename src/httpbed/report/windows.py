@@ -1,9 +1,8 @@
-"""Plots of bytes in flight over time, a panel for each network, and of goodput against models."""
+"""Plots: bytes in flight over time, a panel for each network, and throughput against models."""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 import matplotlib as mpl
 import numpy as np
@@ -11,7 +10,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from httpbed.analysis.sender import delivery, models
-from httpbed.conformance.evidence import Run, Runs
+from httpbed.conformance.evidence import Transfer, Transfers
+from httpbed.conformance.sender import BBR, Control
 from httpbed.report.figures import INK, PALETTE, QUIET, STYLE, WIDTH_IN, Plot
 
 PANEL_IN = 1.9
@@ -20,24 +20,23 @@ TITLES = {
     "loss": "loss: exactly two packets",
     "brim": "brim: queue of one BDP",
 }
-MOST_PANELS = 3
 
 
-def plots(runs: Runs) -> list[Plot]:
-    """Draw what there is: windows, what was delivered at the start, goodput against the models."""
+def plots(transfers: Transfers, judged_as: Control) -> list[Plot]:
+    """Draw windows, what was delivered at the start, and throughput with its control's model."""
     with mpl.rc_context(STYLE):
-        return [*_windows(runs), *_delivery(runs), *_goodput(runs)]
+        return [*_windows(transfers), *_delivery(transfers), *_throughput(transfers, judged_as)]
 
 
-def _windows(runs: Runs) -> Iterator[Plot]:
-    first = {name: runs.of(name)[0] for name in TITLES if runs.of(name)}
+def _windows(transfers: Transfers) -> Iterator[Plot]:
+    first = {name: transfers.of(name)[0] for name in TITLES if transfers.of(name)}
     if not first:
         return
     size = (WIDTH_IN, 0.5 + PANEL_IN * len(first))
     figure = Figure(figsize=size, layout="constrained")
     panels = figure.subplots(len(first), 1, squeeze=False)[:, 0]
-    for axes, (name, run) in zip(panels, first.items(), strict=True):
-        _panel(axes, run)
+    for axes, (name, transfer) in zip(panels, first.items(), strict=True):
+        _panel(axes, transfer)
         axes.set_title(TITLES[name], loc="left", fontsize=9, fontweight="bold")
     panels[-1].set_xlabel("time since the sender's first packet (s)")
     yield Plot(
@@ -46,29 +45,30 @@ def _windows(runs: Runs) -> Iterator[Plot]:
         " are the bandwidth-delay product, and with the queue what the network can hold.",
         alternative="Packets in flight over time: "
         + "; ".join(
-            f"{name}: at most {run.flight.largest_window:.0f}" for name, run in first.items()
+            f"{name}: at most {transfer.flight.largest_window:.0f}"
+            for name, transfer in first.items()
         ),
         figure=figure,
     )
 
 
-def _panel(axes: Axes, run: Run) -> None:
-    rounds = run.flight.rounds
+def _panel(axes: Axes, transfer: Transfer) -> None:
+    rounds = transfer.flight.rounds
     times = [one.begin_s for one in rounds]
     windows = [one.window for one in rounds]
     axes.step(times, windows, where="post", color=PALETTE[1], linewidth=1.1)
-    lost = run.flight.packets.lost
+    lost = transfer.flight.packets.lost
     axes.plot(
-        run.flight.packets.sent_s[lost],
-        run.flight.in_flight[lost],
+        transfer.flight.packets.sent_s[lost],
+        transfer.flight.in_flight[lost],
         "x",
         color=PALETTE[2],
         markersize=4,
     )
     top = max(windows, default=1.0) * 1.12
     for level, label in (
-        (run.pipe.bdp, "BDP"),
-        (run.pipe.bdp + run.pipe.queue_packets, "BDP and queue"),
+        (transfer.pipe.bdp, "BDP"),
+        (transfer.pipe.bdp + transfer.pipe.queue_packets, "BDP and queue"),
     ):
         if level <= top:
             axes.axhline(level, color=QUIET, linewidth=0.8, linestyle=(0, (4, 3)))
@@ -78,8 +78,8 @@ def _panel(axes: Axes, run: Run) -> None:
     axes.spines[["top", "right"]].set_visible(False)
 
 
-def _delivery(runs: Runs) -> Iterator[Plot]:
-    starts = runs.of("start")
+def _delivery(transfers: Transfers) -> Iterator[Plot]:
+    starts = transfers.of("start")
     if not starts:
         return
     figure = Figure(figsize=(WIDTH_IN, 2.4), layout="constrained")
@@ -102,16 +102,18 @@ def _delivery(runs: Runs) -> Iterator[Plot]:
     )
 
 
-def _goodput(runs: Runs) -> Iterator[Plot]:
-    grid = runs.grid()
-    if not grid:
+def _throughput(transfers: Transfers, judged_as: Control) -> Iterator[Plot]:
+    by_rtt: dict[float, list[Transfer]] = {}
+    for network, trials in transfers.grid().items():
+        by_rtt.setdefault(network.rtt_s, []).extend(trials)
+    seen = {rtt_s: trials for rtt_s, trials in by_rtt.items() if trials}
+    if not seen:
         return
     figure = Figure(figsize=(WIDTH_IN, 2.8), layout="constrained")
     axes = figure.subplots()
-    rtts = sorted({cell.rtt_s for cell in grid})
-    for rtt_s, colour in zip(rtts, PALETTE[1:], strict=False):
-        trials = [run for cell, found in grid.items() if cell.rtt_s == rtt_s for run in found]
-        _against_loss(axes, rtt_s, trials, colour)
+    name, expected = _model(judged_as)
+    for (rtt_s, trials), colour in zip(sorted(seen.items()), PALETTE[1:], strict=False):
+        _against_loss(axes, rtt_s, trials, expected, colour)
     axes.set_xscale("log")
     axes.set_yscale("log")
     axes.set_xlabel("loss as it happened (%)")
@@ -119,17 +121,35 @@ def _goodput(runs: Runs) -> Iterator[Plot]:
     axes.legend(frameon=False, fontsize=8)
     axes.spines[["top", "right"]].set_visible(False)
     yield Plot(
-        name="goodput-against-loss",
-        caption="Goodput in the steady state against loss, a dot for each trial; lines are PFTK.",
-        alternative="Packets per second against loss, for each round-trip time, with the model.",
+        name="throughput-against-loss",
+        caption="Throughput in the steady state, with retransmissions, against loss, a dot for each"
+        f" trial; lines are {name}.",
+        alternative=f"Packets per second against loss, for each round-trip time, with {name}.",
         figure=figure,
     )
 
 
-def _against_loss(axes: Axes, rtt_s: float, trials: Sequence[Run], colour: str) -> None:
-    losses = [run.loss * 100 for run in trials]
-    axes.plot(losses, [run.rate_pps for run in trials], "o", color=colour, markersize=4)
-    low, high = math.log10(min(losses)), math.log10(max(losses))
-    curve = np.logspace(low, high, 50)
-    expected = [models.pftk(loss / 100, rtt_s) for loss in curve]
-    axes.plot(curve, expected, color=colour, linewidth=1, label=f"{rtt_s * 1e3:g} ms")
+def _model(control: Control) -> tuple[str, Callable[[float, Transfer], float]]:
+    """Name and return what a control's throughput is compared with, of a loss in a network."""
+    if control in BBR:
+        return "what the link does not lose", lambda loss, one: one.pipe.rate_pps * (1 - loss)
+    name, model = {
+        "reno": ("PFTK, at most the link's rate", models.pftk),
+        "cubic": ("the response function of CUBIC, at most the link's rate", models.cubic),
+    }[control]
+    return name, lambda loss, one: min(model(loss, one.network.rtt_s), one.pipe.rate_pps)
+
+
+def _against_loss(
+    axes: Axes,
+    rtt_s: float,
+    trials: Sequence[Transfer],
+    expected: Callable[[float, Transfer], float],
+    colour: str,
+) -> None:
+    losses = [transfer.loss for transfer in trials]
+    rates = [transfer.rate_pps for transfer in trials]
+    axes.plot([100 * loss for loss in losses], rates, "o", color=colour, markersize=4)
+    curve = np.geomspace(min(losses), max(losses), 50)
+    line = [expected(float(loss), trials[0]) for loss in curve]
+    axes.plot(100 * curve, line, color=colour, linewidth=1, label=f"{rtt_s * 1e3:g} ms")

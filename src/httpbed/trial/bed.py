@@ -14,6 +14,7 @@ from httpbed.model.trial import Trial
 from httpbed.network import idle
 from httpbed.network import plan as network
 from httpbed.network.emulator import LINK_FILES
+from httpbed.network.files import PACKET_LOG
 from httpbed.network.link_file import LinkFile
 from httpbed.network.plan import NetworkPlan
 from httpbed.process.spec import TRIAL_FOLDER, ProcessSpec
@@ -24,7 +25,6 @@ from httpbed.trial.programs import Programs
 
 PINGS = 3
 PING_INTERVAL_S = 0.005
-PACKET_LOG = "packets.tsv"
 
 
 @dataclass(frozen=True)

@@ -12,9 +12,9 @@ from typing import Any
 from httpbed.implementations.catalog import Catalog
 from httpbed.implementations.protocol import Findings, Request, RoleName
 from httpbed.model.scenario import Scenario
+from httpbed.network.files import PACKET_LOG
 from httpbed.process.spec import Exit
 from httpbed.trial import sharing
-from httpbed.trial.bed import PACKET_LOG
 from httpbed.trial.content import PRIOR
 from httpbed.trial.legs import Leg, ping_file, sockets_file
 from httpbed.trial.runner import EVIDENCE, LINK_RESULT

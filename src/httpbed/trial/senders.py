@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections.abc import Iterable, Mapping
 from typing import Any
 
 from httpbed.implementations.catalog import Catalog
 from httpbed.implementations.recipe import Recipe
 from httpbed.implementations.settings import Transport, settings
-from httpbed.model.roles import Role
+from httpbed.model.roles import HttpVersion, Role
 from httpbed.model.scenario import Scenario
 from httpbed.model.sender import SenderKey
 from httpbed.store import senders
@@ -16,21 +18,29 @@ from httpbed.store import senders
 Manifest = Mapping[str, Any]
 
 
-def key(recipe: Recipe, role: Role, transport: Transport, manifest: Manifest) -> SenderKey:
+def key(recipe: Recipe, role: Role, version: HttpVersion, manifest: Manifest) -> SenderKey:
     """Identify a sender by its role in an experiment and what the campaign's manifest says ran."""
     programs = {program["name"]: program for program in manifest.get("programs", ())}
     program = programs.get(recipe.name, {})
+    transport: Transport = "quic" if version == "3" else "tcp"
     kernel = manifest.get("host", {}).get("kernel", "")
     control = recipe.congestion_control.resolved(transport, role.congestion_control)
     return SenderKey(
         implementation=recipe.name,
         version=str(program.get("version", "")),
         sha256=str(program.get("sha256", "")),
+        libraries=_digest(program.get("libraries", {})),
+        http_version=version,
         transport=transport,
         congestion_control=control or "unknown",
         knobs=tuple(sorted(settings(recipe.knobs, role).items())),
         kernel=str(kernel) if transport == "tcp" else "",
     )
+
+
+def _digest(libraries: Mapping[str, str]) -> str:
+    said = json.dumps(dict(libraries), sort_keys=True).encode()
+    return hashlib.sha256(said).hexdigest() if libraries else ""
 
 
 def standings(
@@ -47,7 +57,7 @@ def standings(
         for hop in scenario.hops():
             role = roles[hop.answers]
             recipe = catalog[role.implementation]
-            one = key(recipe, role, hop.transport, manifest)
+            one = key(recipe, role, hop.http_version, manifest)
             chosen = not recipe.congestion_control.is_fixed(hop.transport)
             found[one] = {"set": dict(role.knobs), "chosen": chosen}
     return [senders.standing(one) | said for one, said in found.items()]

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from httpbed.analysis.sender import behaviour
-from httpbed.analysis.sender.behaviour import Pipe
+from httpbed.analysis.sender import behaviour, models
+from httpbed.analysis.sender.behaviour import Backoff, Pipe
+from httpbed.analysis.sender.flight import Flight, Round
+from httpbed.analysis.sender.packets import Packets
 from ideal_sender import Ideal
 
 TWO = (60, 4000)
@@ -46,6 +49,39 @@ def test_the_first_flight_is_counted(initial: int, rtt_s: float) -> None:
     transfer = Ideal(initial=initial, rtt_s=rtt_s, rate_bit_s=1e9, lasts_s=5 * rtt_s).transfer()
     assert behaviour.first_flight(transfer) == initial
     assert behaviour.growth_at_start(transfer, 1000) == pytest.approx(2.0, abs=0.15)
+
+
+def test_acknowledgements_do_not_widen_the_first_flight() -> None:
+    """What was sent before the data counts where it is more than an ACK: one packet of two."""
+    ideal = Ideal(lasts_s=1.0).transfer()
+    early = np.array([-0.2, -0.15])
+    whole = Packets(
+        np.concatenate((early, ideal.packets.sent_s)),
+        np.concatenate((early + 0.05, ideal.packets.left_s)),
+        np.concatenate(([1500, behaviour.ACK_BYTES], ideal.packets.bytes)),
+        np.arange(len(ideal.packets) + 2),
+    )
+    known_s = np.concatenate((early + 0.1, ideal.known_s))
+    seen = Flight(whole, known_s, ideal.full_bytes, ideal.rtt_s)
+    assert behaviour.packets_before_data(seen) == 1
+    assert behaviour.first_flight(seen) == 10
+
+
+@pytest.mark.parametrize("faster", [False, True])
+def test_either_curve_of_cubic_is_followed(*, faster: bool) -> None:
+    """At short round trips, where the window is Reno's long after it is what it was."""
+    rtt_s, after = 0.02, 14.0
+    rounds = [
+        Round(
+            number * rtt_s,
+            (number + 1) * rtt_s,
+            models.cubic_window(number * rtt_s, 20, after, rtt_s, faster=faster),
+        )
+        for number in range(60)
+    ]
+    off = behaviour.off_cubic(rounds, Backoff(0.0, 20, after))
+    assert off == pytest.approx(0, abs=1e-9)
+    assert models.cubic_window(1.2, 20, after, rtt_s, faster=faster) > 1.5 * 20
 
 
 def test_cubic_follows_its_curve_and_reno_does_not() -> None:

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from httpbed.analysis.sender import packets
 from httpbed.analysis.sender.flight import flight
-from httpbed.analysis.sender.packets import FIELDS
+from httpbed.analysis.sender.packets import FIELDS, Packets
 from ideal_sender import Ideal
 
 HEAD = f"{FIELDS}\n"
@@ -31,11 +31,11 @@ ROWS = """\
 def test_a_log_is_read_by_direction_without_copies() -> None:
     """Copies say nothing about their sender; dropped packets have no time of leaving."""
     log = (HEAD + ROWS).splitlines(keepends=True)
-    sender = packets.read(log, 1)
+    sender, none = packets.read(log, 1, 2)
     assert len(sender) == 6
     assert list(np.flatnonzero(sender.lost)) == [1]
     assert sender.full_bytes() == 1500
-    assert len(packets.read(log, 2)) == 0
+    assert len(none) == 0
 
 
 def test_another_file_is_refused() -> None:
@@ -47,7 +47,7 @@ def test_another_file_is_refused() -> None:
 def test_packets_are_in_flight_until_their_echo_comes_back() -> None:
     """Of a delivered packet by the next answer that arrives, of a lost one by the third after."""
     log = (HEAD + ROWS).splitlines(keepends=True)
-    seen = flight(packets.read(log, 1), packets.read(log, 0))
+    seen = flight(*packets.read(log, 1, 0))
     ms = (seen.known_s * 1e3).round(3).tolist()
     # 0 and 2 by the answer at 52.5; 3 and 4 by that at 54, as the one between was lost.
     assert ms == [102.5, 104.0, 102.5, 104.0, 104.0, 300.0]
@@ -59,7 +59,7 @@ def test_a_sender_that_nobody_answers_is_refused() -> None:
     """There is no round trip to measure by."""
     log = (HEAD + "0\t50000000\t1500\t1\t0\tdelivered\n").splitlines(keepends=True)
     with pytest.raises(ValueError, match="answered"):
-        flight(packets.read(log, 1), packets.read(log, 0))
+        flight(*packets.read(log, 1, 0))
 
 
 @settings(deadline=None, max_examples=20)
@@ -72,3 +72,12 @@ def test_the_window_is_never_exceeded(lost: set[int], rtt_s: float) -> None:
     assert seen.in_flight.max() <= 64 + 3 * max(1, len(lost))
     begins = [one.begin_s for one in seen.rounds]
     assert begins == sorted(begins)
+
+
+def test_rounds_end_where_there_is_no_delay() -> None:
+    """An answer in the same instant; each packet is a round of its own."""
+    sent = np.linspace(0.0, 0.004, 5)
+    size = np.full(5, 1500)
+    sender = Packets(sent, sent, size, np.arange(5))
+    seen = flight(sender, Packets(sent, sent, size, np.arange(5)))
+    assert [one.lasts_s for one in seen.rounds] == [0.0] * 5

@@ -37,3 +37,11 @@ def test_the_cubic_curve() -> None:
     assert models.cubic_window(0, 100, 70, 10) == pytest.approx(70)
     assert models.cubic_window(k_s, 100, 70, 10) == pytest.approx(100)
     assert models.cubic_window(k_s + 5, 100, 70, 10) == pytest.approx(150)
+
+
+def test_the_friendly_region_may_go_on_faster() -> None:
+    """RFC 9438, section 4.3: a packet per round trip from the old window on, 9/17 until then."""
+    until = 3 * 17 / 9 * 0.01
+    for faster, later in ((False, 10 + 9 / 17), (True, 11)):
+        windows = [models.cubic_window(s, 10, 7, 0.01, faster=faster) for s in (0.04, until + 0.01)]
+        assert windows == pytest.approx([7 + 4 * 9 / 17, later])

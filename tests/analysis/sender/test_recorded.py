@@ -19,7 +19,7 @@ def recorded(name: str) -> Flight:
     """Follow the server of a recorded trial."""
     with lzma.open(FOLDER / f"{name}.tsv.xz", "rt", encoding="ascii") as file:
         lines = file.readlines()
-    return flight(packets.read(lines, 1), packets.read(lines, 0))
+    return flight(*packets.read(lines, 1, 0))
 
 
 def test_reno() -> None:

@@ -23,6 +23,8 @@ ACK_BYTES = 150
 HELD_ROUNDS = 15
 HELD_SPREAD = 0.03
 """A window that moves less in so many rounds is held: Reno's grows by a packet in each."""
+NEARLY_FULL = 0.95
+"""Of the bandwidth-delay product: so much in flight fills the pipe."""
 CYCLE_ROUNDS = 8
 """BBR's gain cycle (Cardwell et al., BBR, ACM Queue 14(5), 2016)."""
 RECOVERY_ROUNDS = 1
@@ -71,9 +73,12 @@ def first_flight(flight: Flight) -> int | None:
 
 
 def packets_before_data(flight: Flight) -> int:
-    """Packets of the handshake: what was sent before the first flight of data."""
+    """Packets of the handshake: what was sent before the first flight of data, but for ACKs."""
     data = _first_data_round(flight)
-    return int(np.searchsorted(flight.packets.sent_s, data.begin_s)) if data else 0
+    if data is None:
+        return 0
+    before = flight.packets.bytes[: np.searchsorted(flight.packets.sent_s, data.begin_s)]
+    return int(np.count_nonzero(before > ACK_BYTES))
 
 
 def growth_at_start(flight: Flight, up_to: float) -> float | None:
@@ -123,49 +128,49 @@ def off_cubic(rounds: Sequence[Round], loss: Backoff) -> float | None:
 
     The curve begins when the recovery is over, at the window that the loss left, and passes what
     it then was before: when a loss ends slow start, the window grew until it was known, faster
-    than can be seen.
+    than can be seen. In its Reno-friendly region RFC 9438 goes on faster from there on, and older
+    implementations, Linux among them, do not: the nearer of both curves counts.
     """
     if len(rounds) < HELD_ROUNDS:
         return None
     begin_s, rtt_s = rounds[0].begin_s, float(np.median([one.lasts_s for one in rounds]))
     before = loss.after / models.CUBIC_BETA
-    expected = [
-        models.cubic_window(one.begin_s - begin_s, before, loss.after, rtt_s) for one in rounds
-    ]
-    off = [abs(one.window / curve - 1) for one, curve in zip(rounds, expected, strict=True)]
-    return float(np.quantile(off, 0.9))
+    windows, since_s = (np.array(column) for column in _columns(rounds, begin_s))
+    curves = (
+        [models.cubic_window(s, before, loss.after, rtt_s, faster=faster) for s in since_s]
+        for faster in (False, True)
+    )
+    return min(float(np.quantile(np.abs(windows / curve - 1), 0.9)) for curve in curves)
+
+
+def _columns(rounds: Sequence[Round], begin_s: float) -> tuple[list[float], list[float]]:
+    """Return the windows of rounds, and when they began."""
+    return [one.window for one in rounds], [one.begin_s - begin_s for one in rounds]
 
 
 def held_at(flight: Flight, pipe: Pipe) -> float | None:
     """Packets at which something other than congestion control holds the window down, if so.
 
     Nothing was lost, the pipe was not full, and yet the window stayed where it was until the end
-    or the first loss.
+    or the first loss. One that stays at the bandwidth-delay product may be BBR's, which belongs
+    there.
     """
     rounds = rounds_between(flight, 0.0, _first_loss_s(flight))
     last = [one.window for one in rounds[-HELD_ROUNDS - 1 : -1]]
     if len(last) < HELD_ROUNDS or max(last) - min(last) > HELD_SPREAD * max(last):
         return None
-    longest = max(one.window for one in rounds)
-    brim = pipe.bdp + pipe.queue_packets
-    is_full = pipe.bdp * 0.95 < longest and _waits(rounds, flight) and longest > 0.9 * brim
-    # A window of BBR stays at the bandwidth-delay product, which is where it belongs.
-    return None if is_full or 0.95 * pipe.bdp < longest else float(np.median(last))
-
-
-def _waits(rounds: Sequence[Round], flight: Flight) -> bool:
-    """Whether the last rounds took longer than an empty pipe's."""
-    return rounds[-1].lasts_s > 1.05 * flight.rtt_s
+    is_full = max(one.window for one in rounds) > NEARLY_FULL * pipe.bdp
+    return None if is_full else float(np.median(last))
 
 
 def steady_pps(flight: Flight, begin_s: float) -> float:
-    """Full packets delivered per second from ``begin_s`` to the end."""
+    """Throughput, with retransmissions: full packets delivered per second from ``begin_s`` on."""
     lasts_s = flight.lasts_s - begin_s
     return flight.delivered_bytes(begin_s, flight.lasts_s) / flight.full_bytes / lasts_s
 
 
 def slope(losses: Sequence[float], rates: Sequence[float]) -> float:
-    """Slope of goodput against loss, both as logarithms."""
+    """Slope of throughput against loss, both as logarithms."""
     return float(np.polyfit(np.log(losses), np.log(rates), 1)[0])
 
 

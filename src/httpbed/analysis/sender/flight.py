@@ -65,9 +65,10 @@ class Flight:
             begin, end = float(sent[index]), float(self.known_s[index])
             if not np.isfinite(end):
                 break
-            window = float(self.in_flight[index : np.searchsorted(sent, end)].max())
+            following = max(index + 1, int(np.searchsorted(sent, end)))
+            window = float(self.in_flight[index:following].max())
             found.append(Round(begin, end, window))
-            later = np.searchsorted(arrived, np.searchsorted(sent, end))
+            later = np.searchsorted(arrived, following)
             index = int(arrived[later]) if later < len(arrived) else len(sent)
         return tuple(found)
 

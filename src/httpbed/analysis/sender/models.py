@@ -22,7 +22,7 @@ by 1.3 at 4 % and 50 ms, and by 1.7 at 20 ms."""
 
 
 def mathis(loss: float, rtt_s: float) -> float:
-    """Packets per second of Reno, without time-outs.
+    """Packets per second of Reno, without time-outs; for estimates, no sender is judged by it.
 
     Mathis, Semke, Mahdavi, Ott: The macroscopic behavior of the TCP congestion avoidance
     algorithm, CCR 27(3), 1997.
@@ -33,7 +33,8 @@ def mathis(loss: float, rtt_s: float) -> float:
 def pftk(loss: float, rtt_s: float) -> float:
     """Packets per second of Reno, with time-outs.
 
-    Padhye, Firoiu, Towsley, Kurose: Modeling TCP throughput, SIGCOMM 1998, equation 30.
+    Padhye, Firoiu, Towsley, Kurose: Modeling TCP throughput, SIGCOMM 1998, equation 30, but for
+    its time-out ``T0``: today's senders probe sooner, after two round trips and 25 ms.
     """
     return _with_timeouts(_reno_window(loss), loss, rtt_s)
 
@@ -48,16 +49,22 @@ def cubic(loss: float, rtt_s: float) -> float:
     return _with_timeouts(max(own, _reno_window(loss)), loss, rtt_s)
 
 
-def cubic_window(since_s: float, before: float, after: float, rtt_s: float) -> float:
+def cubic_window(
+    since_s: float, before: float, after: float, rtt_s: float, *, faster: bool = False
+) -> float:
     """Window in packets some time after a loss that reduced it from ``before`` to ``after``.
 
     RFC 9438, equation 1 and, in the Reno-friendly region, equation 4 with the alpha that gives
-    Reno's average.
+    Reno's average. ``faster``: with an alpha of 1 once that window is where it was before, as
+    section 4.3 says; RFC 8312 did not.
     """
     k_s = math.cbrt(max(before - after, 0.0) / CUBIC_C)
     own = CUBIC_C * (since_s - k_s) ** 3 + before
     alpha = 3 * (1 - CUBIC_BETA) / (1 + CUBIC_BETA)
-    return max(own, after + alpha * since_s / rtt_s)
+    friendly = after + alpha * since_s / rtt_s
+    if faster and friendly > before:
+        friendly = before + (friendly - before) / alpha
+    return max(own, friendly)
 
 
 def _reno_window(loss: float) -> float:

@@ -1,4 +1,4 @@
-"""The emulator's log of packets, as columns: one direction of one link at a time."""
+"""The emulator's log of packets, as columns, a direction of a link each."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ FIELDS = "in_ns\tout_ns\tbytes\tdirection\tnumber\tfate"
 COPY = "copy"
 """What duplication made says nothing about its sender."""
 NS = 1e-9
+_Row = tuple[int, float, int, int]
 
 
 @dataclass(frozen=True)
@@ -46,19 +47,19 @@ class Packets:
         return int(values[np.argmax(counts)]) if len(values) else 0
 
 
-def load(path: Path, direction: int) -> Packets:
-    """Read one direction of the log in a file.
+def load(path: Path, *directions: int) -> list[Packets]:
+    """Read some directions of the log in a file, all in one pass.
 
     Raises:
         OSError: It cannot be read.
         ValueError: It is not a packet log.
     """
     with path.open(encoding="ascii") as file:
-        return read(file, direction)
+        return read(file, *directions)
 
 
-def read(lines: Iterable[str], direction: int) -> Packets:
-    """Read one direction of a log; times count from its origin, in seconds.
+def read(lines: Iterable[str], *directions: int) -> list[Packets]:
+    """Read some directions of a log; times count from its origin, in seconds.
 
     Raises:
         ValueError: It is not a packet log.
@@ -66,14 +67,17 @@ def read(lines: Iterable[str], direction: int) -> Packets:
     rows = iter(lines)
     if next(rows, "").rstrip("\n") != FIELDS:
         raise ValueError("not a packet log of httpbed-link")
-    wanted = str(direction)
-    kept = [
-        (int(came), float("nan") if left == "-" else int(left) * NS, int(size), int(number))
-        for came, left, size, way, number, fate in (row.rstrip("\n").split("\t") for row in rows)
-        if way == wanted and fate != COPY
-    ]
-    kept.sort(key=lambda row: row[3])
-    columns = list(zip(*kept, strict=True)) or [(), (), (), ()]
+    kept: dict[str, list[_Row]] = {f"{direction}": [] for direction in directions}
+    for came, left, size, way, number, fate in (row.rstrip("\n").split("\t") for row in rows):
+        if way in kept and fate != COPY:
+            left_s = float("nan") if left == "-" else int(left) * NS
+            kept[way].append((int(came), left_s, int(size), int(number)))
+    return [_columns(kept[f"{direction}"]) for direction in directions]
+
+
+def _columns(rows: list[_Row]) -> Packets:
+    rows.sort(key=lambda row: row[3])
+    columns = list(zip(*rows, strict=True)) or [(), (), (), ()]
     return Packets(
         sent_s=np.array(columns[0], dtype=np.float64) * NS,
         left_s=np.array(columns[1], dtype=np.float64),

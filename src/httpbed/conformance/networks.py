@@ -9,7 +9,7 @@ rate: the client is then stopped, and what is read is the emulator's log.
 ``loss``   the same, and exactly two packets lost: one to end slow start early, one much
            later, in congestion avoidance
 ``brim``   a queue of one bandwidth-delay product: who fills it, and how far
-the grid   independent loss: goodput against the models of the literature
+the grid   independent loss: throughput against the models of the literature
 =========  ==========================================================================
 """
 
@@ -17,13 +17,11 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Literal
 
 from httpbed.analysis.sender.behaviour import Pipe
+from httpbed.conformance.sender import BBR, Control
 from httpbed.model.impairments.rate import MTU_BYTES
-
-Scale = Literal["smoke", "standard", "full"]
-SCALES: tuple[Scale, ...] = ("smoke", "standard", "full")
+from httpbed.model.sender import Scale
 
 TIME_LIMIT_S = 16
 SIZE = "100 MB"
@@ -52,7 +50,7 @@ REPLICATES: dict[Scale, int] = {"smoke": 1, "standard": 1, "full": 5}
 
 
 @dataclass(frozen=True)
-class Cell:
+class Network:
     """A network, by the name of its level."""
 
     name: str
@@ -80,23 +78,23 @@ class Cell:
         )
 
 
-def cells(scale: Scale, control: str) -> tuple[Cell, ...]:
+def networks(scale: Scale, control: Control) -> tuple[Network, ...]:
     """List the networks of a scale for a sender that is judged as ``control``."""
-    second = SECOND_LOST_BBR if control == "bbr" else SECOND_LOST
+    second = SECOND_LOST_BBR if control in BBR else SECOND_LOST
     queue = math.ceil(SLOW_BIT_S * SHORT_RTT_S / 8 / MTU_BYTES)
     return (
-        Cell("start", FAST_BIT_S, LONG_RTT_S, DEEP_PACKETS),
-        Cell("loss", FAST_BIT_S, LONG_RTT_S, DEEP_PACKETS, lost=(FIRST_LOST, second)),
-        Cell("brim", SLOW_BIT_S, SHORT_RTT_S, queue),
+        Network("start", FAST_BIT_S, LONG_RTT_S, DEEP_PACKETS),
+        Network("loss", FAST_BIT_S, LONG_RTT_S, DEEP_PACKETS, lost=(FIRST_LOST, second)),
+        Network("brim", SLOW_BIT_S, SHORT_RTT_S, queue),
         *grid(scale),
     )
 
 
-def grid(scale: Scale) -> tuple[Cell, ...]:
+def grid(scale: Scale) -> tuple[Network, ...]:
     """List the networks with independent loss."""
     losses, rtts_s = GRID[scale]
     return tuple(
-        Cell(f"{loss * 100:g} %, {rtt_s * 1e3:g} ms", FAST_BIT_S, rtt_s, DEEP_PACKETS, loss)
+        Network(f"{loss * 100:g} %, {rtt_s * 1e3:g} ms", FAST_BIT_S, rtt_s, DEEP_PACKETS, loss)
         for rtt_s in rtts_s
         for loss in losses
     )

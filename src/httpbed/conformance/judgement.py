@@ -1,4 +1,4 @@
-"""The verdict on a sender: every property, and the record of it that campaigns cite."""
+"""The judgement on a sender: every property, and the record of it that campaigns cite."""
 
 from __future__ import annotations
 
@@ -9,18 +9,17 @@ from typing import Any
 
 from httpbed.analysis.sender import delivery
 from httpbed.conformance import properties
-from httpbed.conformance.cells import Scale
 from httpbed.conformance.evidence import Evidence
 from httpbed.conformance.finding import BUSY, Finding
 from httpbed.conformance.sender import Sender
-from httpbed.model.sender import SCHEMA, SenderKey
+from httpbed.model.sender import SCHEMA, Scale, SenderKey
 
 SHORT_BYTES = (10_000, 100_000, 1_000_000)
 """Short transfers, whose time is a matter of the first flights (RFC 6928, section 4)."""
 
 
 @dataclass(frozen=True)
-class Verdict:
+class Judgement:
     """What a conformance test found."""
 
     sender: Sender
@@ -33,8 +32,8 @@ class Verdict:
 
     @property
     def passed(self) -> bool:
-        """Whether every property was seen and is within its tolerance."""
-        return bool(self.findings) and all(finding.passed for finding in self.findings)
+        """Whether every trial could be read, and every property is within its tolerance."""
+        return not self.evidence.blind and all(finding.passed for finding in self.findings)
 
     @property
     def failed(self) -> list[Finding]:
@@ -65,15 +64,15 @@ class Verdict:
         }
 
 
-def reach(sender: Sender, key: SenderKey, scale: Scale, evidence: Evidence) -> Verdict:
+def reach(sender: Sender, key: SenderKey, scale: Scale, evidence: Evidence) -> Judgement:
     """Judge what a test left."""
-    runs = evidence.runs
-    starts = [run.flight for run in runs.of("start")]
-    return Verdict(
+    transfers = evidence.transfers
+    starts = [transfer.flight for transfer in transfers.of("start")]
+    return Judgement(
         sender=sender,
         key=key,
         scale=scale,
-        findings=properties.judge(sender.judged_as, runs) if runs.every else (),
+        findings=properties.judge(sender.judged_as, transfers),
         short_s={size: delivery.median_time_s(starts, size) for size in SHORT_BYTES},
         evidence=evidence,
     )

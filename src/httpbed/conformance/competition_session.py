@@ -1,4 +1,4 @@
-"""Run a competition, and read who got what of the bottleneck."""
+"""Transfer a competition, and read who got what of the bottleneck."""
 
 from __future__ import annotations
 
@@ -10,19 +10,20 @@ from pathlib import Path
 
 from httpbed.analysis.sender import packets, sharing
 from httpbed.analysis.sender.sharing import Sharing
-from httpbed.conformance import competition
-from httpbed.conformance.cells import Scale
+from httpbed.conformance import competition, readable
 from httpbed.conformance.competition import Outcome, Shared
 from httpbed.conformance.sender import Sender
-from httpbed.conformance.session import RETRIES, SEED, is_readable
+from httpbed.conformance.session import RETRIES, SEED
 from httpbed.executor import local
 from httpbed.executor.local import Progress
 from httpbed.host.backend import Backend
 from httpbed.implementations.catalog import Catalog
+from httpbed.model.sender import Scale
+from httpbed.model.trial import Attempt
+from httpbed.network.files import PACKET_LOG
 from httpbed.store import campaign as campaigns
 from httpbed.store.campaign import Campaign
 from httpbed.trial import manifest, preparation
-from httpbed.trial.bed import PACKET_LOG
 from httpbed.trial.preparation import Loaded
 
 
@@ -65,23 +66,44 @@ def run(  # noqa: PLR0913 - all but the first three are told by name
 
 def read(campaign: Campaign, flows: Sequence[str]) -> Outcome:
     """Read the last attempt of every trial."""
-    found, blind = [], []
+    found, blind, invalid = [], [], False
     for attempt in campaign.attempts().values():
         queue = attempt.trial.levels[competition.FACTOR]
-        if not is_readable(attempt):
-            blind.append(f"queue of {queue}: {attempt.outcome.kind}: {attempt.outcome.reason}")
-            continue
-        found.append(Shared(queue, share(campaign.artifacts(attempt) / PACKET_LOG, flows)))
-    return Outcome(tuple(flows), found, campaign.manifest, blind)
+        shared = _share(campaign, attempt, flows)
+        if isinstance(shared, str):
+            blind.append(f"queue of {queue}: {shared}")
+            invalid |= attempt.outcome.kind == "invalid"
+        else:
+            found.append(Shared(queue, shared))
+    return Outcome(tuple(flows), found, campaign.manifest, blind, invalid)
+
+
+def _share(campaign: Campaign, attempt: Attempt, flows: Sequence[str]) -> Sharing | str:
+    """Read the shares of an attempt; or say why that cannot be done."""
+    if blindness := readable.blindness(attempt):
+        return blindness
+    try:
+        return share(campaign.artifacts(attempt) / PACKET_LOG, flows)
+    except (OSError, ValueError) as error:
+        return f"its packet log cannot be read: {error}"
 
 
 def share(log: Path, flows: Sequence[str]) -> Sharing:
-    """Read the shares of one trial from its log, after all have settled."""
-    own = {name: packets.load(log, competition.access(number)) for number, name in enumerate(flows)}
-    begin_s = min(float(one.sent_s[0]) for one in own.values() if len(one))
+    """Read the shares of one trial from its log, after all have settled.
+
+    Raises:
+        OSError: There is no log.
+        ValueError: It is none, or a flow is missing in it.
+    """
+    ways = map(competition.access, range(len(flows)))
+    *each, together = packets.load(log, *ways, competition.bottleneck(len(flows)))
+    own = dict(zip(flows, each, strict=True))
+    if missing := [name for name, one in own.items() if not len(one)]:
+        raise ValueError(f"nothing was sent by {', '.join(missing)}")
+    begin_s = min(float(one.sent_s[0]) for one in own.values())
     return sharing.share(
         own,
-        packets.load(log, competition.bottleneck(len(flows))),
+        together,
         rate_bit_s=competition.RATE_BIT_S,
         delay_s=competition.ONE_WAY_S,
         interval_s=(
