@@ -3,6 +3,9 @@
 These trials end when the client is stopped at the time limit, with an answer that is cut off: what
 follows from that alone is as it should be. Whatever else is broken (a program that died, another
 HTTP version, a client that gave up) leaves a log of something that was not asked for.
+
+A busy machine does not make a sender that misbehaves pass, so what passes counts, and what fails
+is not judged. The log is true even then: its times are the kernel's own.
 """
 
 from __future__ import annotations
@@ -11,11 +14,8 @@ from collections.abc import Iterator
 
 from httpbed.model.trial import Attempt, Check
 from httpbed.process.spec import STOPPED_IN_TIME
+from httpbed.trial import verdict
 
-STRAIN = frozenset({"CPU pressure", "emulator lateness"})
-"""Checks of the bed that a busy machine breaks. It does not make a sender that misbehaves pass, so
-what passes counts, and what fails is not judged. The log is true even then: its times are the
-kernel's own."""
 CUT_OFF = ("status of the ", "length of the answers", "body as served", "bodies as served")
 """Beginnings of the checks that an answer breaks of which the rest was not waited for."""
 ENDED = "client ended well"
@@ -26,15 +26,9 @@ ENDS = frozenset({"completed", "timed out", "failed"})
 def blindness(attempt: Attempt) -> str:
     """Say why an attempt does not show what its senders did; empty when it does."""
     told = "; ".join(f"{check.name}: {check.figure}" for check in _against(attempt))
-    if told or attempt.outcome.kind in ENDS or is_strained(attempt):
+    if told or attempt.outcome.kind in ENDS or verdict.is_strained(attempt):
         return told
     return f"{attempt.outcome.kind}: {attempt.outcome.reason}"
-
-
-def is_strained(attempt: Attempt) -> bool:
-    """Whether all that is wrong with the bed is that the machine was busy."""
-    broken = {check.name for check in attempt.checks if check.passed is False and check.of == "bed"}
-    return attempt.outcome.kind == "invalid" and bool(broken) and broken <= STRAIN
 
 
 def _against(attempt: Attempt) -> Iterator[Check]:
