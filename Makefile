@@ -30,8 +30,9 @@ check: prepare  ## lint, formatting, types, layers, budgets
 test: check  ## check, then every test; as root, those with namespaces also without rights
 	cargo test --quiet --locked --workspace
 	PYTHONPATH=src python setup/quiche.py test
+	@httpbed toolbox build >/dev/null
 	@if [ "$$(id -u)" = 0 ]; then setup/test-as-nobody; fi
-	python -m pytest
+	@if [ "$$(id -u)" = 0 ]; then python -m pytest -m "not slow"; else python -m pytest; fi
 
 calibrate: prepare  ## run the emulated link against arithmetic, and certify this machine
 	@httpbed calibrate

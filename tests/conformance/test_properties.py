@@ -108,7 +108,7 @@ def test_a_grid_of_which_nothing_is_seen_is_not_passed() -> None:
 
 
 def test_the_second_bbr_may_give_way_to_much_loss() -> None:
-    """At 4 % it is compared with CUBIC; at 0.5 % Reno is far below what it should be."""
+    """At 4 % it may be as slow as CUBIC; at 0.5 % Reno is far below what it should be."""
     found = judged("bbr2", "reno")
     assert found["throughput, 4 %, 50 ms"].unit == "of CUBIC"
     assert found["throughput, 4 %, 50 ms"].passed is True

@@ -16,7 +16,7 @@ from httpbed.model.trial import Record
 from httpbed.store import campaign as campaigns
 from real_runs import check, httpbed
 
-pytestmark = [pytest.mark.namespaces, pytest.mark.toolbox]
+pytestmark = [pytest.mark.namespaces, pytest.mark.toolbox, pytest.mark.slow]
 
 CATALOG = catalog.load()
 TUNNELS = ("envoy-tunnel", "envoy-masque")

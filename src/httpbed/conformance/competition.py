@@ -17,7 +17,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from httpbed.analysis.sender.sharing import Sharing
+from httpbed.analysis.sender.split import Split
 from httpbed.conformance.document import answering, text
 from httpbed.conformance.networks import SIZE
 from httpbed.conformance.sender import Sender
@@ -42,11 +42,11 @@ class Shared:
     """What one trial of a competition shows."""
 
     queue: str
-    sharing: Sharing
+    split: Split
 
 
 @dataclass(frozen=True)
-class Outcome:
+class Competition:
     """What a competition showed."""
 
     flows: tuple[str, ...]
@@ -58,9 +58,9 @@ class Outcome:
     invalid: bool = False
     """Whether the bed was the reason in any of them."""
 
-    def of(self, queue: str) -> list[Sharing]:
+    def of(self, queue: str) -> list[Split]:
         """Those with one length of the queue."""
-        return [trial.sharing for trial in self.trials if trial.queue == queue]
+        return [trial.split for trial in self.trials if trial.queue == queue]
 
     def queues(self) -> list[str]:
         """Lengths of the queue of which there is a trial, in their order."""
@@ -75,11 +75,11 @@ class Outcome:
             "trials": [
                 {
                     "queue": trial.queue,
-                    "rates_bit_s": dict(trial.sharing.rates_bit_s),
-                    "shares": trial.sharing.shares,
-                    "jain": trial.sharing.jain,
-                    "queue_delay_s": dict(trial.sharing.queue_delay_s),
-                    "utilisation": trial.sharing.utilisation,
+                    "rates_bit_s": dict(trial.split.rates_bit_s),
+                    "shares": trial.split.shares,
+                    "jain": trial.split.jain,
+                    "queue_delay_s": dict(trial.split.queue_delay_s),
+                    "utilisation": trial.split.utilisation,
                 }
                 for trial in self.trials
             ],

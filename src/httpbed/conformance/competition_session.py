@@ -8,10 +8,10 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
-from httpbed.analysis.sender import packets, sharing
-from httpbed.analysis.sender.sharing import Sharing
+from httpbed.analysis.sender import packets, split
+from httpbed.analysis.sender.split import Split
 from httpbed.conformance import competition, readable
-from httpbed.conformance.competition import Outcome, Shared
+from httpbed.conformance.competition import Competition, Shared
 from httpbed.conformance.sender import Sender
 from httpbed.conformance.session import RETRIES, SEED
 from httpbed.executor import local
@@ -46,7 +46,7 @@ def run(  # noqa: PLR0913 - all but the first three are told by name
     command: str,
     tell: Callable[[Progress], None],
     say: Callable[[str], None],
-) -> Outcome:
+) -> Competition:
     """Run a competition as the campaign ``folder``, one trial at a time, and read what it shows.
 
     Raises:
@@ -64,31 +64,31 @@ def run(  # noqa: PLR0913 - all but the first three are told by name
         return read(campaign, competition.names(senders))
 
 
-def read(campaign: Campaign, flows: Sequence[str]) -> Outcome:
+def read(campaign: Campaign, flows: Sequence[str]) -> Competition:
     """Read the last attempt of every trial."""
     found, blind, invalid = [], [], False
     for attempt in campaign.attempts().values():
         queue = attempt.trial.levels[competition.FACTOR]
-        shared = _share(campaign, attempt, flows)
-        if isinstance(shared, str):
-            blind.append(f"queue of {queue}: {shared}")
+        seen = _split(campaign, attempt, flows)
+        if isinstance(seen, str):
+            blind.append(f"queue of {queue}: {seen}")
             invalid |= attempt.outcome.kind == "invalid"
         else:
-            found.append(Shared(queue, shared))
-    return Outcome(tuple(flows), found, campaign.manifest, blind, invalid)
+            found.append(Shared(queue, seen))
+    return Competition(tuple(flows), found, campaign.manifest, blind, invalid)
 
 
-def _share(campaign: Campaign, attempt: Attempt, flows: Sequence[str]) -> Sharing | str:
+def _split(campaign: Campaign, attempt: Attempt, flows: Sequence[str]) -> Split | str:
     """Read the shares of an attempt; or say why that cannot be done."""
     if blindness := readable.blindness(attempt):
         return blindness
     try:
-        return share(campaign.artifacts(attempt) / PACKET_LOG, flows)
+        return split_of(campaign.artifacts(attempt) / PACKET_LOG, flows)
     except (OSError, ValueError) as error:
         return f"its packet log cannot be read: {error}"
 
 
-def share(log: Path, flows: Sequence[str]) -> Sharing:
+def split_of(log: Path, flows: Sequence[str]) -> Split:
     """Read the shares of one trial from its log, after all have settled.
 
     Raises:
@@ -101,7 +101,7 @@ def share(log: Path, flows: Sequence[str]) -> Sharing:
     if missing := [name for name, one in own.items() if not len(one)]:
         raise ValueError(f"nothing was sent by {', '.join(missing)}")
     begin_s = min(float(one.sent_s[0]) for one in own.values())
-    return sharing.share(
+    return split.split(
         own,
         together,
         rate_bit_s=competition.RATE_BIT_S,

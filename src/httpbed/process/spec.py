@@ -9,7 +9,6 @@ from typing import Literal
 
 TRIAL_FOLDER = "/trial"
 """Where every program sees the attempt's artifacts."""
-STOPPED_IN_TIME = "was stopped at its time limit"
 
 
 @dataclass(frozen=True)
@@ -65,6 +64,9 @@ class ProcessSpec:
         said = [f"ready when open: {', '.join(opened)}"] if opened else []
         said += [f"at most {self.timeout_s:g} s"] if self.timeout_s else []
         return f"    # {'; '.join(said)}" if said else ""
+
+
+STOPPED_IN_TIME = "was stopped at its time limit"
 
 
 @dataclass(frozen=True)

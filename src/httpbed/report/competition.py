@@ -9,37 +9,37 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from httpbed.analysis.sender.sharing import Sharing
-from httpbed.conformance.competition import ONE_WAY_S, RATE_BIT_S, Outcome
+from httpbed.analysis.sender.split import Split
+from httpbed.conformance.competition import ONE_WAY_S, RATE_BIT_S, Competition
 from httpbed.model import phrase
 
 KEY_WIDTH = 10
 
 
-def show(outcome: Outcome, out: Console) -> None:
+def show(seen: Competition, out: Console) -> None:
     """Print a line for each length of the queue, with the medians of its trials."""
     link = f"{phrase.rate(RATE_BIT_S)}, {phrase.duration(2 * ONE_WAY_S)} round trip"
     out.print(Text(f"{'bottleneck':<{KEY_WIDTH}}  {link}, droptail"))
     out.print()
     table = Table(box=None, pad_edge=False, padding=(0, 3, 0, 0), header_style="dim")
     table.add_column("queue")
-    for name in outcome.flows:
+    for name in seen.flows:
         table.add_column(name, justify="right")
     for name in ("Jain", "queue delay p50", "p95", "used", "n"):
         table.add_column(name, justify="right")
-    for queue in outcome.queues():
-        table.add_row(*map(Text, _cells(queue, outcome)))
+    for queue in seen.queues():
+        table.add_row(*map(Text, _cells(queue, seen)))
     out.print(table)
     out.print()
-    for reason in outcome.blind:
+    for reason in seen.blind:
         out.print(Text(f"{'note':<{KEY_WIDTH}}  not read: {reason}"), soft_wrap=True)
 
 
-def _cells(queue: str, outcome: Outcome) -> list[str]:
-    trials = outcome.of(queue)
+def _cells(queue: str, seen: Competition) -> list[str]:
+    trials = seen.of(queue)
     shares = [
         phrase.share(round(_of(trials, lambda one, name=name: one.shares[name]), 3))  # type: ignore[misc]
-        for name in outcome.flows
+        for name in seen.flows
     ]
     return [
         queue,
@@ -52,10 +52,10 @@ def _cells(queue: str, outcome: Outcome) -> list[str]:
     ]
 
 
-def _delay(trials: Sequence[Sharing], quantile: str) -> str:
+def _delay(trials: Sequence[Split], quantile: str) -> str:
     seconds = _of(trials, lambda one: one.queue_delay_s.get(quantile, 0.0))
     return phrase.duration(seconds, phrase.AT_A_GLANCE)
 
 
-def _of(trials: Sequence[Sharing], figure: Callable[[Sharing], float]) -> float:
+def _of(trials: Sequence[Split], figure: Callable[[Split], float]) -> float:
     return median(map(figure, trials))

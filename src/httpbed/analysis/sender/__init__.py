@@ -21,5 +21,5 @@ is seen as well: it stays where it is while nothing is lost and the pipe is not 
 packets have. Times are in seconds since the sender's first packet.
 
 What is then asked of the windows is in :mod:`behaviour`, what the literature says of long
-transfers in :mod:`models`, several flows on one bottleneck in :mod:`sharing`.
+transfers in :mod:`models`, several flows on one bottleneck in :mod:`split`.
 """

@@ -13,6 +13,7 @@ Floats = NDArray[np.float64]
 Numbers = NDArray[np.int64]
 
 FIELDS = "in_ns\tout_ns\tbytes\tdirection\tnumber\tfate"
+COLUMNS = 6
 COPY = "copy"
 """What duplication made says nothing about its sender."""
 NS = 1e-9
@@ -68,7 +69,11 @@ def read(lines: Iterable[str], *directions: int) -> list[Packets]:
     if next(rows, "").rstrip("\n") != FIELDS:
         raise ValueError("not a packet log of httpbed-link")
     kept: dict[str, list[_Row]] = {f"{direction}": [] for direction in directions}
-    for came, left, size, way, number, fate in (row.rstrip("\n").split("\t") for row in rows):
+    for place, row in enumerate(rows, start=2):
+        said = row.rstrip("\n").split("\t")
+        if len(said) != COLUMNS:
+            raise ValueError(f"line {place} of the packet log is torn")
+        came, left, size, way, number, fate = said
         if way in kept and fate != COPY:
             left_s = float("nan") if left == "-" else int(left) * NS
             kept[way].append((int(came), left_s, int(size), int(number)))

@@ -16,7 +16,7 @@ from httpbed.model.fairness import jain
 
 
 @dataclass(frozen=True)
-class Sharing:
+class Split:
     """How a bottleneck was shared in an interval."""
 
     rates_bit_s: Mapping[str, float]
@@ -38,14 +38,14 @@ class Sharing:
         return jain(list(self.rates_bit_s.values()))
 
 
-def share(
+def split(
     flows: Mapping[str, Packets],
     bottleneck: Packets,
     *,
     rate_bit_s: float,
     delay_s: float,
     interval_s: tuple[float, float],
-) -> Sharing:
+) -> Split:
     """Measure an interval of the emulator's time, in which all flows were sending."""
     begin_s, end_s = interval_s
     rates = {
@@ -53,7 +53,7 @@ def share(
         for name, packets in flows.items()
     }
     used = _delivered(bottleneck, interval_s) * 8 / (end_s - begin_s) / rate_bit_s
-    return Sharing(rates, _waits(bottleneck, rate_bit_s, delay_s, interval_s), used)
+    return Split(rates, _waits(bottleneck, rate_bit_s, delay_s, interval_s), used)
 
 
 def _delivered(packets: Packets, interval_s: tuple[float, float]) -> int:
