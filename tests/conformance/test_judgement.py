@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from httpbed.conformance import session
 from httpbed.conformance.evidence import Evidence, Transfer, Transfers
 from httpbed.conformance.judgement import Judgement, reach
 from httpbed.conformance.networks import networks
@@ -34,6 +36,23 @@ def judgement() -> Judgement:
     evidence = Evidence(transfers, {"httpbed": "0", "command": NASTY, "host": {}}, ("x: y",), False)
     sender = Sender("own", "3", "reno", "reno", "reno", knobs={"knob": NASTY})
     return reach(sender, key(), "smoke", evidence)
+
+
+def test_without_a_download_nothing_is_judged(state: Path) -> None:
+    """It is told in a sentence, and no record says that the sender misbehaves."""
+    seen = judgement()
+    none = replace(seen.evidence, transfers=Transfers(networks("smoke", "reno"), []))
+    found = reach(seen.sender, key(), "smoke", none)
+    assert conformance.outcome(found) == "nothing judged: no download succeeded"
+    assert session.keep(found) is None
+    assert not list(state.iterdir())
+
+
+def test_the_end_of_a_tunnel_is_not_sent_to_a_test() -> None:
+    """Its command could not work."""
+    said = {"sender": key().as_json(), "passed": None, "testable": False}
+    (told,) = senders.warnings({"senders": [said]})
+    assert "httpbed conformance" not in told
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ is not judged. The log is true even then: its times are the kernel's own.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from httpbed.model.trial import Attempt, Check
 from httpbed.process.spec import STOPPED_IN_TIME
@@ -25,20 +25,20 @@ ENDS = frozenset({"completed", "timed out", "failed"})
 
 def blindness(attempt: Attempt) -> str:
     """Say why an attempt does not show what its senders did; empty when it does."""
-    told = "; ".join(f"{check.name}: {check.figure}" for check in _against(attempt))
+    told = "; ".join(f"{check.name}: {check.figure}" for check in _against(attempt.checks))
     if told or attempt.outcome.kind in ENDS or verdict.is_strained(attempt):
         return told
     return f"{attempt.outcome.kind}: {attempt.outcome.reason}"
 
 
-def _against(attempt: Attempt) -> Iterator[Check]:
+def _against(checks: Iterable[Check]) -> Iterator[Check]:
     """Yield what the subject did that a time limit does not explain."""
-    for check in attempt.checks:
-        if check.of == "subject" and check.passed is False and not _is_of_the_limit(check):
+    broken = [check for check in checks if check.of == "subject" and check.passed is False]
+    limits = [one for one in broken if one.name.endswith(ENDED) and _is_of_the_limit(one)]
+    for check in broken:
+        if check not in limits and not (limits and check.name.startswith(CUT_OFF)):
             yield check
 
 
 def _is_of_the_limit(check: Check) -> bool:
-    if check.name.endswith(ENDED):
-        return check.figure.startswith(STOPPED_IN_TIME)
-    return check.name.startswith(CUT_OFF)
+    return check.figure.startswith(STOPPED_IN_TIME)

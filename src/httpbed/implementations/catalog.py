@@ -28,6 +28,11 @@ class Catalog:
     def __getitem__(self, name: str) -> Recipe:
         return self.recipes[name]
 
+    def tunnel_ends(self) -> frozenset[str]:
+        """Names of the proxies of which each needs the other, and passes on what others send."""
+        pairs = ((one.name, one.next_proxy) for one in self.recipes.values() if one.next_proxy)
+        return frozenset(name for pair in pairs for name in pair if name)
+
     def installs(self, names: Iterable[str] | None = None) -> dict[Contents, list[str]]:
         """What each root filesystem of the toolbox holds -> the recipes whose programs it has.
 

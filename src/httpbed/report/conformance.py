@@ -72,6 +72,9 @@ def asked(finding: Finding) -> str:
 
 def outcome(judgement: Judgement) -> str:
     """Say in a sentence how it ended."""
+    if not judgement.evidence.transfers.every:
+        hindered = judgement.evidence.invalid
+        return f"nothing judged: {'no trial is valid' if hindered else 'no download succeeded'}"
     findings, failed = judgement.findings, judgement.failed
     unseen = sum(finding.passed is None for finding in findings)
     if judgement.passed:

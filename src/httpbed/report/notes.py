@@ -58,7 +58,10 @@ def notes(findings: Findings, results: Results) -> list[str]:
         *_few(list(_open(findings, document)), "comparisons within noise"),
         *_coverage(findings),
         *_uncovered(results.manifest),
-        *_few(list(senders.warnings(results.manifest)), "senders not found to conform"),
+        *_few(
+            list(senders.warnings(results.manifest)),
+            "senders failed or untested",
+        ),
     ]
 
 

@@ -21,7 +21,9 @@ def warnings(manifest: Mapping[str, Any]) -> Iterator[str]:
         if said.get("passed") is True:
             continue
         who, command = _named(said["sender"]), _command(said, programs)
-        if said.get("passed") is None:
+        if said.get("testable") is False:
+            yield f"{who} has no conformance test: it is an end of a tunnel, of no use alone"
+        elif said.get("passed") is None:
             yield f"{who} was never tested for conformance on this machine: {command}"
         else:
             yield f"{who} did not pass: {_reasons(said)}; {command} -o DIR shows why"
