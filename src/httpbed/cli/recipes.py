@@ -10,7 +10,7 @@ from pathlib import Path
 
 import click
 
-from httpbed.cli.experiment import catalog, json_option, recipes_option
+from httpbed.cli.experiment import catalog, json_option, own_programs, recipes_option
 from httpbed.host import cache
 from httpbed.implementations.catalog import Catalog
 from httpbed.matrix import check as checking
@@ -85,14 +85,19 @@ def check(
 ) -> None:
     """Run what is installed in every role and HTTP version that its recipe declares.
 
+    Use it after writing a recipe, with a build of your own (--program), and after an upgrade:
+    before a campaign, for a promise that does not hold costs you its trials.
+
     Each downloads 1 kB and 1 MB, compared by digest, with the most versatile counterpart that is
     installed; tells its version; and must refuse what it does not declare. With names, only ways
     in which one of those takes part. httpbed toolbox build installs what is missing.
 
-    Exit code: 0 all did as promised; 1 one did not; 3 nothing is installed.
+    Exit code: 0 all did as promised; 1 one did not; 2 usage, or a program of your own that cannot be
+    run; 3 nothing is installed.
     """
     known = catalog(recipe_folders)
     _require(known, names)
+    programs.require(known[name] for name in {*names, *own_programs()})
     found, absent = checking.here(known)
     chosen = ways.every(found) if full else ways.few(found)
     wanted = [way for way in chosen if not names or way.members() & set(names)]
