@@ -95,7 +95,10 @@ def catalog(recipe_folders: tuple[Path, ...]) -> Catalog:
     """
     context = click.get_current_context(silent=True)
     programs = context.meta.get(_PROGRAMS, {}) if context else {}
-    return catalogs.load(recipe_folders).with_programs(programs)
+    known = catalogs.load(recipe_folders)
+    for name, folder in known.replaced.items():
+        click.echo(f"note: {name} is the recipe in {folder}, not the one before it", err=True)
+    return known.with_programs(programs)
 
 
 def load(

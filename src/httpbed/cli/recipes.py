@@ -92,8 +92,8 @@ def check(
     installed; tells its version; and must refuse what it does not declare. With names, only ways
     in which one of those takes part. httpbed toolbox build installs what is missing.
 
-    Exit code: 0 all did as promised; 1 one did not; 2 usage, or a program of your own that cannot be
-    run; 3 nothing is installed.
+    Exit code: 0 all did as promised; 1 one did not; 2 usage, or a program of your own that cannot
+    be run; 3 nothing is installed.
     """
     known = catalog(recipe_folders)
     _require(known, names)
