@@ -134,7 +134,9 @@ def _recipe(own: Source, known: dict[str, Source]) -> tuple[Recipe | None, list[
         recipe = Recipe.model_validate({**source.said, "digest": digest_of(source.text)})
     except ValidationError as error:
         return None, [
-            Mistake(f"{source.file}: {dotted(detail['loc'])}", detail["msg"])
+            Mistake(
+                f"{source.file}: {dotted(detail['loc'])}", *_said(detail["type"], detail["msg"])
+            )
             for detail in error.errors()
         ]
     known[recipe.name] = source
@@ -143,3 +145,9 @@ def _recipe(own: Source, known: dict[str, Source]) -> tuple[Recipe | None, list[
         recipe = recipe.with_program(recipe.install.binary)
     found = audit.mistakes(recipe)
     return recipe, [Mistake(f"{source.file}: {one.place}", one.reason, one.remedy) for one in found]
+
+
+def _said(kind: str, message: str) -> tuple[str, str]:
+    """Say in the words of all other mistakes what is wrong with a field, and the remedy."""
+    ours = {"missing": ("is missing", ""), "extra_forbidden": ("unknown key", "delete it")}
+    return ours.get(kind, (message.removeprefix("Value error, "), ""))
