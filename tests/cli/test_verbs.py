@@ -159,7 +159,7 @@ def test_recipes_lists_what_an_experiment_can_name(httpbed: Command) -> None:
     """With roles and versions."""
     code, out, _ = httpbed("recipes")
     assert code == 0
-    listed = dict(line.split()[:2] for line in out.splitlines())
+    listed = dict(line.split()[:2] for line in out.splitlines()[1:])
     assert listed["curl"] == "client"
     assert "server" in listed["nginx"].split("/")
     assert httpbed("recipes", "list") == (code, out, "")
@@ -194,3 +194,19 @@ def test_every_verb_speaks_json_and_explains_itself(httpbed: Command, verb: str)
     assert code == 0
     if verb != "toolbox":  # a group: its verbs have it
         assert "--json" in out
+
+
+def test_implementations_are_listed_in_columns_and_whole_for_scripts(httpbed: Command) -> None:
+    """Every column begins where its head does; pages and notes are for who reads JSON."""
+    code, out, _ = httpbed("recipes")
+    lines = out.splitlines()
+    heads = ("implementation", "roles", "HTTP", "upstream", "is here", "from")
+    places = [lines[0].index(head) for head in heads]
+    assert code == 0
+    for line in lines[1:]:
+        assert all(line[place - 2 : place] == "  " and line[place] != " " for place in places)
+    said = {one["name"]: one for one in json.loads(httpbed("recipes", "--json")[1])}
+    assert set(said) == {line.split()[0] for line in lines[1:]}
+    for one in said.values():
+        assert one["homepage"].startswith("https://")
+        assert {"note", "is_here", "where"} <= set(one)

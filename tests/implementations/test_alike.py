@@ -53,9 +53,19 @@ def test_an_own_build_of_a_shipped_program_takes_five_lines(tmp_path: Path) -> N
     recipe = catalog.load([tmp_path])["nginx-mine"]
     assert recipe.install.binary == str(tmp_path / "builds/nginx")
     assert recipe.command("server") == "/programs/nginx-mine/nginx"
-    assert recipe.identify().argv[0] == "/programs/nginx-mine/nginx"
+    asking = recipe.identify()
+    assert asking
+    assert asking.argv[0] == "/programs/nginx-mine/nginx"
     assert recipe.knobs == catalog.load()["nginx"].knobs
     assert recipe.congestion_control.resolved("quic", None) == "reno"
+
+
+def test_no_binary_is_like_a_script(tmp_path: Path) -> None:
+    """It cannot be read by the script's interpreter."""
+    text = OWN.replace('nginx"', 'aioquic"', 1).replace("congestion_control = ", "# ")
+    (tmp_path / "mine.toml").write_text(text)
+    with pytest.raises(ConfigError, match="is a script"):
+        catalog.load([tmp_path])
 
 
 @pytest.mark.parametrize("like", ['"nobody"', "3", '["nginx"]', '"nginx-mine"'])

@@ -80,6 +80,30 @@ def test_fixed_is_refused_where_there_is_a_choice() -> None:
     assert "known: reno, cubic, bbr" in found(said)["roles.server.congestion_control"]
 
 
+@pytest.mark.parametrize(("before", "refused"), [([], True), (["envoy-tunnel"], False)])
+def test_the_far_end_of_a_tunnel_needs_the_near_one(before: list[str], *, refused: bool) -> None:
+    """Nobody else asks in its words."""
+    proxies = [*before, "envoy-masque"]
+    said = cast(
+        {"implementation": "curl", "http_version": "3"},
+        {"implementation": "nginx"},
+        proxies=[{"implementation": name, "http_version": "3"} for name in proxies],
+    )
+    wrong = found(said)
+    assert bool(wrong) is refused
+    assert not wrong or "envoy-tunnel only" in wrong["roles.proxies[0].implementation"]
+
+
+@pytest.mark.parametrize(("version", "refused"), [("1.1", False), ("2", True), ("3", True)])
+def test_several_connections_are_refused_where_one_carries_all(
+    version: str, *, refused: bool
+) -> None:
+    """The level would be a label only."""
+    said = cast({"implementation": "curl", "http_version": version}, {"implementation": "nginx"})
+    said["workload"] = {"kind": "download", "size": "1 kB", "files": 6, "connections": 6}
+    assert list(found(said)) == ["workload.connections"] * refused
+
+
 def test_a_workload_that_a_program_cannot_do_is_refused(tmp_path: Path) -> None:
     """With what it can."""
     few = re.sub("workloads = .*", 'workloads = ["download"]', CURL)

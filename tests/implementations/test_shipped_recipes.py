@@ -11,6 +11,7 @@ import pytest
 from httpbed.implementations import catalog
 from httpbed.implementations.protocol import Fetch, Implementation, Part, RoleName, Upstream, Visit
 from httpbed.implementations.recipe import Recipe
+from httpbed.process.spec import ProcessSpec
 
 CATALOG = catalog.load()
 every_recipe = pytest.mark.parametrize("name", sorted(CATALOG.recipes))
@@ -71,7 +72,7 @@ def test_nothing_is_left_unfilled(name: str) -> None:
         written = [text for file, text in planned.files.items() if not file.endswith(".py")]
         assert not any(PLACEHOLDER.search(text) for text in (*texts, *written)), asked
         assert planned.root == name
-    assert implementation.identify().argv
+    assert isinstance(implementation.identify(), ProcessSpec)
 
 
 @every_recipe

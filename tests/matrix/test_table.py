@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
+from typing import Any
+
+import pytest
 
 from httpbed.implementations import catalog
 from httpbed.matrix import table
 from httpbed.matrix.check import Download, Member, Outcome, Tried
-from httpbed.matrix.refusals import Refusal
-from httpbed.matrix.ways import Through, Way
+from httpbed.matrix.refusals import UNTRUSTED, Refusal
+from httpbed.matrix.ways import Promise, Through, Way
 from httpbed.trial.manifest import Version
 
 CURL = catalog.load()["curl"]
@@ -17,23 +21,24 @@ PROXIED = Tried(
     Way("curl", "3", "nginx", (Through("haproxy", "1.1"),)),
     (Download(1000, ()), Download(10**6, ("body as served: the client stored nothing",))),
 )
-KNOWN = Member(CURL, Version("8.23.0", "curl 8.23.0"), (Refusal("client", "rounds", "it cannot"),))
-GOOD = Outcome((KNOWN,), (DIRECT,), {"hq": "hq is not on the PATH"})
-BAD = Outcome((KNOWN,), (DIRECT, PROXIED), {})
+KNOWN = Member(CURL, Version("8.23.0", "curl 8.23.0"))
+REFUSED = Refusal("curl", UNTRUSTED, ("client ended well: exit status 60",))
+GOOD = Outcome((KNOWN,), (DIRECT,), (REFUSED,), (), {"hq": "hq is not on the PATH"})
+BAD = Outcome((KNOWN,), (DIRECT, PROXIED), (REFUSED,), (), {})
 
 
 def test_what_did_as_promised_is_short() -> None:
     """Members, who is not here, the matrix and the sum."""
     assert GOOD.passed
     assert list(table.lines(GOOD)) == [
-        "  curl  8.23.0  client  HTTP 1.1, 2, 3  refuses rounds",
-        "not tried: hq, hq is not on the PATH",
+        "  curl  8.23.0  client  HTTP 1.1, 2, 3",
+        "not here: hq, hq is not on the PATH",
         "",
         "direct",
         "  client  HTTP  nginx",
         "  curl    2     ok",
         "",
-        "1 of 1 ways, 1 refusals, 1 implementations",
+        "1 of 1 ways, 1 of 1 refusals, 1 implementations",
     ]
 
 
@@ -50,14 +55,28 @@ def test_what_did_not_is_told_with_its_reason() -> None:
     assert "1 of 2 ways" in said
 
 
-def test_a_member_fails_for_its_version_or_what_it_accepts() -> None:
-    """Although every way is fine."""
-    mute = Member(CURL, Version(None, "no such file"), ())
-    careless = Member(CURL, Version("1", ""), (Refusal("client", "rounds", ""),))
-    for member, words in ((mute, "'no such file'"), (careless, "accepts rounds, undeclared")):
-        outcome = Outcome((member,), (DIRECT,), {})
-        assert not outcome.passed
-        assert words in "\n".join(table.lines(outcome))
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"members": (Member(CURL, Version(None, "no such file")),)}, "'no such file'"),
+        ({"refusals": (replace(REFUSED, wrong=()),)}, "untrusted certificate: all went well"),
+        ({"refusals": (replace(REFUSED, wrong=("server ran: no",)),)}, "certificate: server ran"),
+        (
+            {"untried": (Promise("wget", "client", "1.1"),)},
+            "untried: wget as a client in HTTP/1.1: nobody is here to try it with",
+        ),
+    ],
+)
+def test_fine_ways_are_not_all(change: dict[str, Any], words: str) -> None:
+    """A version is told, what must be refused is, and no promise goes unsaid."""
+    outcome = replace(GOOD, **change)
+    assert not outcome.passed
+    assert words in "\n".join(table.lines(outcome))
+
+
+def test_a_binary_of_the_user_s_may_tell_no_version() -> None:
+    """Its digest tells it apart."""
+    assert Member(CURL.with_program("/my/curl"), Version(None, "")).passed
 
 
 def test_scripts_get_all_of_it() -> None:

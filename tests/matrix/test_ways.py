@@ -8,9 +8,10 @@ import pytest
 
 from httpbed.implementations import casting, catalog
 from httpbed.matrix import ways
-from httpbed.matrix.refusals import refusals
-from httpbed.matrix.ways import Through, Way
+from httpbed.matrix.refusals import MISSING, UNTRUSTED, wanted
+from httpbed.matrix.ways import Promise, Through, Way
 from httpbed.model.scenario import Scenario
+from undeclared import refusals
 
 CATALOG = catalog.load()
 RECIPES = list(CATALOG.recipes.values())
@@ -32,6 +33,25 @@ def test_every_promise_is_tried_once() -> None:
             for pair in itertools.product(recipe.upstream_http_versions, recipe.http_versions):
                 assert (Through(recipe.name, pair[0]), pair[1]) in met
     assert len(FEW) == len(set(FEW))
+
+
+def test_the_few_try_all_that_is_promised_and_say_what_is_left() -> None:
+    """Without HTTP/3's only servers, those who ask in it are left untried."""
+    assert ways.promises(RECIPES) == ways.tried(FEW)
+    alone = [CATALOG[name] for name in ("curl", "gtlsserver")]
+    left = ways.promises(alone) - ways.tried(ways.few(alone))
+    assert left == {Promise("curl", "client", "1.1"), Promise("curl", "client", "2")}
+
+
+def test_every_client_has_something_to_refuse() -> None:
+    """Unless it verifies nothing and fetches one file only."""
+    asked = {one.way.client: one.what for one in wanted(RECIPES, FEW)}
+    assert set(asked) == {one.name for one in RECIPES if "client" in one.roles} - {"hq"}
+    assert {name for name, what in asked.items() if what == MISSING} == {"gtlsclient", "h2load"}
+    assert set(asked.values()) == {MISSING, UNTRUSTED}
+    for one in wanted(RECIPES, FEW):
+        Scenario.model_validate(one.document())
+        assert list(casting.miscast(CATALOG, one.document())) == []
 
 
 def test_the_few_are_among_all() -> None:

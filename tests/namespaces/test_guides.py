@@ -28,7 +28,9 @@ def test_an_implementation_is_added_in_twenty_lines(
     (tmp_path / name).parent.mkdir()
     (tmp_path / name).write_text(recipe)
     monkeypatch.chdir(tmp_path)
-    check, compare = [shlex.split(line)[1:] for line in commands.splitlines()]
+    build, check, compare = [shlex.split(line)[1:] for line in commands.splitlines()]
+    built = httpbed(*build)
+    assert built.returncode == 0, built.stderr
     checked = httpbed(*check)
     assert checked.returncode == 0, checked.stdout + checked.stderr
     assert "1 of 1 ways" in checked.stdout

@@ -73,7 +73,9 @@ async def _run(found: Programs, spec: ProcessSpec, folder: Path) -> str:
 def version(recipes: Catalog, name: str, folder: Path) -> tuple[Programs, str]:
     """Find or build the program of a recipe, and ask it its version."""
     found = programs.ensure(recipes, [name], say=print)
-    return found, asyncio.run(_run(found, recipes[name].identify(), folder))
+    asking = recipes[name].identify()
+    assert asking
+    return found, asyncio.run(_run(found, asking, folder))
 
 
 @pytest.mark.toolbox
@@ -140,6 +142,7 @@ def test_a_library_in_an_unusual_place_is_shown_beside_it(
     found = programs.ensure(recipes, ["mine"], say=print)
     assert set(found.shared()) == {"/programs/mine/my own", f"/programs/mine/{Path(libc).name}"}
     spec = recipes["mine"].identify()
+    assert spec
     shows_maps = ProcessSpec(
         argv=(f"/programs/mine/{program.name}", "--version"),
         root="mine",

@@ -101,19 +101,14 @@ def _toml(path: Sequence[dict[str, str]]) -> str:
     return "[" + ", ".join(f"{{ {table} }}" for table in tables) + "]"
 
 
-GOODBYE = "connections not reset"
-"""Some answer a client's TLS goodbye by a reset when all is delivered: what broke off is told by
-the client's exit, the bodies' digests and the proxies' flags."""
-
-
 def wrong(record: Record) -> list[tuple[Any, str, str]]:
     """List the checks of an attempt that did not pass, unless nothing could be observed."""
     levels = dict(record.attempt.trial.levels)
-    checks = [one for one in record.attempt.checks if not one.name.startswith(GOODBYE)]
-    broken = [one for one in checks if one.passed is False]
+    broken = [one for one in record.attempt.checks if one.passed is False]
     return [(levels, one.name, one.figure) for one in broken]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", PROXIES)
 def test_a_proxy_speaks_every_version_on_both_sides(name: str, tmp_path: Path) -> None:
     """Four files of curl's at once, each as served; no retry, no reset, no other version."""
@@ -147,6 +142,7 @@ def test_the_last_proxy_shares_among_servers(name: str, tmp_path: Path) -> None:
     assert [len(log.read_text().splitlines()) for log in logs] == [2, 2]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("spoken", ["2", "3"])
 def test_a_tunnel_carries_http_3_from_end_to_end(spoken: str, tmp_path: Path) -> None:
     """The server sees the client's own connection, and answers every request itself."""

@@ -9,7 +9,7 @@ import pytest
 
 from httpbed.implementations import catalog
 from httpbed.implementations.catalog import Catalog
-from httpbed.matrix import check, table, ways
+from httpbed.matrix import check, refusals, table, ways
 from httpbed.matrix.check import Outcome
 from httpbed.matrix.ways import Way
 
@@ -24,20 +24,45 @@ def tried(known: Catalog, wanted: list[Way], folder: Path) -> Outcome:
     async def work() -> Outcome:
         members = await check.members(bed, found)
         done = await check.try_all(bed, wanted, folder, jobs=2, tell=lambda _: None)
-        return Outcome(members, done, absent)
+        asked = refusals.wanted(found, ways.few(found))
+        refused = await check.refuse_all(bed, asked, folder, jobs=2)
+        return Outcome(members, done, refused, (), absent)
 
     return asyncio.run(work())
 
 
+def roles(way: Way) -> set[tuple[str, ...]]:
+    """Say who is tried on a way in which role and HTTP version."""
+    return {(one.name, one.role, one.http_version) for one in way.promises()}
+
+
+def covering(several: list[Way]) -> list[Way]:
+    """Choose few ways on which all take each role in each version that any way has."""
+    chosen, left = list[Way](), set[tuple[str, ...]]().union(*map(roles, several))
+    while left:
+        best = max(several, key=lambda way: len(roles(way) & left))
+        chosen.append(best)
+        left -= roles(best)
+    return chosen
+
+
 def test_all_that_is_installed_does_as_its_recipe_promises(tmp_path: Path) -> None:
-    """Each role and HTTP version, 1 kB and 1 MB by digest, versions and refusals."""
+    """Each role and HTTP version once, 1 kB and 1 MB by digest, versions and refusals."""
     known = catalog.load()
     found, _ = check.here(known)
-    outcome = tried(known, ways.few(found), tmp_path)
+    every = ways.few(found)
+    outcome = tried(known, covering(every), tmp_path)
     assert outcome.tried
     assert outcome.passed, "\n".join(table.lines(outcome))
+    assert {one.client for one in outcome.refusals} == {way.client for way in every}
 
 
+CARELESS = """
+schema = 1
+like = "h2load"
+name = "careless"
+verifies = true
+"""
 LIAR = """
 schema = 1
 like = "curl"
@@ -55,3 +80,15 @@ def test_a_program_that_speaks_another_version_fails(tmp_path: Path) -> None:
     wrong = [reason for download in outcome.tried[0].downloads for reason in download.wrong]
     assert all(reason.startswith("protocol used") for reason in wrong)
     assert len(wrong) == 2
+
+
+def test_a_client_that_believes_anybody_fails(tmp_path: Path) -> None:
+    """It says that it verifies, and does not: what it must refuse, it takes."""
+    (tmp_path / "careless.toml").write_text(CARELESS)
+    known = catalog.load([tmp_path])
+    found, _ = check.here(known, ["careless", "nginx"])
+    bed = check.make_bed(known, found, say=print)
+    asked = refusals.wanted(found, ways.few(found))
+    (refused,) = asyncio.run(check.refuse_all(bed, asked, tmp_path / "left", jobs=1))
+    assert refused.wrong == ()
+    assert not refused.passed

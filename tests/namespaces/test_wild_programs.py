@@ -2,48 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from httpbed.implementations import recipe
-from httpbed.model.trial import Record
 from httpbed.trial import parts
-from real_runs import Wish, stage
+from wild import outcome
 
 pytestmark = [pytest.mark.namespaces, pytest.mark.toolbox]
 
-RECIPE = """
-schema = 1
-name = "wild"
-roles = ["{role}"]
-http_versions = ["1.1"]
-workloads = ["download"]
-
-[install]
-binary = "sh"
-
-[version]
-argv = ["{{program}}", "-c", "echo 1"]
-pattern = '(?P<version>1)'
-
-[run]
-argv = ["{{program}}", "{{folder}}/wild.sh"]
-stdout = "said.txt"
-stderr = "errors.txt"
-ready = {{ tcp = {ready} }}
-
-[run.files]
-"wild.sh" = '''
-cd {{folder}}
-{script}
-'''
-
-[parse]
-parser = "{parser}"
-file = "said.txt"
-"""
 MB = 10**6
 FLOOD = "yes"
 FILES = "n=0; while :; do head -c 1000000 /dev/zero >$n; n=$((n+1)); done"
@@ -59,20 +27,6 @@ def _tight(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(parts, "LOG_BYTES", 4 * MB)
     monkeypatch.setattr(recipe, "MEMORY_BYTES", 64 * MB)
     monkeypatch.setattr(recipe, "PROCESSES", 400)
-
-
-def outcome(tmp_path: Path, script: str, role: str = "client") -> Record:
-    """Run a trial in which somebody is a shell that runs this script; it must have failed."""
-    (tmp_path / "recipes").mkdir()
-    ready, parser = ("[443]", "access-log-json") if role == "server" else ("[]", "curl-json")
-    text = RECIPE.format(role=role, ready=ready, parser=parser, script=script)
-    (tmp_path / "recipes/wild.toml").write_text(text)
-    wish = Wish(versions=("1.1",), time_limit="15 s")
-    wish = replace(wish, server="wild") if role == "server" else replace(wish, client="wild")
-    records = stage(wish, [tmp_path / "recipes"]).run(tmp_path / "campaign")
-    (record,) = [one for one in records if one.attempt.outcome.kind != "invalid"]
-    assert record.attempt.outcome.kind == "failed", record.attempt.outcome.reason
-    return record
 
 
 @pytest.mark.parametrize("role", ["client", "server"])

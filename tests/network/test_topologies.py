@@ -119,7 +119,7 @@ def test_cellular_links_have_a_trace_each() -> None:
         for way in ("down", "up")
     ]
     assert len(set(map(plan.emulator.files.get, names))) == 4
-    assert plan.longest_wait_s == sum(plan.waits_s) > max(plan.waits_s) > 0
+    assert sum(plan.waits_s) > max(plan.waits_s) > 0
 
 
 def test_an_idle_echo_takes_every_links_time() -> None:

@@ -77,8 +77,10 @@ def test_a_short_file_is_made_anew() -> None:
     assert first.path.stat().st_size == 1000
 
 
-def test_a_changed_file_keeps_the_digest_of_what_it_was() -> None:
-    """So each trial that serves it fails its check, and none believes it."""
+def test_a_damaged_file_is_made_anew() -> None:
+    """Once for a campaign; a file damaged later fails its check in every trial that serves it."""
     first = content.ensure(1, target(1000))
     first.path.write_bytes(b"x" * 1000)
-    assert content.ensure(1, target(1000)).sha256 == first.sha256
+    assert not first.is_whole()
+    assert content.ensure(1, target(1000)) == first
+    assert first.is_whole()

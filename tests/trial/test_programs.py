@@ -60,11 +60,26 @@ def test_what_is_missing_can_be_named_on_the_command_line(name: str, word: str) 
 def test_a_program_replaces_a_recipe_s_everywhere() -> None:
     """Its version is asked of the same program that is measured."""
     recipe = with_program("/my/curl-9")["curl"]
-    assert recipe.command("client") == recipe.identify().argv[0] == "/programs/curl/curl-9"
-    assert recipe.identify().environment == {"LD_LIBRARY_PATH": "/programs/curl"}
+    asking = recipe.identify()
+    assert asking
+    assert recipe.command("client") == asking.argv[0] == "/programs/curl/curl-9"
+    assert asking.environment == {"LD_LIBRARY_PATH": "/programs/curl"}
     assert with_program("/my/curl-9").installs(["curl"]) == {}
     with pytest.raises(ConfigError, match="no recipe 'kurl'"):
         catalog.load().with_programs({"kurl": "/my/curl"})
+
+
+def test_who_is_asked_through_another_program_has_no_version() -> None:
+    """A library of a package's tells nothing of the user's build, whose digest is known."""
+    recipe = catalog.load().with_programs({"gtlsserver": "/my/gtlsserver"})["gtlsserver"]
+    assert recipe.command("server") == "/programs/gtlsserver/gtlsserver"
+    assert recipe.identify() is None
+
+
+def test_no_program_takes_the_place_of_a_script() -> None:
+    """It would be started as the interpreter, with the script for its first word."""
+    with pytest.raises(ConfigError, match="aioquic is a script that python3 reads"):
+        catalog.load().with_programs({"aioquic": "/my/aioquic"})
 
 
 def test_a_relative_path_is_the_recipe_s_own() -> None:

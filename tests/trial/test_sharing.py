@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
 from httpbed.model.fairness import jain
+from httpbed.network.files import PACKET_LOG
 from httpbed.trial import sharing
 
 HEADING = "in_ns\tout_ns\tbytes\tdirection\tnumber\tfate\n"
 MS = 10**6
+CLIENTS = {"client": 1, "competitor-1-client": 3}
 
 
 def flow(direction: int, begin_ms: int, end_ms: int, every_ms: int = 1) -> Iterator[str]:
@@ -22,9 +25,9 @@ def flow(direction: int, begin_ms: int, end_ms: int, every_ms: int = 1) -> Itera
 def test_only_the_time_in_common_counts() -> None:
     """One was alone for the first second, the other for the last: neither is told."""
     lines = [HEADING, *flow(1, 0, 3000), *flow(3, 1000, 4000, 2)]
-    found = sharing.shared(lines, {"client": 1, "competitor-1-client": 3})
+    found = sharing.shared(sharing.delivered(lines), CLIENTS)
     assert found is not None
-    assert found.lasted_s == pytest.approx(2.0)
+    assert found.lasted_s == pytest.approx(1.99)
     assert found.rates_bit_s["client"] == pytest.approx(8e6)
     assert found.rates_bit_s["competitor-1-client"] == pytest.approx(4e6)
     assert found.share("client") == pytest.approx(2 / 3)
@@ -41,14 +44,14 @@ def test_only_the_time_in_common_counts() -> None:
 )
 def test_without_time_in_common_nothing_is_told(lines: list[str]) -> None:
     """A twentieth of a second says nothing about sharing."""
-    assert sharing.shared(lines, {"client": 1, "competitor-1-client": 3}) is None
+    assert sharing.shared(sharing.delivered(lines), CLIENTS) is None
 
 
 def test_dropped_packets_were_not_delivered() -> None:
     """What another direction carried does not count either."""
     lost = [f"{at * MS}\t-\t1000\t1\t{at}\tlost\n" for at in range(1000)]
     lines = [HEADING, *flow(1, 0, 1000), *lost, *flow(0, 0, 1000), *flow(3, 0, 1000)]
-    found = sharing.shared(lines, {"client": 1, "competitor-1-client": 3})
+    found = sharing.shared(sharing.delivered(lines), CLIENTS)
     assert found is not None
     assert found.share("client") == pytest.approx(0.5)
 
@@ -59,3 +62,20 @@ def test_dropped_packets_were_not_delivered() -> None:
 def test_jains_index(rates: list[float], index: float) -> None:
     """1 when all get the same, 1/n when one gets everything."""
     assert jain(rates) == pytest.approx(index)
+
+
+@pytest.mark.parametrize("keep_log", [True, False])
+def test_what_is_kept_does_not_grow_with_the_packets(tmp_path: Path, keep_log: bool) -> None:
+    """But with the time; a last line that was torn off does not count."""
+    lines = [HEADING, *flow(1, 0, 3000), *flow(3, 1000, 4000, 2), "4000000"]
+    (tmp_path / PACKET_LOG).write_text("".join(lines))
+    sharing.reduce(tmp_path, keep_log=keep_log)
+    assert sharing.read(tmp_path, CLIENTS) == sharing.shared(sharing.delivered(lines), CLIENTS)
+    assert (tmp_path / PACKET_LOG).exists() is keep_log
+    assert len((tmp_path / sharing.DELIVERED).read_text().splitlines()) == 1 + 301 + 301
+
+
+def test_without_a_log_nothing_is_kept(tmp_path: Path) -> None:
+    """A trial that broke off before."""
+    sharing.reduce(tmp_path, keep_log=False)
+    assert sharing.read(tmp_path, CLIENTS) is None

@@ -8,8 +8,12 @@
 //! ├── tmp, run     private, in memory
 //! ├── trial        the attempt's folder on the host
 //! ├── links        files of the host that links are made of, read-only
-//! └── roots/NAME   a root filesystem under an overlay, with all of the above but bin and links in it
+//! └── roots/NAME   a root filesystem under an overlay, with proc, dev, tmp and run in it
+//!     └── trial    in memory, with those of the attempt's folders that belong to this root's programs
 //! ```
+//!
+//! A program under test sees of the attempt's folder what is its own, each a mount that it can neither move
+//! nor replace; whatever else it writes below `/trial` is in memory, and ends with the sandbox.
 //!
 //! A command of the user's keeps the host's own filesystem instead: all of this then hangs below the
 //! scratch folder, and httpbed's own programs are started with that as their root. A root filesystem
@@ -39,7 +43,7 @@ const LINKS: &str = "/links";
 const OF_THE_HOST: [&str; 11] =
     ["usr", "bin", "sbin", "lib", "lib32", "lib64", "libx32", "etc", "opt", "nix", "gnu"];
 const RESOLV_CONF: &str = "/etc/resolv.conf";
-const SEEN_IN_EVERY_ROOT: [&str; 5] = ["proc", "dev", "tmp", "run", "trial"];
+const SEEN_IN_EVERY_ROOT: [&str; 4] = ["proc", "dev", "tmp", "run"];
 
 /// Build the filesystem and make it this process's root; return where it is seen afterwards.
 pub fn build(config: &Config) -> Result<PathBuf, Failure> {
@@ -60,6 +64,11 @@ pub fn build(config: &Config) -> Result<PathBuf, Failure> {
         let root = top.join("roots").join(name);
         for folder in SEEN_IN_EVERY_ROOT {
             bind(&top.join(folder), &root.join(folder), false).step(format!("bind /{folder}"))?;
+        }
+        fs::create_dir_all(root.join("trial")).step("create /trial")?;
+        for folder in config.folders.get(name).into_iter().flatten() {
+            let own = Path::new("trial").join(folder);
+            bind(&top.join(&own), &root.join(&own), false).step(format!("bind /{}", own.display()))?;
         }
         share(&root, config, |seen| !seen.starts_with(LINKS))?;
     }

@@ -10,6 +10,9 @@
 //! | processes and threads, all together | `RLIMIT_NPROC`, which spares the machine's own root; and the PID namespace's `pid_max`, which spares nobody |
 //!
 //! Should the machine's memory end all the same, the kernel ends such a program before others.
+//!
+//! A program under test is root of the sandbox, but without those rights that would let it leave its root
+//! filesystem, its network or its mounts: through `/proc/1/root`, by `chroot`, `setns` or `umount`.
 
 use std::fs;
 use std::io;
@@ -25,6 +28,9 @@ const OWN_PID_MAX: (u32, u32) = (6, 14);
 const LEAST_PID_MAX: u32 = 301;
 /// How readily the kernel ends it when memory is short, of -1000 to 1000.
 const READINESS: &str = "800";
+
+/// `CAP_SYS_CHROOT`, `CAP_SYS_PTRACE` and `CAP_SYS_ADMIN` (linux/capability.h).
+const RIGHTS_GIVEN_UP: [libc::c_ulong; 3] = [18, 19, 21];
 
 /// The bounds of one program, which its process sets before it becomes the program.
 #[derive(Clone, Copy, Debug)]
@@ -64,9 +70,21 @@ impl Limits {
         if let Some(bytes) = self.memory_bytes {
             fs::write("/proc/self/oom_score_adj", READINESS)?;
             setrlimit(Resource::RLIMIT_DATA, bytes, bytes)?;
+            give_up_rights()?;
         }
         Ok(())
     }
+}
+
+/// What the program will be executed without.
+fn give_up_rights() -> io::Result<()> {
+    for right in RIGHTS_GIVEN_UP {
+        // SAFETY: concerns this process only, and takes no pointer.
+        if unsafe { libc::prctl(libc::PR_CAPBSET_DROP, right, 0, 0, 0) } != 0 {
+            return Err(io::Error::last_os_error());
+        }
+    }
+    Ok(())
 }
 
 fn has_own_pid_max() -> bool {

@@ -26,6 +26,7 @@
 //! ([`protocol::Shell`]) the host's own filesystem stays, the command keeps its user, environment,
 //! folder and terminal, and one process may be left in the host's network to lead out of the sandbox.
 
+mod beneath;
 mod filesystem;
 mod hosts;
 mod limits;

@@ -7,10 +7,12 @@ use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
+use nix::fcntl::{FcntlArg, OFlag, fcntl};
 use nix::sched::{CloneFlags, setns};
 use nix::sys::signal::SigSet;
 use nix::unistd::{Pid, chdir, chroot, setpgid};
 
+use crate::beneath::open_file;
 use crate::filesystem::{Shown, prepare, root_folder, show, show_resolv_conf};
 use crate::hosts::Hosts;
 use crate::limits::Limits;
@@ -159,7 +161,11 @@ fn anonymous_file() -> io::Result<File> {
 
 fn output(path: Option<&Path>, trial: &Path) -> io::Result<Stdio> {
     let Some(path) = path else { return Ok(Stdio::null()) };
-    Ok(File::options().create(true).append(true).open(inside(path, trial))?.into())
+    let flags = OFlag::O_WRONLY | OFlag::O_CREAT | OFlag::O_APPEND;
+    let file = open_file(trial, path.strip_prefix("/trial").unwrap_or(path), flags)?;
+    // Opened so that nothing is waited for; to the program it is a file like any other.
+    fcntl(&file, FcntlArg::F_SETFL(OFlag::O_APPEND))?;
+    Ok(file.into())
 }
 
 fn inside(path: &Path, trial: &Path) -> PathBuf {

@@ -15,8 +15,11 @@ pub struct Config {
     pub scratch: PathBuf,
     /// Root filesystems by name; each is seen through an overlay and never written.
     pub roots: BTreeMap<String, PathBuf>,
-    /// Folder of the host that every root sees, writable, as `/trial`; absent means one in memory.
+    /// Folder of the host that is seen outside the roots, writable, as `/trial`; absent means one in memory.
     pub trial: Option<PathBuf>,
+    /// Names of the folders of it that a root sees, by the root's name. Nothing else of it is seen there.
+    #[serde(default)]
+    pub folders: BTreeMap<String, Vec<String>>,
     /// Further folders or files of the host that every root sees, read-only: seen as -> path; those below
     /// `/links` are seen outside the roots instead.
     pub shared: BTreeMap<PathBuf, PathBuf>,
@@ -89,8 +92,13 @@ pub enum What {
         /// Seconds to wait at the most.
         timeout_s: f64,
     },
-    /// Answer with the length and SHA-256 of a file seen under `/tmp` or `/trial`.
+    /// Answer with the length and SHA-256 of a file seen under `/tmp` or `/trial`; no link is followed.
     Digest {
+        /// Absolute path inside the sandbox.
+        path: PathBuf,
+    },
+    /// Make a folder with all above it, and answer `done`; no link is followed.
+    MakeFolder {
         /// Absolute path inside the sandbox.
         path: PathBuf,
     },

@@ -1,9 +1,9 @@
 //! The loop of PID 1: take requests, watch programs, reap what ends.
 
 use std::collections::BTreeMap;
-use std::fs::File;
-use std::io::{self, Write};
+use std::io::{self, Read, Write};
 use std::os::fd::{AsFd, BorrowedFd};
+use std::path::Path;
 use std::process::{ChildStdin, ChildStdout};
 use std::time::{Duration, Instant};
 
@@ -14,6 +14,7 @@ use nix::sys::signalfd::{SfdFlags, SignalFd};
 use nix::unistd::Pid;
 use sha2::{Digest, Sha256};
 
+use crate::beneath;
 use crate::listening;
 use crate::program::{self, Surroundings};
 use crate::protocol::{Event, Request, What};
@@ -133,7 +134,10 @@ impl Session {
                 self.awaits.push(Await { id, to, tcp, udp, deadline });
                 Ok(None)
             }
-            What::Digest { path } => digest(id, &path).map(Some),
+            What::Digest { path } => digest(id, &self.around.base, &path).map(Some),
+            What::MakeFolder { path } => {
+                beneath::make_folder(&self.around.base, &path).map(|()| Some(Event::Done { id }))
+            }
         };
         match result {
             Ok(Some(event)) => event.send(),
@@ -243,9 +247,12 @@ fn report_end(id: u64, program: &Running, status: i32, usage: &libc::rusage) {
     .send();
 }
 
-fn digest(id: u64, path: &std::path::Path) -> io::Result<Event> {
+/// Read no further than the file was long at first: who writes it may go on for ever.
+fn digest(id: u64, base: &Path, path: &Path) -> io::Result<Event> {
     let mut hash = Sha256::new();
-    let bytes = io::copy(&mut File::open(path)?, &mut hash)?;
+    let file = beneath::open_file(base, path, OFlag::O_RDONLY)?;
+    let length = file.metadata()?.len();
+    let bytes = io::copy(&mut file.take(length), &mut hash)?;
     let sha256 = format!("{:x}", hash.finalize());
     Ok(Event::Digest { id, bytes, sha256 })
 }

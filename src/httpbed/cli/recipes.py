@@ -5,16 +5,18 @@ from __future__ import annotations
 import asyncio
 import json
 import tempfile
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
 from pathlib import Path
+from typing import Any
 
 import click
 
 from httpbed.cli.experiment import catalog, json_option, own_programs, recipes_option
 from httpbed.host import cache
 from httpbed.implementations.catalog import Catalog
+from httpbed.implementations.recipe import Recipe
 from httpbed.matrix import check as checking
-from httpbed.matrix import table, ways
+from httpbed.matrix import refusals, table, ways
 from httpbed.matrix.check import Outcome, Tried
 from httpbed.matrix.ways import Way
 from httpbed.model.errors import ConfigError, HostError, Mistake
@@ -45,13 +47,33 @@ def show(*, recipe_folders: tuple[Path, ...], as_json: bool) -> None:
 def _list(known: Catalog, *, as_json: bool) -> None:
     recipes = sorted(known.recipes.values(), key=lambda one: one.name)
     if as_json:
-        said = [recipe.model_dump(by_alias=True, mode="json") for recipe in recipes]
-        click.echo(json.dumps(said, indent=1))
+        click.echo(json.dumps([_told(recipe) for recipe in recipes], indent=1))
         return
-    for recipe in recipes:
-        roles, versions = "/".join(recipe.roles), ", ".join(recipe.http_versions)
-        origin, (_, state) = recipe.install.summary(), programs.state(recipe)
-        click.echo(f"{recipe.name:<14} {roles:<14} HTTP {versions:<12} {origin} ({state})")
+    rows = [["implementation", "roles", "HTTP", "upstream", "is here", "from"]]
+    rows += [_row(recipe) for recipe in recipes]
+    for line in table.aligned(rows):
+        click.echo(line)
+
+
+def _told(recipe: Recipe) -> dict[str, Any]:
+    is_here, where = programs.state(recipe)
+    return {
+        **recipe.model_dump(by_alias=True, mode="json"),
+        "is_here": is_here,
+        "where": where,
+    }
+
+
+def _row(recipe: Recipe) -> list[str]:
+    is_here, why = programs.state(recipe)
+    return [
+        recipe.name,
+        "/".join(recipe.roles),
+        ", ".join(recipe.http_versions),
+        ", ".join(recipe.upstream_http_versions) or "-",
+        "yes" if is_here else f"no: {why}",
+        recipe.install.summary(),
+    ]
 
 
 @command.command("check")
@@ -89,11 +111,12 @@ def check(
     before a campaign, for a promise that does not hold costs you its trials.
 
     Each downloads 1 kB and 1 MB, compared by digest, with the most versatile counterpart that is
-    installed; tells its version; and must refuse what it does not declare. With names, only ways
-    in which one of those takes part. httpbed toolbox build installs what is missing.
+    installed, and tells its version; each client must refuse a certificate that it cannot trust,
+    or else tell of a file that is not there. With names, only ways in which one of those takes
+    part. httpbed toolbox build installs what is missing.
 
-    Exit code: 0 all did as promised; 1 one did not; 2 usage, or a program of your own that cannot
-    be run; 3 nothing is installed.
+    Exit code: 0 all did as promised; 1 one did not, or nobody is here to try it with; 2 usage, or a
+    program of your own that cannot be run; 3 nothing is installed.
     """
     known = catalog(recipe_folders)
     _require(known, names)
@@ -125,7 +148,7 @@ def _require(known: Catalog, names: Iterable[str]) -> None:
 
 async def _outcome(
     known: Catalog,
-    wanted: Iterable[Way],
+    wanted: Sequence[Way],
     names: Collection[str],
     absent: dict[str, str],
     *,
@@ -139,7 +162,10 @@ async def _outcome(
     with tempfile.TemporaryDirectory(prefix="recipes-", dir=cache.folder()) as scratch:
         folder = output or Path(scratch)
         tried = await checking.try_all(bed, wanted, folder, jobs=jobs, tell=_tell)
-    return Outcome(members, tried, absent)
+        asked = refusals.wanted(recipes, wanted)
+        refused = await checking.refuse_all(bed, asked, folder, jobs=jobs)
+    untried = sorted(ways.promises(recipes) - ways.tried(wanted))
+    return Outcome(members, tried, refused, tuple(untried), absent)
 
 
 def _tell(tried: Tried) -> None:

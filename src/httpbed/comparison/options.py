@@ -70,7 +70,8 @@ OPTIONS = (
     Option("size", "size", "1MB", "1MB", "Length of each file.", ("workload", "size")),
     Option("files", "count", None, "20", "Files that are fetched side by side.",
            ("workload", "files")),
-    Option("connections", "count", None, "6", "Connections for them at the most.",
+    Option("connections", "count", None, "6", "Connections for them; over HTTP/2 and"
+           " HTTP/3 there is one.",
            ("workload", "connections")),
     Option("rounds", "count", None, "10", "How often all of it is fetched, on warm connections.",
            ("workload", "rounds")),

@@ -95,7 +95,9 @@ async def _attempt(campaign: Campaign, bed: Bed, trial: Trial, number: int) -> A
     folder = campaign.unfinished(trial, number)
     try:
         phases = await runner.run(trial, bed, folder / "artifacts")
-        record = verdict.judge(this, bed, folder / "artifacts", phases.seconds)
+        record = await asyncio.to_thread(
+            verdict.judge, this, bed, folder / "artifacts", phases.seconds
+        )
     except BedError as error:
         record = verdict.broken_bed(this, str(error))
     campaign.commit(record, folder)

@@ -29,6 +29,8 @@ def mistakes(recipe: Recipe) -> Iterator[Mistake]:
         yield Mistake("upstream_http_versions", "a proxy says what it speaks, and only a proxy")
     for name in sorted(set(recipe.knobs) & RESERVED):
         yield Mistake(f"knobs.{name}", "is a variable of every recipe", "choose another name")
+    if recipe.version is None and recipe.install.binary is None:
+        yield Mistake("version", "is missing", "say how the program is asked its version")
     yield from _parser_mistakes(recipe)
     for place, run in (
         ("run", recipe.run),

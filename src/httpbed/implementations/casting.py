@@ -15,12 +15,14 @@ from httpbed.implementations.protocol import RoleName
 from httpbed.implementations.recipe import Recipe
 from httpbed.implementations.settings import Transport
 from httpbed.model.roles import FIXED, HttpVersion
-from httpbed.model.workload import Workload
+from httpbed.model.workload import Capability, Workload
 
 Path = tuple[str | int, ...]
 Document = Mapping[str, Any]
 
 _VERSIONS = get_args(HttpVersion)
+_MULTIPLEXED = frozenset({"2", "3"})
+"""In these, no client opens several connections to one server."""
 
 
 @dataclass(frozen=True)
@@ -43,12 +45,12 @@ class _Cast:
     """The HTTP version that a client asks for, or in which a server or proxy is asked."""
     asks: str | None = None
     """The HTTP version in which a proxy asks."""
-    needs: tuple[str, ...] = ()
+    needs: tuple[Capability, ...] = ()
     """What the workload asks of it."""
     following: str = ""
     """Name of the proxy that is next towards the server; empty where it is the server."""
     behind: str = ""
-    """Name of the proxy that asks a server; empty where it is the client."""
+    """Name of the proxy that asks it; empty where it is the client."""
 
     @property
     def transport(self) -> Transport:
@@ -75,7 +77,7 @@ def miscast(catalog: Catalog, scenario: Document) -> Iterator[Miscast]:
             yield from _workload_mistakes(cast, recipe)
             yield from _knob_mistakes(cast, recipe)
             yield from _control_mistakes(cast, recipe)
-            yield from _chain_mistakes(cast, recipe)
+            yield from _chain_mistakes(cast, recipe, catalog)
 
 
 def _casts(scenario: Document) -> Iterator[_Cast]:
@@ -96,20 +98,25 @@ def _cast_of(path: Path, roles: Document, workload: Document) -> Iterator[_Cast]
         *(_version(proxy.get("http_version", "1.1")) for proxy in proxies),
     ]
     needs = _needs(workload)
+    names = ["", *(str(proxy.get("implementation", "")) for proxy in proxies), ""]
     yield _Cast((*path, "client"), "client", client, versions[0], needs=needs)
-    for index, (proxy, asked, asks) in enumerate(
-        zip(proxies, versions, versions[1:], strict=False)
-    ):
-        of_proxy = needs if index == 0 else ()
-        following = str(_table(dict(enumerate(proxies)).get(index + 1)).get("implementation", ""))
-        place = (*path, "proxies", index)
-        yield _Cast(place, "proxy", proxy, asked, asks, of_proxy, following)
+    for index, proxy in enumerate(proxies):
+        yield _Cast(
+            (*path, "proxies", index),
+            "proxy",
+            proxy,
+            asked=versions[index],
+            asks=versions[index + 1],
+            needs=needs if index == 0 else (),
+            following=names[index + 2],
+            behind=names[index],
+        )
     of_server = () if proxies else needs
-    behind = str(proxies[-1].get("implementation", "")) if proxies else ""
-    yield _Cast((*path, "server"), "server", server, versions[-1], needs=of_server, behind=behind)
+    place = (*path, "server")
+    yield _Cast(place, "server", server, versions[-1], needs=of_server, behind=names[-2])
 
 
-def _needs(workload: Document) -> tuple[str, ...]:
+def _needs(workload: Document) -> tuple[Capability, ...]:
     """Say what a workload asks of programs, as far as it can be read."""
     try:
         return tuple(Workload.model_validate(workload).needs())
@@ -136,9 +143,14 @@ def _workload_mistakes(cast: _Cast, recipe: Recipe) -> Iterator[Miscast]:
             can = ", ".join(recipe.workloads)
             reason = f"{recipe.name} as a {cast.role} cannot do {need!r}; it can: {can}"
             yield Miscast(("workload",), reason, "take another program, or another workload")
+    if cast.role == "client" and "connections" in asked and cast.asked in _MULTIPLEXED:
+        reason = f"{recipe.name} fetches all over one connection in HTTP/{cast.asked}"
+        if "connections" in recipe.workloads:
+            remedy = "exclude these treatments, or leave connections out; HTTP/1.1 takes several"
+            yield Miscast(("workload", "connections"), reason, remedy)
 
 
-def _of_servers(needs: Sequence[str]) -> list[str]:
+def _of_servers(needs: Sequence[Capability]) -> list[Capability]:
     """Of what a workload needs, what a server must be able to do; the rest is the client's."""
     return [need for need in needs if need in {"resumed", "early data"}]
 
@@ -175,12 +187,16 @@ def _control_mistakes(cast: _Cast, recipe: Recipe) -> Iterator[Miscast]:
         yield Miscast(path, f"{reason}; known: {can}")
 
 
-def _chain_mistakes(cast: _Cast, recipe: Recipe) -> Iterator[Miscast]:
+def _chain_mistakes(cast: _Cast, recipe: Recipe, catalog: Catalog) -> Iterator[Miscast]:
     """Refuse a tunnel of which one end is missing, and a server that a proxy cannot ask."""
     path = (*cast.path, "implementation")
     if cast.role == "proxy" and recipe.next_proxy not in {None, cast.following}:
         yield Miscast(path, f"{recipe.name} needs {recipe.next_proxy} as the next proxy")
-    if cast.asked in recipe.not_behind.get(cast.behind, ()):
+    near = sorted(one.name for one in catalog.recipes.values() if one.next_proxy == recipe.name)
+    if cast.role == "proxy" and near and cast.behind not in near:
+        reason = f"{recipe.name} takes what comes from {' or '.join(near)} only"
+        yield Miscast(path, reason, f"put {near[0]} before it")
+    if cast.role == "server" and cast.asked in recipe.not_behind.get(cast.behind, ()):
         reason = f"{recipe.name} does not work behind {cast.behind} over HTTP/{cast.asked}"
         yield Miscast(path, reason, "take another HTTP version between them, or another server")
 

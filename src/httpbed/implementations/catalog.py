@@ -50,13 +50,21 @@ class Catalog:
         """Put executables of the user's in the place of recipes' programs.
 
         Raises:
-            ConfigError: There is no such recipe.
+            ConfigError: There is no such recipe, or it starts a script.
         """
         known = ", ".join(sorted(self.recipes))
-        unknown = [name for name in programs if name not in self.recipes]
-        if unknown:
-            reason = "there is no recipe {!r}; known: {}"
-            raise ConfigError(Mistake("--program", reason.format(n, known)) for n in unknown)
+        mistakes = [
+            Mistake("--program", f"there is no recipe {name!r}; known: {known}")
+            for name in programs
+            if name not in self.recipes
+        ]
+        mistakes += [
+            mistake
+            for name in programs
+            if name in self.recipes and (mistake := _script("--program", self[name]))
+        ]
+        if mistakes:
+            raise ConfigError(mistakes)
         changed = {name: self[name].with_program(path) for name, path in programs.items()}
         return Catalog({**self.recipes, **changed}, self.replaced)
 
@@ -142,6 +150,8 @@ def _recipe(own: Source, known: dict[str, Source]) -> tuple[Recipe | None, list[
     known[recipe.name] = source
     recipe = recipe.model_copy(update={"install": recipe.install.beside(source.folder)})
     if LIKE in own.said and recipe.install.binary is not None:
+        if mistake := _script(f"{source.file}: install.binary", recipe):
+            return None, [mistake]
         recipe = recipe.with_program(recipe.install.binary)
     found = audit.mistakes(recipe)
     return recipe, [Mistake(f"{source.file}: {one.place}", one.reason, one.remedy) for one in found]
@@ -151,3 +161,11 @@ def _said(kind: str, message: str) -> tuple[str, str]:
     """Say in the words of all other mistakes what is wrong with a field, and the remedy."""
     ours = {"missing": ("is missing", ""), "extra_forbidden": ("unknown key", "delete it")}
     return ours.get(kind, (message.removeprefix("Value error, "), ""))
+
+
+def _script(place: str, recipe: Recipe) -> Mistake | None:
+    """Refuse an executable in the place of a script, which would be taken for its interpreter."""
+    if (interpreter := recipe.interpreter()) is None:
+        return None
+    reason = f"{recipe.name} is a script that {interpreter} reads: no program takes its place"
+    return Mistake(place, reason, "write a recipe of its own for your program")

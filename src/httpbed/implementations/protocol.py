@@ -156,7 +156,7 @@ class Request:
     http_version: str
     """As in an experiment file, or what the program called it."""
     status: int
-    body_bytes: int
+    body_bytes: int | None
     connection: str = ""
     """Equal for requests on the same connection."""
     tls_version: str = ""
@@ -194,8 +194,8 @@ class Implementation(Protocol):
         """As experiment files call it."""
         ...
 
-    def identify(self) -> ProcessSpec:
-        """How to ask for its version."""
+    def identify(self) -> ProcessSpec | None:
+        """How to ask for its version; None where nobody knows."""
         ...
 
     def plan(self, part: Part) -> ProcessSpec:

@@ -23,6 +23,7 @@ MEMORY_BYTES = 4 * 2**30
 """Of each process of a program under test: far more than any of them needs, browsers included."""
 PROCESSES = 2048
 """And threads, of a whole trial: a browser has some hundreds."""
+INTERPRETERS = frozenset({"bash", "dash", "java", "node", "perl", "python3", "ruby", "sh"})
 VERSION_S = 20.0
 VERSION_BYTES = 2**20
 
@@ -49,7 +50,7 @@ class Parse(Value):
     """How its files are read."""
 
     parser: str
-    file: str
+    file: str = Field(pattern="^[^/]+$")
     """File in its folder."""
 
 
@@ -71,11 +72,15 @@ class Recipe(Value):
     """What it can do of a workload."""
     stores_bodies: bool = True
     """Whether what it got as a client can be compared with what was served."""
+    verifies: bool = True
+    """Whether as a client it refuses a certificate that no authority signed that it knows."""
     homepage: str = ""
     note: str = ""
     """What a user should know, in a sentence."""
     install: Install
-    version: Version
+    version: Version | None = None
+    """Absent only where nobody knows how to ask a binary of the user's, which its digest tells
+    apart."""
     run: Run
     run_as: dict[RoleName, Run] = Field(default_factory=dict)
     """How it is started instead in one of its roles."""
@@ -96,8 +101,10 @@ class Recipe(Value):
         """Name or path of what is started in a role, as the root filesystem knows it."""
         return template.fill(self.running(role).argv[0], self._place())
 
-    def identify(self) -> ProcessSpec:
-        """Say how to ask for its version."""
+    def identify(self) -> ProcessSpec | None:
+        """Say how to ask for its version, where somebody knows."""
+        if self.version is None:
+            return None
         name = f"{self.name}-version.txt"
         return ProcessSpec(
             tuple(template.fill_words(self.version.argv, self._place())),
@@ -111,18 +118,30 @@ class Recipe(Value):
             processes=PROCESSES,
         )
 
-    def with_program(self, path: str) -> Recipe:
-        """Return the recipe with an executable of the user's in its program's place."""
+    def interpreter(self) -> str | None:
+        """Name what reads its program, if that is a script: no executable can take its place."""
+        runs = (self.run, *self.run_as.values())
+        return next((run.argv[0] for run in runs if run.argv[0] in INTERPRETERS), None)
 
-        def mended(words: list[str]) -> list[str]:
-            return ["{program}", *words[1:]]
+    def with_program(self, path: str) -> Recipe:
+        """Return the recipe with an executable of the user's in its program's place.
+
+        Where the version is asked of another program, it tells nothing of the user's.
+        """
+        named = {run.argv[0] for run in (self.run, *self.run_as.values())}
 
         def started(run: Run) -> Run:
-            return run.model_copy(update={"argv": mended(run.argv)})
+            return run.model_copy(update={"argv": ["{program}", *run.argv[1:]]})
 
+        version = self.version
+        if version and named & set(version.argv):
+            argv = ["{program}" if word in named else word for word in version.argv]
+            version = version.model_copy(update={"argv": argv})
+        else:
+            version = None
         changed = {
             "install": Install(binary=path),
-            "version": self.version.model_copy(update={"argv": mended(self.version.argv)}),
+            "version": version,
             "run": started(self.run),
             "run_as": {role: started(run) for role, run in self.run_as.items()},
         }
@@ -154,6 +173,10 @@ class Recipe(Value):
         """Read the files that it left in its folder."""
         how = self.parse_as.get(role, self.parse_)
         return parsers.PARSERS[how.parser](folder / how.file)
+
+    def tells(self, role: RoleName) -> bool:
+        """Whether what it leaves in a role has every request in it."""
+        return self.parse_as.get(role, self.parse_).parser not in parsers.OF_NO_REQUEST
 
     def _own_variables(self, part: Part) -> dict[str, str]:
         """Return the variables of this recipe's: knobs, congestion control, its program's place."""

@@ -7,16 +7,18 @@ changes nothing about whether a server answers in HTTP/3.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Collection, Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 from httpbed.host import backend
 from httpbed.implementations.catalog import Catalog
 from httpbed.implementations.recipe import Recipe
-from httpbed.matrix.refusals import Refusal, refusals
-from httpbed.matrix.ways import Way
+from httpbed.matrix import refusals
+from httpbed.matrix.refusals import Asked, Refusal
+from httpbed.matrix.ways import Promise, Way
 from httpbed.model.errors import BedError
 from httpbed.model.trial import Trial
 from httpbed.model.workload import Workload
@@ -55,16 +57,15 @@ class Tried:
 
 @dataclass(frozen=True)
 class Member:
-    """An implementation, and what it says and refuses."""
+    """An implementation, and what it says of itself."""
 
     recipe: Recipe
     version: Version
-    refusals: tuple[Refusal, ...]
 
     @property
     def passed(self) -> bool:
-        """Whether its version is known and all that is undeclared is refused."""
-        return self.version.found is not None and all(one.passed for one in self.refusals)
+        """Whether its version is known; a binary of the user's may have none."""
+        return self.version.found is not None or self.recipe.install.binary is not None
 
 
 @dataclass(frozen=True)
@@ -73,6 +74,9 @@ class Outcome:
 
     members: tuple[Member, ...]
     tried: tuple[Tried, ...]
+    refusals: tuple[Refusal, ...]
+    untried: tuple[Promise, ...]
+    """What those that are here declare, and nobody is here to try it with."""
     absent: dict[str, str]
     """Implementations that are not here, each with the reason."""
 
@@ -80,7 +84,8 @@ class Outcome:
     def passed(self) -> bool:
         """Whether everything did as its recipe promises."""
         members = all(one.passed for one in self.members)
-        return members and all(one.passed for one in self.tried)
+        ways = all(one.passed for one in self.tried)
+        return members and ways and not self.untried and all(one.passed for one in self.refusals)
 
 
 def here(catalog: Catalog, names: Collection[str] = ()) -> tuple[list[Recipe], dict[str, str]]:
@@ -112,12 +117,31 @@ def make_bed(catalog: Catalog, recipes: Iterable[Recipe], *, say: Callable[[str]
 
 
 async def members(bed: Bed, recipes: Sequence[Recipe]) -> tuple[Member, ...]:
-    """Ask every program for its version, and for what it must refuse."""
+    """Ask every program for its version."""
     told = await manifest.versions(recipes, bed)
-    return tuple(
-        Member(recipe, told[recipe.name], tuple(refusals(bed.catalog, recipe)))
-        for recipe in recipes
-    )
+    return tuple(Member(recipe, told[recipe.name]) for recipe in recipes)
+
+
+async def refuse_all(
+    bed: Bed, several: Iterable[Asked], folder: Path, *, jobs: int
+) -> tuple[Refusal, ...]:
+    """Ask of each client what it must refuse, leaving what was seen in ``folder``.
+
+    Raises:
+        HostError: This machine cannot run any trial.
+    """
+    free = asyncio.Semaphore(jobs)
+
+    async def one(asked: Asked) -> Refusal:
+        place = folder / f"refusal-{asked.way.client}"
+        place.mkdir(parents=True)
+        on = refusals.spoilt(bed, asked, place / "certificates", _SEED)
+        judging = replace(bed, contents={**bed.contents, **refusals.served(_SEED)})
+        async with free:
+            wrong = await _wrong(on, judging, asked.document(), place)
+        return Refusal(asked.way.client, asked.what, tuple(wrong))
+
+    return tuple(await asyncio.gather(*map(one, several)))
 
 
 async def try_all(
@@ -143,11 +167,16 @@ async def try_all(
 async def _download(bed: Bed, way: Way, size: int, folder: Path) -> Download:
     place = folder / str(size)
     place.mkdir(parents=True)
+    return Download(size, tuple(await _wrong(bed, bed, way.document(size), place)))
+
+
+async def _wrong(bed: Bed, judging: Bed, document: Mapping[str, Any], place: Path) -> list[str]:
+    """Run a trial on a bed, and list what was wrong with the programs in it."""
     trial = Trial(
         block=1,
         position=1,
         levels={},
-        document=way.document(size),
+        document=document,
         seed=_SEED,
         time_limit_s=_TIME_LIMIT_S,
     )
@@ -155,11 +184,11 @@ async def _download(bed: Bed, way: Way, size: int, folder: Path) -> Download:
     try:
         phases = await runner.run(trial, bed, place / "artifacts")
     except BedError as error:
-        return Download(size, (f"could not be tried: {error}",))
-    record = verdict.judge(this, bed, place / "artifacts", phases.seconds)
-    broken = (
+        return [f"could not be tried: {error}"]
+    left = place / "artifacts"
+    record = await asyncio.to_thread(verdict.judge, this, judging, left, phases.seconds)
+    return [
         f"{check.name}: {check.figure}"
         for check in record.attempt.checks
         if check.of == "subject" and check.passed is False
-    )
-    return Download(size, tuple(broken))
+    ]

@@ -1,100 +1,91 @@
-"""What an implementation must refuse: whatever its recipe does not declare.
+"""What a client must refuse: a real trial that must not complete, whatever else is fine.
 
-A workload that a program cannot do, planned all the same, would be measured as another one.
+A check of recipes that can only pass says nothing. So each client meets a server that it must not
+believe, whose certificate no authority signed that it was given; or, where its recipe says that it
+verifies none, a server that lacks one of two files.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
-from typing import Any, get_args
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
 
-from httpbed.implementations import casting
-from httpbed.implementations.catalog import Catalog
-from httpbed.implementations.protocol import RoleName
 from httpbed.implementations.recipe import Recipe
-from httpbed.model.roles import HttpVersion
-from httpbed.model.workload import Capability
+from httpbed.matrix.ways import Way
+from httpbed.model.workload import Workload
+from httpbed.trial import certificates, content
+from httpbed.trial.bed import Bed
+from httpbed.trial.content import Content, Target
 
-_SERVERS_SHARE = ("resumed", "early data")
-"""Of what a workload asks, that which servers and proxies must be able to do, too."""
-_WORKLOADS: Mapping[Capability, Mapping[str, Any]] = {
-    "parallel": {"files": 2},
-    "connections": {"files": 2, "connections": 2},
-    "rounds": {"rounds": 2},
-    "parallel rounds": {"files": 2, "rounds": 2},
-    "resumed": {"resumption": "resumed"},
-    "early data": {"resumption": "early data"},
-}
-_NO_KNOB = "knob_of_nobody"
+SIZE = 1000
+_FILES = {"files": 2}
+_SAID_BY = ("client ended well", "status of the answers")
+_NOT_THERE = 2
+"""Number of the file that the server lacks."""
+
+
+@dataclass(frozen=True)
+class Asked:
+    """Something that a client must refuse, on a way that works otherwise."""
+
+    way: Way
+    what: str
+    workload: Mapping[str, Any]
+
+    def document(self) -> dict[str, Any]:
+        """Return the scenario in which it is asked."""
+        said = self.way.document(SIZE)
+        return {**said, "workload": {**said["workload"], **self.workload}}
 
 
 @dataclass(frozen=True)
 class Refusal:
-    """Something undeclared that was asked of an implementation."""
+    """What came of it."""
 
-    role: RoleName
-    asked: str
-    reason: str
-    """Why it was refused; empty where it was not, which is a mistake."""
+    client: str
+    what: str
+    wrong: tuple[str, ...]
+    """Checks of the programs that were broken, each with what was seen."""
 
     @property
     def passed(self) -> bool:
-        """Whether it was refused."""
-        return bool(self.reason)
+        """Whether the client, or what it was answered, said so; a dead server is no refusal."""
+        return any(reason.startswith(_SAID_BY) for reason in self.wrong)
 
 
-def refusals(catalog: Catalog, recipe: Recipe) -> list[Refusal]:
-    """Ask for everything undeclared, in every role."""
-    return [
-        Refusal(
-            role, asked, "; ".join(_answer(catalog, document) - _otherwise(catalog, recipe, role))
-        )
-        for role in recipe.roles
-        for asked, document in _undeclared(recipe, role)
-    ]
+UNTRUSTED = "an untrusted certificate"
+MISSING = "a file that is not there"
 
 
-def _undeclared(recipe: Recipe, role: RoleName) -> Iterator[tuple[str, dict[str, Any]]]:
-    spoken = recipe.http_versions[0]
-    for capability, workload in _WORKLOADS.items():
-        concerned = role == "client" or capability in _SERVERS_SHARE
-        if concerned and capability not in recipe.workloads:
-            yield capability, _document(recipe, role, spoken, workload=workload)
-    for version in get_args(HttpVersion):
-        if version not in recipe.http_versions:
-            yield f"HTTP/{version}", _document(recipe, role, version)
-    knobs = {_NO_KNOB: "on"}
-    yield "a knob that it has not", _document(recipe, role, spoken, knobs=knobs)
+def wanted(recipes: Iterable[Recipe], ways: Iterable[Way]) -> Iterator[Asked]:
+    """Yield what to ask of each client, on the first of its direct ways."""
+    direct = [way for way in ways if not way.through]
+    for recipe in recipes:
+        way = next((one for one in direct if one.client == recipe.name), None)
+        if way is not None and recipe.verifies:
+            yield Asked(way, UNTRUSTED, {})
+        elif way is not None and "parallel" in recipe.workloads:
+            yield Asked(way, MISSING, _FILES)
 
 
-def _document(
-    recipe: Recipe,
-    role: RoleName,
-    version: str,
-    *,
-    workload: Mapping[str, Any] | None = None,
-    knobs: Mapping[str, str] | None = None,
-) -> dict[str, Any]:
-    """Return a scenario in which nobody but this implementation is named."""
-    asked = {"implementation": recipe.name, "knobs": knobs or {}}
-    upstream = next(iter(recipe.upstream_http_versions), version)
-    roles = {
-        "client": {"client": {**asked, "http_version": version}},
-        "server": {"client": {"http_version": version}, "server": asked},
-        "proxy": {
-            "client": {"http_version": version},
-            "proxies": [{**asked, "http_version": upstream}],
-        },
-    }[role]
-    download = {"kind": "download", "size": "1 kB", **(workload or {})}
-    return {"roles": roles, "workload": download}
+def spoilt(bed: Bed, asked: Asked, folder: Path, seed: int) -> Bed:
+    """Return the bed on which it is asked."""
+    if asked.what == UNTRUSTED:
+        other = certificates.untrusted(bed.certificates, folder, datetime.now(UTC))
+        return replace(bed, certificates=other)
+    there = [target for target in _targets() if target.number != _NOT_THERE]
+    return replace(bed, contents={one.path: content.ensure(seed, one) for one in there})
 
 
-def _otherwise(catalog: Catalog, recipe: Recipe, role: RoleName) -> set[str]:
-    """Return what is wrong even with what is declared, as it stands there alone."""
-    return _answer(catalog, _document(recipe, role, recipe.http_versions[0]))
+def served(seed: int) -> dict[str, Content]:
+    """Return all files that are asked for, those among them that are not there."""
+    return {target.path: content.ensure(seed, target) for target in _targets()}
 
 
-def _answer(catalog: Catalog, document: Mapping[str, Any]) -> set[str]:
-    return {found.reason for found in casting.miscast(catalog, document)}
+def _targets() -> tuple[Target, ...]:
+    """List the two files of which one is missing."""
+    said = {"kind": "download", "size": f"{SIZE} B", **_FILES}
+    return content.targets(Workload.model_validate(said))

@@ -7,6 +7,7 @@ from dataclasses import asdict, astuple
 from typing import Any
 
 from httpbed.matrix.check import Member, Outcome, Tried
+from httpbed.matrix.refusals import Refusal
 
 OK, WRONG, UNTRIED = "ok", "FAILED", "."
 _Rows = Sequence[Sequence[str]]
@@ -14,21 +15,27 @@ _Rows = Sequence[Sequence[str]]
 
 def lines(outcome: Outcome) -> Iterator[str]:
     """Yield the whole of it, line by line."""
-    yield from _aligned([_member(one) for one in outcome.members])
+    yield from aligned([_member(one) for one in outcome.members])
     for name, reason in sorted(outcome.absent.items()):
-        yield f"not tried: {name}, {reason}"
+        yield f"not here: {name}, {reason}"
     for title, tried in _groups(outcome.tried).items():
         yield ""
         yield title
         yield from _matrix(tried)
-    wrong = [*_wrong_members(outcome.members), *_wrong_ways(outcome.tried)]
+    wrong = [
+        *_wrong_members(outcome.members),
+        *_wrong_ways(outcome.tried),
+        *_wrong_refusals(outcome.refusals),
+        *(f"untried: {one.title()}: nobody is here to try it with" for one in outcome.untried),
+    ]
     if wrong:
         yield ""
         yield from wrong
     yield ""
     ways, passed = len(outcome.tried), sum(one.passed for one in outcome.tried)
-    refused = sum(len(member.refusals) for member in outcome.members)
-    yield f"{passed} of {ways} ways, {refused} refusals, {len(outcome.members)} implementations"
+    refused, asked = sum(one.passed for one in outcome.refusals), len(outcome.refusals)
+    members = f"{len(outcome.members)} implementations"
+    yield f"{passed} of {ways} ways, {refused} of {asked} refusals, {members}"
 
 
 def as_json(outcome: Outcome) -> dict[str, Any]:
@@ -43,9 +50,6 @@ def as_json(outcome: Outcome) -> dict[str, Any]:
                 "roles": one.recipe.roles,
                 "http_versions": one.recipe.http_versions,
                 "upstream_http_versions": one.recipe.upstream_http_versions,
-                "refusals": [
-                    {"role": r.role, "asked": r.asked, "reason": r.reason} for r in one.refusals
-                ],
             }
             for one in outcome.members
         ],
@@ -53,6 +57,8 @@ def as_json(outcome: Outcome) -> dict[str, Any]:
             {**asdict(one.way), "passed": one.passed, "downloads": list(map(asdict, one.downloads))}
             for one in outcome.tried
         ],
+        "refusals": [{**asdict(one), "passed": one.passed} for one in outcome.refusals],
+        "untried": list(map(asdict, outcome.untried)),
         "absent": outcome.absent,
     }
 
@@ -66,13 +72,11 @@ def _member(member: Member) -> list[str]:
     recipe = member.recipe
     upstream = f", upstream {', '.join(recipe.upstream_http_versions)}"
     versions = ", ".join(recipe.http_versions) + (upstream if "proxy" in recipe.roles else "")
-    refused = dict.fromkeys(one.asked for one in member.refusals if one.passed)
     return [
         recipe.name,
-        member.version.found or "?",
+        member.version.found or "unknown",
         "/".join(recipe.roles),
         f"HTTP {versions}",
-        f"refuses {', '.join(refused)}",
     ]
 
 
@@ -96,14 +100,15 @@ def _matrix(tried: Sequence[Tried]) -> Iterator[str]:
         [client, version, *(_cell(cells.get((client, version, server))) for server in servers)]
         for client, version in askers
     ]
-    yield from _aligned([head, *rows])
+    yield from aligned([head, *rows])
 
 
 def _cell(tried: Tried | None) -> str:
     return UNTRIED if tried is None else verdict(tried)
 
 
-def _aligned(rows: _Rows) -> Iterator[str]:
+def aligned(rows: _Rows) -> Iterator[str]:
+    """Yield rows as lines, their columns one below the other."""
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     for row in rows:
         words = (word.ljust(width) for word, width in zip(row, widths, strict=True))
@@ -113,11 +118,15 @@ def _aligned(rows: _Rows) -> Iterator[str]:
 def _wrong_members(members: Iterable[Member]) -> Iterator[str]:
     for member in members:
         name = member.recipe.name
-        if member.version.found is None:
+        if not member.passed:
             yield f"{name} did not tell its version: {member.version.said!r}"
-        for refusal in member.refusals:
-            if not refusal.passed:
-                yield f"{name} as a {refusal.role} accepts {refusal.asked}, undeclared"
+
+
+def _wrong_refusals(refusals: Iterable[Refusal]) -> Iterator[str]:
+    for one in refusals:
+        if not one.passed:
+            instead = "; ".join(one.wrong) or "all went well"
+            yield f"{one.client} did not refuse {one.what}: {instead}"
 
 
 def _wrong_ways(tried: Iterable[Tried]) -> Iterator[str]:

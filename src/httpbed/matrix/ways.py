@@ -43,6 +43,15 @@ class Way:
         """Names of all that take part."""
         return {self.client, self.server, *(one.proxy for one in self.through)}
 
+    def promises(self) -> Iterator[Promise]:
+        """Yield what it tries of each who takes part."""
+        yield Promise(self.client, "client", self.http_version)
+        asked = self.http_version
+        for one in self.through:
+            yield Promise(one.proxy, "proxy", asked, one.asks_in)
+            asked = one.asks_in
+        yield Promise(self.server, "server", asked)
+
     def title(self) -> str:
         """Say it in one line."""
         through = "".join(f" -> {one.proxy} -> HTTP/{one.asks_in}" for one in self.through)
@@ -86,6 +95,38 @@ def every(recipes: Iterable[Recipe]) -> list[Way]:
     """Let every client meet every server in every version, direct and through every proxy."""
     cast = _Cast(list(recipes))
     return [way for client, version in cast.clients() for way in cast.all_from(client, version)]
+
+
+@dataclass(frozen=True, order=True)
+class Promise:
+    """What a recipe declares, and a way can try."""
+
+    name: str
+    role: RoleName
+    http_version: str
+    asks_in: str = ""
+    """HTTP version in which a proxy asks."""
+
+    def title(self) -> str:
+        """Say it in one line."""
+        asks = f", asking in HTTP/{self.asks_in}" if self.asks_in else ""
+        return f"{self.name} as a {self.role} in HTTP/{self.http_version}{asks}"
+
+
+def promises(recipes: Iterable[Recipe]) -> set[Promise]:
+    """List all that recipes declare of roles and HTTP versions."""
+    return {
+        Promise(recipe.name, role, version, asks_in)
+        for recipe in recipes
+        for role in recipe.roles
+        for version in recipe.http_versions
+        for asks_in in (recipe.upstream_http_versions if role == "proxy" else [""])
+    }
+
+
+def tried(ways: Iterable[Way]) -> set[Promise]:
+    """List the promises that ways try."""
+    return {promise for way in ways for promise in way.promises()}
 
 
 @dataclass(frozen=True)

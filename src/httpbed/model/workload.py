@@ -26,7 +26,8 @@ class Workload(Value):
     files: int = Field(default=1, ge=1, le=1000, strict=True)
     """How many files of this size are fetched at the same time."""
     connections: int = Field(default=1, ge=1, le=100, strict=True)
-    """Over how many connections at the most; HTTP/1.1 browsers open six."""
+    """Over how many connections; HTTP/1.1 browsers open six. Over HTTP/2 and HTTP/3 there is one,
+    and more are refused."""
     rounds: int = Field(default=1, ge=1, le=1000, strict=True)
     """How often all files are fetched, one time after another; from the second on the connections
     are warm."""

@@ -63,11 +63,6 @@ class NetworkPlan:
     """Reads the kernel's own counters, then."""
 
     @property
-    def longest_wait_s(self) -> float:
-        """Seconds that an echo may wait where it crosses every link."""
-        return sum(self.waits_s)
-
-    @property
     def sysctls(self) -> dict[str, dict[str, str]]:
         """What is set in each host's network when it is made."""
         version, forwarding = self.topology.ip_version, self.forwarding

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any, Self
 
 from httpbed.model.errors import BedError
+from httpbed.process import left
 from httpbed.process.spec import ProcessSpec
 from httpbed.process.supervisor import Process, Supervisor
 
@@ -94,6 +95,5 @@ async def run_tool(supervisor: Supervisor, spec: ProcessSpec) -> None:
 
 def last_words(supervisor: Supervisor, spec: ProcessSpec) -> str:
     """Quote the last line that a program wrote about its failure, if it wrote any."""
-    file = supervisor.folder / (spec.stderr or "absent")
-    text = file.read_text(errors="replace").strip() if file.is_file() else ""
-    return f": {text.splitlines()[-1][:300]}" if text else ""
+    said = left.last_line(supervisor.folder, spec.stderr) if spec.stderr else ""
+    return f": {said[:300]}" if said else ""

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 TRIAL_FOLDER = "/trial"
-"""Where every program sees the attempt's artifacts."""
+"""Where the emulator sees the attempt's artifacts, and a program under test its own folder."""
 
 
 @dataclass(frozen=True)

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from httpbed.model.errors import BedError, HostError, SubjectError
+from httpbed.process import left
 from httpbed.process.binaries import SANDBOX, executable
 from httpbed.process.spec import Exit, ProcessSpec
 
@@ -59,6 +60,8 @@ class SandboxSpec:
     sysctls: Mapping[str, str]
     """Of the sandbox's own network."""
     tmpfs_bytes: int
+    folders: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    """What the programs of a root see of ``/trial``: names of folders, by the root's name."""
     shell: ShellSpec | None = None
     """For a command of the user's, which sees this machine's own filesystem."""
 
@@ -67,6 +70,7 @@ class SandboxSpec:
         said = {
             "scratch": str(self.scratch),
             "trial": self.trial and str(self.trial),
+            "folders": {root: list(names) for root, names in self.folders.items()},
             "roots": {name: str(path) for name, path in self.roots.items()},
             "shared": {seen: str(path) for seen, path in self.shared.items()},
             "programs": {name: str(path) for name, path in self.programs.items()},
@@ -131,8 +135,10 @@ class Supervisor:
             BedError: It could not be started.
         """
         for name, content in spec.files.items():
-            (self.folder / name).parent.mkdir(exist_ok=True)
-            (self.folder / name).write_text(content)
+            try:
+                left.write(self.folder, name, content)
+            except (NotADirectoryError, IsADirectoryError) as error:
+                raise BedError(f"a program is in the way of {name}: {error.strerror}") from None
         process = Process(next(self._ids), spec, asyncio.get_running_loop().create_future())
         self._running[process.id] = process
         answer = await self._ask(process.id, _start_request(spec))
@@ -157,9 +163,9 @@ class Supervisor:
             said = {"do": "signal", "to": process.id, "signal": signal}
             await self._ask(next(self._ids), said)
 
-    def make_folder(self, path: str) -> None:
+    async def make_folder(self, path: str) -> None:
         """Make a folder inside the sandbox, with all above it."""
-        Path(f"/proc/{self.init_pid}/root{path}").mkdir(parents=True, exist_ok=True)
+        await self._ask(next(self._ids), {"do": "make_folder", "path": path})
 
     async def digest(self, path: str) -> tuple[int, str]:
         """Return length in bytes and SHA-256 of a file inside the sandbox."""

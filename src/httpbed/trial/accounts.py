@@ -1,7 +1,8 @@
 """Who tells of a hop's requests: the log of who answered, and the word of who asked; pure.
 
-A program's silence is no evidence: some servers keep no log and some clients print nothing. A log
-that cannot be read is another matter, and is told as the complaint that it is.
+A program's silence is no evidence: some servers keep no log and some clients print nothing. Who
+keeps one must have logged every request, though: an empty log may be one that was lost. A log that
+cannot be read is told as the complaint that it is.
 """
 
 from __future__ import annotations
@@ -21,6 +22,8 @@ class Account:
     by: str
     """Whose word it is, such as ``the server's log``."""
     requests: tuple[Request, ...]
+    is_owed: bool = False
+    """Whether it must tell of every request."""
 
 
 def of_leg(leg: Leg, chain: Chain, seen: Seen) -> list[Account]:
@@ -31,9 +34,10 @@ def of_leg(leg: Leg, chain: Chain, seen: Seen) -> list[Account]:
 
 def of_chain(chain: Chain, seen: Seen) -> Iterator[Account]:
     """Yield what each side tells of all requests: the servers together, each proxy, the client."""
-    served = [request for name in chain.servers for request in seen.findings[name].requests]
-    log = answered(chain.servers[0], seen).by if len(chain.servers) == 1 else "the servers' logs"
-    yield Account(log, tuple(served))
+    served = [answered(name, seen) for name in chain.servers]
+    log = served[0].by if len(served) == 1 else "the servers' logs"
+    requests = tuple(request for account in served for request in account.requests)
+    yield Account(log, requests, is_owed=served[0].is_owed)
     for name in chain.proxies:
         yield answered(name, seen)
     yield Account(f"the {chain.client}", seen.findings[chain.client].requests)
@@ -41,7 +45,7 @@ def of_chain(chain: Chain, seen: Seen) -> Iterator[Account]:
 
 def answered(name: str, seen: Seen) -> Account:
     """Return what a server or proxy logged of those who asked it."""
-    return Account(f"the {name}'s log", seen.findings[name].requests)
+    return Account(f"the {name}'s log", seen.findings[name].requests, name not in seen.silent)
 
 
 def complaints(names: Iterable[str], seen: Seen) -> list[str]:

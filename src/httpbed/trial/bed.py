@@ -119,6 +119,15 @@ class TrialPlan:
         """Names of the folders in which parts leave their files."""
         return [*self.answering, *(one.part.name for one in self.clients())]
 
+    def folders_seen(self) -> dict[str, list[str]]:
+        """Name the folders that are seen in a root, by the root's name: those of its programs."""
+        seen: dict[str, list[str]] = {}
+        clients = [(one.part.name, one.process) for one in self.clients()]
+        for name, process in (*self.answering.items(), *clients):
+            if process.root is not None:
+                seen.setdefault(process.root, []).append(name)
+        return seen
+
     def most_bytes(self) -> dict[str, int]:
         """Upper bound of what each part leaves in its folder, all files together."""
         processes = {**self.answering, **{one.part.name: one.process for one in self.clients()}}

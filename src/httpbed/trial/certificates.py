@@ -6,6 +6,7 @@ The name is in .test (RFC 6761), which no resolver outside will ever know.
 
 from __future__ import annotations
 
+import shutil
 import tempfile
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -31,6 +32,14 @@ def ensure(now: datetime) -> Path:
             return folder
     parent.mkdir(parents=True, exist_ok=True)
     return _make(parent, now)
+
+
+def untrusted(own: Path, folder: Path, now: datetime) -> Path:
+    """Make ``folder`` like ``own``, but for an authority of that name that signed nothing."""
+    shutil.copytree(own, folder)
+    authority = _authority(ec.generate_private_key(ec.SECP256R1()), now)
+    (folder / "ca.pem").write_bytes(authority.public_bytes(serialization.Encoding.PEM))
+    return folder
 
 
 def _make(parent: Path, now: datetime) -> Path:

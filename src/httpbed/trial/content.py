@@ -48,6 +48,13 @@ class Content:
     size: int
     sha256: str
 
+    def is_whole(self) -> bool:
+        """Whether the file is what it was when it was made."""
+        if self.path.stat().st_size != self.size:
+            return False
+        with self.path.open("rb") as file:
+            return hashlib.file_digest(file, "sha256").hexdigest() == self.sha256
+
 
 def targets(workload: Workload) -> tuple[Target, ...]:
     """List the files of one round; several of one size are numbered."""
@@ -68,17 +75,18 @@ def ensure_all(seed: int, workloads: Iterable[Workload]) -> dict[str, Content]:
 
 
 def ensure(seed: int, target: Target) -> Content:
-    """Return the file of this seed, size and number, made now if it was not there.
+    """Return the file of this seed, size and number, made now if it was not there or is damaged.
 
-    Its name carries its digest, so that a file damaged on disk is noticed by every trial.
+    Its name carries its digest: one damaged later is noticed by every trial.
     """
     folder = cache.folder() / "content"
     folder.mkdir(parents=True, exist_ok=True)
     own_seed = seeds.content(seed, target.size, target.number)
     stem = f"{target.size}-{own_seed:016x}"
     for path in folder.glob(f"{stem}-*.txt"):
-        if path.stat().st_size == target.size:
-            return Content(path, target.size, path.stem.rsplit("-", 1)[1])
+        found = Content(path, target.size, path.stem.rsplit("-", 1)[1])
+        if found.is_whole():
+            return found
     return _make(folder, stem, _text(seed, own_seed, target.size), target.size)
 
 

@@ -7,7 +7,7 @@ import contextlib
 import hashlib
 import re
 import tempfile
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from importlib import metadata
@@ -25,6 +25,8 @@ from httpbed.trial.bed import Bed
 from httpbed.trial.preparation import Loaded
 from httpbed.trial.runner import MEMORY_BYTES
 
+UNKNOWN = "unknown"
+"""Version of a binary of the user's that tells none: its digest tells it apart."""
 TOOLS_USED = {"ip": "iproute2", "ss": "iproute2", "ethtool": "ethtool", "ping": "iputils-ping"}
 """What the network is set up and looked at with, and the package that has it."""
 
@@ -49,9 +51,13 @@ def manifest(loaded: Loaded, bed: Bed, *, command: str) -> dict[str, Any]:
     }
     found |= {tool: identity.identity(tools, tool) for tool in TOOLS_USED}
     told = asyncio.run(versions(recipes.values(), bed))
-    known = {name: _required(name, version) for name, version in told.items()}
+    known = {name: _required(recipes[name], version) for name, version in told.items()}
     known |= {tool: tools.versions[package] for tool, package in TOOLS_USED.items()}
-    programs = [_program(name, known[name], program) for name, program in found.items()]
+    wheels = {name: bed.programs.wheels(name) for name in recipes}
+    programs = [
+        _program(name, known[name], program, wheels.get(name, {}))
+        for name, program in found.items()
+    ]
     programs += [_own(name) for name in (LINK, SANDBOX)]
     return {
         "schema": 1,
@@ -71,13 +77,14 @@ def _link(bed: Bed) -> dict[str, Any]:
     return {"backend": bed.backend, **seeded}
 
 
-def _program(name: str, version: str, found: Program) -> dict[str, Any]:
+def _program(name: str, version: str, found: Program, wheels: Mapping[str, str]) -> dict[str, Any]:
     return {
         "name": name,
         "version": version,
         "path": found.path,
         "sha256": found.sha256,
         "libraries": dict(found.libraries),
+        **({"wheels": dict(wheels)} if wheels else {}),
     }
 
 
@@ -110,22 +117,28 @@ async def versions(recipes: Iterable[Recipe], bed: Bed) -> dict[str, Version]:
         )
         async with sandbox(spec) as supervisor:
             for recipe in recipes:
-                with contextlib.suppress(RefusalError):  # then it has told nothing
-                    await supervisor.run(recipe.identify())
+                if asking := recipe.identify():
+                    with contextlib.suppress(RefusalError):  # then it has told nothing
+                        await supervisor.run(asking)
         return {recipe.name: _version(recipe, folder / "said") for recipe in recipes}
 
 
 def _version(recipe: Recipe, folder: Path) -> Version:
-    file = folder / (recipe.identify().stdout or "")
+    asking = recipe.identify()
+    if asking is None or recipe.version is None:
+        return Version(None, "")
+    file = folder / str(asking.stdout)
     said = file.read_text(errors="replace") if file.exists() else ""
     match = re.search(recipe.version.pattern, said)
     return Version(match["version"] if match else None, said.strip()[:200])
 
 
-def _required(name: str, version: Version) -> str:
+def _required(recipe: Recipe, version: Version) -> str:
+    if version.found is None and recipe.install.binary:
+        return UNKNOWN
     if version.found is None:
         raise HostError(
-            f"{name} did not tell its version: {version.said!r}",
+            f"{recipe.name} did not tell its version: {version.said!r}",
             f"mend [version] of its recipe, or rebuild the {TOOLS} with httpbed toolbox remove",
         )
     return version.found

@@ -25,7 +25,7 @@ BODIES = "/tmp/bodies"  # noqa: S108 - inside the sandbox, where /tmp is private
 SESSIONS = "/tmp/sessions"  # noqa: S108
 CERTIFICATES = "/certificates"
 CONTENT = "/content"
-LOG_BYTES = 2**28
+LOG_BYTES = 2**26
 """Upper bound of any file a program under test writes, and of all in its folder, besides the
 bodies."""
 

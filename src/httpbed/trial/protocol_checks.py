@@ -9,8 +9,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
+from typing import get_args
 
 from httpbed.implementations.protocol import Request
+from httpbed.model.roles import HttpVersion
 from httpbed.model.trial import Check
 from httpbed.trial import accounts
 from httpbed.trial.accounts import Account
@@ -23,11 +25,14 @@ NOT_TOLD = "not observed: neither side tells"
 TLS = "1.3"
 
 
-def checks(chain: Chain, seen: Seen, of: str) -> Iterator[Check]:
-    """Check all hops of a client's requests; ``of`` names it where there are several clients."""
+def checks(chain: Chain, seen: Seen, of: str, *, whole: bool) -> Iterator[Check]:
+    """Check all hops of a client's requests.
+
+    ``of`` names it where there are several clients, ``whole`` says whether it got all it asked for.
+    """
     yield from spoken(chain, seen, of)
     for leg in chain.legs:
-        yield _resets(leg, seen, _where(leg, chain, of))
+        yield _resets(leg, seen, _where(leg, chain, of), whole=whole)
         yield _tls(accounts.of_leg(leg, chain, seen), _where(leg, chain, of))
     yield _connections(chain, seen, of)
     yield _resumption(chain, seen, of)
@@ -51,15 +56,18 @@ def _check(name: str, *, passed: bool | None, figure: str, limit: str = "") -> C
 
 
 def _protocol(leg: Leg, chain: Chain, told: Sequence[Account], seen: Seen, where: str) -> Check:
-    asked = leg.hop.http_version
+    asked, cut_off = leg.hop.http_version, seen.is_cut_off(chain.client)
     carried = {str(one["protocol"]) for one in leg.near(seen.connections)}
-    telling = [account for account in told if _versions(account)]
-    otherwise = [account for account in telling if _versions(account) != {asked}]
+    known = {account.by: _versions(account, cut_off=cut_off) for account in told}
+    telling = [account for account in told if known[account.by]]
+    otherwise = [account for account in telling if known[account.by] != {asked}]
     passed: bool | None
-    if wrong := accounts.complaints([leg.hop.answers], seen):
-        passed, figure = False, wrong[0]
-    elif otherwise:
+    if otherwise:
         passed, figure = False, _spoken(otherwise[0])
+    elif wrong := accounts.complaints([leg.hop.answers], seen):
+        passed, figure = None if cut_off else False, wrong[0]
+    elif cut_off and not carried:
+        passed, figure = None, "cut off before any connection"
     elif carried - {TRANSPORTS[leg.hop.transport]} or not telling:
         passed, figure = _by_packets(leg, chain, carried)
     else:
@@ -79,8 +87,10 @@ def _by_packets(leg: Leg, chain: Chain, carried: Collection[str]) -> tuple[bool 
     return False, "no connection was seen, no request logged"
 
 
-def _versions(account: Account) -> set[str]:
-    return {request.http_version for request in account.requests if request.http_version}
+def _versions(account: Account, *, cut_off: bool) -> set[str]:
+    """List the versions that a part tells; of a request that was cut off it may know none."""
+    told = {request.http_version for request in account.requests if request.http_version}
+    return told & set(get_args(HttpVersion)) if cut_off else told
 
 
 def _spoken(account: Account) -> str:
@@ -89,11 +99,21 @@ def _spoken(account: Account) -> str:
     return f"{', '.join(said)}, by {account.by}"
 
 
-def _resets(leg: Leg, seen: Seen, where: str) -> Check:
+def _resets(leg: Leg, seen: Seen, where: str, *, whole: bool) -> Check:
+    """Check that nothing was broken off.
+
+    Some answer a goodbye of TLS by a reset, for they have left by then: nothing is missing.
+    """
     found = leg.far(seen.connections)
     resets = sum(bool(connection["server_reset"]) for connection in found)
     figure = f"{len(found)} connection(s), {resets} reset by the {leg.hop.answers}"
-    return _check(f"connections not reset{where}", passed=not resets, figure=figure, limit="none")
+    figure += ", when all had arrived" if resets and whole else ""
+    return _check(
+        f"connections not reset{where}",
+        passed=whole or not resets,
+        figure=figure,
+        limit="none before all has arrived",
+    )
 
 
 def _tls(told: Sequence[Account], where: str) -> Check:
@@ -114,12 +134,14 @@ def _tls_words(request: Request) -> str:
 
 def _connections(chain: Chain, seen: Seen, where: str) -> Check:
     """Check over how many connections the client asked: files in parallel over one are not six."""
-    count, most = len(chain.legs[0].near(seen.connections)), chain.workload.connections
+    first, most = chain.legs[0], chain.workload.connections
+    count = len(first.near(seen.connections))
+    exact = first.hop.http_version == "1.1"  # each carries a request at a time: all are needed
     return _check(
         f"connection count{where}",
-        passed=1 <= count <= most,
+        passed=count == most if exact else 1 <= count <= most,
         figure=f"{count}, by the packets",
-        limit=f"at most {most}",
+        limit=f"{most}" if exact else f"at most {most}",
     )
 
 
@@ -145,7 +167,9 @@ def _as_asked(asked: str, resumed: Sequence[bool], early: Sequence[bool]) -> boo
         return not any(resumed) and not any(early)
     if asked == "resumed":
         return all(resumed) and not any(early)
-    return all(resumed) and any(early) if early else None
+    if not all(resumed):
+        return False
+    return any(early) if early else None
 
 
 def _passed_on(name: str, seen: Seen) -> Check:

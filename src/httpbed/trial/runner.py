@@ -23,11 +23,12 @@ from httpbed.model.trial import Trial
 from httpbed.network import running
 from httpbed.network.plan import NO_NEIGHBOUR_DISCOVERY
 from httpbed.network.running import Emulator
+from httpbed.process import left
 from httpbed.process.binaries import LINK, executable
 from httpbed.process.dialogue import patience, run_tool
 from httpbed.process.spec import Exit
 from httpbed.process.supervisor import RefusalError, SandboxSpec, Supervisor, sandbox
-from httpbed.trial import stored
+from httpbed.trial import sharing, stored
 from httpbed.trial.answering import Answering, answering
 from httpbed.trial.asking import Asked, ask
 from httpbed.trial.bed import Asking, Bed, TrialPlan
@@ -73,6 +74,8 @@ async def run(trial: Trial, bed: Bed, artifacts: Path) -> Phases:
             excess = await _Run(planned, supervisor, artifacts, phases).perform()
     finally:
         scratch.rmdir()
+    if trial.scenario().competitors:
+        await asyncio.to_thread(sharing.reduce, artifacts, keep_log=bed.log)
     for name in excess:
         stored.cut(artifacts / name)
     phases.end("tear-down")
@@ -99,6 +102,7 @@ def _sandbox_spec(
     return SandboxSpec(
         scratch=scratch,
         trial=artifacts,
+        folders=planned.folders_seen(),
         roots=bed.programs.roots(),
         shared={
             CERTIFICATES: bed.certificates,
@@ -147,6 +151,7 @@ class _Run:
         return stored.excess(self.artifacts, self.planned.most_bytes())
 
     async def _work(self) -> dict[str, Any]:
+        await self._make_folders()  # before a program could be in the way
         async with answering(self.supervisor, self.planned.answering) as those:
             emulator = await running.build(self.supervisor, self.planned.network)
             self.phases.end("network")
@@ -188,11 +193,14 @@ class _Run:
             },
         }
 
-    async def _visits(self) -> dict[str, Exit]:
-        """Let clients come that are not measured, and make the folders of all."""
+    async def _make_folders(self) -> None:
+        """Make the folders in which clients store bodies and tickets."""
         for one in self.planned.clients():
-            self.supervisor.make_folder(f"{BODIES}/{one.part.name}")
-            self.supervisor.make_folder(str(Path(one.part.session).parent))
+            await self.supervisor.make_folder(f"{BODIES}/{one.part.name}")
+            await self.supervisor.make_folder(str(Path(one.part.session).parent))
+
+    async def _visits(self) -> dict[str, Exit]:
+        """Let clients come that are not measured."""
         ended = {
             one.part.name: await self.supervisor.run(one.process) for one in self.planned.visits
         }
@@ -259,7 +267,7 @@ class _Run:
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(self.artifacts))
 
     def _keep(self, name: str, value: Any) -> None:
-        (self.artifacts / name).write_text(json.dumps(value) + "\n")
+        left.write(self.artifacts, name, json.dumps(value) + "\n")
 
 
 def _told(exits: Mapping[str, Exit]) -> dict[str, Any]:

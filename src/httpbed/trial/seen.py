@@ -12,7 +12,7 @@ from typing import Any
 from httpbed.implementations.catalog import Catalog
 from httpbed.implementations.protocol import Findings, Request, RoleName
 from httpbed.model.scenario import Scenario
-from httpbed.network.files import PACKET_LOG
+from httpbed.process import left
 from httpbed.process.spec import Exit
 from httpbed.trial import sharing
 from httpbed.trial.content import PRIOR
@@ -20,6 +20,8 @@ from httpbed.trial.legs import Leg, ping_file, sockets_file
 from httpbed.trial.runner import EVIDENCE, LINK_RESULT
 from httpbed.trial.sharing import Sharing
 
+LONGEST_BYTES = 2**28
+"""Of what httpbed itself wrote: the emulator's result of a long lossy transfer."""
 _PING_TIME = re.compile(r"time=(?P<ms>[0-9.]+) ms")
 _PING_LEAST = re.compile(r"^rtt min/\S+ = (?P<ms>[0-9.]+)/", re.MULTILINE)
 _SOCKET_ALGORITHM = re.compile(r"^\s+(?:\S+ )*?(?P<name>reno|cubic|bbr\d?)\b")
@@ -57,7 +59,8 @@ class Seen:
     """What each client got while all were active; None where there was only one."""
     qdiscs: Mapping[str, Sequence[Mapping[str, Any]]] = field(default_factory=dict)
     """The kernel's counters by the time at which they were read; empty where it carries nothing."""
-
+    silent: frozenset[str] = frozenset()
+    """Servers and proxies whose programs tell nothing of requests."""
     excess: bool = False
     """Whether somebody was ended for filling the disk, and took of the machine what there was."""
 
@@ -65,6 +68,11 @@ class Seen:
     def client(self) -> Exit | None:
         """How the client ended."""
         return self.exits.get("client")
+
+    def is_cut_off(self, client: str) -> bool:
+        """Whether a client was stopped at work: by the end of the trial, or by its time limit."""
+        ended = self.exits.get(client)
+        return client in self.stopped or (ended is not None and ended.timed_out)
 
     @property
     def connections(self) -> list[dict[str, Any]]:
@@ -92,6 +100,7 @@ def read(scenario: Scenario, legs: Sequence[Leg], catalog: Catalog, artifacts: P
         findings=_findings(scenario, legs, catalog, artifacts),
         sharing=_sharing(legs, artifacts) if scenario.competitors else None,
         qdiscs=_qdiscs(artifacts),
+        silent=_silent(scenario, legs, catalog),
         excess=evidence.get("excess", False),
     )
 
@@ -115,22 +124,34 @@ def measured(requests: Sequence[Request], visits: int) -> tuple[Request, ...]:
 def _sharing(legs: Sequence[Leg], artifacts: Path) -> Sharing | None:
     asked = {leg.hop.answers for leg in legs}
     clients = {leg.hop.asks: leg.downstream for leg in legs if leg.hop.asks not in asked}
-    return sharing.read(artifacts / PACKET_LOG, clients)
+    return sharing.read(artifacts, clients)
 
 
 def _findings(
     scenario: Scenario, legs: Sequence[Leg], catalog: Catalog, artifacts: Path
 ) -> dict[str, Findings]:
-    asked = {leg.hop.answers for leg in legs}
     found = {}
     for name, implementation in scenario.implementations.items():
-        asks = any(leg.hop.asks == name for leg in legs)
-        role: RoleName = "client" if name not in asked else "proxy" if asks else "server"
+        role = _role(name, legs)
         said = catalog[implementation].parse(role, artifacts / name)
-        if name in asked:
+        if role != "client":
             said = replace(said, requests=measured(said.requests, _visits(scenario, name)))
         found[name] = said
     return found
+
+
+def _silent(scenario: Scenario, legs: Sequence[Leg], catalog: Catalog) -> frozenset[str]:
+    return frozenset(
+        name
+        for name, implementation in scenario.implementations.items()
+        if not catalog[implementation].tells(_role(name, legs))
+    )
+
+
+def _role(name: str, legs: Sequence[Leg]) -> RoleName:
+    if all(leg.hop.answers != name for leg in legs):
+        return "client"
+    return "proxy" if any(leg.hop.asks == name for leg in legs) else "server"
 
 
 def _visits(scenario: Scenario, answers: str) -> int:
@@ -165,4 +186,7 @@ def _json(path: Path) -> dict[str, Any]:
 
 
 def _text(path: Path) -> str:
-    return path.read_text(encoding="utf-8", errors="replace") if path.exists() else ""
+    try:
+        return left.text(path, most=LONGEST_BYTES)
+    except FileNotFoundError:
+        return ""

@@ -2,19 +2,24 @@
 
 A host with a role forwards nothing, so what a client's own link delivers to it is the client's.
 It is active from the first packet that reaches it to the last. Outside of the time that all have in
-common somebody was alone, which says nothing about sharing: rates are taken within it.
+common somebody was alone, which says nothing about sharing: rates are taken within it, over whole
+bins of ten milliseconds. These are all that is kept of the log unless somebody asks for it.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-import numpy as np
-from numpy.typing import NDArray
+from httpbed.network.files import PACKET_LOG
+from httpbed.process import left
 
+DELIVERED = "delivered.tsv"
+"""What is kept of it: the bytes of each direction in each bin."""
 NS = 1e9
+BIN_NS = 10**7
 SHORTEST_S = 0.1
 """Less in common is no time in which a network could be shared."""
 
@@ -34,45 +39,60 @@ class Sharing:
         return self.rates_bit_s[client] / total if total else 0.0
 
 
-def read(log: Path, clients: Mapping[str, int]) -> Sharing | None:
-    """Read an emulator's log; ``clients`` are by name, with the direction that leads to each.
-
-    None where there is no log, or there was no time in which all were active.
-    """
+def reduce(artifacts: Path, *, keep_log: bool) -> None:
+    """Make of the emulator's log, if there is one, a file that does not grow with the packets."""
+    log = artifacts / PACKET_LOG
     if not log.exists():
-        return None
-    with log.open(encoding="utf-8") as lines:
-        return shared(lines, clients)
+        return
+    with log.open(encoding="ascii") as lines:
+        found = delivered(lines)
+    rows = (f"{way}\t{bin_}\t{size}\n" for (way, bin_), size in sorted(found.items()))
+    left.write(artifacts, DELIVERED, "direction\tbin\tbytes\n" + "".join(rows))
+    if not keep_log:
+        log.unlink()
 
 
-def shared(lines: Iterable[str], clients: Mapping[str, int]) -> Sharing | None:
-    """Measure from the lines of a log, its heading included."""
-    delivered = _delivered(lines, set(clients.values()))
-    flows = {name: delivered[direction] for name, direction in clients.items()}
-    if not all(len(flow) for flow in flows.values()):
+def delivered(lines: Iterable[str]) -> dict[tuple[int, int], int]:
+    """Count the bytes that left the emulator, by direction and :data:`BIN_NS`, from a log."""
+    found: Counter[tuple[int, int]] = Counter()
+    rows = iter(lines)
+    names = next(rows, "").split()
+    if not names:
+        return found
+    left_at, size, way = (names.index(name) for name in ("out_ns", "bytes", "direction"))
+    for row in rows:
+        said = row.split()
+        if len(said) == len(names) and said[left_at] != "-":  # the last may have been torn off
+            found[int(said[way]), int(said[left_at]) // BIN_NS] += int(said[size])
+    return found
+
+
+def read(artifacts: Path, clients: Mapping[str, int]) -> Sharing | None:
+    """Read what :func:`reduce` left; ``clients`` are by name, with the direction to each.
+
+    None where there is none, or there was no time in which all were active.
+    """
+    file = artifacts / DELIVERED
+    if not file.exists():
         return None
-    begin = max(flow[0, 0] for flow in flows.values())
-    end = min(flow[-1, 0] for flow in flows.values())
-    lasted_s = float(end - begin) / NS
+    rows = (map(int, line.split()) for line in left.text(file).splitlines()[1:])
+    return shared({(way, bin_): size for way, bin_, size in rows}, clients)
+
+
+def shared(found: Mapping[tuple[int, int], int], clients: Mapping[str, int]) -> Sharing | None:
+    """Measure the whole bins between the last client's first packet and the first one's last."""
+    flows = {
+        name: {bin_: size for (way, bin_), size in found.items() if way == direction}
+        for name, direction in clients.items()
+    }
+    if not all(flows.values()):
+        return None
+    within = range(max(map(min, flows.values())) + 1, min(map(max, flows.values())))
+    lasted_s = len(within) * BIN_NS / NS
     if lasted_s < SHORTEST_S:
         return None
-    rates = {}
-    for name, flow in flows.items():
-        inside = (flow[:, 0] > begin) & (flow[:, 0] <= end)
-        rates[name] = float(flow[inside, 1].sum()) * 8 / lasted_s
-    return Sharing(lasted_s, rates)
-
-
-def _delivered(lines: Iterable[str], directions: set[int]) -> dict[int, NDArray[np.int64]]:
-    """Return when packets left, in order, and how many bytes each had, by direction."""
-    found: dict[int, list[tuple[int, int]]] = {direction: [] for direction in directions}
-    iterator = iter(lines)
-    names = next(iterator, "").split()
-    for line in iterator:
-        row = dict(zip(names, line.split(), strict=True))
-        if int(row["direction"]) in directions and row["out_ns"] != "-":
-            found[int(row["direction"])].append((int(row["out_ns"]), int(row["bytes"])))
-    return {
-        direction: np.array(sorted(rows), dtype=np.int64).reshape(-1, 2)
-        for direction, rows in found.items()
+    rates = {
+        name: sum(size for bin_, size in flow.items() if bin_ in within) * 8 / lasted_s
+        for name, flow in flows.items()
     }
+    return Sharing(lasted_s, rates)

@@ -27,20 +27,28 @@ def checks(
     """
     yield from _answering(chains, seen)
     yield from _visits(seen)
-    if seen.client is None:
-        return
-    for chain in chains:
-        yield _client(chain, seen)
+    for chain in chains if seen.client else ():
+        ended_well = _client(chain, seen)
+        yield ended_well
         of = f", {chain.client}" if len(chains) > 1 else ""
-        if chain.client in seen.stopped:
+        if seen.is_cut_off(chain.client):
+            if chain.client not in seen.stopped:
+                yield from map(_of_cut_off, _fetched(chain, contents, seen, stores, of))
             yield from protocol_checks.spoken(chain, seen, of)
         elif chain.client in seen.exits:
-            yield from _fetched(chain, contents, seen, stores, of)
-            yield from protocol_checks.checks(chain, seen, of)
+            fetched = [*_fetched(chain, contents, seen, stores, of)]
+            yield from fetched
+            whole = all(check.passed is not False for check in (ended_well, *fetched))
+            yield from protocol_checks.checks(chain, seen, of, whole=whole)
 
 
 def _check(name: str, *, passed: bool | None, figure: str, limit: str = "") -> Check:
     return Check(name=name, of="subject", passed=passed, figure=figure, limit=limit)
+
+
+def _of_cut_off(check: Check) -> Check:
+    """Tell what had arrived by the time limit, and blame nobody for the rest."""
+    return check if check.passed else check.model_copy(update={"passed": None})
 
 
 def _answering(chains: Sequence[Chain], seen: Seen) -> Iterator[Check]:
@@ -90,11 +98,16 @@ def _fetched(
 
 
 def _answers(chain: Chain, seen: Seen, where: str) -> Check:
-    """Check every answer's status, by whoever tells: exactly as many as were asked for."""
+    """Check every answer's status, by whoever tells: exactly as many as were asked for.
+
+    A log without any of them is wrong, too, where its program keeps one: what it would have told,
+    retries and resets among it, was lost.
+    """
     asked = chain.workload.requests()
     name = "status of the one answer" if asked == 1 else "status of the answers"
     limit = f"{HTTP_OK}" if asked == 1 else f"{asked} of {HTTP_OK}"
-    told = [account for account in accounts.of_chain(chain, seen) if account.requests]
+    every = accounts.of_chain(chain, seen)
+    told = [account for account in every if account.requests or account.is_owed]
     wrong = [one for one in told if _statuses(one) != {HTTP_OK: asked}]
     unreadable = accounts.complaints(chain.answering, seen)
     return _check(
@@ -114,18 +127,21 @@ def _statuses_told(account: Account) -> str:
         f"{count} of {status}" if count > 1 else f"{status}"
         for status, count in _statuses(account).items()
     ]
-    return f"{', '.join(said)}, by {account.by}"
+    return f"{', '.join(said) or 'none'}, by {account.by}"
 
 
 def _lengths(chain: Chain, seen: Seen, where: str) -> Check:
     """Check every round by the length of its answers, for later bodies replace earlier ones."""
     size, name = chain.workload.size, f"length of the answers{where}"
     limit = f"{size} bytes each"
-    told = next((one for one in accounts.of_chain(chain, seen) if one.requests), None)
-    if told is None:
+    for told in accounts.of_chain(chain, seen):
+        lengths = [one.body_bytes for one in told.requests if one.body_bytes is not None]
+        if lengths:
+            break
+    else:
         return _check(name, passed=None, figure=protocol_checks.NOT_TOLD, limit=limit)
-    others = sum(request.body_bytes != size for request in told.requests)
-    figure = f"{others} of {len(told.requests)} of another length, by {told.by}"
+    others = sum(length != size for length in lengths)
+    figure = f"{others} of {len(lengths)} of another length, by {told.by}"
     return _check(name, passed=not others, figure=figure, limit=limit)
 
 

@@ -61,12 +61,18 @@ def judge(this: Try, bed: Bed, artifacts: Path, phases_s: Mapping[str, float]) -
 
 
 def outcome(checks: Sequence[Check], found: Seen) -> Outcome:
-    """Decide how an attempt ended: the bed's failure first, for it leaves nothing to judge."""
+    """Decide how an attempt ended: the bed's failure first, for it leaves nothing to judge.
+
+    A client is out of time for the network's sake only where nothing else was wrong: one whose
+    server died, or spoke another version, would have waited in any network.
+    """
     broken = [check for check in checks if check.passed is False]
     of_bed = [check for check in broken if check.of == "bed"]
     if of_bed:
         return Outcome(kind="invalid", reason=_reasons(of_bed))
-    if found.client is not None and found.client.timed_out:
+    late = {f"{name} ended well" for name, ended in found.exits.items() if ended.timed_out}
+    only_late = all(check.name in late for check in broken)
+    if found.client is not None and found.client.timed_out and only_late:
         return Outcome(kind="timed out", reason="the client was still busy at the time limit")
     if broken:
         return Outcome(kind="failed", reason=_reasons(broken))

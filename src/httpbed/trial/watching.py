@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from httpbed.network.running import Emulator
+from httpbed.process import left
 from httpbed.process.spec import ProcessSpec
 from httpbed.process.supervisor import Supervisor
 from httpbed.trial.legs import Leg
@@ -30,18 +31,20 @@ async def listen(
     When the first connection of a hop carries data, the sockets of its sender are looked at:
     earlier there are none, and later they may be gone.
     """
+    told: list[str] = []
     looks: dict[str, asyncio.Task[Any]] = {}
     while True:
         event = await emulator.next()
         if event["event"] in TOLD_EVENTS:
-            with (artifacts / LINK_EVENTS).open("a") as file:
-                file.write(json.dumps(event) + "\n")
+            told.append(json.dumps(event) + "\n")
         if event["event"] == "connection":
             for sender in _senders(event, legs):
                 if sender in sockets and sender not in looks:
                     looking = supervisor.run(sockets[sender])
                     looks[sender] = asyncio.create_task(looking)
         if event["event"] == "result":
+            if told:
+                left.write(artifacts, LINK_EVENTS, "".join(told))
             await asyncio.gather(*looks.values())
             return event
 

@@ -34,3 +34,5 @@ PARSERS: Mapping[str, Callable[[Path], Findings]] = {
     "wget2-stats": wget2.parse,
 }
 """Each takes the file that a recipe names; an absent one means that the program said nothing."""
+OF_NO_REQUEST = frozenset({"none", "connect-udp-json"})
+"""Those that never find a request."""

@@ -13,6 +13,7 @@ from typing import Any
 
 from httpbed.implementations.parsers.reading import UNREADABLE
 from httpbed.implementations.protocol import Findings, Request
+from httpbed.process import left
 
 PROTOCOLS = {
     "HTTP/1.1": "1.1",
@@ -29,9 +30,11 @@ _NOTHING = {"", "-"}
 def parse(file: Path) -> Findings:
     """Read every line; a server that logged nothing answered nothing."""
     try:
-        lines = file.read_text(encoding="utf-8", errors="replace").splitlines()
+        lines = left.text(file).splitlines()
     except FileNotFoundError:
         return Findings(complaint="the server wrote no access log")
+    except left.UnreadableError as error:
+        return Findings(complaint=f"the access log is unreadable: {error}")
     requests = []
     for number, line in enumerate(lines, start=1):
         try:

@@ -12,6 +12,7 @@ from typing import Any
 from httpbed.implementations.parsers import access_log
 from httpbed.implementations.parsers.reading import UNREADABLE
 from httpbed.implementations.protocol import Findings, Request
+from httpbed.process import left
 
 TLS_VERSIONS = {772: "TLSv1.3", 771: "TLSv1.2"}
 CIPHERS = {
@@ -27,9 +28,11 @@ VIA = " Caddy"
 def parse(file: Path) -> Findings:
     """Read every line of an access log; a server that logged nothing answered nothing."""
     try:
-        lines = file.read_text(encoding="utf-8", errors="replace").splitlines()
+        lines = left.text(file).splitlines()
     except FileNotFoundError:
         return Findings(complaint="the server wrote no access log")
+    except left.UnreadableError as error:
+        return Findings(complaint=f"the access log is unreadable: {error}")
     requests = []
     for number, line in enumerate(lines, start=1):
         try:

@@ -16,8 +16,10 @@ OPENED = 200
 
 
 def parse(file: Path) -> Findings:
-    """Read every line; complain of a tunnel that was not opened."""
+    """Read every line; complain of a tunnel that was not opened, and if there was none."""
     found = access_log.parse(file)
     refused = [one.status for one in found.requests if one.status != OPENED]
+    none = "" if found.requests else "no tunnel was logged"
     complaint = f"a tunnel was refused with status {refused[0]}" if refused else found.complaint
+    complaint = complaint or none
     return replace(found, requests=(), complaint=complaint)

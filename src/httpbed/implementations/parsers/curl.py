@@ -15,6 +15,7 @@ from typing import Any
 from httpbed.implementations.parsers.reading import UNREADABLE, seconds
 from httpbed.implementations.protocol import Findings, Request
 from httpbed.model.metric import Observation
+from httpbed.process import left
 
 TIMES = {
     "client_total_time": "time_total",
@@ -39,7 +40,7 @@ class _Transfer:
 def parse(file: Path) -> Findings:
     """Read every line; curl leaves none when it is killed."""
     try:
-        lines = file.read_text(encoding="utf-8").splitlines()
+        lines = left.text(file, errors="strict").splitlines()
         return _findings([_transfer(json.loads(line)) for line in lines])
     except FileNotFoundError:
         return Findings(complaint="curl printed nothing")

@@ -10,7 +10,8 @@ between them and happened at the time of the transport's last line::
     http: stream 0x0 [:status: 200]
     HTTP stream 0 closed with error code 256
 
-It ends with status 0 whatever happened.
+It ends with status 0 whatever happened. It prints no version of TLS, and no length of a body: that
+of its stream has HTTP/3's frames in it. With ``--quiet`` it prints nothing.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from pathlib import Path
 from httpbed.implementations.parsers.reading import UNREADABLE
 from httpbed.implementations.protocol import Findings, Request
 from httpbed.model.metric import Observation
+from httpbed.process import left
 
 NO_ERROR = 0x100
 """H3_NO_ERROR (RFC 9114 section 8.1)."""
@@ -32,13 +34,15 @@ CIPHERS = {
     "CHACHA20-POLY1305": "TLS_CHACHA20_POLY1305_SHA256",
 }
 """As GnuTLS calls them -> as TLS does."""
+MOST_BYTES = 2**30
+"""It is read line by line, and several lines tell of each packet."""
 _LINE = re.compile(
     r"I(?P<ms>[0-9]{8,12}) "
     r"(?:.* frm tx [0-9]+ 0RTT STREAM\(.*\) id=0x(?P<early>[0-9a-f]+))?"
     r"|http: stream 0x(?P<asked>[0-9a-f]+) submit request headers"
     r"|\[:path: (?P<path>.*)\]"
     r"|http: stream 0x(?P<answered>[0-9a-f]+)"
-    r" \[(?P<header>:status|content-length): (?P<value>[0-9]+)\]"
+    r" \[:status: (?P<status>[0-9]+)\]"
     r"|HTTP stream (?P<closed>[0-9]+) closed with error code (?P<code>[0-9]+)"
     r"|Negotiated cipher suite is (?P<cipher>\S+)"
     r"|Negotiated ALPN is (?P<alpn>\S+)"
@@ -53,7 +57,6 @@ class _Stream:
     began_s: float
     path: str = ""
     status: int = 0
-    body_bytes: int = 0
     early: bool = False
     code: int | None = None
     first_byte_s: float | None = None
@@ -64,6 +67,7 @@ class _Stream:
 class _Story:
     """What has been read so far."""
 
+    lines: int = 0
     clock_s: float = 0.0
     handshake_s: float | None = None
     streams: dict[int, _Stream] = field(default_factory=dict)
@@ -75,6 +79,7 @@ class _Story:
 
     def read(self, lines: Iterable[str]) -> None:
         for line in lines:
+            self.lines += 1
             match = _LINE.match(line)
             if match is not None:
                 self._take({name: said for name, said in match.groupdict().items() if said})
@@ -105,10 +110,7 @@ class _Story:
     def _take_answer(self, said: dict[str, str]) -> None:
         if "answered" in said and (stream := self.streams.get(int(said["answered"], 16))):
             stream.first_byte_s = stream.first_byte_s or self.clock_s
-            if said["header"] == ":status":
-                stream.status = int(said["value"])
-            else:
-                stream.body_bytes = int(said["value"])
+            stream.status = int(said["status"])
         if "closed" in said and (stream := self.streams.get(int(said["closed"]))):
             stream.code, stream.ended_s = int(said["code"]), self.clock_s
 
@@ -117,12 +119,14 @@ def parse(file: Path) -> Findings:
     """Read every line; a stream that was not closed well is a complaint."""
     story = _Story()
     try:
-        with file.open(encoding="utf-8", errors="replace") as lines:
+        with left.opened(file, MOST_BYTES) as lines:
             story.read(lines)
     except FileNotFoundError:
         return Findings(complaint="gtlsclient printed nothing")
     except UNREADABLE as error:
         return Findings(complaint=f"gtlsclient printed what is not its own: {error!r}")
+    if not story.lines:
+        return Findings()
     done = [stream for stream in story.streams.values() if stream.code == NO_ERROR]
     return Findings(
         observations=tuple(_observations(story, done)),
@@ -145,9 +149,8 @@ def _request(story: _Story, stream: _Stream) -> Request:
     return Request(
         http_version="3" if story.alpn == "h3" else story.alpn or "unknown",
         status=stream.status,
-        body_bytes=stream.body_bytes,
+        body_bytes=None,
         connection="1",
-        tls_version="TLSv1.3",
         cipher=CIPHERS.get(story.cipher, story.cipher),
         resumed=True if early else None,
         early_data=early,

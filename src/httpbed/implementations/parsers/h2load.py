@@ -9,9 +9,10 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from httpbed.implementations.parsers.reading import UNREADABLE
+from httpbed.implementations.parsers.reading import UNREADABLE, lines_of
 from httpbed.implementations.protocol import Findings, Request
 from httpbed.model.metric import Observation
+from httpbed.process import left
 
 LOG_FILE = "h2load-requests.tsv"
 VERSIONS = {"h2": "2", "http/1.1": "1.1"}
@@ -28,9 +29,11 @@ _DATA = re.compile(r"^traffic: .* \((?P<bytes>\d+)\) data$", re.MULTILINE)
 def parse(file: Path) -> Findings:
     """Read both files."""
     try:
-        text = file.read_text(encoding="utf-8", errors="replace")
+        text = left.text(file)
     except FileNotFoundError:
         return Findings(complaint="h2load printed nothing")
+    except left.UnreadableError as error:
+        return Findings(complaint=f"what h2load printed is unreadable: {error}")
     counts, data = _COUNTS.search(text), _DATA.search(text)
     if counts is None or data is None:
         return Findings(complaint="h2load printed no summary of its own")
@@ -47,7 +50,7 @@ def parse(file: Path) -> Findings:
 
 def _requests(text: str, log: Path, body_bytes: int) -> tuple[Request, ...]:
     """Give every request its share of the bytes: all files of a workload are of one size."""
-    lines = log.read_text(encoding="utf-8").splitlines() if log.exists() else []
+    lines = lines_of(log)
     rows = [[int(word) for word in line.split("\t")] for line in lines]
     origin = min((began for began, _, _ in rows), default=0)
     alpn = _word(_PROTOCOL, text, "alpn")

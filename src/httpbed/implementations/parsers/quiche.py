@@ -10,6 +10,7 @@ from typing import Any
 from httpbed.implementations.parsers.reading import UNREADABLE, seconds
 from httpbed.implementations.protocol import Findings, Request
 from httpbed.model.metric import Observation
+from httpbed.process import left
 
 TIMES = {
     "client_total_time": "close",
@@ -22,7 +23,7 @@ TIMES = {
 def parse(file: Path) -> Findings:
     """Read the object; there is none when it was killed."""
     try:
-        said = json.loads(file.read_text(encoding="utf-8"))
+        said = json.loads(left.text(file, errors="strict"))
         streams = [dict(stream) for stream in said["streams"]]
         return Findings(
             observations=tuple(_observations(said["times"])),

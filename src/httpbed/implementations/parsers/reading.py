@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import csv
 import math
+from pathlib import Path
+
+from httpbed.process import left
 
 UNREADABLE = (
     ValueError,
@@ -15,6 +18,18 @@ UNREADABLE = (
     csv.Error,
 )
 """What reading nonsense raises; it becomes a complaint, never an error of the bed."""
+
+
+def lines_of(file: Path) -> list[str]:
+    """Return the lines of a file that need not be there.
+
+    Raises:
+        UnreadableError: It is there, and not to be read.
+    """
+    try:
+        return left.text(file).splitlines()
+    except FileNotFoundError:
+        return []
 
 
 def seconds(said: object) -> float:

@@ -13,12 +13,13 @@ from typing import Any
 from httpbed.implementations.parsers.reading import UNREADABLE, seconds
 from httpbed.implementations.protocol import Findings, Request
 from httpbed.model.metric import Observation
+from httpbed.process import left
 
 
 def parse(file: Path) -> Findings:
     """Read every line; there is none when the client was killed."""
     try:
-        lines = [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()]
+        lines = [json.loads(line) for line in left.text(file, errors="strict").splitlines()]
         told = [dict(line) for line in lines if "error" not in line]
         errors = [str(line["error"]) for line in lines if "error" in line]
         requests = tuple(_request(said) for said in told)

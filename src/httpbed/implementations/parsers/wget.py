@@ -6,6 +6,7 @@ import re
 from pathlib import Path
 
 from httpbed.implementations.protocol import Findings, Request
+from httpbed.process import left
 
 _STATUS = re.compile(r"^ {2}HTTP/(?P<version>[0-9.]+) (?P<status>[0-9]{3})\b", re.MULTILINE)
 _SAVED = re.compile(
@@ -20,9 +21,11 @@ _WRONG = re.compile(
 def parse(file: Path) -> Findings:
     """Read what it printed."""
     try:
-        text = file.read_text(encoding="utf-8", errors="replace")
+        text = left.text(file)
     except FileNotFoundError:
         return Findings(complaint="wget printed nothing")
+    except left.UnreadableError as error:
+        return Findings(complaint=f"what wget printed is unreadable: {error}")
     saved, status = _SAVED.search(text), _STATUS.search(text)
     if status is None:
         return Findings(complaint=_complaint(text) or "wget printed no answer's header")

@@ -8,8 +8,9 @@ from __future__ import annotations
 import csv
 from pathlib import Path
 
-from httpbed.implementations.parsers.reading import UNREADABLE
+from httpbed.implementations.parsers.reading import UNREADABLE, lines_of
 from httpbed.implementations.protocol import Findings, Request
+from httpbed.process import left
 
 TLS_FILE, ERRORS_FILE = "wget2-tls.csv", "wget2-output.txt"
 VERSIONS = {"h2": "2", "http/1.1": "1.1", "": "1.1"}
@@ -22,16 +23,16 @@ _TLS_VERSION, _RESUMED, _ALPN = 1, 4, 5
 def parse(file: Path) -> Findings:
     """Read both files."""
     try:
-        rows = [*csv.DictReader(file.read_text(encoding="utf-8").splitlines())]
-        tls = [*csv.reader(_lines(file.with_name(TLS_FILE)))]
+        rows = [*csv.DictReader(left.text(file, errors="strict").splitlines())]
+        tls = [*csv.reader(lines_of(file.with_name(TLS_FILE)))]
         requests = tuple(_request(row, tls[0]) for row in rows)
     except FileNotFoundError:
         return Findings(complaint="wget2 wrote no statistics")
     except UNREADABLE as error:
         return Findings(complaint=f"wget2 wrote statistics of another form: {error!r}")
     if not requests:
-        last = [line for line in _lines(file.with_name(ERRORS_FILE)) if line.strip()][-1:]
-        return Findings(complaint="; ".join(last) or "wget2 asked for nothing")
+        last = left.last_line(file.parent, ERRORS_FILE)
+        return Findings(complaint=last or "wget2 asked for nothing")
     return Findings(requests=requests)
 
 
@@ -45,7 +46,3 @@ def _request(row: dict[str, str], tls: list[str]) -> Request:
         resumed=tls[_RESUMED] == "1",
         path="/" + row["URL"].split("/", 3)[-1],
     )
-
-
-def _lines(file: Path) -> list[str]:
-    return file.read_text(encoding="utf-8", errors="replace").splitlines() if file.exists() else []

@@ -1,0 +1,122 @@
+"""Programs that leave traps for whoever looks at their files: nobody is caught.
+
+A link to a file of the user's, a pipe that nobody writes to, a device that never ends; a folder
+that is moved away. The user's files stay as they were, and the trial ends with the reason.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from httpbed.implementations import recipe
+from httpbed.model.trial import Record
+from httpbed.trial import parts
+from real_runs import check
+from wild import outcome
+
+pytestmark = [pytest.mark.namespaces, pytest.mark.toolbox]
+
+MB = 10**6
+PRIVATE = "nobody's business"
+BODY = "/tmp/bodies/client/100000.txt"  # noqa: S108 - inside the sandbox
+FLOOD = "yes >flood"
+
+
+@pytest.fixture
+def victim(tmp_path: Path) -> Path:
+    """Make a folder of the user's with a file that a client might have printed."""
+    folder = tmp_path / "victim"
+    folder.mkdir()
+    (folder / "said.txt").write_text(json.dumps({"errormsg": PRIVATE}))
+    return folder
+
+
+@pytest.fixture(autouse=True)
+def _tight(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(parts, "LOG_BYTES", 4 * MB)
+    monkeypatch.setattr(recipe, "MEMORY_BYTES", 64 * MB)
+
+
+def trapped(tmp_path: Path, victim: Path, script: str, role: str = "client") -> Record:
+    """Run a script as a trial's client or server; the victim must be as before."""
+    record = outcome(tmp_path, script.replace("VICTIM", str(victim)), role)
+    assert [file.name for file in victim.iterdir()] == ["said.txt"]
+    assert json.loads((victim / "said.txt").read_text()) == {"errormsg": PRIVATE}
+    assert PRIVATE not in record.model_dump_json()
+    return record
+
+
+def left(tmp_path: Path) -> Path:
+    """Find the folder of the only attempt that counts."""
+    return next(iter(tmp_path.glob("campaign/trials/*/*/*/artifacts")))
+
+
+@pytest.mark.parametrize("trap", ["mkfifo", "ln -s VICTIM/said.txt", "ln -s /dev/zero", "mkdir"])
+@pytest.mark.parametrize("role", ["client", "server"])
+def test_what_is_no_file_is_not_read(tmp_path: Path, victim: Path, trap: str, role: str) -> None:
+    """In the place of what it prints, and of its errors."""
+    script = f"rm said.txt errors.txt\n{trap} said.txt\n{trap} errors.txt\n"
+    record = trapped(tmp_path, victim, script, role)
+    if role == "client":
+        reason = check(record, "client ended well").figure
+        assert "said.txt is no regular file" in reason or "said.txt cannot be read" in reason
+
+
+@pytest.mark.parametrize("trap", ["mkfifo", "ln -s /dev/zero", "ln -s /proc/kmsg", "mkdir"])
+def test_what_is_no_body_is_not_read(tmp_path: Path, victim: Path, trap: str) -> None:
+    """Nobody waits for it."""
+    record = trapped(tmp_path, victim, f"{trap} {BODY}\n")
+    assert check(record, "body as served").figure == "the client stored nothing"
+
+
+def test_a_folder_cannot_be_replaced(tmp_path: Path, victim: Path) -> None:
+    """What it then writes is in its own folder, and is cut there."""
+    script = "cd /; mv /trial/client /trial/other; umount /trial/client; rm -r /trial/client\n"
+    script += f"ln -sfn VICTIM /trial/client; cd /trial/client; {FLOOD}"
+    record = trapped(tmp_path, victim, script)
+    assert "client ran: wrote more than 4 MB into its folder" in record.attempt.outcome.reason
+    assert (left(tmp_path) / "client/flood").stat().st_size <= MB * 2
+
+
+def test_nothing_is_written_beside_ones_folder(tmp_path: Path, victim: Path) -> None:
+    """What httpbed itself writes there is its own."""
+    names = ("evidence.json", "link-result.json", "link-events.jsonl", "ss-server.txt")
+    script = "".join(f"ln -s VICTIM/said.txt /trial/{name}\n" for name in names)
+    trapped(tmp_path, victim, script)
+    assert not any(file.is_symlink() for file in left(tmp_path).rglob("*"))
+    assert json.loads((left(tmp_path) / "evidence.json").read_text())["exits"]["client"]
+
+
+def test_what_is_beside_ones_folder_is_in_memory(tmp_path: Path, victim: Path) -> None:
+    """It ends where memory does, and with the trial."""
+    script = "n=0; while head -c 1000000 /dev/zero >/trial/$n; do n=$((n+1)); done; exit 3"
+    record = trapped(tmp_path, victim, script)
+    assert check(record, "client ended well").figure.startswith("exit status 3")
+    assert sum(file.stat().st_size for file in left(tmp_path).rglob("*")) < 4 * MB
+
+
+@pytest.mark.parametrize(
+    "way",
+    [
+        "ls /proc/1/root/trial",
+        "umount /trial/client",
+        "mount -t tmpfs none /trial",
+        "chroot /tmp /bin/true",
+        "nsenter --net=/run/netns/server true",
+    ],
+)
+def test_nobody_leaves(tmp_path: Path, victim: Path, way: str) -> None:
+    """Root of the sandbox has the right to; a program under test has not."""
+    record = trapped(tmp_path, victim, f"PATH=$PATH:/usr/sbin:/sbin; {way} && exit 0; exit 3")
+    assert check(record, "client ended well").figure.startswith("exit status 3")
+    said = (left(tmp_path) / "client/errors.txt").read_text()
+    assert any(word in said for word in ("ermitted", "ermission", "superuser")), said
+
+
+def test_folders_without_end_are_ended(tmp_path: Path, victim: Path) -> None:
+    """Looking into them takes no more than a few."""
+    record = trapped(tmp_path, victim, "while mkdir d && cd d; do :; done; sleep 10")
+    assert "made folders more than 32 deep" in record.attempt.outcome.reason

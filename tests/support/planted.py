@@ -1,0 +1,113 @@
+"""Faults, to be planted into what was seen in an attempt."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Any
+
+from httpbed.implementations.protocol import Request
+from httpbed.model.trial import Outcome
+from httpbed.trial import verdict
+from httpbed.trial.seen import Seen
+from recorded import H2_LOSS, checks
+
+Fault = Callable[[Seen], Seen]
+
+
+def ending(found: Seen, name: str = H2_LOSS) -> Outcome:
+    """Return the outcome of what was seen."""
+    return verdict.outcome(checks(found, name), found)
+
+
+def broken(found: Seen, name: str = H2_LOSS) -> set[str]:
+    """Return the names of the checks that are broken."""
+    return {check.name for check in checks(found, name) if check.passed is False}
+
+
+def on_link(*path: str | int, to: object) -> Fault:
+    """Return the fault that the emulator's result has another value at a path."""
+
+    def plant(found: Seen) -> Seen:
+        link: Any = copy.deepcopy(dict(found.link))
+        inner = link
+        for part in path[:-1]:
+            inner = inner[part]
+        inner[path[-1]] = to(inner[path[-1]]) if callable(to) else to
+        return replace(found, link=link)
+
+    return plant
+
+
+def ended(part: str = "client", **changes: Any) -> Fault:
+    """Return the fault that a part ended in another way."""
+
+    def plant(found: Seen) -> Seen:
+        exits = {**found.exits, part: replace(found.exits[part], **changes)}
+        return replace(found, exits=exits)
+
+    return plant
+
+
+def logged(*requests: Request, complaint: str = "", part: str = "server") -> Fault:
+    """Return the fault that a part told of other requests."""
+
+    def plant(found: Seen) -> Seen:
+        told = replace(found.findings[part], requests=requests, complaint=complaint)
+        return replace(found, findings={**found.findings, part: told})
+
+    return plant
+
+
+def said(part: str = "server", **changes: Any) -> Fault:
+    """Return the fault that a part told something else of all its requests."""
+
+    def plant(found: Seen) -> Seen:
+        requests = [replace(one, **changes) for one in found.findings[part].requests]
+        return logged(*requests, part=part)(found)
+
+    return plant
+
+
+def echoed(*pings_s: float) -> Fault:
+    """Return the fault that echoes took other times."""
+    return lambda found: replace(found, pings_s=dict.fromkeys(found.pings_s, pings_s))
+
+
+def stored(body: Mapping[str, Any] | None) -> Fault:
+    """Return the fault that the client stored something else."""
+    return lambda found: replace(found, bodies={"client": [body, *found.bodies["client"][1:]]})
+
+
+def sent_by(*algorithms: str) -> Fault:
+    """Return the fault that the server's sockets have other congestion controls."""
+    return lambda found: replace(found, algorithms={"server": frozenset(algorithms)})
+
+
+def on_another_connection(found: Seen) -> Seen:
+    """Plant the fault that the client opened one more connection than it may."""
+    first = dict(found.connections[0])
+    port = first["client"].rpartition(":")[0] + ":1024"
+    more = [*found.connections, {**first, "client": port}]
+    return replace(found, link={**found.link, "connections": more})
+
+
+def other(**changes: Any) -> Fault:
+    """Return the fault that something else was seen."""
+    return lambda found: replace(found, **changes)
+
+
+def told(complaint: str) -> Fault:
+    """Return the fault that the client complained."""
+
+    def plant(found: Seen) -> Seen:
+        findings = replace(found.findings["client"], complaint=complaint)
+        return replace(found, findings={**found.findings, "client": findings})
+
+    return plant
+
+
+def reset(found: Seen) -> Seen:
+    """Plant the fault that the server reset the connection."""
+    return on_link("connections", 0, "server_reset", to=True)(found)

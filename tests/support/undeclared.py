@@ -1,0 +1,100 @@
+"""What an implementation must refuse: whatever its recipe does not declare.
+
+A workload that a program cannot do, planned all the same, would be measured as another one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, get_args
+
+from httpbed.implementations import casting
+from httpbed.implementations.catalog import Catalog
+from httpbed.implementations.protocol import RoleName
+from httpbed.implementations.recipe import Recipe
+from httpbed.model.roles import HttpVersion
+from httpbed.model.workload import Capability
+
+_SERVERS_SHARE = ("resumed", "early data")
+"""Of what a workload asks, that which servers and proxies must be able to do, too."""
+_WORKLOADS: Mapping[Capability, Mapping[str, Any]] = {
+    "parallel": {"files": 2},
+    "connections": {"files": 2, "connections": 2},
+    "rounds": {"rounds": 2},
+    "parallel rounds": {"files": 2, "rounds": 2},
+    "resumed": {"resumption": "resumed"},
+    "early data": {"resumption": "early data"},
+}
+_NO_KNOB = "knob_of_nobody"
+
+
+@dataclass(frozen=True)
+class Refusal:
+    """Something undeclared that was asked of an implementation."""
+
+    role: RoleName
+    asked: str
+    reason: str
+    """Why it was refused; empty where it was not, which is a mistake."""
+
+    @property
+    def passed(self) -> bool:
+        """Whether it was refused."""
+        return bool(self.reason)
+
+
+def refusals(catalog: Catalog, recipe: Recipe) -> list[Refusal]:
+    """Ask for everything undeclared, in every role."""
+    return [
+        Refusal(
+            role, asked, "; ".join(_answer(catalog, document) - _otherwise(catalog, recipe, role))
+        )
+        for role in recipe.roles
+        for asked, document in _undeclared(recipe, role)
+    ]
+
+
+def _undeclared(recipe: Recipe, role: RoleName) -> Iterator[tuple[str, dict[str, Any]]]:
+    spoken = recipe.http_versions[0]
+    for capability, workload in _WORKLOADS.items():
+        concerned = role == "client" or capability in _SERVERS_SHARE
+        if concerned and capability not in recipe.workloads:
+            yield capability, _document(recipe, role, spoken, workload=workload)
+    for version in get_args(HttpVersion):
+        if version not in recipe.http_versions:
+            yield f"HTTP/{version}", _document(recipe, role, version)
+    knobs = {_NO_KNOB: "on"}
+    yield "a knob that it has not", _document(recipe, role, spoken, knobs=knobs)
+
+
+def _document(
+    recipe: Recipe,
+    role: RoleName,
+    version: str,
+    *,
+    workload: Mapping[str, Any] | None = None,
+    knobs: Mapping[str, str] | None = None,
+) -> dict[str, Any]:
+    """Return a scenario in which nobody but this implementation is named."""
+    asked = {"implementation": recipe.name, "knobs": knobs or {}}
+    upstream = next(iter(recipe.upstream_http_versions), version)
+    roles = {
+        "client": {"client": {**asked, "http_version": version}},
+        "server": {"client": {"http_version": version}, "server": asked},
+        "proxy": {
+            "client": {"http_version": version},
+            "proxies": [{**asked, "http_version": upstream}],
+        },
+    }[role]
+    download = {"kind": "download", "size": "1 kB", **(workload or {})}
+    return {"roles": roles, "workload": download}
+
+
+def _otherwise(catalog: Catalog, recipe: Recipe, role: RoleName) -> set[str]:
+    """Return what is wrong even with what is declared, as it stands there alone."""
+    return _answer(catalog, _document(recipe, role, recipe.http_versions[0]))
+
+
+def _answer(catalog: Catalog, document: Mapping[str, Any]) -> set[str]:
+    return {found.reason for found in casting.miscast(catalog, document)}
