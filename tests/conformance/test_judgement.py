@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -15,7 +16,7 @@ from httpbed.conformance.judgement import Judgement, reach
 from httpbed.conformance.networks import networks
 from httpbed.conformance.sender import Sender
 from httpbed.model.sender import SenderKey
-from httpbed.report import conformance, senders, tables
+from httpbed.report import conformance, senders, tables, windows
 from httpbed.store import senders as records
 from ideal_sender import Ideal
 
@@ -165,3 +166,14 @@ def test_reports_warn_of_senders() -> None:
     asked = "httpbed conformance own --http-version 3 --congestion-control reno --knob=knob=1"
     assert f"{asked} --recipes ci --program=own=./own" in told[0]
     assert "did not pass: growth; not seen: start" in told[1]
+
+
+def test_plots_have_plain_figures_at_the_losses_that_were_asked_for() -> None:
+    """No mark-up of another language, and no line beyond what is drawn."""
+    planned = networks("smoke", "reno")
+    every = [
+        Transfer(network, Ideal(lasts_s=5.0).transfer()) for network in planned if network.loss
+    ]
+    drawn = windows.plots(Transfers(planned, every), "reno")[-1].svg()
+    assert "mathdefault" not in drawn
+    assert {">0.5</text>", ">4</text>"} <= set(re.findall(r">[\d.]+</text>", drawn))
