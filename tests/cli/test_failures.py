@@ -270,3 +270,32 @@ def test_an_interrupt_promises_only_what_is_kept(
     code, said = complaint(verb)
     assert code == 130
     assert ("resumes" in said[0]) == resumes
+
+
+def test_a_bare_name_does_not_hide_the_file_beside_the_user(
+    complaint: Complaint, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A shell would take the one of the PATH; whoever has built a program means the other."""
+    monkeypatch.chdir(tmp_path)
+    Path("script").touch()
+    code, said = complaint("recipes", "--program", "gtlsserver=script")
+    assert code == 2
+    assert "write gtlsserver=./script" in said[0]
+
+
+def test_each_program_is_named_once(complaint: Complaint) -> None:
+    """Which of two is meant, nobody knows."""
+    twice = ("--program", "curl=/bin/ls", "--program", "curl=/bin/cat")
+    code, said = complaint("recipes", *twice)
+    assert code == 2
+    assert "curl is given twice" in said[0]
+
+
+@pytest.mark.parametrize("names", [(), ("curl",)])
+def test_a_program_that_cannot_be_run_is_the_users_mistake(
+    complaint: Complaint, names: tuple[str, ...]
+) -> None:
+    """Building a toolbox would not help."""
+    code, said = complaint("recipes", "check", *names, "--program", "curl=/absent/curl")
+    assert code == 2
+    assert "/absent/curl is not there" in said[0]

@@ -79,6 +79,21 @@ def test_competitors_are_named_in_one_word(word: str) -> None:
         choosing.competitor(word, "curl")
 
 
+@pytest.mark.parametrize("word", ["ngin", "nginx:3:copa", "curl", "h2o:1.1:vegas"])
+def test_a_mistake_in_a_competitor_is_placed_where_it_was_written(word: str) -> None:
+    """The user wrote one word, and may have written several such."""
+    with pytest.raises(ConfigError) as found:
+        choose(CATALOG, choosing.competitor(word, "curl"))
+    assert {mistake.place for mistake in found.value.mistakes} == {f"--against {word}"}
+
+
+@pytest.mark.parametrize("name", ["envoy-tunnel", "envoy-masque"])
+def test_neither_end_of_a_tunnel_can_be_tested_alone(name: str) -> None:
+    """Each needs the other, and passes on what others send."""
+    with pytest.raises(ConfigError, match="test the server behind it"):
+        choose(CATALOG, Asked(name, http_version="3"))
+
+
 @pytest.mark.parametrize("scale", SCALES)
 @pytest.mark.parametrize("control", ["reno", "bbr"])
 def test_every_scale_is_an_experiment_without_mistakes(scale: Scale, control: Control) -> None:
@@ -91,12 +106,10 @@ def test_every_scale_is_an_experiment_without_mistakes(scale: Scale, control: Co
 
 def senders() -> list[Asked]:
     """Ask for every sender of every recipe that comes with httpbed, over every version."""
-    tunnels = {recipe.next_proxy for recipe in CATALOG.recipes.values()}
     return [
         Asked(recipe.name, control=control, http_version=version, judged_as="cubic")
         for recipe in CATALOG.recipes.values()
-        if {"server", "proxy"} & set(recipe.roles)
-        if not recipe.next_proxy and recipe.name not in tunnels
+        if {"server", "proxy"} & set(recipe.roles) and recipe.name not in CATALOG.tunnel_ends()
         for version in recipe.http_versions
         for control in recipe.congestion_control.allowed("quic" if version == "3" else "tcp")
     ]

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import json
+import re
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from httpbed.conformance import session
 from httpbed.conformance.evidence import Evidence, Transfer, Transfers
 from httpbed.conformance.judgement import Judgement, reach
 from httpbed.conformance.networks import networks
 from httpbed.conformance.sender import Sender
 from httpbed.model.sender import SenderKey
-from httpbed.report import conformance, senders, tables
+from httpbed.report import conformance, senders, tables, windows
 from httpbed.store import senders as records
 from ideal_sender import Ideal
 
@@ -34,6 +37,23 @@ def judgement() -> Judgement:
     evidence = Evidence(transfers, {"httpbed": "0", "command": NASTY, "host": {}}, ("x: y",), False)
     sender = Sender("own", "3", "reno", "reno", "reno", knobs={"knob": NASTY})
     return reach(sender, key(), "smoke", evidence)
+
+
+def test_without_a_download_nothing_is_judged(state: Path) -> None:
+    """It is told in a sentence, and no record says that the sender misbehaves."""
+    seen = judgement()
+    none = replace(seen.evidence, transfers=Transfers(networks("smoke", "reno"), []))
+    found = reach(seen.sender, key(), "smoke", none)
+    assert conformance.outcome(found) == "nothing judged: no download succeeded"
+    assert session.keep(found) is None
+    assert not list(state.iterdir())
+
+
+def test_the_end_of_a_tunnel_is_not_sent_to_a_test() -> None:
+    """Its command could not work."""
+    said = {"sender": key().as_json(), "passed": None, "testable": False}
+    (told,) = senders.untested({"senders": [said]})
+    assert "httpbed conformance" not in told
 
 
 @pytest.fixture
@@ -144,3 +164,14 @@ def test_reports_warn_of_senders() -> None:
     asked = "httpbed conformance own --http-version 3 --congestion-control reno --knob=knob=1"
     assert f"{asked} --recipes ci --program=own=./own" in told[0]
     assert "did not pass: growth; not seen: start" in told[1]
+
+
+def test_plots_have_plain_figures_at_the_losses_that_were_asked_for() -> None:
+    """No mark-up of another language, and no line beyond what is drawn."""
+    planned = networks("smoke", "reno")
+    every = [
+        Transfer(network, Ideal(lasts_s=5.0).transfer()) for network in planned if network.loss
+    ]
+    drawn = windows.plots(Transfers(planned, every), "reno")[-1].svg()
+    assert "mathdefault" not in drawn
+    assert {">0.5</text>", ">4</text>"} <= set(re.findall(r">[\d.]+</text>", drawn))

@@ -57,6 +57,13 @@ def test_whoever_did_something_else_cannot(check: Check) -> None:
     assert check.figure in blindness("invalid", *CUT_OFF, check, BUSY)
 
 
+@pytest.mark.parametrize("kind", ["failed", "invalid"])
+def test_an_answer_without_a_body_cannot(kind: KINDS) -> None:
+    """A client that ended by itself has got another answer than the one that was asked for."""
+    refused = broken("status of the one answer", "404")
+    assert "404" in blindness(kind, refused, *([BUSY] if kind == "invalid" else ()))
+
+
 def test_a_bed_that_failed_cannot_be_read() -> None:
     """Whatever else it was than busy."""
     assert blindness("invalid", BUSY, broken("conservation of packets", of="bed")) == "invalid: why"

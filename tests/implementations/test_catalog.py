@@ -87,7 +87,7 @@ def test_a_recipe_of_the_user_replaces_a_shipped_one(write: Write) -> None:
         ('http_versions = ["1.1", "2", "3"]', 'http_versions = ["9"]', "http_versions[0]", "'3'"),
         ("(?P<version>", "(", "version.pattern", "no group"),
         (r"(?P<version>\S+)", "(?P<version>", "version.pattern", "not a regular expression"),
-        ("[run]\n", "[run]\nshell = true\n", "run.shell", "not permitted"),
+        ("[run]\n", "[run]\nshell = true\n", "run.shell", "unknown key"),
         ('"--silent"', '"|"', "run.argv[3]", "no shell sees"),
         ('"{requests}"', '"$(date)"', "run.argv[16]", "no shell sees"),
         ('"{requests}"', '"{request}"', "run.argv[16]", "unknown variable {request}"),
@@ -138,3 +138,37 @@ def test_nothing_but_recipes_knows_programs_by_name() -> None:
     for layer in ("model", "design", "network", "process", "store", "trial", "executor"):
         for path in (package / layer).rglob("*.py"):
             assert not {name for name in names if name in path.read_text()}, path
+
+
+def test_a_command_line_in_one_word_is_taken_apart(write: Write) -> None:
+    """No shell sees it, so nobody would take it apart later."""
+    (found,) = mistakes(write(CURL.replace('"curl", "{http_flag}"', '"curl --http3 -v"')))
+    assert found.place == "own.toml: run.argv[0]"
+    assert '["curl", "--http3", "-v"]' in found.remedy
+
+
+def test_a_folder_of_recipes_has_some(tmp_path: Path) -> None:
+    """An empty one is a wrong path, or files with another ending."""
+    (found,) = mistakes(tmp_path)
+    assert found.reason == "has no recipes"
+
+
+def test_two_files_of_a_folder_do_not_claim_a_name(write: Write) -> None:
+    """Which one counts would depend on how the files are called."""
+    folder = write(CURL)
+    (folder / "second.toml").write_text(CURL)
+    (found,) = mistakes(folder)
+    assert "own.toml and in second.toml" in found.reason
+
+
+def test_a_recipe_in_the_place_of_another_is_told(write: Write) -> None:
+    """It is meant, or a mistake: the user sees it."""
+    folder = write(CURL)
+    assert catalog.load([folder]).replaced == {"curl": str(folder)}
+    assert not catalog.load().replaced
+
+
+def test_what_is_missing_or_unknown_is_told_in_our_words(write: Write) -> None:
+    """As in an experiment file."""
+    told = {str(one) for one in mistakes(write(CURL.replace("roles =", "rolls =")))}
+    assert told == {"own.toml: roles: is missing", "own.toml: rolls: unknown key; delete it"}

@@ -135,8 +135,8 @@ def test_a_server_may_listen_late(recipes: Path, tmp_path: Path, fault: str) -> 
 @pytest.mark.parametrize(
     ("fault", "reason"),
     [
-        ("silent", "server ran: python3 did not start"),
-        ("hang", "server ran: python3 did not start"),
+        ("silent", "server ran: planted-server did not start"),
+        ("hang", "server ran: planted-server did not start"),
         ("die", "server ran: ended before the client did"),
         ("flood", "server ran: wrote more than 2 MB into its folder"),
         ("huge", "client ended well"),

@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from httpbed.model.trial import Outcome
+from httpbed.model.trial import Check, Outcome
 from httpbed.trial import verdict
 from httpbed.trial.seen import Seen
 from planted import (
@@ -266,3 +266,23 @@ def test_a_broken_bed_is_recorded_as_an_invalid_attempt() -> None:
     assert record.attempt.number == 2
     assert [check.passed for check in record.attempt.checks] == [False]
     assert record.observations == []
+
+
+def pressure(waited_s: float, over_s: float) -> Check:
+    """Judge how long somebody waited while a client ran."""
+    told = {"source": "psi", "seconds": waited_s, "over_s": over_s}
+    found = replace(what_was_seen(H2_LOSS), pressure=told)
+    return next(check for check in checks(found, H2_LOSS) if check.name == "CPU pressure")
+
+
+def test_a_short_transfer_is_not_invalid_for_its_own_start() -> None:
+    """Of a window of tens of ms, the programs' own start is most."""
+    assert pressure(0.09, 0.08).passed
+    assert pressure(0.09, 0.08).figure.startswith("45% of 0.20 s")
+
+
+def test_pressure_is_at_most_all_of_the_time() -> None:
+    """Steal is summed over CPUs, and a counter is read a little later than the clock."""
+    check = pressure(3.0, 1.0)
+    assert check.passed is False
+    assert check.figure.startswith("100% of 1.00 s")

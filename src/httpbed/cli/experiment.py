@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import stat
 from collections.abc import Callable
 from pathlib import Path
@@ -51,10 +52,17 @@ def _keep_programs(context: click.Context, _: click.Parameter, said: tuple[str, 
     mistakes, programs = [], dict[str, str]()
     for word in said:
         name, equals, path = word.partition("=")
-        if name and equals and path:
-            programs[name] = str(Path(path).expanduser().absolute()) if "/" in path else path
-        else:
+        if not (name and equals and path):
             mistakes.append(Mistake("--program", f"{word!r} is not NAME=PATH"))
+        elif name in programs:
+            reason = f"{name} is given twice"
+            mistakes.append(Mistake("--program", reason, "one executable for each name"))
+        elif "/" not in path and Path(path).is_file():
+            found = shutil.which(path)
+            reason = f"{path!r} can be ./{path}" + (f" or {found}" if found else "")
+            mistakes.append(Mistake("--program", reason, f"write {name}=./{path}, or a whole path"))
+        else:
+            programs[name] = str(Path(path).expanduser().absolute()) if "/" in path else path
     if mistakes:
         raise ConfigError(mistakes)
     context.meta[_PROGRAMS] = programs
@@ -68,10 +76,15 @@ scale_option = click.option(
 )
 
 
+def own_programs() -> dict[str, str]:
+    """Return what ``--program`` said: name of the implementation -> path of the executable."""
+    return dict(click.get_current_context().meta.get(_PROGRAMS, {}))
+
+
 def program_words() -> list[str]:
     """Return what ``--program`` said, as it can be typed again."""
-    programs = click.get_current_context().meta.get(_PROGRAMS, {})
-    return [word for name, path in programs.items() for word in ("--program", f"{name}={path}")]
+    own = own_programs().items()
+    return [word for name, path in own for word in ("--program", f"{name}={path}")]
 
 
 def catalog(recipe_folders: tuple[Path, ...]) -> Catalog:
@@ -82,7 +95,10 @@ def catalog(recipe_folders: tuple[Path, ...]) -> Catalog:
     """
     context = click.get_current_context(silent=True)
     programs = context.meta.get(_PROGRAMS, {}) if context else {}
-    return catalogs.load(recipe_folders).with_programs(programs)
+    known = catalogs.load(recipe_folders)
+    for name, folder in known.replaced.items():
+        click.echo(f"note: {name} is the recipe in {folder}, not the one before it", err=True)
+    return known.with_programs(programs)
 
 
 def load(

@@ -38,7 +38,7 @@ class Reporter(LiveBar):
         """Take the news of one attempt."""
         attempt = progress.attempt
         if attempt.outcome.kind == "invalid":
-            then = "trying again" if progress.retried else "giving up"
+            then = _then(progress)
             said = f"invalid attempt {attempt.number} at {attempt.id}: {attempt.outcome.reason}"
             self._say(f"{said}; {then}")
         elif attempt.outcome.kind not in self._expected:
@@ -67,6 +67,14 @@ class Reporter(LiveBar):
             self.print(text)
         else:
             click.echo(text, err=True)
+
+
+def _then(progress: local.Progress) -> str:
+    if not progress.retried:
+        return "giving up"
+    if progress.patience_s:
+        return f"trying again when the machine is quiet, at most {progress.patience_s:g} s later"
+    return "trying again"
 
 
 def _name(levels: dict[str, str]) -> str:

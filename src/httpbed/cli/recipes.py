@@ -11,7 +11,7 @@ from typing import Any
 
 import click
 
-from httpbed.cli.experiment import catalog, json_option, recipes_option
+from httpbed.cli.experiment import catalog, json_option, own_programs, recipes_option
 from httpbed.host import cache
 from httpbed.implementations.catalog import Catalog
 from httpbed.implementations.recipe import Recipe
@@ -107,16 +107,20 @@ def check(
 ) -> None:
     """Run what is installed in every role and HTTP version that its recipe declares.
 
+    Use it after writing a recipe, with a build of your own (--program), and after an upgrade:
+    before a campaign, for a promise that does not hold costs you its trials.
+
     Each downloads 1 kB and 1 MB, compared by digest, with the most versatile counterpart that is
     installed, and tells its version; each client must refuse a certificate that it cannot trust,
     or else tell of a file that is not there. With names, only ways in which one of those takes
     part. httpbed toolbox build installs what is missing.
 
-    Exit code: 0 all did as promised; 1 one did not, or nobody is here to try it with; 3 nothing is
-    installed.
+    Exit code: 0 all did as promised; 1 one did not, or nobody is here to try it with; 2 usage, or a
+    program of your own that cannot be run; 3 nothing is installed.
     """
     known = catalog(recipe_folders)
     _require(known, names)
+    programs.require(known[name] for name in {*names, *own_programs()})
     found, absent = checking.here(known)
     chosen = ways.every(found) if full else ways.few(found)
     wanted = [way for way in chosen if not names or way.members() & set(names)]

@@ -22,8 +22,9 @@ _UNABLE = 3
 def command() -> None:
     """Show, build or remove the root filesystems with the programs under test.
 
-    There is one for each program, and one with the tools that networks are set up with. They
-    are built once per user; runs build what they miss.
+    Use it before you go offline, in the preparation of a CI job, to see what fills the disk, or
+    to start afresh when one is damaged; nobody has to, for runs build what they miss. There is one
+    for each program, and one with the tools that networks are set up with, once per user.
     """
 
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from typing import cast, get_args
 
 from httpbed.conformance.sender import CONTROLS, Control, Sender, family
@@ -28,6 +28,12 @@ class Asked:
     knobs: Mapping[str, str] = field(default_factory=dict)
     judged_as: Control | None = None
     client: str = "curl"
+    option: str = ""
+    """The option that names it, all in one word; empty where each part has a place of its own."""
+
+    def place(self, part: str) -> str:
+        """Say where a part of what was asked stands on the command line."""
+        return part if not self.option or part == "--client" else self.option
 
 
 def choose(catalog: Catalog, asked: Asked) -> Sender:
@@ -39,10 +45,10 @@ def choose(catalog: Catalog, asked: Asked) -> Sender:
     recipe = catalog.recipes.get(asked.implementation)
     mistakes = [*_unknown(catalog, asked)]
     if recipe is None:
-        raise ConfigError(mistakes)
+        raise ConfigError(replace(one, place=asked.place(one.place)) for one in mistakes)
     version = asked.http_version or max(recipe.http_versions)
     transport: Transport = "quic" if version == "3" else "tcp"
-    mistakes += _mistakes(recipe, asked, version, transport)
+    mistakes += _mistakes(recipe, asked, version, catalog.tunnel_ends())
     resolved = recipe.congestion_control.resolved(transport, asked.control)
     judged_as = asked.judged_as or family(resolved)
     if judged_as is None and not mistakes:
@@ -50,7 +56,7 @@ def choose(catalog: Catalog, asked: Asked) -> Sender:
         remedy = f"say what to ask of it: --judged-as {', '.join(CONTROLS)}"
         mistakes.append(Mistake("--judged-as", reason, remedy))
     if mistakes or judged_as is None:
-        raise ConfigError(mistakes)
+        raise ConfigError(replace(one, place=asked.place(one.place)) for one in mistakes)
     return Sender(
         implementation=recipe.name,
         http_version=version,
@@ -91,7 +97,13 @@ def competitor(word: str, client: str) -> Asked:
         versions = ", ".join(get_args(HttpVersion))
         remedy = f"write NAME, NAME:HTTP or NAME:HTTP:CONTROL, with HTTP one of {versions}"
         raise ConfigError([Mistake("--against", f"{word!r} names no sender", remedy)])
-    return Asked(name, control or None, cast("HttpVersion | None", version or None), client=client)
+    return Asked(
+        name,
+        control or None,
+        cast("HttpVersion | None", version or None),
+        client=client,
+        option=f"--against {word}",
+    )
 
 
 def _unknown(catalog: Catalog, asked: Asked) -> Iterator[Mistake]:
@@ -109,12 +121,13 @@ def _unknown(catalog: Catalog, asked: Asked) -> Iterator[Mistake]:
 
 
 def _mistakes(
-    recipe: Recipe, asked: Asked, version: HttpVersion, transport: Transport
+    recipe: Recipe, asked: Asked, version: HttpVersion, ends: Collection[str]
 ) -> Iterator[Mistake]:
+    transport: Transport = "quic" if version == "3" else "tcp"
     if not {"server", "proxy"} & set(recipe.roles):
         reason = f"{recipe.name} is a client, which sends no bodies"
         yield Mistake("IMPLEMENTATION", reason, "test the server or proxy that answers it")
-    if recipe.next_proxy:
+    if recipe.name in ends:
         reason = f"{recipe.name} is an end of a tunnel, which passes on what others send"
         yield Mistake("IMPLEMENTATION", reason, "test the server behind it")
     if version not in recipe.http_versions:

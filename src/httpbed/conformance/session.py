@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from httpbed.analysis.sender import packets
+from httpbed.analysis.sender import behaviour, packets
 from httpbed.analysis.sender.flight import Flight, flight
 from httpbed.conformance import document, readable
 from httpbed.conformance.evidence import Evidence, Transfer, Transfers
@@ -30,6 +30,7 @@ from httpbed.trial import manifest, preparation
 from httpbed.trial import senders as trial_senders
 from httpbed.trial.preparation import Loaded
 
+NO_BODY = "nothing of the body came"
 SEED = 20261121
 """Of all conformance tests: two senders meet the same losses."""
 
@@ -92,9 +93,9 @@ def run(
 def keep(judgement: Judgement) -> Path | None:
     """Keep the record of a judgement, for campaigns to cite; return its path.
 
-    None of one that judged the sender as another on purpose.
+    None of one that judged the sender as another on purpose, or saw no download at all.
     """
-    if not judgement.sender.is_judged_by_name:
+    if not judgement.sender.is_judged_by_name or not judgement.evidence.transfers.every:
         return None
     return senders.write(judgement.key, judgement.scale, judgement.as_json())
 
@@ -130,6 +131,8 @@ def _flight(campaign: Campaign, attempt: Attempt) -> Flight | str:
     down = attempt.trial.scenario().downstream()
     log = campaign.artifacts(attempt) / PACKET_LOG
     try:
-        return flight(*packets.load(log, down, 1 - down))
+        found = flight(*packets.load(log, down, 1 - down))
     except (OSError, ValueError) as error:
         return f"its packet log cannot be read: {error}"
+    # The handshake of a client that waits for its answer in vain shows no congestion control.
+    return NO_BODY if behaviour.first_flight(found) is None else found

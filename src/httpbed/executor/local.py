@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
+from httpbed.executor import quiet
 from httpbed.model.errors import BedError
 from httpbed.model.trial import Attempt, Trial
 from httpbed.store.campaign import Campaign
@@ -29,6 +30,8 @@ class Progress:
     attempt: Attempt
     retried: bool
     """Whether another attempt at the same trial follows."""
+    patience_s: float = 0.0
+    """How long at most that one waits for a quiet machine."""
 
 
 def pending(campaign: Campaign, design: Iterable[Trial]) -> list[tuple[Trial, int]]:
@@ -79,9 +82,12 @@ async def _finish(
     for number in numbers:
         attempt = await _attempt(campaign, bed, trial, number)
         retry = attempt.outcome.kind == "invalid" and number < numbers[-1]
-        tell(Progress(attempt, retry))
+        patience_s = quiet.patience_s(attempt, number - numbers[0] + 1) if retry else 0.0
+        tell(Progress(attempt, retry, patience_s))
         if not retry:
             return
+        if patience_s:
+            await quiet.until_quiet(patience_s)
 
 
 async def _attempt(campaign: Campaign, bed: Bed, trial: Trial, number: int) -> Attempt:

@@ -7,6 +7,7 @@ kernel has none, time stolen by the hypervisor, from /proc/stat.
 from __future__ import annotations
 
 import os
+import time
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -22,6 +23,12 @@ class Waited:
     source: str
     """``psi`` or ``steal``."""
     seconds: float
+    at_s: float
+    """When it was read, by a clock that never goes back."""
+
+    def share_since(self, before: Waited) -> float:
+        """Share of the time since an earlier reading; the steal of all CPUs can be more than 1."""
+        return (self.seconds - before.seconds) / max(self.at_s - before.at_s, 1e-9)
 
 
 def read() -> Waited:
@@ -29,8 +36,9 @@ def read() -> Waited:
     try:
         for line in _PSI.read_text().splitlines():
             if line.startswith("some "):
-                return Waited("psi", int(line.rsplit("total=", 1)[1]) / 1e6)
+                seconds = int(line.rsplit("total=", 1)[1]) / 1e6
+                return Waited("psi", seconds, time.monotonic())
     except OSError:
         pass
     ticks = _STAT.read_text().splitlines()[0].split()[_STEAL_COLUMN]
-    return Waited("steal", int(ticks) / os.sysconf("SC_CLK_TCK"))
+    return Waited("steal", int(ticks) / os.sysconf("SC_CLK_TCK"), time.monotonic())

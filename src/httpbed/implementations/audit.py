@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import json
 import re
 from collections.abc import Collection, Iterator
 
@@ -51,12 +52,22 @@ def _parser_mistakes(recipe: Recipe) -> Iterator[Mistake]:
 def _words(run: Run) -> Iterator[Mistake]:
     if set(template.names(run.argv[0])) - {PROGRAM}:
         yield Mistake("argv[0]", "is another program in each trial", "write its name")
+    if _is_command_line(run.argv[0]):
+        reason = f"{run.argv[0]!r} is a whole command line in one word"
+        yield Mistake(
+            "argv[0]", reason, f"write a word for each: {json.dumps(run.argv[0].split())}"
+        )
     if run.argv[0] in SHELLS:
         return
     for index, word in enumerate(run.argv):
         if _SHELL_SYNTAX.fullmatch(word):
             remedy = "name files in stdout and stderr, or start sh -c yourself"
             yield Mistake(f"argv[{index}]", f"{word!r} {_NO_SHELL}", remedy)
+
+
+def _is_command_line(word: str) -> bool:
+    """Whether a word is several; a path may have blanks in its folders' names."""
+    return " -" in word or (" " in word and "/" not in word)
 
 
 def _programs(run: Run) -> Iterator[Mistake]:

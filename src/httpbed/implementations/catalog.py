@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 from importlib import resources
 from importlib.resources.abc import Traversable
 from pathlib import Path
@@ -24,9 +24,16 @@ class Catalog:
     """Recipes by name."""
 
     recipes: Mapping[str, Recipe]
+    replaced: Mapping[str, str] = field(default_factory=dict)
+    """Names of recipes in the place of earlier ones -> the folder that they are from."""
 
     def __getitem__(self, name: str) -> Recipe:
         return self.recipes[name]
+
+    def tunnel_ends(self) -> frozenset[str]:
+        """Names of the proxies of which each needs the other, and passes on what others send."""
+        pairs = ((one.name, one.next_proxy) for one in self.recipes.values() if one.next_proxy)
+        return frozenset(name for pair in pairs for name in pair if name)
 
     def installs(self, names: Iterable[str] | None = None) -> dict[Contents, list[str]]:
         """What each root filesystem of the toolbox holds -> the recipes whose programs it has.
@@ -59,7 +66,7 @@ class Catalog:
         if mistakes:
             raise ConfigError(mistakes)
         changed = {name: self[name].with_program(path) for name, path in programs.items()}
-        return Catalog({**self.recipes, **changed})
+        return Catalog({**self.recipes, **changed}, self.replaced)
 
 
 def load(folders: Iterable[Path] = ()) -> Catalog:
@@ -70,19 +77,21 @@ def load(folders: Iterable[Path] = ()) -> Catalog:
     """
     shipped = resources.files("httpbed.implementations") / "recipes"
     known: dict[str, Source] = {}
-    recipes: dict[str, Recipe] = {}
+    recipes, replaced = dict[str, Recipe](), dict[str, str]()
     mistakes: list[Mistake] = []
     for folder in (shipped, *folders):
         sources, wrong = _sources(folder)
-        mistakes += wrong
+        mistakes += [*wrong, *_named_twice(sources)]
         for source in sorted(sources, key=lambda one: one.like is not None):
             recipe, wrong = _recipe(source, known)
             mistakes += wrong
+            if recipe and recipe.name in recipes:
+                replaced[recipe.name] = str(folder)
             if recipe:
                 recipes[recipe.name] = recipe
     if mistakes:
         raise ConfigError(mistakes)
-    return Catalog(recipes)
+    return Catalog(recipes, replaced)
 
 
 def _sources(folder: Traversable) -> tuple[list[Source], list[Mistake]]:
@@ -97,11 +106,26 @@ def _sources(folder: Traversable) -> tuple[list[Source], list[Mistake]]:
     return sources, mistakes
 
 
+def _named_twice(sources: Iterable[Source]) -> Iterator[Mistake]:
+    """Yield a mistake for each name that several files of one folder claim."""
+    files: dict[str, list[str]] = {}
+    for source in sources:
+        files.setdefault(source.name, []).append(source.file)
+    for name, claimed in files.items():
+        if name and len(claimed) > 1:
+            reason = f"the recipe {name!r} is in {' and in '.join(claimed)}"
+            yield Mistake(claimed[-1], reason, "give one of them another name")
+
+
 def _recipe_files(folder: Traversable) -> list[Traversable]:
     if not folder.is_dir():
         raise ConfigError([Mistake(str(folder), "is not a folder of recipes")])
     files = (file for file in folder.iterdir() if file.name.endswith(".toml"))
-    return sorted(files, key=lambda file: file.name)
+    found = sorted(files, key=lambda file: file.name)
+    if not found:
+        remedy = "a recipe is a file NAME.toml in it"
+        raise ConfigError([Mistake(str(folder), "has no recipes", remedy)])
+    return found
 
 
 def _recipe(own: Source, known: dict[str, Source]) -> tuple[Recipe | None, list[Mistake]]:
@@ -118,7 +142,9 @@ def _recipe(own: Source, known: dict[str, Source]) -> tuple[Recipe | None, list[
         recipe = Recipe.model_validate({**source.said, "digest": digest_of(source.text)})
     except ValidationError as error:
         return None, [
-            Mistake(f"{source.file}: {dotted(detail['loc'])}", detail["msg"])
+            Mistake(
+                f"{source.file}: {dotted(detail['loc'])}", *_said(detail["type"], detail["msg"])
+            )
             for detail in error.errors()
         ]
     known[recipe.name] = source
@@ -129,6 +155,12 @@ def _recipe(own: Source, known: dict[str, Source]) -> tuple[Recipe | None, list[
         recipe = recipe.with_program(recipe.install.binary)
     found = audit.mistakes(recipe)
     return recipe, [Mistake(f"{source.file}: {one.place}", one.reason, one.remedy) for one in found]
+
+
+def _said(kind: str, message: str) -> tuple[str, str]:
+    """Say in the words of all other mistakes what is wrong with a field, and the remedy."""
+    ours = {"missing": ("is missing", ""), "extra_forbidden": ("unknown key", "delete it")}
+    return ours.get(kind, (message.removeprefix("Value error, "), ""))
 
 
 def _script(place: str, recipe: Recipe) -> Mistake | None:

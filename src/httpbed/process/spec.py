@@ -18,6 +18,10 @@ class Ports:
     tcp: tuple[int, ...] = ()
     udp: tuple[int, ...] = ()
 
+    def __str__(self) -> str:
+        said = [f"TCP {port}" for port in self.tcp] + [f"UDP {port}" for port in self.udp]
+        return " and ".join(said)
+
 
 @dataclass(frozen=True)
 class ProcessSpec:

@@ -185,7 +185,7 @@ class Supervisor:
         try:
             await self._ask(next(self._ids), {**said, "tcp": ready.tcp, "udp": ready.udp})
         except RefusalError as refusal:
-            raise SubjectError(f"{process.spec.argv[0]} did not start: {refusal}") from refusal
+            raise SubjectError(_not_started(process)) from refusal
 
     async def _ask(self, number: int, what: Mapping[str, Any]) -> dict[str, Any]:
         if self._reader.done() or self._process.stdin is None:
@@ -276,6 +276,16 @@ async def sandbox(spec: SandboxSpec) -> AsyncIterator[Supervisor]:
         yield supervisor
     finally:
         await supervisor.close()
+
+
+def _not_started(process: Process) -> str:
+    """Say of a program that is not ready, in its user's words, whether it lives."""
+    spec = process.spec
+    program, ports = spec.argv[0].rpartition("/")[2], str(spec.ready)
+    how = f"{program} did not listen on {ports} within {START_TIMEOUT_S:g} s"
+    if process.exit.done():
+        how = f"{program} ended with {process.exit.result()} before it listened on {ports}"
+    return f"{spec.root or program} did not start: {how}"
 
 
 def _start_request(spec: ProcessSpec) -> dict[str, Any]:

@@ -72,6 +72,9 @@ def asked(finding: Finding) -> str:
 
 def outcome(judgement: Judgement) -> str:
     """Say in a sentence how it ended."""
+    if not judgement.evidence.transfers.every:
+        hindered = judgement.evidence.invalid
+        return f"nothing judged: {'no trial is valid' if hindered else 'no download succeeded'}"
     findings, failed = judgement.findings, judgement.failed
     unseen = sum(finding.passed is None for finding in findings)
     if judgement.passed:
@@ -92,8 +95,15 @@ def notes(judgement: Judgement) -> Iterator[str]:
     strained = sum(one.strained for one in judgement.evidence.transfers.every)
     if strained:
         trials = len(judgement.evidence.transfers.every)
-        yield f"{strained} of {trials} trials ran on a busy machine: what fails there is not judged"
+        busy = (
+            f"{strained} of {trials} trials ran on a busy machine: what fails there is not judged"
+        )
+        yield busy + (", but for a held window, which is certain" if _is_held(judgement) else "")
     yield from (f"not read: {blind}" for blind in judgement.evidence.blind)
+
+
+def _is_held(judgement: Judgement) -> bool:
+    return judgement.evidence.transfers.held() is not None
 
 
 def delivered(judgement: Judgement) -> str:

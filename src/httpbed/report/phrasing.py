@@ -222,7 +222,9 @@ def duration(seconds: float) -> str:
 
 
 def done(row: Row) -> str:
-    """Write how many of a treatment's trials completed."""
+    """Write how many of a treatment's trials completed; a bed that failed is no failed program."""
+    if row.tally.outcomes["invalid"] and not row.tally.recorded:
+        return "no valid try"
     return f"{row.tally.completed}/{row.tally.planned}"
 
 

@@ -26,8 +26,13 @@ def untested(manifest: Mapping[str, Any]) -> Iterator[str]:
     """Yield a note for each sender that never had a conformance test."""
     for said, command in _tests(manifest):
         if said.get("passed") is None:
-            who = _named(said["sender"])
-            yield f"{who} was never tested for conformance on this machine: {command}"
+            yield _untested(_named(said["sender"]), command, testable=said.get("testable", True))
+
+
+def _untested(who: str, command: str, *, testable: bool) -> str:
+    if testable:
+        return f"{who} was never tested for conformance on this machine: {command}"
+    return f"{who} has no conformance test: it is an end of a tunnel, of no use alone"
 
 
 def _tests(manifest: Mapping[str, Any]) -> Iterator[tuple[Mapping[str, Any], str]]:

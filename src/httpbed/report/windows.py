@@ -8,6 +8,7 @@ import matplotlib as mpl
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator, NullFormatter, NullLocator
 
 from httpbed.analysis.sender import delivery, models
 from httpbed.conformance.evidence import Transfer, Transfers
@@ -15,6 +16,11 @@ from httpbed.conformance.sender import BBR, Control
 from httpbed.report.figures import INK, PALETTE, QUIET, STYLE, WIDTH_IN, Plot
 
 PANEL_IN = 1.9
+FAR, FAR_BESIDE_LOSS = 10, 2
+"""A line so many times above the largest window would flatten it; what it does around a loss is
+seen least of all."""
+NARROW = 4
+"""Ratio of largest to smallest value up to which 1, 2 and 5 are too few ticks of a decade."""
 TITLES = {
     "start": "start: deep queue, no loss",
     "loss": "loss: exactly two packets",
@@ -65,17 +71,38 @@ def _panel(axes: Axes, transfer: Transfer) -> None:
         color=PALETTE[2],
         markersize=4,
     )
-    top = max(windows, default=1.0) * 1.12
-    for level, label in (
-        (transfer.pipe.bdp, "BDP"),
-        (transfer.pipe.bdp + transfer.pipe.queue_packets, "BDP and queue"),
-    ):
-        if level <= top:
-            axes.axhline(level, color=QUIET, linewidth=0.8, linestyle=(0, (4, 3)))
-            axes.annotate(label, (axes.get_xlim()[1], level), color=INK, fontsize=8, ha="right")
-    axes.set_ylim(0, top)
+    _bounds(axes, transfer, max(windows, default=1.0))
     axes.set_ylabel("full packets")
     axes.spines[["top", "right"]].set_visible(False)
+
+
+def _bounds(axes: Axes, transfer: Transfer, largest: float) -> None:
+    """Draw what the network can hold; say it where a line would flatten what the panel is for."""
+    bdp = transfer.pipe.bdp
+    full = bdp + transfer.pipe.queue_packets
+    far = FAR_BESIDE_LOSS if transfer.network.lost else FAR
+    top = (bdp if largest < bdp <= far * largest else largest) * 1.15
+    for level, label in ((bdp, "BDP"), (full, "BDP and queue")):
+        if level <= top:
+            axes.axhline(level, color=QUIET, linewidth=0.8, linestyle=(0, (4, 3)))
+            _at_the_right(axes, f"{label}: {level:.0f}", level / top, "bottom")
+    if bdp > top:
+        _at_the_right(axes, f"BDP: {bdp:.0f}, above", 1.0, "top")
+    axes.set_ylim(0, top)
+
+
+def _at_the_right(axes: Axes, label: str, height: float, side: str) -> None:
+    """Write at a height, as a share of the panel's, below or above it."""
+    axes.annotate(
+        label,
+        (1.0, height),
+        xycoords="axes fraction",
+        color=INK,
+        fontsize=8,
+        ha="right",
+        va=side,
+        bbox={"facecolor": "none", "edgecolor": "none", "pad": 1.5},
+    )
 
 
 def _delivery(transfers: Transfers) -> Iterator[Plot]:
@@ -114,8 +141,7 @@ def _throughput(transfers: Transfers, judged_as: Control) -> Iterator[Plot]:
     name, expected = _model(judged_as)
     for (rtt_s, trials), colour in zip(sorted(seen.items()), PALETTE[1:], strict=False):
         _against_loss(axes, rtt_s, trials, expected, colour)
-    axes.set_xscale("log")
-    axes.set_yscale("log")
+    _logarithmic(axes, [network.loss for network, trials in transfers.grid().items() if trials])
     axes.set_xlabel("loss as it happened (%)")
     axes.set_ylabel("full packets per second")
     axes.legend(frameon=False, fontsize=8)
@@ -127,6 +153,23 @@ def _throughput(transfers: Transfers, judged_as: Control) -> Iterator[Plot]:
         alternative=f"Packets per second against loss, for each round-trip time, with {name}.",
         figure=figure,
     )
+
+
+def _logarithmic(axes: Axes, losses: Sequence[float]) -> None:
+    """Make both axes logarithmic, with plain figures: the losses asked for, and round rates."""
+    axes.set_xscale("log")
+    axes.set_yscale("log")
+    low, high = axes.get_ylim()
+    asked = sorted({100 * loss for loss in losses})
+    left, right = axes.get_xlim()
+    axes.set_xlim(min(left, asked[0] * 0.9), max(right, asked[-1] * 1.1))
+    axes.xaxis.set_major_locator(FixedLocator(asked))
+    subs = (1, 2, 3, 4, 5, 6, 8) if high < NARROW * low else (1, 2, 5)
+    axes.yaxis.set_major_locator(LogLocator(subs=subs, numticks=12))
+    for axis in (axes.xaxis, axes.yaxis):
+        axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+        axis.set_minor_locator(NullLocator())
+        axis.set_minor_formatter(NullFormatter())
 
 
 def _model(control: Control) -> tuple[str, Callable[[float, Transfer], float]]:

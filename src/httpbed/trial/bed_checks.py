@@ -30,8 +30,13 @@ by arrival times alone."""
 PRESSURE_SHARE = 0.5
 """Half of the client's time with somebody waiting for a CPU: on two cores, with client,
 server and emulator awake together, a third is ordinary."""
-SHORTEST_JUDGED_S = 0.02
-"""A client that is done sooner waits mostly for its own start, on any machine."""
+SHORTEST_JUDGED_S = 0.2
+"""A client that is done sooner is judged as if it had taken so long: the start of a program and a
+handshake keep client, server and emulator awake together for tens of ms on any machine, and one
+turn of somebody else's takes a few. What that does to packets, the emulator's lateness shows."""
+PRESSURE, LATENESS = "CPU pressure", "emulator lateness"
+STRAIN = frozenset({PRESSURE, LATENESS})
+"""Checks that a busy machine breaks, and nothing else does."""
 
 
 def checks(trial: Trial, planned: TrialPlan, catalog: Catalog, seen: Seen) -> Iterator[Check]:
@@ -89,7 +94,7 @@ def _lateness(link: Any) -> Check:
     )
     passed = (late["p99"] or 0) <= LATENESS_P99_S * 1e9
     limit = f"p99 at most {LATENESS_P99_S * 1e6:.0f} us"
-    return _check("emulator lateness", passed=passed, figure=figure, limit=limit)
+    return _check(LATENESS, passed=passed, figure=figure, limit=limit)
 
 
 def _backend(planned: NetworkPlan, link: Any) -> Iterator[Check]:
@@ -128,11 +133,13 @@ def _receive_drops(link: Any) -> Check:
 
 
 def _pressure(seen: Seen) -> Check:
-    waited, lasted = seen.pressure["seconds"], max(seen.client_s, SHORTEST_JUDGED_S)
-    share = waited / lasted
+    waited = seen.pressure["seconds"]
+    read_over_s = seen.pressure.get("over_s", seen.client_s)  # an older record does not tell it
+    lasted = max(read_over_s, SHORTEST_JUDGED_S)
+    share = min(waited / lasted, 1.0)
     figure = f"{share:.0%} of {lasted:.2f} s with someone waiting, by {seen.pressure['source']}"
     limit = f"at most {PRESSURE_SHARE:.0%}"
-    return _check("CPU pressure", passed=share <= PRESSURE_SHARE, figure=figure, limit=limit)
+    return _check(PRESSURE, passed=share <= PRESSURE_SHARE, figure=figure, limit=limit)
 
 
 def _congestion_control(

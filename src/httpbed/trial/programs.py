@@ -129,14 +129,24 @@ def build(
 def _places_here(recipes: Iterable[Recipe], say: Say) -> dict[str, Place]:
     """Find what runs on this machine's own filesystem; every mistake is told before any build."""
     several = list(recipes)
+    require(several)
     found = [(recipe, _found(recipe)) for recipe in several if recipe.install.binary]
-    if mistakes := [*filter(None, (_mistake(recipe, path) for recipe, path in found))]:
-        raise ConfigError(mistakes)
     found += [(recipe, own_executable(recipe, say)) for recipe in several if recipe.install.own]
     return {
         recipe.name: Place(None, program, dict(_shown(recipe, program)))
         for recipe, program in found
     }
+
+
+def require(recipes: Iterable[Recipe]) -> None:
+    """Make sure that the user's executables among those of some recipes can be run.
+
+    Raises:
+        ConfigError: With every one that cannot, and why.
+    """
+    own = [recipe for recipe in recipes if recipe.install.binary]
+    if mistakes := [*filter(None, (_mistake(recipe, _found(recipe)) for recipe in own))]:
+        raise ConfigError(mistakes)
 
 
 def state(recipe: Recipe) -> tuple[bool, str]:

@@ -186,7 +186,11 @@ class _Run:
             "survivors": survivors,
             "client_s": asked.lasted_s,
             "bodies": bodies,
-            "pressure": {"source": stall.source, "seconds": stall.seconds - waited.seconds},
+            "pressure": {
+                "source": stall.source,
+                "seconds": stall.seconds - waited.seconds,
+                "over_s": stall.at_s - waited.at_s,
+            },
         }
 
     async def _make_folders(self) -> None:

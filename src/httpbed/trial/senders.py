@@ -49,9 +49,9 @@ def standings(
     """Say of every sender of a campaign how its conformance test ended, if there was one.
 
     With each stands what has to be said to test it: the knobs that an experiment ``set``, and
-    whether its congestion control was ``chosen`` among others.
+    whether its congestion control was ``chosen`` among others, and whether it is ``testable``.
     """
-    found: dict[SenderKey, dict[str, Any]] = {}
+    found, ends = dict[SenderKey, dict[str, Any]](), catalog.tunnel_ends()
     for scenario in scenarios:
         roles = {name: role for name, role, _ in scenario.parts()}
         for hop in scenario.hops():
@@ -59,5 +59,6 @@ def standings(
             recipe = catalog[role.implementation]
             one = key(recipe, role, hop.http_version, manifest)
             chosen = not recipe.congestion_control.is_fixed(hop.transport)
-            found[one] = {"set": dict(role.knobs), "chosen": chosen}
+            testable = recipe.name not in ends
+            found[one] = {"set": dict(role.knobs), "chosen": chosen, "testable": testable}
     return [senders.standing(one) | said for one, said in found.items()]

@@ -79,6 +79,12 @@ def outcome(checks: Sequence[Check], found: Seen) -> Outcome:
     return Outcome(kind="completed")
 
 
+def is_strained(attempt: Attempt) -> bool:
+    """Whether all that is wrong with the bed is that the machine was busy."""
+    broken = {check.name for check in attempt.checks if check.passed is False and check.of == "bed"}
+    return attempt.outcome.kind == "invalid" and bool(broken) and broken <= bed_checks.STRAIN
+
+
 def broken_bed(this: Try, reason: str) -> Record:
     """Record an attempt that the bed could not bring to its end."""
     check = Check(name="trial carried out", of="bed", passed=False, figure=reason)
