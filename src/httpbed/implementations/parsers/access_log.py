@@ -8,6 +8,7 @@ Always ``protocol``, ``status``, ``body_bytes``; and where the server tells: ``c
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +30,11 @@ _NOTHING = {"", "-"}
 
 def parse(file: Path) -> Findings:
     """Read every line; a server that logged nothing answered nothing."""
+    return each_line(file, _request)
+
+
+def each_line(file: Path, request: Callable[[dict[str, Any]], Request]) -> Findings:
+    """Read a log with a JSON object per request, of which ``request`` knows the words."""
     try:
         lines = left.text(file).splitlines()
     except FileNotFoundError:
@@ -38,7 +44,7 @@ def parse(file: Path) -> Findings:
     requests = []
     for number, line in enumerate(lines, start=1):
         try:
-            requests.append(_request(json.loads(line)))
+            requests.append(request(json.loads(line)))
         except UNREADABLE as error:
             return Findings(complaint=f"line {number} of the access log is unreadable: {error!r}")
     return Findings(requests=tuple(requests))

@@ -5,14 +5,11 @@ As a proxy it does not log what it spoke upstream, but writes it into the answer
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
 from httpbed.implementations.parsers import access_log
-from httpbed.implementations.parsers.reading import UNREADABLE
 from httpbed.implementations.protocol import Findings, Request
-from httpbed.process import left
 
 TLS_VERSIONS = {772: "TLSv1.3", 771: "TLSv1.2"}
 CIPHERS = {
@@ -27,19 +24,7 @@ VIA = " Caddy"
 
 def parse(file: Path) -> Findings:
     """Read every line of an access log; a server that logged nothing answered nothing."""
-    try:
-        lines = left.text(file).splitlines()
-    except FileNotFoundError:
-        return Findings(complaint="the server wrote no access log")
-    except left.UnreadableError as error:
-        return Findings(complaint=f"the access log is unreadable: {error}")
-    requests = []
-    for number, line in enumerate(lines, start=1):
-        try:
-            requests.append(_request(json.loads(line)))
-        except UNREADABLE as error:
-            return Findings(complaint=f"line {number} of the access log is unreadable: {error!r}")
-    return Findings(requests=tuple(requests))
+    return access_log.each_line(file, _request)
 
 
 def _request(said: dict[str, Any]) -> Request:
