@@ -168,7 +168,7 @@ def test_a_server_that_never_listens_fails(
     monkeypatch.setattr("httpbed.process.supervisor.START_TIMEOUT_S", 1.0)
     folder = recipe(tmp_path / "recipes", "nginx", "tcp = [443]", "tcp = [444]")
     record = only(stage(Wish(versions=("1.1",)), [folder]).run(campaign), "failed")
-    assert "did not listen in time" in record.attempt.outcome.reason
+    assert "did not listen on TCP 444" in record.attempt.outcome.reason
 
 
 @pytest.mark.parametrize(
