@@ -13,7 +13,7 @@ from httpbed.implementations import parsers, template
 from httpbed.implementations.install import Install
 from httpbed.implementations.protocol import Findings, Part, RoleName
 from httpbed.implementations.run import Run, in_folder
-from httpbed.implementations.settings import CongestionControl, Knob
+from httpbed.implementations.settings import CongestionControl, Knob, settings
 from httpbed.model.roles import HttpVersion, KnobName
 from httpbed.model.value import Value
 from httpbed.model.workload import Capability
@@ -180,7 +180,7 @@ class Recipe(Value):
 
     def _own_variables(self, part: Part) -> dict[str, str]:
         """Return the variables of this recipe's: knobs, congestion control, its program's place."""
-        knobs = {name: part.knobs.get(name, knob.default) for name, knob in self.knobs.items()}
+        knobs = settings(self.knobs, part.knobs)
         quic = self.congestion_control.quic
         word = quic.choices.get(part.congestion_control, "") if quic else ""
         return {**knobs, "congestion_control": word, **self._place()}

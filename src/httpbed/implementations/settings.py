@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field, model_validator
 
-from httpbed.model.roles import DEFAULT_CONTROL, FIXED, TCP_CONTROLS, Role
+from httpbed.model.roles import DEFAULT_CONTROL, FIXED, TCP_CONTROLS
 from httpbed.model.value import Value
 
 Transport = Literal["tcp", "quic"]
@@ -115,6 +115,6 @@ class CongestionControl(Value):
         return transport == "quic" and (self.quic is None or self.quic.fixed is not None)
 
 
-def settings(knobs: Mapping[str, Knob], role: Role) -> dict[str, str]:
-    """Return every knob's setting: the role's, or else upstream's default."""
-    return {name: role.knobs.get(name, knob.default) for name, knob in knobs.items()}
+def settings(knobs: Mapping[str, Knob], said: Mapping[str, str]) -> dict[str, str]:
+    """Return every knob's setting: what is said of it, or else upstream's default."""
+    return {name: said.get(name, knob.default) for name, knob in knobs.items()}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
@@ -92,10 +92,6 @@ class Roles(Value):
     def hosts(self) -> dict[str, str]:
         """Map each part's name to its host."""
         return {name: host for name, _, host in self.parts()}
-
-    def implementations(self) -> Mapping[str, str]:
-        """Map each part's name to its implementation."""
-        return {name: role.implementation for name, role, _ in self.parts()}
 
 
 class Hop(Value):

@@ -33,7 +33,7 @@ def key(recipe: Recipe, role: Role, version: HttpVersion, manifest: Manifest) ->
         http_version=version,
         transport=transport,
         congestion_control=control or "unknown",
-        knobs=tuple(sorted(settings(recipe.knobs, role).items())),
+        knobs=tuple(sorted(settings(recipe.knobs, role.knobs).items())),
         kernel=str(kernel) if transport == "tcp" else "",
     )
 
