@@ -177,6 +177,30 @@ class Request:
 
 
 @dataclass(frozen=True)
+class PathEvent:
+    """What a client did about its network, or saw of it."""
+
+    at_ns: int
+    """On CLOCK_MONOTONIC."""
+    kind: str
+    """In the program's own words: ``network changed``, ``probed``, ``validated``, ``migrated``."""
+    local: str
+    """The client's address, with its port where it is a socket's; empty where there is none."""
+    remote: str
+    reason: str
+    """Empty where the kind says all."""
+
+
+@dataclass(frozen=True)
+class Migrations:
+    """How often a client moved its connection to another path, or wanted to."""
+
+    tried: int
+    failed: int
+    """The server did not answer there, or had forbidden it, or the network changed again before."""
+
+
+@dataclass(frozen=True)
 class Findings:
     """What a program's files say."""
 
@@ -184,6 +208,10 @@ class Findings:
     requests: tuple[Request, ...] = ()
     complaint: str = ""
     """What the program says went wrong, in its own words."""
+    path_events: tuple[PathEvent, ...] = ()
+    """In the order in which they happened; empty where the program tells of none."""
+    migrations: Migrations | None = None
+    """None where the program does not tell."""
 
 
 class Implementation(Protocol):
