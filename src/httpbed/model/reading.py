@@ -16,7 +16,7 @@ from typing import Any
 from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
-from httpbed.model import changes, crossing_mistakes
+from httpbed.model import changes, crossing_mistakes, handover
 from httpbed.model import experiment as experiments
 from httpbed.model.alternatives import is_form
 from httpbed.model.crossing import Exclusion, Group, Scale
@@ -57,6 +57,7 @@ _MODELS: tuple[type[Value], ...] = (
     *(delay.Distributed, delay.Samples, delay.Reordering, queue.Queue),
     *(changes.ScheduleEntry, changes.Event, changes.Delivered),
     *(changes.FirstPacket, changes.Handshake),
+    *(handover.Handover, handover.AfterBytes, handover.At, handover.Every),
 )
 _KNOWN_KEYS = sorted(
     {info.alias or name for model in _MODELS for name, info in model.model_fields.items()}

@@ -21,17 +21,25 @@ def length(route: Route) -> tuple[int, int]:
 
 
 def shortest(
-    links: Sequence[tuple[str, str]], start: str, goal: str, forwarding: Collection[str]
+    links: Sequence[tuple[str, str]],
+    start: str,
+    goal: str,
+    forwarding: Collection[str],
+    without: Collection[int] = (),
 ) -> Route:
     """Return the shortest way of packets; empty if there is none.
 
-    ``links`` are the hosts that each joins; only those in ``forwarding`` are passed through.
+    ``links`` are the hosts that each joins; only those in ``forwarding`` are passed through, and
+    links in ``without``, by their indices, are not there.
     """
-    return all_from(links, start, forwarding).get(goal, ())
+    return all_from(links, start, forwarding, without).get(goal, ())
 
 
 def all_from(
-    links: Sequence[tuple[str, str]], start: str, forwarding: Collection[str]
+    links: Sequence[tuple[str, str]],
+    start: str,
+    forwarding: Collection[str],
+    without: Collection[int] = (),
 ) -> dict[str, Route]:
     """Return the shortest way to every host that can be reached (Dijkstra 1959)."""
     found: dict[str, Route] = {}
@@ -44,7 +52,7 @@ def all_from(
         if host != start and host not in forwarding:
             continue
         for index, between in enumerate(links):
-            if host in between:
+            if host in between and index not in without:
                 side = between.index(host)
                 longer = (*route, (index, side))
                 heapq.heappush(waiting, (length(longer), between[1 - side], longer))

@@ -10,6 +10,7 @@ from typing import Annotated
 
 from pydantic import Field, model_validator
 
+from httpbed.model.handover import AfterBytes, Handover
 from httpbed.model.roles import ClientRole, Hop, ProxyRole, Role, Roles, ServerRole, hops
 from httpbed.model.route import Route
 from httpbed.model.topology import Link, Topology
@@ -46,10 +47,13 @@ class Scenario(Value):
     """What is fetched."""
     competitors: list[Competitor] = Field(default_factory=list, max_length=16)
     """Who else uses the network at the same time, to see how it is shared."""
+    handover: Handover | None = None
+    """Links between which the client goes; absent, it stays where it is."""
 
     @model_validator(mode="after")
     def _is_connected(self) -> Scenario:
-        mistakes = [*self._strangers(), *self._crowded()] or [*self._unreachable()]
+        strangers = [*self._strangers(), *self._crowded(), *self._strange_links()]
+        mistakes = strangers or [*self._unreachable(), *self._dead_ends(), *self._late_handover()]
         if mistakes:
             raise ValueError("; ".join(mistakes))
         return self
@@ -94,7 +98,19 @@ class Scenario(Value):
 
     def route(self, asks: str, answers: str) -> Route:
         """Return the way between two parts: links with the direction in which it takes them."""
-        return self.topology.route(self.hosts[asks], self.hosts[answers], self.routers)
+        start, goal = self.hosts[asks], self.hosts[answers]
+        return self.topology.route(start, goal, self.routers, self.standby)
+
+    @cached_property
+    def access_links(self) -> tuple[int, ...]:
+        """Indices of the links between which the client goes, in that order; else none."""
+        names = [link.name for link in self.topology.links]
+        return tuple(names.index(name) for name in self.handover.links) if self.handover else ()
+
+    @cached_property
+    def standby(self) -> frozenset[int]:
+        """Indices of those that the client is not on at first."""
+        return frozenset(self.access_links[1:])
 
     def access(self) -> Route:
         """Return the way from the client to whoever answers it; its first link is the client's."""
@@ -168,6 +184,38 @@ class Scenario(Value):
         for host in sorted({host for host in hosts if hosts.count(host) > 1}):
             names = [name for name, where in self.hosts.items() if where == host]
             yield f"host {host!r} has {len(names)} roles ({', '.join(names)}): give each a host"
+
+    def _strange_links(self) -> Iterator[str]:
+        """Find links of a hand-over that are not the client's."""
+        host = self.hosts["client"]
+        own = [self.topology.links[index].name for index in self.topology.links_of(host)]
+        for name in self.handover.links if self.handover else ():
+            if name not in own:
+                known = ", ".join(own) or "none"
+                yield f"handover.links names {name!r}; the client's links: {known}"
+
+    def _late_handover(self) -> Iterator[str]:
+        """Find a hand-over that waits for more than there will be."""
+        when, size = self.handover and self.handover.when, self.workload.body_bytes()
+        if isinstance(when, AfterBytes) and when.delivered > size:
+            yield (
+                f"handover.when waits for {when.delivered} bytes, and only {size} are fetched: let"
+                " it come earlier, or fetch more"
+            )
+
+    def _dead_ends(self) -> Iterator[str]:
+        """Find links of a hand-over by which the client does not reach whom it asks."""
+        first = self.hops()[0]
+        start, goal = self.hosts[first.asks], self.hosts[first.answers]
+        for index in self.access_links:
+            link, others = self.topology.links[index], set(self.access_links) - {index}
+            if others and goal in link.between:
+                yield (
+                    f"{link.name} ends at the {first.answers} itself, whose address there no other"
+                    " link leads to: put a router between them"
+                )
+            elif not self.topology.route(start, goal, self.routers, others):
+                yield f"no way leads over {link.name} to the {first.answers}: only routers forward"
 
     def _unreachable(self) -> Iterator[str]:
         for hop in self.hops():

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
-from typing import Annotated, Literal
+from collections.abc import Collection, Iterator, Mapping
+from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, Field, WithJsonSchema, model_validator
 
@@ -18,6 +18,7 @@ from httpbed.model.route import Route, shortest
 from httpbed.model.value import Value
 
 Counted = Literal["ip", "ethernet", "wire"]
+LinkName = Annotated[str, Field(pattern=r"^[a-z][a-z0-9-]{0,40}$")]
 ProfileName = Annotated[
     str,
     AfterValidator(profiles.known),
@@ -84,6 +85,9 @@ class Link(Direction):
 
     between: tuple[str, str]
     """The two hosts; ``up`` is from the first to the second."""
+    name: LinkName = ""
+    """How it is called: lower-case letters, digits and hyphens. By default its two hosts, joined by
+    a hyphen; of several links between the same hosts each needs a name of its own."""
     delay_reading: Literal["one-way", "round-trip"] = "one-way"
     """How its delays are to be read: each direction has all of it, or half. Papers are not always
     clear about which they mean."""
@@ -99,6 +103,14 @@ class Link(Direction):
     events: list[Event] = Field(default_factory=list, max_length=100)
     """What is told of what passes, and what changes then."""
 
+    @model_validator(mode="before")
+    @classmethod
+    def _is_named(cls, said: Any) -> Any:
+        between = said.get("between") if isinstance(said, Mapping) else None
+        if isinstance(between, (list, tuple)) and "name" not in said:
+            return {**said, "name": "-".join(map(str, between))}
+        return said
+
     @model_validator(mode="after")
     def _joins_two(self) -> Link:
         if self.between[0] == self.between[1]:
@@ -112,11 +124,6 @@ class Link(Direction):
         if mistakes:
             raise ValueError("; ".join(mistakes))
         return self
-
-    @property
-    def name(self) -> str:
-        """The two hosts, joined by a hyphen."""
-        return "-".join(self.between)
 
     def directions(self) -> tuple[Direction, Direction]:
         """Return both directions, ``up`` first, each complete."""
@@ -213,15 +220,22 @@ class Topology(Value):
         if len(set(self.hosts)) != len(self.hosts):
             msg = "a host is named twice"
             raise ValueError(msg)
-        pairs = [frozenset(link.between) for link in self.links]
-        if len(set(pairs)) != len(pairs):
-            msg = "two links join the same two hosts"
+        names = [link.name for link in self.links]
+        for name in sorted({name for name in names if names.count(name) > 1}):
+            msg = f"two links are named {name!r}: give each a name of its own"
             raise ValueError(msg)
         return self
 
-    def route(self, start: str, goal: str, forwarding: Collection[str]) -> Route:
+    def route(
+        self, start: str, goal: str, forwarding: Collection[str], without: Collection[int] = ()
+    ) -> Route:
         """Return the way between two hosts, which only hosts in ``forwarding`` pass on.
 
-        A way is a list of links, each by its index with the direction in which it is taken.
+        A way is a list of links, each by its index with the direction in which it is taken; those
+        in ``without`` are not taken.
         """
-        return shortest([link.between for link in self.links], start, goal, forwarding)
+        return shortest([link.between for link in self.links], start, goal, forwarding, without)
+
+    def links_of(self, host: str) -> list[int]:
+        """List a host's links by their indices."""
+        return [index for index, link in enumerate(self.links) if host in link.between]
