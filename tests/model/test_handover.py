@@ -114,3 +114,14 @@ def test_links_between_the_same_hosts_need_names() -> None:
     del said["topology"]["links"][0]["name"], said["topology"]["links"][1]["name"]
     with pytest.raises(ValueError, match="two links are named 'client-router'"):
         Scenario.model_validate(said)
+
+
+def test_an_access_link_ends_at_a_router() -> None:
+    """An address on one of the client's links would not be reached over another."""
+    said = copy.deepcopy(TWO_LINKS)
+    said["topology"]["hosts"] = ["client", "server"]
+    said["topology"]["links"] = [
+        {"name": name, "between": ["client", "server"]} for name in ("wifi", "cellular")
+    ]
+    with pytest.raises(ValueError, match="put a router between"):
+        Scenario.model_validate(said)
