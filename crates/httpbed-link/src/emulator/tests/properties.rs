@@ -7,7 +7,7 @@ use super::{arrival, config, frame, leaving, link, run, with};
 use crate::emulator::Emulator;
 use crate::records::Records;
 
-fn conserved(emulator: &Emulator) {
+pub(super) fn conserved(emulator: &Emulator) {
     for direction in emulator.directions() {
         let account = direction.account();
         let gone = [
@@ -16,6 +16,7 @@ fn conserved(emulator: &Emulator) {
             account.queue_dropped,
             account.aqm_dropped,
             account.down_dropped,
+            account.nat_dropped,
         ];
         let packets: u64 = gone.iter().map(|tally| tally.packets).sum();
         assert_eq!(
