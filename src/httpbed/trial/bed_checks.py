@@ -15,7 +15,7 @@ from httpbed.network import idle
 from httpbed.network.plan import NetworkPlan
 from httpbed.trial import kernel_checks, link_checks
 from httpbed.trial.bed import TrialPlan
-from httpbed.trial.legs import Leg
+from httpbed.trial.legs import Leg, Way
 from httpbed.trial.seen import Seen
 
 RTT_EARLY_S = 0.0002
@@ -42,8 +42,9 @@ STRAIN = frozenset({PRESSURE, LATENESS})
 def checks(trial: Trial, planned: TrialPlan, catalog: Catalog, seen: Seen) -> Iterator[Check]:
     """Check one attempt at a trial that was planned so."""
     scenario, net, legs = trial.scenario(), planned.network, planned.legs
-    for leg in legs:
-        yield _rtt(leg, net, seen, _of(leg.title, legs))
+    ways = [(leg.title_over(way), way) for leg in legs for way in leg.ways]
+    for title, way in ways:
+        yield _rtt(way, net, seen.pings_s[title], f", {title}" if len(ways) > 1 else "")
     if seen.link:
         if not net.shaped:  # else it sends nothing
             yield _lateness(seen.link)
@@ -69,12 +70,12 @@ def _check(name: str, *, passed: bool | None, figure: str, limit: str = "") -> C
     return Check(name=name, of="bed", passed=passed, figure=figure, limit=limit)
 
 
-def _rtt(leg: Leg, net: NetworkPlan, seen: Seen, where: str) -> Check:
-    name, pings_s = f"round-trip time{where}", seen.pings_s[leg.title]
-    asked, most = idle.round_trip_s(net, leg.asking_host, leg.answering_host)
+def _rtt(crossing: Way, net: NetworkPlan, pings_s: Sequence[float], where: str) -> Check:
+    name = f"round-trip time{where}"
+    asked, most = idle.over_s(net, crossing.links)
     allowed = most + max(RTT_LATE_S, RTT_LATE_SHARE * asked)
     limit = f"{asked * 1e3:.2f} .. {allowed * 1e3:.2f} ms"
-    crossed = [way for link in leg.links for way in net.topology.links[link].directions()]
+    crossed = [way for link in crossing.links for way in net.topology.links[link].directions()]
     if net.backend == "netem" and any(way.jitter or way.loss for way in crossed):
         figure = kernel_checks.unjudged_rtt(pings_s)
         return _check(name, passed=None, figure=figure, limit=limit)

@@ -15,13 +15,12 @@ from httpbed.model.handover import AfterBytes, At, Every, Handover, Kind
 from httpbed.model.scenario import Scenario
 from httpbed.model.topology import Topology
 from httpbed.network.access import Access
+from httpbed.network.plan import NetworkPlan
 from httpbed.process.spec import ProcessSpec
 
 What = Literal["attach", "detach", "prefer", "destroy", "down", "up", "rebind"]
 TRIGGER = "hand-over"
 """Name of the emulator's event that a hand-over after so many bytes waits for."""
-MONITOR = "network-monitor.txt"
-"""What the kernel told of addresses and routes on the client's host, as ``ip monitor`` heard it."""
 BY_EMULATOR: Mapping[What, Mapping[str, bool]] = {
     "down": {"down": True},
     "up": {"down": False},
@@ -139,6 +138,19 @@ def watched(scenario: Scenario) -> Topology:
     events = [*links[first].events, Event(name=TRIGGER, when=when)]
     links[first] = links[first].model_copy(update={"events": events})
     return scenario.topology.model_copy(update={"links": links})
+
+
+def nat(scenario: Scenario) -> tuple[int, ...]:
+    """Return the links with a NAT that forgets, by index."""
+    rebinds = scenario.handover is not None and scenario.handover.kind == "NAT rebinding"
+    return scenario.access_links[:1] if rebinds else ()
+
+
+def plan(scenario: Scenario, net: NetworkPlan) -> HandoverPlan | None:
+    """Plan the hand-overs of a scenario in its network."""
+    if scenario.handover is None or net.monitor is None:
+        return None
+    return HandoverPlan(scenario.handover, net.access, net.monitor)
 
 
 def _deletion(handover: Handover, left: str, after_s: float = 0.0) -> Iterator[Step]:

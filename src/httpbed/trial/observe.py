@@ -86,7 +86,7 @@ def _link(scenario: Scenario, seen: Seen) -> Iterator[Observation]:
 
 
 def _bed(leg: Leg, seen: Seen) -> Iterator[Observation]:
-    if pings_s := seen.pings_s[leg.title]:
+    if pings_s := seen.pings_s[leg.title_over(leg.ways[0])]:
         yield Observation(metric="rtt", value=min(pings_s), source="bed")
 
 

@@ -50,7 +50,7 @@ class Seen:
     link: Mapping[str, Any]
     """The emulator's result; empty when the client did not run."""
     pings_s: Mapping[str, Sequence[float]]
-    """Of each hop, by its title."""
+    """Of each hop's ways, by their titles."""
     algorithms: Mapping[str, frozenset[str]]
     """TCP congestion control of each sender's accepted sockets, as the kernel says."""
     findings: Mapping[str, Findings]
@@ -93,7 +93,11 @@ def read(scenario: Scenario, legs: Sequence[Leg], catalog: Catalog, artifacts: P
         bodies=evidence.get("bodies", {}),
         pressure=evidence.get("pressure", {}),
         link=_json(artifacts / LINK_RESULT),
-        pings_s={leg.title: _pings(_text(artifacts / ping_file(leg))) for leg in legs},
+        pings_s={
+            leg.title_over(way): _pings(_text(artifacts / ping_file(leg, way)))
+            for leg in legs
+            for way in leg.ways
+        },
         algorithms={
             leg.hop.answers: algorithms(_text(artifacts / sockets_file(leg))) for leg in legs
         },
