@@ -57,7 +57,7 @@ class Access:
     """The client's."""
     far: End
     standing: tuple[str, ...]
-    """Lines for ``ip -batch`` when the network is made: the rule, and the last word of its table."""
+    """Lines for ``ip -batch`` when the network is made: a rule, and its table's last word."""
     attach: ProcessSpec
     """The address, with its neighbour and all routes; it changes no other's."""
     detach: ProcessSpec

@@ -65,6 +65,8 @@ class AccessRoutes:
     @cached_property
     def _detours(self) -> list[tuple[End, list[Route]]]:
         """Ends by which hosts are known, but not reached over every access link; and the ways."""
+        if not self.access:
+            return []
         ways = [self._reached(self._all_but(link)) for link in self.access]
         found = (
             (self._end(way), [reached.get(host, ()) for reached in ways])

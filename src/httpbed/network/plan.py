@@ -166,7 +166,8 @@ def plan(  # noqa: PLR0913 - what is not always wanted is said by name
     )
     draws = Draws(seed, block, files or {}, live)
     recording = Recording(f"{TRIAL_FOLDER}/link.pcapng" if capture else None, log)
-    config = emulator.config(topology.links, ends, draws, backend, recording)
+    told: dict[str, Any] = {"nat": nat} if nat else {}
+    config = emulator.config(topology.links, ends, draws, backend, recording, **told)
     ways = AccessRoutes(ends, client, access, frozenset(forwarding))
     made = _Made(topology, ends, frozenset(forwarding), senders, backend, ways)
     shaped = tuple(made.shaped(draws if netem_seeded else None))

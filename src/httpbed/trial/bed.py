@@ -142,8 +142,11 @@ class TrialPlan:
     @property
     def longest_rtt_s(self) -> float:
         """Seconds of an echo on the longest hop, at most, when all is idle."""
-        ways = [way for leg in self.legs for way in leg.ways]
-        return max(idle.over_s(self.network, way.links)[1] for way in ways)
+        return max(
+            idle.round_trip_s(self.network, leg.asking_host, leg.answering_host, way.over)[1]
+            for leg in self.legs
+            for way in leg.ways
+        )
 
 
 def plan(  # noqa: PLR0913 - all but the first two are told by name
@@ -228,8 +231,9 @@ class _Cast:
 
 
 def _probe(leg: Leg, way: Way, net: NetworkPlan) -> Probe:
-    least, most = idle.over_s(net, way.links)
-    patience_s = 1 + 2 * idle.delays_over_s(net, way.links) + 2 * (most - least) + most
+    crossed = (net, leg.asking_host, leg.answering_host, way.over)
+    least, most = idle.round_trip_s(*crossed)
+    patience_s = 1 + 2 * idle.delays_s(*crossed) + 2 * (most - least) + most
     words = ("ping", "-n", "-c", PINGS, "-i", PING_INTERVAL_S, "-W", f"{patience_s:.3f}")
     source = ("-I", way.asking_address) if len(leg.ways) > 1 else ()
     file = ping_file(leg, way)

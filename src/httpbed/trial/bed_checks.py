@@ -42,9 +42,10 @@ STRAIN = frozenset({PRESSURE, LATENESS})
 def checks(trial: Trial, planned: TrialPlan, catalog: Catalog, seen: Seen) -> Iterator[Check]:
     """Check one attempt at a trial that was planned so."""
     scenario, net, legs = trial.scenario(), planned.network, planned.legs
-    ways = [(leg.title_over(way), way) for leg in legs for way in leg.ways]
-    for title, way in ways:
-        yield _rtt(way, net, seen.pings_s[title], f", {title}" if len(ways) > 1 else "")
+    ways = [(leg, way) for leg in legs for way in leg.ways]
+    for leg, way in ways:
+        where = f", {leg.title_over(way)}" if len(ways) > 1 else ""
+        yield _rtt(leg, way, net, seen, where)
     if seen.link:
         if not net.shaped:  # else it sends nothing
             yield _lateness(seen.link)
@@ -70,9 +71,9 @@ def _check(name: str, *, passed: bool | None, figure: str, limit: str = "") -> C
     return Check(name=name, of="bed", passed=passed, figure=figure, limit=limit)
 
 
-def _rtt(crossing: Way, net: NetworkPlan, pings_s: Sequence[float], where: str) -> Check:
-    name = f"round-trip time{where}"
-    asked, most = idle.over_s(net, crossing.links)
+def _rtt(leg: Leg, crossing: Way, net: NetworkPlan, seen: Seen, where: str) -> Check:
+    name, pings_s = f"round-trip time{where}", seen.pings_s[leg.title_over(crossing)]
+    asked, most = idle.round_trip_s(net, leg.asking_host, leg.answering_host, crossing.over)
     allowed = most + max(RTT_LATE_S, RTT_LATE_SHARE * asked)
     limit = f"{asked * 1e3:.2f} .. {allowed * 1e3:.2f} ms"
     crossed = [way for link in crossing.links for way in net.topology.links[link].directions()]

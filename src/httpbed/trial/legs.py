@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from httpbed.model.roles import Hop, Roles, hops
-from httpbed.model.route import Route
 from httpbed.model.scenario import Scenario
 from httpbed.model.workload import Workload
 from httpbed.network.plan import NetworkPlan
@@ -24,6 +23,8 @@ class Way:
     """Of those links."""
     downstream: int
     """Direction of the first of them that leads to who asks, as the emulator numbers directions."""
+    over: int | None = None
+    """The access link that it begins with, of a client's that has several ways."""
 
 
 @dataclass(frozen=True)
@@ -146,24 +147,25 @@ def sockets_file(leg: Leg) -> str:
 
 def _leg(hop: Hop, scenario: Scenario, net: NetworkPlan) -> Leg:
     asks, answers = scenario.hosts[hop.asks], scenario.hosts[hop.answers]
-    over = [access.link for access in net.access if access.end.host == asks]
-    routes = [net.route(asks, answers, link) for link in over] or [net.route(asks, answers)]
+    own = [access.link for access in net.access if access.end.host == asks]
     return Leg(
         hop=hop,
         asking_host=asks,
         answering_host=answers,
         answering_address=net.address(answers, asks),
-        ways=tuple(_way(route, net) for route in routes),
+        ways=tuple(_way(asks, answers, net, over) for over in own or [None]),
     )
 
 
-def _way(route: Route, net: NetworkPlan) -> Way:
+def _way(asks: str, answers: str, net: NetworkPlan, over: int | None) -> Way:
+    route = net.route(asks, answers, over)
     first, side = route[0]
     return Way(
         asking_address=net.ends[first][side].address,
         links=tuple(link for link, _ in route),
         names=tuple(net.topology.links[link].name for link, _ in route),
         downstream=2 * first + 1 - side,
+        over=over,
     )
 
 
