@@ -89,7 +89,9 @@ def _reduce(planned: TrialPlan, artifacts: Path, *, keep_log: bool) -> None:
     if len(planned.asking) > 1:
         sharing.reduce(artifacts)
     if planned.handover:
-        deliveries.reduce(planned, artifacts)
+        told = handover_seen.read_folder(planned.handover.handover, planned.legs[0], artifacts)
+        towards = {way.downstream: way.names[0] for way in planned.legs[0].ways}
+        deliveries.reduce(artifacts, towards, told.absences if told else {})
     if not keep_log:
         (artifacts / PACKET_LOG).unlink(missing_ok=True)
 
