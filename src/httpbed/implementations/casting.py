@@ -13,7 +13,7 @@ from typing import Any, get_args
 from httpbed.implementations.catalog import Catalog
 from httpbed.implementations.protocol import RoleName
 from httpbed.implementations.recipe import Recipe
-from httpbed.implementations.settings import Transport
+from httpbed.implementations.settings import RetryKind, Transport
 from httpbed.model.roles import FIXED, HttpVersion
 from httpbed.model.workload import Capability, Workload
 
@@ -76,6 +76,7 @@ def miscast(catalog: Catalog, scenario: Document) -> Iterator[Miscast]:
         else:
             yield from _version_mistakes(cast, recipe)
             yield from _workload_mistakes(cast, recipe)
+            yield from _retry_mistakes(cast, recipe)
             yield from _knob_mistakes(cast, recipe)
             yield from _control_mistakes(cast, recipe)
             yield from _chain_mistakes(cast, recipe, catalog)
@@ -154,6 +155,20 @@ def _workload_mistakes(cast: _Cast, recipe: Recipe) -> Iterator[Miscast]:
 def _of_servers(needs: Sequence[Capability]) -> list[Capability]:
     """Of what a workload needs, what a server must be able to do; the rest is the client's."""
     return [need for need in needs if need in {"resumed", "early data"}]
+
+
+def _retry_mistakes(cast: _Cast, recipe: Recipe) -> Iterator[Miscast]:
+    """Refuse what a program cannot do about a failure, and what would be no one file fetched."""
+    retry, path = cast.said.get("retry"), (*cast.path, "retry")
+    if cast.role != "client" or retry not in get_args(RetryKind):
+        return
+    if retry not in recipe.retrying.able():
+        can = ", ".join(("none", *recipe.retrying.able()))
+        remedy = f"say {can.replace(', ', ' or ')}, or take another client"
+        yield Miscast(path, f"{recipe.name} cannot {retry} a failed download", remedy)
+    if beyond := [need for need in cast.needs if need != "download"]:
+        reason = f"a client with a retry fetches one file once, not {', '.join(beyond)}"
+        yield Miscast(path, reason, "leave retry out, or take a workload of one file")
 
 
 def _knob_mistakes(cast: _Cast, recipe: Recipe) -> Iterator[Miscast]:

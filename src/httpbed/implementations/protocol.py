@@ -12,6 +12,7 @@ from pathlib import Path, PurePosixPath
 from typing import Literal, Protocol
 
 from httpbed.model.metric import Observation
+from httpbed.model.roles import Retry
 from httpbed.process.spec import TRIAL_FOLDER, ProcessSpec
 
 RoleName = Literal["client", "proxy", "server"]
@@ -66,6 +67,8 @@ class Part:
     connections: int = 1
     rounds: int = 1
     resumption: str = "none"
+    retry: Retry = "none"
+    """What is done when its download fails."""
     visit: Visit = "measured"
     """``prior``: not measured, and leaves its TLS tickets in ``session``."""
     session: str = ""
@@ -174,6 +177,8 @@ class Request:
     """A proxy's remark on how the answer went wrong, in its own words; empty when it did not."""
     attempts: int | None = None
     """How often a proxy asked upstream."""
+    client_left: bool = False
+    """Whether who answers says that the client was gone before the answer's end."""
 
 
 @dataclass(frozen=True)

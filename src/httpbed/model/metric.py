@@ -78,6 +78,12 @@ METRICS: dict[str, Metric] = {
     "connections": _metric(
         "1", "neither", "number of connections that the client opened, on the wire"
     ),
+    "client_runs": _metric(
+        "1",
+        "lower",
+        "how often the client was started, where a failed download is tried again; what a program"
+        " tries again by itself is within one run",
+    ),
     "file_time": _metric(
         "s",
         "lower",

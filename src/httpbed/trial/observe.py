@@ -29,6 +29,7 @@ def observations(scenario: Scenario, chains: Sequence[Chain], seen: Seen) -> lis
         *_link(scenario, seen),
         *_bed(chain.legs[0], seen),
         *seen.findings[chain.client].observations,
+        *_runs(chain, seen),
         *_files(chain, seen),
         *_proxies(chain, seen),
         *_cpu(chain, seen),
@@ -88,6 +89,11 @@ def _link(scenario: Scenario, seen: Seen) -> Iterator[Observation]:
 def _bed(leg: Leg, seen: Seen) -> Iterator[Observation]:
     if pings_s := seen.pings_s[leg.title_over(leg.ways[0])]:
         yield Observation(metric="rtt", value=min(pings_s), source="bed")
+
+
+def _runs(chain: Chain, seen: Seen) -> Iterator[Observation]:
+    if chain.roles.client.retry != "none" and seen.client:
+        yield Observation(metric="client_runs", value=seen.client.runs, source="bed")
 
 
 def _files(chain: Chain, seen: Seen) -> Iterator[Observation]:
