@@ -121,7 +121,7 @@ def change(handover: Handover, number: int) -> Step:
 
 
 def due_s(handover: Handover, number: int) -> float | None:
-    """Seconds from the client's start to a hand-over; None where it waits for bytes, or for ever."""
+    """Seconds from the client's start to a hand-over; None: it waits for bytes, or for ever."""
     when = handover.when
     if isinstance(when, Every):
         return when.every * number

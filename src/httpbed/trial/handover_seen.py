@@ -19,7 +19,6 @@ from typing import Any
 
 from httpbed.model.handover import AfterBytes, Handover
 from httpbed.process import left
-from httpbed.trial import handover as steps
 from httpbed.trial.handover import BY_EMULATOR, DECISIVE, TRIGGER, What, sockets_left_file
 from httpbed.trial.legs import Leg
 from httpbed.trial.moving import STEPS
@@ -31,7 +30,9 @@ CLOCKS_APART_NS = 1_000_000
 """Had the realtime clock been set meanwhile by more, its times would mislead: they are not used."""
 EARLY_NS = 1_000_000
 """A stamp may be this much earlier than the step that it belongs to: clocks were read in turn."""
-_WORD = re.compile(r"^\[(?P<time>\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6})\] (?P<said>.*)$", re.MULTILINE)
+_WORD = re.compile(
+    r"^\[(?P<time>\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6})\] (?P<said>.*)$", re.MULTILINE
+)
 
 
 @dataclass(frozen=True)
@@ -85,14 +86,18 @@ class HandoverSeen:
 
 
 def read(
-    handover: Handover, leg: Leg, evidence: Mapping[str, Any], link: Mapping[str, Any], folder: Path
+    handover: Handover | None,
+    leg: Leg,
+    evidence: Mapping[str, Any],
+    link: Mapping[str, Any],
+    folder: Path,
 ) -> HandoverSeen | None:
-    """Read what an attempt left in its folder; None where its client never ran to an end.
+    """Read what an attempt left; None without hand-overs, or where the client did not run.
 
     ``leg`` is the client's, ``evidence`` what httpbed wrote, ``link`` the emulator's result.
     """
     clocks = evidence.get("clocks")
-    if not clocks or "origin_ns" not in link:
+    if handover is None or not clocks or "origin_ns" not in link:
         return None
     zero_ns = link["origin_ns"] + link["started_ns"]
     done = tuple(_done(_text(folder / STEPS), zero_ns))
@@ -195,8 +200,7 @@ def _words(text: str, clocks: Sequence[Mapping[str, int]], zero_ns: int) -> list
         return []
     less_ns = offsets[0] + zero_ns
     return [
-        Word(_ns(match["time"]) - less_ns, match["said"].strip())
-        for match in _WORD.finditer(text)
+        Word(_ns(match["time"]) - less_ns, match["said"].strip()) for match in _WORD.finditer(text)
     ]
 
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence, Set
+from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from typing import Any
 
@@ -71,14 +72,12 @@ class Leg:
         """Return this hop's connections as seen on the links of who answers, before any loss."""
         return self._on({way.names[-1] for way in self.ways}, connections)
 
-    def over(
-        self, link: str, connections: Iterable[Mapping[str, Any]]
-    ) -> list[Mapping[str, Any]]:
+    def over(self, link: str, connections: Iterable[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
         """Return this hop's connections as seen on one link."""
         return self._on({link}, connections)
 
     def _on(
-        self, links: Set[str], connections: Iterable[Mapping[str, Any]]
+        self, links: AbstractSet[str], connections: Iterable[Mapping[str, Any]]
     ) -> list[Mapping[str, Any]]:
         return [one for one in connections if one["link"] in links and self.is_between(one)]
 
@@ -148,12 +147,13 @@ def sockets_file(leg: Leg) -> str:
 def _leg(hop: Hop, scenario: Scenario, net: NetworkPlan) -> Leg:
     asks, answers = scenario.hosts[hop.asks], scenario.hosts[hop.answers]
     own = [access.link for access in net.access if access.end.host == asks]
+    over: list[int | None] = [*own] or [None]
     return Leg(
         hop=hop,
         asking_host=asks,
         answering_host=answers,
         answering_address=net.address(answers, asks),
-        ways=tuple(_way(asks, answers, net, over) for over in own or [None]),
+        ways=tuple(_way(asks, answers, net, link) for link in over),
     )
 
 

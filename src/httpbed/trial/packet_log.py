@@ -1,5 +1,7 @@
-"""The emulator's log of a trial: a line for each packet. What is wanted of it is taken, and the log
-dropped, for it grows with the packets."""
+"""The emulator's log of a trial: a line for each packet.
+
+What is wanted of it is taken, and the log dropped, for it grows with the packets.
+"""
 
 from __future__ import annotations
 

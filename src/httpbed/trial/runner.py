@@ -29,7 +29,7 @@ from httpbed.process.binaries import LINK, executable
 from httpbed.process.dialogue import patience, run_tool
 from httpbed.process.spec import Exit
 from httpbed.process.supervisor import RefusalError, SandboxSpec, Supervisor, sandbox
-from httpbed.trial import deliveries, sharing, stored
+from httpbed.trial import deliveries, handover_seen, sharing, stored
 from httpbed.trial.answering import Answering, answering, stop
 from httpbed.trial.asking import Asked, ask
 from httpbed.trial.bed import Asking, Bed, TrialPlan
@@ -89,11 +89,17 @@ def _reduce(planned: TrialPlan, artifacts: Path, *, keep_log: bool) -> None:
     if len(planned.asking) > 1:
         sharing.reduce(artifacts)
     if planned.handover:
-        told = handover_seen.read_folder(planned.handover.handover, planned.legs[0], artifacts)
-        towards = {way.downstream: way.names[0] for way in planned.legs[0].ways}
+        evidence, link = (_left(artifacts / name) for name in (EVIDENCE, LINK_RESULT))
+        leg = planned.legs[0]
+        told = handover_seen.read(planned.handover.handover, leg, evidence, link, artifacts)
+        towards = {way.downstream: way.names[0] for way in leg.ways}
         deliveries.reduce(artifacts, towards, told.absences if told else {})
     if not keep_log:
         (artifacts / PACKET_LOG).unlink(missing_ok=True)
+
+
+def _left(file: Path) -> dict[str, Any]:
+    return dict(json.loads(file.read_text())) if file.exists() else {}
 
 
 def _folders(artifacts: Path, parts: Iterable[str]) -> Path:
@@ -265,7 +271,8 @@ class _Run:
 
     def _listen(self, emulator: Emulator, signals: Signals) -> Coroutine[Any, Any, Any]:
         plan, awaited = self.planned, {TRIGGER: signals.triggered}
-        return listen(self.supervisor, emulator, plan.legs, plan.sockets, self.artifacts, awaited)
+        told = (plan.legs, plan.sockets, self.artifacts)
+        return listen(self.supervisor, emulator, *told, awaited=awaited)
 
     async def _count(self, when: str) -> None:
         """Read the kernel's counters, where it carries the packets."""

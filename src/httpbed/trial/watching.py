@@ -20,12 +20,13 @@ TOLD_EVENTS = frozenset({"changed", "triggered"})
 """Of the emulator's events, those that are kept: what happened to a link, and when."""
 
 
-async def listen(
+async def listen(  # noqa: PLR0913 - all that it looks at, and where it writes
     supervisor: Supervisor,
     emulator: Emulator,
     legs: Sequence[Leg],
     sockets: Mapping[str, ProcessSpec],
     artifacts: Path,
+    *,
     awaited: Mapping[str, asyncio.Event],
 ) -> Mapping[str, Any]:
     """Keep the emulator's events until its result.
