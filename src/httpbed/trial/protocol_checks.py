@@ -179,13 +179,16 @@ def _as_asked(asked: str, resumed: Sequence[bool], early: Sequence[bool]) -> boo
 def _passed_on(name: str, chain: Chain, seen: Seen) -> Check:
     """Check that a proxy met no difficulty: a retry or a reset stream is no clean completion."""
     requests = seen.findings[name].requests
+    passed_on = requests
     if chain.roles.client.retry != "none":
-        requests = retry_checks.not_left(requests)
-    flags = sorted({one.flags for one in requests if one.flags})
+        passed_on = retry_checks.not_left(requests)
+    flags = sorted({one.flags for one in passed_on if one.flags})
     attempts = [one.attempts for one in requests if one.attempts is not None]
     most = max(attempts, default=0)
     tells = bool(flags or attempts)
     figure = f"flags: {', '.join(flags) or 'none'}; at most {most} attempt(s) upstream"
+    if left := len(requests) - len(passed_on):
+        figure += f"; {left} answer(s) that the client left"
     return _check(
         f"{name} passed on cleanly",
         passed=not flags and most <= 1 if tells else None,
