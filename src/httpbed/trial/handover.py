@@ -134,7 +134,7 @@ def watched(scenario: Scenario) -> Topology:
     if handover is None or not isinstance(handover.when, AfterBytes):
         return scenario.topology
     links, first = list(scenario.topology.links), scenario.access_links[0]
-    when = Delivered(delivered=handover.when.delivered, to=scenario.hosts["client"])
+    when = Delivered(delivered=f"{handover.when.delivered} B", to=scenario.hosts["client"])
     events = [*links[first].events, Event(name=TRIGGER, when=when)]
     links[first] = links[first].model_copy(update={"events": events})
     return scenario.topology.model_copy(update={"links": links})
