@@ -166,8 +166,7 @@ def plan(  # noqa: PLR0913 - what is not always wanted is said by name
     )
     draws = Draws(seed, block, files or {}, live)
     recording = Recording(f"{TRIAL_FOLDER}/link.pcapng" if capture else None, log)
-    told: dict[str, Any] = {"nat": nat} if nat else {}
-    config = emulator.config(topology.links, ends, draws, backend, recording, **told)
+    config = emulator.config(topology.links, ends, draws, backend, recording, nat=nat)
     _require_own(topology, client, access)
     ways = AccessRoutes(ends, client, access, frozenset(forwarding))
     made = _Made(topology, ends, frozenset(forwarding), senders, backend, ways)
