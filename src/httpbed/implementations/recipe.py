@@ -107,6 +107,9 @@ class Recipe(Value):
     """Settings that experiments may vary."""
     retrying: Retrying = Retrying()
     """What can be done as a client about a download that failed."""
+    ranges: bool = True
+    """Whether as a server it sends a part of a file when it is asked for one (RFC 9110 section
+    14)."""
     client_left: ClientLeft = ClientLeft()
     """How it logs an answer whose client left before its end."""
     digest: str = ""

@@ -1,30 +1,30 @@
 """A client's access links: what its operating system does when one comes, goes, or is preferred.
 
-A host with two networks has two addresses, and by the destination alone every packet would leave by
-the better route, whatever its source: a network would see packets with another's addresses and
-drop them (BCP 38). So routing is by the source first, as RFC 8028 asks for and as Android does for
-each network that it is connected to: a rule ``from ADDRESS`` leads to a table of its own, with all
-routes over this link alone. A program that has bound an address uses that address's link.
+A host with two networks has two addresses. By the destination alone every packet would leave by the
+better route whatever its source, and a network drops what comes with another's addresses (BCP 38).
+So the source decides first, as RFC 8028 asks for and as Android does for each network that
+it is connected to: a rule ``from ADDRESS`` leads to a table of its own, with all routes over this
+link alone. A program that has bound an address uses that address's link.
 
-One that has not is given an address by its route (RFC 6724, rule 5 and section 4: a route's
-``src``), and its route is the one with the lowest metric in the main table: 100 on the first access
-link, 200 on the second; 50 on the one that is preferred later, as NetworkManager does when
-a better network comes. Programs hear of all that by netlink (RFC 3549).
+One that has not gets an address from its route (``src``, before all rules of RFC 6724), and its
+route is the one in the main table with the lowest metric: 100 on the first access link, 200 on the
+second, ...; 50 on the one that is preferred later. Programs hear of all that by netlink (RFC 3549).
 
 What happens when an address goes:
 
-* IPv4 takes every route with it that has it as its source, silently; IPv6 leaves them, without
-  a source. So routes are deleted first, one by one, and each is heard of: nothing is ever sent by
-  one link with another's address.
-* The rule stays, and the last word of its table is "unreachable": else IPv6, which does not
-  ask whether a bound source is still its own, would send it by the next link.
+* IPv4 takes every route that has it as its source, IPv6 leaves them without one. So routes are
+  deleted first: nothing is ever sent by one link with another's address.
+* The rule stays, and a second one behind it says "unreachable": else IPv6, which does not ask
+  whether a bound source is still its own, would send it by the next link. (On a Linux desktop it
+  does; an operator drops it then. Android's rules end like these.)
 * TCP connections are not told, and wait for their timers; Android ends them (SOCK_DESTROY: ``ss
-  -K``), so that programs get ECONNABORTED at once. QUIC, over UDP, meets errors when it sends.
+  -K``), so that programs get ECONNABORTED at once. QUIC, over UDP, meets ENETUNREACH when it sends.
 * The last IPv4 address of an interface takes the neighbours, even permanent ones. They come again
   with the address.
 
-Tables are 101, 102, ...: all above 0 are free but 253 to 255 (default, main, local), and rules have
-their tables' numbers as priorities, behind that of local (0) and before that of main (32766).
+Tables are 101, 102, ...: all above 0 are free but 253 to 255 (default, main, local). Rules have
+their tables' numbers as priorities, and the second ones 100 more: behind that of local (0), before
+that of main (32766).
 Every route has the sender's ``congctl``: TCP asks the route that it takes, not the main table.
 """
 
@@ -43,7 +43,8 @@ from httpbed.process.spec import ProcessSpec
 FIRST_TABLE = 101
 METRIC_STEP = 100
 PREFERRED_METRIC = 50
-_ANYWHERE = {False: "0.0.0.0/0", True: "::/0"}
+OTHERWISE = 100
+"""So much later comes the rule for what a table has no route to."""
 
 
 @dataclass(frozen=True)
@@ -57,7 +58,7 @@ class Access:
     """The client's."""
     far: End
     standing: tuple[str, ...]
-    """Lines for ``ip -batch`` when the network is made: a rule, and its table's last word."""
+    """Lines for ``ip -batch`` when the network is made: the rules of this address."""
     attach: ProcessSpec
     """The address, with its neighbour and all routes; it changes no other's."""
     detach: ProcessSpec
@@ -109,7 +110,7 @@ def _access(number: int, link: int, name: str, found: AccessRoutes, control: str
     entries, table = found.over(number), FIRST_TABLE + number
 
     def batch(lines: list[str]) -> ProcessSpec:
-        return commands.batch(end.host, lines, "ip", "-6" if ":" in end.address else "-4")
+        return commands.batch(end.host, lines, "ip", commands.family(end))
 
     def listing(*options: str, into: str) -> ProcessSpec:
         argv = ("ss", *options, "--tcp", "--numeric", "--no-header", "src", _in_ss(end.address))
@@ -134,10 +135,9 @@ def _in_ss(address: str) -> str:
 
 
 def _standing(end: End, table: int) -> tuple[str, ...]:
-    anywhere = _ANYWHERE[":" in end.address]
     return (
         f"rule add from {end.address} lookup {table} priority {table}",
-        f"route add unreachable {anywhere} table {table}",
+        f"rule add from {end.address} unreachable priority {table + OTHERWISE}",
     )
 
 

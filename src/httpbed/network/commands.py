@@ -91,7 +91,13 @@ def addressing(  # noqa: PLR0913 - what is not always wanted is said by name
     lines.append("link set dev lo up")
     for end, far in own:
         lines += [*_up(end), *(address(end, far) if (end, far) in given else ())]
-    return batch(host, [*lines, *(route(entry, control) for entry in table), *later])
+    lines += [*(route(entry, control) for entry in table), *later]
+    return batch(host, lines, "ip", *([family(own[0][0])] if later else []))
+
+
+def family(own: End) -> str:
+    """Return the option by which ``ip`` takes rules for its version, and flushes no other."""
+    return "-6" if ":" in own.address else "-4"
 
 
 def _as_veth(own: End) -> str:

@@ -135,8 +135,10 @@ def _tls_words(request: Request) -> str:
 def _connections(chain: Chain, seen: Seen, where: str) -> Check:
     """Check over how many connections the client asked: files in parallel over one are not six."""
     first, most = chain.legs[0], chain.workload.connections
-    count = len(first.near(seen.connections))
-    if chain.roles.client.retry != "none":
+    # One that goes on from another address is the same: its first datagram there is no Initial.
+    begun = [one for one in first.near(seen.connections) if one.get("opening") != "short"]
+    count = len(begun)
+    if chain.roles.client.retry != "none" or seen.handover is not None:
         return retry_checks.connections(count, where)
     exact = first.hop.http_version == "1.1"  # each carries a request at a time: all are needed
     return _check(
@@ -177,13 +179,16 @@ def _as_asked(asked: str, resumed: Sequence[bool], early: Sequence[bool]) -> boo
 def _passed_on(name: str, chain: Chain, seen: Seen) -> Check:
     """Check that a proxy met no difficulty: a retry or a reset stream is no clean completion."""
     requests = seen.findings[name].requests
+    passed_on = requests
     if chain.roles.client.retry != "none":
-        requests = retry_checks.not_left(requests)
-    flags = sorted({one.flags for one in requests if one.flags})
+        passed_on = retry_checks.not_left(requests)
+    flags = sorted({one.flags for one in passed_on if one.flags})
     attempts = [one.attempts for one in requests if one.attempts is not None]
     most = max(attempts, default=0)
     tells = bool(flags or attempts)
     figure = f"flags: {', '.join(flags) or 'none'}; at most {most} attempt(s) upstream"
+    if left := len(requests) - len(passed_on):
+        figure += f"; {left} answer(s) that the client left"
     return _check(
         f"{name} passed on cleanly",
         passed=not flags and most <= 1 if tells else None,
