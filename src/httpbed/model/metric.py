@@ -149,9 +149,6 @@ METRICS: dict[str, Metric] = {
         "1", "neither", "migrations of connections to another path that the client tried"
     ),
     "migrations_failed": _metric("1", "lower", "those of them that did not succeed"),
-    "client_runs": _metric(
-        "1", "lower", "how often the client was started to fetch the whole, the first time included"
-    ),
     "client_cpu": _metric(
         "s/GB",
         "lower",
