@@ -34,6 +34,9 @@ Floats = NDArray[np.float64]
 
 DELIVERIES = "deliveries.tsv"
 HANDOVERS = "handovers.json"
+MIGRATED, ANEW, NOTHING = "migrated", "new connection", "nothing"
+"""What the wire shows after a hand-over: the same connection on the new path, another one, or no
+answer there."""
 MOST_BYTES = 64 * 2**20
 """Of a file that is read; what is longer was not written by a trial."""
 _COLUMNS = {"bin": pa.int64(), "link": pa.string(), "bytes": pa.int64()}
@@ -57,7 +60,7 @@ class Moment:
     first_byte_s: float | None
     """The first packet delivered to the client on the new path."""
     verdict: str
-    """``migrated``, ``new connection`` or ``nothing``; empty where it is not known."""
+    """:data:`MIGRATED`, :data:`ANEW` or :data:`NOTHING`; empty where it is not known."""
 
     def followed(self) -> Iterator[tuple[str, float]]:
         """Yield what was seen to follow, with its time."""
@@ -144,6 +147,7 @@ def moments(results: Results, row: Mapping[str, Any]) -> tuple[Moment, ...]:
 def _moments(said: Iterable[Mapping[str, Any]]) -> Iterator[Moment]:
     for one in said:
         number, at_s = one.get("number"), _seconds(one.get("at_s"))
+        verdict = str(one.get("verdict"))
         if isinstance(number, int) and at_s is not None:
             yield Moment(
                 number=number,
@@ -153,7 +157,7 @@ def _moments(said: Iterable[Mapping[str, Any]]) -> Iterator[Moment]:
                 first_probe_s=_seconds(one.get("first_probe_s")),
                 validated_s=_seconds(one.get("validated_s")),
                 first_byte_s=_seconds(one.get("first_byte_s")),
-                verdict=str(one.get("verdict") or ""),
+                verdict=verdict if verdict in {MIGRATED, ANEW, NOTHING} else "",
             )
 
 
