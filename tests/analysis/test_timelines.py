@@ -16,7 +16,7 @@ from httpbed.analysis.timelines import Curve, deliveries, thinned
 from httpbed.store import campaign as campaigns
 from moving import Course, moving
 
-HEAD = "# origin_ms: 100.5\nbin\tlink\tbytes\n"
+HEAD = "bin\tlink\tbytes\n"
 
 
 def course(levels: Mapping[str, str], block: int) -> Course:
@@ -41,12 +41,13 @@ def test_a_curve_rises_during_each_millisecond_with_packets() -> None:
     text = (
         HEAD + "40\twifi\t84\n100\twifi\t60\n151\twifi\t1500\n153\tcellular\t500\n153\twifi\t40\n"
     )
-    curve, by_link = deliveries(text.encode())
+    curve, by_link = deliveries(text.encode(), 100.5)
     assert by_link == {"wifi": 1600, "cellular": 500}
     rises = [(0.0, 0.0), (0.0005, 60), (0.0505, 60), (0.0515, 1560), (0.0525, 1560), (0.0535, 2100)]
     assert corners(curve) == [(0.0, 0.0), *rises]
     assert curve.at(0.052) == 1560
-    assert (curve.end_s, curve.end_bytes) == (pytest.approx(0.0535), 2100)
+    assert curve.end_s == pytest.approx(0.0535)
+    assert curve.end_bytes == 2100
 
 
 def test_without_an_origin_the_first_delivery_is_zero() -> None:
@@ -110,12 +111,12 @@ def test_hand_overs_are_read_as_far_as_they_can_be(tmp_path: Path) -> None:
         {"number": 3, "at_s": None},
         "not a table",
     ]
-    (path / "handovers.json").write_text(json.dumps(said))
+    (path / "handovers.json").write_text(json.dumps({"origin_ms": 1, "handovers": said}))
     first, second = timelines.moments(results, row)
     assert (first.left, first.entered, first.at_s, first.verdict) == ("wifi", "cellular", 1.5, "")
     assert list(first.followed()) == []
     assert (second.at_s, second.validated_s, second.verdict) == (2.0, None, "migrated")
-    for damaged in ("{", "{}", "\x00"):
+    for damaged in ("{", "{}", "[1]", '{"handovers": 3}', "\x00"):
         (path / "handovers.json").write_text(damaged)
         assert timelines.moments(results, row) == ()
 
@@ -135,7 +136,8 @@ def test_what_hand_overs_cost_is_gathered_by_treatment(tmp_path: Path) -> None:
     assert changed["curl-h3"].median("delivery_stall") is None
     assert changed["curl-h3"].verdicts == {"nothing": 3}
     stable = moves[("quiche", "0 %", "stable")]
-    assert (stable.happens, stable.rtt_s, stable.before_any) == (False, pytest.approx(0.05), 0)
+    assert stable.rtt_s == pytest.approx(0.05)
+    assert (stable.happens, stable.before_any) == (False, 0)
 
 
 def test_a_trial_that_was_over_before_is_counted(tmp_path: Path) -> None:
