@@ -182,6 +182,27 @@ class Request:
 
 
 @dataclass(frozen=True)
+class PathEvent:
+    """What a client tells of a path that it uses, tries or gives up."""
+
+    at_ns: int
+    """CLOCK_MONOTONIC."""
+    kind: str
+    """``network changed``, ``probed``, ``validated``, ``migrated``, ``failed``, ``refused``."""
+    local: str
+    remote: str
+    reason: str = ""
+
+
+@dataclass(frozen=True)
+class Migrations:
+    """How often a client took its connection to another path."""
+
+    tried: int
+    failed: int
+
+
+@dataclass(frozen=True)
 class Findings:
     """What a program's files say."""
 
@@ -189,6 +210,9 @@ class Findings:
     requests: tuple[Request, ...] = ()
     complaint: str = ""
     """What the program says went wrong, in its own words."""
+    path_events: tuple[PathEvent, ...] = ()
+    migrations: Migrations | None = None
+    """None where the client does not tell."""
 
 
 class Implementation(Protocol):

@@ -53,7 +53,7 @@ class Scenario(Value):
     @model_validator(mode="after")
     def _is_connected(self) -> Scenario:
         strangers = [*self._strangers(), *self._crowded(), *self._strange_links()]
-        mistakes = strangers or [*self._unreachable(), *self._late_handover()]
+        mistakes = strangers or [*self._unreachable(), *self._dead_ends(), *self._late_handover()]
         if mistakes:
             raise ValueError("; ".join(mistakes))
         return self
@@ -203,14 +203,21 @@ class Scenario(Value):
                 " it come earlier, or fetch more"
             )
 
-    def _unreachable(self) -> Iterator[str]:
+    def _dead_ends(self) -> Iterator[str]:
+        """Find links of a hand-over by which the client does not reach whom it asks."""
         first = self.hops()[0]
         start, goal = self.hosts[first.asks], self.hosts[first.answers]
-        for link in self.access_links:
-            others = set(self.access_links) - {link}
-            if not self.topology.route(start, goal, self.routers, others):
-                name = self.topology.links[link].name
-                yield f"no way leads over {name} to the {first.answers}: only routers forward"
+        for index in self.access_links:
+            link, others = self.topology.links[index], set(self.access_links) - {index}
+            if others and goal in link.between:
+                yield (
+                    f"{link.name} ends at the {first.answers} itself, whose address there no other"
+                    " link leads to: put a router between them"
+                )
+            elif not self.topology.route(start, goal, self.routers, others):
+                yield f"no way leads over {link.name} to the {first.answers}: only routers forward"
+
+    def _unreachable(self) -> Iterator[str]:
         for hop in self.hops():
             if not self.route(hop.asks, hop.answers):
                 yield (

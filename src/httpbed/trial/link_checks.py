@@ -2,7 +2,8 @@
 
 The emulator reports the number of every packet that was lost, copied or damaged; here the same
 draws are made again. Whatever else may have happened to a packet before is allowed for exactly:
-one that arrives at a link that is down, or is lost, is neither copied nor damaged.
+one that a NAT turns away, that arrives at a link that is down, or is lost, is neither copied nor
+damaged.
 """
 
 from __future__ import annotations
@@ -23,7 +24,10 @@ event or the start itself becomes known later than its time. That is less than w
 sockets takes; a change that is later was not made by the schedule."""
 END_NS = 50_000_000
 """A change so shortly before the client's end may have come after the emulator's."""
-OUT = ("delivered", "lost", "queue_dropped", "aqm_dropped", "down_dropped", "in_flight")
+OUT = (
+    *("delivered", "lost", "queue_dropped", "aqm_dropped", "down_dropped", "nat_dropped"),
+    "in_flight",
+)
 
 Table = Mapping[str, Any]
 
@@ -98,8 +102,8 @@ def _loss_changes(made: Iterable[Table], side: int) -> list[tuple[int, float]]:
 
 def _losses(model: Table | None, changes: list[tuple[int, float]], seen: Table) -> Check:
     count, found = seen["packets"]["in"], seen["lost_numbers"]
-    down = set(seen.get("down_dropped_numbers", ()))
-    drawn = [number for number in fates.lost(model, count, changes) if number not in down]
+    undrawn = _dropped_undrawn(seen)
+    drawn = [number for number in fates.lost(model, count, changes) if number not in undrawn]
     since = [f"at {share:.4g} from packet {first} on" for first, share in changes]
     return _check(
         f"losses as drawn, {seen['from']}->{seen['to']}",
@@ -107,6 +111,15 @@ def _losses(model: Table | None, changes: list[tuple[int, float]], seen: Table) 
         figure=_share(len(found), count),
         limit=", ".join([f"the {len(drawn)} {_words(model)}", *since]),
     )
+
+
+def _dropped_undrawn(seen: Table) -> set[int]:
+    """Packets for which no draw was looked at: the link was down, or a NAT knew nobody for them.
+
+    Those that were inside when the link went down are among them, though theirs were.
+    """
+    names = ("down_dropped_numbers", "nat_dropped_numbers")
+    return {number for name in names for number in seen.get(name, ())}
 
 
 def _words(model: Table | None) -> str:
@@ -121,9 +134,9 @@ def _words(model: Table | None) -> str:
 
 
 def _as_drawn(what: str, drawn: Iterable[int], found: list[int], seen: Table) -> Check:
-    """Compare with the draws; of packets dropped by a link that went down, either is right."""
+    """Compare with the draws; of packets dropped without a draw, either is right."""
     possible = set(drawn) - set(seen["lost_numbers"])
-    certain = possible - set(seen.get("down_dropped_numbers", ()))
+    certain = possible - _dropped_undrawn(seen)
     return _check(
         f"{what} as drawn, {seen['from']}->{seen['to']}",
         passed=certain <= set(found) <= possible,
@@ -200,6 +213,8 @@ def _said(change: Table) -> str:
     ((name, value),) = change.items()
     if name == "down":
         return "link down" if value else "link up"
+    if name == "rebind":
+        return "NAT rebinding"
     words = {
         "rate_bit_s": f"rate {value} bit/s",
         "delay_ns": f"delay {value / 1e6:g} ms",

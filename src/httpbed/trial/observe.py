@@ -14,6 +14,7 @@ from typing import Any
 from httpbed.model.fairness import jain
 from httpbed.model.metric import Observation
 from httpbed.model.scenario import Scenario
+from httpbed.trial import handover_metrics
 from httpbed.trial.legs import Chain, Leg
 from httpbed.trial.seen import Seen
 
@@ -34,6 +35,7 @@ def observations(scenario: Scenario, chains: Sequence[Chain], seen: Seen) -> lis
         *_proxies(chain, seen),
         *_cpu(chain, seen),
         *_shares(chain, seen),
+        *_handovers(scenario, chain, seen),
     ]
 
 
@@ -87,7 +89,7 @@ def _link(scenario: Scenario, seen: Seen) -> Iterator[Observation]:
 
 
 def _bed(leg: Leg, seen: Seen) -> Iterator[Observation]:
-    if pings_s := seen.pings_s[leg.title]:
+    if pings_s := seen.pings_s[leg.title_over(leg.ways[0])]:
         yield Observation(metric="rtt", value=min(pings_s), source="bed")
 
 
@@ -149,6 +151,11 @@ def _shares(chain: Chain, seen: Seen) -> Iterator[Observation]:
     yield _on_wire("time_shared", found.lasted_s)
     yield _on_wire("share", found.share(chain.client))
     yield _on_wire("jain_index", jain(found.rates_bit_s.values()))
+
+
+def _handovers(scenario: Scenario, chain: Chain, seen: Seen) -> Iterator[Observation]:
+    if scenario.handover:
+        yield from handover_metrics.observations(scenario.handover, chain, seen)
 
 
 def _on_wire(metric: str, value: float) -> Observation:
