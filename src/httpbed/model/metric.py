@@ -143,15 +143,14 @@ METRICS: dict[str, Metric] = {
         " wire",
     ),
     "bytes_fetched_twice": _metric(
-        "byte", "lower", "bytes of bodies that the client was sent beyond one copy of each"
+        "byte",
+        "lower",
+        "bytes of bodies that the client got in all its tries beyond one copy of each, by the client",
     ),
     "migrations": _metric(
         "1", "neither", "migrations of connections to another path that the client tried"
     ),
     "migrations_failed": _metric("1", "lower", "those of them that did not succeed"),
-    "client_runs": _metric(
-        "1", "lower", "how often the client was started to fetch the whole, the first time included"
-    ),
     "client_cpu": _metric(
         "s/GB",
         "lower",
