@@ -19,7 +19,7 @@ STUDIES = [path for path in FILES if path.parent.name != "examples"]
 LONGEST_S = {"smoke": 10 * 60, "standard": 60 * 60}
 LONGEST_OF_MIGRATION_S = {"smoke": 60 * 60, "standard": 130 * 60}
 """One trial after another, of which four may run side by side: with New Reno at 4 % and 50 ms a
-client of TCP takes one to two minutes for the paper's 5 MB, and the claims are about that corner."""
+client of TCP takes one to two minutes for the paper's 5 MB: the claims are about that corner."""
 CATALOG = catalogs.load()
 
 

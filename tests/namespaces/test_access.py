@@ -6,7 +6,7 @@ import asyncio
 import errno
 import re
 import socket
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 from typing import Any, Literal
@@ -34,7 +34,7 @@ LATE_S = 0.015
 """An echo on a machine that is busy with other tests; less than what the links differ by."""
 ODDITIES = ("oversize_frames", "stray_frames", "malformed_packets", "unstamped_frames")
 WIFI, CELLULAR = 0, 1
-LINKS = [
+LINKS: list[dict[str, Any]] = [
     {"name": "wifi", "between": ["client", "router"], "delay": "1 ms"},
     {"name": "cellular", "between": ["client", "router"], "delay": "20 ms"},
     {"between": ["router", "server"], "delay": "1 ms"},
@@ -92,17 +92,18 @@ def run(
     version: Version,
     what: Callable[[Moving], Awaitable[None]],
     backend: Backend = "af_packet",
+    links: Sequence[Mapping[str, Any]] = LINKS,
 ) -> dict[str, Any]:
     """Do something with such a network; return the emulator's result."""
 
     @asynccontextmanager
     async def moving() -> AsyncIterator[Moving]:
         planned = network.plan(
-            topology(LINKS, version),
+            topology(links, version),
             {"client": "reno"},
             1,
             1,
-            forwarding={"router"},
+            forwarding={"router", "other"},
             backend=backend,
             access=(WIFI, CELLULAR),
         )
@@ -149,6 +150,30 @@ def test_what_an_address_sends_leaves_by_its_link(
 
     result = run(tmp_path, version, both_ways_round, backends.choose(backend))
     assert carried(result) == [6, 6, 6, 6]
+
+
+@VERSIONS
+def test_the_second_link_may_come_from_another_side(tmp_path: Path, version: Version) -> None:
+    """By a router and a link of its own to the server, whose address stays the first one."""
+    links = [
+        *LINKS[:1],
+        {**LINKS[1], "between": ["other", "client"]},
+        LINKS[2],
+        {"between": ["other", "server"]},
+    ]
+
+    async def around(bed: Moving) -> None:
+        assert len(await bed.echoes("-I", bed.cellular.end.address)) == 3
+        await bed.do(bed.cellular.prefer)
+        assert bed.source() == bed.cellular.end.address
+        with bed.socket(socket.SOCK_STREAM) as stream:
+            stream.connect((bed.server, ECHO))
+            said(stream)
+
+    result = run(tmp_path, version, around, links=links)
+    assert carried(result)[:2] == [0, 0]
+    crossed = {one["link"] for one in result["connections"]}
+    assert crossed == {"cellular", "other-server"}
 
 
 @VERSIONS

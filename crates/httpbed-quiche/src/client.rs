@@ -9,14 +9,23 @@ use std::time::{Duration, Instant};
 use crate::command::Get;
 use crate::failure::{Code, Failure};
 use crate::fetch::{Fetch, Plan};
+use crate::kernel::{self, Kernel};
+use crate::mover::{CONNECTION_ID_BYTES, Mover, Sockets};
 use crate::paths::Paths;
 use crate::report::{self, Times};
 use crate::tls;
 
 /// The largest datagram that is sent.
 const DATAGRAM_BYTES: usize = 1500;
-/// RFC 9000 section 5.1 leaves the length open; 16 bytes do not collide.
-const CONNECTION_ID_BYTES: usize = 16;
+
+/// What a fetch needs of the machine.
+struct Machine {
+    began: Instant,
+    remote: SocketAddr,
+    paths: Paths,
+    /// None where this process may not listen to it.
+    kernel: Option<Kernel>,
+}
 
 /// Fetches everything and reports it on stdout.
 ///
@@ -26,15 +35,21 @@ pub fn run(options: &Get, began: Instant) -> Result<(), Failure> {
     let origin = &options.urls[0].origin;
     let mut config = configure(options)?;
     let remote = origin.resolve(&options.connect_to, options.family)?;
-    let mut paths = Paths::new();
-    let local = paths.open(remote).map_err(|error| unreachable(remote, &error))?;
+    let mut machine = Machine { began, remote, paths: Paths::new(), kernel: None };
+    let local = machine.paths.open(remote).map_err(|error| unreachable(remote, &error))?;
+    let mut mover = Mover::new(options.migration, local, remote);
+    match Kernel::watch() {
+        Ok(kernel) => machine.kernel = Some(kernel),
+        Err(error) => mover.unwatched(&error, began.elapsed()),
+    }
     let mut fetch = Fetch::new(connect(options, &mut config, local, remote)?, plan(options));
-    drive(&mut fetch, &mut paths, options, began, remote);
-    farewell(&mut fetch, &paths, began);
+    drive(&mut fetch, &mut machine, &mut mover, options);
+    farewell(&mut fetch, &machine);
     let times = Times::of(&fetch, began.elapsed());
     let kept = options.session.as_deref().map_or(Ok(()), |file| keep_session(&mut fetch, file));
-    let verdict = verdict(&fetch, options).and(kept);
-    report::write(&mut fetch, &options.urls, &times, verdict.as_ref().err())?;
+    let verdict = verdict(&fetch, options).map_err(|failure| explain(failure, &mover)).and(kept);
+    let record = report::Moves::of(mover.migration(), remote, began);
+    report::write(&mut fetch, &options.urls, &times, &record, verdict.as_ref().err())?;
     verdict
 }
 
@@ -108,14 +123,14 @@ fn keep_logs(quic: &mut quiche::Connection, options: &Get) -> Result<(), Failure
 }
 
 /// Receives, waits and sends until all is over.
-fn drive(fetch: &mut Fetch, paths: &mut Paths, options: &Get, began: Instant, remote: SocketAddr) {
+fn drive(fetch: &mut Fetch, machine: &mut Machine, mover: &mut Mover, options: &Get) {
     let limit = options.max_time.unwrap_or(Duration::MAX);
-    let end = began.checked_add(limit);
+    let end = machine.began.checked_add(limit);
     while !fetch.is_over() {
-        let step = step(fetch, paths, began, end);
-        let now = began.elapsed();
+        let step = step(fetch, machine, mover, end);
+        let now = machine.began.elapsed();
         if let Err(error) = step.or_else(|error| lost(fetch, error)) {
-            fetch.give_up(unreachable(remote, &error), now);
+            fetch.give_up(unreachable(machine.remote, &error), now);
         } else if end.is_some_and(|end| end <= Instant::now()) && !fetch.is_over() {
             let message = format!("not finished within {} s (--max-time)", limit.as_secs_f64());
             fetch.give_up(Failure::new(Code::Time, message), now);
@@ -123,22 +138,34 @@ fn drive(fetch: &mut Fetch, paths: &mut Paths, options: &Get, began: Instant, re
     }
 }
 
-fn step(fetch: &mut Fetch, paths: &mut Paths, began: Instant, end: Option<Instant>) -> io::Result<()> {
-    flush(fetch, paths, began)?;
-    let due = [fetch.deadline(), end].into_iter().flatten().min();
+fn step(
+    fetch: &mut Fetch,
+    machine: &mut Machine,
+    mover: &mut Mover,
+    end: Option<Instant>,
+) -> io::Result<()> {
+    flush(fetch, machine)?;
+    let looking = mover.migration().due().and_then(|due| machine.began.checked_add(due));
+    let due = [fetch.deadline(), looking, end].into_iter().flatten().min();
     let most = due.map(|due| due.saturating_duration_since(Instant::now()));
-    if paths.wait(most)? {
-        paths.receive(|datagram, info| fetch.receive(datagram, info))?;
-    }
+    let woken = machine.paths.wait(machine.kernel.as_ref().map(Kernel::file), most)?;
+    let received = if woken.received {
+        machine.paths.receive(|datagram, info| fetch.receive(datagram, info))
+    } else {
+        Ok(())
+    };
     fetch.expire();
-    fetch.advance(began.elapsed());
-    Ok(())
+    fetch.advance(machine.began.elapsed());
+    let changed = woken.other && machine.kernel.as_ref().is_some_and(Kernel::has_changed);
+    let (remote, now) = (machine.remote, machine.began.elapsed());
+    mover.turn(fetch.quic(), &mut machine.paths, changed, |local| kernel::sight(remote, local), now);
+    received
 }
 
-fn flush(fetch: &mut Fetch, paths: &Paths, began: Instant) -> io::Result<()> {
+fn flush(fetch: &mut Fetch, machine: &Machine) -> io::Result<()> {
     let mut buffer = [0; DATAGRAM_BYTES];
-    while let Some((length, info)) = fetch.send(&mut buffer, began.elapsed()) {
-        paths.send(&buffer[..length], &info)?;
+    while let Some((length, info)) = fetch.send(&mut buffer, machine.began.elapsed()) {
+        machine.paths.send(&buffer[..length], &info).or_else(|error| lost(fetch, error))?;
     }
     Ok(())
 }
@@ -149,10 +176,10 @@ fn lost(fetch: &Fetch, error: io::Error) -> io::Result<()> {
 }
 
 /// Says that the connection is closed, and does not wait for an answer.
-fn farewell(fetch: &mut Fetch, paths: &Paths, began: Instant) {
-    fetch.advance(began.elapsed());
+fn farewell(fetch: &mut Fetch, machine: &Machine) {
+    fetch.advance(machine.began.elapsed());
     // Who cannot be told will notice by its silence.
-    let _ = flush(fetch, paths, began);
+    let _ = flush(fetch, machine);
 }
 
 fn keep_session(fetch: &mut Fetch, file: &Path) -> Result<(), Failure> {
@@ -181,6 +208,15 @@ fn verdict(fetch: &Fetch, options: &Get) -> Result<(), Failure> {
         }
     }
     Ok(())
+}
+
+/// A connection that is not where it should be has probably ended because of that.
+fn explain(failure: Failure, mover: &Mover) -> Failure {
+    let is_silence = matches!(failure.code, Code::Connect | Code::Time | Code::Receive);
+    match mover.migration().explanation().filter(|_| is_silence) {
+        Some(reason) => Failure::new(failure.code, format!("{}; {reason}", failure.message)),
+        None => failure,
+    }
 }
 
 fn unreachable(remote: SocketAddr, error: &io::Error) -> Failure {

@@ -7,11 +7,16 @@
 //!
 //! The client is three layers, each of which knows only the next: [`client`] owns clock and sockets and waits;
 //! [`fetch`] turns datagrams into datagrams and finished transfers, without either; quiche does QUIC and HTTP/3.
+//! Beside them: [`kernel`] says that the network has changed, [`migration`] decides what to do about it, without
+//! clock and sockets, and [`mover`] does it.
 
 mod client;
 mod command;
 mod failure;
 mod fetch;
+mod kernel;
+mod migration;
+mod mover;
 mod origin;
 mod paths;
 mod report;

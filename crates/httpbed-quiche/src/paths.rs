@@ -2,16 +2,19 @@
 //!
 //! A connected socket is told when nobody listens at the other end, and has an address of its own rather than
 //! the wildcard, which is how QUIC names a path. There is one as long as the client stays where it is; one that
-//! moves opens another with [`Paths::open`] and drops the old one.
+//! moves opens another, and keeps the old one: what the server sent there before it knew still arrives.
 
 use std::io::{self, ErrorKind, IoSliceMut};
-use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
-use std::os::fd::AsFd;
+use std::net::{SocketAddr, UdpSocket};
+use std::os::fd::{AsFd, BorrowedFd};
 use std::time::Duration;
 
 use quiche::{RecvInfo, SendInfo};
 use quinn_udp::{BATCH_SIZE, RecvMeta, Transmit, UdpSocketState};
 use rustix::event::{PollFd, PollFlags, Timespec};
+
+use crate::kernel;
+use crate::mover::Sockets;
 
 /// The largest datagram, or several that the kernel has glued together.
 const BUFFER_BYTES: usize = 65_535;
@@ -22,8 +25,18 @@ const SOCKET_BYTES: usize = 4 << 20;
 struct End {
     socket: UdpSocket,
     state: UdpSocketState,
+    /// What quiche calls it: its address, or that of the socket in whose place it is.
     local: SocketAddr,
     remote: SocketAddr,
+}
+
+/// What there is to do after waiting.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Woken {
+    /// A socket has something.
+    pub received: bool,
+    /// So has what was waited for besides.
+    pub other: bool,
 }
 
 /// All local sockets of a connection, and the buffers that they share.
@@ -36,21 +49,6 @@ impl Paths {
     /// None yet.
     pub fn new() -> Self {
         Self { ends: Vec::new(), buffers: vec![vec![0; BUFFER_BYTES]; BATCH_SIZE] }
-    }
-
-    /// Opens a path from the address that the kernel prefers now; says which it is.
-    ///
-    /// # Errors
-    /// When there is no route.
-    pub fn open(&mut self, remote: SocketAddr) -> io::Result<SocketAddr> {
-        let any = if remote.is_ipv4() { Ipv4Addr::UNSPECIFIED.into() } else { Ipv6Addr::UNSPECIFIED.into() };
-        let socket = UdpSocket::bind(SocketAddr::new(any, 0))?;
-        socket.connect(remote)?;
-        let local = socket.local_addr()?;
-        let state = UdpSocketState::new((&socket).into())?;
-        state.set_recv_buffer_size((&socket).into(), SOCKET_BYTES)?;
-        self.ends.push(End { socket, state, local, remote });
-        Ok(local)
     }
 
     /// Sends a datagram from where quiche wants it sent; one whose path is gone is lost, as on any network.
@@ -95,18 +93,54 @@ impl Paths {
         Ok(())
     }
 
-    /// Waits until something has come, at most so long; whether it has.
+    /// Waits until something has come, here or in another file, at most so long.
     ///
     /// # Errors
     /// When the kernel cannot wait.
-    pub fn wait(&self, most: Option<Duration>) -> io::Result<bool> {
+    pub fn wait(&self, other: Option<BorrowedFd<'_>>, most: Option<Duration>) -> io::Result<Woken> {
+        let sockets = self.ends.iter().map(|end| end.socket.as_fd());
         let mut files: Vec<PollFd<'_>> =
-            self.ends.iter().map(|end| PollFd::from_borrowed_fd(end.socket.as_fd(), PollFlags::IN)).collect();
+            sockets.chain(other).map(|file| PollFd::from_borrowed_fd(file, PollFlags::IN)).collect();
         let most = most.and_then(|time| Timespec::try_from(time).ok());
         match rustix::event::poll(&mut files, most.as_ref()) {
-            Ok(count) => Ok(count > 0),
-            Err(rustix::io::Errno::INTR) => Ok(false),
-            Err(error) => Err(error.into()),
+            Ok(_) => {}
+            Err(rustix::io::Errno::INTR) => return Ok(Woken::default()),
+            Err(error) => return Err(error.into()),
         }
+        let (ends, other) = files.split_at(self.ends.len());
+        let woken = |files: &[PollFd<'_>]| files.iter().any(|file| !file.revents().is_empty());
+        Ok(Woken { received: woken(ends), other: woken(other) })
+    }
+}
+
+impl Sockets for Paths {
+    fn open(&mut self, remote: SocketAddr) -> io::Result<SocketAddr> {
+        let end = End::open(remote)?;
+        if let Some(known) = self.ends.iter().find(|known| known.local.ip() == end.local.ip()) {
+            return Ok(known.local);
+        }
+        let local = end.local;
+        self.ends.push(end);
+        Ok(local)
+    }
+
+    fn exchange(&mut self, name: SocketAddr, remote: SocketAddr) -> io::Result<SocketAddr> {
+        let mut end = End::open(remote)?;
+        let local = std::mem::replace(&mut end.local, name);
+        self.ends.retain(|old| old.local != name);
+        self.ends.push(end);
+        Ok(local)
+    }
+}
+
+impl End {
+    /// A socket that is bound to the address that the kernel prefers now.
+    fn open(remote: SocketAddr) -> io::Result<Self> {
+        let socket = UdpSocket::bind(kernel::any(remote))?;
+        socket.connect(remote)?;
+        let local = socket.local_addr()?;
+        let state = UdpSocketState::new((&socket).into())?;
+        state.set_recv_buffer_size((&socket).into(), SOCKET_BYTES)?;
+        Ok(Self { socket, state, local, remote })
     }
 }

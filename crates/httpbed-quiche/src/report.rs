@@ -2,13 +2,15 @@
 
 use std::io::{self, Write};
 use std::net::SocketAddr;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
+use rustix::time::{ClockId, clock_gettime};
 use serde::Serialize;
 
 use crate::client::seconds;
 use crate::failure::{Code, Failure};
 use crate::fetch::Fetch;
+use crate::migration::Migration;
 use crate::origin::Url;
 use crate::tls;
 use crate::transfer::Transfer;
@@ -38,6 +40,8 @@ struct Report<'a> {
     times: &'a Times,
     streams: Vec<Stream<'a>>,
     paths: Vec<Path>,
+    #[serde(flatten)]
+    moves: &'a Moves,
     exit_code: u8,
     error: Option<&'a str>,
 }
@@ -72,6 +76,61 @@ struct Path {
     rtt_variation: f64,
 }
 
+/// How the connection moved.
+#[derive(Debug, Serialize)]
+pub struct Moves {
+    /// What `CLOCK_MONOTONIC` said when all times were 0, so that they can be put beside others'.
+    clock_ns: u64,
+    path_events: Vec<PathEvent>,
+    migrations: Migrations,
+}
+
+#[derive(Debug, Serialize)]
+struct PathEvent {
+    at: f64,
+    event: &'static str,
+    local: String,
+    remote: SocketAddr,
+    reason: String,
+}
+
+#[derive(Debug, Serialize)]
+struct Migrations {
+    tried: usize,
+    succeeded: usize,
+    failed: usize,
+}
+
+impl Moves {
+    /// Of a connection to `remote`, of a program that began then.
+    pub fn of(migration: &Migration, remote: SocketAddr, began: Instant) -> Self {
+        let event = |event: &crate::migration::Event| PathEvent {
+            at: seconds(event.at),
+            event: event.kind.name(),
+            local: event.local.map_or(String::new(), |local| local.to_string()),
+            remote,
+            reason: event.reason.clone(),
+        };
+        let counts = migration.counts();
+        Self {
+            clock_ns: clock(began),
+            path_events: migration.events().iter().map(event).collect(),
+            migrations: Migrations {
+                tried: counts.tried,
+                succeeded: counts.succeeded,
+                failed: counts.failed,
+            },
+        }
+    }
+}
+
+/// What `CLOCK_MONOTONIC` said at an instant that is past; an `Instant` has it, too, but does not tell.
+fn clock(then: Instant) -> u64 {
+    let now = clock_gettime(ClockId::Monotonic);
+    let now = Duration::new(u64::try_from(now.tv_sec).unwrap_or(0), u32::try_from(now.tv_nsec).unwrap_or(0));
+    u64::try_from(now.saturating_sub(then.elapsed()).as_nanos()).unwrap_or(u64::MAX)
+}
+
 impl Times {
     /// Of a fetch that is over since `close`.
     pub fn of(fetch: &Fetch, close: Duration) -> Self {
@@ -93,6 +152,7 @@ pub fn write(
     fetch: &mut Fetch,
     urls: &[Url],
     times: &Times,
+    moves: &Moves,
     failure: Option<&Failure>,
 ) -> Result<(), Failure> {
     let agreed = if fetch.is_established() { tls::agreed(fetch.quic()) } else { tls::Agreed::default() };
@@ -107,6 +167,7 @@ pub fn write(
         times,
         streams: fetch.transfers().iter().map(|transfer| stream(transfer, urls)).collect(),
         paths,
+        moves,
         exit_code: failure.map_or(0, |failure| failure.code as u8),
         error: failure.map(|failure| failure.message.as_str()),
     };

@@ -9,6 +9,7 @@ mod connection;
 mod files;
 mod log;
 mod outgoing;
+mod salvage;
 mod table;
 
 use std::io::{self, ErrorKind, IoSliceMut, Write};

@@ -69,6 +69,10 @@ pub struct Transport {
     pub max_stream_window: u64,
     /// Silence after which the connection is lost.
     pub idle: Duration,
+    /// Whether the other end may move to another address.
+    pub migration: bool,
+    /// Connection IDs that the other end may give at once; quiche knows as many paths at most.
+    pub connection_ids: u64,
 }
 
 impl Default for Transport {
@@ -81,6 +85,8 @@ impl Default for Transport {
             max_stream_data: 16 << 20,
             max_stream_window: 32 << 20,
             idle: Duration::from_secs(30),
+            migration: true,
+            connection_ids: 8,
         }
     }
 }
@@ -101,9 +107,8 @@ impl Transport {
         config.set_max_recv_udp_payload_size(MOST_BYTES);
         config.set_max_send_udp_payload_size(PAYLOAD_BYTES);
         self.open_windows(&mut config);
-        // The connection may move to another address of this machine, and the other end's may.
-        config.set_disable_active_migration(false);
-        config.set_active_connection_id_limit(8);
+        config.set_disable_active_migration(!self.migration);
+        config.set_active_connection_id_limit(self.connection_ids);
         Ok(config)
     }
 

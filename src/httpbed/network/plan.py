@@ -168,6 +168,7 @@ def plan(  # noqa: PLR0913 - what is not always wanted is said by name
     recording = Recording(f"{TRIAL_FOLDER}/link.pcapng" if capture else None, log)
     told: dict[str, Any] = {"nat": nat} if nat else {}
     config = emulator.config(topology.links, ends, draws, backend, recording, **told)
+    _require_own(topology, client, access)
     ways = AccessRoutes(ends, client, access, frozenset(forwarding))
     made = _Made(topology, ends, frozenset(forwarding), senders, backend, ways)
     shaped = tuple(made.shaped(draws if netem_seeded else None))
@@ -187,6 +188,13 @@ def plan(  # noqa: PLR0913 - what is not always wanted is said by name
         access=made.access,
         monitor=access_links.monitor(client) if access else None,
     )
+
+
+def _require_own(topology: Topology, client: str, access: Sequence[int]) -> None:
+    for link in (topology.links[index] for index in access):
+        if client not in link.between:
+            msg = f"{link.name} is not a link of {client!r}"
+            raise ValueError(msg)
 
 
 def _disciplines(shaped: tuple[Shaped, ...]) -> list[ProcessSpec]:

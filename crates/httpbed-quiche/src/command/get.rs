@@ -7,6 +7,7 @@ use lexopt::{Arg, Parser};
 
 use super::{Command, Mistakes, values};
 use crate::failure::Code;
+use crate::migration::Policy;
 use crate::origin::{ConnectTo, Family, Url};
 use crate::transport::Transport;
 
@@ -30,6 +31,8 @@ pub struct Options {
     pub insecure: bool,
     /// QUIC's settings.
     pub transport: Transport,
+    /// What to do when the network changes.
+    pub migration: Policy,
     /// How often all URLs are fetched.
     pub rounds: usize,
     /// Requests at once.
@@ -112,6 +115,7 @@ fn take_value(
 ) -> Result<(), lexopt::Error> {
     let mut keep = Keeping { option: format!("--{name}"), parser, mistakes };
     match name {
+        "migration" => keep.set(&mut options.migration, values::parsed),
         "connect-to" => keep.push(&mut options.connect_to),
         "rounds" => keep.set(&mut options.rounds, values::count),
         "max-parallel" => keep.set(&mut options.max_parallel, values::count),

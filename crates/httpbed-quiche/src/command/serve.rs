@@ -10,6 +10,9 @@ use super::{Command, Mistakes, values};
 use crate::transport::Transport;
 
 const HELP: &str = include_str!("serve.txt");
+/// Paths of one client, by their connection IDs: quiche hears nothing from an address beyond these, and a NAT may
+/// make a new one every few seconds.
+const MOST_PATHS: u64 = 64;
 
 /// What to serve and how.
 #[derive(Debug, PartialEq)]
@@ -38,7 +41,7 @@ pub(super) fn read(parser: &mut Parser, mistakes: &mut Mistakes) -> Result<Comma
         listen: (Ipv4Addr::UNSPECIFIED, 443).into(),
         access_log: None,
         early_data: true,
-        transport: Transport::default(),
+        transport: Transport { connection_ids: MOST_PATHS, ..Transport::default() },
     };
     while let Some(argument) = parser.next()? {
         let name = match argument {
@@ -69,6 +72,7 @@ fn take(
         "key" => options.key = path()?,
         "access-log" => options.access_log = Some(path()?),
         "no-early-data" => options.early_data = false,
+        "no-migration" => options.transport.migration = false,
         _ => {
             let mut keep = Keeping { option: format!("--{name}"), parser, mistakes };
             if name != "listen" {

@@ -13,6 +13,7 @@ use quiche::{ConnectionId, RecvInfo};
 use super::files::{Found, Root};
 use super::log::{Entry, Log};
 use super::outgoing::{Outgoing, Outlet};
+use super::salvage::Salvage;
 use super::table::ID_BYTES;
 use crate::client::seconds;
 use crate::tls;
@@ -29,6 +30,7 @@ pub struct Connection {
     http: Option<h3::Connection>,
     responses: BTreeMap<u64, Response>,
     outgoing: Outgoing,
+    salvage: Salvage,
     names: Vec<Vec<u8>>,
 }
 
@@ -53,6 +55,7 @@ impl Connection {
             http: None,
             responses: BTreeMap::new(),
             outgoing: Outgoing::default(),
+            salvage: Salvage::default(),
             names: Vec::new(),
         }
     }
@@ -70,11 +73,12 @@ impl Connection {
         }
         self.converse(root, log);
         self.offer_names();
+        self.salvage.turn(&mut self.quic, outlet);
         let more = self.outgoing.flush(&mut self.quic, outlet);
         if self.quic.is_closed() {
             self.abandon(log);
         }
-        [self.quic.timeout_instant(), more].into_iter().flatten().min()
+        [self.quic.timeout_instant(), more, self.salvage.due()].into_iter().flatten().min()
     }
 
     /// Whether nothing more will come of it.

@@ -1,0 +1,119 @@
+//! What the kernel knows of this machine's network, and that it has changed.
+//!
+//! # Theory of operation
+//!
+//! A socket of the kernel's own (`AF_NETLINK`, rtnetlink(7)) tells of every change of links, addresses, routes and
+//! rules; Android's `ConnectivityManager` learns of them in the same way. What the messages say is not read, for two
+//! reasons: one change makes many of them (a deleted address takes its routes along), and what matters is not in
+//! any of them, which is the address that the kernel would use *now*. So a burst of messages is drained and means
+//! "look again", and so does `ENOBUFS`, the kernel's word for messages that found no room. To look is to ask the
+//! kernel for a route: a UDP socket that is connected to the server, which sends nothing, has the address that the
+//! kernel prefers. Whether an address is still there shows when a socket is bound to it.
+//!
+//! Steps of one change (address, rule, routes) may be seen one by one. Each look stands for itself, and the last
+//! message of a change makes the last look, so that a half-made network is not taken for the result.
+
+use std::io::{self, ErrorKind};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+
+use rustix::io::Errno;
+use rustix::net::netlink::SocketAddrNetlink;
+use rustix::net::{AddressFamily, RecvFlags, SocketFlags, SocketType};
+
+use crate::migration::Sight;
+
+/// Bits of `RTMGRP`: a group's number less one (linux/rtnetlink.h).
+const GROUPS: u32 = group(1) | group(5) | group(7) | group(8) | group(9) | group(11) | group(19);
+/// A message longer than this is cut, which does not matter.
+const MESSAGE_BYTES: usize = 4096;
+/// So many messages are drained at once; more come in the next turn, after what the sockets have.
+const MOST_MESSAGES: usize = 10_000;
+
+const fn group(number: u32) -> u32 {
+    1 << (number - 1)
+}
+
+/// The kernel's messages about links (1), addresses (5, 9), routes (7, 11) and rules (8, 19).
+pub struct Kernel {
+    socket: OwnedFd,
+}
+
+impl Kernel {
+    /// Begins to listen.
+    ///
+    /// # Errors
+    /// When the kernel does not let this process listen.
+    pub fn watch() -> io::Result<Self> {
+        let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+        // Protocol 0 of this family is NETLINK_ROUTE.
+        let socket = rustix::net::socket_with(AddressFamily::NETLINK, SocketType::RAW, flags, None)?;
+        rustix::net::bind(&socket, &SocketAddrNetlink::new(0, GROUPS))?;
+        Ok(Self { socket })
+    }
+
+    /// What to wait for.
+    pub fn file(&self) -> BorrowedFd<'_> {
+        self.socket.as_fd()
+    }
+
+    /// Whether anything has changed since the last call.
+    pub fn has_changed(&self) -> bool {
+        let mut message = [0; MESSAGE_BYTES];
+        let mut changed = false;
+        for _ in 0..MOST_MESSAGES {
+            match rustix::net::recv(&self.socket, &mut message, RecvFlags::empty()) {
+                Ok(_) | Err(Errno::NOBUFS) => changed = true,
+                Err(_) => break,
+            }
+        }
+        changed
+    }
+}
+
+/// What the kernel would do now: with which address it reaches `remote`, and whether `local` is still there.
+pub fn sight(remote: SocketAddr, local: SocketAddr) -> Sight {
+    Sight { preferred: preferred(remote).map_err(|error| error.to_string()), present: is_present(local) }
+}
+
+/// The wildcard address of the same version of IP, any port.
+pub fn any(remote: SocketAddr) -> SocketAddr {
+    let address: IpAddr =
+        if remote.is_ipv4() { Ipv4Addr::UNSPECIFIED.into() } else { Ipv6Addr::UNSPECIFIED.into() };
+    SocketAddr::new(address, 0)
+}
+
+fn preferred(remote: SocketAddr) -> io::Result<IpAddr> {
+    let socket = UdpSocket::bind(any(remote))?;
+    socket.connect(remote)?;
+    Ok(socket.local_addr()?.ip())
+}
+
+fn is_present(mut local: SocketAddr) -> bool {
+    local.set_port(0);
+    !matches!(UdpSocket::bind(local), Err(error) if error.kind() == ErrorKind::AddrNotAvailable)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn loopback_is_present_and_preferred_for_itself() {
+        let local: SocketAddr = "127.0.0.1:9".parse().unwrap();
+        assert_eq!(sight(local, local), Sight { preferred: Ok(local.ip()), present: true });
+    }
+
+    #[test]
+    fn an_address_of_nobody_is_absent() {
+        // RFC 5737: for documentation.
+        assert!(!is_present("192.0.2.1:9".parse().unwrap()));
+    }
+
+    #[test]
+    fn nothing_has_changed_where_nothing_was_said() {
+        let kernel = Kernel::watch().unwrap();
+        kernel.has_changed();
+        assert!(!kernel.has_changed());
+    }
+}

@@ -1,0 +1,266 @@
+//! Moves a connection: takes [`Migration`]'s steps with quiche and sockets, and tells it what comes of them.
+//!
+//! # Theory of operation
+//!
+//! There is one socket for each local address that was ever used, and one of quiche's paths for each socket. Who
+//! comes back to an address comes back to its socket. That is because quiche (0.30) forgets no path before it
+//! has eight, and gives every path that has no connection ID the next one that comes, whether it is used or not: with
+//! a new socket each time, the dead paths would use up what the server gives (Envoy: one spare ID at a time).
+//!
+//! A path that quiche has validated before raises no event when it is challenged again; that the server has
+//! answered is then seen by a packet that was received on it since.
+//!
+//! Connection IDs: the server gets as many of ours as it takes, and more as it retires them. Of the server's own, the
+//! one of a path that was left is retired where there is a spare one, which quiche puts in its place. An ID is
+//! never used from two addresses (RFC 9000 section 9.5), except by a rebinding, which is just that.
+
+use std::collections::BTreeSet;
+use std::io;
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use quiche::{Connection, ConnectionId, Error, PathEvent, PathStats};
+
+use crate::migration::{Kind, Leave, Migration, Policy, Sight, Step};
+
+/// RFC 9000 section 5.1 leaves the length open; 16 bytes do not collide.
+pub const CONNECTION_ID_BYTES: usize = 16;
+
+/// The client's sockets.
+pub trait Sockets {
+    /// The socket that is bound to the address that the kernel prefers now; a new one if there is none yet.
+    ///
+    /// # Errors
+    /// When there is no route.
+    fn open(&mut self, remote: SocketAddr) -> io::Result<SocketAddr>;
+
+    /// Exchanges a socket for one that is bound to the address that the kernel prefers now; gives its address.
+    ///
+    /// What arrives there is passed on as if it had arrived at the old one.
+    ///
+    /// # Errors
+    /// When there is no route; nothing has changed then.
+    fn exchange(&mut self, name: SocketAddr, remote: SocketAddr) -> io::Result<SocketAddr>;
+}
+
+/// What moves one connection.
+pub struct Mover {
+    migration: Migration,
+    remote: SocketAddr,
+    /// What quiche calls the path that was exchanged; it knows nothing of rebindings.
+    name: SocketAddr,
+    /// Packets received on the path that is tried before it was, where quiche will raise no event.
+    heard: Option<usize>,
+    /// The server's connection IDs by the paths that they were first used on.
+    linked: Vec<(SocketAddr, u64)>,
+    /// Paths that did not answer the last time: quiche can send nothing but challenges there.
+    failed: BTreeSet<SocketAddr>,
+}
+
+impl Mover {
+    /// Of a connection that has just been made.
+    pub fn new(policy: Policy, local: SocketAddr, remote: SocketAddr) -> Self {
+        let migration = Migration::new(policy, local);
+        Self { migration, remote, name: local, heard: None, linked: vec![(local, 0)], failed: BTreeSet::new() }
+    }
+
+    /// The record.
+    pub fn migration(&self) -> &Migration {
+        &self.migration
+    }
+
+    /// Changes will not be seen.
+    pub fn unwatched(&mut self, error: &io::Error, now: Duration) {
+        self.migration.unwatched(format!("changes of the network will not be noticed: {error}"), now);
+    }
+
+    /// Does what is to be done by now; `look` asks the kernel, given the address in use, and is called if need be.
+    pub fn turn(
+        &mut self,
+        quic: &mut Connection,
+        sockets: &mut impl Sockets,
+        changed: bool,
+        look: impl FnOnce(SocketAddr) -> Sight,
+        now: Duration,
+    ) {
+        supply(quic);
+        self.take_answers(quic, now);
+        self.migration.expire(now);
+        if changed || self.migration.wants_look(now) {
+            let sight = look(self.migration.local());
+            if let Some(step) = self.migration.see(&sight, leave(quic), now) {
+                self.take(step, quic, sockets, now);
+            }
+        }
+    }
+
+    fn take_answers(&mut self, quic: &mut Connection, now: Duration) {
+        while let Some(event) = quic.path_event_next() {
+            match event {
+                PathEvent::Validated(local, _) => self.arrive(local, quic, now),
+                PathEvent::FailedValidation(local, _) => self.fall_back(local, quic, now),
+                _ => {}
+            }
+        }
+        let (Some(local), Some(heard)) = (self.migration.trying(), self.heard) else { return };
+        if stats(quic, self.path_of(local)).is_some_and(|stats| stats.recv > heard) {
+            self.arrive(local, quic, now);
+        }
+    }
+
+    /// The path's name in quiche.
+    fn path_of(&self, local: SocketAddr) -> SocketAddr {
+        if self.is_exchanging() { self.name } else { local }
+    }
+
+    fn is_exchanging(&self) -> bool {
+        self.migration.policy() == Policy::Rebind
+    }
+
+    fn arrive(&mut self, local: SocketAddr, quic: &mut Connection, now: Duration) {
+        if self.migration.trying() != Some(local) {
+            return;
+        }
+        self.heard = None;
+        self.failed.remove(&local);
+        let left = self.migration.home();
+        if self.migration.validated(local, now) && quic.migrate(local, self.remote).is_ok() {
+            // Who only downloads has nothing to send, and the server would not know.
+            let _ = quic.send_ack_eliciting_on_path(local, self.remote);
+        }
+        if !self.is_exchanging() {
+            self.retire(left, quic);
+        }
+    }
+
+    fn fall_back(&mut self, local: SocketAddr, quic: &mut Connection, now: Duration) {
+        self.failed.insert(local);
+        self.migration.failed(local, now);
+        // quiche would take any path that was ever validated.
+        let _ = quic.migrate(self.migration.local(), self.remote);
+    }
+
+    /// Retires the connection ID of a path that was left, if there is a spare one to come back with.
+    fn retire(&mut self, left: SocketAddr, quic: &mut Connection) {
+        let Some(place) = self.linked.iter().position(|(local, _)| *local == left) else { return };
+        if quic.available_dcids() > 0 {
+            let (_, sequence) = self.linked.swap_remove(place);
+            // Refused where the server has retired it before.
+            let _ = quic.retire_dcid(sequence);
+        }
+    }
+
+    fn take(&mut self, step: Step, quic: &mut Connection, sockets: &mut impl Sockets, now: Duration) {
+        match step {
+            Step::Probe => self.start(false, quic, sockets, now),
+            Step::Move => self.start(true, quic, sockets, now),
+            Step::Rebind => self.rebind(quic, sockets, now),
+            Step::Finish(local) => {
+                if self.switch(local, quic).is_ok() {
+                    self.migration.finished(now);
+                }
+            }
+            Step::Back(local) => {
+                self.heard = None;
+                if self.switch(local, quic).is_ok() {
+                    self.migration.went_back(now);
+                }
+            }
+            Step::Nudge => drop(quic.send_ack_eliciting()),
+        }
+    }
+
+    fn start(&mut self, move_on: bool, quic: &mut Connection, sockets: &mut impl Sockets, now: Duration) {
+        let local = match sockets.open(self.remote) {
+            Ok(local) => local,
+            Err(error) => return self.migration.hindered(Kind::Failed, error.to_string(), now),
+        };
+        let move_on = move_on && !self.failed.contains(&local);
+        let is_validated = quic.is_path_validated(local, self.remote) == Ok(true);
+        self.heard = stats(quic, local).filter(|_| is_validated).map(|stats| stats.recv);
+        match self.challenge(local, move_on, quic) {
+            Ok(()) => {
+                self.migration.began(if move_on { Kind::Migrated } else { Kind::Probed }, local, now);
+            }
+            Err(Error::OutOfIdentifiers) => {
+                let reason = "the server has given no connection ID that is not in use".to_owned();
+                self.migration.hindered(Kind::Waiting, reason, now);
+            }
+            Err(error) => self.migration.hindered(Kind::Failed, format!("quiche: {error}"), now),
+        }
+    }
+
+    fn challenge(&mut self, local: SocketAddr, move_on: bool, quic: &mut Connection) -> quiche::Result<()> {
+        let is_ours = quic.available_dcids() > 0 || stats(quic, local).is_some();
+        match self.try_challenge(local, move_on, quic) {
+            // The server has retired none of ours: it is asked to, in the same packet.
+            Err(Error::OutOfIdentifiers) if is_ours && quic.scids_left() == 0 && offer(quic, true) => {
+                self.try_challenge(local, move_on, quic)
+            }
+            done => done,
+        }
+    }
+
+    fn try_challenge(&mut self, local: SocketAddr, move_on: bool, quic: &mut Connection) -> quiche::Result<()> {
+        let sequence = quic.probe_path(local, self.remote)?;
+        self.linked.retain(|(known, _)| *known != local);
+        self.linked.push((local, sequence));
+        if move_on { self.switch(local, quic) } else { Ok(()) }
+    }
+
+    fn switch(&self, local: SocketAddr, quic: &mut Connection) -> quiche::Result<()> {
+        if self.failed.contains(&local) {
+            return Err(Error::InvalidState);
+        }
+        quic.migrate(local, self.remote)?;
+        quic.send_ack_eliciting_on_path(local, self.remote)
+    }
+
+    fn rebind(&mut self, quic: &mut Connection, sockets: &mut impl Sockets, now: Duration) {
+        match sockets.exchange(self.name, self.remote) {
+            Ok(local) => {
+                self.heard = stats(quic, self.name).map(|stats| stats.recv);
+                self.migration.began(Kind::Rebound, local, now);
+                // A client behind a NAT sends something sooner or later; one that only downloads would never.
+                let _ = quic.send_ack_eliciting_on_path(self.name, self.remote);
+            }
+            Err(error) => self.migration.hindered(Kind::Failed, error.to_string(), now),
+        }
+    }
+}
+
+fn stats(quic: &Connection, local: SocketAddr) -> Option<PathStats> {
+    quic.path_stats().find(|stats| stats.local_addr == local)
+}
+
+fn leave(quic: &Connection) -> Leave {
+    let forbids = quic.peer_transport_params().is_some_and(|told| told.disable_active_migration);
+    let refusal = if forbids {
+        Some("the server forbids migration (disable_active_migration)")
+    } else if quic.is_established() && quic.destination_id().is_empty() {
+        Some("the server has no connection IDs, without which a connection cannot migrate")
+    } else {
+        None
+    };
+    Leave { established: quic.is_established(), refusal }
+}
+
+/// Gives the server as many connection IDs as it takes: it needs an unused one for each new path.
+fn supply(quic: &mut Connection) {
+    while quic.retired_scid_next().is_some() {}
+    while quic.is_established() && quic.scids_left() > 0 {
+        if !offer(quic, false) {
+            return;
+        }
+    }
+}
+
+fn offer(quic: &mut Connection, retire: bool) -> bool {
+    let (mut id, mut token) = ([0; CONNECTION_ID_BYTES], [0; 16]);
+    let random = boring::rand::rand_bytes(&mut id).and_then(|()| boring::rand::rand_bytes(&mut token));
+    let id = ConnectionId::from_ref(&id);
+    random.is_ok() && quic.new_scid(&id, u128::from_ne_bytes(token), retire).is_ok()
+}
+
+#[cfg(test)]
+mod tests;
