@@ -1,8 +1,8 @@
 """What was delivered to the client when, and where its hand-overs fell: one curve for each trial.
 
 A trial leaves ``deliveries.tsv`` (bytes of IP packets per millisecond and link, since the emulator
-began) and ``handovers.json`` (seconds since the client's first packet). Both are put on the clock of
-the request time, whose zero is the client's first packet.
+began) and ``handovers.json`` (seconds since the client's first packet). Both are put on the clock
+of the request time, whose zero is the client's first packet.
 
 A curve has as many corners as its trial had milliseconds with packets, far more than can be seen.
 :func:`thinned` keeps those that shape it: of all corners left out always the one that lies farthest
@@ -58,6 +58,16 @@ class Moment:
     """The first packet delivered to the client on the new path."""
     verdict: str
     """``migrated``, ``new connection`` or ``nothing``; empty where it is not known."""
+
+    def followed(self) -> Iterator[tuple[str, float]]:
+        """Yield what was seen to follow, with its time."""
+        for name, at_s in (
+            ("first packet sent", self.first_probe_s),
+            ("path validated", self.validated_s),
+            ("first packet delivered", self.first_byte_s),
+        ):
+            if at_s is not None:
+                yield name, at_s
 
 
 @dataclass(frozen=True)
