@@ -8,18 +8,33 @@ from httpbed.analysis.duration import BED_S, expected_s
 from httpbed.model.scenario import Scenario
 
 
-def seconds(control: str = "reno", version: str = "2", **said: str) -> float:
-    """Expect 10 MB over 10 Mbit/s with changes of the link or the workload."""
+def seconds(
+    control: str = "reno", version: str = "2", *, retry: str = "none", **said: str
+) -> float:
+    """Expect 10 MB over 10 Mbit/s with changes of the link or the workload.
+
+    With a ``retry`` the client's address changes after 5 MB.
+    """
     link = {"rate": "10 Mbit/s", "delay": "0 ms", "loss": "0 %"}
     link |= {name: value for name, value in said.items() if name in link}
+    changed = {
+        "links": ["a", "b"],
+        "kind": "address deleted",
+        "when": {"delivered": "5 MB"},
+    }
     scenario = Scenario.model_validate(
         {
             "topology": {
-                "hosts": ["client", "server"],
-                "links": [{"between": ["client", "server"], **link}],
+                "hosts": ["client", "router", "server"],
+                "links": [
+                    {"name": "a", "between": ["client", "router"], **link},
+                    {"name": "b", "between": ["client", "router"], **link},
+                    {"between": ["router", "server"]},
+                ],
             },
+            "handover": None if retry == "none" else changed,
             "roles": {
-                "client": {"implementation": "any", "http_version": version},
+                "client": {"implementation": "any", "http_version": version, "retry": retry},
                 "server": {"implementation": "any", "congestion_control": control},
             },
             "workload": {"kind": "download", "size": said.get("size", "10 MB")},
@@ -46,3 +61,9 @@ def test_loss_and_delay_slow_what_answers_to_loss() -> None:
 def test_more_takes_longer(change: dict[str, str]) -> None:
     """Bytes, round trips and slower links."""
     assert seconds(**change) > seconds() + 5
+
+
+def test_who_starts_again_fetches_twice_what_it_had() -> None:
+    """Half of the file came before the address went; who asks for the rest fetches none twice."""
+    assert seconds(retry="restart") - BED_S == pytest.approx(1.5 * (seconds() - BED_S), rel=0.01)
+    assert seconds(retry="resume") == pytest.approx(seconds())

@@ -116,7 +116,7 @@ def test_two_flows_share_a_bottleneck(tmp_path: Path, version: Version) -> None:
 
 
 def _conserved(packets: dict[str, int]) -> bool:
-    dropped = sum(packets[f"{why}_dropped"] for why in ("queue", "aqm", "down"))
+    dropped = sum(packets[f"{why}_dropped"] for why in ("queue", "aqm", "down", "nat"))
     gone = packets["lost"] + dropped + packets["in_flight"]
     return packets["in"] + packets["duplicated"] == packets["delivered"] + gone
 

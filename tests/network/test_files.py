@@ -22,6 +22,7 @@ LOG = HEADER + (
     "210\t-\t60\t1\t4\tqueue\n"
     "220\t-\t60\t1\t2\taqm\n"
     "230\t-\t60\t1\t3\tdown\n"
+    "240\t-\t60\t1\t5\tnat\n"
 )
 
 
@@ -77,7 +78,7 @@ def test_any_file_is_read_or_refused(content: bytes) -> None:
 
 def test_a_log_tells_what_was_lost_in_each_direction() -> None:
     """Whatever the cause: what never arrived is lost when it is replayed; a copy is not."""
-    assert files.read_record(LOG.encode()) == files.Record(([0], [2, 3, 4]))
+    assert files.read_record(LOG.encode()) == files.Record(([0], [2, 3, 4, 5]))
     assert files.read_record(HEADER.encode()) == files.Record(([], []))
 
 

@@ -31,6 +31,11 @@ CHAIN = [
     {"between": ["client", "router"], "delay": "10 ms"},
     {"between": ["router", "server"], "delay": "20 ms", "rate": "1 Mbit/s"},
 ]
+ACCESS_LINKS: Links = [
+    {"name": "wifi", "between": ["client", "router"], "rate": "10 Mbit/s", "delay": "10 ms"},
+    {"name": "cellular", "between": ["client", "router"], "rate": "10 Mbit/s", "delay": "25 ms"},
+    {"between": ["router", "server"]},
+]
 Links = Sequence[Mapping[str, Any]]
 
 
@@ -40,13 +45,16 @@ def planned(
     ip_version: str = "4",
     senders: Mapping[str, str] | None = None,
     backend: Backend = "af_packet",
+    access: Sequence[int] = (),
 ) -> NetworkPlan:
     """Plan a network of these links."""
     hosts = list(dict.fromkeys(host for link in links for host in link["between"]))
     said = {"hosts": hosts, "links": list(links), "ip_version": ip_version}
     topology = Topology.model_validate(said)
     forwarding = frozenset(routers)
-    return network.plan(topology, senders or {}, 1, 1, forwarding=forwarding, backend=backend)
+    return network.plan(
+        topology, senders or {}, 1, 1, forwarding=forwarding, backend=backend, access=access
+    )
 
 
 def written(plan: NetworkPlan) -> str:
@@ -56,7 +64,10 @@ def written(plan: NetworkPlan) -> str:
         for host, sysctls in plan.sysctls.items()
         for name, value in sysctls.items()
     ]
-    return "".join(f"{line}\n" for line in [*lines, *(spec.shell() for spec in plan.specs())])
+    handed_over = (spec.shell() for one in plan.access for spec in one.specs())
+    said = [*lines, *(spec.shell() for spec in plan.specs()), *handed_over]
+    said += [plan.monitor.shell()] if plan.monitor else []
+    return "".join(f"{line}\n" for line in said)
 
 
 @pytest.mark.parametrize(
@@ -67,6 +78,8 @@ def written(plan: NetworkPlan) -> str:
         ("ipv6", planned(CHAIN, "router", ip_version="6")),
         ("ipv6-tun", planned(CHAIN, "router", ip_version="6", backend="tun")),
         ("kernel", planned(CHAIN, "router", backend="netem")),
+        ("access-links", planned(ACCESS_LINKS, "router", access=(0, 1))),
+        ("access-links-ipv6", planned(ACCESS_LINKS, "router", access=(1, 0), ip_version="6")),
     ],
 )
 def test_the_plan_of_a_network_is_as_reviewed(name: str, plan: NetworkPlan) -> None:
@@ -138,8 +151,12 @@ def test_the_networks_of_the_manual_can_be_planned() -> None:
     """Each as it is printed there."""
     blocks = re.findall(r"```toml\n(.*?)```", PAGE.read_text(), re.DOTALL)
     documents = [document for document in map(tomllib.loads, blocks) if "topology" in document]
-    assert len(documents) == 2
+    assert len(documents) == 3
     for document in documents:
         topology = Topology.model_validate(document["topology"])
-        plan = network.plan(topology, {}, 1, 1, forwarding={"left", "right"})
+        names = [link.name for link in topology.links]
+        access = [names.index(name) for name in document.get("handover", {}).get("links", ())]
+        routers = {"left", "right", "router"}
+        plan = network.plan(topology, {}, 1, 1, forwarding=routers, access=access)
         assert plan.address("server", towards=topology.links[-1].between[0])
+        assert [one.name for one in plan.access] == [names[index] for index in access]

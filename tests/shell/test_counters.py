@@ -60,9 +60,9 @@ def test_only_causes_that_were_there_have_a_row() -> None:
     """A calm table for a calm link; nothing that happened is left out."""
     calm = counters.table(result(way("far"), way("command")))
     assert "queue full" not in calm
-    busy = way("far", queue_dropped=7, aqm_dropped=2, down_dropped=1) | {"marked": 5}
+    busy = way("far", queue_dropped=7, aqm_dropped=2, down_dropped=1, nat_dropped=4) | {"marked": 5}
     told = counters.table(result(busy, way("command")))
-    for words in ("queue full", "by AQM", "link down", "marked"):
+    for words in ("queue full", "by AQM", "link down", "no mapping", "marked"):
         assert words in told
 
 

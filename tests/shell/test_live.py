@@ -58,6 +58,7 @@ def test_what_is_no_process_is_refused(pid: str) -> None:
         ({"loss": 0.04}, "loss 4 %"),
         ({"down": True}, "state down"),
         ({"down": False}, "state up"),
+        ({"rebind": True}, "NAT rebound"),
     ],
 )
 def test_what_changed_is_told(change: dict[str, object], words: str) -> None:

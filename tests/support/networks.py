@@ -58,6 +58,7 @@ class Running:
 
     async def said(self, host: str, *words: str) -> str:
         """Return what a program of the toolbox says on a host."""
+        (self.folder / "said.txt").unlink(missing_ok=True)
         spec = ProcessSpec(words, host=host, root=TOOLS, stdout="said.txt", stderr="said.txt")
         await self.supervisor.run(spec)
         return (self.folder / "said.txt").read_text()

@@ -63,6 +63,31 @@ def test_the_emulator_can_do_everything() -> None:
     capability.require(loaded(Wish(delay="0 ms").text()), "tbf")
 
 
+MOVING = """
+[handover]
+links = ["client-router", "cellular"]
+kind = { factor = "kind" }
+when = { at = "1 s" }
+[[topology.links]]
+name = "cellular"
+between = ["client", "router"]
+rate = "10 Mbit/s"
+"""
+
+
+@pytest.mark.parametrize("backend", ["tbf", "netem"])
+def test_what_happens_on_the_path_needs_the_emulator(backend: Backend) -> None:
+    """A silent hole or a NAT; what happens on the client is the same with all."""
+    wish = Wish(delay="0 ms", way=("client", "router", "server"))
+    text = wish.text() + MOVING
+    kinds = ["route", "address deleted", "blackhole", "NAT rebinding"]
+    text = text.replace("[factors]", f"[factors]\nkind = {kinds}")
+    found = refused(text, backend)
+    assert set(found) == {"factors.kind[2]", "factors.kind[3]"}
+    assert "used at handover.kind" in found["factors.kind[2]"]
+    assert "no NAT" in found["factors.kind[3]"]
+
+
 def test_every_link_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
     """Also one behind a router; and a machine without IPv6 is told of before anything runs."""
     text = (

@@ -34,9 +34,11 @@ def configured(*links: dict[str, Any]) -> dict[str, Any]:
     return dict(network.plan(Topology.model_validate(said), {}, 1, 1).emulator_config)
 
 
-def happened(config: dict[str, Any], down: tuple[int, ...] = ()) -> Result:
+def happened(
+    config: dict[str, Any], down: tuple[int, ...] = (), nat: tuple[int, ...] = ()
+) -> Result:
     """Return the result of links on which ``COUNT`` packets arrived in each direction."""
-    results = [_of_link(link, down) for link in config["links"]]
+    results = [_of_link(link, down, nat) for link in config["links"]]
     return {
         "directions": [way for directions, _ in results for way in directions],
         "changes": [change for _, changes in results for change in changes],
@@ -44,7 +46,7 @@ def happened(config: dict[str, Any], down: tuple[int, ...] = ()) -> Result:
 
 
 def _of_link(
-    link: dict[str, Any], down: tuple[int, ...]
+    link: dict[str, Any], down: tuple[int, ...], nat: tuple[int, ...]
 ) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
     changes = [
         {**entry, "direction": way, "link": link["name"], "by": "schedule", "next_number": number}
@@ -52,7 +54,7 @@ def _of_link(
         for way in ((0, 1) if entry["direction"] is None else (entry["direction"],))
     ]
     directions = [
-        _direction(way, hosts, down, loss_changes(changes, index))
+        _direction(way, hosts, (down, nat), loss_changes(changes, index))
         for index, (way, hosts) in enumerate(
             zip(link["directions"], (link["hosts"], link["hosts"][::-1]), strict=True)
         )
@@ -72,11 +74,12 @@ def loss_changes(changes: list[dict[str, Any]], direction: int) -> list[tuple[in
 def _direction(
     way: dict[str, Any],
     hosts: list[str],
-    down: tuple[int, ...],
+    undrawn: tuple[tuple[int, ...], tuple[int, ...]],
     changes: list[tuple[int, float]],
 ) -> dict[str, Any]:
-    lost = [number for number in fates.lost(way["loss"], COUNT, changes) if number not in down]
-    gone = {*lost, *down}
+    down, nat = undrawn
+    lost = [n for n in fates.lost(way["loss"], COUNT, changes) if n not in down and n not in nat]
+    gone = {*lost, *down, *nat}
     copies = [n for n in fates.duplicated(way["duplication"], COUNT) if n not in gone]
     damaged = [n for n in fates.corrupted(way["corruption"], COUNT) if n not in gone]
     delivered = COUNT - len(gone) + len(copies)
@@ -85,11 +88,12 @@ def _direction(
     return {
         "from": hosts[0],
         "to": hosts[1],
-        "packets": {**packets, "down_dropped": len(down), **nothing},
+        "packets": {**packets, "down_dropped": len(down), "nat_dropped": len(nat), **nothing},
         "lost_numbers": lost,
         "duplicated_numbers": copies,
         "corrupted_numbers": damaged,
         "down_dropped_numbers": list(down),
+        "nat_dropped_numbers": list(nat),
     }
 
 
@@ -131,10 +135,11 @@ EVERYTHING: dict[str, Any] = {
     ids=str,
 )
 def test_what_happened_as_drawn_passes(link: dict[str, Any]) -> None:
-    """Also when the link was down for some packets: they met no draw."""
+    """Also when the link was down, or a NAT knew nobody, for some packets: they met no draw."""
     config = planned(**link)
     assert broken(config, happened(config)) == []
     assert broken(config, happened(config, down=(7, 8, 9))) == []
+    assert broken(config, happened(config, down=(7, 8), nat=(9, 1000))) == []
 
 
 Fault = Callable[[Result], None]
@@ -242,6 +247,15 @@ def test_events_tell_what_they_changed() -> None:
     assert figures == ["none came to pass", "half: link down at 1.000 s"]
     assert broken(config, quiet) == broken(config, fired) == []
     assert broken(config, strange) == ["changes by events"]
+
+
+def test_a_rebinding_is_told_in_words() -> None:
+    """A command has no check of its own; what an event did is said as any change."""
+    config = planned()
+    change = {"at_ns": 10**9, "link": "client-server", "direction": 0, "change": {"rebind": True}}
+    fired = happened(config) | {"changes": [{**change, "by": "trigger:half"}]}
+    assert found(config, fired)[-1].figure == "half: NAT rebinding at 1.000 s"
+    assert broken(config, happened(config) | {"changes": [{**change, "by": "command"}]}) == []
 
 
 CHANGING = {"loss": "1 %", "schedule": [{"at": "1 s", "loss": "50 %", "direction": "down"}]}

@@ -64,18 +64,16 @@ def test_jains_index(rates: list[float], index: float) -> None:
     assert jain(rates) == pytest.approx(index)
 
 
-@pytest.mark.parametrize("keep_log", [True, False])
-def test_what_is_kept_does_not_grow_with_the_packets(tmp_path: Path, keep_log: bool) -> None:
+def test_what_is_kept_does_not_grow_with_the_packets(tmp_path: Path) -> None:
     """But with the time; a last line that was torn off does not count."""
     lines = [HEADING, *flow(1, 0, 3000), *flow(3, 1000, 4000, 2), "4000000"]
     (tmp_path / PACKET_LOG).write_text("".join(lines))
-    sharing.reduce(tmp_path, keep_log=keep_log)
+    sharing.reduce(tmp_path)
     assert sharing.read(tmp_path, CLIENTS) == sharing.shared(sharing.delivered(lines), CLIENTS)
-    assert (tmp_path / PACKET_LOG).exists() is keep_log
     assert len((tmp_path / sharing.DELIVERED).read_text().splitlines()) == 1 + 301 + 301
 
 
 def test_without_a_log_nothing_is_kept(tmp_path: Path) -> None:
     """A trial that broke off before."""
-    sharing.reduce(tmp_path, keep_log=False)
+    sharing.reduce(tmp_path)
     assert sharing.read(tmp_path, CLIENTS) is None

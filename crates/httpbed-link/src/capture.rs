@@ -170,6 +170,7 @@ const fn comment(cause: Cause) -> &'static str {
         Cause::Queue => "dropped: queue",
         Cause::Aqm => "dropped: aqm",
         Cause::Down => "dropped: link down",
+        Cause::Nat => "dropped: no mapping",
     }
 }
 

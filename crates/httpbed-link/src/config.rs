@@ -16,7 +16,7 @@ use std::path::PathBuf;
 use serde_json::Value;
 
 pub use direction::Direction;
-pub use live::{Scheduled, Target, Trigger, When, Written};
+pub use live::{Changeable, Scheduled, Target, Trigger, When, Written};
 pub use rate::{ReadFile, read_file};
 pub(crate) use reading::{Field, Mistakes};
 
@@ -68,6 +68,8 @@ pub struct Link {
     pub interfaces: [String; 2],
     /// From the first host to the second, and back.
     pub directions: [Direction; 2],
+    /// Whether a network address translator is at the second host's end.
+    pub nat: bool,
     /// Changes at given times.
     pub schedule: Vec<Scheduled>,
     /// Changes and words because of what passes.
@@ -128,18 +130,30 @@ impl Config {
 
 impl Link {
     fn read(field: &Field<'_>, mtu: u64, traces: &Traces<'_>) -> Self {
-        let fields = field.fields(&["name", "hosts", "interfaces", "directions", "schedule", "triggers"]);
+        let fields =
+            field.fields(&["name", "hosts", "interfaces", "directions", "nat", "schedule", "triggers"]);
         let directions =
             fields.get("directions").pair().map(|direction| Direction::read(&direction, mtu, traces));
         let given = |name| fields.get(name).given();
+        let nat = given("nat").is_some_and(|field| field.flag());
+        let changeable = Changeable { directions: &directions, nat };
+        let schedule = given("schedule").map(|field| live::schedule(&field, changeable)).unwrap_or_default();
+        let triggers = given("triggers").map(|field| live::triggers(&field, changeable)).unwrap_or_default();
         Self {
             name: fields.get("name").text().to_owned(),
             hosts: fields.get("hosts").pair().map(|host| host.text().to_owned()),
             interfaces: fields.get("interfaces").pair().map(|name| interface(&name)),
-            schedule: given("schedule").map(|field| live::schedule(&field, &directions)).unwrap_or_default(),
-            triggers: given("triggers").map(|field| live::triggers(&field, &directions)).unwrap_or_default(),
             directions,
+            nat,
+            schedule,
+            triggers,
         }
+    }
+
+    /// What a change has to fit.
+    #[must_use]
+    pub const fn changeable(&self) -> Changeable<'_> {
+        Changeable { directions: &self.directions, nat: self.nat }
     }
 }
 

@@ -2,6 +2,7 @@
 
 mod changing;
 mod observing;
+mod translating;
 
 use std::collections::VecDeque;
 use std::io;
@@ -12,6 +13,7 @@ use wire::{Codepoint, ConnectionTable, ETHERNET_HEADER_BYTES, Frame, Sighting, T
 use crate::changes::{By, Changed};
 use crate::config::{Backend, Config, Link};
 use crate::heads::Heads;
+use crate::nat::Nat;
 use crate::records::{Carried, Records};
 use crate::triggers::{Firing, Triggers};
 
@@ -26,6 +28,8 @@ pub struct Emulator {
     last_arrivals: Vec<Nanos>,
     heads: Heads,
     links: Vec<Link>,
+    /// Of each link that has one.
+    nats: Vec<Option<Nat>>,
     connections: ConnectionTable,
     triggers: Triggers,
     /// When each direction has to be looked at for the sake of a change alone.
@@ -113,6 +117,7 @@ impl Emulator {
             last_arrivals: vec![0; described.len()],
             heads: Heads::new(described.len()),
             links: config.links.clone(),
+            nats: config.links.iter().map(|link| link.nat.then(Nat::new)).collect(),
             connections: ConnectionTable::default(),
             triggers: Triggers::new(&config.links),
             turns: Heads::new(described.len()),
@@ -184,12 +189,13 @@ impl Emulator {
         arrival.at = arrival.at.max(self.last_arrivals[interface]);
         self.last_arrivals[interface] = arrival.at;
         let counts = self.started.is_some_and(|start| arrival.at >= start);
+        let wanted = self.translate_back(interface, &mut arrival);
         let mut oddities = Oddities { unstamped: u64::from(!arrival.stamped), ..Oddities::default() };
         let packet = if arrival.length > self.longest_frame {
             oddities.oversize = 1;
             None
         } else {
-            self.inspect(interface, &arrival, counts, &mut oddities)
+            self.inspect(interface, &arrival, counts && wanted, &mut oddities)
         };
         if counts {
             self.oddities.add(oddities);
@@ -204,7 +210,12 @@ impl Emulator {
         }
         let place = if counts { self.records.arrived(interface, arrival.stamp, &arrival.frame) } else { 0 };
         let body = Carried { frame: arrival.frame, place };
-        self.directions[interface].push(arrival.at, with_body(&packet, body));
+        let packet = with_body(&packet, body);
+        if wanted {
+            self.directions[interface].push(arrival.at, packet);
+        } else {
+            self.directions[interface].refuse(arrival.at, packet);
+        }
         self.note_changes(interface);
         self.look_again(interface);
         // Not before: what a packet sets off happens behind it.
@@ -330,6 +341,7 @@ impl Emulator {
         if packet.ecn == Ecn::Ce && packet.ecn_arrived != Ecn::Ce {
             wire::mark(&mut frame);
         }
+        self.translate(direction, at, &mut frame);
         outbox.frames.push(frame);
         if counts {
             outbox.due.push(at);

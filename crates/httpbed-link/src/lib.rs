@@ -14,6 +14,7 @@ pub mod config;
 mod emulator;
 mod heads;
 mod log;
+mod nat;
 mod records;
 mod report;
 mod runner;

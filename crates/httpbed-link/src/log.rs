@@ -69,6 +69,7 @@ const fn word(entry: Entry) -> &'static str {
         Fate::Dropped(Cause::Queue) => "queue",
         Fate::Dropped(Cause::Aqm) => "aqm",
         Fate::Dropped(Cause::Down) => "down",
+        Fate::Dropped(Cause::Nat) => "nat",
     }
 }
 

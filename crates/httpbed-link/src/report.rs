@@ -1,10 +1,14 @@
 //! What the emulator says on stdout: one JSON object a line.
 
+mod connections;
+
 use std::net::SocketAddr;
 
 use link_model::{Account, Direction, Distribution, Nanos, Tally};
 use serde::Serialize;
-use wire::{Connection, Protocol, Side};
+use wire::{Connection, Protocol};
+
+use connections::ConnectionReport;
 
 use crate::changes::ChangeReport;
 use crate::config::{Config, SCHEMA};
@@ -75,6 +79,17 @@ pub struct Counters<'a> {
 }
 
 /// The result of a run.
+///
+/// Times are in ns on one clock, `CLOCK_MONOTONIC`, from two zeros:
+///
+/// * *ready* (`origin_ns` on that clock): `started_ns`, `stopped_ns`, `first_ns` and `last_ns` of directions, and every
+///   `..._ns` of a connection that is a time. Adding `origin_ns` gives what `CLOCK_MONOTONIC` read then.
+/// * *start*, the end of the probe phase (`origin_ns + started_ns`): `at_ns` of changes, also in the events `changed`,
+///   `triggered` and `counters`, and `in_ns` and `out_ns` of the packet log. Adding both gives `CLOCK_MONOTONIC`; adding
+///   `started_ns` makes them comparable with a connection's. A change that was made before the start has time 0.
+///
+/// Both sums are exact: the same clock is read for all, and kernel stamps are converted to it before anything is derived
+/// from them.
 #[derive(Debug, Serialize)]
 pub struct Report<'a> {
     schema: u32,
@@ -97,9 +112,11 @@ pub struct Machine {
     pub scheduling: &'static str,
     /// What the times mean.
     pub clock: &'static str,
-    /// End of the probe phase.
+    /// `CLOCK_MONOTONIC` when the emulator was ready; see [`Report`] for how stamps of others are put beside its own.
+    pub origin_ns: i64,
+    /// End of the probe phase, since the emulator was ready.
     pub started_ns: Nanos,
-    /// When the result was asked for.
+    /// When the result was asked for, since the emulator was ready.
     pub stopped_ns: Nanos,
     /// Frames lost because the emulator did not read them in time.
     pub socket_drops: u64,
@@ -154,6 +171,7 @@ struct Inside<'a> {
     queue_dropped_numbers: &'a [u64],
     aqm_dropped_numbers: &'a [u64],
     down_dropped_numbers: &'a [u64],
+    nat_dropped_numbers: &'a [u64],
     duplicated_numbers: &'a [u64],
     corrupted_numbers: &'a [u64],
 }
@@ -186,28 +204,8 @@ struct Others {
     queue_dropped: u64,
     aqm_dropped: u64,
     down_dropped: u64,
+    nat_dropped: u64,
     in_flight: u64,
-}
-
-#[derive(Debug, Serialize)]
-struct ConnectionReport<'a> {
-    #[serde(flatten)]
-    peers: Peers<'a>,
-    client_first_ns: Option<Nanos>,
-    client_last_ns: Option<Nanos>,
-    server_first_ns: Option<Nanos>,
-    server_last_ns: Option<Nanos>,
-    client_packets: u64,
-    server_packets: u64,
-    client_bytes: u64,
-    server_bytes: u64,
-    client_close_ns: Option<Nanos>,
-    server_reset: bool,
-    handshake_ns: Option<Nanos>,
-    server_payload_bytes: u64,
-    server_retransmitted_bytes: Option<u64>,
-    client_retransmitted_bytes: Option<u64>,
-    server_first_payload_ns: Option<Nanos>,
 }
 
 impl<'a> Peers<'a> {
@@ -278,6 +276,7 @@ impl Fates {
             queue_dropped: unit(account.queue_dropped),
             aqm_dropped: unit(account.aqm_dropped),
             down_dropped: unit(account.down_dropped),
+            nat_dropped: unit(account.nat_dropped),
             in_flight: unit(in_flight),
         };
         Self { r#in: unit(account.arrived), delivered: unit(account.delivered), rest: Rest::Known(others) }
@@ -326,34 +325,9 @@ impl<'a> Inside<'a> {
             queue_dropped_numbers: &account.queue_dropped_numbers,
             aqm_dropped_numbers: &account.aqm_dropped_numbers,
             down_dropped_numbers: &account.down_dropped_numbers,
+            nat_dropped_numbers: &account.nat_dropped_numbers,
             duplicated_numbers: &account.duplicated_numbers,
             corrupted_numbers: &account.corrupted_numbers,
-        }
-    }
-}
-
-impl<'a> ConnectionReport<'a> {
-    fn new(config: &'a Config, entry: &(usize, Connection)) -> Self {
-        let connection = &entry.1;
-        let Connection { from_client, from_server, .. } = connection;
-        let sent_again = |side: &Side| connection.retransmitted_bytes(side);
-        Self {
-            peers: Peers::of(config, entry),
-            client_first_ns: from_client.first,
-            client_last_ns: from_client.last,
-            server_first_ns: from_server.first,
-            server_last_ns: from_server.last,
-            client_packets: from_client.packets,
-            server_packets: from_server.packets,
-            client_bytes: from_client.bytes,
-            server_bytes: from_server.bytes,
-            client_close_ns: connection.client_close,
-            server_reset: connection.server_reset,
-            handshake_ns: connection.handshake,
-            server_payload_bytes: from_server.payload_bytes,
-            server_retransmitted_bytes: sent_again(from_server),
-            client_retransmitted_bytes: sent_again(from_client),
-            server_first_payload_ns: from_server.first_payload,
         }
     }
 }

@@ -244,6 +244,7 @@ impl<'a> Runner<'a> {
         let machine = Machine {
             scheduling: own::scheduling_class(),
             clock: clock_text(self.config.backend),
+            origin_ns: self.clock.monotonic(0),
             started_ns: self.emulator.started().unwrap_or(stopped),
             stopped_ns: stopped,
             socket_drops: self.take_drops()?,

@@ -5,7 +5,8 @@ use crate::{Cause, Distribution, Nanos, Packet, Tally};
 /// Everything a direction counted since its start.
 ///
 /// In packets and in bytes, at any moment:
-/// `arrived + duplicated = delivered + lost + queue_dropped + aqm_dropped + down_dropped + in flight`.
+/// `arrived + duplicated = delivered + lost + queue_dropped + aqm_dropped + down_dropped + nat_dropped + in
+/// flight`.
 #[derive(Clone, Debug, Default)]
 pub struct Account {
     /// What arrived.
@@ -22,6 +23,8 @@ pub struct Account {
     pub aqm_dropped: Tally,
     /// What arrived at a link that was down, or waited when it went down.
     pub down_dropped: Tally,
+    /// What was turned away before the link, because a network address translator knew nobody for it.
+    pub nat_dropped: Tally,
     /// What was damaged, whatever became of it later.
     pub corrupted: Tally,
     /// What was delivered with a congestion mark that this direction set.
@@ -36,6 +39,8 @@ pub struct Account {
     pub aqm_dropped_numbers: Vec<u64>,
     /// Numbers of the packets dropped because the link was down, in the order of the drops.
     pub down_dropped_numbers: Vec<u64>,
+    /// Numbers of the packets turned away before the link, ascending.
+    pub nat_dropped_numbers: Vec<u64>,
     /// Numbers of the packets of which a copy was made, ascending.
     pub duplicated_numbers: Vec<u64>,
     /// Numbers of the damaged packets, ascending.
@@ -85,6 +90,7 @@ impl Account {
             Cause::Queue => (&mut self.queue_dropped, &mut self.queue_dropped_numbers),
             Cause::Aqm => (&mut self.aqm_dropped, &mut self.aqm_dropped_numbers),
             Cause::Down => (&mut self.down_dropped, &mut self.down_dropped_numbers),
+            Cause::Nat => (&mut self.nat_dropped, &mut self.nat_dropped_numbers),
         };
         tally.add(packet);
         numbers.push(number);

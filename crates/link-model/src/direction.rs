@@ -2,7 +2,7 @@
 //!
 //! # Theory of operation
 //!
-//! A packet meets, in this order: the link being down, loss, corruption, duplication (the copy follows at once),
+//! A packet meets, in this order: being turned away by the caller ([`Direction::refuse`]), the link being down, loss, corruption, duplication (the copy follows at once),
 //! the queue and the rate, and the delay line with jitter and reordering. All that is settled at its arrival except
 //! what the queue does with it later.
 //!
@@ -178,6 +178,7 @@ impl<B> Direction<B> {
             },
             Change::Down => self.go_down(at),
             Change::Up => self.down = false,
+            Change::Rebind => {}
         }
     }
 
@@ -214,6 +215,29 @@ impl<B> Direction<B> {
                 }
             }
         }
+    }
+
+    /// Turns away a packet that arrived at `now`, as [`Stage::push`] takes one: it gets its number and is counted, and
+    /// leaves at once as dropped. It meets no draw, and takes none from another packet, since every draw belongs to a
+    /// number.
+    pub fn refuse(&mut self, now: Nanos, mut packet: Packet<B>) {
+        let now = self.arrive(now, &mut packet);
+        self.drop_now(now, Cause::Nat, packet);
+    }
+
+    /// Lets time go on to an arrival, and gives when that was. A stamp before that of the packet ahead or of the last
+    /// change is raised to it: the order of arrival is the truth.
+    fn arrive(&mut self, now: Nanos, packet: &mut Packet<B>) -> Nanos {
+        let mut now = now.max(self.last_arrival).max(self.last_change);
+        self.settle(now);
+        // A change that was due by then may itself have been raised beyond it.
+        if self.last_change > now {
+            now = self.last_change;
+            self.settle(now);
+        }
+        self.last_arrival = now;
+        self.enter(now, packet);
+        now
     }
 
     fn drop_now(&mut self, at: Nanos, cause: Cause, packet: Packet<B>) {
@@ -286,18 +310,8 @@ impl<B: Clone> Direction<B> {
 }
 
 impl<B: Clone> Stage<B> for Direction<B> {
-    /// A stamp before that of the packet ahead or of the last change is raised to it: the order of arrival is the
-    /// truth.
     fn push(&mut self, now: Nanos, mut packet: Packet<B>) {
-        let mut now = now.max(self.last_arrival).max(self.last_change);
-        self.settle(now);
-        // A change that was due by then may itself have been raised beyond it.
-        if self.last_change > now {
-            now = self.last_change;
-            self.settle(now);
-        }
-        self.last_arrival = now;
-        self.enter(now, &mut packet);
+        let now = self.arrive(now, &mut packet);
         self.pass(now, packet);
     }
 

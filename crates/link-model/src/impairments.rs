@@ -196,4 +196,7 @@ pub enum Change {
     Down,
     /// Packets pass again.
     Up,
+    /// The network address translator at the second end forgets its mappings. Nothing to a direction, which only makes
+    /// it at its time and tells it: the translator belongs to the caller, as the bytes do.
+    Rebind,
 }

@@ -6,6 +6,7 @@
 //!
 //! | | decided by | when |
 //! | --- | --- | --- |
+//! | turn it away, if nobody is there for it | the caller: [`Direction::refuse`] | at its arrival |
 //! | drop it, if the link is down | [`Change::Down`] | at its arrival |
 //! | lose it | [`Loss`] | at its arrival, by its number |
 //! | damage it | [`Corruption`] | at its arrival, by its number |

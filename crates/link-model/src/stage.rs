@@ -79,6 +79,9 @@ pub enum Cause {
     Aqm,
     /// The link was down.
     Down,
+    /// It was turned away before the link: its caller found nobody for it, see
+    /// [`Direction::refuse`](crate::Direction::refuse).
+    Nat,
 }
 
 /// What became of a packet.

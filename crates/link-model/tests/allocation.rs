@@ -59,3 +59,16 @@ fn a_packet_on_a_plain_link_costs_no_allocation_and_no_copy() {
     carry(100_000);
     assert_eq!(ALLOCATIONS.get() - before, 0);
 }
+
+/// Only the list of the numbers of what was turned away grows, and that by doubling.
+#[test]
+fn a_packet_that_is_turned_away_costs_no_allocation_of_its_own() {
+    let mut link = Direction::new(Impairments::default());
+    link.start(0);
+    let before = ALLOCATIONS.get();
+    for now in 0..100_000 {
+        link.refuse(now, Packet::new(1500, Unique));
+        assert!(link.pop(now).is_some());
+    }
+    assert!(ALLOCATIONS.get() - before < 20);
+}

@@ -12,6 +12,13 @@ pub fn u32_at(bytes: &[u8], offset: usize) -> Option<u32> {
     array_at(bytes, offset).map(u32::from_be_bytes)
 }
 
+/// Nothing is written outside.
+pub fn put_u16(bytes: &mut [u8], offset: usize, value: u16) {
+    if let Some(place) = bytes.get_mut(offset..offset + 2) {
+        place.copy_from_slice(&value.to_be_bytes());
+    }
+}
+
 pub fn array_at<const N: usize>(bytes: &[u8], offset: usize) -> Option<[u8; N]> {
     bytes.get(offset..)?.first_chunk().copied()
 }

@@ -2,7 +2,7 @@
 
 use std::net::SocketAddr;
 
-use crate::quic::ShortHeaderWatch;
+use crate::quic::{Opening, ShortHeaderWatch};
 use crate::sequence::SequenceTracker;
 use crate::tls::RecordWalk;
 use crate::transport::{Datagram, Segment};
@@ -34,7 +34,34 @@ pub struct Side {
     pub bytes: u64,
     /// Bytes of TCP or UDP payload, those sent again included.
     pub payload_bytes: u64,
+    /// UDP payload bytes of its first datagrams; nothing for TCP.
+    pub first_sizes: FirstSizes,
     sequence: SequenceTracker,
+}
+
+/// The sizes of the first few datagrams: those of a path's validation are among them (RFC 9000, 8.2).
+#[derive(Clone, Copy, Debug, Default)]
+pub struct FirstSizes {
+    sizes: [u16; Self::MOST],
+    count: usize,
+}
+
+impl FirstSizes {
+    /// So many are kept.
+    pub const MOST: usize = 4;
+
+    /// Those that are known, in the order of their arrival.
+    #[must_use]
+    pub fn known(&self) -> &[u16] {
+        self.sizes.get(..self.count).unwrap_or_default()
+    }
+
+    fn note(&mut self, payload: &[u8]) {
+        if let Some(place) = self.sizes.get_mut(self.count) {
+            *place = u16::try_from(payload.len()).unwrap_or(u16::MAX);
+            self.count += 1;
+        }
+    }
 }
 
 /// One connection. The client is who sent the first packet that was seen.
@@ -54,7 +81,10 @@ pub struct Connection {
     pub client_close: Option<Nanos>,
     /// Whether the server sent a RST before the client closed: later ones only answer what nobody waits for.
     pub server_reset: bool,
-    /// First packet of the client under the keys the handshake agreed.
+    /// How the client's first datagram looked; `None` for TCP.
+    pub opening: Option<Opening>,
+    /// First packet of the client under the keys the handshake agreed. `None` also where there is no handshake because
+    /// a connection came from another four-tuple ([`Opening::Short`]).
     pub handshake: Option<Nanos>,
     tls: RecordWalk,
     quic: ShortHeaderWatch,
@@ -70,6 +100,7 @@ impl Connection {
             from_server: Side::default(),
             client_close: None,
             server_reset: false,
+            opening: None,
             handshake: None,
             tls: RecordWalk::default(),
             quic: ShortHeaderWatch::default(),
@@ -100,7 +131,12 @@ impl Connection {
     }
 
     pub(crate) fn datagram(&mut self, now: Nanos, bytes: u32, from_client: bool, datagram: &Datagram<'_>) {
-        self.side(from_client).heard(now, bytes, datagram.payload);
+        let side = self.side(from_client);
+        side.heard(now, bytes, datagram.payload);
+        side.first_sizes.note(datagram.payload);
+        if from_client {
+            self.opening.get_or_insert_with(|| Opening::of(datagram.payload));
+        }
         if from_client && self.quic.observe(datagram.payload) {
             self.handshake = Some(now);
         }

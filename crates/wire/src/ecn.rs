@@ -1,6 +1,7 @@
 //! Explicit congestion notification in the IP header (RFC 3168, 5).
 
-use crate::bytes::u16_at;
+use crate::bytes::{put_u16, u16_at};
+use crate::checksum::mended;
 use crate::frame::{ETHERNET_HEADER_BYTES, ETHERTYPE_IPV4, ETHERTYPE_IPV6};
 
 /// Both bits set are CE, in IPv4's type of service and in IPv6's traffic class.
@@ -35,7 +36,7 @@ impl Codepoint {
 }
 
 /// Sets CE in the IP header of a frame and mends the checksum of an IPv4 header by what has changed, so that a
-/// checksum that was wrong stays wrong (RFC 1624, equation 3). What is no IP packet is left alone.
+/// checksum that was wrong stays wrong. What is no IP packet is left alone.
 pub fn mark(frame: &mut [u8]) {
     let Some(before) = u16_at(frame, ETHERNET_HEADER_BYTES) else { return };
     match u16_at(frame, ETHERNET_HEADER_BYTES - 2) {
@@ -43,29 +44,12 @@ pub fn mark(frame: &mut [u8]) {
         Some(ETHERTYPE_IPV4) => {
             let after = before | u16::from(CE);
             if let Some(checksum) = u16_at(frame, CHECKSUM_V4) {
-                put(frame, ETHERNET_HEADER_BYTES, after);
-                put(frame, CHECKSUM_V4, mended(checksum, before, after));
+                put_u16(frame, ETHERNET_HEADER_BYTES, after);
+                put_u16(frame, CHECKSUM_V4, mended(checksum, before, after));
             }
         }
         // The traffic class lies across both bytes, its last two bits in the upper half of the second.
-        Some(ETHERTYPE_IPV6) => put(frame, ETHERNET_HEADER_BYTES, before | u16::from(CE) << 4),
+        Some(ETHERTYPE_IPV6) => put_u16(frame, ETHERNET_HEADER_BYTES, before | u16::from(CE) << 4),
         _ => {}
-    }
-}
-
-/// RFC 1624: `HC' = ~(~HC + ~m + m')` in one's complement arithmetic.
-fn mended(checksum: u16, before: u16, after: u16) -> u16 {
-    if before == after {
-        return checksum;
-    }
-    let sum = u32::from(!checksum) + u32::from(!before) + u32::from(after);
-    let folded = (sum & 0xFFFF) + (sum >> 16);
-    let [_, _, high, low] = (folded + (folded >> 16)).to_be_bytes();
-    !u16::from_be_bytes([high, low])
-}
-
-fn put(frame: &mut [u8], offset: usize, value: u16) {
-    if let Some(place) = frame.get_mut(offset..offset + 2) {
-        place.copy_from_slice(&value.to_be_bytes());
     }
 }

@@ -2,28 +2,32 @@
 //!
 //! [`Frame::parse`] reads the headers of one Ethernet frame. [`ConnectionTable`] follows the TCP and UDP
 //! connections that packets belong to: who began, when each side was first and last heard, what it sent
-//! twice, and when the handshake was over. [`damage`] and [`mark`] do to a frame what a bad line and a
-//! congested router do.
+//! twice, and when the handshake was over. [`damage`], [`mark`] and [`set_port`] do to a frame what a bad
+//! line, a congested router and a network address translator do.
 //!
 //! Everything is a function of bytes and arrival times; no input makes it panic.
 
 #![forbid(unsafe_code)]
 
 mod bytes;
+mod checksum;
 mod connection;
 mod damage;
 mod ecn;
 mod flow;
 mod frame;
+mod ports;
 mod quic;
 mod sequence;
 mod table;
 mod tls;
 mod transport;
 
-pub use connection::{Connection, Nanos, Protocol, Side};
+pub use connection::{Connection, FirstSizes, Nanos, Protocol, Side};
 pub use damage::damage;
 pub use ecn::{Codepoint, mark};
 pub use frame::{ETHERNET_HEADER_BYTES, Frame, Packet};
+pub use ports::{End, Endpoint, set_port};
+pub use quic::Opening;
 pub use table::{ConnectionTable, Sighting};
 pub use transport::{Datagram, Segment, Transport};

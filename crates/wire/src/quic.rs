@@ -1,4 +1,4 @@
-//! Finds the first short-header packet in a client's QUIC datagrams.
+//! What the headers of a client's QUIC datagrams say: how it opens, and which is its first packet with a short header.
 //!
 //! # Theory of operation
 //!
@@ -17,6 +17,39 @@ const LONG_HEADER: u8 = 0x80;
 const FIXED_BIT: u8 = 0x40;
 /// RFC 9000, 17.2: longer connection ids belong to versions we do not know.
 const LONGEST_CONNECTION_ID: u8 = 20;
+
+/// RFC 9000, 10.3: shorter ones are no packet that a receiver could decrypt, whatever its connection id.
+const SHORTEST_SHORT_PACKET: usize = 21;
+
+/// How a client's first datagram looks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Opening {
+    /// A long header of version 1 or 2, Initial: a QUIC connection begins.
+    Initial,
+    /// The same, 0-RTT: the Initial was lost or is late.
+    ZeroRtt,
+    /// The same, Handshake: the Initial was on another path, or before anybody looked.
+    Handshake,
+    /// It can be a short header, whose first two bits are 0 and 1. Nothing else of one can be read without keys, and
+    /// another protocol's datagram may begin so, too. Where QUIC is spoken it means that nobody opened a connection
+    /// here: one that exists has moved here (RFC 9000, 9).
+    Short,
+    /// Nothing of these: another protocol, a long header of an unknown version, or one whose first two bits a client
+    /// has greased (RFC 9287).
+    Other,
+}
+
+impl Opening {
+    /// Of the payload of a datagram.
+    #[must_use]
+    pub fn of(datagram: &[u8]) -> Self {
+        match (LongPacket::parse(datagram), u8_at(datagram, 0)) {
+            (Some(packet), _) => packet.kind.opening(),
+            (None, Some(first)) if datagram.len() >= SHORTEST_SHORT_PACKET && is_short(first) => Self::Short,
+            _ => Self::Other,
+        }
+    }
+}
 
 /// Follows the datagrams of one client.
 #[derive(Clone, Copy, Debug, Default)]
@@ -54,10 +87,15 @@ impl ShortHeaderWatch {
 
 fn is_short_packet_to(destination_id: &[u8], bytes: &[u8]) -> bool {
     let Some((first, rest)) = bytes.split_first() else { return false };
-    first & (LONG_HEADER | FIXED_BIT) == FIXED_BIT && rest.starts_with(destination_id)
+    is_short(*first) && rest.starts_with(destination_id)
+}
+
+const fn is_short(first: u8) -> bool {
+    first & (LONG_HEADER | FIXED_BIT) == FIXED_BIT
 }
 
 struct LongPacket<'a> {
+    kind: LongKind,
     destination_id: &'a [u8],
     /// What follows it in the datagram.
     rest: &'a [u8],
@@ -75,15 +113,15 @@ impl<'a> LongPacket<'a> {
             rest = after.get(usize::try_from(token_bytes).ok()?..)?;
         }
         let (length, rest) = take_varint(rest)?;
-        Some(Self { destination_id, rest: rest.get(usize::try_from(length).ok()?..)? })
+        Some(Self { kind, destination_id, rest: rest.get(usize::try_from(length).ok()?..)? })
     }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum LongKind {
     Initial,
-    /// 0-RTT or Handshake: the same layout.
-    Plain,
+    ZeroRtt,
+    Handshake,
 }
 
 impl LongKind {
@@ -102,8 +140,17 @@ impl LongKind {
         };
         match ((first >> 4) + turned) & 0x03 {
             0 => Some(Self::Initial),
-            3 => None,
-            _ => Some(Self::Plain),
+            1 => Some(Self::ZeroRtt),
+            2 => Some(Self::Handshake),
+            _ => None,
+        }
+    }
+
+    const fn opening(self) -> Opening {
+        match self {
+            Self::Initial => Opening::Initial,
+            Self::ZeroRtt => Opening::ZeroRtt,
+            Self::Handshake => Opening::Handshake,
         }
     }
 }

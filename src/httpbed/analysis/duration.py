@@ -4,7 +4,8 @@ A transfer takes at least its bytes at the rate of the narrowest link; with loss
 congestion control lets through by the models of the literature: Reno and CUBIC with time-outs over
 TCP (PFTK, RFC 9438), without over QUIC, whose probes come sooner (Mathis). BBR does not answer to
 loss. Round trips for the handshake come on top, and what the bed needs around each trial. It is
-meant to tell minutes from hours: small files that meet a time-out take several times as long.
+meant to tell minutes from hours: small files that meet a time-out take several times as long. A
+client that starts again when its address goes fetches twice what it had by then.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from collections.abc import Callable
 from typing import Literal
 
 from httpbed.analysis.sender import models
+from httpbed.model.handover import AfterBytes
 from httpbed.model.impairments.loss import GilbertElliott
 from httpbed.model.impairments.rate import MTU_BYTES
 from httpbed.model.roles import Hop
@@ -42,7 +44,15 @@ def expected_s(scenario: Scenario, controls: Controls) -> float:
     through_s = packets / _packets_s(hop, scenario, controls, rtt_s)
     ideal_s = scenario.ideal_s() * MTU_BYTES / SEGMENT_BYTES
     bed_s = BED_S + PROXY_S * len(scenario.roles.proxies)
-    return bed_s + handshakes_s + max(ideal_s, through_s)
+    return bed_s + handshakes_s + (1 + _share_again(scenario)) * max(ideal_s, through_s)
+
+
+def _share_again(scenario: Scenario) -> float:
+    """Share of the workload that is fetched a second time, where it can be known before."""
+    when, whole = scenario.handover and scenario.handover.when, scenario.workload.body_bytes()
+    if scenario.roles.client.retry == "restart" and isinstance(when, AfterBytes):
+        return when.delivered / whole
+    return 0.0
 
 
 def _packets_s(hop: Hop, scenario: Scenario, controls: Controls, rtt_s: float) -> float:

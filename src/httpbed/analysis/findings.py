@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from httpbed.analysis.compare import Ratio, compare
 from httpbed.analysis.estimate import Estimate, estimate
@@ -19,6 +19,7 @@ from httpbed.analysis.evidence import (
     check_summaries,
     invalid_attempts,
 )
+from httpbed.analysis.handovers import Moves, of_campaign
 from httpbed.analysis.sample import (
     Bounded,
     Key,
@@ -64,6 +65,8 @@ class Row:
     """Whether the link has that rate for a part of the time only."""
     limit_s: float
     """Its trials' time limit."""
+    moves: Moves | None = None
+    """What its hand-overs cost; None where the experiment knows of none."""
 
     @property
     def tally(self) -> Tally:
@@ -97,6 +100,11 @@ class Findings:
     checks: tuple[CheckSummary, ...]
     invalid: tuple[InvalidAttempt, ...]
 
+    @property
+    def has_handovers(self) -> bool:
+        """Whether the experiment knows of any."""
+        return any(row.moves for _, row in self.rows())
+
     def rows(self) -> Iterator[tuple[Condition, Row]]:
         """Yield every treatment with its condition."""
         for condition in self.conditions:
@@ -121,7 +129,12 @@ def find(
     of_topology = network_factors(results.document)
     network = tuple(name for name in names if name in of_topology)
     fairness = {name: samples(results, name) for name in FAIRNESS}
-    rows = [_row(results, chosen, key, found, {"goodput": goodputs, **fairness}) for key in found]
+    moves = of_campaign(results)
+    rows = [
+        replace(row, moves=moves.get(key))
+        for key in found
+        for row in (_row(results, chosen, key, found, {"goodput": goodputs, **fairness}),)
+    ]
     return Findings(
         metric=metric,
         base=chosen,

@@ -128,12 +128,21 @@ def last_attempts(table: pa.Table) -> list[dict[str, Any]]:
 
 def samples(results: Results, metric: str) -> dict[Key, Sample]:
     """Gather the sample of each treatment, in the order of the experiment."""
-    observed = _observations(results.observations, metric)
+    observed = of_trials(results, metric)
     rows = by_treatment(results, last_attempts(results.trials))
     return {
         tuple(levels.values()): _sample(results, metric, levels, rows, observed)
         for levels in results.experiment.treatments()
     }
+
+
+def of_trials(results: Results, metric: str) -> dict[tuple[str, int], float]:
+    """Gather every value of a metric that is of a whole trial, by trial and attempt."""
+    table = results.observations
+    wanted = pc.and_(pc.equal(table["metric"], metric), pc.equal(table["item"], ""))
+    rows = table.filter(wanted)
+    columns = (rows[name].to_pylist() for name in ("trial", "attempt", "value"))
+    return {(trial, attempt): value for trial, attempt, value in zip(*columns, strict=True)}
 
 
 def by_treatment(
@@ -203,10 +212,3 @@ def _bound(results: Results, metric: str, levels: Mapping[str, str], limit_s: fl
     if metric in OVER_THE_TRIAL:
         return scenario(results, levels).workload.body_bytes() * 8 / limit_s
     return limit_s
-
-
-def _observations(table: pa.Table, metric: str) -> dict[tuple[str, int], float]:
-    of_trials = pc.equal(table["item"], "")
-    rows = table.filter(pc.and_(pc.equal(table["metric"], metric), of_trials))
-    columns = (rows[name].to_pylist() for name in ("trial", "attempt", "value"))
-    return {(trial, attempt): value for trial, attempt, value in zip(*columns, strict=True)}

@@ -12,8 +12,9 @@ import click
 from httpbed.analysis.findings import find
 from httpbed.model.errors import ConfigError, Mistake
 from httpbed.model.metric import METRICS
-from httpbed.report import publish
+from httpbed.report import one_trial, publish, tables
 from httpbed.store import query, senders
+from httpbed.store.results import Results
 
 
 @click.command("report")
@@ -39,6 +40,11 @@ from httpbed.store import query, senders
     metavar="FACTOR=LEVEL",
     help="With which treatment the others are compared; may be given for several factors.",
 )
+@click.option(
+    "--trial",
+    metavar="BLOCK/TRIAL",
+    help="Of one trial only: what was delivered when, and each hand-over, with a figure.",
+)
 def command(
     *,
     directory: Path,
@@ -46,15 +52,22 @@ def command(
     output: Path | None,
     metric: str | None,
     bases: tuple[str, ...],
+    trial: str | None,
 ) -> None:
     """Print what the campaign in DIR found, and write its page and figures.
 
     Use it to look at a campaign again, at one that is not finished, or at another of its
     metrics. It reads the campaign only, and needs no Linux.
+
+    Use --trial where a figure of all trials raises a question about one of them: BLOCK/TRIAL is its
+    folder in trials. It needs what trials of experiments with a hand-over keep.
     """
     if output is not None and not output.parent.is_dir():
         raise ConfigError([Mistake(str(output), "its folder does not exist", "make it first")])
     results = query.read(directory)
+    if trial is not None:
+        _one_trial(results, trial, as_json=as_json)
+        return
     results = replace(results, manifest=senders.refreshed(results.manifest))
     findings = find(results, metric, dict(_pairs(bases)))
     path = publish.report(results, findings, output)
@@ -62,6 +75,15 @@ def command(
         click.echo(json.dumps(publish.summary(results, path, findings), indent=1))
     else:
         publish.show(results, path, findings)
+
+
+def _one_trial(results: Results, said: str, *, as_json: bool) -> None:
+    found = one_trial.find(results, said)
+    paths = publish.one(results, found)
+    if as_json:
+        click.echo(json.dumps(one_trial.values(found, paths)))
+    else:
+        one_trial.show(found, paths, tables.console())
 
 
 def _pairs(bases: Iterable[str]) -> Iterable[tuple[str, str]]:

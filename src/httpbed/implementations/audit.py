@@ -31,6 +31,7 @@ def mistakes(recipe: Recipe) -> Iterator[Mistake]:
         yield Mistake(f"knobs.{name}", "is a variable of every recipe", "choose another name")
     if recipe.version is None and recipe.install.binary is None:
         yield Mistake("version", "is missing", "say how the program is asked its version")
+    yield from _retrying_mistakes(recipe)
     yield from _parser_mistakes(recipe)
     for place, run in (
         ("run", recipe.run),
@@ -39,6 +40,14 @@ def mistakes(recipe: Recipe) -> Iterator[Mistake]:
         found = (*_words(run), *_programs(run), *_variables(recipe, run), *_choices(recipe, run))
         for mistake in found:
             yield Mistake(f"{place}.{mistake.place}", mistake.reason, mistake.remedy)
+
+
+def _retrying_mistakes(recipe: Recipe) -> Iterator[Mistake]:
+    if recipe.retrying.able() and "client" not in recipe.roles:
+        yield Mistake("retrying", "only a client is started again", "delete it")
+    for retry in sorted(set(recipe.retrying.itself) & set(recipe.retrying.started_again)):
+        reason = f"{retry} is done by the program itself or by httpbed, not by both"
+        yield Mistake("retrying.started_again", reason, "delete it from one of them")
 
 
 def _parser_mistakes(recipe: Recipe) -> Iterator[Mistake]:
@@ -135,6 +144,7 @@ def _domains(recipe: Recipe) -> dict[str, Collection[str]]:
         "ip_version": ("4", "6"),
         "resumption": resumptions,
         "visit": ("prior", "measured"),
+        "retry": ("none", *recipe.retrying.able()),
         "congestion_control": quic.choices if quic else (),
         **{name: knob.levels for name, knob in recipe.knobs.items() if knob.levels},
     }

@@ -13,7 +13,7 @@ from typing import Any, get_args
 from httpbed.implementations.catalog import Catalog
 from httpbed.implementations.protocol import RoleName
 from httpbed.implementations.recipe import Recipe
-from httpbed.implementations.settings import Transport
+from httpbed.implementations.settings import RetryKind, Transport
 from httpbed.model.roles import FIXED, HttpVersion
 from httpbed.model.workload import Capability, Workload
 
@@ -51,6 +51,8 @@ class _Cast:
     """Name of the proxy that is next towards the server; empty where it is the server."""
     behind: str = ""
     """Name of the proxy that asks it; empty where it is the client."""
+    retry: object = None
+    """What the client does about a download that failed."""
 
     @property
     def transport(self) -> Transport:
@@ -76,6 +78,7 @@ def miscast(catalog: Catalog, scenario: Document) -> Iterator[Miscast]:
         else:
             yield from _version_mistakes(cast, recipe)
             yield from _workload_mistakes(cast, recipe)
+            yield from _retry_mistakes(cast, recipe)
             yield from _knob_mistakes(cast, recipe)
             yield from _control_mistakes(cast, recipe)
             yield from _chain_mistakes(cast, recipe, catalog)
@@ -100,7 +103,8 @@ def _cast_of(path: Path, roles: Document, workload: Document) -> Iterator[_Cast]
     ]
     needs = _needs(workload)
     names = ["", *(str(proxy.get("implementation", "")) for proxy in proxies), ""]
-    yield _Cast((*path, "client"), "client", client, versions[0], needs=needs)
+    retry = client.get("retry")
+    yield _Cast((*path, "client"), "client", client, versions[0], needs=needs, retry=retry)
     for index, proxy in enumerate(proxies):
         yield _Cast(
             (*path, "proxies", index),
@@ -114,7 +118,9 @@ def _cast_of(path: Path, roles: Document, workload: Document) -> Iterator[_Cast]
         )
     of_server = () if proxies else needs
     place = (*path, "server")
-    yield _Cast(place, "server", server, versions[-1], needs=of_server, behind=names[-2])
+    yield _Cast(
+        place, "server", server, versions[-1], needs=of_server, behind=names[-2], retry=retry
+    )
 
 
 def _needs(workload: Document) -> tuple[Capability, ...]:
@@ -154,6 +160,24 @@ def _workload_mistakes(cast: _Cast, recipe: Recipe) -> Iterator[Miscast]:
 def _of_servers(needs: Sequence[Capability]) -> list[Capability]:
     """Of what a workload needs, what a server must be able to do; the rest is the client's."""
     return [need for need in needs if need in {"resumed", "early data"}]
+
+
+def _retry_mistakes(cast: _Cast, recipe: Recipe) -> Iterator[Miscast]:
+    """Refuse what a program cannot do about a failure, and what would be no one file fetched."""
+    retry, path = cast.retry, (*cast.path, "retry")
+    if cast.role == "server" and retry == "resume" and not recipe.ranges:
+        reason = f"{recipe.name} sends whole files only: no download can be resumed"
+        remedy = "take another server, or let the client's retry be restart"
+        yield Miscast((*cast.path, "implementation"), reason, remedy)
+    if cast.role != "client" or retry not in get_args(RetryKind):
+        return
+    if retry not in recipe.retrying.able():
+        can = " or ".join(("none", *recipe.retrying.able()))
+        remedy = f"say {can}, or take another client"
+        yield Miscast(path, f"{recipe.name} cannot {retry} a failed download", remedy)
+    if beyond := [need for need in cast.needs if need != "download"]:
+        reason = f"a client with a retry fetches one file once, not {', '.join(beyond)}"
+        yield Miscast(path, reason, "leave retry out, or take a workload of one file")
 
 
 def _knob_mistakes(cast: _Cast, recipe: Recipe) -> Iterator[Miscast]:

@@ -12,6 +12,7 @@ from pathlib import Path, PurePosixPath
 from typing import Literal, Protocol
 
 from httpbed.model.metric import Observation
+from httpbed.model.roles import Retry
 from httpbed.process.spec import TRIAL_FOLDER, ProcessSpec
 
 RoleName = Literal["client", "proxy", "server"]
@@ -66,6 +67,8 @@ class Part:
     connections: int = 1
     rounds: int = 1
     resumption: str = "none"
+    retry: Retry = "none"
+    """What is done when its download fails."""
     visit: Visit = "measured"
     """``prior``: not measured, and leaves its TLS tickets in ``session``."""
     session: str = ""
@@ -174,30 +177,29 @@ class Request:
     """A proxy's remark on how the answer went wrong, in its own words; empty when it did not."""
     attempts: int | None = None
     """How often a proxy asked upstream."""
+    client_left: bool = False
+    """Whether who answers says that the client was gone before the answer's end."""
 
 
 @dataclass(frozen=True)
 class PathEvent:
-    """What a client did about its network, or saw of it."""
+    """What a client tells of a path that it uses, tries or gives up."""
 
     at_ns: int
-    """On CLOCK_MONOTONIC."""
+    """CLOCK_MONOTONIC."""
     kind: str
-    """In the program's own words: ``network changed``, ``probed``, ``validated``, ``migrated``."""
+    """``network changed``, ``probed``, ``validated``, ``migrated``, ``failed``, ``refused``."""
     local: str
-    """The client's address, with its port where it is a socket's; empty where there is none."""
     remote: str
-    reason: str
-    """Empty where the kind says all."""
+    reason: str = ""
 
 
 @dataclass(frozen=True)
 class Migrations:
-    """How often a client moved its connection to another path, or wanted to."""
+    """How often a client took its connection to another path."""
 
     tried: int
     failed: int
-    """The server did not answer there, or had forbidden it, or the network changed again before."""
 
 
 @dataclass(frozen=True)
@@ -209,9 +211,8 @@ class Findings:
     complaint: str = ""
     """What the program says went wrong, in its own words."""
     path_events: tuple[PathEvent, ...] = ()
-    """In the order in which they happened; empty where the program tells of none."""
     migrations: Migrations | None = None
-    """None where the program does not tell."""
+    """None where the client does not tell."""
 
 
 class Implementation(Protocol):

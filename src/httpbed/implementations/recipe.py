@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import re
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
@@ -11,9 +12,9 @@ from pydantic import AfterValidator, Field
 
 from httpbed.implementations import parsers, template
 from httpbed.implementations.install import Install
-from httpbed.implementations.protocol import Findings, Part, RoleName
+from httpbed.implementations.protocol import Findings, Part, Request, RoleName
 from httpbed.implementations.run import Run, in_folder
-from httpbed.implementations.settings import CongestionControl, Knob, settings
+from httpbed.implementations.settings import CongestionControl, Knob, Retrying, settings
 from httpbed.model.roles import HttpVersion, KnobName
 from httpbed.model.value import Value
 from httpbed.model.workload import Capability
@@ -54,6 +55,20 @@ class Parse(Value):
     """File in its folder."""
 
 
+class ClientLeft(Value):
+    """What a server or proxy logs of an answer whose client left before its end."""
+
+    statuses: list[int] = Field(default_factory=list)
+    """In place of a status of HTTP."""
+    flags: list[str] = Field(default_factory=list)
+    """Remarks, of which a log may have several, with a comma between them."""
+
+    def tells(self, request: Request) -> bool:
+        """Whether it is such a request."""
+        flags = set(request.flags.split(","))
+        return request.status in self.statuses or not flags.isdisjoint(self.flags)
+
+
 class Recipe(Value):
     """A whole recipe; it is an :class:`~httpbed.implementations.protocol.Implementation`."""
 
@@ -90,6 +105,13 @@ class Recipe(Value):
     congestion_control: CongestionControl = CongestionControl()
     knobs: dict[KnobName, Knob] = Field(default_factory=dict)
     """Settings that experiments may vary."""
+    retrying: Retrying = Retrying()
+    """What can be done as a client about a download that failed."""
+    ranges: bool = True
+    """Whether as a server it sends a part of a file when it is asked for one (RFC 9110 section
+    14)."""
+    client_left: ClientLeft = ClientLeft()
+    """How it logs an answer whose client left before its end."""
     digest: str = ""
     """SHA-256 of the recipe's text; filled in by the catalog."""
 
@@ -164,6 +186,7 @@ class Recipe(Value):
             stderr=in_folder(part, run.stderr),
             ready=Ports(tuple(run.ready.tcp), tuple(run.ready.udp)),
             timeout_s=part.time_limit_s if part.role == "client" else None,
+            again=part.retry in self.retrying.started_again,
             file_bytes=part.file_bytes,
             memory_bytes=MEMORY_BYTES,
             processes=PROCESSES,
@@ -172,7 +195,9 @@ class Recipe(Value):
     def parse(self, role: RoleName, folder: Path) -> Findings:
         """Read the files that it left in its folder."""
         how = self.parse_as.get(role, self.parse_)
-        return parsers.PARSERS[how.parser](folder / how.file)
+        found = parsers.PARSERS[how.parser](folder / how.file)
+        told = (replace(one, client_left=self.client_left.tells(one)) for one in found.requests)
+        return replace(found, requests=tuple(told))
 
     def tells(self, role: RoleName) -> bool:
         """Whether what it leaves in a role has every request in it."""

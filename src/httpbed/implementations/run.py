@@ -74,7 +74,12 @@ class Run(Value):
     def variables(self, part: Part, own: Mapping[str, str]) -> dict[str, Words]:
         """Return what this run's templates may name; ``own`` are those of the whole recipe."""
         base = {**part.variables(), **own}
-        deciding = base | {"role": part.role, "resumption": part.resumption, "visit": part.visit}
+        deciding = base | {
+            "role": part.role,
+            "resumption": part.resumption,
+            "visit": part.visit,
+            "retry": part.retry,
+        }
         known: dict[str, Words] = dict(base)
         for name, choice in self.choose.items():
             known[name] = _chosen(choice.values[deciding[choice.by]], known)

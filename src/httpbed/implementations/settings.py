@@ -12,6 +12,8 @@ from httpbed.model.roles import DEFAULT_CONTROL, FIXED, TCP_CONTROLS
 from httpbed.model.value import Value
 
 Transport = Literal["tcp", "quic"]
+RetryKind = Literal["restart", "resume"]
+"""Of :data:`httpbed.model.roles.Retry`, what is not nothing."""
 
 
 def _compiles(pattern: str) -> str:
@@ -113,6 +115,19 @@ class CongestionControl(Value):
     def is_fixed(self, transport: Transport) -> bool:
         """Whether a sender over this transport has no choice."""
         return transport == "quic" and (self.quic is None or self.quic.fixed is not None)
+
+
+class Retrying(Value):
+    """What can be done about a download of the program's that failed, and who does it."""
+
+    itself: list[RetryKind] = Field(default_factory=list)
+    """What the program does by itself, without ending in between."""
+    started_again: list[RetryKind] = Field(default_factory=list)
+    """What it does when httpbed starts it again; its exit status must tell that it failed."""
+
+    def able(self) -> tuple[RetryKind, ...]:
+        """All that can be done."""
+        return (*self.itself, *self.started_again)
 
 
 def settings(knobs: Mapping[str, Knob], said: Mapping[str, str]) -> dict[str, str]:

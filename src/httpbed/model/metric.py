@@ -78,6 +78,12 @@ METRICS: dict[str, Metric] = {
     "connections": _metric(
         "1", "neither", "number of connections that the client opened, on the wire"
     ),
+    "client_runs": _metric(
+        "1",
+        "lower",
+        "how often the client was started, where a failed download is tried again; what a program"
+        " tries again by itself is within one run",
+    ),
     "file_time": _metric(
         "s",
         "lower",
@@ -108,6 +114,43 @@ METRICS: dict[str, Metric] = {
         "Jain's index of what was delivered to each client in that time: 1 when all got the same,"
         " 1/n when one got everything",
     ),
+    "delivery_silence": _metric(
+        "s",
+        "lower",
+        "longest time in which no packet at all was delivered to the client: from a second before a"
+        " hand-over, or the client's start, until the next one, or the end; the worst of a trial's",
+    ),
+    "delivery_stall": _metric(
+        "s",
+        "lower",
+        "longest time in which fewer than 4000 bytes of IP packets were delivered to the client,"
+        " likewise: path validation, tickets and handshakes are less",
+    ),
+    "probe_delay": _metric(
+        "s",
+        "lower",
+        "from a hand-over until the client's first packet on the new path, on the wire",
+    ),
+    "validation_delay": _metric(
+        "s",
+        "lower",
+        "from a hand-over until the new path is validated (RFC 9000 section 8.2), by the client",
+    ),
+    "new_path_delay": _metric(
+        "s",
+        "lower",
+        "from a hand-over until the first packet is delivered to the client on the new path, on the"
+        " wire",
+    ),
+    "bytes_fetched_twice": _metric(
+        "byte",
+        "lower",
+        "bytes of bodies that the client got in all its tries beyond one copy of each, by the client",
+    ),
+    "migrations": _metric(
+        "1", "neither", "migrations of connections to another path that the client tried"
+    ),
+    "migrations_failed": _metric("1", "lower", "those of them that did not succeed"),
     "client_cpu": _metric(
         "s/GB",
         "lower",

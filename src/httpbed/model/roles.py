@@ -12,6 +12,8 @@ from httpbed.model.value import Value
 
 HttpVersion = Literal["1.1", "2", "3"]
 """RFC 9112, RFC 9113, RFC 9114."""
+Retry = Literal["none", "restart", "resume"]
+"""What is done about a download that failed."""
 KnobName = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]{0,60}$")]
 FIXED = "fixed"
 """Stands for the congestion control of a program that offers no choice."""
@@ -45,6 +47,10 @@ class ClientRole(Role):
 
     http_version: HttpVersion
     """The only version it may speak; a downgrade is a failed outcome."""
+    retry: Retry = "none"
+    """What is done when its download fails. ``restart``: it is fetched again from its first byte.
+    ``resume``: only what is missing is asked for (RFC 9110 section 14.2). Where the program does
+    it by itself it does; else httpbed starts it again, until it ends well or its time is over."""
 
 
 class ProxyRole(Role):

@@ -8,8 +8,7 @@ joins no group that it had to report, and one that makes no address of its own s
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
-from collections.abc import Set as AbstractSet
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 from httpbed.model.impairments.rate import MTU_BYTES
@@ -70,31 +69,57 @@ def moved(end: End) -> str:
     return f"link set dev {end.emulator_interface} netns {end.host} name {end.interface}"
 
 
-def addressing(
-    ends: Ends, host: str, forwarding: AbstractSet[str], control: str, *, by_tun: bool = False
+def addressing(  # noqa: PLR0913 - what is not always wanted is said by name
+    ends: Ends,
+    host: str,
+    table: Iterable[Entry],
+    control: str,
+    *,
+    later: Sequence[str] = (),
+    without: Collection[int] = (),
+    by_tun: bool = False,
 ) -> ProcessSpec:
     """Give a host its addresses, neighbours and routes.
 
-    ``control`` is the TCP congestion control of all that it sends. With ``by_tun`` the emulator
-    made its devices, which have frames like a veth's.
+    ``control`` is the TCP congestion control of all that it sends. Links in ``without`` get no
+    address here, but what the lines in ``later`` say. With ``by_tun`` the emulator made its
+    devices, which have frames like a veth's.
     """
     own = routes.of_ends(ends, host)
+    given = routes.of_ends([pair for n, pair in enumerate(ends) if n not in without], host)
     lines = [_as_veth(end) for end, _ in own] if by_tun else []
-    lines += ["link set dev lo up", *(line for end, far in own for line in _address(end, far))]
-    lines += [_route(entry, control) for entry in routes.of_host(ends, host, forwarding)]
-    return batch(host, lines)
+    lines.append("link set dev lo up")
+    for end, far in own:
+        lines += [*_up(end), *(address(end, far) if (end, far) in given else ())]
+    lines += [*(route(entry, control) for entry in table), *later]
+    return batch(host, lines, "ip", *([family(own[0][0])] if later else []))
+
+
+def family(own: End) -> str:
+    """Return the option by which ``ip`` takes rules for its version, and flushes no other."""
+    return "-6" if ":" in own.address else "-4"
 
 
 def _as_veth(own: End) -> str:
     return f"link set dev {own.interface} address {own.mac} txqueuelen {TUN_QUEUE_FRAMES}"
 
 
-def _address(own: End, far: End) -> list[str]:
-    device, ipv6 = f"dev {own.interface}", ":" in own.address
+def _up(own: End) -> list[str]:
+    device = f"dev {own.interface}"
+    return _up_quietly(device) if ":" in own.address else [f"link set {device} up"]
+
+
+def address(own: End, far: End, *, by_hand: bool = False) -> list[str]:
+    """Write lines that give an interface its address, and its neighbour's.
+
+    ``by_hand`` they may be repeated, and the kernel makes no route to the address's network.
+    """
+    device, verb = f"dev {own.interface}", "replace" if by_hand else "add"
+    options = [" nodad"] if ":" in own.address else []
+    options += [" noprefixroute"] if by_hand or ":" in own.address else []
     return [
-        *(_up_quietly(device) if ipv6 else [f"link set {device} up"]),
-        f"address add {own.address_in_network} {device}{' nodad noprefixroute' if ipv6 else ''}",
-        f"neighbour add {far.address} lladdr {far.mac} {device} nud permanent",
+        f"address {verb} {own.address_in_network} {device}{''.join(options)}",
+        f"neighbour {verb} {far.address} lladdr {far.mac} {device} nud permanent",
     ]
 
 
@@ -109,9 +134,10 @@ def _up_quietly(device: str) -> list[str]:
     ]
 
 
-def _route(entry: Entry, control: str) -> str:
+def route(entry: Entry, control: str, where: str = "") -> str:
+    """Write a line that sets a route; ``where`` says in which table, or with which metric."""
     own, via = entry.own, f" via {entry.via.address}" if entry.via else ""
-    way = f"{via} dev {own.interface} src {own.address}"
+    way = f"{via} dev {own.interface} src {own.address}{where and f' {where}'}"
     return f"route replace {entry.network}{way} congctl {control}"
 
 
@@ -146,10 +172,12 @@ def emulator(config: Mapping[str, Any], traces: Mapping[str, str]) -> ProcessSpe
     )
 
 
-def batch(host: str | None, lines: Sequence[str], program: str = "ip") -> ProcessSpec:
+def batch(
+    host: str | None, lines: Sequence[str], program: str = "ip", *options: str
+) -> ProcessSpec:
     """Run lines of ``ip`` or ``tc``."""
     return ProcessSpec(
-        argv=(program, "-batch", "-"),
+        argv=(program, *options, "-batch", "-"),
         host=host,
         root=TOOLS,
         input="".join(f"{line}\n" for line in lines),

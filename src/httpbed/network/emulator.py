@@ -5,7 +5,7 @@ Integers in ns, bytes and bit/s, a key for each random stream, and null where no
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
@@ -59,14 +59,20 @@ class Draws:
     """Whether conditions may also change by command, of which the link says nothing."""
 
 
-def config(
+def config(  # noqa: PLR0913 - what is not always wanted is said by name
     links: Sequence[Link],
     ends: Sequence[tuple[End, End]],
     draws: Draws,
     backend: Backend,
     recording: Recording,
+    *,
+    nat: Collection[int] = (),
 ) -> Table:
-    """Write the emulator's configuration; it observes where the kernel carries the packets."""
+    """Write the emulator's configuration; it observes where the kernel carries the packets.
+
+    ``nat`` are the links, by their places, with a network address translator at their second end,
+    which preserves ports until the change ``{"rebind": true}``. An observer cannot have one.
+    """
     carried = backend in kernel.KINDS
     return {
         "schema": SCHEMA,
@@ -74,8 +80,8 @@ def config(
         "spin_us": SPIN_US,
         "backend": "observer" if carried else backend,
         "links": [
-            _link(link, both, draws, carried=carried)
-            for link, both in zip(links, ends, strict=True)
+            _link(link, both, draws, carried=carried) | ({"nat": True} if place in nat else {})
+            for place, (link, both) in enumerate(zip(links, ends, strict=True))
         ],
         "pcapng": recording.pcapng,
         "log": recording.log,

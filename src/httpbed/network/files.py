@@ -24,7 +24,7 @@ PACKET_LOG = "packets.tsv"
 """Name of the emulator's log of a trial: a line per packet, the columns below."""
 LOG_COLUMNS = ("in_ns", "out_ns", "bytes", "direction", "number", "fate")
 """Of that and of a log of ``httpbed link --log``, separated by tabs."""
-DROPPED = frozenset({"lost", "queue", "aqm", "down"})
+DROPPED = frozenset({"lost", "queue", "aqm", "down", "nat"})
 """Fates of packets that never arrived."""
 
 Lost = tuple[Sequence[int], Sequence[int]]
@@ -131,7 +131,7 @@ def _of_log(lines: Iterable[str]) -> Lost:
 
 
 def _of_result(content: bytes) -> Lost:
-    names = ("lost", "queue_dropped", "aqm_dropped", "down_dropped")
+    names = ("lost", "queue_dropped", "aqm_dropped", "down_dropped", "nat_dropped")
     try:
         directions = json.loads(content)["directions"]
         carried = any("not_seen_leaving" in way.get("packets", ()) for way in directions)

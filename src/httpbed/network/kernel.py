@@ -29,6 +29,7 @@ from dataclasses import dataclass
 from typing import Final, Literal, get_args
 
 from httpbed.design import seeds
+from httpbed.model.handover import Handover
 from httpbed.model.impairments.delay import Distributed
 from httpbed.model.impairments.loss import GilbertElliott
 from httpbed.model.impairments.rate import MTU_BYTES, TokenBucket
@@ -216,6 +217,15 @@ def unable(kind: Kind, link: Link) -> Iterator[Unable]:
     for index, event in enumerate(link.events):
         if event.said():
             yield Unable(None, ("events", index), live, "let it only tell, or run without it")
+
+
+def unable_to_hand_over(kind: Kind, handover: Handover | None) -> str:
+    """Say why this kind cannot do a hand-over; nothing if it can: most are the client's own."""
+    if handover and handover.kind == "blackhole":
+        return f"{kind} is not changed while it runs: it cannot begin to drop everything"
+    if handover and handover.kind == "NAT rebinding":
+        return f"{kind} passes packets on as they are: it is no NAT"
+    return ""
 
 
 def _both_unable(kind: Kind, way: Direction) -> Found:

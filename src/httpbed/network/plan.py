@@ -15,20 +15,25 @@ is in :mod:`~httpbed.network.commands`.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 from httpbed.host.backend import Backend
 from httpbed.model.route import Route
 from httpbed.model.topology import Topology
-from httpbed.network import addresses, commands, emulator, kernel
+from httpbed.network import access as access_links
+from httpbed.network import addresses, commands, emulator, kernel, routes
+from httpbed.network.access import Access
+from httpbed.network.access_routes import AccessRoutes
 from httpbed.network.addresses import End
 from httpbed.network.commands import HOST_SYSCTLS, NO_NEIGHBOUR_DISCOVERY, TOOLS
 from httpbed.network.emulator import Draws, Recording
 from httpbed.network.files import Facts
 from httpbed.network.kernel import Shaped
+from httpbed.network.routes import Entry
 from httpbed.process.spec import TRIAL_FOLDER, ProcessSpec
 
 __all__ = ["HOST_SYSCTLS", "NO_NEIGHBOUR_DISCOVERY", "TOOLS", "NetworkPlan", "plan"]
@@ -61,6 +66,17 @@ class NetworkPlan:
     does it."""
     counters: ProcessSpec | None = None
     """Reads the kernel's own counters, then."""
+    access: tuple[Access, ...] = ()
+    """The client's access links, in the order in which it goes from one to the next; all are
+    attached when the network is made."""
+    monitor: ProcessSpec | None = None
+    """Writes what the client's kernel says of addresses, routes and rules, until it is ended; None
+    without access links."""
+
+    @property
+    def standby(self) -> frozenset[int]:
+        """Indices of the access links that the client is not on at first."""
+        return frozenset(one.link for one in self.access[1:])
 
     @property
     def sysctls(self) -> dict[str, dict[str, str]]:
@@ -76,22 +92,34 @@ class NetworkPlan:
         (end,) = (end for pair in self.ends for end in pair if end.host == host)
         return end
 
-    def route(self, start: str, goal: str) -> Route:
-        """Links from one host to another, each with its direction; () if there is no way."""
-        return self.topology.route(start, goal, self.forwarding)
+    def route(self, start: str, goal: str, over: int | None = None) -> Route:
+        """Links from one host to another, each with its direction; () if there is no way.
 
-    def address(self, host: str, towards: str) -> str:
-        """The address by which ``towards`` reaches ``host``.
+        A client that has access links is on the first, or on the one that ``over`` names by its
+        index, and then it has no other.
+        """
+        without = self.standby if over is None else self._own_but(over)
+        return self.topology.route(start, goal, self.forwarding, without)
+
+    def address(self, host: str, towards: str, over: int | None = None) -> str:
+        """The address by which ``towards`` reaches ``host``, while the client is on a link.
+
+        Programs know a host by its address towards the client's first access link, and reach it by
+        that one over all of them.
 
         Raises:
             ValueError: It does not reach it.
         """
-        route = self.route(towards, host)
+        route = self.route(towards, host, over)
         if not route:
             msg = f"no way from {towards!r} to {host!r} through hosts that forward"
             raise ValueError(msg)
         link, way = route[-1]
         return self.ends[link][1 - way].address
+
+    def _own_but(self, link: int) -> set[int]:
+        (end,) = (one.end for one in self.access if one.link == link)
+        return {*self.topology.links_of(end.host)} - {link}
 
     def specs(self) -> tuple[ProcessSpec, ...]:
         """Every process, in order."""
@@ -113,6 +141,9 @@ def plan(  # noqa: PLR0913 - what is not always wanted is said by name
     first_network: int = 0,
     netem_seeded: bool = False,
     live: bool = False,
+    client: str = "client",
+    access: Sequence[int] = (),
+    nat: Collection[int] = (),
 ) -> NetworkPlan:
     """Plan the network of a topology in one block.
 
@@ -123,18 +154,18 @@ def plan(  # noqa: PLR0913 - what is not always wanted is said by name
     topology names, by their digests. ``first_network`` is the number of the first link's.
     ``netem_seeded`` says whether the kernel's netem takes a seed, ``live`` whether conditions may
     change by command.
+    ``access`` are the links, by their indices, between which the host ``client`` goes, from the
+    first on; ``nat`` those with a NAT at their second host.
 
     Raises:
         ValueError: The topology names a recorded run that is not in ``files``, or has more links
-            than there are addresses.
+            than there are addresses; an access link is not the client's.
     """
-    ends = tuple(
-        addresses.ends(topology, index, first_network) for index in range(len(topology.links))
-    )
+    ends = _ends(topology, first_network)
     draws = Draws(seed, block, files or {}, live)
     recording = Recording(f"{TRIAL_FOLDER}/link.pcapng" if capture else None, log)
-    config = emulator.config(topology.links, ends, draws, backend, recording)
-    made = _Made(topology, ends, frozenset(forwarding), senders, backend)
+    config = emulator.config(topology.links, ends, draws, backend, recording, nat=nat)
+    made = _Made(topology, ends, frozenset(forwarding), senders, backend, client, access)
     shaped = tuple(made.shaped(draws if netem_seeded else None))
     return NetworkPlan(
         wiring=made.wiring(),
@@ -149,7 +180,13 @@ def plan(  # noqa: PLR0913 - what is not always wanted is said by name
         backend=backend,
         shaped=shaped,
         counters=commands.counters() if shaped else None,
+        access=made.access,
+        monitor=access_links.monitor(client) if access else None,
     )
+
+
+def _ends(topology: Topology, first: int) -> tuple[tuple[End, End], ...]:
+    return tuple(addresses.ends(topology, index, first) for index in range(len(topology.links)))
 
 
 def _disciplines(shaped: tuple[Shaped, ...]) -> list[ProcessSpec]:
@@ -166,6 +203,22 @@ class _Made:
     forwarding: frozenset[str]
     senders: Mapping[str, str]
     backend: Backend
+    client: str
+    own: Sequence[int]
+    """The client's access links by their indices; none unless it goes from one to another."""
+
+    @cached_property
+    def ways(self) -> AccessRoutes:
+        for link in (self.topology.links[index] for index in self.own):
+            if self.client not in link.between:
+                msg = f"{link.name} is not a link of {self.client!r}"
+                raise ValueError(msg)
+        return AccessRoutes(self.ends, self.client, self.own, self.forwarding)
+
+    @cached_property
+    def access(self) -> tuple[Access, ...]:
+        names = [link.name for link in self.topology.links]
+        return access_links.plan(self.ways, names, self._control(self.client))
 
     def wiring(self) -> ProcessSpec | None:
         if self.backend == "tun":
@@ -206,15 +259,30 @@ class _Made:
 
     def _addressing(self, *, by_tun: bool) -> list[ProcessSpec]:
         return [
-            commands.addressing(
-                self.ends,
-                host,
-                self.forwarding,
-                self.senders.get(host, "cubic"),
-                by_tun=by_tun,
+            self._of_client(by_tun=by_tun)
+            if self.access and host == self.client
+            else commands.addressing(
+                self.ends, host, self._table(host), self._control(host), by_tun=by_tun
             )
             for host in self.topology.hosts
         ]
+
+    def _of_client(self, *, by_tun: bool) -> ProcessSpec:
+        return commands.addressing(
+            self.ends,
+            self.client,
+            self.ways.besides(),
+            self._control(self.client),
+            later=access_links.made(self.access),
+            without=self.own,
+            by_tun=by_tun,
+        )
+
+    def _table(self, host: str) -> list[Entry]:
+        return [*routes.of_host(self.ends, host, self.forwarding), *self.ways.on(host)]
+
+    def _control(self, host: str) -> str:
+        return self.senders.get(host, "cubic")
 
     def _offloads(self, host: str | None) -> list[ProcessSpec]:
         return [commands.offloads(end) for end in self._all_ends() if end.host == host]

@@ -7,7 +7,7 @@ forwards; where neither does, it is reached by nobody but its own two hosts.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 
@@ -30,13 +30,23 @@ class Entry:
     """The next hop's end; None where the network is that link's own."""
 
 
-def of_host(ends: Ends, host: str, forwarding: AbstractSet[str]) -> Iterator[Entry]:
-    """Find a host's routing table: first to its own networks, for there the next hops are."""
-    yield from (Entry(own.network, own, None) for own, _ in of_ends(ends, host))
-    reached = routing.all_from([_hosts(pair) for pair in ends], host, forwarding)
-    for pair in ends:
-        gates = [reached[end] for end in _hosts(pair) if end in forwarding and end in reached]
-        if gates and host not in _hosts(pair):
+def of_host(
+    ends: Ends, host: str, forwarding: AbstractSet[str], without: Collection[int] = ()
+) -> Iterator[Entry]:
+    """Find a host's routing table: first to its own networks, for there the next hops are.
+
+    Links in ``without``, by their indices, are not taken. Their networks are reached all the same,
+    from their other side.
+    """
+    near = {index for index, pair in enumerate(ends) if host in hosts(pair)} - set(without)
+    for index in sorted(near):
+        own = ends[index][hosts(ends[index]).index(host)]
+        yield Entry(own.network, own, None)
+    reached = routing.all_from([hosts(pair) for pair in ends], host, forwarding, without)
+    gates_of = forwarding & (reached.keys() - {host})
+    for index, pair in enumerate(ends):
+        gates = [reached[end] for end in hosts(pair) if end in gates_of]
+        if gates and index not in near:
             yield _along(min(gates, key=routing.length), ends, pair[0].network)
 
 
@@ -51,5 +61,6 @@ def _along(route: Route, ends: Ends, network: str) -> Entry:
     return Entry(network, ends[link][way], ends[link][1 - way])
 
 
-def _hosts(pair: tuple[End, End]) -> tuple[str, str]:
+def hosts(pair: tuple[End, End]) -> tuple[str, str]:
+    """Name the hosts that a link joins."""
     return pair[0].host, pair[1].host

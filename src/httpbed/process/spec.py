@@ -48,6 +48,9 @@ class ProcessSpec:
     """Whether it speaks with httpbed line by line."""
     ready: Ports = Ports()
     timeout_s: float | None = None
+    """Upper bound of how long it runs; of all runs together where it is started again."""
+    again: bool = False
+    """Whether it is started again when it did not end well."""
     file_bytes: int | None = None
     """Upper bound of any file it writes."""
     memory_bytes: int | None = None
@@ -63,10 +66,11 @@ class ProcessSpec:
         return place + settings + shlex.join(self.argv) + self._conditions() + typed
 
     def _conditions(self) -> str:
-        """Say, as a shell comment, when it is ready and when its time is over."""
+        """Say, as a shell comment, when it is ready, when its time is over, and what then."""
         opened = [f"tcp {port}" for port in self.ready.tcp] + [f"udp {p}" for p in self.ready.udp]
         said = [f"ready when open: {', '.join(opened)}"] if opened else []
         said += [f"at most {self.timeout_s:g} s"] if self.timeout_s else []
+        said += ["started again until it ends well"] if self.again else []
         return f"    # {'; '.join(said)}" if said else ""
 
 
@@ -75,14 +79,18 @@ STOPPED_IN_TIME = "was stopped at its time limit"
 
 @dataclass(frozen=True)
 class Exit:
-    """How a process ended."""
+    """How a process ended; or the last of its runs, with what all of them took together."""
 
     status: int | None
     signal: int | None
     timed_out: bool
     wall_s: float
+    """From the first start to the last end."""
     cpu_s: float
     max_rss_kib: int
+    """The largest of any run."""
+    runs: int = 1
+    """How often it was started."""
 
     @property
     def clean(self) -> bool:
@@ -90,6 +98,9 @@ class Exit:
         return self.status == 0
 
     def __str__(self) -> str:
+        return self._how() + (f", after {self.runs} runs" if self.runs > 1 else "")
+
+    def _how(self) -> str:
         if self.timed_out:
             return STOPPED_IN_TIME
         return f"signal {self.signal}" if self.status is None else f"exit status {self.status}"

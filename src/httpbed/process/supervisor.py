@@ -229,9 +229,8 @@ class Supervisor:
 
     def _take_exit(self, event: dict[str, Any]) -> None:
         process = self._running.pop(event["id"])
-        process.exit.set_result(
-            Exit(**{name: event[name] for name in Exit.__dataclass_fields__}),
-        )
+        told = {name: event[name] for name in Exit.__dataclass_fields__ if name in event}
+        process.exit.set_result(Exit(**told))
         process.lines.put_nowait({"event": "exited"})
 
     def _fail(self, reason: BedError) -> None:

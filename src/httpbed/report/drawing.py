@@ -13,7 +13,7 @@ from typing import Any
 
 from markupsafe import Markup, escape
 
-from httpbed.report import layout, network
+from httpbed.report import access, layout, network
 from httpbed.report.network import Fact, HostFacts, LinkFacts
 
 BOX_WIDTH = 172
@@ -28,8 +28,14 @@ LEAST_HEIGHT = 116
 INDENT = 42
 """From a box's left side to the link below it."""
 MARGIN = 6
+LANE_HEIGHT, LANE_WIDTH = 92, 16
+"""Between links that join the same hosts: side by side, and one below the other."""
 MOST_CHARACTERS = 36
 """Longest text that fits beside a link; what is longer is said in fewer words."""
+
+
+Lane = tuple[int, int]
+"""Which of several links between the same hosts, from 0, and how many they are."""
 
 
 @dataclass(frozen=True)
@@ -47,20 +53,67 @@ class _Box:
         return self.x + BOX_WIDTH / 2, self.y + self.height / 2
 
 
+@dataclass(frozen=True)
+class _Grid:
+    """Where boxes go."""
+
+    lines: int
+    """Most lines of a box, below its name."""
+    lanes: int
+    """Most links between the same two hosts."""
+    upright: bool
+
+    @property
+    def height(self) -> float:
+        """Height of each box: links side by side need room to begin."""
+        return 44 + LINE_HEIGHT * self.lines + (0 if self.upright else self._more)
+
+    def place(self, column: int, row: float) -> tuple[float, float]:
+        """Return the upper left corner of a box."""
+        if self.upright:
+            return MARGIN + row * UPRIGHT_WIDTH, MARGIN + column * (self.height + self._gap)
+        top = MARGIN + max(0.0, (self._least - self.height) / 2)
+        return MARGIN + column * (BOX_WIDTH + GAP_WIDTH), top + row * (self.height + ROW_GAP)
+
+    def size(self, places: Sequence[tuple[int, float]]) -> tuple[float, float]:
+        """Return width and height of the drawing."""
+        columns = 1 + max((column for column, _ in places), default=0)
+        rows = 1 + max((row for _, row in places), default=0.0)
+        if self.upright:
+            tall = columns * self.height + (columns - 1) * self._gap
+            return rows * UPRIGHT_WIDTH, 2 * MARGIN + tall
+        wide = columns * BOX_WIDTH + (columns - 1) * GAP_WIDTH
+        tall = (rows - 1) * (self.height + ROW_GAP) + max(self._least, self.height)
+        return 2 * MARGIN + wide, 2 * MARGIN + tall
+
+    @property
+    def _more(self) -> float:
+        return LANE_HEIGHT * (self.lanes - 1)
+
+    @property
+    def _least(self) -> float:
+        return LEAST_HEIGHT + self._more
+
+    @property
+    def _gap(self) -> float:
+        return GAP_HEIGHT * self.lanes
+
+
 def topology(document: Mapping[str, Any], *, upright: bool) -> Markup:
     """Draw the topology; ``upright`` puts the hosts one below the other."""
     hosts = network.hosts(document)
     links = network.links(document)
-    height = 44 + LINE_HEIGHT * max((len(_role_lines(host)) for host in hosts), default=0)
+    lanes = _lanes(links)
+    lines = max((len(_role_lines(host)) for host in hosts), default=0)
+    grid = _Grid(lines, max((count for _, count in lanes), default=1), upright)
     names, clients = [host.name for host in hosts], [one.name for one in hosts if one.is_client]
     places = layout.places(names, [link.hosts for link in links], clients)
-    boxes = {
-        host.name: _Box(host, *_place(*places[host.name], height, upright=upright), height)
-        for host in hosts
-    }
-    parts = [_link(boxes, link, upright=upright) for link in links]
+    boxes = {host.name: _Box(host, *grid.place(*places[host.name]), grid.height) for host in hosts}
+    parts = [
+        _link(boxes, link, lane, upright=upright) for link, lane in zip(links, lanes, strict=True)
+    ]
     parts += [_box(box) for box in boxes.values()]
-    size = _size(list(places.values()), height, upright=upright)
+    size = grid.size(list(places.values()))
     return Markup(
         '<svg class="{kind}" role="img" viewBox="0 0 {w:g} {h:g}" style="max-width:{w:g}px">'
         "<title>{title}</title>{body}</svg>"
@@ -76,28 +129,18 @@ def topology(document: Mapping[str, Any], *, upright: bool) -> Markup:
 def alternative(document: Mapping[str, Any]) -> str:
     """Tell the drawing in words."""
     told = [f"host {host.name} ({'; '.join(host.roles)})" for host in network.hosts(document)]
-    told += [f"link {network.sentence(link)}" for link in network.links(document)]
+    told += [f"link {line}" for line in network.sentences(document)]
+    told += [f"hand-over: {line}" for line in [access.line(document)] if line]
     return "Topology: " + "; ".join(told)
 
 
-def _place(column: int, row: float, height: float, *, upright: bool) -> tuple[float, float]:
-    if upright:
-        return MARGIN + row * UPRIGHT_WIDTH, MARGIN + column * (height + GAP_HEIGHT)
-    top = MARGIN + max(0.0, (LEAST_HEIGHT - height) / 2)
-    return MARGIN + column * (BOX_WIDTH + GAP_WIDTH), top + row * (height + ROW_GAP)
-
-
-def _size(
-    places: Sequence[tuple[int, float]], height: float, *, upright: bool
-) -> tuple[float, float]:
-    columns = 1 + max((column for column, _ in places), default=0)
-    rows = 1 + max((row for _, row in places), default=0.0)
-    if upright:
-        tall = columns * height + (columns - 1) * GAP_HEIGHT
-        return rows * UPRIGHT_WIDTH, 2 * MARGIN + tall
-    wide = columns * BOX_WIDTH + (columns - 1) * GAP_WIDTH
-    tall = (rows - 1) * (height + ROW_GAP) + max(LEAST_HEIGHT, height)
-    return 2 * MARGIN + wide, 2 * MARGIN + tall
+def _lanes(links: Sequence[LinkFacts]) -> list[Lane]:
+    """Number links that join the same hosts, and tell how many they are."""
+    of_hosts = [frozenset(link.hosts) for link in links]
+    return [
+        (of_hosts[:index].count(hosts), of_hosts.count(hosts))
+        for index, hosts in enumerate(of_hosts)
+    ]
 
 
 def _box(box: _Box) -> Markup:
@@ -122,27 +165,31 @@ def _box(box: _Box) -> Markup:
 def _role_lines(host: HostFacts) -> list[str]:
     """Split ``server: nginx, cubic`` so that no line is wider than its box."""
     lines = [line for role in host.roles for line in role.split(": ", 1) if line != host.name]
-    return [part for line in lines for part in wrap(line, MOST_IN_BOX)] or ["router"]
+    if not lines and host.name != "router":
+        lines = ["router"]
+    return [part for line in lines for part in wrap(line, MOST_IN_BOX)]
 
 
-def _link(boxes: Mapping[str, _Box], link: LinkFacts, *, upright: bool) -> Markup:
+def _link(boxes: Mapping[str, _Box], link: LinkFacts, lane: Lane, *, upright: bool) -> Markup:
     here, there = (boxes[name] for name in link.hosts)
-    return Markup("").join(_upright(here, there, link) if upright else _wide(here, there, link))
+    way = _upright if upright else _wide
+    return Markup("").join(way(here, there, link, lane))
 
 
-def _wide(here: _Box, there: _Box, link: LinkFacts) -> Iterator[Markup]:
+def _wide(here: _Box, there: _Box, link: LinkFacts, lane: Lane) -> Iterator[Markup]:
     left, right = sorted((here, there), key=lambda box: box.x)
     start, end = left.x + BOX_WIDTH, right.x
-    yield _line(start, left.middle[1], end, right.middle[1])
-    middle, y = (start + end) / 2, (left.middle[1] + right.middle[1]) / 2
+    aside = LANE_HEIGHT * (lane[0] - (lane[1] - 1) / 2)
+    yield _line(start, left.middle[1] + aside, end, right.middle[1] + aside)
+    middle, y = (start + end) / 2, (left.middle[1] + right.middle[1]) / 2 + aside
     if link.symmetric:
-        texts = _pairs(link, link.up)
+        texts = _called(link, _pairs(link, link.up))
         yield _text(middle, y - 12, texts[0])
         yield from (_text(middle, y + 24 + 17 * i, text) for i, text in enumerate(texts[1:]))
         return
     for facts, other, sign in ((link.up, there, -1), (link.down, here, 1)):
         arrow = "→" if other is right else "←"
-        first, *others = _pairs(link, facts)
+        first, *others = _called(link, _pairs(link, facts))
         texts = [f"{arrow} {first}", *others]
         offsets = (-46, -29, -12) if sign < 0 else (24, 41, 58)
         yield from (
@@ -150,22 +197,35 @@ def _wide(here: _Box, there: _Box, link: LinkFacts) -> Iterator[Markup]:
         )
 
 
-def _upright(here: _Box, there: _Box, link: LinkFacts) -> Iterator[Markup]:
+def _upright(here: _Box, there: _Box, link: LinkFacts, lane: Lane) -> Iterator[Markup]:
     top, bottom = sorted((here, there), key=lambda box: box.y)
     start, end = top.y + top.height, bottom.y
-    yield _line(top.x + INDENT, start, bottom.x + INDENT, end)
+    aside = INDENT - LANE_WIDTH * (lane[1] - 1 - lane[0])
+    yield _line(top.x + aside, start, bottom.x + aside, end)
     x = (top.x + bottom.x) / 2 + INDENT
+    part = (end - start) / lane[1]
+    start, end = start + lane[0] * part, start + (lane[0] + 1) * part
     if link.symmetric:
-        texts = ["each direction", *_pairs(link, link.up)]
+        each = f"{link.name}, each direction" if link.name else "each direction"
+        texts = [each, *_pairs(link, link.up)]
     else:
         texts = [
-            *(f"to {link.hosts[1]}", *_pairs(link, link.up)),
+            *_called(link, [f"to {link.hosts[1]}"]),
+            *_pairs(link, link.up),
             *(f"to {link.hosts[0]}", *_pairs(link, link.down)),
         ]
     step = min(17.0, (end - start - 8) / max(1, len(texts)))
     first = (start + end) / 2 - step * (len(texts) - 1) / 2 + 4
     for number, text in enumerate(texts):
         yield _text(x + 14, first + step * number, text, anchor="start")
+
+
+def _called(link: LinkFacts, texts: list[str]) -> list[str]:
+    """Begin with the link's name, if it has one: on a line of its own where it needs that."""
+    if not link.name:
+        return texts
+    said = f"{link.name}: {texts[0]}" if texts else link.name
+    return [said, *texts[1:]] if len(said) <= MOST_CHARACTERS else [link.name, *texts]
 
 
 FIRST, LAST = ("profile", "rate", "delay"), ("queue",)

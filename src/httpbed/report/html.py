@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
@@ -9,7 +10,17 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from httpbed.analysis.compare import EQUAL_MARGIN
 from httpbed.analysis.findings import Findings
 from httpbed.model.errors import visible
-from httpbed.report import drawing, inline, levels, manifest, notes, page
+from httpbed.report import (
+    access,
+    drawing,
+    handovers,
+    inline,
+    levels,
+    manifest,
+    notes,
+    page,
+    timelines,
+)
 from httpbed.report.figures import Plot
 from httpbed.report.phrasing import percent
 from httpbed.store.results import Results
@@ -17,8 +28,13 @@ from httpbed.store.results import Results
 TEMPLATE = "report.html.j2"
 
 
-def render(results: Results, findings: Findings, plots: list[Plot]) -> str:
-    """Render the page. Whatever comes from a file or a program is escaped by the template."""
+def render(
+    results: Results, findings: Findings, plots: list[Plot], over_time: Sequence[Plot] = ()
+) -> str:
+    """Render the page. Whatever comes from a file or a program is escaped by the template.
+
+    ``over_time`` are the figures of the section on hand-overs.
+    """
     environment = Environment(
         loader=PackageLoader("httpbed.report"),
         autoescape=True,
@@ -30,11 +46,31 @@ def render(results: Results, findings: Findings, plots: list[Plot]) -> str:
     text = template.render(
         **_answer(results, findings),
         **_evidence(results, findings),
-        plots=[
-            {"caption": plot.caption, "name": plot.name, "svg": inline.svg(plot)} for plot in plots
-        ],
+        plots=_drawn(plots),
+        moves=_moves(findings, results, over_time),
     )
     return "\n".join(map(visible, text.split("\n")))
+
+
+def _drawn(plots: Sequence[Plot]) -> list[dict[str, Any]]:
+    return [{"caption": plot.caption, "name": plot.name, "svg": inline.svg(plot)} for plot in plots]
+
+
+def _moves(
+    findings: Findings, results: Results, over_time: Sequence[Plot]
+) -> dict[str, Any] | None:
+    """Gather what the section on hand-overs shows; None where there is no such section."""
+    if not findings.has_handovers:
+        return None
+    columns = handovers.whole(findings)
+    return {
+        "said": access.told(results.document),
+        "columns": columns,
+        "groups": page.cells(findings, results.document, columns),
+        "plots": _drawn(over_time),
+        "undrawn": timelines.undrawn(findings),
+        "trial": timelines.example(results),
+    }
 
 
 def _answer(results: Results, findings: Findings) -> dict[str, Any]:

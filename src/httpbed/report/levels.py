@@ -8,7 +8,7 @@ from typing import Any
 
 from httpbed.model import profiles
 from httpbed.model.experiment import Experiment, factor_references, is_reference
-from httpbed.report import impairments, network
+from httpbed.report import access, impairments, network
 from httpbed.report.changes import changes
 from httpbed.report.network import Document
 from httpbed.report.phrasing import title
@@ -68,6 +68,8 @@ def _meaning(document: Document, path: Path, value: Any) -> str:
     name = keys[-1]
     if name == "profile" and isinstance(value, str):
         return _profile(document, path, value)
+    if path == ("handover",) and isinstance(value, Mapping):
+        return access.sentence(document, value)
     said = _texts(document, value) if name in WAYS else _impairment(document, path, name, value)
     side = next((f" {way}" for way in WAYS if way in keys), "")
     return said + side

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from httpbed.model import profiles
@@ -45,6 +45,8 @@ class LinkFacts:
     """From the second host to the first."""
     changes: tuple[Change, ...] = ()
     """What becomes of it while it runs."""
+    name: str = ""
+    """As its author calls it; empty where that is nothing but its hosts."""
 
     @property
     def symmetric(self) -> bool:
@@ -78,12 +80,27 @@ def hosts(document: Document) -> tuple[HostFacts, ...]:
     return tuple(HostFacts(name, tuple(found.get(name, ()))) for name in names)
 
 
+def sentences(document: Document, most_changes: int = MOST_CHANGES) -> list[str]:
+    """Say of each link what it does; links between the same hosts that are alike are told once."""
+    groups: list[list[LinkFacts]] = []
+    for link in links(document):
+        alike = (group for group in groups if replace(group[0], name=link.name) == link)
+        group = next(alike, None) if link.name else None
+        groups.append([link]) if group is None else group.append(link)
+    return [
+        sentence(replace(group[0], name=" and ".join(link.name for link in group)), most_changes)
+        for group in groups
+    ]
+
+
 def sentence(facts: LinkFacts, most_changes: int = MOST_CHANGES) -> str:
     """Say what a link does in a line, and what becomes of it while it runs."""
     here, there = facts.hosts
-    said = f"{here} <-> {there}: {_listed(facts.up)}, in each direction"
+    called = f"{facts.name}, " if facts.name else ""
+    said = f"{called}{here} <-> {there}: {_listed(facts.up)}, in each direction"
     if not facts.symmetric:
-        said = f"{here} to {there}: {_listed(facts.up)}; {there} to {here}: {_listed(facts.down)}"
+        up, down = _listed(facts.up), _listed(facts.down)
+        said = f"{called}{here} to {there}: {up}; {there} to {here}: {down}"
     return said + _then(facts.changes, most_changes)
 
 
@@ -157,7 +174,9 @@ def _on_link(document: Document, factor: str) -> str:
         return ""
     (index,) = found
     said = all_links[index] if isinstance(index, int) else {}
-    return f" on {'-'.join(said['between'])}" if isinstance(said.get("between"), list) else ""
+    hosts = said.get("between")
+    called = said.get("name") or ("-".join(hosts) if isinstance(hosts, list) else "")
+    return f" on {called}" if called else ""
 
 
 def _link(document: Document, said: Document) -> LinkFacts:
@@ -166,7 +185,8 @@ def _link(document: Document, said: Document) -> LinkFacts:
     link = profiles.expanded(said)
     one, other = link["between"]
     up, down = (_one_way(document, link, side) for side in ("up", "down"))
-    return LinkFacts((one, other), up, down, tuple(changes(_filled(document, link))))
+    name = str(link.get("name", ""))
+    return LinkFacts((one, other), up, down, tuple(changes(_filled(document, link))), name)
 
 
 def _varied_link(document: Document, said: Document) -> LinkFacts:

@@ -9,7 +9,7 @@ from httpbed.analysis.compare import EQUAL_MARGIN, LEAST_BLOCKS, Ratio
 from httpbed.analysis.estimate import CONFIDENCE
 from httpbed.analysis.findings import FAIRNESS, Condition, Findings, Row
 from httpbed.analysis.sample import OVER_BEFORE_THE_END, Tally
-from httpbed.report import network, senders
+from httpbed.report import handovers, network, senders
 from httpbed.report.manifest import uncovered
 from httpbed.report.phrasing import (
     agreeing_blocks,
@@ -62,10 +62,22 @@ def notes(findings: Findings, results: Results) -> list[str]:
         *_unshared(findings, document),
         *_few(list(_open(findings, document)), "comparisons within noise"),
         *_coverage(findings),
+        *_moves(findings),
         *_uncovered(results.manifest),
         *_few(list(senders.failed(results.manifest)), "senders that did not pass"),
         *_few(list(senders.untested(results.manifest)), "senders never tested for conformance"),
     ]
+
+
+def _moves(findings: Findings) -> Iterator[str]:
+    for found, kind in (
+        (handovers.silent, "treatments silent on the new link"),
+        (handovers.staying, "treatments that do not migrate"),
+        (handovers.twice, "treatments that fetched bytes twice"),
+        (handovers.too_late, "treatments with trials that were over before"),
+        (handovers.short_stalls, "notes on stalls"),
+    ):
+        yield from _few(list(found(findings)), kind)
 
 
 def _without_comparison(findings: Findings) -> str:

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from httpbed.analysis.compare import Judgement, Ratio
 from httpbed.analysis.findings import Condition, Findings, Row
 from httpbed.model.metric import METRICS
-from httpbed.report import cast, levels, network, notes
+from httpbed.report import access, cast, levels, network, notes
+from httpbed.report.handovers import Column
 from httpbed.report.phrasing import (
     DASH,
     agreeing_blocks,
@@ -133,6 +134,20 @@ def groups(findings: Findings, document: Mapping[str, Any]) -> list[Group]:
     ]
 
 
+def cells(
+    findings: Findings, document: Mapping[str, Any], columns: Sequence[Column]
+) -> list[tuple[str, list[tuple[str, list[str]]]]]:
+    """Lay out cells of further columns by condition and treatment."""
+    rows = iter(zip(*(column.cells for column in columns), strict=True))
+    return [
+        (
+            network.condition(document, condition.levels) or "the one condition",
+            [(treatment(row.levels, findings.others), list(next(rows))) for row in condition.rows],
+        )
+        for condition in findings.conditions
+    ]
+
+
 def overview(findings: Findings, document: Mapping[str, Any]) -> Overview:
     """Cross treatments with conditions; those of which there are fewer are the columns."""
     found = groups(findings, document)
@@ -170,7 +185,8 @@ def conditions(findings: Findings, results: Results) -> list[tuple[str, str]]:
         (title(name), ", ".join(some) + (" (network)" if name in findings.network else ""))
         for name, some in document.get("factors", {}).items()
     ]
-    held = [("link", network.sentence(link, MOST_CHANGES)) for link in network.links(document)]
+    held = [("link", line) for line in network.sentences(document, MOST_CHANGES)]
+    held += [("hand-over", line) for line in [access.line(document)] if line]
     others = [("competitor", line) for line in cast.competitors(document)]
     left_out = [("left out", line) for line in levels.left_out(experiment)]
     return [*varied, *left_out, *held, ("workload", cast.workload(document)), *others]

@@ -32,7 +32,17 @@ _TITLES = {
     "file_time_median": "median file time",
     "jain_index": "Jain's index",
 }
-_NUMBERS = {"jain_index": 3, "connections": 0, "upstream_connections": 0, "retries": 0}
+_NUMBERS = {"jain_index": 3} | dict.fromkeys(
+    (
+        "connections",
+        "upstream_connections",
+        "retries",
+        "migrations",
+        "migrations_failed",
+        "client_runs",
+    ),
+    0,
+)
 """Metrics without a unit that are no shares, and how many decimals they have at least."""
 
 

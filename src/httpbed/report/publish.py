@@ -10,7 +10,8 @@ from typing import Any
 from rich.console import Console
 
 from httpbed.analysis.findings import Findings, find
-from httpbed.report import figures, html, tables
+from httpbed.analysis.timelines import Timeline
+from httpbed.report import figures, html, one_trial, tables, timelines
 from httpbed.report import summary as summaries
 from httpbed.store.results import Results
 
@@ -26,11 +27,21 @@ def report(results: Results, findings: Findings | None = None, path: Path | None
     findings = findings or find(results)
     path = path or results.directory / REPORT
     plots = figures.plots(findings, results.document)
-    text = html.render(results, findings, plots)
-    for plot in plots:
+    over_time = timelines.plots(findings, results)
+    text = html.render(results, findings, plots, over_time)
+    for plot in [*plots, *over_time]:
         plot.save(results.directory / FIGURES)
     _replace(path, text)
     return path
+
+
+def one(results: Results, trial: Timeline) -> list[Path]:
+    """Write the figure of one trial, as SVG and PDF; return what was written."""
+    plot = one_trial.plot(trial)
+    if plot is None:
+        return []
+    plot.save(results.directory / FIGURES)
+    return [results.directory / FIGURES / f"{plot.name}.{kind}" for kind in ("svg", "pdf")]
 
 
 def show(

@@ -10,6 +10,7 @@ from typing import Any
 from httpbed.analysis.compare import Ratio
 from httpbed.analysis.estimate import Estimate, Interval
 from httpbed.analysis.findings import Findings, Row
+from httpbed.analysis.handovers import Moves
 from httpbed.analysis.sample import Bounded, Tally
 from httpbed.model.metric import METRICS
 from httpbed.report import notes
@@ -49,6 +50,19 @@ def _treatment(row: Row) -> dict[str, Any]:
         "time_limit_s": row.limit_s,
         "not_observed": row.sample.not_observed,
         "trials": _tally(row.tally),
+        "handovers": _moves(row.moves),
+    }
+
+
+def _moves(found: Moves | None) -> dict[str, Any] | None:
+    if found is None:
+        return None
+    return {
+        "happen": found.happens,
+        "on_the_wire": dict(found.verdicts),
+        "trials_over_before": found.before_any,
+        "estimates": {name: _estimate(one) for name, one in found.medians.items()},
+        **found.counts,
     }
 
 

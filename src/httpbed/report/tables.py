@@ -18,7 +18,7 @@ from httpbed.analysis.evidence import CheckSummary
 from httpbed.analysis.findings import Condition, Findings, Row
 from httpbed.model.errors import visible
 from httpbed.model.metric import METRICS
-from httpbed.report import cast, levels, network
+from httpbed.report import access, cast, handovers, levels, network
 from httpbed.report.manifest import certificate, under_test
 from httpbed.report.notes import notes
 from httpbed.report.phrasing import (
@@ -62,7 +62,8 @@ def console(stream: IO[str] | None = None) -> Console:
 
 def show(results: Results, findings: Findings, report: Path | None, out: Console) -> None:
     """Print findings; the report's path, if there is one, is the last line."""
-    told = [("evidence", "; ".join([*evidence(findings), certificate(results.manifest)]))]
+    proof = [*evidence(findings), *handovers.evidence(findings), certificate(results.manifest)]
+    told = [("evidence", "; ".join(proof))]
     told += [("note", line) for line in notes(findings, results)]
     parts = (_facts(_heading(results)), "", _fitting(findings, out), "", _facts(told))
     if out.is_terminal:
@@ -122,7 +123,8 @@ def _lateness(findings: Findings) -> Iterator[str]:
 
 def _heading(results: Results) -> list[tuple[str, str]]:
     found = [("question", results.experiment.question)]
-    found += [("link", network.sentence(link)) for link in network.links(results.document)]
+    found += [("link", line) for line in network.sentences(results.document)]
+    found += [("hand-over", line) for line in [access.line(results.document)] if line]
     found += [("levels", levels.line(legend)) for legend in levels.legends(results.document)]
     found += [("competes", line) for line in cast.competitors(results.document)]
     found += [("left out", line) for line in levels.left_out(results.experiment)]
@@ -182,6 +184,8 @@ def _columns(findings: Findings) -> Iterator[_Column]:
     if findings.metric != "goodput" and any(row.goodput for _, row in rows):
         yield _goodput_column(rows)
     yield from _fairness(findings)
+    for column in handovers.brief(findings):
+        yield _Column(column.header, column.right, [Text(visible(cell)) for cell in column.cells])
     yield _Column("done", True, [_done(row) for _, row in rows])
 
 

@@ -13,6 +13,7 @@ _CAUSES = {
     "queue_dropped": "queue full",
     "aqm_dropped": "by AQM",
     "down_dropped": "link down",
+    "nat_dropped": "no mapping",
 }
 _HAPPENED = ("duplicated", "corrupted", "marked", "reordered")
 _ODD = {

@@ -130,6 +130,8 @@ def _condition(change: Mapping[str, Any]) -> str:
         return f"delay {phrase.duration(change['delay_ns'] / 1e9)}"
     if "loss" in change:
         return f"loss {phrase.share(change['loss'])}"
+    if "rebind" in change:
+        return "NAT rebound"
     return "state down" if change["down"] else "state up"
 
 

@@ -49,4 +49,4 @@ def _way(before: Mapping[str, Any], now: Mapping[str, Any], seconds: float) -> s
     return f"{rate:>12}, {waiting} on the way, {gone} lost"
 
 
-_GONE = ("lost", "queue_dropped", "aqm_dropped", "down_dropped")
+_GONE = ("lost", "queue_dropped", "aqm_dropped", "down_dropped", "nat_dropped")

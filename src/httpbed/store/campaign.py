@@ -93,11 +93,10 @@ class Campaign:
 
     def artifacts(self, attempt: Attempt) -> Path:
         """Return the folder with what a finished attempt left."""
-        return self._home(attempt) / "artifacts"
+        return artifacts(self.directory, attempt.trial.block, attempt.id, attempt.number)
 
     def _home(self, attempt: Attempt) -> Path:
-        block = f"{attempt.trial.block:04d}"
-        return self.directory / "trials" / block / attempt.id / str(attempt.number)
+        return self.artifacts(attempt).parent
 
     def note_run(self, now: datetime, command: str, jobs: int) -> None:
         """Write down that a run begins to work on it."""
@@ -130,6 +129,11 @@ class Campaign:
         found = self.directory.glob("trials/*/*/*")
         folders = (folder for folder in found if folder.name.isdecimal())
         return sorted(folders, key=lambda path: (*path.parts[-3:-1], int(path.name)))
+
+
+def artifacts(directory: Path, block: int, trial: str, attempt: int) -> Path:
+    """Return the folder with what an attempt left, in a campaign's folder."""
+    return directory / "trials" / f"{block:04d}" / trial / str(attempt) / "artifacts"
 
 
 @contextmanager

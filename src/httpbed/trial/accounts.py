@@ -7,6 +7,7 @@ cannot be read is told as the complaint that it is.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
@@ -24,6 +25,18 @@ class Account:
     requests: tuple[Request, ...]
     is_owed: bool = False
     """Whether it must tell of every request."""
+
+    def statuses(self) -> Counter[int]:
+        """Count the answers by their status."""
+        return Counter(request.status for request in self.requests)
+
+    def statuses_told(self) -> str:
+        """Say which statuses it tells."""
+        said = [
+            f"{count} of {status}" if count > 1 else f"{status}"
+            for status, count in self.statuses().items()
+        ]
+        return f"{', '.join(said) or 'none'}, by {self.by}"
 
 
 def of_leg(leg: Leg, chain: Chain, seen: Seen) -> list[Account]:

@@ -13,9 +13,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from httpbed.process.spec import Exit
-from httpbed.process.supervisor import Process, Supervisor
-from httpbed.trial.answering import stop
+from httpbed.process.supervisor import Supervisor
 from httpbed.trial.bed import Asking
+from httpbed.trial.retrying import Client
 
 
 @dataclass
@@ -32,25 +32,25 @@ class Asked:
 
 async def ask(supervisor: Supervisor, clients: Sequence[Asking]) -> Asked:
     """Run the client, the first of ``clients``, with its competitors."""
-    asked, running = Asked(), dict[str, Process]()
+    asked = Asked()
+    working = {one.part.name: Client(supervisor, one.process) for one in clients}
 
     async def begin(one: Asking) -> Exit:
         await asyncio.sleep(one.after_s)
-        running[one.part.name] = await supervisor.start(one.process)
-        return await running[one.part.name].exit
+        return await working[one.part.name].work()
 
     began = time.monotonic()
     client, *competitors = [asyncio.create_task(begin(one)) for one in clients]
     try:
         await _first_of(client, competitors)
         asked.lasted_s = time.monotonic() - began
-        asked.stopped = [name for name, one in running.items() if not one.exit.done()]
-        await stop(supervisor, running.values())
+        asked.stopped = [name for name, one in working.items() if one.is_at_work]
+        await asyncio.gather(*(working[name].stop() for name in asked.stopped))
     finally:
         for task in (client, *competitors):
             task.cancel()
         await asyncio.gather(client, *competitors, return_exceptions=True)
-    asked.exits = {name: one.exit.result() for name, one in running.items() if one.exit.done()}
+    asked.exits = {name: one.ended for name, one in working.items() if one.ended}
     return asked
 
 

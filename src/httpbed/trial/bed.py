@@ -18,9 +18,10 @@ from httpbed.network.files import PACKET_LOG
 from httpbed.network.link_file import LinkFile
 from httpbed.network.plan import NetworkPlan
 from httpbed.process.spec import TRIAL_FOLDER, ProcessSpec
-from httpbed.trial import legs, parts
+from httpbed.trial import handover, legs, parts
 from httpbed.trial.content import Content
-from httpbed.trial.legs import Leg, ping_file, sockets_file
+from httpbed.trial.handover import HandoverPlan
+from httpbed.trial.legs import Leg, Way, ping_file, sockets_file
 from httpbed.trial.programs import Programs
 
 PINGS = 3
@@ -78,7 +79,7 @@ class Asking:
 class Probe:
     """Measures the round-trip time of one hop's idle way."""
 
-    leg: Leg
+    way: Way
     process: ProcessSpec
 
 
@@ -99,13 +100,18 @@ class TrialPlan:
     """One group after the other; those of a group share no link."""
     sockets: Mapping[str, ProcessSpec]
     """Read the accepted sockets of each part that sends by TCP, in the kernel."""
+    handover: HandoverPlan | None = None
+    """How the client goes from one of its links to the next."""
 
     def specs(self) -> tuple[ProcessSpec, ...]:
-        """Every process, in order."""
+        """Every process, in order, but for the steps of hand-overs."""
+        moved = self.handover
         return (
             *self.network.specs(),
             *self.answering.values(),
+            *((moved.monitor,) if moved else ()),
             *(probe.process for group in self.probes for probe in group),
+            *(moved.before() if moved else ()),
             *(visit.process for visit in self.visits),
             *(one.process for one in self.asking),
             *self.sockets.values(),
@@ -136,9 +142,11 @@ class TrialPlan:
     @property
     def longest_rtt_s(self) -> float:
         """Seconds of an echo on the longest hop, at most, when all is idle."""
-        net = self.network
-        hosts = ((leg.asking_host, leg.answering_host) for leg in self.legs)
-        return max(idle.round_trip_s(net, *ends)[1] for ends in hosts)
+        return max(
+            idle.round_trip_s(self.network, leg.asking_host, leg.answering_host, way.over)[1]
+            for leg in self.legs
+            for way in leg.ways
+        )
 
 
 def plan(  # noqa: PLR0913 - all but the first two are told by name
@@ -154,16 +162,19 @@ def plan(  # noqa: PLR0913 - all but the first two are told by name
     """Plan a trial; ``files`` are those that its experiment names."""
     scenario = trial.scenario()
     net = network.plan(
-        scenario.topology,
+        handover.watched(scenario),
         scenario.senders(),
         trial.seed,
         trial.block,
         forwarding=scenario.routers,
         capture=capture,
-        log=f"{TRIAL_FOLDER}/{PACKET_LOG}" if log or scenario.competitors else None,
+        log=f"{TRIAL_FOLDER}/{PACKET_LOG}" if log or _is_reduced(scenario) else None,
         backend=backend,
         files={digest: file.facts for digest, file in (files or {}).items()},
         netem_seeded=netem_seeded,
+        client=scenario.hosts["client"],
+        access=scenario.access_links,
+        nat=handover.nat(scenario),
     )
     described = parts.parts(scenario, catalog, net, trial.time_limit_s)
     found = legs.legs(scenario, net)
@@ -174,9 +185,15 @@ def plan(  # noqa: PLR0913 - all but the first two are told by name
         answering=cast.answering(),
         visits=cast.visits(),
         asking=cast.asking(),
-        probes=_apart([_probe(leg, net) for leg in found]),
+        probes=_apart([_probe(leg, way, net) for leg in found for way in leg.ways]),
         sockets={leg.hop.answers: _sockets(leg) for leg in found if leg.hop.transport == "tcp"},
+        handover=handover.plan(scenario, net),
     )
+
+
+def _is_reduced(scenario: Scenario) -> bool:
+    """Whether the emulator's log is needed, if only to take something from it."""
+    return bool(scenario.competitors) or scenario.handover is not None
 
 
 @dataclass(frozen=True)
@@ -213,29 +230,30 @@ class _Cast:
         return parts.process(part, self.catalog[self.scenario.implementations[name]])
 
 
-def _probe(leg: Leg, net: NetworkPlan) -> Probe:
-    asks, answers = leg.asking_host, leg.answering_host
-    least, most = idle.round_trip_s(net, asks, answers)
-    patience_s = 1 + 2 * idle.delays_s(net, asks, answers) + 2 * (most - least) + most
+def _probe(leg: Leg, way: Way, net: NetworkPlan) -> Probe:
+    crossed = (net, leg.asking_host, leg.answering_host, way.over)
+    least, most = idle.round_trip_s(*crossed)
+    patience_s = 1 + 2 * idle.delays_s(*crossed) + 2 * (most - least) + most
     words = ("ping", "-n", "-c", PINGS, "-i", PING_INTERVAL_S, "-W", f"{patience_s:.3f}")
-    file = ping_file(leg)
+    source = ("-I", way.asking_address) if len(leg.ways) > 1 else ()
+    file = ping_file(leg, way)
     spec = ProcessSpec(
-        argv=(*map(str, words), leg.answering_address),
-        host=asks,
+        argv=(*map(str, words), *source, leg.answering_address),
+        host=leg.asking_host,
         root=network.TOOLS,
         stdout=file,
         stderr=file,
         timeout_s=10 + PINGS * patience_s,
     )
-    return Probe(leg, spec)
+    return Probe(way, spec)
 
 
 def _apart(probes: Iterable[Probe]) -> tuple[tuple[Probe, ...], ...]:
     """Group probes so that none waits on a link for another's echo."""
     groups: list[list[Probe]] = []
     for probe in probes:
-        links = set(probe.leg.links)
-        free = (group for group in groups if not any(links & set(one.leg.links) for one in group))
+        links = set(probe.way.links)
+        free = (group for group in groups if not any(links & set(one.way.links) for one in group))
         group = next(free, None)
         if group is None:
             groups.append([probe])

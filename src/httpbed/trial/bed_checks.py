@@ -13,9 +13,9 @@ from httpbed.model.scenario import Scenario
 from httpbed.model.trial import Check, Trial
 from httpbed.network import idle
 from httpbed.network.plan import NetworkPlan
-from httpbed.trial import kernel_checks, link_checks
+from httpbed.trial import handover_checks, kernel_checks, link_checks
 from httpbed.trial.bed import TrialPlan
-from httpbed.trial.legs import Leg
+from httpbed.trial.legs import Leg, Way
 from httpbed.trial.seen import Seen
 
 RTT_EARLY_S = 0.0002
@@ -35,15 +35,17 @@ SHORTEST_JUDGED_S = 0.2
 handshake keep client, server and emulator awake together for tens of ms on any machine, and one
 turn of somebody else's takes a few. What that does to packets, the emulator's lateness shows."""
 PRESSURE, LATENESS = "CPU pressure", "emulator lateness"
-STRAIN = frozenset({PRESSURE, LATENESS})
+STRAIN = frozenset({PRESSURE, LATENESS, handover_checks.PROMPT})
 """Checks that a busy machine breaks, and nothing else does."""
 
 
 def checks(trial: Trial, planned: TrialPlan, catalog: Catalog, seen: Seen) -> Iterator[Check]:
     """Check one attempt at a trial that was planned so."""
     scenario, net, legs = trial.scenario(), planned.network, planned.legs
-    for leg in legs:
-        yield _rtt(leg, net, seen, _of(leg.title, legs))
+    ways = [(leg, way) for leg in legs for way in leg.ways]
+    for leg, way in ways:
+        where = f", {leg.title_over(way)}" if len(ways) > 1 else ""
+        yield _rtt(leg, way, net, seen, where)
     if seen.link:
         if not net.shaped:  # else it sends nothing
             yield _lateness(seen.link)
@@ -55,6 +57,8 @@ def checks(trial: Trial, planned: TrialPlan, catalog: Catalog, seen: Seen) -> It
         else:
             yield from link_checks.checks(net.emulator_config, seen.link, seen.client_s)
         yield _pressure(seen)
+        if scenario.handover:
+            yield from handover_checks.of_bed(scenario.handover, legs[0], seen)
         for leg in legs:
             where = _of(leg.hop.answers, legs)
             yield _congestion_control(scenario, leg, catalog, seen, where)
@@ -69,12 +73,12 @@ def _check(name: str, *, passed: bool | None, figure: str, limit: str = "") -> C
     return Check(name=name, of="bed", passed=passed, figure=figure, limit=limit)
 
 
-def _rtt(leg: Leg, net: NetworkPlan, seen: Seen, where: str) -> Check:
-    name, pings_s = f"round-trip time{where}", seen.pings_s[leg.title]
-    asked, most = idle.round_trip_s(net, leg.asking_host, leg.answering_host)
+def _rtt(leg: Leg, crossing: Way, net: NetworkPlan, seen: Seen, where: str) -> Check:
+    name, pings_s = f"round-trip time{where}", seen.pings_s[leg.title_over(crossing)]
+    asked, most = idle.round_trip_s(net, leg.asking_host, leg.answering_host, crossing.over)
     allowed = most + max(RTT_LATE_S, RTT_LATE_SHARE * asked)
     limit = f"{asked * 1e3:.2f} .. {allowed * 1e3:.2f} ms"
-    crossed = [way for link in leg.links for way in net.topology.links[link].directions()]
+    crossed = [way for link in crossing.links for way in net.topology.links[link].directions()]
     if net.backend == "netem" and any(way.jitter or way.loss for way in crossed):
         figure = kernel_checks.unjudged_rtt(pings_s)
         return _check(name, passed=None, figure=figure, limit=limit)

@@ -14,6 +14,8 @@ from httpbed.network import kernel
 from httpbed.network.kernel import Unable
 from httpbed.trial.preparation import Loaded
 
+_REMEDY = "choose another kind, or run without --link-backend"
+
 
 def require(loaded: Loaded, backend: Backend) -> None:
     """Refuse what the kernel's disciplines cannot do; the emulator can do everything.
@@ -32,11 +34,17 @@ def require(loaded: Loaded, backend: Backend) -> None:
 
 
 def _mistakes(loaded: Loaded, kind: kernel.Kind) -> Iterator[Mistake]:
+    document = loaded.document
     for trial in loaded.trials:
-        if trial.block == 1:  # every block has all treatments
-            for index, link in enumerate(trial.scenario().topology.links):
-                for unable in kernel.unable(kind, link):
-                    yield _mistake(loaded.document, trial, index, unable)
+        if trial.block > 1:  # every block has all treatments
+            continue
+        scenario = trial.scenario()
+        for index, link in enumerate(scenario.topology.links):
+            for unable in kernel.unable(kind, link):
+                yield _mistake(document, trial, index, unable)
+        if reason := kernel.unable_to_hand_over(kind, scenario.handover):
+            place, used_at = reading.place_of(document, ("handover", "kind"), trial.levels)
+            yield Mistake(place, reason + used_at, _REMEDY)
 
 
 def _mistake(document: Mapping[str, Any], trial: Trial, index: int, unable: Unable) -> Mistake:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,41 +14,79 @@ from httpbed.network.plan import NetworkPlan
 
 
 @dataclass(frozen=True)
-class Leg:
-    """A hop with its addresses and links."""
+class Way:
+    """Links from who asks to who answers, and the address that is asked from."""
 
-    hop: Hop
-    asking_host: str
-    answering_host: str
     asking_address: str
-    answering_address: str
     links: tuple[int, ...]
     """By index, from who asks to who answers."""
     names: tuple[str, ...]
     """Of those links."""
     downstream: int
     """Direction of the first of them that leads to who asks, as the emulator numbers directions."""
+    over: int | None = None
+    """The access link that it begins with, of a client's that has several ways."""
+
+
+@dataclass(frozen=True)
+class Leg:
+    """A hop with its addresses and links."""
+
+    hop: Hop
+    asking_host: str
+    answering_host: str
+    answering_address: str
+    ways: tuple[Way, ...]
+    """One for each access link of a client's that goes from one to the next; else the only one."""
 
     @property
     def title(self) -> str:
         """Who asks whom."""
         return f"{self.hop.asks}->{self.hop.answers}"
 
+    def title_over(self, way: Way) -> str:
+        """Name one of the ways."""
+        return f"{self.title} over {way.names[0]}" if len(self.ways) > 1 else self.title
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of the links of the first way."""
+        return self.ways[0].names
+
+    @property
+    def downstream(self) -> int:
+        """Direction of its first link that leads to who asks, as the emulator numbers them."""
+        return self.ways[0].downstream
+
     def is_between(self, connection: Mapping[str, Any]) -> bool:
         """Whether a connection, as the emulator tells of it, is one of this hop."""
-        told = (_host(connection["client"]), _host(connection["server"]))
-        return told == (self.asking_address, self.answering_address)
+        asking = {way.asking_address for way in self.ways}
+        is_of_who_answers = _host(connection["server"]) == self.answering_address
+        return is_of_who_answers and _host(connection["client"]) in asking
 
     def near(self, connections: Iterable[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
-        """Return this hop's connections as seen on the link of who asks."""
-        return self._on(self.names[0], connections)
+        """Return this hop's connections as seen on the links of who asks."""
+        return self._on({way.names[0] for way in self.ways}, connections)
 
     def far(self, connections: Iterable[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
-        """Return this hop's connections as seen on the link of who answers, before any loss."""
-        return self._on(self.names[-1], connections)
+        """Return this hop's connections as seen on the links of who answers, before any loss."""
+        return self._on({way.names[-1] for way in self.ways}, connections)
 
-    def _on(self, link: str, connections: Iterable[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
-        return [one for one in connections if one["link"] == link and self.is_between(one)]
+    def over(self, link: str, connections: Iterable[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+        """Return this hop's connections as seen on one link."""
+        return self._on({link}, connections)
+
+    def opened(self, connections: Iterable[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+        """Leave out what only goes on from another address: its first datagram is no Initial.
+
+        RFC 9000 section 9: a connection that migrates makes no new handshake.
+        """
+        return [one for one in self.near(connections) if one.get("opening") != "short"]
+
+    def _on(
+        self, links: AbstractSet[str], connections: Iterable[Mapping[str, Any]]
+    ) -> list[Mapping[str, Any]]:
+        return [one for one in connections if one["link"] in links and self.is_between(one)]
 
 
 @dataclass(frozen=True)
@@ -101,9 +140,10 @@ def legs(scenario: Scenario, net: NetworkPlan) -> tuple[Leg, ...]:
     return tuple(_leg(hop, scenario, net) for hop in scenario.hops())
 
 
-def ping_file(leg: Leg) -> str:
-    """Name the file with the echoes of a hop."""
-    return f"ping-{leg.hop.asks}-{leg.hop.answers}.txt"
+def ping_file(leg: Leg, way: Way) -> str:
+    """Name the file with the echoes of a hop's way."""
+    over = f"-{way.names[0]}" if len(leg.ways) > 1 else ""
+    return f"ping-{leg.hop.asks}-{leg.hop.answers}{over}.txt"
 
 
 def sockets_file(leg: Leg) -> str:
@@ -113,17 +153,26 @@ def sockets_file(leg: Leg) -> str:
 
 def _leg(hop: Hop, scenario: Scenario, net: NetworkPlan) -> Leg:
     asks, answers = scenario.hosts[hop.asks], scenario.hosts[hop.answers]
-    way = net.route(asks, answers)
-    first, side = way[0]
+    own = [access.link for access in net.access if access.end.host == asks]
+    over: list[int | None] = [*own] or [None]
     return Leg(
         hop=hop,
         asking_host=asks,
         answering_host=answers,
-        asking_address=net.ends[first][side].address,
         answering_address=net.address(answers, asks),
-        links=tuple(link for link, _ in way),
-        names=tuple(scenario.topology.links[link].name for link, _ in way),
+        ways=tuple(_way(asks, answers, net, link) for link in over),
+    )
+
+
+def _way(asks: str, answers: str, net: NetworkPlan, over: int | None) -> Way:
+    route = net.route(asks, answers, over)
+    first, side = route[0]
+    return Way(
+        asking_address=net.ends[first][side].address,
+        links=tuple(link for link, _ in route),
+        names=tuple(net.topology.links[link].name for link, _ in route),
         downstream=2 * first + 1 - side,
+        over=over,
     )
 
 

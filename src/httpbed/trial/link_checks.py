@@ -2,7 +2,8 @@
 
 The emulator reports the number of every packet that was lost, copied or damaged; here the same
 draws are made again. Whatever else may have happened to a packet before is allowed for exactly:
-one that arrives at a link that is down, or is lost, is neither copied nor damaged.
+one that a NAT turns away, that arrives at a link that is down, or is lost, is neither copied nor
+damaged.
 """
 
 from __future__ import annotations
@@ -23,7 +24,10 @@ event or the start itself becomes known later than its time. That is less than w
 sockets takes; a change that is later was not made by the schedule."""
 END_NS = 50_000_000
 """A change so shortly before the client's end may have come after the emulator's."""
-OUT = ("delivered", "lost", "queue_dropped", "aqm_dropped", "down_dropped", "in_flight")
+OUT = (
+    *("delivered", "lost", "queue_dropped", "aqm_dropped", "down_dropped", "nat_dropped"),
+    "in_flight",
+)
 
 Table = Mapping[str, Any]
 
@@ -33,8 +37,17 @@ def checks(planned: Table, result: Table, lasted_s: float) -> Iterator[Check]:
     yield _conservation(result)
     for index, link in enumerate(planned["links"]):
         where = f", on {link['name']}" if len(planned["links"]) > 1 else ""
-        seen = result["directions"][2 * index : 2 * index + 2]
+        seen = [
+            {**way, "over": _over(link, planned["links"])}
+            for way in result["directions"][2 * index : 2 * index + 2]
+        ]
         yield from _of_link(link, seen, _made(result, link), lasted_s, where)
+
+
+def _over(link: Table, links: Sequence[Table]) -> str:
+    """Say which link it is, where others join the same hosts."""
+    alike = [one for one in links if set(one["hosts"]) == set(link["hosts"])]
+    return f" over {link['name']}" if len(alike) > 1 else ""
 
 
 def _of_link(
@@ -45,7 +58,8 @@ def _of_link(
         yield from _of_direction(link["directions"][side], _loss_changes(made, side), told)
     if link["schedule"] or any(change["by"] == "schedule" for change in made):
         yield _schedule(link["schedule"], made, lasted_s, where)
-    if link["triggers"] or any("trigger:" in change["by"] for change in made):
+    by_events = any("trigger:" in change["by"] for change in made)
+    if by_events or any(trigger["change"] for trigger in link["triggers"]):
         yield _events(link["triggers"], made, where)
 
 
@@ -98,15 +112,24 @@ def _loss_changes(made: Iterable[Table], side: int) -> list[tuple[int, float]]:
 
 def _losses(model: Table | None, changes: list[tuple[int, float]], seen: Table) -> Check:
     count, found = seen["packets"]["in"], seen["lost_numbers"]
-    down = set(seen.get("down_dropped_numbers", ()))
-    drawn = [number for number in fates.lost(model, count, changes) if number not in down]
+    undrawn = _dropped_undrawn(seen)
+    drawn = [number for number in fates.lost(model, count, changes) if number not in undrawn]
     since = [f"at {share:.4g} from packet {first} on" for first, share in changes]
     return _check(
-        f"losses as drawn, {seen['from']}->{seen['to']}",
+        f"losses as drawn, {seen['from']}->{seen['to']}{seen['over']}",
         passed=drawn == found,
         figure=_share(len(found), count),
         limit=", ".join([f"the {len(drawn)} {_words(model)}", *since]),
     )
+
+
+def _dropped_undrawn(seen: Table) -> set[int]:
+    """Packets for which no draw was looked at: the link was down, or a NAT knew nobody for them.
+
+    Those that were inside when the link went down are among them, though theirs were.
+    """
+    names = ("down_dropped_numbers", "nat_dropped_numbers")
+    return {number for name in names for number in seen.get(name, ())}
 
 
 def _words(model: Table | None) -> str:
@@ -121,11 +144,11 @@ def _words(model: Table | None) -> str:
 
 
 def _as_drawn(what: str, drawn: Iterable[int], found: list[int], seen: Table) -> Check:
-    """Compare with the draws; of packets dropped by a link that went down, either is right."""
+    """Compare with the draws; of packets dropped without a draw, either is right."""
     possible = set(drawn) - set(seen["lost_numbers"])
-    certain = possible - set(seen.get("down_dropped_numbers", ()))
+    certain = possible - _dropped_undrawn(seen)
     return _check(
-        f"{what} as drawn, {seen['from']}->{seen['to']}",
+        f"{what} as drawn, {seen['from']}->{seen['to']}{seen['over']}",
         passed=certain <= set(found) <= possible,
         figure=f"{len(found)} of {seen['packets']['in']} packets",
         limit=f"the {len(certain)} that the seed draws",
@@ -200,6 +223,8 @@ def _said(change: Table) -> str:
     ((name, value),) = change.items()
     if name == "down":
         return "link down" if value else "link up"
+    if name == "rebind":
+        return "NAT rebinding"
     words = {
         "rate_bit_s": f"rate {value} bit/s",
         "delay_ns": f"delay {value / 1e6:g} ms",

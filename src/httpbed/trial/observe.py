@@ -14,6 +14,7 @@ from typing import Any
 from httpbed.model.fairness import jain
 from httpbed.model.metric import Observation
 from httpbed.model.scenario import Scenario
+from httpbed.trial import handover_metrics
 from httpbed.trial.legs import Chain, Leg
 from httpbed.trial.seen import Seen
 
@@ -29,10 +30,12 @@ def observations(scenario: Scenario, chains: Sequence[Chain], seen: Seen) -> lis
         *_link(scenario, seen),
         *_bed(chain.legs[0], seen),
         *seen.findings[chain.client].observations,
+        *_runs(chain, seen),
         *_files(chain, seen),
         *_proxies(chain, seen),
         *_cpu(chain, seen),
         *_shares(chain, seen),
+        *_handovers(scenario, chain, seen),
     ]
 
 
@@ -54,7 +57,7 @@ def _wire(chain: Chain, seen: Seen) -> Iterator[Observation]:
     if duration is None:
         return
     near, far = leg.near(seen.connections), leg.far(seen.connections)
-    yield _on_wire("connections", len(near))
+    yield _on_wire("connections", len(leg.opened(seen.connections)))
     first = min(near, key=lambda connection: connection["client_first_ns"])
     if first["handshake_ns"] is not None:
         yield _on_wire("handshake_time", (first["handshake_ns"] - first["client_first_ns"]) / NS)
@@ -86,8 +89,13 @@ def _link(scenario: Scenario, seen: Seen) -> Iterator[Observation]:
 
 
 def _bed(leg: Leg, seen: Seen) -> Iterator[Observation]:
-    if pings_s := seen.pings_s[leg.title]:
+    if pings_s := seen.pings_s[leg.title_over(leg.ways[0])]:
         yield Observation(metric="rtt", value=min(pings_s), source="bed")
+
+
+def _runs(chain: Chain, seen: Seen) -> Iterator[Observation]:
+    if chain.roles.client.retry != "none" and seen.client:
+        yield Observation(metric="client_runs", value=seen.client.runs, source="bed")
 
 
 def _files(chain: Chain, seen: Seen) -> Iterator[Observation]:
@@ -143,6 +151,11 @@ def _shares(chain: Chain, seen: Seen) -> Iterator[Observation]:
     yield _on_wire("time_shared", found.lasted_s)
     yield _on_wire("share", found.share(chain.client))
     yield _on_wire("jain_index", jain(found.rates_bit_s.values()))
+
+
+def _handovers(scenario: Scenario, chain: Chain, seen: Seen) -> Iterator[Observation]:
+    if scenario.handover:
+        yield from handover_metrics.observations(scenario.handover, chain, seen)
 
 
 def _on_wire(metric: str, value: float) -> Observation:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 
 from httpbed.implementations.catalog import Catalog
 from httpbed.implementations.protocol import Fetch, Implementation, Part, RoleName, Upstream
-from httpbed.model.roles import Hop, Role, Roles, hops
+from httpbed.model.roles import ClientRole, Hop, Role, Roles, hops
 from httpbed.model.scenario import Scenario
 from httpbed.model.workload import Workload
 from httpbed.network.plan import NetworkPlan
@@ -108,6 +108,7 @@ class _Group:
             connections=self.workload.connections,
             rounds=self.workload.rounds,
             resumption=self.workload.resumption if first.asks == self._client else "none",
+            retry=role.retry if isinstance(role, ClientRole) else "none",
             session=f"{SESSIONS}/{self._client}/session",
             congestion_control=quic.resolved(role.congestion_control) if quic else "",
             knobs=role.knobs,

@@ -14,7 +14,7 @@ from typing import get_args
 from httpbed.implementations.protocol import Request
 from httpbed.model.roles import HttpVersion
 from httpbed.model.trial import Check
-from httpbed.trial import accounts
+from httpbed.trial import accounts, retry_checks
 from httpbed.trial.accounts import Account
 from httpbed.trial.legs import Chain, Leg
 from httpbed.trial.seen import Seen
@@ -37,7 +37,7 @@ def checks(chain: Chain, seen: Seen, of: str, *, whole: bool) -> Iterator[Check]
     yield _connections(chain, seen, of)
     yield _resumption(chain, seen, of)
     for name in chain.proxies:
-        yield _passed_on(name, seen)
+        yield _passed_on(name, chain, seen)
 
 
 def spoken(chain: Chain, seen: Seen, of: str) -> Iterator[Check]:
@@ -135,7 +135,9 @@ def _tls_words(request: Request) -> str:
 def _connections(chain: Chain, seen: Seen, where: str) -> Check:
     """Check over how many connections the client asked: files in parallel over one are not six."""
     first, most = chain.legs[0], chain.workload.connections
-    count = len(first.near(seen.connections))
+    count = len(first.opened(seen.connections))
+    if chain.roles.client.retry != "none" or seen.handover is not None:
+        return retry_checks.connections(count, where)
     exact = first.hop.http_version == "1.1"  # each carries a request at a time: all are needed
     return _check(
         f"connection count{where}",
@@ -172,14 +174,19 @@ def _as_asked(asked: str, resumed: Sequence[bool], early: Sequence[bool]) -> boo
     return any(early) if early else None
 
 
-def _passed_on(name: str, seen: Seen) -> Check:
+def _passed_on(name: str, chain: Chain, seen: Seen) -> Check:
     """Check that a proxy met no difficulty: a retry or a reset stream is no clean completion."""
     requests = seen.findings[name].requests
-    flags = sorted({one.flags for one in requests if one.flags})
+    passed_on = requests
+    if chain.roles.client.retry != "none":
+        passed_on = retry_checks.not_left(requests)
+    flags = sorted({one.flags for one in passed_on if one.flags})
     attempts = [one.attempts for one in requests if one.attempts is not None]
     most = max(attempts, default=0)
     tells = bool(flags or attempts)
     figure = f"flags: {', '.join(flags) or 'none'}; at most {most} attempt(s) upstream"
+    if left := len(requests) - len(passed_on):
+        figure += f"; {left} answer(s) that the client left"
     return _check(
         f"{name} passed on cleanly",
         passed=not flags and most <= 1 if tells else None,

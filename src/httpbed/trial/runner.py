@@ -21,6 +21,7 @@ from typing import Any
 from httpbed.host import pressure
 from httpbed.model.trial import Trial
 from httpbed.network import running
+from httpbed.network.files import PACKET_LOG
 from httpbed.network.plan import NO_NEIGHBOUR_DISCOVERY
 from httpbed.network.running import Emulator
 from httpbed.process import left
@@ -28,10 +29,12 @@ from httpbed.process.binaries import LINK, executable
 from httpbed.process.dialogue import patience, run_tool
 from httpbed.process.spec import Exit
 from httpbed.process.supervisor import RefusalError, SandboxSpec, Supervisor, sandbox
-from httpbed.trial import sharing, stored
-from httpbed.trial.answering import Answering, answering
+from httpbed.trial import deliveries, handover_seen, sharing, stored
+from httpbed.trial.answering import Answering, answering, stop
 from httpbed.trial.asking import Asked, ask
 from httpbed.trial.bed import Asking, Bed, TrialPlan
+from httpbed.trial.handover import TRIGGER
+from httpbed.trial.moving import Signals, move
 from httpbed.trial.parts import BODIES, CERTIFICATES, CONTENT
 from httpbed.trial.watching import listen
 
@@ -74,12 +77,29 @@ async def run(trial: Trial, bed: Bed, artifacts: Path) -> Phases:
             excess = await _Run(planned, supervisor, artifacts, phases).perform()
     finally:
         scratch.rmdir()
-    if trial.scenario().competitors:
-        await asyncio.to_thread(sharing.reduce, artifacts, keep_log=bed.log)
+    await asyncio.to_thread(_reduce, planned, artifacts, keep_log=bed.log)
     for name in excess:
         stored.cut(artifacts / name)
     phases.end("tear-down")
     return phases
+
+
+def _reduce(planned: TrialPlan, artifacts: Path, *, keep_log: bool) -> None:
+    """Take from the emulator's log what is to be known, and drop it unless it was asked for."""
+    if len(planned.asking) > 1:
+        sharing.reduce(artifacts)
+    if planned.handover:
+        evidence, link = (_left(artifacts / name) for name in (EVIDENCE, LINK_RESULT))
+        leg = planned.legs[0]
+        told = handover_seen.read(planned.handover.handover, leg, evidence, link, artifacts)
+        towards = {way.downstream: way.names[0] for way in leg.ways}
+        deliveries.reduce(artifacts, towards, told.absences if told else {})
+    if not keep_log:
+        (artifacts / PACKET_LOG).unlink(missing_ok=True)
+
+
+def _left(file: Path) -> dict[str, Any]:
+    return dict(json.loads(file.read_text())) if file.exists() else {}
 
 
 def _folders(artifacts: Path, parts: Iterable[str]) -> Path:
@@ -155,10 +175,23 @@ class _Run:
         async with answering(self.supervisor, self.planned.answering) as those:
             emulator = await running.build(self.supervisor, self.planned.network)
             self.phases.end("network")
-            for group in self.planned.probes:
-                await asyncio.gather(*(self.supervisor.run(probe.process) for probe in group))
-            self.phases.end("probe")
-            return await self._subject_runs(those, emulator)
+            async with self._monitored():  # from now on, so that it listens when something changes
+                for group in self.planned.probes:
+                    await asyncio.gather(*(self.supervisor.run(probe.process) for probe in group))
+                self.phases.end("probe")
+                for spec in self.planned.handover.before() if self.planned.handover else ():
+                    await run_tool(self.supervisor, spec)
+                return await self._subject_runs(those, emulator)
+
+    @asynccontextmanager
+    async def _monitored(self) -> AsyncIterator[None]:
+        """Keep what the kernel tells of the client's addresses and routes, where they change."""
+        if self.planned.handover is None:
+            yield
+            return
+        monitor = await self.supervisor.start(self.planned.handover.monitor)
+        yield
+        await stop(self.supervisor, [monitor])
 
     async def _subject_runs(self, those: Answering, emulator: Emulator) -> dict[str, Any]:
         failures = await those.failures()
@@ -169,9 +202,12 @@ class _Run:
         if any(not ended.clean for ended in visits.values()):
             return {"exits": _told(visits)}
         waited = pressure.read()
-        async with self._recording(emulator) as listening:
+        signals, clocks = Signals(), []
+        async with self._recording(emulator, signals) as listening:
             self.phases.end("recording")
-            asked = await self._while_emulated(listening)
+            clocks.append(_clocks())
+            asked = await self._while_emulated(emulator, listening, signals)
+            clocks.append(_clocks())
             stall = pressure.read()
             self.phases.end("client")
             bodies = {one.part.name: await self._bodies(one) for one in self.planned.asking}
@@ -185,6 +221,7 @@ class _Run:
             "stopped": asked.stopped,
             "survivors": survivors,
             "client_s": asked.lasted_s,
+            "clocks": clocks,
             "bodies": bodies,
             "pressure": {
                 "source": stall.source,
@@ -210,7 +247,9 @@ class _Run:
         return ended
 
     @asynccontextmanager
-    async def _recording(self, emulator: Emulator) -> AsyncIterator[asyncio.Task[Any]]:
+    async def _recording(
+        self, emulator: Emulator, signals: Signals
+    ) -> AsyncIterator[asyncio.Task[Any]]:
         """Let the impairments' random streams and the counting run while the context lasts.
 
         Where the kernel carries the packets, its counters before and after each order enclose
@@ -219,7 +258,7 @@ class _Run:
         await self._count("before-start")
         await emulator.start_counting()
         await self._count("after-start")
-        listening = asyncio.create_task(self._listen(emulator))
+        listening = asyncio.create_task(self._listen(emulator, signals))
         try:
             yield listening
             await self._count("before-stop")
@@ -230,26 +269,36 @@ class _Run:
         finally:
             listening.cancel()
 
-    def _listen(self, emulator: Emulator) -> Coroutine[Any, Any, Any]:
-        plan = self.planned
-        return listen(self.supervisor, emulator, plan.legs, plan.sockets, self.artifacts)
+    def _listen(self, emulator: Emulator, signals: Signals) -> Coroutine[Any, Any, Any]:
+        plan, awaited = self.planned, {TRIGGER: signals.triggered}
+        told = (plan.legs, plan.sockets, self.artifacts)
+        return listen(self.supervisor, emulator, *told, awaited=awaited)
 
     async def _count(self, when: str) -> None:
         """Read the kernel's counters, where it carries the packets."""
         if counters := self.planned.network.counters:
             await run_tool(self.supervisor, replace(counters, stdout=f"qdiscs-{when}.json"))
 
-    async def _while_emulated(self, listening: asyncio.Task[Any]) -> Asked:
-        """Run the clients; nobody waits for one whose link is gone."""
+    async def _while_emulated(
+        self, emulator: Emulator, listening: asyncio.Task[Any], signals: Signals
+    ) -> Asked:
+        """Run the clients, and hand over; nobody waits for one whose link is gone."""
+        moving = asyncio.create_task(self._move(emulator, signals))
         asking = asyncio.create_task(ask(self.supervisor, self.planned.asking))
+        asking.add_done_callback(lambda _: signals.ended.set())
         try:
-            await asyncio.wait({asking, listening}, return_when=asyncio.FIRST_COMPLETED)
-            if listening.done():
-                listening.result()
-            return await asking
+            await _until_done(asking, {listening, moving})
+            await moving  # which finishes the step that it is at
+            return asking.result()
         finally:
-            asking.cancel()
-            await asyncio.gather(asking, return_exceptions=True)
+            for task in (asking, moving):
+                task.cancel()
+            await asyncio.gather(asking, moving, return_exceptions=True)
+
+    async def _move(self, emulator: Emulator, signals: Signals) -> None:
+        if self.planned.handover:
+            handovers = self.planned.handover
+            await move(self.supervisor, emulator, handovers, signals, self.artifacts)
 
     async def _bodies(self, one: Asking) -> list[dict[str, Any] | None]:
         return [await self._body(fetch.body) for fetch in one.part.fetches]
@@ -268,6 +317,20 @@ class _Run:
 
     def _keep(self, name: str, value: Any) -> None:
         left.write(self.artifacts, name, json.dumps(value) + "\n")
+
+
+async def _until_done(task: asyncio.Task[Any], others: set[asyncio.Task[Any]]) -> None:
+    """Wait for a task; another that fails meanwhile ends the wait."""
+    while not task.done():
+        done, _ = await asyncio.wait({task, *others}, return_when=asyncio.FIRST_COMPLETED)
+        for one in done:
+            one.result()
+        others = others - done
+
+
+def _clocks() -> dict[str, int]:
+    """Read both clocks, so that times by the one can be told by the other."""
+    return {"monotonic_ns": time.monotonic_ns(), "realtime_ns": time.time_ns()}
 
 
 def _told(exits: Mapping[str, Exit]) -> dict[str, Any]:

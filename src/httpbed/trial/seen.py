@@ -14,8 +14,10 @@ from httpbed.implementations.protocol import Findings, Request, RoleName
 from httpbed.model.scenario import Scenario
 from httpbed.process import left
 from httpbed.process.spec import Exit
-from httpbed.trial import sharing
+from httpbed.trial import deliveries, handover_seen, sharing
 from httpbed.trial.content import PRIOR
+from httpbed.trial.deliveries import Bins
+from httpbed.trial.handover_seen import HandoverSeen
 from httpbed.trial.legs import Leg, ping_file, sockets_file
 from httpbed.trial.runner import EVIDENCE, LINK_RESULT
 from httpbed.trial.sharing import Sharing
@@ -50,7 +52,7 @@ class Seen:
     link: Mapping[str, Any]
     """The emulator's result; empty when the client did not run."""
     pings_s: Mapping[str, Sequence[float]]
-    """Of each hop, by its title."""
+    """Of each hop's ways, by their titles."""
     algorithms: Mapping[str, frozenset[str]]
     """TCP congestion control of each sender's accepted sockets, as the kernel says."""
     findings: Mapping[str, Findings]
@@ -61,6 +63,10 @@ class Seen:
     """The kernel's counters by the time at which they were read; empty where it carries nothing."""
     silent: frozenset[str] = frozenset()
     """Servers and proxies whose programs tell nothing of requests."""
+    handover: HandoverSeen | None = None
+    """When the client's network changed; None where it never does, or the client did not run."""
+    deliveries: Mapping[str, Bins] = field(default_factory=dict)
+    """What was delivered to the client over each of its links, where it goes between them."""
     excess: bool = False
     """Whether somebody was ended for filling the disk, and took of the machine what there was."""
 
@@ -83,6 +89,7 @@ class Seen:
 def read(scenario: Scenario, legs: Sequence[Leg], catalog: Catalog, artifacts: Path) -> Seen:
     """Read the folder that an attempt left."""
     evidence = _json(artifacts / EVIDENCE)
+    link = _json(artifacts / LINK_RESULT)
     exits = {name: Exit(**said) for name, said in evidence.get("exits", {}).items()}
     return Seen(
         failures=evidence.get("failures", {}),
@@ -92,8 +99,12 @@ def read(scenario: Scenario, legs: Sequence[Leg], catalog: Catalog, artifacts: P
         client_s=evidence.get("client_s", 0.0),
         bodies=evidence.get("bodies", {}),
         pressure=evidence.get("pressure", {}),
-        link=_json(artifacts / LINK_RESULT),
-        pings_s={leg.title: _pings(_text(artifacts / ping_file(leg))) for leg in legs},
+        link=link,
+        pings_s={
+            leg.title_over(way): _pings(_text(artifacts / ping_file(leg, way)))
+            for leg in legs
+            for way in leg.ways
+        },
         algorithms={
             leg.hop.answers: algorithms(_text(artifacts / sockets_file(leg))) for leg in legs
         },
@@ -101,6 +112,8 @@ def read(scenario: Scenario, legs: Sequence[Leg], catalog: Catalog, artifacts: P
         sharing=_sharing(legs, artifacts) if scenario.competitors else None,
         qdiscs=_qdiscs(artifacts),
         silent=_silent(scenario, legs, catalog),
+        handover=handover_seen.read(scenario.handover, legs[0], evidence, link, artifacts),
+        deliveries=deliveries.read(artifacts) if scenario.handover else {},
         excess=evidence.get("excess", False),
     )
 

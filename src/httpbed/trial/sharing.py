@@ -15,6 +15,7 @@ from pathlib import Path
 
 from httpbed.network.files import PACKET_LOG
 from httpbed.process import left
+from httpbed.trial import packet_log
 
 DELIVERED = "delivered.tsv"
 """What is kept of it: the bytes of each direction in each bin."""
@@ -39,7 +40,7 @@ class Sharing:
         return self.rates_bit_s[client] / total if total else 0.0
 
 
-def reduce(artifacts: Path, *, keep_log: bool) -> None:
+def reduce(artifacts: Path) -> None:
     """Make of the emulator's log, if there is one, a file that does not grow with the packets."""
     log = artifacts / PACKET_LOG
     if not log.exists():
@@ -48,22 +49,13 @@ def reduce(artifacts: Path, *, keep_log: bool) -> None:
         found = delivered(lines)
     rows = (f"{way}\t{bin_}\t{size}\n" for (way, bin_), size in sorted(found.items()))
     left.write(artifacts, DELIVERED, "direction\tbin\tbytes\n" + "".join(rows))
-    if not keep_log:
-        log.unlink()
 
 
 def delivered(lines: Iterable[str]) -> dict[tuple[int, int], int]:
     """Count the bytes that left the emulator, by direction and :data:`BIN_NS`, from a log."""
     found: Counter[tuple[int, int]] = Counter()
-    rows = iter(lines)
-    names = next(rows, "").split()
-    if not names:
-        return found
-    left_at, size, way = (names.index(name) for name in ("out_ns", "bytes", "direction"))
-    for row in rows:
-        said = row.split()
-        if len(said) == len(names) and said[left_at] != "-":  # the last may have been torn off
-            found[int(said[way]), int(said[left_at]) // BIN_NS] += int(said[size])
+    for packet in packet_log.delivered(lines):
+        found[packet.direction, packet.at_ns // BIN_NS] += packet.ip_bytes
     return found
 
 

@@ -5,12 +5,10 @@ One that is broken makes the outcome failed. It is counted, and never tried agai
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from httpbed.model.trial import Check
-from httpbed.trial import accounts, protocol_checks
-from httpbed.trial.accounts import Account
+from httpbed.trial import accounts, protocol_checks, retry_checks
 from httpbed.trial.content import Content, targets
 from httpbed.trial.legs import Chain
 from httpbed.trial.seen import Body, Seen
@@ -88,7 +86,8 @@ def _fetched(
     stores: Collection[str],
     where: str,
 ) -> Iterator[Check]:
-    yield _answers(chain, seen, where)
+    retried = chain.roles.client.retry != "none"
+    yield (retry_checks.answers if retried else _answers)(chain, seen, where)
     asked = [contents[target.path] for target in targets(chain.workload)]
     if chain.workload.rounds > 1:
         yield _lengths(chain, seen, where)
@@ -108,26 +107,14 @@ def _answers(chain: Chain, seen: Seen, where: str) -> Check:
     limit = f"{HTTP_OK}" if asked == 1 else f"{asked} of {HTTP_OK}"
     every = accounts.of_chain(chain, seen)
     told = [account for account in every if account.requests or account.is_owed]
-    wrong = [one for one in told if _statuses(one) != {HTTP_OK: asked}]
+    wrong = [one for one in told if one.statuses() != {HTTP_OK: asked}]
     unreadable = accounts.complaints(chain.answering, seen)
     return _check(
         name + where,
         passed=bool(told) and not wrong and not unreadable,
-        figure=_statuses_told((wrong or told)[0]) if told else "none",
+        figure=(wrong or told)[0].statuses_told() if told else "none",
         limit=limit,
     )
-
-
-def _statuses(account: Account) -> Counter[int]:
-    return Counter(request.status for request in account.requests)
-
-
-def _statuses_told(account: Account) -> str:
-    said = [
-        f"{count} of {status}" if count > 1 else f"{status}"
-        for status, count in _statuses(account).items()
-    ]
-    return f"{', '.join(said) or 'none'}, by {account.by}"
 
 
 def _lengths(chain: Chain, seen: Seen, where: str) -> Check:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from httpbed.model.metric import Observation
 from httpbed.model.trial import Attempt, Check, Outcome, Record, Trial
-from httpbed.trial import bed_checks, legs, observe, seen, subject_checks
+from httpbed.trial import bed_checks, handover_checks, legs, observe, seen, subject_checks
 from httpbed.trial.bed import Bed
 from httpbed.trial.seen import Seen
 
@@ -56,6 +56,8 @@ def judge(this: Try, bed: Bed, artifacts: Path, phases_s: Mapping[str, float]) -
         *(() if found.excess else bed_checks.checks(this.trial, planned, bed.catalog, found)),
         *subject_checks.checks(chains, bed.contents, found, stores),
     ]
+    if scenario.handover:
+        checks += handover_checks.of_subject(scenario.handover, chains[0], found)
     observed = observe.observations(scenario, chains, found)
     return this.record(outcome(checks, found), checks, phases_s, observed)
 
@@ -72,10 +74,12 @@ def outcome(checks: Sequence[Check], found: Seen) -> Outcome:
         return Outcome(kind="invalid", reason=_reasons(of_bed))
     late = {f"{name} ended well" for name, ended in found.exits.items() if ended.timed_out}
     only_late = all(check.name in late for check in broken)
+    besides = handover_checks.unfollowed(checks)
     if found.client is not None and found.client.timed_out and only_late:
-        return Outcome(kind="timed out", reason="the client was still busy at the time limit")
+        reasons = filter(None, ["the client was still busy at the time limit", besides])
+        return Outcome(kind="timed out", reason="; ".join(reasons))
     if broken:
-        return Outcome(kind="failed", reason=_reasons(broken))
+        return Outcome(kind="failed", reason="; ".join(filter(None, [_reasons(broken), besides])))
     return Outcome(kind="completed")
 
 

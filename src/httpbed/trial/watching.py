@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from httpbed.model.errors import BedError
 from httpbed.network.running import Emulator
 from httpbed.process import left
 from httpbed.process.spec import ProcessSpec
@@ -19,17 +20,23 @@ TOLD_EVENTS = frozenset({"changed", "triggered"})
 """Of the emulator's events, those that are kept: what happened to a link, and when."""
 
 
-async def listen(
+async def listen(  # noqa: PLR0913 - all that it looks at, and where it writes
     supervisor: Supervisor,
     emulator: Emulator,
     legs: Sequence[Leg],
     sockets: Mapping[str, ProcessSpec],
     artifacts: Path,
+    *,
+    awaited: Mapping[str, asyncio.Event],
 ) -> Mapping[str, Any]:
     """Keep the emulator's events until its result.
 
     When the first connection of a hop carries data, the sockets of its sender are looked at:
-    earlier there are none, and later they may be gone.
+    earlier there are none, and later they may be gone. Events of ``awaited`` are set when those of
+    the emulator's of the same names come to pass.
+
+    Raises:
+        BedError: The emulator ended, or refused a change that it was told to make.
     """
     told: list[str] = []
     looks: dict[str, asyncio.Task[Any]] = {}
@@ -37,6 +44,10 @@ async def listen(
         event = await emulator.next()
         if event["event"] in TOLD_EVENTS:
             told.append(json.dumps(event) + "\n")
+        if event["event"] == "triggered" and event["name"] in awaited:
+            awaited[event["name"]].set()
+        if event["event"] == "refused":
+            raise BedError(f"{emulator.name} refused: {event['message']}")
         if event["event"] == "connection":
             for sender in _senders(event, legs):
                 if sender in sockets and sender not in looks:

@@ -25,6 +25,8 @@ fn written() -> Vec<u8> {
     assert_eq!(capture.arrived(1, STAMP + 5, &[9]), 5);
     capture.settled(4, Fate::Dropped(Cause::Aqm)).expect("memory");
     capture.settled(5, Fate::Dropped(Cause::Down)).expect("memory");
+    assert_eq!(capture.arrived(1, STAMP + 6, &[10]), 6);
+    capture.settled(6, Fate::Dropped(Cause::Nat)).expect("memory");
     // Packet 3 is still under way at the end.
     capture.finish().expect("memory");
     file
@@ -66,6 +68,7 @@ fn another_reader_finds_interfaces_packets_and_comments() {
             (0, vec![7], None),
             (0, vec![8], comment("dropped: aqm")),
             (1, vec![9], comment("dropped: link down")),
+            (1, vec![10], comment("dropped: no mapping")),
         ]
     );
 }

@@ -62,6 +62,15 @@ pub enum When {
     Handshake,
 }
 
+/// What of a link a change has to fit.
+#[derive(Clone, Copy, Debug)]
+pub struct Changeable<'a> {
+    /// From the first host to the second, and back.
+    pub directions: &'a [Direction; 2],
+    /// Whether it has a network address translator.
+    pub nat: bool,
+}
+
 impl Target {
     /// The directions that it changes.
     pub fn directions(self) -> impl Iterator<Item = usize> {
@@ -70,7 +79,7 @@ impl Target {
 
     /// Why it would not do in some direction what it says; a silent change of nothing would be worse.
     #[must_use]
-    pub fn fault(self, directions: &[Direction; 2]) -> Option<String> {
+    pub fn fault(self, of: Changeable<'_>) -> Option<String> {
         let (fits, reason): (fn(&Direction) -> bool, _) = match self.change {
             Change::Rate(_) => {
                 (Direction::has_changeable_rate, "has no constant rate or token bucket to change")
@@ -79,10 +88,21 @@ impl Target {
                 Direction::has_loss_stream,
                 "has no random loss whose stream the change could go on with: give it one of probability 0",
             ),
+            Change::Rebind => return self.fault_of_rebinding(of.nat).map(str::to_owned),
             _ => return None,
         };
-        let side = self.directions().find(|side| !fits(&directions[*side]))?;
+        let side = self.directions().find(|side| !fits(&of.directions[*side]))?;
         Some(format!("direction {side} {reason}"))
+    }
+
+    const fn fault_of_rebinding(self, nat: bool) -> Option<&'static str> {
+        if !nat {
+            return Some("there is no NAT whose mappings could be forgotten: give the link \"nat\": true");
+        }
+        if self.direction.is_some() {
+            return Some("a mapping is of both directions: leave the direction out");
+        }
+        None
     }
 
     /// Reads `direction` and `change` of an object.
@@ -93,23 +113,23 @@ impl Target {
 }
 
 /// Reads the schedule of a link.
-pub fn schedule(field: &Field<'_>, directions: &[Direction; 2]) -> Vec<Scheduled> {
-    field.items().iter().filter_map(|item| scheduled(item, directions)).collect()
+pub fn schedule(field: &Field<'_>, of: Changeable<'_>) -> Vec<Scheduled> {
+    field.items().iter().filter_map(|item| scheduled(item, of)).collect()
 }
 
-fn scheduled(field: &Field<'_>, directions: &[Direction; 2]) -> Option<Scheduled> {
+fn scheduled(field: &Field<'_>, of: Changeable<'_>) -> Option<Scheduled> {
     let fields = field.fields(&["at_ns", "direction", "change"]);
     let at = fields.get("at_ns").whole(0..=LATEST_NS);
     let change = fields.get("change");
     let target = Target::read(fields.get("direction"), &change)?;
-    refuse_faults(target, &change, directions);
+    refuse_faults(target, &change, of);
     Some(Scheduled { at, target })
 }
 
 /// Reads the triggers of a link.
-pub fn triggers(field: &Field<'_>, directions: &[Direction; 2]) -> Vec<Trigger> {
+pub fn triggers(field: &Field<'_>, of: Changeable<'_>) -> Vec<Trigger> {
     let items = field.items();
-    let triggers: Vec<Trigger> = items.iter().filter_map(|item| trigger(item, directions)).collect();
+    let triggers: Vec<Trigger> = items.iter().filter_map(|item| trigger(item, of)).collect();
     for (number, Trigger { name, .. }) in triggers.iter().enumerate() {
         if triggers[..number].iter().any(|earlier| earlier.name == *name) {
             field.wrong(format_args!("the name {name:?} is used twice"));
@@ -118,7 +138,7 @@ pub fn triggers(field: &Field<'_>, directions: &[Direction; 2]) -> Vec<Trigger> 
     triggers
 }
 
-fn trigger(field: &Field<'_>, directions: &[Direction; 2]) -> Option<Trigger> {
+fn trigger(field: &Field<'_>, of: Changeable<'_>) -> Option<Trigger> {
     let fields = field.fields(&["name", "when", "after_ns", "direction", "change"]);
     let name = fields.get("name").text().to_owned();
     let when = when(&fields.get("when"));
@@ -129,7 +149,7 @@ fn trigger(field: &Field<'_>, directions: &[Direction; 2]) -> Option<Trigger> {
         None => None,
     };
     if let Some(target) = target {
-        refuse_faults(target, &change, directions);
+        refuse_faults(target, &change, of);
     }
     Some(Trigger { name, when: when?, after, target })
 }
@@ -142,10 +162,7 @@ fn when(field: &Field<'_>) -> Option<When> {
         let bytes = fields.get(kind).whole(1..=u64::MAX);
         return Some(When::Delivered { direction: side(&fields.get("direction")), bytes });
     }
-    let said = fields.get(kind);
-    if !said.flag() {
-        said.wrong("only true makes sense");
-    }
+    only_true(&fields.get(kind));
     if kind == "first_packet" {
         return Some(When::FirstPacket { direction: side(&fields.get("direction")) });
     }
@@ -155,9 +172,15 @@ fn when(field: &Field<'_>) -> Option<When> {
     Some(When::Handshake)
 }
 
-fn refuse_faults(target: Target, change: &Field<'_>, directions: &[Direction; 2]) {
-    if let Some(fault) = target.fault(directions) {
+fn refuse_faults(target: Target, change: &Field<'_>, of: Changeable<'_>) {
+    if let Some(fault) = target.fault(of) {
         change.wrong(fault);
+    }
+}
+
+fn only_true(field: &Field<'_>) {
+    if !field.flag() {
+        field.wrong("only true makes sense");
     }
 }
 
@@ -166,7 +189,7 @@ fn side(field: &Field<'_>) -> usize {
 }
 
 fn read_change(field: &Field<'_>) -> Option<Change> {
-    const KINDS: [&str; 4] = ["rate_bit_s", "delay_ns", "loss", "down"];
+    const KINDS: [&str; 5] = ["rate_bit_s", "delay_ns", "loss", "down", "rebind"];
     let fields = field.fields(&KINDS);
     let kind = fields.only(&KINDS)?;
     let value = fields.get(kind);
@@ -174,6 +197,10 @@ fn read_change(field: &Field<'_>) -> Option<Change> {
         "rate_bit_s" => Change::Rate(bit_s(&value)),
         "delay_ns" => Change::Delay(value.whole(0..=LONGEST_NS)),
         "loss" => Change::Loss(value.probability()),
+        "rebind" => {
+            only_true(&value);
+            Change::Rebind
+        }
         _ if value.flag() => Change::Down,
         _ => Change::Up,
     })
@@ -192,6 +219,7 @@ impl Serialize for Written {
             Change::Loss(probability) => map.serialize_entry("loss", &probability)?,
             Change::Down => map.serialize_entry("down", &true)?,
             Change::Up => map.serialize_entry("down", &false)?,
+            Change::Rebind => map.serialize_entry("rebind", &true)?,
         }
         map.end()
     }

@@ -10,6 +10,9 @@ pub fn refuse_changes(link: &Field<'_>) {
     for direction in link.get("directions").given().iter().flat_map(Field::items) {
         direction.given_fields().iter().for_each(|field| field.wrong(REASON));
     }
+    if let Some(nat) = link.get("nat").given().filter(Field::flag) {
+        nat.wrong(REASON);
+    }
     for (list, change) in [("schedule", false), ("triggers", true)] {
         for entry in link.get(list).given().iter().flat_map(Field::items) {
             let entry = if change { entry.get("change").given() } else { Some(entry) };

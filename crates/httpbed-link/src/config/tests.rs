@@ -117,7 +117,7 @@ fn absent_impairments_do_nothing() {
         assert_eq!(impairments.queue.limit, QueueLimit::Unlimited);
     }
     let config = parse(&config(&json!({}))).expect("valid");
-    assert_eq!((config.backend, config.log), (Backend::AfPacket, None));
+    assert_eq!((config.backend, config.log, config.links[0].nat), (Backend::AfPacket, None, false));
 }
 
 #[test]
@@ -154,10 +154,13 @@ fn changes_are_written_as_they_are_read() {
         r#"{"loss":0.25}"#,
         r#"{"down":true}"#,
         r#"{"down":false}"#,
+        r#"{"rebind":true}"#,
     ] {
         let mut whole = config(&everything());
         let change: Value = serde_json::from_str(text).expect("JSON");
-        whole["links"][0]["schedule"] = json!([{"at_ns": 0, "direction": 0, "change": change}]);
+        whole["links"][0]["nat"] = json!(true);
+        let direction = if text.contains("rebind") { Value::Null } else { json!(0) };
+        whole["links"][0]["schedule"] = json!([{"at_ns": 0, "direction": direction, "change": change}]);
         let written = Written(parse(&whole).expect("valid").links[0].schedule[0].target.change);
         assert_eq!(serde_json::to_string(&written).expect("JSON"), text);
     }

@@ -5,11 +5,11 @@
 //! not at the very time, since a packet that arrived before it may still wait to be read, and would meet the new
 //! condition.
 
-use link_model::{Applied, Nanos};
+use link_model::{Applied, Change, Nanos};
 
 use super::{Emulator, Happening};
 use crate::changes::{By, Changed};
-use crate::config::{Link, Target};
+use crate::config::Target;
 
 /// After which time all that arrived before a change has been read, many times what a turn of the loop takes.
 const PATIENCE: Nanos = 1_000_000;
@@ -42,8 +42,9 @@ impl Emulator {
             return Err(format!("there is no link {:?}", link.unwrap_or_default()));
         }
         for link in &links {
-            let Link { name, directions, .. } = &self.links[*link];
-            target.fault(directions).map_or(Ok(()), |fault| Err(format!("link {name:?}: {fault}")))?;
+            let link = &self.links[*link];
+            let name = &link.name;
+            target.fault(link.changeable()).map_or(Ok(()), |fault| Err(format!("link {name:?}: {fault}")))?;
         }
         for link in links {
             for side in target.directions() {
@@ -78,8 +79,11 @@ impl Emulator {
     pub(super) fn note_changes(&mut self, direction: usize) {
         while let Some(applied) = self.directions[direction].next_applied() {
             let Applied { id, at, change, next_number } = applied;
-            let (at, by) = (self.since_start(at), self.askers[direction][id]);
+            let (made, at, by) = (at, self.since_start(at), self.askers[direction][id]);
             let (link, side) = (direction / 2, direction % 2);
+            if let (Change::Rebind, Some(nat)) = (change, &mut self.nats[link]) {
+                nat.forget(side, made);
+            }
             self.happenings.push_back(Happening::Changed(self.changes.len()));
             self.changes.push(Changed { at, link, side, change, by, next_number });
             self.set_turn(direction);

@@ -15,6 +15,7 @@ mod changing;
 mod links;
 mod observing;
 mod properties;
+mod translating;
 
 const MTU: usize = 1500;
 

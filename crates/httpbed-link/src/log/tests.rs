@@ -21,6 +21,7 @@ fn a_line_for_every_fate() {
         Entry { fate: Fate::Dropped(Cause::Queue), ..plain },
         Entry { fate: Fate::Dropped(Cause::Aqm), ..plain },
         Entry { fate: Fate::Dropped(Cause::Down), ..plain },
+        Entry { fate: Fate::Dropped(Cause::Nat), ..plain },
         Entry { copy: true, ..plain },
         Entry { copy: true, fate: Fate::Dropped(Cause::Queue), ..plain },
     ];
@@ -30,6 +31,6 @@ fn a_line_for_every_fate() {
     log.finish().expect("memory");
     let expected = "in_ns\tout_ns\tbytes\tdirection\tnumber\tfate\n\
         5\t25\t1500\t1\t7\tdelivered\n5\t-\t1500\t1\t7\tlost\n5\t-\t1500\t1\t7\tqueue\n5\t-\t1500\t1\t7\taqm\n\
-        5\t-\t1500\t1\t7\tdown\n5\t25\t1500\t1\t7\tcopy\n5\t-\t1500\t1\t7\tcopy\n";
+        5\t-\t1500\t1\t7\tdown\n5\t-\t1500\t1\t7\tnat\n5\t25\t1500\t1\t7\tcopy\n5\t-\t1500\t1\t7\tcopy\n";
     assert_eq!(String::from_utf8(text).expect("text"), expected);
 }

@@ -169,6 +169,11 @@ impl Program {
         line.trim_end().to_owned()
     }
 
+    /// Writes a line to its stdin.
+    pub fn say(&mut self, line: &str) {
+        writeln!(self.stdin.as_mut().expect("open"), "{line}").expect("it listens");
+    }
+
     /// Everything up to the end, read as numbers.
     pub fn numbers(&mut self) -> Vec<u64> {
         std::iter::from_fn(|| self.line().parse().ok()).collect()
@@ -258,8 +263,7 @@ impl Emulator {
     }
 
     pub fn say(&mut self, line: &str) {
-        let stdin = self.0.stdin.as_mut().expect("open");
-        writeln!(stdin, "{line}").expect("it listens");
+        self.0.say(line);
     }
 
     /// Memory that it shares with the kernel for packet sockets, in bytes.

@@ -19,6 +19,10 @@ pub fn play(role: &str, arguments: &[&str]) {
         "spray" => spray(number(0), number(1)),
         "serve" => serve(number(0)),
         "fetch" => fetch(),
+        "mirror" => mirror(),
+        "look" => look(),
+        "accept" => accept(),
+        "talk" => talk(),
         _ => panic!("no role {role}"),
     }
 }
@@ -60,6 +64,52 @@ fn spray(count: usize, bytes: usize) {
     let socket = UdpSocket::bind((ADDRESSES[0], 0)).expect("the client's address");
     for _ in 0..count {
         socket.send_to(&vec![0; bytes], SERVER).expect("a route");
+    }
+}
+
+/// Answers every datagram with the port that it came from.
+fn mirror() {
+    let socket = UdpSocket::bind(SERVER).expect("the server's address");
+    println!("ready");
+    loop {
+        let (_, peer) = socket.recv_from(&mut [0; 2048]).expect("a datagram");
+        socket.send_to(&peer.port().to_be_bytes(), peer).expect("a way back");
+    }
+}
+
+/// Prints its own port, and after every line of its stdin the one that the mirror sees.
+fn look() {
+    let socket = UdpSocket::bind((ADDRESSES[0], 0)).expect("the client's address");
+    socket.connect(SERVER).expect("a route");
+    socket.set_read_timeout(Some(Duration::from_secs(5))).expect("not 0");
+    println!("{}", socket.local_addr().expect("bound").port());
+    for _ in io::stdin().lines() {
+        let mut port = [0; 2];
+        socket.send(&[0; 56]).expect("a route");
+        socket.recv(&mut port).expect("an answer");
+        println!("{}", u16::from_be_bytes(port));
+    }
+}
+
+/// Returns every byte of one connection, whose port it prints.
+fn accept() {
+    let listener = TcpListener::bind(SERVER).expect("the server's address");
+    println!("ready");
+    let (mut stream, peer) = listener.accept().expect("a client");
+    println!("{}", peer.port());
+    let mut byte = [0];
+    while stream.read_exact(&mut byte).and_then(|()| stream.write_all(&byte)).is_ok() {}
+}
+
+/// Prints its own port, and after every line of its stdin what came of a byte that should have returned: 0, or the
+/// number of the error.
+fn talk() {
+    let mut stream = TcpStream::connect(SERVER).expect("the server");
+    stream.set_read_timeout(Some(Duration::from_secs(5))).expect("not 0");
+    println!("{}", stream.local_addr().expect("bound").port());
+    for _ in io::stdin().lines() {
+        let returned = stream.write_all(&[7]).and_then(|()| stream.read_exact(&mut [0]));
+        println!("{}", returned.map_or_else(|error| error.raw_os_error().unwrap_or(-1), |()| 0));
     }
 }
 

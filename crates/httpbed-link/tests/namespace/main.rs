@@ -10,6 +10,7 @@ mod bed;
 mod hosts;
 mod interfaces;
 mod live;
+mod nat;
 mod scenarios;
 
 use std::env;

@@ -9,9 +9,9 @@ use pcap_file::pcapng::{Block, PcapNgReader};
 use serde_json::{Value, json};
 
 use crate::bed::{Emulator, Hosts, temporary};
-use crate::{interfaces, live};
+use crate::{interfaces, live, nat};
 
-const SCENARIOS: [(&str, fn()); 22] = [
+const SCENARIOS: [(&str, fn()); 25] = [
     ("round_trips_take_the_configured_time", round_trips_take_the_configured_time),
     ("a_transfer_gets_the_rate_and_no_more", a_transfer_gets_the_rate_and_no_more),
     ("losses_are_those_of_the_key", losses_are_those_of_the_key),
@@ -26,6 +26,12 @@ const SCENARIOS: [(&str, fn()); 22] = [
     ("delivered_bytes_trigger_a_change", live::delivered_bytes_trigger_a_change),
     ("a_schedule_is_kept", live::a_schedule_is_kept),
     ("a_wrong_change_ends_nothing", live::a_wrong_change_ends_nothing),
+    (
+        "a_datagrams_port_changes_and_its_answer_comes_back",
+        nat::a_datagrams_port_changes_and_its_answer_comes_back,
+    ),
+    ("a_tcp_connection_does_not_outlive_its_port", nat::a_tcp_connection_does_not_outlive_its_port),
+    ("times_are_since_the_origin_that_is_told", nat::times_are_since_the_origin_that_is_told),
     ("an_interface_goes_down_and_up", interfaces::an_interface_goes_down_and_up),
     ("an_interface_is_up_later_than_the_emulator", interfaces::an_interface_is_up_later_than_the_emulator),
     ("rings_take_as_much_memory_as_the_rate_needs", interfaces::rings_take_as_much_memory_as_the_rate_needs),
@@ -94,7 +100,7 @@ fn round_trips_take_the_configured_time() {
     for direction in [0, 1] {
         let direction = &result["directions"][direction];
         let expected = json!({"in": PINGS, "duplicated": 0, "delivered": PINGS, "lost": 0, "queue_dropped": 0,
-                              "aqm_dropped": 0, "down_dropped": 0, "in_flight": 0});
+                              "aqm_dropped": 0, "down_dropped": 0, "nat_dropped": 0, "in_flight": 0});
         assert_eq!(direction["packets"], expected, "{direction}");
         assert_eq!(direction["bytes"]["delivered"], PINGS * 84);
         assert_eq!(direction["busy_ns"], PINGS * 67_200);

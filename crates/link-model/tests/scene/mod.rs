@@ -275,6 +275,7 @@ pub fn change() -> impl Strategy<Value = Change> {
         time(100).prop_map(Change::Delay),
         (0.0..=1.0).prop_map(Change::Loss),
         Just(Change::Down),
+        Just(Change::Rebind),
         Just(Change::Up),
         Just(Change::Up),
     ]

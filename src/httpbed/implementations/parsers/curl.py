@@ -1,7 +1,8 @@
 r"""What curl prints for each transfer: a line with an object, times in seconds from its start.
 
 ``--write-out '{"ended_at":%time{%s.%f},"transfer":%{json}}\\n'`` adds curl's clock to what the
-transfer took, so that transfers that ran side by side can be put on one axis.
+transfer took, so that transfers that ran side by side can be put on one axis. Where curl was
+started again, the lines of all its runs follow each other.
 """
 
 from __future__ import annotations
@@ -36,6 +37,11 @@ class _Transfer:
     def began_at(self) -> float | None:
         return None if self.ended_at is None else self.ended_at - self.said["time_total"]
 
+    @property
+    def wanted(self) -> tuple[object, ...]:
+        """What was to be fetched, equal for all tries at it."""
+        return self.said.get("urlnum"), self.said.get("url")
+
 
 def parse(file: Path) -> Findings:
     """Read every line; curl leaves none when it is killed."""
@@ -58,10 +64,12 @@ def _findings(transfers: list[_Transfer]) -> Findings:
     if not transfers:
         return Findings(complaint="curl printed nothing")
     origin = min((t.began_at for t in transfers if t.began_at is not None), default=0.0)
-    complaints = dict.fromkeys(str(t.said.get("errormsg") or "") for t in transfers)
+    last = {transfer.wanted: transfer for transfer in transfers}
+    complaints = dict.fromkeys(str(t.said.get("errormsg") or "") for t in last.values())
+    told = [one for one in transfers if one is last[one.wanted] or _answered(one.said)]
     return Findings(
         observations=tuple(_observations(transfers, origin)),
-        requests=tuple(_request(transfer, origin) for transfer in transfers),
+        requests=tuple(_request(transfer, origin) for transfer in told),
         complaint="; ".join(filter(None, complaints)),
     )
 
@@ -93,7 +101,8 @@ def _request(transfer: _Transfer, origin: float) -> Request:
     return Request(
         http_version=str(said["http_version"]),
         status=int(said["response_code"]),
-        body_bytes=int(said["size_download"]),
+        # Of a file that was complete, an error's page is read and thrown away.
+        body_bytes=int(said.get("size_delivered", said["size_download"])),
         connection=str(said["conn_id"]) if "conn_id" in said else "",
         path=str(said.get("url.path") or ""),
         began_s=None if began is None else began - origin,

@@ -7,7 +7,7 @@ use super::{config, parse, with};
 /// Where a value (JSON) is put into a valid configuration, what the refusal begins with, and a part of its reason.
 type Case = (&'static str, &'static str, &'static str, &'static str);
 
-const WHOLE: [Case; 13] = [
+const WHOLE: [Case; 14] = [
     ("", "[]", "the whole: ", "not an object"),
     ("", "{}", "links: ", "missing"),
     ("/schema", "1", "schema: ", "1 is not 2"),
@@ -21,6 +21,7 @@ const WHOLE: [Case; 13] = [
     ("/links/0/interfaces/0", r#""a name too long for it""#, "links[0].interfaces[0]: ", "1 to 15"),
     ("/links/0/interfaces/1", r#""tap%d""#, "links[0].interfaces[1]: ", "no name"),
     ("/links/0/hosts/1", r#""""#, "links[0].hosts[1]: ", "empty"),
+    ("/links/0/nat", "1", "links[0].nat: ", "not true or false"),
 ];
 
 /// In the first direction.
@@ -104,17 +105,19 @@ const DIRECTION: [Case; 36] = [
 ];
 
 /// In an entry of the schedule.
-const SCHEDULE: [Case; 6] = [
+const SCHEDULE: [Case; 8] = [
     ("", r#"{"at_ns": 1, "change": {"down": true, "loss": 0}}"#, "change: ", "exactly one"),
     ("", r#"{"at_ns": 1, "direction": 2, "change": {"down": true}}"#, "direction: ", "within 0 to 1"),
     ("", r#"{"at_ns": 1, "direction": 0, "change": {"rate_bit_s": 1000}}"#, "change: ", "no constant rate"),
     ("", r#"{"at_ns": 1, "change": {"loss": 0.1}}"#, "change: ", "direction 0 has no random loss"),
     ("", r#"{"at_ns": 1, "direction": 1, "change": {"loss": 1.1}}"#, "change.loss: ", "within 0 to 1"),
     ("", r#"{"change": {"down": true}}"#, "at_ns: ", "missing"),
+    ("", r#"{"at_ns": 1, "change": {"rebind": true}}"#, "change: ", "there is no NAT"),
+    ("", r#"{"at_ns": 1, "change": {"rebind": false}}"#, "change.rebind: ", "only true"),
 ];
 
 /// In a trigger.
-const TRIGGER: [Case; 6] = [
+const TRIGGER: [Case; 7] = [
     ("", r#"{"name": "n", "when": {}}"#, "when: ", "exactly one"),
     ("", r#"{"name": "n", "when": {"first_packet": true}}"#, "when.direction: ", "missing"),
     (
@@ -126,10 +129,16 @@ const TRIGGER: [Case; 6] = [
     ("", r#"{"name": "n", "when": {"handshake": false}}"#, "when.handshake: ", "only true"),
     ("", r#"{"name": "n", "when": {"handshake": true, "direction": 0}}"#, "when.direction: ", "both"),
     ("", r#"{"when": {"handshake": true}}"#, "name: ", "missing"),
+    (
+        "",
+        r#"{"name": "n", "when": {"handshake": true}, "change": {"rebind": true}}"#,
+        "change: ",
+        "there is no NAT",
+    ),
 ];
 
 /// What an observer would have to do to packets that the kernel carries, and where it is refused.
-const OBSERVED: [(&str, &str, &str); 6] = [
+const OBSERVED: [(&str, &str, &str); 7] = [
     (
         "/links/0/directions/0",
         r#"{"delay_ns": 5, "overhead_bytes": 14}"#,
@@ -152,6 +161,7 @@ const OBSERVED: [(&str, &str, &str); 6] = [
         "links[0].triggers[0].change: ",
     ),
     ("/log", r#""/tmp/log""#, "log: "),
+    ("/links/0/nat", "true", "links[0].nat: "),
 ];
 
 fn value(text: &str) -> Value {
@@ -193,6 +203,14 @@ fn of_what_is_live() {
             assert_refused(&whole, &format!("links[0].{list}[0].{beginning}"), reason);
         }
     }
+}
+
+/// A mapping is of both directions.
+#[test]
+fn of_a_rebinding_of_one_direction() {
+    let mut whole = with("/links/0/nat", &json!(true));
+    whole["links"][0]["schedule"] = json!([{"at_ns": 1, "direction": 0, "change": {"rebind": true}}]);
+    assert_refused(&whole, "links[0].schedule[0].change: ", "leave the direction out");
 }
 
 #[test]

@@ -3,11 +3,11 @@
 use proptest::prelude::*;
 use serde_json::json;
 
-use super::{arrival, config, frame, leaving, link, run, with};
+use super::{arrival, config, frame, leaving, link, run};
 use crate::emulator::Emulator;
 use crate::records::Records;
 
-fn conserved(emulator: &Emulator) {
+pub(super) fn conserved(emulator: &Emulator) {
     for direction in emulator.directions() {
         let account = direction.account();
         let gone = [
@@ -16,6 +16,7 @@ fn conserved(emulator: &Emulator) {
             account.queue_dropped,
             account.aqm_dropped,
             account.down_dropped,
+            account.nat_dropped,
         ];
         let packets: u64 = gone.iter().map(|tally| tally.packets).sum();
         assert_eq!(
@@ -34,6 +35,7 @@ proptest! {
              prop::collection::vec(any::<u8>(), 0..200), 0..20_usize),
             1..60,
         ),
+        nat: bool,
     ) {
         let impaired = json!({
             "corruption": {"probability": 0.5, "key": "1"}, "duplication": {"probability": 0.5, "key": "2"},
@@ -42,7 +44,8 @@ proptest! {
                       "interval_ns": 100_000_000, "ecn": true, "flows": 4, "quantum_bytes": 300},
             "jitter": {"distribution": "uniform", "spread_ns": 5000, "key": "3"},
         });
-        let mut emulator = with(&impaired);
+        let config = config(&link(&impaired, &json!({"nat": nat})));
+        let mut emulator = Emulator::new(&config, Records::default());
         emulator.start(0);
         let mut carried = 0;
         let total = frames.len() as u64;

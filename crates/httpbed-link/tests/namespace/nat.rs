@@ -1,0 +1,132 @@
+//! A translator between real sockets. The kernel drops what has a wrong checksum: what arrives has a right one.
+
+use serde_json::{Value, json};
+
+use crate::bed::{Emulator, Hosts, Program};
+use crate::scenarios::{CLIENT, MTU, SERVER, assert_clean, unimpaired};
+
+const ECONNRESET: u16 = 104;
+
+/// Two hosts, an emulator with a translator that has started, and what plays a role on each host.
+fn started(client: &str, server: &str) -> (Hosts, Emulator, Program, Program) {
+    let hosts = Hosts::new(MTU);
+    let of_link =
+        json!({"nat": true, "triggers": [{"name": "first", "when": {"first_packet": true, "direction": 0}}]});
+    let mut emulator = Emulator::with([&unimpaired(), &unimpaired()], &of_link, &json!({}));
+    emulator.start();
+    let mut serving = hosts.start(SERVER, &[server]);
+    assert_eq!(serving.line(), "ready");
+    let asking = hosts.start(CLIENT, &[client]);
+    (hosts, emulator, asking, serving)
+}
+
+fn number(program: &mut Program) -> u16 {
+    program.line().parse().expect("a number")
+}
+
+/// What the client prints after a line.
+fn asked(program: &mut Program) -> u16 {
+    program.say("");
+    number(program)
+}
+
+fn rebind(emulator: &mut Emulator) -> [Value; 2] {
+    emulator.say(&json!({"do": "change", "link": "wire", "change": {"rebind": true}}).to_string());
+    [0, 1].map(|direction| {
+        let told = emulator.await_event("changed");
+        assert_eq!(told["direction"], direction, "{told}");
+        assert_eq!((&told["change"], &told["by"]), (&json!({"rebind": true}), &json!("command")));
+        told
+    })
+}
+
+pub fn a_datagrams_port_changes_and_its_answer_comes_back() {
+    let (_hosts, mut emulator, mut client, mut server) = started("look", "mirror");
+    let own = number(&mut client);
+    assert_eq!([asked(&mut client), asked(&mut client)], [own, own]);
+    rebind(&mut emulator);
+    let second = [asked(&mut client), asked(&mut client)];
+    assert!(second[0] == second[1] && second[0] != own, "{own}, then {second:?}");
+    rebind(&mut emulator);
+    let third = asked(&mut client);
+    assert!(third != own && third != second[0]);
+    let (result, _) = emulator.stop();
+    server.child.kill().expect("our child");
+
+    assert_clean(&result);
+    for direction in [0, 1] {
+        assert_eq!(result["directions"][direction]["packets"]["delivered"], 5);
+        assert_eq!(result["directions"][direction]["nat_dropped_numbers"], json!([]));
+    }
+    let [connection] = &result["connections"].as_array().expect("a list")[..] else { panic!("{result}") };
+    assert_eq!(connection["client"], format!("10.0.0.1:{own}"), "the link's record has the client's side");
+    assert_eq!((&connection["client_packets"], &connection["server_packets"]), (&json!(5), &json!(5)));
+    assert_eq!(connection["opening"], "other");
+    assert_eq!(connection["client_first_sizes"], json!([56, 56, 56, 56]));
+    assert_eq!(connection["server_first_sizes"], json!([2, 2, 2, 2]));
+}
+
+/// The server knows nothing of the new port and resets; what it sends again to the old one reaches nobody.
+pub fn a_tcp_connection_does_not_outlive_its_port() {
+    let (_hosts, mut emulator, mut client, mut server) = started("talk", "accept");
+    let own = number(&mut client);
+    assert_eq!((number(&mut server), asked(&mut client)), (own, 0));
+    rebind(&mut emulator);
+    assert_eq!(asked(&mut client), ECONNRESET);
+    // Its end of the connection is still there: the server hears of nothing until it sends.
+    assert!(server.child.try_wait().expect("our child").is_none());
+    server.child.kill().expect("our child");
+    server.child.wait().expect("our child");
+    let (result, _) = emulator.stop();
+
+    assert_clean(&result);
+    let [connection] = &result["connections"].as_array().expect("a list")[..] else { panic!("{result}") };
+    assert_eq!((&connection["server_reset"], &connection["opening"]), (&json!(true), &Value::Null));
+    assert_eq!(
+        (&connection["client_first_sizes"], &connection["server_first_sizes"]),
+        (&Value::Null, &Value::Null)
+    );
+    // The end of the server's side, which the kernel sends for the killed process, is for the old port.
+    let back = &result["directions"][1];
+    let turned_away = back["packets"]["nat_dropped"].as_u64().expect("a count");
+    assert!(turned_away >= 1, "{back}");
+    assert_eq!(back["nat_dropped_numbers"].as_array().map(|numbers| numbers.len() as u64), Some(turned_away));
+}
+
+/// All stamps can be put on the machine's own clock, whichever zero they have.
+pub fn times_are_since_the_origin_that_is_told() {
+    let before = monotonic();
+    let (_hosts, mut emulator, mut client, mut server) = started("look", "mirror");
+    number(&mut client);
+    let asking = monotonic();
+    asked(&mut client);
+    let answered = monotonic();
+    let first = emulator.await_event("triggered");
+    let commanding = monotonic();
+    let [told, _] = rebind(&mut emulator);
+    let rebound = monotonic();
+    let (result, _) = emulator.stop();
+    server.child.kill().expect("our child");
+
+    let time = |value: &Value| value.as_u64().expect("a time");
+    let origin = time(&result["origin_ns"]);
+    let start = origin + time(&result["started_ns"]);
+    let within =
+        |at: u64, from: u64, to: u64| assert!((from..=to).contains(&at), "{at} not in {from}..={to}");
+    within(origin, before, asking);
+    let connection = &result["connections"][0];
+    within(origin + time(&connection["client_first_ns"]), asking, answered);
+    within(origin + time(&connection["server_first_ns"]), asking, answered);
+    within(start + time(&first["at_ns"]), asking, answered);
+    assert_eq!(
+        start + time(&first["at_ns"]),
+        origin + time(&connection["client_first_ns"]),
+        "the same packet"
+    );
+    within(start + time(&told["at_ns"]), commanding, rebound);
+    assert_eq!(result["changes"][0]["at_ns"], told["at_ns"]);
+}
+
+fn monotonic() -> u64 {
+    u64::try_from(linux_calls::time::monotonic()).expect("since boot")
+}

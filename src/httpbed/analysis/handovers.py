@@ -1,0 +1,101 @@
+"""What hand-overs cost each treatment, and what became of its connections."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from httpbed.analysis import timelines
+from httpbed.analysis.estimate import Estimate, estimate
+from httpbed.analysis.sample import Key, by_treatment, of_trials, samples, scenario
+from httpbed.store.results import Results
+
+MEDIANS = (
+    "request_time",
+    "delivery_stall",
+    "delivery_silence",
+    "probe_delay",
+    "validation_delay",
+    "new_path_delay",
+    "bytes_fetched_twice",
+    "client_runs",
+)
+"""Metrics that are told as the median of the trials that completed."""
+COUNTS = ("migrations", "migrations_failed")
+"""Metrics that are added up over all trials whose bed held."""
+
+
+@dataclass(frozen=True)
+class Moves:
+    """One treatment's hand-overs."""
+
+    happens: bool
+    """Whether anything changes; where not, the treatment is there to compare with."""
+    over_quic: bool
+    """Whether the client's connections could migrate at all."""
+    rtt_s: float
+    """All delays on the client's way, there and back."""
+    medians: Mapping[str, Estimate | None]
+    """By the names in :data:`MEDIANS`."""
+    counts: Mapping[str, int | None]
+    """By the names in :data:`COUNTS`; None where nobody told."""
+    verdicts: Counter[str] = field(default_factory=Counter)
+    """How many hand-overs ended as the wire shows, by the names in :mod:`timelines`."""
+    before_any: int = 0
+    """Number of trials that completed before their first hand-over."""
+
+    def median(self, metric: str) -> float | None:
+        """Return the median of a metric, or None."""
+        found = self.medians.get(metric)
+        return None if found is None else found.median.value
+
+
+def of_campaign(results: Results) -> dict[Key, Moves]:
+    """Return each treatment's hand-overs; nothing where the experiment knows of none."""
+    if "handover" not in results.document:
+        return {}
+    medians = {name: samples(results, name) for name in MEDIANS}
+    told = {name: of_trials(results, name) for name in COUNTS}
+    rows = by_treatment(results, timelines.attempts(results))
+    return {
+        key: _moves(
+            results,
+            levels,
+            medians={name: estimate(found[key]) for name, found in medians.items()},
+            counts={name: _total(found, rows.get(key, [])) for name, found in told.items()},
+            rows=rows.get(key, []),
+        )
+        for levels in results.experiment.treatments()
+        for key in (tuple(levels.values()),)
+    }
+
+
+def _moves(
+    results: Results,
+    levels: Mapping[str, str],
+    *,
+    medians: Mapping[str, Estimate | None],
+    counts: Mapping[str, int | None],
+    rows: Iterable[Mapping[str, Any]],
+) -> Moves:
+    built = scenario(results, levels)
+    happens = built.handover is not None and built.handover.happens
+    seen = [(row["outcome"], timelines.moments(results, row)) for row in rows if happens]
+    return Moves(
+        happens=happens,
+        over_quic=built.roles.client.http_version == "3",
+        rtt_s=built.rtt_s(built.access()),
+        medians=medians,
+        counts=counts,
+        verdicts=Counter(one.verdict for _, moments in seen for one in moments if one.verdict),
+        before_any=sum(outcome == "completed" and not moments for outcome, moments in seen),
+    )
+
+
+def _total(told: Mapping[tuple[str, int], float], rows: Iterable[Mapping[str, Any]]) -> int | None:
+    found = [
+        value for row in rows if (value := told.get((row["trial"], row["attempt"]))) is not None
+    ]
+    return round(sum(found)) if found else None

@@ -1,0 +1,162 @@
+"""A client's access links: what its operating system does when one comes, goes, or is preferred.
+
+A host with two networks has two addresses. By the destination alone every packet would leave by the
+better route whatever its source, and a network drops what comes with another's addresses (BCP 38).
+So the source decides first, as RFC 8028 asks for and as Android does for each network that
+it is connected to: a rule ``from ADDRESS`` leads to a table of its own, with all routes over this
+link alone. A program that has bound an address uses that address's link.
+
+One that has not gets an address from its route (``src``, before all rules of RFC 6724), and its
+route is the one in the main table with the lowest metric: 100 on the first access link, 200 on the
+second, ...; 50 on the one that is preferred later. Programs hear of all that by netlink (RFC 3549).
+
+What happens when an address goes:
+
+* IPv4 takes every route that has it as its source, IPv6 leaves them without one. So routes are
+  deleted first: nothing is ever sent by one link with another's address.
+* The rule stays, and a second one behind it says "unreachable": else IPv6, which does not ask
+  whether a bound source is still its own, would send it by the next link. (On a Linux desktop it
+  does; an operator drops it then. Android's rules end like these.)
+* TCP connections are not told, and wait for their timers; Android ends them (SOCK_DESTROY: ``ss
+  -K``), so that programs get ECONNABORTED at once. QUIC, over UDP, meets ENETUNREACH when it sends.
+* The last IPv4 address of an interface takes the neighbours, even permanent ones. They come again
+  with the address.
+
+Tables are 101, 102, ...: all above 0 are free but 253 to 255 (default, main, local). Rules have
+their tables' numbers as priorities, and the second ones 100 more: behind that of local (0), before
+that of main (32766).
+Every route has the sender's ``congctl``: TCP asks the route that it takes, not the main table.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from httpbed.network import commands
+from httpbed.network.access_routes import AccessRoutes
+from httpbed.network.addresses import End
+from httpbed.network.commands import TOOLS
+from httpbed.network.routes import Entry
+from httpbed.process.spec import ProcessSpec
+
+FIRST_TABLE = 101
+METRIC_STEP = 100
+PREFERRED_METRIC = 50
+OTHERWISE = 100
+"""So much later comes the rule for what a table has no route to."""
+
+
+@dataclass(frozen=True)
+class Access:
+    """One of a client's access links; every command may be repeated."""
+
+    link: int
+    """Index in the topology."""
+    name: str
+    end: End
+    """The client's."""
+    far: End
+    standing: tuple[str, ...]
+    """Lines for ``ip -batch`` when the network is made: the rules of this address."""
+    attach: ProcessSpec
+    """The address, with its neighbour and all routes; it changes no other's."""
+    detach: ProcessSpec
+    """Their end."""
+    prefer: ProcessSpec
+    """Of all that are attached this is the one that unbound programs use."""
+    destroy: ProcessSpec
+    """End the TCP sockets of this address, as Android does; it lists those that it ended."""
+    sockets: ProcessSpec
+    """List the TCP sockets of this address: connected, connecting or closing."""
+
+    def specs(self) -> tuple[ProcessSpec, ...]:
+        """Every command."""
+        return self.attach, self.detach, self.prefer, self.destroy, self.sockets
+
+
+def plan(found: AccessRoutes, names: Sequence[str], control: str) -> tuple[Access, ...]:
+    """Plan the commands of each access link of a client, whose sender's control is ``control``.
+
+    ``names`` are those of all links.
+    """
+    return tuple(
+        _access(number, link, names[link], found, control)
+        for number, link in enumerate(found.access)
+    )
+
+
+def monitor(client: str) -> ProcessSpec:
+    """Have the kernel's own word written down: each change, with its time to the microsecond."""
+    return ProcessSpec(
+        argv=("ip", "-ts", "monitor", "address", "route", "rule"),
+        host=client,
+        root=TOOLS,
+        stdout="network-monitor.txt",
+        stderr="network-errors.txt",
+    )
+
+
+def made(links: Sequence[Access]) -> list[str]:
+    """Write lines for ``ip -batch`` that have all of them attached, on interfaces that are up."""
+    return [
+        line for one in links for line in (*one.standing, *(one.attach.input or "").splitlines())
+    ]
+
+
+def _access(number: int, link: int, name: str, found: AccessRoutes, control: str) -> Access:
+    pair = found.ends[link]
+    end, far = pair if pair[0].host == found.client else (pair[1], pair[0])
+    entries, table = found.over(number), FIRST_TABLE + number
+
+    def batch(lines: list[str]) -> ProcessSpec:
+        return commands.batch(end.host, lines, "ip", commands.family(end))
+
+    def listing(*options: str, into: str) -> ProcessSpec:
+        argv = ("ss", *options, "--tcp", "--numeric", "--no-header", "src", _in_ss(end.address))
+        return ProcessSpec(argv, host=end.host, root=TOOLS, stdout=into, stderr=into)
+
+    return Access(
+        link=link,
+        name=name,
+        end=end,
+        far=far,
+        standing=_standing(end, table),
+        attach=batch(_attached(end, far, entries, number, control)),
+        detach=batch(_detached(end, table)),
+        prefer=batch(_routes(entries, f"metric {PREFERRED_METRIC}", control)),
+        destroy=listing("--kill", into=f"sockets-destroyed-{name}.txt"),
+        sockets=listing(into=f"sockets-{name}.txt"),
+    )
+
+
+def _in_ss(address: str) -> str:
+    return f"[{address}]" if ":" in address else address
+
+
+def _standing(end: End, table: int) -> tuple[str, ...]:
+    return (
+        f"rule add from {end.address} lookup {table} priority {table}",
+        f"rule add from {end.address} unreachable priority {table + OTHERWISE}",
+    )
+
+
+def _attached(end: End, far: End, entries: Sequence[Entry], number: int, control: str) -> list[str]:
+    return [
+        *commands.address(end, far, by_hand=True),
+        *_routes(entries, f"table {FIRST_TABLE + number}", control),
+        *_routes(entries, f"metric {METRIC_STEP * (number + 1)}", control),
+    ]
+
+
+def _routes(entries: Sequence[Entry], where: str, control: str) -> list[str]:
+    return [commands.route(entry, control, where) for entry in entries]
+
+
+def _detached(end: End, table: int) -> list[str]:
+    device = f"dev {end.interface}"
+    return [
+        f"route flush {device} table main",
+        f"route flush {device} table {table}",
+        f"address flush {device}",
+    ]

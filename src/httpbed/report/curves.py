@@ -1,0 +1,302 @@
+"""Curves of what was delivered, drawn: overlays of many trials, and one trial by itself."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from matplotlib.ticker import FuncFormatter, MaxNLocator
+from numpy.typing import NDArray
+
+from httpbed.analysis.timelines import Curve, Moment, Timeline, thinned
+from httpbed.model import phrase
+from httpbed.report.figures import INK, MARKERS, PALETTE, QUIET, WIDTH_IN
+
+WIDE_IN = 7.4
+PANEL_IN, ALONE_IN = 1.9, 2.5
+LINE_IN = 0.2
+"""A line of the legend."""
+MB = 1e6
+SINCE = "time since the client's first packet (s)"
+TOLERANCE = 0.003
+"""How far a curve may be from where it belongs, as a share of the figure's height."""
+MOST_CORNERS = 6000
+"""Of all curves of a figure together; each has :data:`LEAST_CORNERS` nevertheless."""
+LEAST_CORNERS, MOST_OF_ONE = 24, 300
+MOST_MARKS = 60
+"""Vertical lines in a panel; more would be a wall."""
+MOST_CLOSE = 3
+"""Hand-overs of one trial that are drawn once more from close by."""
+DASHED = (0, (3, 2))
+
+
+@dataclass(frozen=True)
+class Panel:
+    """Treatments that are drawn into one pair of axes."""
+
+    title: str
+    treatments: Mapping[str, tuple[Timeline, ...]]
+    """Trials, by what tells their treatment from the panel's others."""
+
+    def every(self) -> Iterator[Timeline]:
+        """Yield all trials."""
+        for found in self.treatments.values():
+            yield from found
+
+
+def are_alone(trials: Iterable[Timeline]) -> bool:
+    """Tell whether no treatment has more than one trial: then more of each is marked."""
+    return len({one.block for one in trials}) <= 1
+
+
+def overlay(panels: list[Panel]) -> Figure:
+    """Draw panels, two in a row, with one legend for all."""
+    names = list(dict.fromkeys(name for panel in panels for name in panel.treatments))
+    trials = [one for panel in panels for one in panel.every()]
+    columns = _columns(len(panels))
+    rows = math.ceil(len(panels) / columns)
+    width = WIDE_IN if columns > 1 else WIDTH_IN
+    legend_columns = 4 if columns > 1 else 2
+    legend_in = LINE_IN * math.ceil(len(names) / legend_columns) if len(names) > 1 else 0.0
+    height = (PANEL_IN if columns > 1 else ALONE_IN) * rows + 0.35 + legend_in
+    figure = Figure(figsize=(width, height), layout="constrained")
+    grid = figure.subplots(rows, columns, sharex=True, sharey=True, squeeze=False)
+    most = _corners_of_each(len(trials))
+    top = max((one.curve.end_bytes for one in trials), default=0.0)
+    for axes, panel in zip(grid.flat, panels, strict=False):
+        _panel(axes, panel, names, most=most, tolerance=TOLERANCE * top)
+    for axes in grid.flat[len(panels) :]:
+        axes.set_visible(False)
+    _frame(grid.flat[0], trials, top)
+    _label(grid, len(panels))
+    figure.supxlabel(SINCE, fontsize=9)
+    if len(names) > 1:
+        _legend(figure, names, legend_columns)
+    return figure
+
+
+def _columns(panels: int) -> int:
+    """Two in a row, or three where that leaves no hole, or less of one."""
+    return min(panels, 2 if panels in {2, 4} else 3)
+
+
+def _corners_of_each(lines: int) -> int:
+    return max(LEAST_CORNERS, min(MOST_OF_ONE, MOST_CORNERS // max(1, lines)))
+
+
+def _panel(axes: Axes, panel: Panel, names: list[str], *, most: int, tolerance: float) -> None:
+    alone = are_alone(panel.every())
+    marks = [moment for one in panel.every() for moment in one.moments]
+    for name, trials in panel.treatments.items():
+        index = names.index(name)
+        for trial in trials:
+            _trial(axes, trial, thinned(trial.curve, tolerance, most), index, alone=alone)
+            for moment in trial.moments if len(marks) <= MOST_MARKS else trial.moments[:1]:
+                _change(axes, moment, PALETTE[index % len(PALETTE)])
+    axes.set_title(panel.title, loc="left", fontsize=9, fontweight="bold")
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.grid(axis="y", color=QUIET, alpha=0.25, linewidth=0.6)
+    axes.set_axisbelow(True)
+
+
+def _trial(axes: Axes, trial: Timeline, drawn: Curve, index: int, *, alone: bool) -> None:
+    """Draw a trial: its curve, its end, and where the new path begins to deliver."""
+    colour = PALETTE[index % len(PALETTE)]
+    if not drawn.end_s:
+        return
+    axes.plot(
+        drawn.times_s,
+        drawn.total_bytes / MB,
+        color=colour,
+        linewidth=1.4 if alone else 0.9,
+        alpha=1.0 if alone else 0.7,
+        solid_joinstyle="round",
+    )
+    for at_s, marker, size, fill in _marks(trial, index, alone=alone):
+        height = trial.curve.at(at_s) / MB
+        mfc = colour if fill else "none"
+        axes.plot([at_s], [height], marker, markersize=size, color=colour, mfc=mfc)
+
+
+def _marks(trial: Timeline, index: int, *, alone: bool) -> Iterator[tuple[float, str, float, bool]]:
+    """Yield what is marked on a curve: when, how, how large, and whether it is filled."""
+    ended = trial.outcome == "completed"
+    yield trial.curve.end_s, MARKERS[index % len(MARKERS)] if ended else "x", 4.5, True
+    for moment in trial.moments:
+        if alone and moment.validated_s is not None:
+            yield moment.validated_s, "D", 4.5, False
+        if moment.first_byte_s is not None:
+            yield moment.first_byte_s, ".", 6.5, True
+
+
+def _change(axes: Axes, moment: Moment, colour: str) -> None:
+    axes.axvline(moment.at_s, color=colour, linewidth=0.8, alpha=0.75, linestyle=DASHED, zorder=1)
+
+
+def _frame(axes: Axes, trials: list[Timeline], top: float) -> None:
+    axes.set_xlim(0, 1.03 * max((one.curve.end_s for one in trials), default=1.0))
+    axes.set_ylim(0, 1.06 * top / MB or 1.0)
+    axes.xaxis.set_major_locator(MaxNLocator(5, steps=[1, 2, 2.5, 5, 10]))
+    axes.yaxis.set_major_locator(MaxNLocator(5, steps=[1, 2, 2.5, 5, 10]))
+    for axis in (axes.xaxis, axes.yaxis):
+        axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+
+
+def _label(grid: NDArray[Any], panels: int) -> None:
+    """Name the heights at the left, and write times below the last panel of each column."""
+    columns = grid.shape[1]
+    for index, axes in enumerate(grid.flat):
+        if index % columns == 0:
+            axes.set_ylabel("MB delivered")
+        if panels - columns <= index < panels:
+            axes.tick_params(labelbottom=True)
+
+
+def _legend(figure: Figure, names: list[str], columns: int) -> None:
+    lines = [
+        Line2D(
+            [],
+            [],
+            color=PALETTE[index % len(PALETTE)],
+            marker=MARKERS[index % len(MARKERS)],
+            markersize=4.5,
+            linewidth=1.4,
+            label=name,
+        )
+        for index, name in enumerate(names)
+    ]
+    figure.legend(
+        handles=lines,
+        loc="outside upper left",
+        ncols=min(columns, len(names)),
+        frameon=False,
+        fontsize=9,
+        handlelength=1.8,
+        columnspacing=1.6,
+        borderpad=0,
+    )
+
+
+def one(trial: Timeline) -> Figure:
+    """Draw one trial by itself: all of it, and each hand-over once more from close by."""
+    close = trial.moments[:MOST_CLOSE]
+    heights = [ALONE_IN, *([PANEL_IN] * len(close))]
+    figure = Figure(figsize=(WIDTH_IN, sum(heights) + 0.3), layout="constrained")
+    whole, *details = figure.subplots(len(heights), 1, squeeze=False, height_ratios=heights)[:, 0]
+    _by_link(whole, trial, trial.curve, 0.0, 1.0)
+    for moment in trial.moments[:MOST_MARKS]:
+        _change(whole, moment, QUIET)
+    _plain(whole)
+    _frame(whole, [trial], trial.curve.end_bytes)
+    whole.set_xlabel(SINCE)
+    whole.set_title(" ", fontsize=8)  # room for the names of links
+    _name_links(whole, trial)
+    for axes, moment in zip(details, close, strict=True):
+        _close_by(axes, trial, moment)
+    return figure
+
+
+def _stays(trial: Timeline) -> Iterator[tuple[str, float, float]]:
+    """Yield the links that the client was on, from hand-over to hand-over."""
+    names = [moment.left for moment in trial.moments[:1]] or list(trial.by_link)[:1]
+    names += [moment.entered for moment in trial.moments]
+    begins = [0.0, *(moment.at_s for moment in trial.moments)]
+    yield from zip(names, begins, [*begins[1:], math.inf], strict=False)
+
+
+def _colours(trial: Timeline) -> dict[str, str]:
+    names = dict.fromkeys([*(name for name, _, _ in _stays(trial)), *trial.by_link])
+    return {name: PALETTE[(index + 1) % len(PALETTE)] for index, name in enumerate(names)}
+
+
+def _by_link(axes: Axes, trial: Timeline, curve: Curve, zero_s: float, unit_s: float) -> None:
+    """Draw a curve in the colour of the link that the client was on."""
+    colours = _colours(trial)
+    height = curve.end_bytes - float(curve.total_bytes[0])
+    for name, begin, end in _stays(trial):
+        low, high = max(begin, float(curve.times_s[0])), min(end, curve.end_s)
+        if low < high:
+            part = thinned(_between(curve, low, high), TOLERANCE * height / 2, MOST_OF_ONE)
+            times = (part.times_s - zero_s) / unit_s
+            axes.plot(times, part.total_bytes / MB, color=colours[name], linewidth=1.5)
+
+
+def _name_links(axes: Axes, trial: Timeline) -> None:
+    """Write above the panel which link the client is on, where there is room."""
+    right = axes.get_xlim()[1]
+    colours = _colours(trial)
+    for name, begin, end in _stays(trial):
+        middle, room = (begin + min(end, right)) / 2, min(end, right) - begin
+        if room > 0.02 * len(name) * right:
+            axes.annotate(
+                name,
+                (middle, 1.0),
+                xycoords=("data", "axes fraction"),
+                xytext=(0, 3),
+                textcoords="offset points",
+                ha="center",
+                color=colours[name],
+                fontsize=8,
+            )
+
+
+def _close_by(axes: Axes, trial: Timeline, moment: Moment) -> None:
+    """Draw the time around a hand-over in milliseconds, with what followed, each on a line."""
+    events = [(name, at_s - moment.at_s) for name, at_s in moment.followed()]
+    far = max([0.1, *(2.4 * after for _, after in events)])
+    low, high = -0.25 * far, far
+    curve = _between(trial.curve, moment.at_s + low, moment.at_s + high)
+    _by_link(axes, trial, curve, moment.at_s, 1e-3)
+    axes.axvline(0, color=QUIET, linewidth=0.8, linestyle=DASHED)
+    for row, (name, after) in enumerate(events):
+        said = f"{name} +{phrase.duration(after, phrase.AT_A_GLANCE)}"
+        _event(axes, said, after * 1e3, 0.04 + 0.15 * row)
+    axes.set_xlim(low * 1e3, high * 1e3)
+    least, most = float(curve.total_bytes[0]) / MB, curve.end_bytes / MB
+    room = most - least or 1.0
+    axes.set_ylim(least - 0.9 * room, most + 0.05 * room)
+    _plain(axes)
+    axes.set_title(
+        f"hand-over {moment.number}: {moment.left} to {moment.entered}",
+        loc="left",
+        fontsize=9,
+        fontweight="bold",
+    )
+    axes.set_xlabel("time since the hand-over (ms)")
+    axes.yaxis.set_major_locator(MaxNLocator(4, steps=[1, 2, 2.5, 5, 10]))
+
+
+def _plain(axes: Axes) -> None:
+    axes.set_ylabel("MB delivered")
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.grid(axis="y", color=QUIET, alpha=0.25, linewidth=0.6)
+    axes.set_axisbelow(True)
+
+
+def _event(axes: Axes, said: str, at_ms: float, height: float) -> None:
+    """Mark a moment, and name it below the curve and below the lines of all that followed."""
+    axes.axvline(at_ms, ymin=height, color=QUIET, linewidth=0.8)
+    axes.annotate(
+        said,
+        (at_ms, height),
+        xycoords=("data", "axes fraction"),
+        xytext=(3, 0),
+        textcoords="offset points",
+        va="bottom",
+        color=INK,
+        fontsize=8,
+    )
+
+
+def _between(curve: Curve, begin_s: float, end_s: float) -> Curve:
+    """Cut a curve out, with its ends."""
+    inside = (curve.times_s > begin_s) & (curve.times_s < end_s)
+    times = [begin_s, *curve.times_s[inside], end_s]
+    total = [curve.at(begin_s), *curve.total_bytes[inside], curve.at(end_s)]
+    return Curve(np.array(times), np.array(total))

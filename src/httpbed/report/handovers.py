@@ -1,0 +1,179 @@
+"""What hand-overs cost, in the tables' cells, the line of evidence and the notes."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+
+from httpbed.analysis.findings import Findings
+from httpbed.analysis.handovers import Moves
+from httpbed.analysis.timelines import ANEW, MIGRATED, NOTHING
+from httpbed.model import phrase
+from httpbed.report.phrasing import DASH, done, mark, treatment
+
+WORDS = {MIGRATED: "migrated", ANEW: "new connection", NOTHING: "silent"}
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column about hand-overs, with a cell for each treatment in the order of the findings."""
+
+    header: str
+    cells: tuple[str, ...]
+    right: bool = True
+
+
+def brief(findings: Findings) -> Iterator[Column]:
+    """Yield what stands beside the metric: the stall, and what became of connections."""
+    if findings.has_handovers:
+        yield _column(findings, "stall", _time("delivery_stall"))
+        yield _column(findings, "hand-over", _verdict, right=False)
+
+
+def whole(findings: Findings) -> list[Column]:
+    """List all columns of the table of hand-overs; those without any value are left out."""
+    columns = [
+        Column("done", tuple(done(row) for _, row in findings.rows())),
+        _column(findings, "request time", _time("request_time")),
+        _column(findings, "stall", _time("delivery_stall")),
+        _column(findings, "silence", _time("delivery_silence")),
+        _column(findings, "probe", _time("probe_delay")),
+        _column(findings, "validated", _time("validation_delay")),
+        _column(findings, "first byte", _time("new_path_delay")),
+        _column(findings, "fetched twice", _size("bytes_fetched_twice")),
+        _column(findings, "runs", _number("client_runs")),
+        _column(findings, "migrations", _migrations),
+        _column(findings, "on the wire", _verdict, right=False),
+    ]
+    return [column for column in columns if set(column.cells) != {DASH}]
+
+
+def evidence(findings: Findings) -> Iterator[str]:
+    """Tell of all hand-overs what the wire shows."""
+    found: Counter[str] = Counter()
+    for _, row in findings.rows():
+        found.update(row.moves.verdicts if row.moves else {})
+    words = {
+        MIGRATED: "migrated, same connection on the wire",
+        ANEW: "a new connection",
+        NOTHING: "nothing on the new path",
+    }
+    told = [f"{said} {found[kind]}/{found.total()}" for kind, said in words.items() if found[kind]]
+    if told:
+        yield f"hand-overs: {', '.join(told)}"
+
+
+def silent(findings: Findings) -> Iterator[str]:
+    """Name treatments whose client got nothing on the new link."""
+    for name, found in _changing(findings):
+        count, total = _sum(found, NOTHING), _sum(found)
+        if count:
+            yield (
+                f"{name}: silent on the new link in {count} of {total} hand-overs; if its program"
+                ' cannot go on by itself, retry = "resume" starts it again'
+            )
+
+
+def staying(findings: Findings) -> Iterator[str]:
+    """Name treatments over QUIC that never migrated."""
+    for name, found in _changing(findings):
+        total = _sum(found)
+        if all(one.over_quic for one in found) and _sum(found, ANEW) == total > 0:
+            yield (
+                f"{name}: does not migrate, though QUIC would let it: each of {total} hand-overs"
+                " made a new connection"
+            )
+
+
+def twice(findings: Findings) -> Iterator[str]:
+    """Name treatments that fetched bytes again."""
+    for name, found in _changing(findings):
+        again = max((one.median("bytes_fetched_twice") or 0 for one in found), default=0)
+        if again:
+            most = "up to " if len(found) > 1 else ""
+            yield (
+                f"{name}: {most}{phrase.size(again, phrase.AT_A_GLANCE)} of the body were fetched"
+                ' twice (median); retry = "resume" asks for the rest only, where program and server'
+                " can"
+            )
+
+
+def too_late(findings: Findings) -> Iterator[str]:
+    """Name treatments with trials that were over before anything changed."""
+    for name, found in _changing(findings):
+        if early := sum(one.before_any for one in found):
+            trials = f"{early} trial{'s were' if early > 1 else ' was'}"
+            yield f"{name}: {trials} over before the hand-over; a larger size lets it come in time"
+
+
+def short_stalls(findings: Findings) -> Iterator[str]:
+    """Tell where a stall is too short to be one."""
+    names = [
+        name
+        for name, found in _changing(findings)
+        if any(0 < (one.median("delivery_stall") or 0) < one.rtt_s for one in found)
+    ]
+    if names:
+        yield (
+            f"{', '.join(names)}: a stall shorter than the network's round trip is none; deliveries"
+            " are counted in bins of 1 ms, in which gaps between packets look like stalls"
+        )
+
+
+def _changing(findings: Findings) -> Iterator[tuple[str, list[Moves]]]:
+    """Yield treatments whose links change, with what they cost in each condition."""
+    found: dict[str, list[Moves]] = {}
+    for _, row in findings.rows():
+        if row.moves and row.moves.happens:
+            found.setdefault(treatment(row.levels, findings.others), []).append(row.moves)
+    yield from found.items()
+
+
+def _sum(found: Iterable[Moves], verdict: str = "") -> int:
+    """Count hand-overs that ended in one way, or all."""
+    return sum(one.verdicts[verdict] if verdict else one.verdicts.total() for one in found)
+
+
+def _column(
+    findings: Findings, header: str, said: Callable[[Moves], str], *, right: bool = True
+) -> Column:
+    cells = (said(row.moves) if row.moves else DASH for _, row in findings.rows())
+    return Column(header, tuple(cells), right)
+
+
+def _of_median(metric: str, said: Callable[[float], str]) -> Callable[[Moves], str]:
+    def cell(moves: Moves) -> str:
+        found = moves.medians.get(metric)
+        if found is None:
+            return DASH
+        return mark(found.median) + (said(found.median.value) if found.median.value else "0")
+
+    return cell
+
+
+def _time(metric: str) -> Callable[[Moves], str]:
+    return _of_median(metric, lambda value: phrase.duration(value, phrase.AT_A_GLANCE))
+
+
+def _size(metric: str) -> Callable[[Moves], str]:
+    return _of_median(metric, lambda value: phrase.size(value, phrase.AT_A_GLANCE))
+
+
+def _number(metric: str) -> Callable[[Moves], str]:
+    return _of_median(metric, lambda value: f"{value:g}")
+
+
+def _migrations(moves: Moves) -> str:
+    tried, failed = moves.counts["migrations"], moves.counts["migrations_failed"]
+    if tried is None:
+        return DASH
+    return f"{tried} ({failed} failed)" if failed else str(tried)
+
+
+def _verdict(moves: Moves) -> str:
+    total = moves.verdicts.total()
+    if not total:
+        return DASH
+    kind, count = max(moves.verdicts.items(), key=lambda pair: pair[1])
+    return f"{WORDS[kind]} {count}/{total}"

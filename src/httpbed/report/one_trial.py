@@ -1,0 +1,121 @@
+"""One trial by itself: when what happened, as lines, as values and as a figure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import matplotlib as mpl
+from rich.console import Console
+from rich.text import Text
+
+from httpbed.analysis import timelines
+from httpbed.analysis.timelines import Moment, Timeline
+from httpbed.model import phrase
+from httpbed.model.errors import ConfigError, Mistake, visible
+from httpbed.report import curves
+from httpbed.report.figures import STYLE, Plot
+from httpbed.report.handovers import WORDS
+from httpbed.report.phrasing import treatment
+from httpbed.store.results import Results
+
+KEY_WIDTH = 9
+MOST_NAMED = 6
+"""Trials that are listed where one is not found."""
+MOST_LINES = 20
+"""Hand-overs that are told in lines."""
+
+
+def find(results: Results, said: str) -> Timeline:
+    """Return the trial that ``BLOCK/TRIAL`` names; of TRIAL its first characters suffice.
+
+    Raises:
+        ConfigError: It names none, or several.
+    """
+    block, slash, name = said.partition("/")
+    rows = timelines.attempts(results)
+    found = [
+        row
+        for row in rows
+        if slash
+        and name
+        and row["trial"].startswith(name)
+        and str(row["block"]) == block.lstrip("0")
+    ]
+    if len(found) == 1:
+        return timelines.timeline(results, found[0])
+    reason = f"{said!r} names {len(found) or 'no'} trial{'s' * (len(found) > 1)} that is data"
+    some = [f"{row['block']}/{row['trial']}" for row in (found or rows)]
+    more = ", ..." if len(some) > MOST_NAMED else ""
+    known = ", ".join(some[:MOST_NAMED]) + more
+    remedy = f"write it like its folder in trials: BLOCK/TRIAL; there are: {known or 'none yet'}"
+    raise ConfigError([Mistake("--trial", reason, remedy)])
+
+
+def plot(trial: Timeline) -> Plot | None:
+    """Draw it; None where it left no deliveries."""
+    if not trial.curve.end_s:
+        return None
+    with mpl.rc_context(STYLE):
+        figure = curves.one(trial)
+    return Plot(
+        name=f"trial-{trial.block}-{trial.trial}",
+        caption="Delivered to the client in one trial, and each hand-over from close by.",
+        alternative="; ".join(f"{key} {said}" for key, said in lines(trial)),
+        figure=figure,
+    )
+
+
+def show(trial: Timeline, figures: list[Path], out: Console) -> None:
+    """Print what happened when; the figures' paths are the last lines."""
+    told = [*lines(trial), *(("figure", str(path)) for path in figures)]
+    for key, said in told:
+        out.print(Text(f"{key:<{KEY_WIDTH}}  {visible(said)}"), soft_wrap=True)
+
+
+def lines(trial: Timeline) -> Iterator[tuple[str, str]]:
+    """Yield the trial's course in lines, each with its key."""
+    yield "trial", f"{trial.block}/{trial.trial}, attempt {trial.attempt}: {trial.outcome}"
+    yield "treatment", treatment(trial.levels, trial.levels)
+    if not trial.curve.end_s:
+        yield "delivered", "no record of deliveries; trials with hand-overs keep one"
+    else:
+        links = ", ".join(f"{_size(size)} over {link}" for link, size in trial.by_link.items())
+        yield "delivered", f"{links}; the last packet after {_time(trial.curve.end_s)}"
+    for moment in trial.moments[:MOST_LINES]:
+        yield "hand-over", _said(moment)
+    if len(trial.moments) > MOST_LINES:
+        yield "hand-over", f"and {len(trial.moments) - MOST_LINES} more"
+
+
+def values(trial: Timeline, figures: list[Path]) -> dict[str, Any]:
+    """Return the same for :func:`json.dumps`, with every corner of the curve."""
+    corners = zip(trial.curve.times_s.tolist(), trial.curve.total_bytes.tolist(), strict=True)
+    return {
+        "schema": 1,
+        "block": trial.block,
+        "trial": trial.trial,
+        "attempt": trial.attempt,
+        "levels": dict(trial.levels),
+        "outcome": trial.outcome,
+        "handovers": [vars(moment) for moment in trial.moments],
+        "bytes_by_link": dict(trial.by_link),
+        "delivered": [[round(at_s, 6), int(total)] for at_s, total in corners],
+        "figures": [str(path) for path in figures],
+    }
+
+
+def _said(moment: Moment) -> str:
+    told = [f"{name} +{_time(at_s - moment.at_s)}" for name, at_s in moment.followed()]
+    way = f"{moment.left} to {moment.entered} at {_time(moment.at_s)}"
+    verdict = [f"on the wire: {WORDS[moment.verdict]}"] if moment.verdict else []
+    return f"{moment.number}, {way}: {', '.join([*told, *verdict]) or 'nothing seen'}"
+
+
+def _time(seconds: float) -> str:
+    return phrase.duration(seconds, phrase.AT_A_GLANCE)
+
+
+def _size(number: float) -> str:
+    return phrase.size(number, phrase.AT_A_GLANCE)

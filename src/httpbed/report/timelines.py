@@ -1,0 +1,191 @@
+"""Figures over time: megabytes delivered to the client, a thin line for each trial.
+
+A figure stays small whatever was transferred: it has at most so many panels, treatments in each and
+replicates of each, and all its curves share a number of corners (``analysis.timelines.thinned``).
+What is left out is said below it.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import matplotlib as mpl
+
+from httpbed.analysis import timelines
+from httpbed.analysis.findings import Condition, Findings, Row
+from httpbed.analysis.sample import Key, by_treatment
+from httpbed.analysis.timelines import Timeline
+from httpbed.model import phrase
+from httpbed.report import curves, network
+from httpbed.report.curves import Panel
+from httpbed.report.figures import PALETTE, STYLE, Plot
+from httpbed.report.phrasing import level, treatment
+from httpbed.store.results import Results
+
+Attempts = Mapping[Key, list[dict[str, Any]]]
+
+MOST_FIGURES = 12
+MOST_TOGETHER = 4
+"""Treatments in one panel; more are split by the first of their factors."""
+MOST_PANELS = 8
+MOST_COLOURS = len(PALETTE)
+"""Treatments in each of several panels."""
+MOST_LINES = 160
+"""Curves of a figure; of each treatment as many replicates are drawn as fit."""
+
+
+def plots(findings: Findings, results: Results) -> list[Plot]:
+    """Draw each condition of a campaign with hand-overs; none where there is nothing to draw."""
+    if not findings.has_handovers:
+        return []
+    found = by_treatment(results, timelines.attempts(results))
+    drawn = findings.conditions[:MOST_FIGURES]
+    made = [
+        _plot(findings, results, condition, number, found)
+        for number, condition in enumerate(drawn, start=1)
+    ]
+    return [plot for plot in made if plot is not None]
+
+
+def undrawn(findings: Findings) -> str:
+    """Say how many conditions have no figure; nothing where all have."""
+    rest = len(findings.conditions) - MOST_FIGURES
+    return f"{rest} further conditions are not drawn; the table has all." if rest > 0 else ""
+
+
+def example(results: Results) -> str:
+    """Name a trial as ``--trial`` of ``httpbed report`` takes it: one with a hand-over, if any."""
+    rows = timelines.attempts(results)
+    changed = (row for row in rows if timelines.moments(results, row))
+    row = next(changed, rows[0] if rows else None)
+    return f"{row['block']}/{row['trial']}" if row else ""
+
+
+def _plot(
+    findings: Findings, results: Results, condition: Condition, number: int, found: Attempts
+) -> Plot | None:
+    panels, left_out = choose(findings, results, condition, found)
+    trials = [one for panel in panels for one in panel.every()]
+    if not any(one.curve.end_s for one in trials):
+        return None
+    at = network.condition(results.document, condition.levels)
+    where = f", at {at}" if at else ""
+    with mpl.rc_context(STYLE):
+        figure = curves.overlay(panels)
+    return Plot(
+        name=f"handovers-{number}",
+        caption=" ".join(
+            [f"Delivered to the client{where}: a line for each trial.", *_signs(trials), *left_out]
+        ),
+        alternative=f"Megabytes delivered to the client over time{where}. " + _told(panels),
+        figure=figure,
+    )
+
+
+def choose(
+    findings: Findings, results: Results, condition: Condition, found: Attempts
+) -> tuple[list[Panel], list[str]]:
+    """Choose what of a condition is drawn; return its panels, and what is left out in words."""
+    split = _split(findings, condition)
+    groups: dict[str, list[Row]] = {}
+    for row in condition.rows:
+        groups.setdefault(level(split, row.levels[split]) if split else "", []).append(row)
+    kept = {title: rows[:MOST_COLOURS] for title, rows in list(groups.items())[:MOST_PANELS]}
+    rows = [row for group in kept.values() for row in group]
+    lines = max(1, MOST_LINES // max(1, len(rows)))
+    others = _telling(findings, condition, split)
+    panels = [
+        Panel(
+            title,
+            {treatment(row.levels, others): _read(results, row, found, lines) for row in group},
+        )
+        for title, group in kept.items()
+    ]
+    return panels, [*_left_out(groups, kept), *_fewer(rows, lines)]
+
+
+def _split(findings: Findings, condition: Condition) -> str:
+    """Name the factor that panels are for: the first that leaves few treatments in each.
+
+    None where treatments are few.
+    """
+    if len(condition.rows) <= MOST_TOGETHER:
+        return ""
+    names = _telling(findings, condition, "")
+    fullest = {
+        name: max(Counter(row.levels[name] for row in condition.rows).values()) for name in names
+    }
+    for most in (MOST_TOGETHER, MOST_COLOURS):
+        for name in names:
+            if fullest[name] <= most:
+                return name
+    return min(names, key=lambda name: fullest[name], default="")
+
+
+def _telling(findings: Findings, condition: Condition, split: str) -> list[str]:
+    """Name the factors that tell treatments apart, but for the one that panels are for."""
+    return [
+        name
+        for name in findings.others
+        if name != split and len({row.levels[name] for row in condition.rows}) > 1
+    ]
+
+
+def _read(results: Results, row: Row, found: Attempts, most: int) -> tuple[Timeline, ...]:
+    key = tuple(row.levels[name] for name in results.experiment.factors)
+    return tuple(timelines.timeline(results, one) for one in found.get(key, [])[:most])
+
+
+def _left_out(groups: Mapping[str, list[Row]], kept: Mapping[str, list[Row]]) -> Iterator[str]:
+    if len(groups) > len(kept):
+        others = _few(list(groups)[len(kept) :])
+        yield f"{len(groups) - len(kept)} further panels are not drawn: {others}."
+    most = max((len(rows) for rows in groups.values()), default=0)
+    if most > MOST_COLOURS:
+        yield f"Of {most} treatments in a panel the first {MOST_COLOURS} are drawn."
+
+
+def _few(names: list[str]) -> str:
+    shown = names[:MOST_PANELS]
+    return ", ".join([*shown, *(["…"] if len(names) > len(shown) else [])])
+
+
+def _fewer(rows: list[Row], lines: int) -> Iterator[str]:
+    most = max((row.tally.recorded for row in rows), default=0)
+    if most > lines:
+        yield f"Of {most} replicates the first {lines} are drawn."
+
+
+def _signs(trials: list[Timeline]) -> Iterator[str]:
+    """Explain what is marked, as far as it occurs."""
+    moments = [moment for one in trials for moment in one.moments]
+    if moments:
+        yield "A dashed line is a hand-over."
+    alone = curves.are_alone(trials)
+    if alone and any(moment.validated_s is not None for moment in moments):
+        yield "A diamond is the new path's validation."
+    if any(moment.first_byte_s is not None for moment in moments):
+        yield "A dot is the first packet delivered on the new path."
+    if any(one.outcome != "completed" for one in trials):
+        yield "A cross ends a trial that did not complete."
+
+
+def _told(panels: list[Panel]) -> str:
+    """Tell when each treatment's first trial changed and ended."""
+    return " ".join(
+        f"{', '.join(filter(None, (panel.title, name)))}: {_course(trials[0])}."
+        for panel in panels
+        for name, trials in panel.treatments.items()
+        if trials
+    )
+
+
+def _course(trial: Timeline) -> str:
+    size = phrase.size(trial.curve.end_bytes, phrase.AT_A_GLANCE)
+    told = [f"{size} by {phrase.duration(trial.curve.end_s, phrase.AT_A_GLANCE)}"]
+    if trial.moments:
+        first = phrase.duration(trial.moments[0].at_s, phrase.AT_A_GLANCE)
+        told.append(f"{len(trial.moments)} hand-over(s), the first at {first}")
+    return ", ".join(told)

@@ -1,0 +1,240 @@
+"""When the client's network changed: by the kernel's own word, on the emulator's clock.
+
+Between an order and its end lie some milliseconds, of starting a program for the most part, and
+something happens at one moment of them. What the kernel changes, ``ip monitor`` tells, by
+CLOCK_REALTIME; of what the emulator changes it knows the time itself. Steps are stamped by
+CLOCK_MONOTONIC. All are told here in ns since the emulator's start, as its packet log and its
+changes are.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from httpbed.model.handover import AfterBytes, Handover
+from httpbed.process import left
+from httpbed.trial.handover import BY_EMULATOR, DECISIVE, TRIGGER, What, sockets_left_file
+from httpbed.trial.legs import Leg
+from httpbed.trial.moving import STEPS
+from httpbed.trial.watching import LINK_EVENTS
+
+LONGEST_BYTES = 2**28
+MONITOR = "network-monitor.txt"
+CLOCKS_APART_NS = 1_000_000
+"""Had the realtime clock been set meanwhile by more, its times would mislead: they are not used."""
+EARLY_NS = 1_000_000
+"""A stamp may be this much earlier than the step that it belongs to: clocks were read in turn."""
+_WORD = re.compile(
+    r"^\[(?P<time>\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6})\] (?P<said>.*)$", re.MULTILINE
+)
+
+
+@dataclass(frozen=True)
+class Done:
+    """A step that was carried out."""
+
+    number: int
+    """Of its hand-over."""
+    what: What
+    link: str
+    due_ns: int
+    began_ns: int
+    ended_ns: int
+
+
+@dataclass(frozen=True)
+class Word:
+    """What the kernel told."""
+
+    at_ns: int
+    said: str
+
+
+@dataclass(frozen=True)
+class Change:
+    """A hand-over that took place."""
+
+    number: int
+    left: str
+    entered: str
+    due_ns: int
+    at_ns: int
+    by: str
+    """Whose word that is."""
+
+
+@dataclass(frozen=True)
+class HandoverSeen:
+    """What is known of the hand-overs of an attempt."""
+
+    began_ns: int
+    """The client's start."""
+    ended_ns: int
+    """The client's end."""
+    done: tuple[Done, ...]
+    changes: tuple[Change, ...]
+    absences: Mapping[str, Sequence[tuple[int, int]]]
+    """Of each link that lost its address: from when until when it had none."""
+    sockets_left: Mapping[int, int]
+    """Sockets that were there after their destruction, by the number of the hand-over."""
+
+
+def read(
+    handover: Handover | None,
+    leg: Leg,
+    evidence: Mapping[str, Any],
+    link: Mapping[str, Any],
+    folder: Path,
+) -> HandoverSeen | None:
+    """Read what an attempt left; None without hand-overs, or where the client did not run.
+
+    ``leg`` is the client's, ``evidence`` what httpbed wrote, ``link`` the emulator's result.
+    """
+    clocks = evidence.get("clocks")
+    if handover is None or not clocks or "origin_ns" not in link:
+        return None
+    zero_ns = link["origin_ns"] + link["started_ns"]
+    done = tuple(_done(_text(folder / STEPS), zero_ns))
+    words = _words(_text(folder / MONITOR), clocks, zero_ns)
+    reader = _Reader(handover, leg, done, words, link)
+    return HandoverSeen(
+        began_ns=clocks[0]["monotonic_ns"] - zero_ns,
+        ended_ns=clocks[-1]["monotonic_ns"] - zero_ns,
+        done=done,
+        changes=tuple(reader.changes(_triggered_ns(_text(folder / LINK_EVENTS)))),
+        absences=reader.absences(),
+        sockets_left=_sockets_left(done, folder),
+    )
+
+
+@dataclass(frozen=True)
+class _Reader:
+    handover: Handover
+    leg: Leg
+    done: Sequence[Done]
+    words: Sequence[Word]
+    link: Mapping[str, Any]
+
+    def changes(self, triggered_ns: int | None) -> Iterator[Change]:
+        for one in self.done:
+            if one.what != DECISIVE[self.handover.kind] or not self._is_first(one):
+                continue
+            counted = isinstance(self.handover.when, AfterBytes) and triggered_ns is not None
+            at_ns, by = self._moment(one)
+            yield Change(
+                one.number,
+                *self._from_and_to(one),
+                due_ns=triggered_ns if counted and triggered_ns is not None else one.due_ns,
+                at_ns=at_ns,
+                by=by,
+            )
+
+    def absences(self) -> dict[str, list[tuple[int, int]]]:
+        found: dict[str, list[tuple[int, int]]] = {}
+        for one in self.done:
+            if one.what == "detach":
+                own = f" {self._address(one.link)}/"
+                gone_ns, _ = self._told(one, lambda said, own=own: own in said)  # type: ignore[misc]
+                back = (
+                    after.began_ns
+                    for after in self.done
+                    if after.what == "attach" and after.link == one.link
+                    if after.began_ns >= one.ended_ns
+                )
+                found.setdefault(one.link, []).append((gone_ns, next(back, 2**63)))
+        return found
+
+    def _from_and_to(self, one: Done) -> tuple[str, str]:
+        """Return the links; a NAT that forgets leaves the client on its own."""
+        if self.handover.kind == "NAT rebinding":
+            return one.link, one.link
+        return self.handover.from_and_to(one.number)
+
+    def _is_first(self, one: Done) -> bool:
+        return one == next(
+            other for other in self.done if (other.number, other.what) == (one.number, one.what)
+        )
+
+    def _address(self, link: str) -> str:
+        return next(way.asking_address for way in self.leg.ways if way.names[0] == link)
+
+    def _moment(self, one: Done) -> tuple[int, str]:
+        if one.what in BY_EMULATOR:
+            return self._by_emulator(one)
+        metric = "metric 50"
+        return self._told(
+            one,
+            (lambda said: said.startswith("Deleted"))
+            if one.what == "detach"
+            else (lambda said: metric in said and not said.startswith("Deleted")),
+        )
+
+    def _told(self, one: Done, is_meant: Callable[[str], bool]) -> tuple[int, str]:
+        """Find the kernel's first word of a step; a listener may hear it only after its end."""
+        until_ns = one.ended_ns + EARLY_NS
+        for word in self.words:
+            if one.began_ns - EARLY_NS <= word.at_ns <= until_ns and is_meant(word.said):
+                return min(word.at_ns, one.ended_ns), "the kernel"
+        return one.ended_ns, "the command's end"
+
+    def _by_emulator(self, one: Done) -> tuple[int, str]:
+        told = BY_EMULATOR[one.what]
+        for change in self.link.get("changes", ()):
+            same = change["link"] == one.link and change["change"] == told
+            if same and change["by"] == "command" and change["at_ns"] >= one.began_ns - EARLY_NS:
+                return change["at_ns"], "the emulator"
+        return one.ended_ns, "the command's end"
+
+
+def _done(text: str, zero_ns: int) -> Iterator[Done]:
+    for line in text.splitlines():
+        said = json.loads(line)
+        times = (said[name] - zero_ns for name in ("due_ns", "began_ns", "ended_ns"))
+        yield Done(said["handover"], said["step"], said["link"], *times)
+
+
+def _words(text: str, clocks: Sequence[Mapping[str, int]], zero_ns: int) -> list[Word]:
+    """Read what ``ip -ts monitor`` wrote, in UTC; nothing where the clock was set meanwhile."""
+    offsets = [clock["realtime_ns"] - clock["monotonic_ns"] for clock in clocks]
+    if max(offsets) - min(offsets) > CLOCKS_APART_NS:
+        return []
+    less_ns = offsets[0] + zero_ns
+    return [
+        Word(_ns(match["time"]) - less_ns, match["said"].strip()) for match in _WORD.finditer(text)
+    ]
+
+
+def _ns(written: str) -> int:
+    """Read a time to the microsecond, exactly."""
+    at = datetime.fromisoformat(written).replace(tzinfo=UTC)
+    return int(at.replace(microsecond=0).timestamp()) * 10**9 + at.microsecond * 1000
+
+
+def _triggered_ns(text: str) -> int | None:
+    events: Iterable[Mapping[str, Any]] = map(json.loads, text.splitlines())
+    mine = (
+        event["at_ns"]
+        for event in events
+        if event["event"] == "triggered" and event["name"] == TRIGGER
+    )
+    return next(mine, None)
+
+
+def _sockets_left(done: Iterable[Done], folder: Path) -> dict[int, int]:
+    numbers = [one.number for one in done if one.what == "destroy"]
+    return {
+        number: len(_text(folder / sockets_left_file(number)).splitlines()) for number in numbers
+    }
+
+
+def _text(path: Path) -> str:
+    try:
+        return left.text(path, most=LONGEST_BYTES)
+    except FileNotFoundError:
+        return ""

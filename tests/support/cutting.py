@@ -1,0 +1,56 @@
+"""Cuts a client's connections in the middle of a download, as a phone does to those of an address."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+
+import pytest
+
+from httpbed.network.plan import TOOLS
+from httpbed.process.spec import ProcessSpec
+from httpbed.process.supervisor import RefusalError, Supervisor
+from httpbed.trial import asking, runner
+from httpbed.trial.asking import Asked
+from httpbed.trial.bed import Asking
+
+LOOK_S = 0.01
+
+
+def cut_at(monkeypatch: pytest.MonkeyPatch, *lengths: int) -> None:
+    """Destroy the client's TCP sockets each time that its file has become so long."""
+
+    async def ask(supervisor: Supervisor, clients: Sequence[Asking]) -> Asked:
+        async with _cutting(supervisor, clients[0], lengths):
+            return await asking.ask(supervisor, clients)
+
+    monkeypatch.setattr(runner, "ask", ask)
+
+
+@asynccontextmanager
+async def _cutting(
+    supervisor: Supervisor, client: Asking, lengths: Sequence[int]
+) -> AsyncIterator[None]:
+    task = asyncio.create_task(_cut(supervisor, client, lengths))
+    try:
+        yield
+    finally:
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+
+
+async def _cut(supervisor: Supervisor, client: Asking, lengths: Sequence[int]) -> None:
+    (fetch,) = client.part.fetches
+    destroy = ProcessSpec(("ss", "-K", "--tcp", "dport", "=", ":443"), host="client", root=TOOLS)
+    for length in lengths:
+        while await _length(supervisor, fetch.body) < length:
+            await asyncio.sleep(LOOK_S)
+        await supervisor.run(destroy)
+
+
+async def _length(supervisor: Supervisor, path: str) -> int:
+    try:
+        return (await supervisor.digest(path))[0]
+    except RefusalError:  # nothing is stored yet
+        return 0
