@@ -36,7 +36,7 @@ def _findings(lines: Sequence[Line]) -> Findings:
         return Findings(complaint="the client printed nothing")
     errors = [str(line["error"]) for line in lines if "error" in line]
     moving = [line for line in lines if "path_events" in line]
-    told = [line for line in lines if "error" not in line and line not in moving]
+    told = [line for line in lines if "error" not in line and "path_events" not in line]
     return Findings(
         observations=tuple(_observations(told)) if told else (),
         requests=tuple(_request(said) for said in told),
