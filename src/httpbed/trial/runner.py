@@ -93,7 +93,8 @@ def _reduce(planned: TrialPlan, artifacts: Path, *, keep_log: bool) -> None:
         leg = planned.legs[0]
         told = handover_seen.read(planned.handover.handover, leg, evidence, link, artifacts)
         towards = {way.downstream: way.names[0] for way in leg.ways}
-        deliveries.reduce(artifacts, towards, told.absences if told else {})
+        origin_ns = leg.first_packet_ns(link) or 0
+        deliveries.reduce(artifacts, towards, told.absences if told else {}, origin_ns)
     if not keep_log:
         (artifacts / PACKET_LOG).unlink(missing_ok=True)
 
