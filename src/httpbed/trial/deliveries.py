@@ -59,7 +59,8 @@ def delivered(
 
 
 def _is_absent(at_ns: int, absences: Sequence[tuple[int, int]]) -> bool:
-    return any(gone_ns <= at_ns < back_ns for gone_ns, back_ns in absences)
+    index = bisect_right(absences, at_ns, key=lambda one: one[0]) - 1
+    return index >= 0 and at_ns < absences[index][1]
 
 
 def read(artifacts: Path) -> dict[str, dict[int, int]]:

@@ -86,8 +86,9 @@ def followed(course: Course, window: Window) -> tuple[Following, str]:
     if same is None:
         return "nothing", _not_followed(course, window, there)
     before = _before(same, course)
+    what = "went on" if course.handover.kind == "NAT rebinding" else "migrated"
     return "migrated", (
-        f"migrated: same connection, {f'from {before} ' if before else ''}to {same['client']}, no"
+        f"{what}: same connection, {f'from {before} ' if before else ''}to {same['client']}, no"
         f" handshake on the new path; first datagrams of {_first_sizes(same, 'client')} bytes"
         f" there, of {_first_sizes(same, 'server')} back"
     )
@@ -196,7 +197,7 @@ def _destroyed(found: HandoverSeen) -> Check:
 
 def _quiet_before(described: Handover, leg: Leg, found: HandoverSeen, seen: Seen) -> Check:
     """Check that the client was on the first link only until it had to go."""
-    until_ns = found.changes[0].at_ns if found.changes else found.ended_ns
+    until_ns = found.done[0].began_ns if found.done else found.ended_ns
     early = [
         one
         for name in described.links[1:]

@@ -16,7 +16,7 @@ from httpbed.model.handover import Handover
 from httpbed.model.metric import Observation, Source
 from httpbed.trial import deliveries
 from httpbed.trial.deliveries import BIN_NS, STALLED_BYTES
-from httpbed.trial.handover_seen import EARLY_NS, Change, HandoverSeen
+from httpbed.trial.handover_seen import Change, HandoverSeen
 from httpbed.trial.legs import Chain
 from httpbed.trial.seen import Seen
 
@@ -30,14 +30,18 @@ MOST_ITEMS = 100
 
 @dataclass(frozen=True)
 class Window:
-    """A hand-over with the time that is its own: until the next one, or the client's end."""
+    """A hand-over with the time that is its own: until the next one, or the client's end.
+
+    It begins with the order: the kernel's word comes a little later, for who wrote it down had to
+    be given the CPU first, as had the client that heard the same.
+    """
 
     change: Change
     until_ns: int
 
     def delay_s(self, times_ns: Sequence[int]) -> float | None:
         """Seconds until the first of these times, ascending, that is within; None if none is."""
-        index = bisect_left(times_ns, self.change.at_ns - EARLY_NS)
+        index = bisect_left(times_ns, self.change.ordered_ns)
         if index == len(times_ns) or times_ns[index] >= self.until_ns:
             return None
         return max(0, times_ns[index] - self.change.at_ns) / NS
@@ -67,7 +71,7 @@ class Course:
     def windows(self) -> list[Window]:
         """Hand-overs that took place, each with its time."""
         changes = self.found.changes
-        ends = [*(change.at_ns for change in changes[1:]), self.end_ns]
+        ends = [*(change.ordered_ns for change in changes[1:]), self.end_ns]
         return [Window(change, end) for change, end in zip(changes, ends, strict=False)]
 
     def gaps(self) -> Iterator[Observation]:
@@ -124,7 +128,7 @@ class Course:
     def begun(self, link: str, window: Window) -> list[Mapping[str, Any]]:
         """Return the client's connections that were first seen on a link within a window."""
         known = self._begun.get(link, [])
-        first = bisect_left(known, window.change.at_ns - EARLY_NS, key=_when)
+        first = bisect_left(known, window.change.ordered_ns, key=_when)
         last = bisect_left(known, window.until_ns, key=_when)
         return [one for _, one in known[first:last]]
 

@@ -18,7 +18,7 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from httpbed.host import pressure
+from httpbed.host import pressure, realtime
 from httpbed.model.trial import Trial
 from httpbed.network import running
 from httpbed.network.files import PACKET_LOG
@@ -191,6 +191,8 @@ class _Run:
             yield
             return
         monitor = await self.supervisor.start(self.planned.handover.monitor)
+        # Its stamps are as late as it is.
+        realtime.promote(self.supervisor.init_pid, monitor.pid)
         yield
         await stop(self.supervisor, [monitor])
 
