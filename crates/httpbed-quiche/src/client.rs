@@ -138,12 +138,7 @@ fn drive(fetch: &mut Fetch, machine: &mut Machine, mover: &mut Mover, options: &
     }
 }
 
-fn step(
-    fetch: &mut Fetch,
-    machine: &mut Machine,
-    mover: &mut Mover,
-    end: Option<Instant>,
-) -> io::Result<()> {
+fn step(fetch: &mut Fetch, machine: &mut Machine, mover: &mut Mover, end: Option<Instant>) -> io::Result<()> {
     flush(fetch, machine)?;
     let looking = mover.due().and_then(|due| machine.began.checked_add(due));
     let due = [fetch.deadline(), looking, end].into_iter().flatten().min();

@@ -393,7 +393,8 @@ impl Migration {
     fn choose(&mut self, sight: &Sight, wanted: IpAddr, leave: Leave, now: Duration) -> Option<Step> {
         if self.policy == Policy::None {
             let state = if sight.present { "is used" } else { "is gone" };
-            let reason = format!("{} {state}, and --migration none keeps the connection there", self.home.ip());
+            let reason =
+                format!("{} {state}, and --migration none keeps the connection there", self.home.ip());
             self.complain(Kind::Stayed, Some(wanted), reason, now);
             return None;
         }

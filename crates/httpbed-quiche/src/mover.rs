@@ -206,7 +206,8 @@ impl Mover {
         };
         let move_on = move_on && !self.failed.contains(&local);
         let is_validated = quic.is_path_validated(local, self.remote) == Ok(true);
-        self.heard = stats(quic, local).filter(|_| is_validated).map(|stats| Heard::until_answer(&stats, now));
+        self.heard =
+            stats(quic, local).filter(|_| is_validated).map(|stats| Heard::until_answer(&stats, now));
         match self.challenge(local, move_on, quic) {
             Ok(()) => {
                 self.migration.began(if move_on { Kind::Migrated } else { Kind::Probed }, local, now);
@@ -230,7 +231,12 @@ impl Mover {
         }
     }
 
-    fn try_challenge(&mut self, local: SocketAddr, move_on: bool, quic: &mut Connection) -> quiche::Result<()> {
+    fn try_challenge(
+        &mut self,
+        local: SocketAddr,
+        move_on: bool,
+        quic: &mut Connection,
+    ) -> quiche::Result<()> {
         let sequence = if move_on {
             // quiche writes no PING into a packet that has a challenge, and a challenge alone moves nothing: so the
             // PING goes first, and the challenge in a packet of its own behind it.
@@ -258,8 +264,7 @@ impl Mover {
         match sockets.exchange(self.name, self.remote) {
             Ok(local) => {
                 // Nothing sent before can come to a new socket.
-                self.heard =
-                    stats(quic, self.name).map(|stats| Heard { packets: stats.recv, until: now });
+                self.heard = stats(quic, self.name).map(|stats| Heard { packets: stats.recv, until: now });
                 self.migration.began(Kind::Rebound, local, now);
                 // A client behind a NAT sends something sooner or later; one that only downloads would never.
                 let _ = quic.send_ack_eliciting_on_path(self.name, self.remote);
