@@ -138,14 +138,9 @@ fn drive(fetch: &mut Fetch, machine: &mut Machine, mover: &mut Mover, options: &
     }
 }
 
-fn step(
-    fetch: &mut Fetch,
-    machine: &mut Machine,
-    mover: &mut Mover,
-    end: Option<Instant>,
-) -> io::Result<()> {
+fn step(fetch: &mut Fetch, machine: &mut Machine, mover: &mut Mover, end: Option<Instant>) -> io::Result<()> {
     flush(fetch, machine)?;
-    let looking = mover.migration().due().and_then(|due| machine.began.checked_add(due));
+    let looking = mover.due().and_then(|due| machine.began.checked_add(due));
     let due = [fetch.deadline(), looking, end].into_iter().flatten().min();
     let most = due.map(|due| due.saturating_duration_since(Instant::now()));
     let woken = machine.paths.wait(machine.kernel.as_ref().map(Kernel::file), most)?;

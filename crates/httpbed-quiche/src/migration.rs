@@ -19,8 +19,8 @@
 //! * `probe` (RFC 9000 sections 8.2 and 9.1): the new path is probed with a `PATH_CHALLENGE` while the old one is in
 //!   use, and taken when it has answered. Data comes on it two round trips after the change. Where the old address
 //!   is gone there is nothing to lose by going at once, so that is what is done: as with `immediate`.
-//! * `immediate` (section 9.2): the connection moves at once. The first packet on the new path holds a
-//!   `PATH_CHALLENGE` and a `PING`, which makes it a non-probing packet: the server sends its data there, three times
+//! * `immediate` (section 9.2): the connection moves at once. The first packet on the new path is a `PING`, which is
+//!   not a probing frame, the second a `PATH_CHALLENGE`, both padded: the server sends its data there, three times
 //!   what it got until it has validated the path in turn (section 9.3). Data comes one round trip after the change.
 //! * `rebind`: another socket and nothing else, as behind a NAT that forgot its mapping (section 9.3.3 calls it so).
 //! * `none`: the connection stays where it is.
@@ -280,7 +280,7 @@ impl Migration {
 
     /// Takes what the kernel sees now and says what to do about it.
     pub fn see(&mut self, sight: &Sight, leave: Leave, now: Duration) -> Option<Step> {
-        let returned = self.note(sight, now);
+        let was_cut_off = self.note(sight, now);
         self.retry = None;
         let preferred = match &sight.preferred {
             Ok(address) => *address,
@@ -302,7 +302,7 @@ impl Migration {
         }
         if self.home.ip() == preferred {
             self.complaint = None;
-            return returned.then_some(Step::Nudge);
+            return (was_cut_off && sight.present).then_some(Step::Nudge);
         }
         self.choose(sight, preferred, leave, now)
     }
@@ -372,7 +372,7 @@ impl Migration {
         self.home
     }
 
-    /// Tells of what is new in it; whether the address in use is back.
+    /// Tells of what is new in it; whether the address in use could not be used before.
     fn note(&mut self, sight: &Sight, now: Duration) -> bool {
         let local = self.local();
         let before = self.seen.replace((local, sight.clone()));
@@ -387,13 +387,14 @@ impl Migration {
             };
             self.tell(Kind::Changed, sight.preferred.as_ref().ok().copied().map(Local::Address), reason, now);
         }
-        presence && sight.present
+        comparable && (!before.1.present || before.1.preferred.is_err())
     }
 
     fn choose(&mut self, sight: &Sight, wanted: IpAddr, leave: Leave, now: Duration) -> Option<Step> {
         if self.policy == Policy::None {
             let state = if sight.present { "is used" } else { "is gone" };
-            let reason = format!("{} {state}, and --migration none keeps the connection there", self.home.ip());
+            let reason =
+                format!("{} {state}, and --migration none keeps the connection there", self.home.ip());
             self.complain(Kind::Stayed, Some(wanted), reason, now);
             return None;
         }

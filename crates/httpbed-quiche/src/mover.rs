@@ -43,14 +43,23 @@ pub trait Sockets {
     fn exchange(&mut self, name: SocketAddr, remote: SocketAddr) -> io::Result<SocketAddr>;
 }
 
+/// Packets received on a path until a challenge on it can have been answered, and when that is.
+#[derive(Clone, Copy, Debug)]
+struct Heard {
+    packets: usize,
+    until: Duration,
+}
+
 /// What moves one connection.
 pub struct Mover {
     migration: Migration,
     remote: SocketAddr,
     /// What quiche calls the path that was exchanged; it knows nothing of rebindings.
     name: SocketAddr,
-    /// Packets received on the path that is tried before it was, where quiche will raise no event.
-    heard: Option<usize>,
+    /// What was heard on the path that is tried before it can have answered, where quiche will raise no event.
+    heard: Option<Heard>,
+    /// The path that is in use and is to be challenged as soon as its first packet is written.
+    owed: Option<SocketAddr>,
     /// The server's connection IDs by the paths that they were first used on.
     linked: Vec<(SocketAddr, u64)>,
     /// Paths that did not answer the last time: quiche can send nothing but challenges there.
@@ -60,8 +69,20 @@ pub struct Mover {
 impl Mover {
     /// Of a connection that has just been made.
     pub fn new(policy: Policy, local: SocketAddr, remote: SocketAddr) -> Self {
-        let migration = Migration::new(policy, local);
-        Self { migration, remote, name: local, heard: None, linked: vec![(local, 0)], failed: BTreeSet::new() }
+        Self {
+            migration: Migration::new(policy, local),
+            remote,
+            name: local,
+            heard: None,
+            owed: None,
+            linked: vec![(local, 0)],
+            failed: BTreeSet::new(),
+        }
+    }
+
+    /// When [`Self::turn`] has something to do, whether something comes or not.
+    pub fn due(&self) -> Option<Duration> {
+        if self.owed.is_some() { Some(Duration::ZERO) } else { self.migration.due() }
     }
 
     /// The record.
@@ -84,6 +105,10 @@ impl Mover {
         now: Duration,
     ) {
         supply(quic);
+        if let Some(local) = self.owed.take() {
+            // The path may have gone since, with its connection ID.
+            let _ = quic.probe_path(local, self.remote);
+        }
         self.take_answers(quic, now);
         self.migration.expire(now);
         if changed || self.migration.wants_look(now) {
@@ -102,15 +127,19 @@ impl Mover {
                 _ => {}
             }
         }
-        let (Some(local), Some(heard)) = (self.migration.trying(), self.heard) else { return };
-        if stats(quic, self.path_of(local)).is_some_and(|stats| stats.recv > heard) {
-            self.arrive(local, quic, now);
-        }
+        self.listen(quic, now);
     }
 
-    /// The path's name in quiche.
-    fn path_of(&self, local: SocketAddr) -> SocketAddr {
-        if self.is_exchanging() { self.name } else { local }
+    /// Takes a packet for an answer where it cannot have been on its way before.
+    fn listen(&mut self, quic: &mut Connection, now: Duration) {
+        let (Some(local), Some(heard)) = (self.migration.trying(), &mut self.heard) else { return };
+        let name = if self.migration.policy() == Policy::Rebind { self.name } else { local };
+        let packets = stats(quic, name).map_or(0, |stats| stats.recv);
+        if now < heard.until {
+            heard.packets = packets;
+        } else if packets > heard.packets {
+            self.arrive(local, quic, now);
+        }
     }
 
     fn is_exchanging(&self) -> bool {
@@ -124,9 +153,9 @@ impl Mover {
         self.heard = None;
         self.failed.remove(&local);
         let left = self.migration.home();
-        if self.migration.validated(local, now) && quic.migrate(local, self.remote).is_ok() {
-            // Who only downloads has nothing to send, and the server would not know.
-            let _ = quic.send_ack_eliciting_on_path(local, self.remote);
+        if self.migration.validated(local, now) {
+            // It has its connection IDs already: nothing is refused.
+            let _ = self.switch(local, quic);
         }
         if !self.is_exchanging() {
             self.retire(left, quic);
@@ -177,7 +206,8 @@ impl Mover {
         };
         let move_on = move_on && !self.failed.contains(&local);
         let is_validated = quic.is_path_validated(local, self.remote) == Ok(true);
-        self.heard = stats(quic, local).filter(|_| is_validated).map(|stats| stats.recv);
+        self.heard =
+            stats(quic, local).filter(|_| is_validated).map(|stats| Heard::until_answer(&stats, now));
         match self.challenge(local, move_on, quic) {
             Ok(()) => {
                 self.migration.began(if move_on { Kind::Migrated } else { Kind::Probed }, local, now);
@@ -201,31 +231,54 @@ impl Mover {
         }
     }
 
-    fn try_challenge(&mut self, local: SocketAddr, move_on: bool, quic: &mut Connection) -> quiche::Result<()> {
-        let sequence = quic.probe_path(local, self.remote)?;
+    fn try_challenge(
+        &mut self,
+        local: SocketAddr,
+        move_on: bool,
+        quic: &mut Connection,
+    ) -> quiche::Result<()> {
+        let sequence = if move_on {
+            // quiche writes no PING into a packet that has a challenge, and a challenge alone moves nothing: so the
+            // PING goes first, and the challenge in a packet of its own behind it.
+            self.owed = Some(local);
+            self.switch(local, quic).inspect_err(|_| self.owed = None)?
+        } else {
+            quic.probe_path(local, self.remote)?
+        };
         self.linked.retain(|(known, _)| *known != local);
         self.linked.push((local, sequence));
-        if move_on { self.switch(local, quic) } else { Ok(()) }
+        Ok(())
     }
 
-    fn switch(&self, local: SocketAddr, quic: &mut Connection) -> quiche::Result<()> {
+    /// Uses a path from now on, and has the server know.
+    fn switch(&self, local: SocketAddr, quic: &mut Connection) -> quiche::Result<u64> {
         if self.failed.contains(&local) {
             return Err(Error::InvalidState);
         }
-        quic.migrate(local, self.remote)?;
-        quic.send_ack_eliciting_on_path(local, self.remote)
+        let sequence = quic.migrate(local, self.remote)?;
+        quic.send_ack_eliciting_on_path(local, self.remote)?;
+        Ok(sequence)
     }
 
     fn rebind(&mut self, quic: &mut Connection, sockets: &mut impl Sockets, now: Duration) {
         match sockets.exchange(self.name, self.remote) {
             Ok(local) => {
-                self.heard = stats(quic, self.name).map(|stats| stats.recv);
+                // Nothing sent before can come to a new socket.
+                self.heard = stats(quic, self.name).map(|stats| Heard { packets: stats.recv, until: now });
                 self.migration.began(Kind::Rebound, local, now);
                 // A client behind a NAT sends something sooner or later; one that only downloads would never.
                 let _ = quic.send_ack_eliciting_on_path(self.name, self.remote);
             }
             Err(error) => self.migration.hindered(Kind::Failed, error.to_string(), now),
         }
+    }
+}
+
+impl Heard {
+    fn until_answer(stats: &PathStats, now: Duration) -> Self {
+        // A little less than the shortest round trip: an answer must not be missed.
+        let soonest = stats.min_rtt.unwrap_or_default() * 9 / 10;
+        Self { packets: stats.recv, until: now + soonest }
     }
 }
 

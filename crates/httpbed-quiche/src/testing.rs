@@ -1,6 +1,6 @@
 //! A server of quiche's in memory, with a certificate of its own, for tests.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::net::SocketAddr;
 use std::thread;
 use std::time::{Duration, Instant};
@@ -23,8 +23,10 @@ use crate::transport::Transport;
 
 /// What the certificate names.
 pub const NAME: &str = "server.test";
-const CLIENT: &str = "192.0.2.1:1000";
-const SERVER: &str = "192.0.2.2:443";
+/// Where the client is at first.
+pub const CLIENT: &str = "192.0.2.1:1000";
+/// Where the server is.
+pub const SERVER: &str = "192.0.2.2:443";
 /// So many exchanges of datagrams are plenty for what tests fetch.
 const MOST_EXCHANGES: usize = 2000;
 
@@ -62,6 +64,8 @@ pub struct Server {
     pending: HashMap<u64, (Vec<u8>, usize)>,
     /// Paths in the order in which they were asked for, and whether before the handshake was done.
     pub asked: Vec<(String, bool)>,
+    /// Where the client was heard from.
+    pub seen: BTreeSet<SocketAddr>,
 }
 
 impl Identity {
@@ -132,41 +136,57 @@ pub fn fetch(quic: Connection, paths: &[&str], rounds: usize, max_parallel: usiz
 ///
 /// When both sides are silent, one waits for a timer, which is a real one: quiche has a clock of its own.
 pub fn run(fetch: &mut Fetch, server: &mut Server) {
+    run_with(fetch, server, |_, _| address(CLIENT));
+}
+
+/// The same while the client moves: `turn` is called after each exchange, and says which address of the client's
+/// works from then on.
+pub fn run_with(
+    fetch: &mut Fetch,
+    server: &mut Server,
+    mut turn: impl FnMut(&mut Connection, Duration) -> SocketAddr,
+) {
+    let mut alive = address(CLIENT);
     for exchange in 0..MOST_EXCHANGES {
         let now = Duration::from_millis(exchange as u64);
-        let asked = ask(fetch, server, now);
+        let asked = ask(fetch, server, alive, now);
         if fetch.is_over() {
             return;
         }
         server.serve();
-        if !answer(fetch, server) && !asked {
+        if !answer(fetch, server, alive) && !asked {
             let due = [fetch.deadline(), server.quic.timeout_instant()].into_iter().flatten().min();
             thread::sleep(due.expect("a timer").saturating_duration_since(Instant::now()));
             fetch.expire();
             server.quic.on_timeout();
         }
         fetch.advance(now);
+        alive = turn(fetch.quic(), now);
     }
     panic!("not over after {MOST_EXCHANGES} exchanges");
 }
 
-fn ask(fetch: &mut Fetch, server: &mut Server, now: Duration) -> bool {
+fn ask(fetch: &mut Fetch, server: &mut Server, alive: SocketAddr, now: Duration) -> bool {
     let mut buffer = [0; 1500];
     let mut any = false;
-    while let Some((length, _)) = fetch.send(&mut buffer, now) {
-        let info = RecvInfo { from: address(CLIENT), to: address(SERVER) };
-        let _ = server.quic.recv(&mut buffer[..length], info);
+    while let Some((length, way)) = fetch.send(&mut buffer, now) {
+        let info = RecvInfo { from: way.from, to: way.to };
+        if way.from == alive {
+            server.seen.insert(way.from);
+            let _ = server.quic.recv(&mut buffer[..length], info);
+        }
         any = true;
     }
     any
 }
 
-fn answer(fetch: &mut Fetch, server: &mut Server) -> bool {
+fn answer(fetch: &mut Fetch, server: &mut Server, alive: SocketAddr) -> bool {
     let mut buffer = [0; 1500];
     let mut any = false;
-    while let Ok((length, _)) = server.quic.send(&mut buffer) {
-        let info = RecvInfo { from: address(SERVER), to: address(CLIENT) };
-        fetch.receive(&mut buffer[..length], info);
+    while let Ok((length, way)) = server.quic.send(&mut buffer) {
+        if way.to == alive {
+            fetch.receive(&mut buffer[..length], RecvInfo { from: way.from, to: way.to });
+        }
         any = true;
     }
     any
@@ -178,13 +198,26 @@ impl Server {
         let id = ConnectionId::from_ref(&[2; 16]);
         let quic = quiche::accept(&id, None, address(SERVER), address(CLIENT), config).unwrap();
         let answers = answers.map(|(path, answer)| (path.to_owned(), answer)).into();
-        Self { quic, http: None, answers, unanswered: Vec::new(), pending: HashMap::new(), asked: Vec::new() }
+        Self {
+            quic,
+            http: None,
+            answers,
+            unanswered: Vec::new(),
+            pending: HashMap::new(),
+            asked: Vec::new(),
+            seen: BTreeSet::new(),
+        }
     }
 
     fn serve(&mut self) {
         if self.http.is_none() && (self.quic.is_established() || self.quic.is_in_early_data()) {
             let http = h3::Connection::with_transport(&mut self.quic, &h3::Config::new().unwrap());
             self.http = Some(http.unwrap());
+        }
+        if self.quic.is_established() && self.quic.scids_left() > 0 {
+            let id =
+                ConnectionId::from_ref(&[3 + u8::try_from(self.quic.scids_left()).unwrap(); 16]).into_owned();
+            self.quic.new_scid(&id, 7, false).unwrap();
         }
         let Some(mut http) = self.http.take() else { return };
         let mut requests = std::mem::take(&mut self.unanswered);
@@ -251,6 +284,7 @@ impl Server {
     }
 }
 
-fn address(text: &str) -> SocketAddr {
+/// An address that is written well.
+pub fn address(text: &str) -> SocketAddr {
     text.parse().unwrap()
 }

@@ -35,7 +35,7 @@ def observations(scenario: Scenario, chains: Sequence[Chain], seen: Seen) -> lis
         *_proxies(chain, seen),
         *_cpu(chain, seen),
         *_shares(chain, seen),
-        *_handovers(scenario, chain, seen),
+        *handover_metrics.observations(scenario.handover, chain, seen),
     ]
 
 
@@ -57,7 +57,7 @@ def _wire(chain: Chain, seen: Seen) -> Iterator[Observation]:
     if duration is None:
         return
     near, far = leg.near(seen.connections), leg.far(seen.connections)
-    yield _on_wire("connections", len(near))
+    yield _on_wire("connections", len(leg.opened(seen.connections)))
     first = min(near, key=lambda connection: connection["client_first_ns"])
     if first["handshake_ns"] is not None:
         yield _on_wire("handshake_time", (first["handshake_ns"] - first["client_first_ns"]) / NS)
@@ -151,11 +151,6 @@ def _shares(chain: Chain, seen: Seen) -> Iterator[Observation]:
     yield _on_wire("time_shared", found.lasted_s)
     yield _on_wire("share", found.share(chain.client))
     yield _on_wire("jain_index", jain(found.rates_bit_s.values()))
-
-
-def _handovers(scenario: Scenario, chain: Chain, seen: Seen) -> Iterator[Observation]:
-    if scenario.handover:
-        yield from handover_metrics.observations(scenario.handover, chain, seen)
 
 
 def _on_wire(metric: str, value: float) -> Observation:

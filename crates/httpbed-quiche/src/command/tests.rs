@@ -1,5 +1,6 @@
 use super::{Command, Get, read};
 use crate::failure::{Code, Failure};
+use crate::migration::Policy;
 use crate::transport::CongestionControl;
 
 fn asked(line: &str) -> Result<Command, Failure> {
@@ -68,4 +69,15 @@ fn serving_says_what_is_missing() {
     }
     assert!(matches!(asked("serve --help"), Ok(Command::Help(_))));
     assert!(matches!(asked("-h"), Ok(Command::Help(_))));
+}
+
+#[test]
+fn migration_has_its_policies_and_its_prohibition() {
+    assert_eq!(get("https://a/").migration, Policy::Probe);
+    assert_eq!(get("https://a/ --migration rebind").migration, Policy::Rebind);
+    assert!(mistakes("https://a/ --migration often").1.contains("probe, immediate, rebind, none"));
+    let Ok(Command::Serve(options)) = asked("serve --root /x --cert c --key k --no-migration") else {
+        panic!("not understood");
+    };
+    assert!(!options.transport.migration);
 }

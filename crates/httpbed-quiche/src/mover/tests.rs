@@ -1,1 +1,68 @@
+use std::net::IpAddr;
 
+use super::*;
+use crate::testing::{Answer, CLIENT, Identity, NAME, SERVER, Server, address, connect, fetch, run_with};
+
+/// Of the documentation's addresses (RFC 5737), the client's second.
+const OTHER: &str = "198.51.100.1:2000";
+const BODY_BYTES: usize = 4 << 20;
+/// When the network changes: the handshake is over and the body is on its way.
+const CHANGE: Duration = Duration::from_millis(5);
+
+/// Sockets that exist in no kernel: one for each address that it prefers.
+struct Imagined {
+    preferred: SocketAddr,
+}
+
+impl Sockets for Imagined {
+    fn open(&mut self, _: SocketAddr) -> io::Result<SocketAddr> {
+        Ok(self.preferred)
+    }
+
+    fn exchange(&mut self, _: SocketAddr, _: SocketAddr) -> io::Result<SocketAddr> {
+        self.open(self.preferred)
+    }
+}
+
+/// Fetches a body while the client's address changes at each of these times, to the other one and back.
+fn moved(policy: Policy, changes: &[Duration]) -> (Migration, Server, bool) {
+    let identity = Identity::new();
+    let answers = [("/a", Answer::Body(vec![7; BODY_BYTES]))];
+    let mut server = Server::new(&mut identity.server(), answers);
+    let mut fetch = fetch(connect(&mut identity.client(), NAME), &["/a"], 1, 1);
+    let mut mover = Mover::new(policy, address(CLIENT), address(SERVER));
+    let mut sockets = Imagined { preferred: address(CLIENT) };
+    run_with(&mut fetch, &mut server, |quic, now| {
+        let past = changes.iter().filter(|change| **change <= now).count();
+        let preferred = address([CLIENT, OTHER][past % 2]);
+        let changed = std::mem::replace(&mut sockets.preferred, preferred) != preferred;
+        mover.turn(quic, &mut sockets, changed, |local| sight(preferred.ip(), local), now);
+        preferred
+    });
+    let whole = fetch.transfers()[0].bytes == BODY_BYTES as u64 && fetch.failure().is_none();
+    (mover.migration, server, whole)
+}
+
+fn sight(preferred: IpAddr, local: SocketAddr) -> Sight {
+    Sight { preferred: Ok(preferred), present: preferred == local.ip() }
+}
+
+#[test]
+fn a_body_goes_on_from_another_address() {
+    for policy in [Policy::Probe, Policy::Immediate] {
+        let (migration, server, whole) = moved(policy, &[CHANGE]);
+        assert!(whole, "{:?}", migration.events());
+        assert_eq!(server.seen.len(), 2);
+        let counts = migration.counts();
+        assert_eq!((counts.tried, counts.succeeded, counts.failed), (1, 1, 0), "{:?}", migration.events());
+        assert_eq!(migration.local(), address(OTHER));
+    }
+}
+
+#[test]
+fn it_comes_and_goes_as_often_as_the_network() {
+    let changes: Vec<Duration> = (1..20).map(|number| CHANGE * number).collect();
+    let (migration, _, whole) = moved(Policy::Probe, &changes);
+    assert!(whole, "{:?}", migration.events());
+    assert!(migration.counts().succeeded >= 2, "{:?}", migration.events());
+}

@@ -8,6 +8,7 @@
 //! So when the client has moved, quiche is made to write one more packet for each path that was left, a `PING`, and
 //! it is sent to where the client is now. Its acknowledgement is what quiche waits for: all packets of that path
 //! before it are lost or acknowledged then. As it may be lost itself, there are a few of them, a round trip apart.
+//! Where the old path's congestion window is full, quiche writes none until that path's next probe timeout.
 
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
@@ -39,8 +40,8 @@ impl Salvage {
             }
         }
         if self.due.is_some_and(|due| due <= Instant::now()) {
-            self.left -= 1;
-            let pause = send(quic, outlet);
+            let (pause, sent) = send(quic, outlet);
+            self.left -= usize::from(sent);
             self.due = (self.left > 0).then(|| Instant::now() + pause);
         }
     }
@@ -51,16 +52,16 @@ impl Salvage {
     }
 }
 
-/// Sends a packet of each path that was left to where the client is; says how long to wait for what comes of it.
-fn send(quic: &mut Connection, outlet: &Outlet) -> Duration {
-    let Some(now) = quic.path_stats().find(|path| path.active) else { return LEAST_PAUSE };
+/// Sends a packet of each path that was left to where the client is; says how long to wait for what comes of it, and
+/// whether there was one of each path.
+fn send(quic: &mut Connection, outlet: &Outlet) -> (Duration, bool) {
+    let Some(now) = quic.path_stats().find(|path| path.active) else { return (LEAST_PAUSE, false) };
     let was_used = |path: &PathStats| !path.active && path.sent > 0;
     let left: Vec<_> =
         quic.path_stats().filter(was_used).map(|path| (path.local_addr, path.peer_addr)).collect();
-    for (local, peer) in left {
-        ping(quic, outlet, (local, peer), (now.local_addr, now.peer_addr));
-    }
-    (2 * now.rtt).max(LEAST_PAUSE)
+    let way = (now.local_addr, now.peer_addr);
+    let sent = left.into_iter().fold(true, |sent, path| ping(quic, outlet, path, way) && sent);
+    ((2 * now.rtt).max(LEAST_PAUSE), sent)
 }
 
 fn ping(
@@ -68,13 +69,13 @@ fn ping(
     outlet: &Outlet,
     path: (SocketAddr, SocketAddr),
     way: (SocketAddr, SocketAddr),
-) {
+) -> bool {
     let mut packet = [0; DATAGRAM_BYTES];
     let written = quic
         .send_ack_eliciting_on_path(path.0, path.1)
         .and_then(|()| quic.send_on_path(&mut packet, Some(path.0), Some(path.1)));
-    if let Ok((length, _)) = written {
-        // The next one will do where this one is lost.
-        let _ = outlet.send(&packet[..length], None, way.0, way.1);
-    }
+    let Ok((length, _)) = written else { return false };
+    // The next one will do where this one is lost.
+    let _ = outlet.send(&packet[..length], None, way.0, way.1);
+    true
 }
