@@ -17,7 +17,7 @@ ONCE = {"delivered": "1 MB"}
 REPEATED = {"every": "2 s"}
 
 
-def described(kind: str, *, links: int = 2, when: Any = ONCE, **more: str) -> Handover:
+def described(kind: str, *, links: int = 2, when: Any = ONCE, **more: Any) -> Handover:
     """Describe hand-overs between links a, b, c."""
     said = {"links": list("abc"[:links]), "kind": kind, "when": when, **more}
     return Handover.model_validate(said)
@@ -95,8 +95,8 @@ def test_a_stable_address_has_no_steps() -> None:
 @pytest.mark.parametrize("number", [1, 2, 5])
 def test_every_hand_over_has_a_change_and_ascends(kind: str, number: int) -> None:
     """One step is the change, and none is due after the next hand-over is."""
-    more = {"overlap": "1 s"} if kind == "make before break" else {}
-    repeated = described(kind, when=REPEATED, **more)
+    overlap = "1 s" if kind == "make before break" else None
+    repeated = described(kind, when=REPEATED, overlap=overlap)
     steps = handover.steps(repeated, number)
     assert [step.what for step in steps].count(handover.DECISIVE[repeated.kind]) == 1
     times = [step.after_s for step in steps]
