@@ -125,3 +125,26 @@ def test_an_access_link_ends_at_a_router() -> None:
     ]
     with pytest.raises(ValueError, match="put a router between"):
         Scenario.model_validate(said)
+
+
+def test_the_client_is_on_a_link_of_the_hand_over() -> None:
+    """A third one with a shorter way would be taken, and nothing would change."""
+    said = copy.deepcopy(TWO_LINKS)
+    said["topology"]["links"].append({"name": "cable", "between": ["client", "server"]})
+    with pytest.raises(ValueError, match="leads over cable, not over wifi"):
+        Scenario.model_validate(said)
+    said["topology"]["hosts"].append("away")
+    said["topology"]["links"][1]["between"] = ["client", "away"]
+    said["topology"]["links"][3]["between"] = ["client", "router"]
+    with pytest.raises(ValueError, match="no way leads over cellular"):
+        Scenario.model_validate(said)
+
+
+def test_a_nat_is_not_at_the_client() -> None:
+    """It is at the link's second host; any other hand-over goes either way."""
+    said = copy.deepcopy(TWO_LINKS)
+    said["topology"]["links"][0]["between"] = ["router", "client"]
+    assert Scenario.model_validate(said).access_links == (0, 1)
+    said["handover"]["kind"] = "NAT rebinding"
+    with pytest.raises(ValueError, match="let the client be its first"):
+        Scenario.model_validate(said)

@@ -13,7 +13,7 @@ import pytest
 
 import kin
 from families import until
-from httpbed.trial import bed_checks
+from httpbed.trial import bed_checks, handover_checks
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -28,6 +28,7 @@ def _patient() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(bed_checks, "PRESSURE_SHARE", 1e9)
         patch.setattr(bed_checks, "LATENESS_P99_S", 1e9)
+        patch.setattr(handover_checks, "LATE_S", 1e9)
         yield
 
 

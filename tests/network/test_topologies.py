@@ -151,8 +151,12 @@ def test_the_networks_of_the_manual_can_be_planned() -> None:
     """Each as it is printed there."""
     blocks = re.findall(r"```toml\n(.*?)```", PAGE.read_text(), re.DOTALL)
     documents = [document for document in map(tomllib.loads, blocks) if "topology" in document]
-    assert len(documents) == 2
+    assert len(documents) == 3
     for document in documents:
         topology = Topology.model_validate(document["topology"])
-        plan = network.plan(topology, {}, 1, 1, forwarding={"left", "right"})
+        names = [link.name for link in topology.links]
+        access = [names.index(name) for name in document.get("handover", {}).get("links", ())]
+        routers = {"left", "right", "router"}
+        plan = network.plan(topology, {}, 1, 1, forwarding=routers, access=access)
         assert plan.address("server", towards=topology.links[-1].between[0])
+        assert [one.name for one in plan.access] == [names[index] for index in access]

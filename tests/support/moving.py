@@ -13,6 +13,8 @@ from campaigns import Ending, campaign
 from httpbed.store import campaign as campaigns
 from httpbed.store.results import Results
 
+ORIGIN_MS = 100.5
+"""Of the client's first packet, since the emulator began."""
 MIGRATION = """
 schema = 1
 name = "migration"
@@ -110,26 +112,27 @@ def moving(
         folder = campaigns.artifacts(directory, row["block"], row["trial"], row["attempt"])
         folder.mkdir(parents=True)
         (folder / "deliveries.tsv").write_text(lines[key])
-        (folder / "handovers.json").write_text(json.dumps(moments[key]))
+        told = {"origin_ms": ORIGIN_MS, "handovers": moments[key]}
+        (folder / "handovers.json").write_text(json.dumps(told))
     return results
 
 
 def _left(one: Course, block: int) -> tuple[str, list[dict[str, Any]], float]:
     """Write deliveries, and the moments of the hand-over."""
     chance = random.Random(block)  # noqa: S311 - a figure to look at
-    told, now_ms, total, link = ["# origin_ms: 100.5", "bin\tlink\tbytes"], 151.0, 0, "wifi"
+    told, now_ms, total, link = ["bin\tlink\tbytes"], 151.0, 0, "wifi"
     moments: list[dict[str, Any]] = []
     goal = one.size + one.again
     while total < goal:
         if one.verdict and not moments and total >= one.change_at:
-            moments.append(_moment(one, (now_ms - 100.5) / 1e3))
+            moments.append(_moment(one, (now_ms - ORIGIN_MS) / 1e3))
             if one.verdict == "nothing":
                 break
             now_ms, link = now_ms + one.stall_s * 1e3, "cellular"
         told.append(f"{int(now_ms)}\t{link}\t1500")
         total += 1500
         now_ms += 1500 * 8 / one.rate_bit_s * 1e3 * chance.uniform(0.8, 1.2)
-    return "\n".join([*told, ""]), moments, (now_ms - 100.5) / 1e3
+    return "\n".join([*told, ""]), moments, (now_ms - ORIGIN_MS) / 1e3
 
 
 def _moment(one: Course, at_s: float) -> dict[str, Any]:

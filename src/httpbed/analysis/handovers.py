@@ -25,9 +25,6 @@ MEDIANS = (
 """Metrics that are told as the median of the trials that completed."""
 COUNTS = ("migrations", "migrations_failed")
 """Metrics that are added up over all trials whose bed held."""
-MIGRATED, ANEW, NOTHING = "migrated", "new connection", "nothing"
-"""What the wire shows after a hand-over: the same connection on the new path, another one, or no
-answer there."""
 
 
 @dataclass(frozen=True)
@@ -45,8 +42,7 @@ class Moves:
     counts: Mapping[str, int | None]
     """By the names in :data:`COUNTS`; None where nobody told."""
     verdicts: Counter[str] = field(default_factory=Counter)
-    """How many hand-overs ended as the wire shows, by :data:`MIGRATED`, :data:`ANEW` and
-    :data:`NOTHING`."""
+    """How many hand-overs ended as the wire shows, by the names in :mod:`timelines`."""
     before_any: int = 0
     """Number of trials that completed before their first hand-over."""
 

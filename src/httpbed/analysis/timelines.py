@@ -1,8 +1,8 @@
 """What was delivered to the client when, and where its hand-overs fell: one curve for each trial.
 
 A trial leaves ``deliveries.tsv`` (bytes of IP packets per millisecond and link, since the emulator
-began) and ``handovers.json`` (seconds since the client's first packet). Both are put on the clock of
-the request time, whose zero is the client's first packet.
+began) and ``handovers.json`` (when the client's first packet was, and the hand-overs in seconds
+since then). Both are put on the clock of the request time, whose zero is that packet.
 
 A curve has as many corners as its trial had milliseconds with packets, far more than can be seen.
 :func:`thinned` keeps those that shape it: of all corners left out always the one that lies farthest
@@ -34,10 +34,12 @@ Floats = NDArray[np.float64]
 
 DELIVERIES = "deliveries.tsv"
 HANDOVERS = "handovers.json"
+MIGRATED, ANEW, NOTHING = "migrated", "new connection", "nothing"
+"""What the wire shows after a hand-over: the same connection on the new path, another one, or no
+answer there."""
 MOST_BYTES = 64 * 2**20
 """Of a file that is read; what is longer was not written by a trial."""
 _COLUMNS = {"bin": pa.int64(), "link": pa.string(), "bytes": pa.int64()}
-_ORIGIN = b"# origin_ms:"
 
 
 @dataclass(frozen=True)
@@ -57,7 +59,17 @@ class Moment:
     first_byte_s: float | None
     """The first packet delivered to the client on the new path."""
     verdict: str
-    """``migrated``, ``new connection`` or ``nothing``; empty where it is not known."""
+    """:data:`MIGRATED`, :data:`ANEW` or :data:`NOTHING`; empty where it is not known."""
+
+    def followed(self) -> Iterator[tuple[str, float]]:
+        """Yield what was seen to follow, with its time."""
+        for name, at_s in (
+            ("first packet sent", self.first_probe_s),
+            ("path validated", self.validated_s),
+            ("first packet delivered", self.first_byte_s),
+        ):
+            if at_s is not None:
+                yield name, at_s
 
 
 @dataclass(frozen=True)
@@ -108,7 +120,8 @@ def attempts(results: Results) -> list[dict[str, Any]]:
 
 def timeline(results: Results, row: Mapping[str, Any]) -> Timeline:
     """Read one attempt's timeline; what it did not leave, or is damaged, is empty in it."""
-    curve, by_link = deliveries(_left(results, row, DELIVERIES))
+    told = _told(results, row)
+    curve, by_link = deliveries(_left(results, row, DELIVERIES), _number(told.get("origin_ms")))
     return Timeline(
         block=row["block"],
         trial=row["trial"],
@@ -123,50 +136,53 @@ def timeline(results: Results, row: Mapping[str, Any]) -> Timeline:
 
 def moments(results: Results, row: Mapping[str, Any]) -> tuple[Moment, ...]:
     """Read one attempt's hand-overs."""
-    try:
-        said = json.loads(_left(results, row, HANDOVERS) or b"[]")
-    except ValueError:
-        return ()
+    said = _told(results, row).get("handovers")
     tables = said if isinstance(said, list) else []
     return tuple(_moments(one for one in tables if isinstance(one, Mapping)))
 
 
+def _told(results: Results, row: Mapping[str, Any]) -> Mapping[str, Any]:
+    try:
+        said = json.loads(_left(results, row, HANDOVERS) or b"{}")
+    except ValueError:
+        return {}
+    return said if isinstance(said, Mapping) else {}
+
+
 def _moments(said: Iterable[Mapping[str, Any]]) -> Iterator[Moment]:
     for one in said:
-        number, at_s = one.get("number"), _seconds(one.get("at_s"))
+        number, at_s = one.get("number"), _number(one.get("at_s"))
+        verdict = str(one.get("verdict"))
         if isinstance(number, int) and at_s is not None:
             yield Moment(
                 number=number,
                 left=str(one.get("from") or ""),
                 entered=str(one.get("to") or ""),
                 at_s=at_s,
-                first_probe_s=_seconds(one.get("first_probe_s")),
-                validated_s=_seconds(one.get("validated_s")),
-                first_byte_s=_seconds(one.get("first_byte_s")),
-                verdict=str(one.get("verdict") or ""),
+                first_probe_s=_number(one.get("first_probe_s")),
+                validated_s=_number(one.get("validated_s")),
+                first_byte_s=_number(one.get("first_byte_s")),
+                verdict=verdict if verdict in {MIGRATED, ANEW, NOTHING} else "",
             )
 
 
-def _seconds(said: object) -> float | None:
+def _number(said: object) -> float | None:
     known = isinstance(said, int | float) and not isinstance(said, bool) and np.isfinite(said)
     return float(said) if known and isinstance(said, int | float) else None
 
 
-def deliveries(text: bytes) -> tuple[Curve, dict[str, int]]:
+def deliveries(text: bytes, origin_ms: float | None = None) -> tuple[Curve, dict[str, int]]:
     """Read what a trial wrote down of deliveries: the curve, and the bytes over each link.
 
-    A line ``# origin_ms: 12.5`` before the heading tells when the client's first packet was; what
-    came before it, such as answers to ping, is not counted. Without it the first delivery is zero.
+    ``origin_ms`` is the client's first packet, since the emulator began: what came before it, such
+    as answers to ping, is not counted. Where it is not known the first delivery is zero.
     """
-    head, _, rest = text.partition(b"\n")
-    has_origin = head.startswith(_ORIGIN)
     try:
-        origin_ms = float(head.removeprefix(_ORIGIN)) if has_origin else None
-        table = _table(rest if has_origin else text)
+        table = _table(text)
     except (ValueError, pa.ArrowException):
         return NO_CURVE, {}
     if origin_ms is None:
-        origin_ms = float(pc.min(table["bin"]).as_py() or 0) if table.num_rows else 0.0
+        origin_ms = float(pc.min(table["bin"]).as_py() or 0)
     table = table.filter(pc.greater(pc.add(table["bin"], 1), origin_ms))
     by_link: dict[str, int] = {}
     links, sizes = table["link"].to_pylist(), table["bytes"].to_pylist()

@@ -143,7 +143,9 @@ METRICS: dict[str, Metric] = {
         " wire",
     ),
     "bytes_fetched_twice": _metric(
-        "byte", "lower", "bytes of bodies that the client was sent beyond one copy of each"
+        "byte",
+        "lower",
+        "bytes of bodies that the client got in all its tries beyond one copy of each, by the client",
     ),
     "migrations": _metric(
         "1", "neither", "migrations of connections to another path that the client tried"

@@ -53,7 +53,12 @@ class Scenario(Value):
     @model_validator(mode="after")
     def _is_connected(self) -> Scenario:
         strangers = [*self._strangers(), *self._crowded(), *self._strange_links()]
-        mistakes = strangers or [*self._unreachable(), *self._dead_ends(), *self._late_handover()]
+        mistakes = strangers or [
+            *self._unreachable(),
+            *self._dead_ends(),
+            *self._misled(),
+            *self._late_handover(),
+        ]
         if mistakes:
             raise ValueError("; ".join(mistakes))
         return self
@@ -207,15 +212,26 @@ class Scenario(Value):
         """Find links of a hand-over by which the client does not reach whom it asks."""
         first = self.hops()[0]
         start, goal = self.hosts[first.asks], self.hosts[first.answers]
+        own = set(self.topology.links_of(start))
         for index in self.access_links:
-            link, others = self.topology.links[index], set(self.access_links) - {index}
-            if others and goal in link.between:
+            link, others = self.topology.links[index], own - {index}
+            if len(self.access_links) > 1 and goal in link.between:
                 yield (
                     f"{link.name} ends at the {first.answers} itself, whose address there no other"
                     " link leads to: put a router between them"
                 )
             elif not self.topology.route(start, goal, self.routers, others):
                 yield f"no way leads over {link.name} to the {first.answers}: only routers forward"
+
+    def _misled(self) -> Iterator[str]:
+        """Find a first link that the client is not on, or whose NAT is at the client."""
+        if self.handover is None:
+            return
+        first, used = self.topology.links[self.access_links[0]], self.access()
+        if used and self.link != first:
+            yield f"the client's way leads over {self.link.name}, not over {first.name}"
+        if self.handover.kind == "NAT rebinding" and first.between[0] != self.hosts["client"]:
+            yield f"the NAT of {first.name} is at its second host: let the client be its first"
 
     def _unreachable(self) -> Iterator[str]:
         for hop in self.hops():

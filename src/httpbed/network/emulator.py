@@ -71,7 +71,7 @@ def config(  # noqa: PLR0913 - what is not always wanted is said by name
     """Write the emulator's configuration; it observes where the kernel carries the packets.
 
     ``nat`` are the links, by their places, with a network address translator at their second end,
-    which preserves ports until :data:`REBIND` is asked for. An observer cannot have one.
+    which preserves ports until the change ``{"rebind": true}``. An observer cannot have one.
     """
     carried = backend in kernel.KINDS
     return {
@@ -271,10 +271,6 @@ class _Way:
 
 def _ns(seconds: float) -> int:
     return round(seconds * 1e9)
-
-
-REBIND: Table = {"rebind": True}
-"""The change by which a translator forgets whom its ports are for."""
 
 
 def change(action: Action) -> Table | None:

@@ -161,16 +161,11 @@ def plan(  # noqa: PLR0913 - what is not always wanted is said by name
         ValueError: The topology names a recorded run that is not in ``files``, or has more links
             than there are addresses; an access link is not the client's.
     """
-    ends = tuple(
-        addresses.ends(topology, index, first_network) for index in range(len(topology.links))
-    )
+    ends = _ends(topology, first_network)
     draws = Draws(seed, block, files or {}, live)
     recording = Recording(f"{TRIAL_FOLDER}/link.pcapng" if capture else None, log)
-    told: dict[str, Any] = {"nat": nat} if nat else {}
-    config = emulator.config(topology.links, ends, draws, backend, recording, **told)
-    _require_own(topology, client, access)
-    ways = AccessRoutes(ends, client, access, frozenset(forwarding))
-    made = _Made(topology, ends, frozenset(forwarding), senders, backend, ways)
+    config = emulator.config(topology.links, ends, draws, backend, recording, nat=nat)
+    made = _Made(topology, ends, frozenset(forwarding), senders, backend, client, access)
     shaped = tuple(made.shaped(draws if netem_seeded else None))
     return NetworkPlan(
         wiring=made.wiring(),
@@ -190,11 +185,8 @@ def plan(  # noqa: PLR0913 - what is not always wanted is said by name
     )
 
 
-def _require_own(topology: Topology, client: str, access: Sequence[int]) -> None:
-    for link in (topology.links[index] for index in access):
-        if client not in link.between:
-            msg = f"{link.name} is not a link of {client!r}"
-            raise ValueError(msg)
+def _ends(topology: Topology, first: int) -> tuple[tuple[End, End], ...]:
+    return tuple(addresses.ends(topology, index, first) for index in range(len(topology.links)))
 
 
 def _disciplines(shaped: tuple[Shaped, ...]) -> list[ProcessSpec]:
@@ -211,13 +203,22 @@ class _Made:
     forwarding: frozenset[str]
     senders: Mapping[str, str]
     backend: Backend
-    ways: AccessRoutes
-    """Of the client over its access links; over none unless it goes from one to another."""
+    client: str
+    own: Sequence[int]
+    """The client's access links by their indices; none unless it goes from one to another."""
+
+    @cached_property
+    def ways(self) -> AccessRoutes:
+        for link in (self.topology.links[index] for index in self.own):
+            if self.client not in link.between:
+                msg = f"{link.name} is not a link of {self.client!r}"
+                raise ValueError(msg)
+        return AccessRoutes(self.ends, self.client, self.own, self.forwarding)
 
     @cached_property
     def access(self) -> tuple[Access, ...]:
         names = [link.name for link in self.topology.links]
-        return access_links.plan(self.ways, names, self._control(self.ways.client))
+        return access_links.plan(self.ways, names, self._control(self.client))
 
     def wiring(self) -> ProcessSpec | None:
         if self.backend == "tun":
@@ -259,7 +260,7 @@ class _Made:
     def _addressing(self, *, by_tun: bool) -> list[ProcessSpec]:
         return [
             self._of_client(by_tun=by_tun)
-            if self.access and host == self.ways.client
+            if self.access and host == self.client
             else commands.addressing(
                 self.ends, host, self._table(host), self._control(host), by_tun=by_tun
             )
@@ -267,14 +268,13 @@ class _Made:
         ]
 
     def _of_client(self, *, by_tun: bool) -> ProcessSpec:
-        client = self.ways.client
         return commands.addressing(
             self.ends,
-            client,
+            self.client,
             self.ways.besides(),
-            self._control(client),
+            self._control(self.client),
             later=access_links.made(self.access),
-            without=self.ways.access,
+            without=self.own,
             by_tun=by_tun,
         )
 

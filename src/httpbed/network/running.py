@@ -9,7 +9,7 @@ from typing import Any
 from httpbed.host import realtime
 from httpbed.model.changes import Action
 from httpbed.model.errors import BedError
-from httpbed.network.emulator import REBIND, change, index
+from httpbed.network.emulator import change, index
 from httpbed.network.plan import NetworkPlan
 from httpbed.process.dialogue import Dialogue, patience, run_tool
 from httpbed.process.supervisor import Supervisor
@@ -48,14 +48,6 @@ class Emulator(Dialogue):
                     raise BedError(f"{self.name} refused: {event['message']}")
                 if event["event"] == "changed" and event["by"] == "command":
                     return event
-
-    async def rebind(self, link: str) -> None:
-        """Have the NAT of a link forget whom its ports are for; it is one from the beginning.
-
-        Nobody waits for it: the emulator tells it as ``changed``, once for each direction, to
-        whoever listens, and as ``refused`` where there is no NAT.
-        """
-        await self.tell("change", link=link, change=REBIND)
 
     async def gone(self) -> None:
         """Wait until it has ended, which nobody asked for."""

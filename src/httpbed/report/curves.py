@@ -187,65 +187,81 @@ def one(trial: Timeline) -> Figure:
     """Draw one trial by itself: all of it, and each hand-over once more from close by."""
     close = trial.moments[:MOST_CLOSE]
     heights = [ALONE_IN, *([PANEL_IN] * len(close))]
-    figure = Figure(figsize=(WIDTH_IN, sum(heights) + 0.4), layout="constrained")
+    figure = Figure(figsize=(WIDTH_IN, sum(heights) + 0.3), layout="constrained")
     whole, *details = figure.subplots(len(heights), 1, squeeze=False, height_ratios=heights)[:, 0]
-    top = trial.curve.end_bytes
-    _panel(whole, Panel("", {"": (trial,)}), [""], most=MOST_OF_ONE, tolerance=TOLERANCE * top / 3)
-    _frame(whole, [trial], top)
-    whole.set_ylabel("MB delivered")
+    _by_link(whole, trial, trial.curve, 0.0, 1.0)
+    for moment in trial.moments[:MOST_MARKS]:
+        _change(whole, moment, QUIET)
+    _plain(whole)
+    _frame(whole, [trial], trial.curve.end_bytes)
     whole.set_xlabel(SINCE)
+    whole.set_title(" ", fontsize=8)  # room for the names of links
     _name_links(whole, trial)
     for axes, moment in zip(details, close, strict=True):
         _close_by(axes, trial, moment)
     return figure
 
 
+def _stays(trial: Timeline) -> Iterator[tuple[str, float, float]]:
+    """Yield the links that the client was on, from hand-over to hand-over."""
+    names = [moment.left for moment in trial.moments[:1]] or list(trial.by_link)[:1]
+    names += [moment.entered for moment in trial.moments]
+    begins = [0.0, *(moment.at_s for moment in trial.moments)]
+    yield from zip(names, begins, [*begins[1:], math.inf], strict=False)
+
+
+def _colours(trial: Timeline) -> dict[str, str]:
+    names = dict.fromkeys([*(name for name, _, _ in _stays(trial)), *trial.by_link])
+    return {name: PALETTE[(index + 1) % len(PALETTE)] for index, name in enumerate(names)}
+
+
+def _by_link(axes: Axes, trial: Timeline, curve: Curve, zero_s: float, unit_s: float) -> None:
+    """Draw a curve in the colour of the link that the client was on."""
+    colours = _colours(trial)
+    height = curve.end_bytes - float(curve.total_bytes[0])
+    for name, begin, end in _stays(trial):
+        low, high = max(begin, float(curve.times_s[0])), min(end, curve.end_s)
+        if low < high:
+            part = thinned(_between(curve, low, high), TOLERANCE * height / 2, MOST_OF_ONE)
+            times = (part.times_s - zero_s) / unit_s
+            axes.plot(times, part.total_bytes / MB, color=colours[name], linewidth=1.5)
+
+
 def _name_links(axes: Axes, trial: Timeline) -> None:
     """Write above the panel which link the client is on, where there is room."""
     right = axes.get_xlim()[1]
-    begins = [0.0, *(moment.at_s for moment in trial.moments)]
-    ends = [*begins[1:], right]
-    names = [moment.left for moment in trial.moments[:1]]
-    names += [moment.entered for moment in trial.moments]
-    for name, begin, end in zip(names, begins, ends, strict=False):
-        if end - begin > 0.018 * len(name) * right:
+    colours = _colours(trial)
+    for name, begin, end in _stays(trial):
+        middle, room = (begin + min(end, right)) / 2, min(end, right) - begin
+        if room > 0.02 * len(name) * right:
             axes.annotate(
                 name,
-                ((begin + end) / 2, 1.0),
+                (middle, 1.0),
                 xycoords=("data", "axes fraction"),
                 xytext=(0, 3),
                 textcoords="offset points",
                 ha="center",
-                color=INK,
+                color=colours[name],
                 fontsize=8,
             )
 
 
 def _close_by(axes: Axes, trial: Timeline, moment: Moment) -> None:
     """Draw the time around a hand-over in milliseconds, with what followed, each on a line."""
-    events = [
-        (name, (at - moment.at_s) * 1e3)
-        for name, at in (
-            ("first packet sent", moment.first_probe_s),
-            ("path validated", moment.validated_s),
-            ("first packet delivered", moment.first_byte_s),
-        )
-        if at is not None
-    ]
-    far = max([100.0, *(1.4 * at for _, at in events)])
-    low, high = -0.35 * far, far
-    curve = _between(trial.curve, moment.at_s + low / 1e3, moment.at_s + high / 1e3)
-    drawn = thinned(curve, TOLERANCE * (curve.end_bytes - float(curve.total_bytes[0])), MOST_OF_ONE)
-    axes.plot(
-        (drawn.times_s - moment.at_s) * 1e3, drawn.total_bytes / MB, color=PALETTE[0], linewidth=1.4
-    )
-    axes.axvline(0, color=PALETTE[0], linewidth=0.8, linestyle=DASHED)
-    for row, (name, at) in enumerate(events):
-        _event(
-            axes, f"{name} +{phrase.duration(at / 1e3, phrase.AT_A_GLANCE)}", at, 0.93 - 0.13 * row
-        )
-    axes.set_xlim(low, high)
-    axes.margins(y=0.08)
+    events = [(name, at_s - moment.at_s) for name, at_s in moment.followed()]
+    far = max([0.1, *(2.4 * after for _, after in events)])
+    low, high = -0.25 * far, far
+    curve = _between(trial.curve, moment.at_s + low, moment.at_s + high)
+    _by_link(axes, trial, curve, moment.at_s, 1e-3)
+    axes.axvline(0, color=QUIET, linewidth=0.8, linestyle=DASHED)
+    for row, (name, after) in enumerate(events):
+        said = f"{name} +{phrase.duration(after, phrase.AT_A_GLANCE)}"
+        _event(axes, said, after * 1e3, 0.04 + 0.15 * row)
+    axes.set_xlim(low * 1e3, high * 1e3)
+    least, most = float(curve.total_bytes[0]) / MB, curve.end_bytes / MB
+    room = most - least or 1.0
+    axes.set_ylim(least - 0.9 * room, most + 0.05 * room)
+    _plain(axes)
     axes.set_title(
         f"hand-over {moment.number}: {moment.left} to {moment.entered}",
         loc="left",
@@ -253,19 +269,26 @@ def _close_by(axes: Axes, trial: Timeline, moment: Moment) -> None:
         fontweight="bold",
     )
     axes.set_xlabel("time since the hand-over (ms)")
+    axes.yaxis.set_major_locator(MaxNLocator(4, steps=[1, 2, 2.5, 5, 10]))
+
+
+def _plain(axes: Axes) -> None:
     axes.set_ylabel("MB delivered")
     axes.spines[["top", "right"]].set_visible(False)
+    axes.grid(axis="y", color=QUIET, alpha=0.25, linewidth=0.6)
+    axes.set_axisbelow(True)
 
 
-def _event(axes: Axes, said: str, at: float, height: float) -> None:
-    axes.axvline(at, ymax=height, color=QUIET, linewidth=0.8)
+def _event(axes: Axes, said: str, at_ms: float, height: float) -> None:
+    """Mark a moment, and name it below the curve and below the lines of all that followed."""
+    axes.axvline(at_ms, ymin=height, color=QUIET, linewidth=0.8)
     axes.annotate(
         said,
-        (at, height),
+        (at_ms, height),
         xycoords=("data", "axes fraction"),
         xytext=(3, 0),
         textcoords="offset points",
-        va="top",
+        va="bottom",
         color=INK,
         fontsize=8,
     )

@@ -53,26 +53,67 @@ class _Box:
         return self.x + BOX_WIDTH / 2, self.y + self.height / 2
 
 
+@dataclass(frozen=True)
+class _Grid:
+    """Where boxes go."""
+
+    lines: int
+    """Most lines of a box, below its name."""
+    lanes: int
+    """Most links between the same two hosts."""
+    upright: bool
+
+    @property
+    def height(self) -> float:
+        """Height of each box: links side by side need room to begin."""
+        return 44 + LINE_HEIGHT * self.lines + (0 if self.upright else self._more)
+
+    def place(self, column: int, row: float) -> tuple[float, float]:
+        """Return the upper left corner of a box."""
+        if self.upright:
+            return MARGIN + row * UPRIGHT_WIDTH, MARGIN + column * (self.height + self._gap)
+        top = MARGIN + max(0.0, (self._least - self.height) / 2)
+        return MARGIN + column * (BOX_WIDTH + GAP_WIDTH), top + row * (self.height + ROW_GAP)
+
+    def size(self, places: Sequence[tuple[int, float]]) -> tuple[float, float]:
+        """Return width and height of the drawing."""
+        columns = 1 + max((column for column, _ in places), default=0)
+        rows = 1 + max((row for _, row in places), default=0.0)
+        if self.upright:
+            tall = columns * self.height + (columns - 1) * self._gap
+            return rows * UPRIGHT_WIDTH, 2 * MARGIN + tall
+        wide = columns * BOX_WIDTH + (columns - 1) * GAP_WIDTH
+        tall = (rows - 1) * (self.height + ROW_GAP) + max(self._least, self.height)
+        return 2 * MARGIN + wide, 2 * MARGIN + tall
+
+    @property
+    def _more(self) -> float:
+        return LANE_HEIGHT * (self.lanes - 1)
+
+    @property
+    def _least(self) -> float:
+        return LEAST_HEIGHT + self._more
+
+    @property
+    def _gap(self) -> float:
+        return GAP_HEIGHT * self.lanes
+
+
 def topology(document: Mapping[str, Any], *, upright: bool) -> Markup:
     """Draw the topology; ``upright`` puts the hosts one below the other."""
     hosts = network.hosts(document)
     links = network.links(document)
     lanes = _lanes(links)
-    more = max((count - 1 for _, count in lanes), default=0)
-    height = 44 + LINE_HEIGHT * max((len(_role_lines(host)) for host in hosts), default=0)
-    height += 0 if upright else LANE_HEIGHT * more
-    gap = GAP_HEIGHT * (1 + more)
+    lines = max((len(_role_lines(host)) for host in hosts), default=0)
+    grid = _Grid(lines, max((count for _, count in lanes), default=1), upright)
     names, clients = [host.name for host in hosts], [one.name for one in hosts if one.is_client]
     places = layout.places(names, [link.hosts for link in links], clients)
-    boxes = {
-        host.name: _Box(host, *_place(*places[host.name], height, gap, upright=upright), height)
-        for host in hosts
-    }
+    boxes = {host.name: _Box(host, *grid.place(*places[host.name]), grid.height) for host in hosts}
     parts = [
         _link(boxes, link, lane, upright=upright) for link, lane in zip(links, lanes, strict=True)
     ]
     parts += [_box(box) for box in boxes.values()]
-    size = _size(list(places.values()), height, gap, upright=upright)
+    size = grid.size(list(places.values()))
     return Markup(
         '<svg class="{kind}" role="img" viewBox="0 0 {w:g} {h:g}" style="max-width:{w:g}px">'
         "<title>{title}</title>{body}</svg>"
@@ -102,28 +143,6 @@ def _lanes(links: Sequence[LinkFacts]) -> list[Lane]:
     ]
 
 
-def _place(
-    column: int, row: float, height: float, gap: float, *, upright: bool
-) -> tuple[float, float]:
-    if upright:
-        return MARGIN + row * UPRIGHT_WIDTH, MARGIN + column * (height + gap)
-    top = MARGIN + max(0.0, (LEAST_HEIGHT - height) / 2)
-    return MARGIN + column * (BOX_WIDTH + GAP_WIDTH), top + row * (height + ROW_GAP)
-
-
-def _size(
-    places: Sequence[tuple[int, float]], height: float, gap: float, *, upright: bool
-) -> tuple[float, float]:
-    columns = 1 + max((column for column, _ in places), default=0)
-    rows = 1 + max((row for _, row in places), default=0.0)
-    if upright:
-        tall = columns * height + (columns - 1) * gap
-        return rows * UPRIGHT_WIDTH, 2 * MARGIN + tall
-    wide = columns * BOX_WIDTH + (columns - 1) * GAP_WIDTH
-    tall = (rows - 1) * (height + ROW_GAP) + max(LEAST_HEIGHT, height)
-    return 2 * MARGIN + wide, 2 * MARGIN + tall
-
-
 def _box(box: _Box) -> Markup:
     x, _ = box.middle
     lines = [
@@ -146,7 +165,9 @@ def _box(box: _Box) -> Markup:
 def _role_lines(host: HostFacts) -> list[str]:
     """Split ``server: nginx, cubic`` so that no line is wider than its box."""
     lines = [line for role in host.roles for line in role.split(": ", 1) if line != host.name]
-    return [part for line in lines for part in wrap(line, MOST_IN_BOX)] or ["router"]
+    if not lines and host.name != "router":
+        lines = ["router"]
+    return [part for line in lines for part in wrap(line, MOST_IN_BOX)]
 
 
 def _link(boxes: Mapping[str, _Box], link: LinkFacts, lane: Lane, *, upright: bool) -> Markup:

@@ -7,7 +7,8 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
 from httpbed.analysis.findings import Findings
-from httpbed.analysis.handovers import ANEW, MIGRATED, NOTHING, Moves
+from httpbed.analysis.handovers import Moves
+from httpbed.analysis.timelines import ANEW, MIGRATED, NOTHING
 from httpbed.model import phrase
 from httpbed.report.phrasing import DASH, done, mark, treatment
 
@@ -175,4 +176,4 @@ def _verdict(moves: Moves) -> str:
     if not total:
         return DASH
     kind, count = max(moves.verdicts.items(), key=lambda pair: pair[1])
-    return f"{WORDS.get(kind, kind)} {count}/{total}"
+    return f"{WORDS[kind]} {count}/{total}"

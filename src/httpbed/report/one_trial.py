@@ -107,19 +107,9 @@ def values(trial: Timeline, figures: list[Path]) -> dict[str, Any]:
 
 
 def _said(moment: Moment) -> str:
-    told = [
-        f"{name} +{_time(at_s - moment.at_s)}"
-        for name, at_s in (
-            ("first packet sent", moment.first_probe_s),
-            ("path validated", moment.validated_s),
-            ("first packet delivered", moment.first_byte_s),
-        )
-        if at_s is not None
-    ]
+    told = [f"{name} +{_time(at_s - moment.at_s)}" for name, at_s in moment.followed()]
     way = f"{moment.left} to {moment.entered} at {_time(moment.at_s)}"
-    verdict = (
-        [f"on the wire: {WORDS.get(moment.verdict, moment.verdict)}"] if moment.verdict else []
-    )
+    verdict = [f"on the wire: {WORDS[moment.verdict]}"] if moment.verdict else []
     return f"{moment.number}, {way}: {', '.join([*told, *verdict]) or 'nothing seen'}"
 
 

@@ -7,6 +7,7 @@ What is left out is said below it.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -106,10 +107,21 @@ def choose(
 
 
 def _split(findings: Findings, condition: Condition) -> str:
-    """Name the factor that panels are for: the first that differs; none where lines are few."""
+    """Name the factor that panels are for: the first that leaves few treatments in each.
+
+    None where treatments are few.
+    """
     if len(condition.rows) <= MOST_TOGETHER:
         return ""
-    return next(iter(_telling(findings, condition, "")), "")
+    names = _telling(findings, condition, "")
+    fullest = {
+        name: max(Counter(row.levels[name] for row in condition.rows).values()) for name in names
+    }
+    for most in (MOST_TOGETHER, MOST_COLOURS):
+        for name in names:
+            if fullest[name] <= most:
+                return name
+    return min(names, key=lambda name: fullest[name], default="")
 
 
 def _telling(findings: Findings, condition: Condition, split: str) -> list[str]:

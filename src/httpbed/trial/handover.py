@@ -78,18 +78,22 @@ class HandoverPlan:
             "attach": access.attach,
             "detach": access.detach,
             "prefer": access.prefer,
-            "destroy": replace(access.destroy, stdout=f"sockets-destroyed-{number}.txt"),
+            "destroy": _into(access.destroy, f"sockets-destroyed-{number}.txt"),
         }
         return commands[step.what]
 
-    def verified_by(self, step: Step, number: int) -> ProcessSpec | None:
-        """Return the command that looks at what a step has left, if there is something to see."""
+    def verified_by(self, step: Step, number: int) -> tuple[ProcessSpec, ...]:
+        """Return the commands that look at what a step has left."""
         if step.what != "destroy":
-            return None
-        return replace(self._access(step).sockets, stdout=sockets_left_file(number))
+            return ()
+        return (_into(self._access(step).sockets, sockets_left_file(number)),)
 
     def _access(self, step: Step) -> Access:
         return next(one for one in self.access if one.name == step.link)
+
+
+def _into(spec: ProcessSpec, file: str) -> ProcessSpec:
+    return replace(spec, stdout=file, stderr=file)
 
 
 def sockets_left_file(number: int) -> str:
@@ -120,11 +124,14 @@ def change(handover: Handover, number: int) -> Step:
     return next(step for step in steps(handover, number) if step.what == DECISIVE[handover.kind])
 
 
-def due_s(handover: Handover, number: int) -> float | None:
-    """Seconds from the client's start to a hand-over; None: it waits for bytes, or for ever."""
+def after_last_s(handover: Handover, number: int) -> float | None:
+    """Seconds from the hand-over before, or the client's start, to this one.
+
+    None where it waits for bytes, or never comes.
+    """
     when = handover.when
     if isinstance(when, Every):
-        return when.every * number
+        return when.every
     return when.at if isinstance(when, At) and number == 1 else None
 
 

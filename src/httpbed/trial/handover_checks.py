@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import statistics
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Literal
 
 from httpbed.model import phrase
@@ -18,7 +18,14 @@ from httpbed.model.handover import AfterBytes, Handover
 from httpbed.model.trial import Check
 from httpbed.trial import handover
 from httpbed.trial.handover import DECISIVE
-from httpbed.trial.handover_metrics import Window, end_ns, first_ns, on_new_path, windows
+from httpbed.trial.handover_metrics import (
+    Window,
+    begun,
+    end_ns,
+    first_ns,
+    on_new_path,
+    windows,
+)
 from httpbed.trial.handover_seen import HandoverSeen
 from httpbed.trial.legs import Chain, Leg
 from httpbed.trial.seen import Seen
@@ -79,28 +86,32 @@ def followed(
     described: Handover, window: Window, chain: Chain, seen: Seen
 ) -> tuple[Following, str]:
     """Tell what the client made of a hand-over, and by what that is known."""
-    begun = on_new_path(described, window, chain, seen)
-    anew = [one for one in begun if one.get("opening") != "short"]
+    entered = window.change.entered
+    anew = [one for one in begun(entered, window, chain, seen) if one.get("opening") != "short"]
     if anew:
         transport = "TCP" if anew[0]["protocol"] == "tcp" else "QUIC, with a handshake of its own,"
-        where = f"over {window.change.entered} from {anew[0]['client']}"
-        return "a new connection", f"a new connection: {transport} {where}"
-    if not begun:
-        return "none", _nothing_sent(described, window, chain)
-    same = begun[0]
+        return "a new connection", f"a new connection: {transport} over {entered}"
+    there = on_new_path(described, window, chain, seen)
+    same = next((one for one in there if one.get("opening") == "short"), None)
+    if same is None:
+        return "none", _not_followed(described, window, chain, there)
     before = _before(same, chain, seen)
-    sizes = [_first_size(same, side) for side in ("client", "server")]
     return "migrated", (
         f"migrated: same connection, {f'from {before} ' if before else ''}to {same['client']}, no"
-        f" handshake on the new path, first datagrams of {sizes[0]} and {sizes[1]} bytes"
+        f" handshake on the new path; first datagrams of {_first_sizes(same, 'client')} bytes"
+        f" there, of {_first_sizes(same, 'server')} back"
     )
 
 
-def _nothing_sent(described: Handover, window: Window, chain: Chain) -> str:
+def _not_followed(
+    described: Handover, window: Window, chain: Chain, there: Sequence[Mapping[str, Any]]
+) -> str:
     if described.kind != "NAT rebinding":
         return f"no hand-over was followed: nothing was sent over {window.change.entered}"
     if len(chain.legs[0].ways[0].names) == 1:
         return "not observed: no link lies behind the NAT"
+    if there:
+        return f"from {there[0]['client']}, which for TCP is another connection"
     return "nothing more came through the NAT"
 
 
@@ -116,9 +127,12 @@ def _before(same: Mapping[str, Any], chain: Chain, seen: Seen) -> str:
     return max(earlier, key=lambda one: one["client_first_ns"] or 0)["client"] if earlier else ""
 
 
-def _first_size(connection: Mapping[str, Any], side: str) -> str:
-    sizes = connection.get(f"{side}_first_sizes")
-    return str(sizes[0]) if sizes else "no"
+def _first_sizes(connection: Mapping[str, Any], side: str) -> str:
+    """Tell the sizes of the first datagrams: a challenge is to have 1200 bytes or more.
+
+    RFC 9000 section 8.2.1, unless more was sent to an address already than came from it allows.
+    """
+    return ", ".join(map(str, connection.get(f"{side}_first_sizes") or ["no"]))
 
 
 def _check(name: str, *, passed: bool | None, figure: str, limit: str = "") -> Check:
@@ -143,7 +157,7 @@ def _awaited(described: Handover) -> str:
     if isinstance(described.when, AfterBytes):
         size = phrase.size(described.when.delivered)
         return f"{size} were delivered over {described.links[0]}"
-    return f"the change at {_s((handover.due_s(described, 1) or 0) * NS)}"
+    return f"the change at {_s((handover.after_last_s(described, 1) or 0) * NS)}"
 
 
 def _prompt(described: Handover, found: HandoverSeen) -> Check:

@@ -46,7 +46,7 @@ class Window:
 def windows(found: HandoverSeen, end_ns: int) -> list[Window]:
     """Return the hand-overs that took place, each with its time."""
     ends = [*(change.at_ns for change in found.changes[1:]), end_ns]
-    return [Window(*pair) for pair in zip(found.changes, ends, strict=True)]
+    return [Window(change, end) for change, end in zip(found.changes, ends, strict=False)]
 
 
 def observations(handover: Handover, chain: Chain, seen: Seen) -> Iterator[Observation]:
@@ -133,16 +133,25 @@ class _Taker:
 def on_new_path(
     handover: Handover, window: Window, chain: Chain, seen: Seen
 ) -> list[Mapping[str, Any]]:
-    """Return the client's connections that began on the new path of a hand-over, in order.
+    """Return the client's connections that were first seen on the new path, in order of time.
 
     Behind a NAT that forgot they are seen on the link after it, with another port.
     """
-    leg = chain.legs[0]
-    link = window.change.entered
-    if handover.kind == "NAT rebinding":
-        link = leg.ways[0].names[1] if len(leg.ways[0].names) > 1 else ""
-    begun = [one for one in leg.over(link, seen.connections) if one["client_first_ns"] is not None]
-    within = [one for one in begun if window.holds(first_ns(one, seen))]
+    ways = chain.legs[0].ways
+    behind = {way.names[0]: way.names[1] for way in ways if len(way.names) > 1}
+    is_nat = handover.kind == "NAT rebinding"
+    link = behind.get(window.change.entered, "") if is_nat else window.change.entered
+    return begun(link, window, chain, seen)
+
+
+def begun(link: str, window: Window, chain: Chain, seen: Seen) -> list[Mapping[str, Any]]:
+    """Return the client's connections that were first seen on a link within a window."""
+    known = chain.legs[0].over(link, seen.connections)
+    within = [
+        one
+        for one in known
+        if one["client_first_ns"] is not None and window.holds(first_ns(one, seen))
+    ]
     return sorted(within, key=lambda one: one["client_first_ns"])
 
 

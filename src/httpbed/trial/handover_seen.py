@@ -129,7 +129,7 @@ class _Reader:
             at_ns, by = self._moment(one)
             yield Change(
                 one.number,
-                *self.handover.from_and_to(one.number),
+                *self._from_and_to(one),
                 due_ns=triggered_ns if counted and triggered_ns is not None else one.due_ns,
                 at_ns=at_ns,
                 by=by,
@@ -149,6 +149,12 @@ class _Reader:
                 )
                 found.setdefault(one.link, []).append((gone_ns, next(back, 2**63)))
         return found
+
+    def _from_and_to(self, one: Done) -> tuple[str, str]:
+        """Return the links; a NAT that forgets leaves the client on its own."""
+        if self.handover.kind == "NAT rebinding":
+            return one.link, one.link
+        return self.handover.from_and_to(one.number)
 
     def _is_first(self, one: Done) -> bool:
         return one == next(

@@ -76,6 +76,13 @@ class Leg:
         """Return this hop's connections as seen on one link."""
         return self._on({link}, connections)
 
+    def opened(self, connections: Iterable[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+        """Leave out what only goes on from another address: its first datagram is no Initial.
+
+        RFC 9000 section 9: a connection that migrates makes no new handshake.
+        """
+        return [one for one in self.near(connections) if one.get("opening") != "short"]
+
     def _on(
         self, links: AbstractSet[str], connections: Iterable[Mapping[str, Any]]
     ) -> list[Mapping[str, Any]]:

@@ -37,8 +37,17 @@ def checks(planned: Table, result: Table, lasted_s: float) -> Iterator[Check]:
     yield _conservation(result)
     for index, link in enumerate(planned["links"]):
         where = f", on {link['name']}" if len(planned["links"]) > 1 else ""
-        seen = result["directions"][2 * index : 2 * index + 2]
+        seen = [
+            {**way, "over": _over(link, planned["links"])}
+            for way in result["directions"][2 * index : 2 * index + 2]
+        ]
         yield from _of_link(link, seen, _made(result, link), lasted_s, where)
+
+
+def _over(link: Table, links: Sequence[Table]) -> str:
+    """Say which link it is, where others join the same hosts."""
+    alike = [one for one in links if set(one["hosts"]) == set(link["hosts"])]
+    return f" over {link['name']}" if len(alike) > 1 else ""
 
 
 def _of_link(
@@ -49,7 +58,8 @@ def _of_link(
         yield from _of_direction(link["directions"][side], _loss_changes(made, side), told)
     if link["schedule"] or any(change["by"] == "schedule" for change in made):
         yield _schedule(link["schedule"], made, lasted_s, where)
-    if link["triggers"] or any("trigger:" in change["by"] for change in made):
+    by_events = any("trigger:" in change["by"] for change in made)
+    if by_events or any(trigger["change"] for trigger in link["triggers"]):
         yield _events(link["triggers"], made, where)
 
 
@@ -106,7 +116,7 @@ def _losses(model: Table | None, changes: list[tuple[int, float]], seen: Table) 
     drawn = [number for number in fates.lost(model, count, changes) if number not in undrawn]
     since = [f"at {share:.4g} from packet {first} on" for first, share in changes]
     return _check(
-        f"losses as drawn, {seen['from']}->{seen['to']}",
+        f"losses as drawn, {seen['from']}->{seen['to']}{seen['over']}",
         passed=drawn == found,
         figure=_share(len(found), count),
         limit=", ".join([f"the {len(drawn)} {_words(model)}", *since]),
@@ -138,7 +148,7 @@ def _as_drawn(what: str, drawn: Iterable[int], found: list[int], seen: Table) ->
     possible = set(drawn) - set(seen["lost_numbers"])
     certain = possible - _dropped_undrawn(seen)
     return _check(
-        f"{what} as drawn, {seen['from']}->{seen['to']}",
+        f"{what} as drawn, {seen['from']}->{seen['to']}{seen['over']}",
         passed=certain <= set(found) <= possible,
         figure=f"{len(found)} of {seen['packets']['in']} packets",
         limit=f"the {len(certain)} that the seed draws",

@@ -2,7 +2,8 @@
 
 It decides nothing: what is done when is a :class:`~httpbed.trial.handover.HandoverPlan`. A
 hand-over begins when the one before is done with, so one that is due meanwhile comes late, and
-none is left out; each step's line tells when it was due and when it was made.
+none is left out; each step's line tells when it was due and when it was made. Of repeated ones each
+is due a period after the one before began, so that one that was late makes none come early.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from typing import TextIO
 from httpbed.model.handover import AfterBytes
 from httpbed.network.running import Emulator
 from httpbed.process.dialogue import run_tool
+from httpbed.process.spec import ProcessSpec
 from httpbed.process.supervisor import Supervisor
 from httpbed.trial import handover
 from httpbed.trial.handover import BY_EMULATOR, HandoverPlan, Step
@@ -64,24 +66,38 @@ class _Mover:
     planned: HandoverPlan
     signals: Signals
     file: TextIO
-    began_ns: int = field(default_factory=time.monotonic_ns)
+    last_ns: int = field(default_factory=time.monotonic_ns)
+    """When the last hand-over began; at first, when the client did."""
 
     async def due_ns(self, number: int) -> int | None:
         """Return when a hand-over is due, once that is known; None: it never comes."""
         described = self.planned.handover
         if isinstance(described.when, AfterBytes) and number == 1:
             return await self._triggered_ns()
-        due_s = handover.due_s(described, number)
-        return None if due_s is None else self.began_ns + round(due_s * NS)
+        after_s = handover.after_last_s(described, number)
+        return None if after_s is None else self.last_ns + round(after_s * NS)
 
     async def hand_over(self, number: int, due_ns: int) -> bool:
         """Carry out a hand-over; return False if the client was done before its last step."""
-        for step in handover.steps(self.planned.handover, number):
+        looks: list[ProcessSpec] = []
+        for index, step in enumerate(handover.steps(self.planned.handover, number)):
             step_due_ns = due_ns + round(step.after_s * NS)
+            if step_due_ns > time.monotonic_ns():
+                await self._look(looks)
             if not await self._is_reached(step_due_ns):
+                await self._look(looks)
                 return False
+            if index == 0:
+                self.last_ns = time.monotonic_ns()
             await self._carry_out(step, number, step_due_ns)
+            looks += self.planned.verified_by(step, number)
+        await self._look(looks)
         return True
+
+    async def _look(self, looks: list[ProcessSpec]) -> None:
+        """See what the steps have left, while no other is due."""
+        while looks:
+            await run_tool(self.supervisor, looks.pop(0))
 
     async def _triggered_ns(self) -> int | None:
         waiting = [
@@ -112,8 +128,6 @@ class _Mover:
         else:
             await run_tool(self.supervisor, spec)
         self._write(step, number, due_ns, began_ns)
-        if look := self.planned.verified_by(step, number):
-            await run_tool(self.supervisor, look)
 
     def _write(self, step: Step, number: int, due_ns: int, began_ns: int) -> None:
         line = {

@@ -57,7 +57,7 @@ def _wire(chain: Chain, seen: Seen) -> Iterator[Observation]:
     if duration is None:
         return
     near, far = leg.near(seen.connections), leg.far(seen.connections)
-    yield _on_wire("connections", len(near))
+    yield _on_wire("connections", len(leg.opened(seen.connections)))
     first = min(near, key=lambda connection: connection["client_first_ns"])
     if first["handshake_ns"] is not None:
         yield _on_wire("handshake_time", (first["handshake_ns"] - first["client_first_ns"]) / NS)

@@ -135,9 +135,7 @@ def _tls_words(request: Request) -> str:
 def _connections(chain: Chain, seen: Seen, where: str) -> Check:
     """Check over how many connections the client asked: files in parallel over one are not six."""
     first, most = chain.legs[0], chain.workload.connections
-    # One that goes on from another address is the same: its first datagram there is no Initial.
-    begun = [one for one in first.near(seen.connections) if one.get("opening") != "short"]
-    count = len(begun)
+    count = len(first.opened(seen.connections))
     if chain.roles.client.retry != "none" or seen.handover is not None:
         return retry_checks.connections(count, where)
     exact = first.hop.http_version == "1.1"  # each carries a request at a time: all are needed

@@ -4,12 +4,20 @@ One socket and one loop around aioquic's connection, which does no I/O itself. A
 JSON object is printed, with times in seconds since the start. A prior visit also waits for a
 session ticket and keeps it; a later visit resumes with it, with or without early data.
 
+With ``--migration rebind`` it listens to the kernel's word of addresses and routes. When the kernel
+prefers another address towards the server, the connection goes on from a new socket at once, under
+another connection ID (RFC 9000 section 9.5), and a PING asks whether anybody is there: the server
+validates the path, the client takes its acknowledgement for an answer. What became of each
+migration is a line each time, with all before it: seconds since :data:`START_NS`, which is of the
+kernel's monotonic clock.
+
 Run by recipes/aioquic.toml, in a root filesystem with Python and aioquic.
 """
 
 from __future__ import annotations
 
 import argparse
+import errno
 import json
 import math
 import pickle
@@ -18,7 +26,7 @@ import socket
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import BinaryIO
 
@@ -26,14 +34,22 @@ from aioquic.h3.connection import H3_ALPN, H3Connection
 from aioquic.h3.events import DataReceived, H3Event, HeadersReceived
 from aioquic.quic.configuration import QuicConfiguration
 from aioquic.quic.connection import QuicConnection
-from aioquic.quic.events import ConnectionTerminated, HandshakeCompleted, QuicEvent, StreamReset
+from aioquic.quic.events import (
+    ConnectionTerminated,
+    HandshakeCompleted,
+    PingAcknowledged,
+    QuicEvent,
+    StreamReset,
+)
 from aioquic.tls import SessionTicket
 
 MOST_DATAGRAM_BYTES = 65535
 NEVER_IDLE_S = 86400.0
 """Above every trial's limit: the bed decides when a transfer has taken too long."""
 TICKET_PATIENCE_S = 5.0
-START = time.monotonic()
+START_NS = time.monotonic_ns()
+NETWORK_NEWS = 0x1 | 0x10 | 0x40 | 0x100 | 0x400
+"""Of rtnetlink(7): links, IPv4 addresses and routes, IPv6 addresses and routes."""
 
 
 class FetchError(Exception):
@@ -57,7 +73,28 @@ class Fetch:
 
 def since_start() -> float:
     """Seconds since this program began."""
-    return time.monotonic() - START
+    return (time.monotonic_ns() - START_NS) / 1e9
+
+
+@dataclass
+class Migrations:
+    """What the client did when its network changed, and what became of it."""
+
+    tried: int = 0
+    succeeded: int = 0
+    events: list[dict[str, object]] = field(default_factory=list)
+
+    def note(self, event: str, local: str, remote: str, reason: str = "") -> None:
+        """Add what has just happened, and tell it all: whoever is killed tells nothing later."""
+        said = {"at": since_start(), "event": event, "local": local, "remote": remote}
+        self.events.append({**said, "reason": reason})
+        print(json.dumps(self.told()), flush=True)
+
+    def told(self) -> dict[str, object]:
+        """Tell all of it."""
+        failed = self.tried - self.succeeded
+        counts = {"tried": self.tried, "succeeded": self.succeeded, "failed": failed}
+        return {"clock_ns": START_NS, "path_events": self.events, "migrations": counts}
 
 
 class Client:
@@ -70,6 +107,9 @@ class Client:
         self.handshake: HandshakeCompleted | None = None
         self.handshake_s = 0.0
         self.fetches: dict[int, Fetch] = {}
+        self.migrations = Migrations()
+        self.udp = self._socket()
+        self.news = network_news() if options.migration == "rebind" else None
         self.quic = QuicConnection(
             configuration=configuration(options), session_ticket_handler=self._keep
         )
@@ -77,20 +117,28 @@ class Client:
 
     def run(self) -> None:
         """Fetch every file, as many rounds as are wanted, and close."""
+        self.quic.connect(self.udp.getpeername(), now=time.monotonic())
+        if self.options.visit == "prior" or self.options.resumption != "early data":
+            self._until(lambda: self.handshake is not None)
+        for _ in range(self.options.rounds):
+            self._ask(self.options.requests)
+            self._until(lambda: not self.fetches)
+        if self.options.visit == "prior":
+            self._wait_for_ticket()
+        self.quic.close()
+        self._send()
+
+    def _socket(self) -> socket.socket:
+        """Open a socket with the address that the kernel prefers towards the server now."""
         family = socket.AF_INET6 if ":" in self.options.address else socket.AF_INET
-        with socket.socket(family, socket.SOCK_DGRAM) as udp:
+        udp = socket.socket(family, socket.SOCK_DGRAM)
+        try:
             udp.connect((self.options.address, self.options.port))
-            udp.setblocking(False)
-            self.quic.connect(udp.getpeername(), now=time.monotonic())
-            if self.options.visit == "prior" or self.options.resumption != "early data":
-                self._until(udp, lambda: self.handshake is not None)
-            for _ in range(self.options.rounds):
-                self._ask(self.options.requests)
-                self._until(udp, lambda: not self.fetches)
-            if self.options.visit == "prior":
-                self._wait_for_ticket(udp)
-            self.quic.close()
-            self._send(udp)
+        except OSError:
+            udp.close()
+            raise
+        udp.setblocking(False)
+        return udp
 
     def _ask(self, requests: Iterable[tuple[str, Path]]) -> None:
         for path, file in requests:
@@ -107,31 +155,76 @@ class Client:
         yield b":path", path.encode()
         yield b"user-agent", b"httpbed-aioquic"
 
-    def _until(
-        self, udp: socket.socket, done: Callable[[], bool], *, over: float = math.inf
-    ) -> None:
+    def _until(self, done: Callable[[], bool], *, over: float = math.inf) -> None:
         """Send and receive until something is so, or the clock shows ``over``."""
         while not done() and time.monotonic() < over:
-            self._send(udp)
+            self._send()
             due = min(self.quic.get_timer() or math.inf, over)
             wait_s = None if due == math.inf else max(0.0, due - time.monotonic())
-            if select.select([udp], [], [], wait_s)[0]:
-                self._receive(udp)
-            else:
+            heard = select.select([one for one in (self.udp, self.news) if one], [], [], wait_s)[0]
+            if self.udp in heard:
+                self._receive()
+            if self.news in heard:
+                self._hear_news()
+            if not heard:
                 self.quic.handle_timer(now=time.monotonic())
             self._look()
 
-    def _send(self, udp: socket.socket) -> None:
+    def _send(self) -> None:
         for datagram, _ in self.quic.datagrams_to_send(now=time.monotonic()):
-            udp.send(datagram)
+            try:
+                self.udp.send(datagram)
+            except OSError:
+                if self.news is None:
+                    raise
+                # Without a network it is lost, until there is news of another.
 
-    def _receive(self, udp: socket.socket) -> None:
+    def _receive(self) -> None:
         try:
             while True:
-                datagram = udp.recv(MOST_DATAGRAM_BYTES)
-                self.quic.receive_datagram(datagram, udp.getpeername(), now=time.monotonic())
+                datagram = self.udp.recv(MOST_DATAGRAM_BYTES)
+                self.quic.receive_datagram(datagram, self.udp.getpeername(), now=time.monotonic())
         except BlockingIOError:
             pass
+
+    def _hear_news(self) -> None:
+        """Read the kernel's messages, which are only a reason to ask it."""
+        try:
+            while self.news and self.news.recv(MOST_DATAGRAM_BYTES):
+                pass
+        except BlockingIOError:
+            pass
+        except OSError as error:
+            if error.errno != errno.ENOBUFS:  # there was more of it than fits
+                raise
+        self._follow()
+
+    def _follow(self) -> None:
+        """Go on from the address that the kernel prefers, if it is another one."""
+        old = named(self.udp.getsockname())
+        try:
+            preferred = self._socket()
+        except OSError as error:
+            self.migrations.note("network changed", old, self._remote(), f"no way: {error}")
+            return
+        if preferred.getsockname()[0] == self.udp.getsockname()[0]:
+            preferred.close()
+            return
+        new = named(preferred.getsockname())
+        self.migrations.note("network changed", old, self._remote(), f"the kernel prefers {new}")
+        if self.handshake is None:
+            preferred.close()  # RFC 9000 section 9: not before the handshake is confirmed
+            self.migrations.note("refused", new, self._remote(), "the handshake is not over")
+            return
+        self.udp.close()
+        self.udp = preferred
+        self.quic.change_connection_id()
+        self.migrations.tried += 1
+        self.quic.send_ping(self.migrations.tried)
+        self.migrations.note("migrated", new, self._remote())
+
+    def _remote(self) -> str:
+        return named((self.options.address, self.options.port))
 
     def _look(self) -> None:
         """Take what has happened on the connection."""
@@ -143,11 +236,21 @@ class Client:
     def _quic_event(self, event: QuicEvent) -> None:
         if isinstance(event, HandshakeCompleted):
             self.handshake, self.handshake_s = event, since_start()
+            if self.news:
+                self._follow()
+        elif isinstance(event, PingAcknowledged):
+            self._reached(event.uid)
         elif isinstance(event, StreamReset) and event.stream_id in self.fetches:
             raise FetchError(f"stream {event.stream_id} was reset, error {event.error_code:#x}")
         elif isinstance(event, ConnectionTerminated):
             reason = event.reason_phrase or "no reason given"
             raise FetchError(f"the connection ended, error {event.error_code:#x}: {reason}")
+
+    def _reached(self, migration: int) -> None:
+        """Take the answer on a new path; one to an earlier migration counts no more."""
+        if migration == self.migrations.tried:
+            self.migrations.succeeded += 1
+            self.migrations.note("validated", named(self.udp.getsockname()), self._remote())
 
     def _http_event(self, event: H3Event) -> None:
         fetch = self.fetches.get(getattr(event, "stream_id", -1))
@@ -160,6 +263,12 @@ class Client:
             fetch.body_bytes += fetch.body.write(event.data)
         if isinstance(event, HeadersReceived | DataReceived) and event.stream_ended:
             self._tell(self.fetches.pop(event.stream_id))
+
+    def tell_rest(self) -> None:
+        """Tell of what broke off."""
+        for fetch in self.fetches.values():
+            if fetch.status:
+                self._tell(fetch)
 
     def _tell(self, fetch: Fetch) -> None:
         fetch.body.close()
@@ -178,6 +287,7 @@ class Client:
             "handshake_s": self.handshake_s,
             "first_byte_s": fetch.first_byte_s,
             "ended_s": since_start(),
+            "clock_ns": START_NS,
         }
         print(json.dumps(said), flush=True)
 
@@ -186,12 +296,26 @@ class Client:
         if self.options.session:
             self.options.session.write_bytes(pickle.dumps(ticket))
 
-    def _wait_for_ticket(self, udp: socket.socket) -> None:
+    def _wait_for_ticket(self) -> None:
         """A server may send its ticket at any time after the handshake."""
         over = time.monotonic() + TICKET_PATIENCE_S
-        self._until(udp, lambda: self.has_ticket, over=over)
+        self._until(lambda: self.has_ticket, over=over)
         if not self.has_ticket:
             raise FetchError("the server gave no session ticket")
+
+
+def network_news() -> socket.socket:
+    """Open a socket on which the kernel tells of every change of addresses and routes."""
+    news = socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, socket.NETLINK_ROUTE)
+    news.bind((0, NETWORK_NEWS))
+    news.setblocking(False)
+    return news
+
+
+def named(address: tuple[str, int]) -> str:
+    """Write an address and a port."""
+    host, port = address[:2]
+    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
 
 
 def configuration(options: argparse.Namespace) -> QuicConfiguration:
@@ -237,6 +361,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--max-data", type=int, required=True)
     parser.add_argument("--max-stream-data", type=int, required=True)
     parser.add_argument("--max-datagram-size", type=int, required=True)
+    parser.add_argument("--migration", choices=("none", "rebind"), default="none")
     parser.add_argument("--rounds", type=int, default=1)
     parser.add_argument("--resumption", choices=("none", "resumed", "early data"), default="none")
     parser.add_argument("--visit", choices=("prior", "measured"), default="measured")
@@ -247,7 +372,11 @@ def arguments() -> argparse.Namespace:
 def main() -> None:
     """Fetch, or say in one line why not."""
     try:
-        Client(arguments()).run()
+        client = Client(arguments())
+        try:
+            client.run()
+        finally:
+            client.tell_rest()
     except (FetchError, OSError) as error:
         print(json.dumps({"error": str(error)}), flush=True)
         sys.exit(1)

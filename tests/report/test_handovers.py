@@ -1,0 +1,331 @@
+"""Hand-overs in reports: in words, in tables, over time, and one trial by itself."""
+
+from __future__ import annotations
+
+import json
+import re
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+
+from campaigns import campaign
+from httpbed.analysis import timelines as reading
+from httpbed.analysis.findings import find
+from httpbed.analysis.sample import by_treatment
+from httpbed.cli import report
+from httpbed.model.errors import ConfigError
+from httpbed.report import (
+    access,
+    drawing,
+    handovers,
+    html,
+    network,
+    notes,
+    publish,
+    tables,
+    timelines,
+)
+from httpbed.store import campaign as campaigns
+from httpbed.store import query
+from httpbed.store.results import Results
+from moving import MIGRATION, Course, moving
+
+EVIL = "<script>alert('$x_1$')</script>"
+
+
+def course(levels: Mapping[str, str], block: int) -> Course:
+    """Let one migrate, one begin again, and one stay silent once."""
+    if levels["address"] == "stable":
+        return Course()
+    if levels["client"] == "quiche":
+        return Course(stall_s=0.1 + block / 100, verdict="migrated")
+    if levels["client"] == "wget":
+        return Course(stall_s=1.0, verdict="new connection", again=2_000_000)
+    if block == 1:
+        return Course(verdict="nothing", outcome="failed")
+    return Course(stall_s=3.0, verdict="new connection")
+
+
+@pytest.fixture(scope="module")
+def results(tmp_path_factory: pytest.TempPathFactory) -> Results:
+    """Provide a campaign with hand-overs, and what its trials left."""
+    return moving(course, tmp_path_factory.mktemp("campaign"))
+
+
+def said_of(**table: Any) -> str:
+    """Say a hand-over between two links."""
+    links = {"links": ["wifi", "cellular"], "when": {"delivered": "2 MB"}}
+    return access.line({"handover": {**links, **table}})
+
+
+@pytest.mark.parametrize(
+    ("table", "said"),
+    [
+        (
+            {"kind": "address deleted", "sockets": "destroyed"},
+            (
+                "after 2 MB the address of wifi is deleted and its TCP sockets are destroyed;"
+                " cellular is up all along"
+            ),
+        ),
+        (
+            {"kind": "address deleted", "gap": "200 ms"},
+            (
+                "after 2 MB the address of wifi is deleted and its TCP sockets are kept;"
+                " cellular has no address until 200 ms later"
+            ),
+        ),
+        (
+            {"kind": "make before break", "overlap": "1 s", "when": {"at": "2 s"}},
+            (
+                "at 2 s cellular gets its address and is preferred to wifi; the old address is"
+                " deleted 1 s later"
+            ),
+        ),
+        (
+            {"kind": "route"},
+            (
+                "after 2 MB cellular is preferred to wifi, and nothing is deleted;"
+                " cellular is up all along"
+            ),
+        ),
+        (
+            {"kind": "blackhole", "when": {"every": "5 s"}},
+            (
+                "every 5 s the link in use drops everything in both directions, and the client is"
+                " told nothing; cellular is up all along (wifi -> cellular -> wifi)"
+            ),
+        ),
+        (
+            {"kind": "NAT rebinding", "links": ["wifi"]},
+            (
+                "after 2 MB a NAT at the far end of wifi forgets: what the client sends then has"
+                " another source port"
+            ),
+        ),
+        (
+            {"kind": "none", "when": None},
+            "the client stays on wifi; cellular is up all along",
+        ),
+    ],
+)
+def test_each_kind_is_a_sentence(table: dict[str, Any], said: str) -> None:
+    """What happens to which link, when, and what is up besides."""
+    assert said_of(**table) == said
+
+
+def test_factors_in_a_hand_over_are_told_with_their_levels() -> None:
+    """Of several kinds, each; of a quantity, all."""
+    handover = {
+        "links": ["wifi", "cellular"],
+        "kind": {"factor": "kind"},
+        "when": {"delivered": {"factor": "after"}},
+    }
+    document = {
+        "handover": handover,
+        "factors": {"kind": ["route", "blackhole"], "after": ["1 MB", "2 MB"]},
+    }
+    first, second = access.line(document).split(" | after")
+    assert first.startswith("after 1 MB")
+    assert second.endswith("cellular is up all along")
+    assert access.line({}) == ""
+
+
+def test_alike_links_are_told_once_by_their_names() -> None:
+    """Two that differ are told apart."""
+    document = tomllib.loads(MIGRATION)
+    assert network.sentences(document)[0].startswith("wifi and cellular, client <-> router: 10 ")
+    document["topology"]["links"][1]["rate"] = "5 Mbit/s"
+    told = network.sentences(document)
+    assert [line.partition(",")[0] for line in told[:2]] == ["wifi", "cellular"]
+    assert len(told) == 3
+
+
+@pytest.mark.parametrize("upright", [False, True])
+def test_links_between_the_same_hosts_are_drawn_apart(upright: bool) -> None:
+    """Each with its name, and inside the drawing."""
+    drawn = drawing.topology(tomllib.loads(MIGRATION), upright=upright)
+    lines = re.findall(r'class="link" d="M([\d.]+) ([\d.]+)L', drawn)
+    assert len(set(lines)) == 3
+    assert "wifi" in drawn
+    assert "cellular" in drawn
+    size = re.search(r'viewBox="0 0 [\d.]+ ([\d.]+)"', drawn)
+    assert size
+    assert max(float(y) for y in re.findall(r'<text [^>]*y="([\d.]+)"', drawn)) < float(size[1])
+
+
+def shown(results: Results) -> str:
+    """Print a campaign as into a pipe."""
+    console = tables.console()
+    with console.capture() as captured:
+        tables.show(results, find(results), None, console)
+    return captured.get()
+
+
+def test_the_terminal_tells_stall_and_what_became_of_connections(results: Results) -> None:
+    """Beside the metric, and summed up among the evidence."""
+    said = shown(results)
+    assert re.search(r"quiche +changed .* 120 ms +migrated 3/3 +3/3\n", said)
+    assert re.search(r"wget +changed .* 1 s +new connection 3/3 +3/3\n", said)
+    words = " ".join(said.split())
+    assert "hand-over address stable | changed" in words
+    assert (
+        "hand-overs: migrated, same connection on the wire 6/18, a new connection 10/18,"
+        " nothing on the new path 2/18" in words
+    )
+    assert max(map(len, said.splitlines())) <= tables.PIPED_WIDTH
+
+
+def test_notes_name_what_limits_and_the_way_out(results: Results) -> None:
+    """Once for each treatment, whatever the conditions."""
+    told = notes.notes(find(results), results)
+    assert [one for one in told if "silent on the new link in 2 of 6 hand-overs" in one]
+    assert [one for one in told if one.startswith("wget, changed: does not migrate")]
+    assert [one for one in told if "up to 2 MB of the body were fetched twice" in one]
+    assert not [one for one in told if "quiche, changed:" in one]
+
+
+def test_trials_that_were_over_before_are_noted(tmp_path: Path) -> None:
+    """And a stall below the round trip is said to be none."""
+    results = moving(
+        lambda levels, _: Course(verdict="migrated" if levels["client"] == "quiche" else ""),
+        tmp_path,
+    )
+    told = notes.notes(find(results), results)
+    assert [one for one in told if "wget, changed: 6 trials were over before" in one]
+    (short,) = [one for one in told if "round trip" in one]
+    assert short.startswith("quiche, changed, wget, changed")
+
+
+def test_columns_without_a_value_are_left_out(results: Results) -> None:
+    """What no client tells has no column."""
+    headers = [column.header for column in handovers.whole(find(results))]
+    assert headers[:4] == ["done", "request time", "stall", "silence"]
+    assert headers[-1] == "on the wire"
+    assert "validated" in headers
+    alone = moving_of_wget(results)
+    assert "validated" not in [column.header for column in handovers.whole(find(alone))]
+
+
+def moving_of_wget(results: Results) -> Results:
+    """Make one more campaign, in a folder beside, in which nothing can migrate."""
+    text = MIGRATION.replace('["quiche", "wget", "curl-h3"]', '["wget"]')
+    return moving(course, results.directory / "wget", text)
+
+
+def test_the_page_has_a_section_with_figures(results: Results) -> None:
+    """A figure for each condition, and the way to one trial."""
+    text = publish.report(results).read_text()
+    assert '<a href="#handovers">' in text
+    assert '<td class="nowrap" data-label="on the wire">migrated 3/3</td>' in text
+    assert text.count("A dashed line is a hand-over.") == 2
+    trial = re.search(r"httpbed report DIR --trial (\S+?)<", text)
+    assert trial
+    assert len(trial[1].partition("/")[2]) == 12
+    assert (results.directory / "figures/handovers-2.pdf").is_file()
+
+
+def test_a_campaign_without_them_has_none_of_it() -> None:
+    """No section, no column, no figure."""
+    plain = campaign(lambda _levels, block: 1 + block / 100)
+    found = find(plain)
+    assert timelines.plots(found, plain) == []
+    assert list(handovers.brief(found)) == []
+    assert "handovers" not in html.render(plain, found, [])
+
+
+def test_scripts_in_what_trials_left_are_text(tmp_path: Path) -> None:
+    """In the page, in the figure and in the terminal."""
+    results = moving(course, tmp_path)
+    for row in reading.attempts(results):
+        path = campaigns.artifacts(tmp_path, row["block"], row["trial"], row["attempt"])
+        said = json.loads((path / "handovers.json").read_text())
+        for one in said["handovers"]:
+            one |= {"verdict": EVIL, "from": EVIL, "to": EVIL}
+        (path / "handovers.json").write_text(json.dumps(said))
+    text = publish.report(results).read_text()
+    assert "<script" not in text
+    assert "script" not in shown(results)
+    row = next(row for row in reading.attempts(results) if reading.moments(results, row))
+    figure, _ = publish.one(results, reading.timeline(results, row))
+    assert "<script" not in figure.read_text()
+    assert "&lt;script&gt;" in figure.read_text()
+
+
+def test_a_figure_stays_small_whatever_the_campaign(tmp_path: Path) -> None:
+    """Panels by the factor that leaves few in each; what is left out is said."""
+    clients = [f"client-{number}" for number in range(10)]
+    text = MIGRATION.replace('["quiche", "wget", "curl-h3"]', json.dumps(clients))
+    text = text.replace('["0 %", "2 %"]', '["0 %"]').replace("replicates = 3", "replicates = 12")
+    results = moving(lambda *_: Course(size=60_000), tmp_path, text)
+    found = find(results)
+    rows = by_treatment(results, reading.attempts(results))
+    panels, left_out = timelines.choose(found, results, found.conditions[0], rows)
+    assert [panel.title for panel in panels] == clients[:8]
+    assert list(panels[0].treatments) == ["stable", "changed"]
+    assert left_out == [
+        "2 further panels are not drawn: client-8, client-9.",
+        "Of 12 replicates the first 10 are drawn.",
+    ]
+    (plot,) = timelines.plots(found, results)
+    assert len(plot.svg()) < 400_000
+    assert plot.caption.endswith(" ".join(left_out))
+
+
+@pytest.fixture
+def directory(results: Results, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Provide the campaign's folder, which reads back as it."""
+    monkeypatch.setattr(query, "read", lambda _path: results)
+    return results.directory
+
+
+def changed(results: Results) -> str:
+    """Name a trial in which the client migrated."""
+    row = next(
+        row
+        for row in reading.attempts(results)
+        if (row["client"], row["address"]) == ("quiche", "changed")
+    )
+    return f"{row['block']}/{row['trial']}"
+
+
+def test_one_trial_alone(directory: Path, results: Results) -> None:
+    """When what happened, and its figure, of which each hand-over is seen from close by."""
+    name = changed(results)
+    done = CliRunner().invoke(report.command, [str(directory), "--trial", name[:-4]])
+    assert done.exit_code == 0, done.output
+    lines = done.stdout.splitlines()
+    assert lines[0] == f"trial      {name}, attempt 1: completed"
+    assert re.fullmatch(
+        r"delivered  2 MB over wifi, 3\.2 MB over cellular; the last .* s", lines[2]
+    )
+    assert re.fullmatch(
+        r"hand-over  1, wifi to cellular at 1\.\d+ s: first packet sent \+2 ms, path validated"
+        r" \+55 ms, first packet delivered \+110 ms, on the wire: migrated",
+        lines[3],
+    )
+    figure = Path(lines[4].split()[1])
+    assert "hand-over 1: wifi to cellular" in figure.read_text()
+
+
+def test_one_trial_as_values(directory: Path, results: Results) -> None:
+    """With every corner, for plots of one's own."""
+    done = CliRunner().invoke(
+        report.command, [str(directory), "--trial", changed(results), "--json"]
+    )
+    found = json.loads(done.stdout)
+    assert found["handovers"][0]["verdict"] == "migrated"
+    assert found["delivered"][-1][1] == sum(found["bytes_by_link"].values())
+
+
+@pytest.mark.parametrize("wrong", ["", "1", "1/", "9/abc", "x/y"])
+def test_a_trial_that_is_none_is_refused(directory: Path, wrong: str) -> None:
+    """With how to write it, and some that there are."""
+    with pytest.raises(ConfigError, match="BLOCK/TRIAL"):
+        CliRunner().invoke(
+            report.command, [str(directory), "--trial", wrong], catch_exceptions=False
+        )
