@@ -12,7 +12,7 @@ from typing import Literal
 
 from httpbed.model import phrase
 from httpbed.model.changes import Delivered, Event
-from httpbed.model.handover import AfterBytes, At, Every, Handover, Kind
+from httpbed.model.handover import TRIGGER, AfterBytes, At, Every, Handover, Kind
 from httpbed.model.scenario import Scenario
 from httpbed.model.topology import Topology
 from httpbed.network.access import Access
@@ -20,8 +20,6 @@ from httpbed.network.plan import NetworkPlan
 from httpbed.process.spec import ProcessSpec
 
 What = Literal["attach", "detach", "prefer", "destroy", "down", "up", "rebind"]
-TRIGGER = "hand-over"
-"""Name of the emulator's event that a hand-over after so many bytes waits for."""
 BY_EMULATOR: Mapping[What, Mapping[str, bool]] = {
     "down": {"down": True},
     "up": {"down": False},
