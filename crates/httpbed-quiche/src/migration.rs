@@ -333,12 +333,12 @@ impl Migration {
         self.retry = Some(now + if kind == Kind::Waiting { SOON } else { RETRY });
     }
 
-    /// The server has answered on a path; whether the connection has to move there now.
-    pub fn validated(&mut self, local: SocketAddr, now: Duration) -> bool {
+    /// The server has answered on a path, and how if not as it should; whether the connection has to move there now.
+    pub fn validated(&mut self, local: SocketAddr, reason: &str, now: Duration) -> bool {
         let Some(attempt) = self.attempt.take_if(|attempt| attempt.local == local) else { return false };
         self.counts.succeeded += 1;
         self.home = local;
-        self.tell(Kind::Validated, Some(Local::Socket(local)), String::new(), now);
+        self.tell(Kind::Validated, Some(Local::Socket(local)), reason.to_owned(), now);
         if !attempt.moved {
             self.tell(Kind::Migrated, Some(Local::Socket(local)), String::new(), now);
         }

@@ -19,6 +19,10 @@ impl Sockets for Imagined {
         Ok(self.preferred)
     }
 
+    fn add(&mut self, _: SocketAddr) -> io::Result<SocketAddr> {
+        Ok(self.preferred)
+    }
+
     fn exchange(&mut self, _: SocketAddr, _: SocketAddr) -> io::Result<SocketAddr> {
         self.open(self.preferred)
     }
