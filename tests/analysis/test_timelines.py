@@ -16,7 +16,7 @@ from httpbed.analysis.timelines import Curve, deliveries, thinned
 from httpbed.store import campaign as campaigns
 from moving import Course, moving
 
-HEAD = "bin\tlink\tbytes\n"
+HEAD = "# origin_ms: 100.5\nbin\tlink\tbytes\n"
 
 
 def course(levels: Mapping[str, str], block: int) -> Course:
@@ -41,7 +41,7 @@ def test_a_curve_rises_during_each_millisecond_with_packets() -> None:
     text = (
         HEAD + "40\twifi\t84\n100\twifi\t60\n151\twifi\t1500\n153\tcellular\t500\n153\twifi\t40\n"
     )
-    curve, by_link = deliveries(text.encode(), 100.5)
+    curve, by_link = deliveries(text.encode())
     assert by_link == {"wifi": 1600, "cellular": 500}
     rises = [(0.0, 0.0), (0.0005, 60), (0.0505, 60), (0.0515, 1560), (0.0525, 1560), (0.0535, 2100)]
     assert corners(curve) == [(0.0, 0.0), *rises]
@@ -59,7 +59,14 @@ def test_without_an_origin_the_first_delivery_is_zero() -> None:
 
 @pytest.mark.parametrize(
     "text",
-    ["", "bin\tlink\tbytes\n", HEAD, "no table", "# origin_ms: x\nbin\tlink\tbytes\n1\ta\t2\n"],
+    [
+        "",
+        "bin\tlink\tbytes\n",
+        HEAD,
+        HEAD.replace("100.5", "x"),
+        "no table",
+        "# origin_ms: x\nbin\tlink\tbytes\n1\ta\t2\n",
+    ],
 )
 def test_nothing_and_damage_are_no_curve(text: str) -> None:
     """And no failure of a whole report."""
@@ -111,12 +118,12 @@ def test_hand_overs_are_read_as_far_as_they_can_be(tmp_path: Path) -> None:
         {"number": 3, "at_s": None},
         "not a table",
     ]
-    (path / "handovers.json").write_text(json.dumps({"origin_ms": 1, "handovers": said}))
+    (path / "handovers.json").write_text(json.dumps(said))
     first, second = timelines.moments(results, row)
     assert (first.left, first.entered, first.at_s, first.verdict) == ("wifi", "cellular", 1.5, "")
     assert list(first.followed()) == []
     assert (second.at_s, second.validated_s, second.verdict) == (2.0, None, "migrated")
-    for damaged in ("{", "{}", "[1]", '{"handovers": 3}', "\x00"):
+    for damaged in ("{", "{}", "[1]", "\x00"):
         (path / "handovers.json").write_text(damaged)
         assert timelines.moments(results, row) == ()
 

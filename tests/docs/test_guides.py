@@ -5,12 +5,14 @@ from __future__ import annotations
 import re
 import shlex
 from pathlib import Path
+from typing import get_args
 
 from click.testing import CliRunner
 
 from httpbed.cli import compare
 from httpbed.model import reading
 from httpbed.model.experiment import scenario_document
+from httpbed.model.handover import Kind
 from httpbed.model.scenario import Scenario
 
 GUIDES = Path(__file__).parents[2] / "docs/guides"
@@ -62,6 +64,16 @@ def test_the_competition_among_the_topologies_is_one() -> None:
     assert competitor.after == 0.1
     (late,) = reading.read(HEAD + taking_part.replace("100 ms", "1000 h") + dumbbell).mistakes
     assert late.place == "competitors[0].after"
+
+
+def test_the_hand_over_in_the_guide_is_an_experiment() -> None:
+    """Whole, and the guide knows every kind of change."""
+    (shown,) = blocks("handovers.md", "toml")
+    read = reading.read(shown)
+    assert read.mistakes == ()
+    assert len(read.treatments) == 2 * 3
+    text = (GUIDES / "handovers.md").read_text()
+    assert all(f'| `"{kind}"` |' in text for kind in get_args(Kind))
 
 
 def test_the_line_in_the_guide_is_a_comparison() -> None:

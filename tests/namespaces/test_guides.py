@@ -17,6 +17,36 @@ GUIDES = Path(__file__).parents[2] / "docs/guides"
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```", re.MULTILINE | re.DOTALL)
 
 
+def test_a_hand_over_is_measured_as_shown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The experiment of the guide, once, and what the guide says of its report."""
+    text = (GUIDES / "handovers.md").read_text()
+    (experiment,) = [block for language, block in BLOCK.findall(text) if language == "toml"]
+    once = experiment.replace("replicates = 6", "replicates = 1")
+    (tmp_path / "leaving-wifi.toml").write_text(once)
+    monkeypatch.chdir(tmp_path)
+    ran = httpbed("run", "leaving-wifi.toml", "-o", "leaving-wifi", "--jobs", "2", "--json")
+    assert ran.returncode == 0, ran.stderr
+    told = json.loads(ran.stdout)["treatments"]
+    assert {one["trials"]["outcomes"].get("completed") for one in told} == {1}
+    moves = {
+        one["levels"]["client"]: one["handovers"]
+        for one in told
+        if one["levels"]["address"] == "changed"
+    }
+    assert {client: found["on_the_wire"] for client, found in moves.items()} == {
+        "quiche-h3": {"migrated": 1},
+        "wget-resume": {"new connection": 1},
+        "curl-restart": {"new connection": 1},
+    }
+    twice = moves["curl-restart"]["estimates"]["bytes_fetched_twice"]["median"]["value"]
+    assert twice > 10**6
+    folder = next(tmp_path.glob("leaving-wifi/trials/*/*"))
+    shown = httpbed("report", "leaving-wifi", "--trial", f"1/{folder.name}")
+    assert shown.returncode == 0, shown.stderr
+    assert "delivered" in shown.stdout
+    assert (tmp_path / "leaving-wifi/figures/handovers-1.svg").is_file()
+
+
 def test_an_implementation_is_added_in_twenty_lines(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -112,15 +112,14 @@ def moving(
         folder = campaigns.artifacts(directory, row["block"], row["trial"], row["attempt"])
         folder.mkdir(parents=True)
         (folder / "deliveries.tsv").write_text(lines[key])
-        told = {"origin_ms": ORIGIN_MS, "handovers": moments[key]}
-        (folder / "handovers.json").write_text(json.dumps(told))
+        (folder / "handovers.json").write_text(json.dumps(moments[key]))
     return results
 
 
 def _left(one: Course, block: int) -> tuple[str, list[dict[str, Any]], float]:
     """Write deliveries, and the moments of the hand-over."""
     chance = random.Random(block)  # noqa: S311 - a figure to look at
-    told, now_ms, total, link = ["bin\tlink\tbytes"], 151.0, 0, "wifi"
+    told, now_ms, total, link = [f"# origin_ms: {ORIGIN_MS}", "bin\tlink\tbytes"], 151.0, 0, "wifi"
     moments: list[dict[str, Any]] = []
     goal = one.size + one.again
     while total < goal:
@@ -146,6 +145,7 @@ def _moment(one: Course, at_s: float) -> dict[str, Any]:
         "validated_s": at_s + 0.055 if migrated else None,
         "first_byte_s": at_s + one.stall_s if answered else None,
         "verdict": one.verdict,
+        "how": "as seen",
     }
 
 

@@ -1,8 +1,8 @@
 """What was delivered to the client when, and where its hand-overs fell: one curve for each trial.
 
 A trial leaves ``deliveries.tsv`` (bytes of IP packets per millisecond and link, since the emulator
-began) and ``handovers.json`` (when the client's first packet was, and the hand-overs in seconds
-since then). Both are put on the clock of the request time, whose zero is that packet.
+began) and ``handovers.json`` (seconds since the client's first packet). Both are put on the clock
+of the request time, whose zero is that packet.
 
 A curve has as many corners as its trial had milliseconds with packets, far more than can be seen.
 :func:`thinned` keeps those that shape it: of all corners left out always the one that lies farthest
@@ -39,6 +39,7 @@ MIGRATED, ANEW, NOTHING = "migrated", "new connection", "nothing"
 answer there."""
 MOST_BYTES = 64 * 2**20
 """Of a file that is read; what is longer was not written by a trial."""
+_ORIGIN = b"# origin_ms:"
 _COLUMNS = {"bin": pa.int64(), "link": pa.string(), "bytes": pa.int64()}
 
 
@@ -60,6 +61,8 @@ class Moment:
     """The first packet delivered to the client on the new path."""
     verdict: str
     """:data:`MIGRATED`, :data:`ANEW` or :data:`NOTHING`; empty where it is not known."""
+    how: str
+    """What shows it, in words."""
 
     def followed(self) -> Iterator[tuple[str, float]]:
         """Yield what was seen to follow, with its time."""
@@ -120,8 +123,7 @@ def attempts(results: Results) -> list[dict[str, Any]]:
 
 def timeline(results: Results, row: Mapping[str, Any]) -> Timeline:
     """Read one attempt's timeline; what it did not leave, or is damaged, is empty in it."""
-    told = _told(results, row)
-    curve, by_link = deliveries(_left(results, row, DELIVERIES), _number(told.get("origin_ms")))
+    curve, by_link = deliveries(_left(results, row, DELIVERIES))
     return Timeline(
         block=row["block"],
         trial=row["trial"],
@@ -136,17 +138,12 @@ def timeline(results: Results, row: Mapping[str, Any]) -> Timeline:
 
 def moments(results: Results, row: Mapping[str, Any]) -> tuple[Moment, ...]:
     """Read one attempt's hand-overs."""
-    said = _told(results, row).get("handovers")
+    try:
+        said = json.loads(_left(results, row, HANDOVERS) or b"[]")
+    except ValueError:
+        return ()
     tables = said if isinstance(said, list) else []
     return tuple(_moments(one for one in tables if isinstance(one, Mapping)))
-
-
-def _told(results: Results, row: Mapping[str, Any]) -> Mapping[str, Any]:
-    try:
-        said = json.loads(_left(results, row, HANDOVERS) or b"{}")
-    except ValueError:
-        return {}
-    return said if isinstance(said, Mapping) else {}
 
 
 def _moments(said: Iterable[Mapping[str, Any]]) -> Iterator[Moment]:
@@ -163,6 +160,7 @@ def _moments(said: Iterable[Mapping[str, Any]]) -> Iterator[Moment]:
                 validated_s=_number(one.get("validated_s")),
                 first_byte_s=_number(one.get("first_byte_s")),
                 verdict=verdict if verdict in {MIGRATED, ANEW, NOTHING} else "",
+                how=str(one.get("how") or ""),
             )
 
 
@@ -171,14 +169,17 @@ def _number(said: object) -> float | None:
     return float(said) if known and isinstance(said, int | float) else None
 
 
-def deliveries(text: bytes, origin_ms: float | None = None) -> tuple[Curve, dict[str, int]]:
+def deliveries(text: bytes) -> tuple[Curve, dict[str, int]]:
     """Read what a trial wrote down of deliveries: the curve, and the bytes over each link.
 
-    ``origin_ms`` is the client's first packet, since the emulator began: what came before it, such
-    as answers to ping, is not counted. Where it is not known the first delivery is zero.
+    The line ``# origin_ms: 12.5`` tells when the client's first packet was: what came before it,
+    such as answers to ping, is not counted. Without it the first delivery is zero.
     """
+    head, _, rest = text.partition(b"\n")
+    has_origin = head.startswith(_ORIGIN)
     try:
-        table = _table(text)
+        origin_ms = float(head.removeprefix(_ORIGIN)) if has_origin else None
+        table = _table(rest if has_origin else text)
     except (ValueError, pa.ArrowException):
         return NO_CURVE, {}
     if origin_ms is None:

@@ -183,23 +183,26 @@ class Request:
 
 @dataclass(frozen=True)
 class PathEvent:
-    """What a client tells of a path that it uses, tries or gives up."""
+    """What a client did about its network, or saw of it."""
 
     at_ns: int
-    """CLOCK_MONOTONIC."""
+    """On CLOCK_MONOTONIC."""
     kind: str
-    """``network changed``, ``probed``, ``validated``, ``migrated``, ``failed``, ``refused``."""
+    """In the program's own words: ``network changed``, ``probed``, ``validated``, ``migrated``."""
     local: str
+    """The client's address, with its port where it is a socket's; empty where there is none."""
     remote: str
     reason: str = ""
+    """Empty where the kind says all."""
 
 
 @dataclass(frozen=True)
 class Migrations:
-    """How often a client took its connection to another path."""
+    """How often a client moved its connection to another path, or wanted to."""
 
     tried: int
     failed: int
+    """The server did not answer there, or had forbidden it, or the network changed again before."""
 
 
 @dataclass(frozen=True)
@@ -211,8 +214,9 @@ class Findings:
     complaint: str = ""
     """What the program says went wrong, in its own words."""
     path_events: tuple[PathEvent, ...] = ()
+    """In the order in which they happened; empty where the program tells of none."""
     migrations: Migrations | None = None
-    """None where the client does not tell."""
+    """None where the program does not tell."""
 
 
 class Implementation(Protocol):

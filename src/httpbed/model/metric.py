@@ -145,7 +145,7 @@ METRICS: dict[str, Metric] = {
     "bytes_fetched_twice": _metric(
         "byte",
         "lower",
-        "bytes of bodies that the client got in all its tries beyond one copy of each, by the client",
+        "bytes of bodies that the client got in all its tries beyond one copy of each, by its word",
     ),
     "migrations": _metric(
         "1", "neither", "migrations of connections to another path that the client tried"

@@ -85,6 +85,9 @@ def lines(trial: Timeline) -> Iterator[tuple[str, str]]:
         yield "delivered", f"{links}; the last packet after {_time(trial.curve.end_s)}"
     for moment in trial.moments[:MOST_LINES]:
         yield "hand-over", _said(moment)
+        if moment.verdict:
+            how = f": {moment.how}" if moment.how else ""
+            yield "wire", f"{WORDS[moment.verdict]}{how}"
     if len(trial.moments) > MOST_LINES:
         yield "hand-over", f"and {len(trial.moments) - MOST_LINES} more"
 
@@ -109,8 +112,7 @@ def values(trial: Timeline, figures: list[Path]) -> dict[str, Any]:
 def _said(moment: Moment) -> str:
     told = [f"{name} +{_time(at_s - moment.at_s)}" for name, at_s in moment.followed()]
     way = f"{moment.left} to {moment.entered} at {_time(moment.at_s)}"
-    verdict = [f"on the wire: {WORDS[moment.verdict]}"] if moment.verdict else []
-    return f"{moment.number}, {way}: {', '.join([*told, *verdict]) or 'nothing seen'}"
+    return f"{moment.number}, {way}: {', '.join(told) or 'nothing followed'}"
 
 
 def _time(seconds: float) -> str:

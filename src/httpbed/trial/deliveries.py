@@ -17,6 +17,7 @@ from httpbed.trial import packet_log
 
 DELIVERIES = "deliveries.tsv"
 COLUMNS = ("bin", "link", "bytes")
+ORIGIN = "# origin_ms: "
 BIN_NS = 10**6
 STALLED_BYTES = 4000
 """Less than that is no progress of a transfer: path validation (two datagrams of 1200 bytes, RFC
@@ -28,11 +29,12 @@ Bins = Mapping[int, int]
 Absences = Mapping[str, Sequence[tuple[int, int]]]
 
 
-def reduce(artifacts: Path, towards: Mapping[int, str], absences: Absences) -> None:
+def reduce(artifacts: Path, towards: Mapping[int, str], absences: Absences, origin_ns: int) -> None:
     """Make :data:`DELIVERIES` of the emulator's log, if there is one.
 
     ``towards`` has the directions that lead to the client, with their links' names; ``absences``
-    when a link had no address.
+    when a link had no address. ``origin_ns`` is when the client's first packet came, which is told
+    in a line before the others.
     """
     log = artifacts / PACKET_LOG
     if not log.exists():
@@ -40,7 +42,8 @@ def reduce(artifacts: Path, towards: Mapping[int, str], absences: Absences) -> N
     with log.open(encoding="ascii") as lines:
         found = delivered(lines, towards, absences)
     rows = (f"{bin_}\t{link}\t{size}\n" for (bin_, link), size in sorted(found.items()))
-    left.write(artifacts, DELIVERIES, "\t".join(COLUMNS) + "\n" + "".join(rows))
+    head = f"{ORIGIN}{origin_ns / BIN_NS}\n" + "\t".join(COLUMNS) + "\n"
+    left.write(artifacts, DELIVERIES, head + "".join(rows))
 
 
 def delivered(
@@ -56,7 +59,8 @@ def delivered(
 
 
 def _is_absent(at_ns: int, absences: Sequence[tuple[int, int]]) -> bool:
-    return any(gone_ns <= at_ns < back_ns for gone_ns, back_ns in absences)
+    index = bisect_right(absences, at_ns, key=lambda one: one[0]) - 1
+    return index >= 0 and at_ns < absences[index][1]
 
 
 def read(artifacts: Path) -> dict[str, dict[int, int]]:
@@ -66,7 +70,7 @@ def read(artifacts: Path) -> dict[str, dict[int, int]]:
     except FileNotFoundError:
         return {}
     found: defaultdict[str, dict[int, int]] = defaultdict(dict)
-    for line in text.splitlines()[1:]:
+    for line in text.splitlines()[2:]:
         bin_, link, size = line.split("\t")
         found[link][int(bin_)] = int(size)
     return dict(found)
@@ -80,13 +84,13 @@ def together(links: Iterable[Bins]) -> dict[int, int]:
     return dict(total)
 
 
-def longest_below(least_bytes: int, bins: Bins, begin: int, end: int) -> int:
+def longest_below(least_bytes: int, bins: Bins, times: Sequence[int], begin: int, end: int) -> int:
     """Return the longest time, in bins, in which less than so many bytes were delivered.
 
-    It lies between ``begin`` and ``end``, and begins and ends there or with a delivery that does
-    not count as one of its own. With ``least_bytes`` 1 it is the longest silence.
+    ``times`` are those of ``bins``, ascending. It lies between ``begin`` and ``end``, and begins
+    and ends there or with a delivery that is no part of it. With ``least_bytes`` 1 it is the
+    longest silence.
     """
-    times = sorted(bins)
     inside = times[bisect_right(times, begin) : bisect_left(times, end)]
     edges = [begin, *inside, end]
     longest, size, last = 0, 0, 1
@@ -94,7 +98,7 @@ def longest_below(least_bytes: int, bins: Bins, begin: int, end: int) -> int:
         if last <= first:
             last, size = first + 1, 0
         # ``size`` is what was delivered strictly between the two edges.
-        while last < len(edges) - 1 and size + bins.get(edges[last], 0) < least_bytes:
+        while last < len(edges) - 1 and size + bins[edges[last]] < least_bytes:
             size += bins[edges[last]]
             last += 1
         longest = max(longest, edges[last] - edges[first])

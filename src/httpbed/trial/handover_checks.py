@@ -14,20 +14,13 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Literal
 
 from httpbed.model import phrase
-from httpbed.model.handover import AfterBytes, Handover
+from httpbed.model.handover import Handover
 from httpbed.model.trial import Check
 from httpbed.trial import handover
 from httpbed.trial.handover import DECISIVE
-from httpbed.trial.handover_metrics import (
-    Window,
-    begun,
-    end_ns,
-    first_ns,
-    on_new_path,
-    windows,
-)
+from httpbed.trial.handover_metrics import Course, Window
 from httpbed.trial.handover_seen import HandoverSeen
-from httpbed.trial.legs import Chain, Leg
+from httpbed.trial.legs import Leg
 from httpbed.trial.seen import Seen
 
 LATE_S = 0.05
@@ -36,7 +29,7 @@ it change. Starting a tool takes 2 to 5 ms, and some tens where somebody else ha
 PROMPT, PACE, FOLLOWED = "hand-overs in time", "hand-overs keep pace", "hand-over followed"
 NS = 1e9
 
-Following = Literal["migrated", "a new connection", "none"]
+Following = Literal["migrated", "new connection", "nothing"]
 
 
 def of_bed(described: Handover, leg: Leg, seen: Seen) -> Iterator[Check]:
@@ -55,25 +48,24 @@ def of_bed(described: Handover, leg: Leg, seen: Seen) -> Iterator[Check]:
         yield _quiet_before(described, leg, found, seen)
 
 
-def of_subject(described: Handover, chain: Chain, seen: Seen) -> Iterator[Check]:
+def of_subject(course: Course) -> Iterator[Check]:
     """Tell what the client made of each hand-over."""
-    if seen.handover is None or not seen.handover.changes:
+    told = [followed(course, window) for window in course.windows]
+    if not told:
         return
-    own = windows(seen.handover, end_ns(chain, seen, seen.handover))
-    told = [followed(described, window, chain, seen) for window in own]
     kinds = Counter(kind for kind, _ in told)
     figure = told[0][1]
     if len(told) > 1:
         counts = ", ".join(f"{count} {_COUNTED[kind]}" for kind, count in kinds.items())
         figure = f"{len(told)} hand-overs: {counts}"
-    passed = None if set(kinds) == {"none"} else True
+    passed = None if set(kinds) == {"nothing"} else True
     yield Check(name=FOLLOWED, of="subject", passed=passed, figure=figure)
 
 
 _COUNTED: Mapping[Following, str] = {
     "migrated": "migrated",
-    "a new connection": "by a new connection",
-    "none": "not followed",
+    "new connection": "by a new connection",
+    "nothing": "not followed",
 }
 
 
@@ -82,45 +74,42 @@ def unfollowed(checks: Iterable[Check]) -> str:
     return next((one.figure for one in checks if one.name == FOLLOWED and not one.passed), "")
 
 
-def followed(
-    described: Handover, window: Window, chain: Chain, seen: Seen
-) -> tuple[Following, str]:
+def followed(course: Course, window: Window) -> tuple[Following, str]:
     """Tell what the client made of a hand-over, and by what that is known."""
     entered = window.change.entered
-    anew = [one for one in begun(entered, window, chain, seen) if one.get("opening") != "short"]
+    anew = [one for one in course.begun(entered, window) if one.get("opening") != "short"]
     if anew:
         transport = "TCP" if anew[0]["protocol"] == "tcp" else "QUIC, with a handshake of its own,"
-        return "a new connection", f"a new connection: {transport} over {entered}"
-    there = on_new_path(described, window, chain, seen)
+        return "new connection", f"a new connection: {transport} over {entered}"
+    there = course.begun(course.beyond(window), window)
     same = next((one for one in there if one.get("opening") == "short"), None)
     if same is None:
-        return "none", _not_followed(described, window, chain, there)
-    before = _before(same, chain, seen)
+        return "nothing", _not_followed(course, window, there)
+    before = _before(same, course)
+    what = "went on" if course.handover.kind == "NAT rebinding" else "migrated"
     return "migrated", (
-        f"migrated: same connection, {f'from {before} ' if before else ''}to {same['client']}, no"
+        f"{what}: same connection, {f'from {before} ' if before else ''}to {same['client']}, no"
         f" handshake on the new path; first datagrams of {_first_sizes(same, 'client')} bytes"
         f" there, of {_first_sizes(same, 'server')} back"
     )
 
 
-def _not_followed(
-    described: Handover, window: Window, chain: Chain, there: Sequence[Mapping[str, Any]]
-) -> str:
-    if described.kind != "NAT rebinding":
+def _not_followed(course: Course, window: Window, there: Sequence[Mapping[str, Any]]) -> str:
+    if course.handover.kind != "NAT rebinding":
         return f"no hand-over was followed: nothing was sent over {window.change.entered}"
-    if len(chain.legs[0].ways[0].names) == 1:
+    if not course.beyond(window):
         return "not observed: no link lies behind the NAT"
     if there:
         return f"from {there[0]['client']}, which for TCP is another connection"
     return "nothing more came through the NAT"
 
 
-def _before(same: Mapping[str, Any], chain: Chain, seen: Seen) -> str:
+def _before(same: Mapping[str, Any], course: Course) -> str:
     """Return from where the client sent until then: of its connections the last that began."""
-    leg = chain.legs[0]
+    leg, connections = course.chain.legs[0], course.seen.connections
     earlier = [
         one
-        for one in (*leg.near(seen.connections), *leg.over(same["link"], seen.connections))
+        for one in (*leg.near(connections), *leg.over(same["link"], connections))
         if one["protocol"] == "udp" and one["client"] != same["client"]
         if (one["client_first_ns"] or 0) < same["client_first_ns"]
     ]
@@ -141,7 +130,7 @@ def _check(name: str, *, passed: bool | None, figure: str, limit: str = "") -> C
 
 def _took_place(described: Handover, found: HandoverSeen, seen: Seen) -> Check:
     """Check that there was one; a client that failed before leaves nothing to judge."""
-    name, before = "hand-over took place", _awaited(described)
+    name, before = "hand-over took place", handover.awaited(described)
     if found.changes:
         figure = f"{len(found.changes)}, the first {_s(found.changes[0].at_ns - found.began_ns)}"
         return _check(name, passed=True, figure=f"{figure} after the client's start", limit=before)
@@ -151,13 +140,6 @@ def _took_place(described: Handover, found: HandoverSeen, seen: Seen) -> Check:
     if not done:
         figure = f"the client ended ({seen.client}) after {lasted}, before {before}"
     return _check(name, passed=False if done else None, figure=figure, limit=before)
-
-
-def _awaited(described: Handover) -> str:
-    if isinstance(described.when, AfterBytes):
-        size = phrase.size(described.when.delivered)
-        return f"{size} were delivered over {described.links[0]}"
-    return f"the change at {_s((handover.after_last_s(described, 1) or 0) * NS)}"
 
 
 def _prompt(described: Handover, found: HandoverSeen) -> Check:
@@ -208,12 +190,13 @@ def _destroyed(found: HandoverSeen) -> Check:
 
 def _quiet_before(described: Handover, leg: Leg, found: HandoverSeen, seen: Seen) -> Check:
     """Check that the client was on the first link only until it had to go."""
-    until_ns = found.changes[0].at_ns if found.changes else found.ended_ns
+    until_ns = found.done[0].began_ns if found.done else found.ended_ns
     early = [
         one
         for name in described.links[1:]
         for one in leg.over(name, seen.connections)
-        if one["client_first_ns"] is not None and first_ns(one, seen) < until_ns
+        if one["client_first_ns"] is not None
+        and one["client_first_ns"] - seen.link["started_ns"] < until_ns
     ]
     figure = f"{len(early)} connection(s) before the change on {' or '.join(described.links[1:])}"
     return _check("client on its first link", passed=not early, figure=figure, limit="none")

@@ -6,15 +6,17 @@ silence, stall and the first delivery on a new path; a client's first packet is 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from bisect import bisect_left
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 from httpbed.model.handover import Handover
 from httpbed.model.metric import Observation, Source
 from httpbed.trial import deliveries
 from httpbed.trial.deliveries import BIN_NS, STALLED_BYTES
-from httpbed.trial.handover_seen import EARLY_NS, Change, HandoverSeen
+from httpbed.trial.handover_seen import Change, HandoverSeen
 from httpbed.trial.legs import Chain
 from httpbed.trial.seen import Seen
 
@@ -28,136 +30,151 @@ MOST_ITEMS = 100
 
 @dataclass(frozen=True)
 class Window:
-    """A hand-over with the time that is its own: until the next one, or the client's end."""
+    """A hand-over with the time that is its own: until the next one, or the client's end.
+
+    It begins with the order: the kernel's word comes a little later, for who wrote it down had to
+    be given the CPU first, as had the client that heard the same.
+    """
 
     change: Change
     until_ns: int
 
-    def holds(self, at_ns: int) -> bool:
-        """Whether something came of this hand-over."""
-        return self.change.at_ns - EARLY_NS <= at_ns < self.until_ns
-
     def delay_s(self, times_ns: Sequence[int]) -> float | None:
-        """Seconds until the first of these times that is within; None if none is."""
-        within = [at_ns for at_ns in times_ns if self.holds(at_ns)]
-        return max(0, min(within) - self.change.at_ns) / NS if within else None
-
-
-def windows(found: HandoverSeen, end_ns: int) -> list[Window]:
-    """Return the hand-overs that took place, each with its time."""
-    ends = [*(change.at_ns for change in found.changes[1:]), end_ns]
-    return [Window(change, end) for change, end in zip(found.changes, ends, strict=False)]
-
-
-def observations(handover: Handover, chain: Chain, seen: Seen) -> Iterator[Observation]:
-    """Take the metrics of hand-overs; of a stable address, its silence and stall."""
-    if seen.handover is None:
-        return
-    taker = _Taker(handover, chain, seen, seen.handover)
-    yield from taker.gaps()
-    yield from taker.delays()
-    yield from _migrations(chain, seen)
-    yield from _fetched_twice(chain, seen)
-
-
-def end_ns(chain: Chain, seen: Seen, found: HandoverSeen) -> int:
-    """Return when the client was done: by its own close, or else when it was ended."""
-    closes = [
-        (connection["client_close_ns"] or connection["client_last_ns"]) - seen.link["started_ns"]
-        for connection in chain.legs[0].near(seen.connections)
-    ]
-    done = seen.client is not None and seen.client.clean
-    return max(closes) if done and closes else found.ended_ns
+        """Seconds until the first of these times, ascending, that is within; None if none is."""
+        index = bisect_left(times_ns, self.change.ordered_ns)
+        if index == len(times_ns) or times_ns[index] >= self.until_ns:
+            return None
+        return max(0, times_ns[index] - self.change.at_ns) / NS
 
 
 @dataclass(frozen=True)
-class _Taker:
+class Course:
+    """An attempt's hand-overs, with all that was seen of them."""
+
     handover: Handover
     chain: Chain
+    """The client's."""
     seen: Seen
     found: HandoverSeen
 
+    @cached_property
+    def end_ns(self) -> int:
+        """When the client was done: by its own close, or else when it was ended."""
+        closes = [
+            (one["client_close_ns"] or one["client_last_ns"]) - self.seen.link["started_ns"]
+            for one in self.chain.legs[0].near(self.seen.connections)
+        ]
+        done = self.seen.client is not None and self.seen.client.clean
+        return max(closes) if done and closes else self.found.ended_ns
+
+    @cached_property
+    def windows(self) -> list[Window]:
+        """Hand-overs that took place, each with its time."""
+        changes = self.found.changes
+        ends = [*(change.ordered_ns for change in changes[1:]), self.end_ns]
+        return [Window(change, end) for change, end in zip(changes, ends, strict=False)]
+
     def gaps(self) -> Iterator[Observation]:
+        """Take silence and stall of each hand-over; of a stable address, of the whole."""
         bins = deliveries.together(self.seen.deliveries.values())
         if not bins:
             return
-        end, first = self._end_ns // BIN_NS, min(bins)
+        end, times = self.end_ns // BIN_NS, sorted(bins)
         spans = [
-            (max(first, (one.change.at_ns - BEFORE_NS) // BIN_NS), min(one.until_ns // BIN_NS, end))
-            for one in self._windows
-        ] or [(first, end)]
+            (
+                max(times[0], (one.change.at_ns - BEFORE_NS) // BIN_NS),
+                min(one.until_ns // BIN_NS, end),
+            )
+            for one in self.windows
+        ]
         for metric, least in (("delivery_silence", 1), ("delivery_stall", STALLED_BYTES)):
             took = [
-                deliveries.longest_below(least, bins, begin, until) * BIN_NS / NS
-                for begin, until in spans
+                deliveries.longest_below(least, bins, times, begin, until) * BIN_NS / NS
                 if begin < until
+                else None
+                for begin, until in spans or [(times[0], end)]
             ]
             yield from _told(metric, took, "wire")
 
     def delays(self) -> Iterator[Observation]:
-        takers: dict[str, tuple[Callable[[Window], float | None], Source]] = {
-            "probe_delay": (self._probe_s, "wire"),
-            "validation_delay": (self._validation_s, "client"),
-            "new_path_delay": (self._new_path_s, "wire"),
-        }
-        for metric, (take, source) in takers.items():
-            yield from _told(metric, [take(one) for one in self._windows], source)
+        """Take how soon the client is on each new path."""
+        yield from _told("probe_delay", [self.probe_s(one) for one in self.windows], "wire")
+        validated = [self.validation_s(one) for one in self.windows]
+        yield from _told("validation_delay", validated, "client")
+        yield from _told("new_path_delay", [self.new_path_s(one) for one in self.windows], "wire")
 
-    def _probe_s(self, window: Window) -> float | None:
-        return window.delay_s([first_ns(one, self.seen) for one in self._new(window)])
+    def probe_s(self, window: Window) -> float | None:
+        """Seconds until the client's first packet on the new path."""
+        link = self.beyond(window)
+        return window.delay_s([at_ns for at_ns, _ in self._begun.get(link, ())])
 
-    def _validation_s(self, window: Window) -> float | None:
+    def validation_s(self, window: Window) -> float | None:
+        """Seconds until the client says that a path is validated."""
+        return window.delay_s(self._validated_ns)
+
+    def new_path_s(self, window: Window) -> float | None:
+        """Seconds until the first delivery on the new path; behind a NAT it cannot be told."""
+        if self.handover.kind == "NAT rebinding":
+            return None
+        return window.delay_s(self._delivered_ns.get(window.change.entered, ()))
+
+    def beyond(self, window: Window) -> str:
+        """Name the link on which the new path is seen: behind a NAT, as nobody is before it."""
+        if self.handover.kind != "NAT rebinding":
+            return window.change.entered
+        names = self.chain.legs[0].ways[0].names
+        return names[1] if len(names) > 1 else ""
+
+    def begun(self, link: str, window: Window) -> list[Mapping[str, Any]]:
+        """Return the client's connections that were first seen on a link within a window."""
+        known = self._begun.get(link, [])
+        first = bisect_left(known, window.change.ordered_ns, key=_when)
+        last = bisect_left(known, window.until_ns, key=_when)
+        return [one for _, one in known[first:last]]
+
+    @cached_property
+    def _begun(self) -> dict[str, list[tuple[int, Mapping[str, Any]]]]:
+        """Connections by link, each with its first packet's time since the emulator's start."""
+        found: dict[str, list[tuple[int, Mapping[str, Any]]]] = {}
+        for one in self.seen.connections:
+            if self.chain.legs[0].is_between(one) and one["client_first_ns"] is not None:
+                at_ns = one["client_first_ns"] - self.seen.link["started_ns"]
+                found.setdefault(one["link"], []).append((at_ns, one))
+        return {link: sorted(known, key=_when) for link, known in found.items()}
+
+    @cached_property
+    def _validated_ns(self) -> list[int]:
         zero_ns = self.seen.link["origin_ns"] + self.seen.link["started_ns"]
         events = self.seen.findings[self.chain.client].path_events
-        return window.delay_s([one.at_ns - zero_ns for one in events if one.kind == "validated"])
+        return sorted(one.at_ns - zero_ns for one in events if one.kind == "validated")
 
-    def _new_path_s(self, window: Window) -> float | None:
-        if self.handover.kind == "NAT rebinding":  # before it, the path is the same
-            return None
-        bins = self.seen.deliveries.get(window.change.entered, {})
-        # A bin is told by its middle: what was in it came half a millisecond from there at most.
-        return window.delay_s([bin_ * BIN_NS + BIN_NS // 2 for bin_ in bins])
-
-    def _new(self, window: Window) -> list[Mapping[str, Any]]:
-        return on_new_path(self.handover, window, self.chain, self.seen)
-
-    @property
-    def _windows(self) -> list[Window]:
-        return windows(self.found, self._end_ns)
-
-    @property
-    def _end_ns(self) -> int:
-        return end_ns(self.chain, self.seen, self.found)
+    @cached_property
+    def _delivered_ns(self) -> dict[str, list[int]]:
+        """Each bin by its middle: what was in it came half a millisecond from there at most."""
+        return {
+            link: [bin_ * BIN_NS + BIN_NS // 2 for bin_ in sorted(bins)]
+            for link, bins in self.seen.deliveries.items()
+        }
 
 
-def on_new_path(
-    handover: Handover, window: Window, chain: Chain, seen: Seen
-) -> list[Mapping[str, Any]]:
-    """Return the client's connections that were first seen on the new path, in order of time.
-
-    Behind a NAT that forgot they are seen on the link after it, with another port.
-    """
-    ways = chain.legs[0].ways
-    behind = {way.names[0]: way.names[1] for way in ways if len(way.names) > 1}
-    is_nat = handover.kind == "NAT rebinding"
-    link = behind.get(window.change.entered, "") if is_nat else window.change.entered
-    return begun(link, window, chain, seen)
+def _when(known: tuple[int, Mapping[str, Any]]) -> int:
+    return known[0]
 
 
-def begun(link: str, window: Window, chain: Chain, seen: Seen) -> list[Mapping[str, Any]]:
-    """Return the client's connections that were first seen on a link within a window."""
-    known = chain.legs[0].over(link, seen.connections)
-    within = [
-        one
-        for one in known
-        if one["client_first_ns"] is not None and window.holds(first_ns(one, seen))
-    ]
-    return sorted(within, key=lambda one: one["client_first_ns"])
+def course(handover: Handover | None, chain: Chain, seen: Seen) -> Course | None:
+    """Gather what was seen of the hand-overs of an attempt; None where there is nothing."""
+    if handover is None or seen.handover is None:
+        return None
+    return Course(handover, chain, seen, seen.handover)
 
 
-def first_ns(connection: Mapping[str, Any], seen: Seen) -> int:
-    """Return when the client's first packet of a connection came, since the emulator's start."""
-    return int(connection["client_first_ns"]) - int(seen.link["started_ns"])
+def observations(handover: Handover | None, chain: Chain, seen: Seen) -> Iterator[Observation]:
+    """Take the metrics of hand-overs; of a stable address, its silence and stall."""
+    if (taken := course(handover, chain, seen)) is not None:
+        yield from taken.gaps()
+        yield from taken.delays()
+        yield from _migrations(chain, seen)
+        yield from _fetched_twice(chain, seen)
 
 
 def _told(metric: str, values: Sequence[float | None], source: Source) -> Iterator[Observation]:

@@ -11,13 +11,17 @@ from __future__ import annotations
 
 import json
 import re
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import cached_property
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
 from httpbed.model.handover import AfterBytes, Handover
+from httpbed.network.access import PREFERRED_METRIC
 from httpbed.process import left
 from httpbed.trial.handover import BY_EMULATOR, DECISIVE, TRIGGER, What, sockets_left_file
 from httpbed.trial.legs import Leg
@@ -28,6 +32,7 @@ LONGEST_BYTES = 2**28
 MONITOR = "network-monitor.txt"
 CLOCKS_APART_NS = 1_000_000
 """Had the realtime clock been set meanwhile by more, its times would mislead: they are not used."""
+FOR_GOOD_NS = 2**63
 EARLY_NS = 1_000_000
 """A stamp may be this much earlier than the step that it belongs to: clocks were read in turn."""
 _WORD = re.compile(
@@ -64,6 +69,8 @@ class Change:
     left: str
     entered: str
     due_ns: int
+    ordered_ns: int
+    """When its first step was begun: whatever came of it came later."""
     at_ns: int
     by: str
     """Whose word that is."""
@@ -122,32 +129,29 @@ class _Reader:
     link: Mapping[str, Any]
 
     def changes(self, triggered_ns: int | None) -> Iterator[Change]:
-        for one in self.done:
-            if one.what != DECISIVE[self.handover.kind] or not self._is_first(one):
+        counted = isinstance(self.handover.when, AfterBytes)
+        decisive = DECISIVE.get(self.handover.kind)
+        for number, done in groupby(self.done, key=lambda one: one.number):
+            steps = list(done)
+            made = next((one for one in steps if one.what == decisive), None)
+            if made is None:
                 continue
-            counted = isinstance(self.handover.when, AfterBytes) and triggered_ns is not None
-            at_ns, by = self._moment(one)
-            yield Change(
-                one.number,
-                *self._from_and_to(one),
-                due_ns=triggered_ns if counted and triggered_ns is not None else one.due_ns,
-                at_ns=at_ns,
-                by=by,
-            )
+            at_ns, by = self._moment(made)
+            left, entered = self._from_and_to(made)
+            due_ns = triggered_ns if counted and triggered_ns is not None else made.due_ns
+            yield Change(number, left, entered, due_ns, steps[0].began_ns, at_ns, by)
 
     def absences(self) -> dict[str, list[tuple[int, int]]]:
+        gone: dict[str, int] = {}
         found: dict[str, list[tuple[int, int]]] = {}
         for one in self.done:
             if one.what == "detach":
                 own = f" {self._address(one.link)}/"
-                gone_ns, _ = self._told(one, lambda said, own=own: own in said)  # type: ignore[misc]
-                back = (
-                    after.began_ns
-                    for after in self.done
-                    if after.what == "attach" and after.link == one.link
-                    if after.began_ns >= one.ended_ns
-                )
-                found.setdefault(one.link, []).append((gone_ns, next(back, 2**63)))
+                gone[one.link] = self._told(one, _deleted(own))[0]
+            elif one.what == "attach" and one.link in gone:
+                found.setdefault(one.link, []).append((gone.pop(one.link), one.began_ns))
+        for link, since_ns in gone.items():
+            found.setdefault(link, []).append((since_ns, FOR_GOOD_NS))
         return found
 
     def _from_and_to(self, one: Done) -> tuple[str, str]:
@@ -156,40 +160,51 @@ class _Reader:
             return one.link, one.link
         return self.handover.from_and_to(one.number)
 
-    def _is_first(self, one: Done) -> bool:
-        return one == next(
-            other for other in self.done if (other.number, other.what) == (one.number, one.what)
-        )
-
     def _address(self, link: str) -> str:
         return next(way.asking_address for way in self.leg.ways if way.names[0] == link)
 
     def _moment(self, one: Done) -> tuple[int, str]:
         if one.what in BY_EMULATOR:
             return self._by_emulator(one)
-        metric = "metric 50"
-        return self._told(
-            one,
-            (lambda said: said.startswith("Deleted"))
-            if one.what == "detach"
-            else (lambda said: metric in said and not said.startswith("Deleted")),
-        )
+        return self._told(one, _deleted() if one.what == "detach" else _preferred)
 
     def _told(self, one: Done, is_meant: Callable[[str], bool]) -> tuple[int, str]:
-        """Find the kernel's first word of a step; a listener may hear it only after its end."""
-        until_ns = one.ended_ns + EARLY_NS
-        for word in self.words:
-            if one.began_ns - EARLY_NS <= word.at_ns <= until_ns and is_meant(word.said):
-                return min(word.at_ns, one.ended_ns), "the kernel"
-        return one.ended_ns, "the command's end"
+        """Find the kernel's first word of a step; who listens may hear it only after its end."""
+        first = bisect_left(self.words, one.began_ns - EARLY_NS, key=_when)
+        last = bisect_right(self.words, one.ended_ns + EARLY_NS, key=_when)
+        meant = (word.at_ns for word in self.words[first:last] if is_meant(word.said))
+        at_ns = next(meant, None)
+        if at_ns is None:
+            return one.ended_ns, "the command's end"
+        return min(at_ns, one.ended_ns), "the kernel"
 
     def _by_emulator(self, one: Done) -> tuple[int, str]:
-        told = BY_EMULATOR[one.what]
-        for change in self.link.get("changes", ()):
-            same = change["link"] == one.link and change["change"] == told
-            if same and change["by"] == "command" and change["at_ns"] >= one.began_ns - EARLY_NS:
+        index = bisect_left(self._commanded, one.began_ns - EARLY_NS, key=_told_at)
+        for change in self._commanded[index:]:
+            if change["link"] == one.link and change["change"] == BY_EMULATOR[one.what]:
                 return change["at_ns"], "the emulator"
         return one.ended_ns, "the command's end"
+
+    @cached_property
+    def _commanded(self) -> list[Mapping[str, Any]]:
+        made = [one for one in self.link.get("changes", ()) if one["by"] == "command"]
+        return sorted(made, key=_told_at)
+
+
+def _deleted(what: str = "") -> Callable[[str], bool]:
+    return lambda said: said.startswith("Deleted") and what in said
+
+
+def _preferred(said: str) -> bool:
+    return f" metric {PREFERRED_METRIC} " in f"{said} " and not said.startswith("Deleted")
+
+
+def _when(word: Word) -> int:
+    return word.at_ns
+
+
+def _told_at(change: Mapping[str, Any]) -> int:
+    return int(change["at_ns"])
 
 
 def _done(text: str, zero_ns: int) -> Iterator[Done]:

@@ -76,6 +76,15 @@ class Leg:
         """Return this hop's connections as seen on one link."""
         return self._on({link}, connections)
 
+    def first_packet_ns(self, link: Mapping[str, Any]) -> int | None:
+        """Return when the first packet of who asks came, by the emulator's result.
+
+        Since the emulator's start; None if none came.
+        """
+        near = self.near(link.get("connections", ()))
+        times = [one["client_first_ns"] for one in near if one["client_first_ns"] is not None]
+        return int(min(times)) - int(link["started_ns"]) if times else None
+
     def opened(self, connections: Iterable[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
         """Leave out what only goes on from another address: its first datagram is no Initial.
 

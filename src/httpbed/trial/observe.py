@@ -35,7 +35,7 @@ def observations(scenario: Scenario, chains: Sequence[Chain], seen: Seen) -> lis
         *_proxies(chain, seen),
         *_cpu(chain, seen),
         *_shares(chain, seen),
-        *_handovers(scenario, chain, seen),
+        *handover_metrics.observations(scenario.handover, chain, seen),
     ]
 
 
@@ -151,11 +151,6 @@ def _shares(chain: Chain, seen: Seen) -> Iterator[Observation]:
     yield _on_wire("time_shared", found.lasted_s)
     yield _on_wire("share", found.share(chain.client))
     yield _on_wire("jain_index", jain(found.rates_bit_s.values()))
-
-
-def _handovers(scenario: Scenario, chain: Chain, seen: Seen) -> Iterator[Observation]:
-    if scenario.handover:
-        yield from handover_metrics.observations(scenario.handover, chain, seen)
 
 
 def _on_wire(metric: str, value: float) -> Observation:

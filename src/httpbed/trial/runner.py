@@ -18,7 +18,7 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from httpbed.host import pressure
+from httpbed.host import pressure, realtime
 from httpbed.model.trial import Trial
 from httpbed.network import running
 from httpbed.network.files import PACKET_LOG
@@ -93,7 +93,8 @@ def _reduce(planned: TrialPlan, artifacts: Path, *, keep_log: bool) -> None:
         leg = planned.legs[0]
         told = handover_seen.read(planned.handover.handover, leg, evidence, link, artifacts)
         towards = {way.downstream: way.names[0] for way in leg.ways}
-        deliveries.reduce(artifacts, towards, told.absences if told else {})
+        origin_ns = leg.first_packet_ns(link) or 0
+        deliveries.reduce(artifacts, towards, told.absences if told else {}, origin_ns)
     if not keep_log:
         (artifacts / PACKET_LOG).unlink(missing_ok=True)
 
@@ -190,6 +191,8 @@ class _Run:
             yield
             return
         monitor = await self.supervisor.start(self.planned.handover.monitor)
+        # Its stamps are as late as it is.
+        realtime.promote(self.supervisor.init_pid, monitor.pid)
         yield
         await stop(self.supervisor, [monitor])
 

@@ -1,4 +1,7 @@
-"""From an attempt's folder to its record: checks, outcome and observations. Runs nothing."""
+"""From an attempt's folder to its record: checks, outcome and observations. Runs nothing.
+
+Where there are hand-overs, it leaves their moments in that folder.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +12,16 @@ from pathlib import Path
 
 from httpbed.model.metric import Observation
 from httpbed.model.trial import Attempt, Check, Outcome, Record, Trial
-from httpbed.trial import bed_checks, handover_checks, legs, observe, seen, subject_checks
+from httpbed.trial import (
+    bed_checks,
+    handover_checks,
+    handover_metrics,
+    legs,
+    moments,
+    observe,
+    seen,
+    subject_checks,
+)
 from httpbed.trial.bed import Bed
 from httpbed.trial.seen import Seen
 
@@ -56,8 +68,9 @@ def judge(this: Try, bed: Bed, artifacts: Path, phases_s: Mapping[str, float]) -
         *(() if found.excess else bed_checks.checks(this.trial, planned, bed.catalog, found)),
         *subject_checks.checks(chains, bed.contents, found, stores),
     ]
-    if scenario.handover:
-        checks += handover_checks.of_subject(scenario.handover, chains[0], found)
+    if (course := handover_metrics.course(scenario.handover, chains[0], found)) is not None:
+        checks += handover_checks.of_subject(course)
+        moments.write(course, artifacts)
     observed = observe.observations(scenario, chains, found)
     return this.record(outcome(checks, found), checks, phases_s, observed)
 
