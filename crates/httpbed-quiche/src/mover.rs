@@ -32,6 +32,8 @@ use crate::migration::{Kind, Leave, Migration, Policy, Sight, Step};
 /// RFC 9000 section 5.1 leaves the length open; 16 bytes do not collide.
 pub const CONNECTION_ID_BYTES: usize = 16;
 
+/// How long the answer of a server that sends data on the new path is waited for before the data will do.
+const GRACE: Duration = Duration::from_millis(500);
 /// Paths that quiche knows at once: `active_connection_id_limit`.
 const MOST_PATHS: usize = 8;
 
@@ -75,7 +77,7 @@ pub struct Mover {
     heard: Option<Heard>,
     /// The path that is in use and is to be challenged as soon as its first packet is written.
     owed: Option<SocketAddr>,
-    /// The path that quiche has abandoned and that is to be used on, as soon as its challenge is written.
+    /// The path that is to be used, or used on, as soon as its challenge is written.
     revived: Option<SocketAddr>,
     /// The server's connection IDs by the names of the paths that they are used on.
     linked: Vec<(SocketAddr, u64)>,
@@ -202,6 +204,10 @@ impl Mover {
         if left != self.name(local) {
             self.retire(left, quic);
         }
+        // nginx takes nothing from a new address without an unused ID, and retires none itself.
+        if quic.scids_left() == 0 && quic.active_scids() <= quic.path_stats().count() {
+            offer(quic, true);
+        }
     }
 
     fn fall_back(&mut self, name: SocketAddr, quic: &mut Connection, now: Duration) {
@@ -233,7 +239,10 @@ impl Mover {
             Step::Move => self.start(true, quic, sockets, now),
             Step::Rebind => self.rebind(quic, sockets, now),
             Step::Finish(local) => {
-                if self.switch(self.name(local), quic).is_ok() {
+                let name = self.name(local);
+                if self.switch(name, quic).is_ok() {
+                    // The challenge may be unwritten yet, and would take the PING's place.
+                    self.revived = Some(name);
                     self.migration.finished(now);
                 }
             }
@@ -257,7 +266,7 @@ impl Mover {
         let is_validated = quic.is_path_validated(name, self.remote) == Ok(true);
         self.heard = match stats(quic, name) {
             Some(stats) if is_validated => Some(Heard::until_answer(&stats, now)),
-            _ => move_on.then_some(Heard { packets: 0, until: now }),
+            _ => move_on.then_some(Heard { packets: 0, until: now + GRACE }),
         };
         match self.challenge(name, move_on, quic) {
             Ok(()) => {
