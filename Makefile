@@ -1,6 +1,6 @@
 # The verbs of httpbed: people and CI use these, and nothing else. `make` alone lists them.
 .DEFAULT_GOAL := help
-.PHONY: help prepare demo test check build calibrate bench bench-link docs
+.PHONY: help prepare demo test check build calibrate bench bench-link bench-quiche docs
 MAKEFLAGS += --no-print-directory
 # Debian's ordinary users have no sbin on their PATH, where ip and ethtool are.
 export PATH := $(CURDIR)/.venv/bin:$(PATH):$(HOME)/.cargo/bin:/usr/sbin:/sbin
@@ -45,6 +45,9 @@ bench: prepare  ## what a trial costs beside its transfer
 
 bench-link: prepare  ## the link emulator beside its peers and bounds; ARGS="--quick --only latency"
 	python -m bench.link $(ARGS)
+
+bench-quiche: prepare  ## httpbed-quiche beside curl: CPU time, goodput, memory; ARGS="--rounds 5"
+	python -m bench.quiche_client $(ARGS)
 
 docs: prepare  ## write the reference manual's generated pages
 	python docs/generate.py

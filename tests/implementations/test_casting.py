@@ -111,3 +111,51 @@ def test_a_workload_that_a_program_cannot_do_is_refused(tmp_path: Path) -> None:
     said = cast({"implementation": "few", "http_version": "2"}, {"implementation": "nginx"})
     said["workload"] = {"kind": "download", "size": "1 kB", "resumption": "early data"}
     assert "'early data'" in found(said, tmp_path)["workload"]
+
+
+@pytest.mark.parametrize(
+    ("client", "retry", "able"),
+    [
+        ("curl", "restart", True),
+        ("curl", "resume", True),
+        ("wget", "restart", True),
+        ("wget", "resume", True),
+        ("wget2", "restart", False),
+        ("wget2", "resume", False),
+        ("h2load", "restart", False),
+        ("wget2", "none", True),
+    ],
+)
+def test_a_retry_that_a_program_cannot_do_is_refused(
+    client: str, retry: str, *, able: bool
+) -> None:
+    """Some end well whatever happened, and tell nothing of what broke off."""
+    said = cast(
+        {"implementation": client, "http_version": "1.1", "retry": retry},
+        {"implementation": "nginx"},
+    )
+    assert list(found(said)) == ["roles.client.retry"] * (not able)
+
+
+def test_all_that_keeps_a_download_from_being_resumed_is_told_at_once() -> None:
+    """A client that cannot, a server that sends whole files only, and several files."""
+    said = cast(
+        {"implementation": "gtlsclient", "http_version": "3", "retry": "resume"},
+        {"implementation": "aioquic"},
+    )
+    said["workload"] = {"kind": "download", "size": "1 kB", "files": 2}
+    wrong = [*miscast(catalog.load(), said)]
+    assert [one.reason.partition(" ")[0] for one in wrong] == ["gtlsclient", "a", "aioquic"]
+    assert all(one.remedy for one in wrong)
+    assert "parallel" in wrong[1].reason
+
+
+@pytest.mark.parametrize("more", [{"rounds": 2}, {"files": 2}])
+def test_a_client_with_a_retry_fetches_one_file_once(more: dict[str, int]) -> None:
+    """A later round would be taken for the rest of the one before."""
+    said = cast(
+        {"implementation": "curl", "http_version": "2", "retry": "resume"},
+        {"implementation": "nginx"},
+    )
+    said["workload"] = {"kind": "download", "size": "1 kB", **more}
+    assert "one file once" in found(said)["roles.client.retry"]

@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from httpbed.implementations.parsers import PARSERS, access_log, caddy, curl
-from httpbed.implementations.protocol import Findings, Request
+from httpbed.implementations.protocol import Findings, Migrations, Request
 from recorded import FOLDER
 
 CURL, NGINX = FOLDER / "curl-8.23.0", FOLDER / "nginx-1.30.6"
@@ -197,6 +197,80 @@ def test_wgets_words_are_read(
     assert answers(found) == answer
     assert complaint in found.complaint
     assert bool(found.complaint) == bool(complaint)
+
+
+def test_each_of_wgets_tries_is_a_request() -> None:
+    """How far it came is told from the file's first byte on, wherever the try began."""
+    found = read("wget-log", "wget-1.25.0/resumed.txt")
+    assert answers(found) == [("1.1", 200, 1_933_066), ("1.1", 206, 3_066_934)]
+    assert {one.path for one in found.requests} == {"/5M.txt"}
+    assert found.complaint == ""
+
+
+def test_each_of_wgets_runs_is_a_request() -> None:
+    """What broke off is no complaint where a later run had it all."""
+    found = read("wget-log", "wget-1.25.0/restarted.txt")
+    assert answers(found) == [("1.1", 200, 1_998_602), ("1.1", 200, 5_000_000)]
+    assert found.complaint == ""
+
+
+def test_wgets_last_try_is_its_complaint() -> None:
+    """It gives up where there is no network at all."""
+    found = read("wget-log", "wget-1.25.0/unreachable.txt")
+    assert answers(found) == [("1.1", 200, 1_998_602)]
+    assert found.complaint.endswith("failed: Network is unreachable.")
+
+
+@pytest.mark.parametrize(
+    "broken_off", ["Read error at byte 400/1000 (x). ", "Connection closed at byte 400. "]
+)
+def test_a_try_of_wgets_that_broke_off_tells_how_far_it_came(
+    tmp_path: Path, broken_off: str
+) -> None:
+    """In one run that gave up; what it was killed in tells no length."""
+    log = tmp_path / "wget.txt"
+    begun = "--2026-11-21 21:39:51--  https://server/1000.txt\n  HTTP/1.1 200 OK\n"
+    log.write_text(f"{begun}2026-11-21 21:39:53 (2.06 MB/s) - {broken_off}Giving up.\n")
+    found = PARSERS["wget-log"](log)
+    assert answers(found) == [("1.1", 200, 400)]
+    assert "at byte 400" in found.complaint
+    log.write_text(begun)
+    assert answers(PARSERS["wget-log"](log)) == [("1.1", 200, None)]
+
+
+def test_curls_runs_follow_each_other() -> None:
+    """Only the last one's failure is one; what a whole file is answered with adds nothing."""
+    restarted = curl.parse(CURL / "restarted.json")
+    assert answers(restarted) == [("1.1", 200, 2_064_138), ("1.1", 200, 5_000_000)]
+    assert restarted.complaint == ""
+    resumed = curl.parse(CURL / "resumed.json")
+    assert answers(resumed) == [("2", 200, 2_064_384), ("2", 206, 2_935_616), ("2", 416, 0)]
+    assert metrics(resumed)["client_total_time"] == resumed.requests[-1].ended_s
+
+
+def test_curls_last_run_is_its_complaint(tmp_path: Path) -> None:
+    """A run without an answer is told only where it is the last."""
+    log = tmp_path / "curl.json"
+    first, second = (CURL / "restarted.json").read_text().splitlines()
+    refused = json.loads(first)
+    refused["transfer"] |= {"response_code": 0, "http_version": "0", "errormsg": "refused"}
+    log.write_text("\n".join([first, json.dumps(refused), second]))
+    assert len(curl.parse(log).requests) == 2
+    log.write_text("\n".join([first, json.dumps(refused)]))
+    found = curl.parse(log)
+    assert [one.status for one in found.requests] == [200, 0]
+    assert found.complaint == "refused"
+
+
+def test_paths_are_told_on_the_kernels_clock() -> None:
+    """Of a client whose address went away for a while."""
+    found = read("requests-json", "aioquic-1.7.2/client-migrated.jsonl")
+    assert answers(found) == [("3", 200, 5_000_000)]
+    kinds = [event.kind for event in found.path_events]
+    assert kinds == [*["network changed"] * 4, "migrated", "validated"]
+    assert found.path_events[0].at_ns == 36141146419647 + 849024545
+    assert found.path_events[-1].local == "10.0.2.1:49770"
+    assert found.migrations == Migrations(tried=1, failed=0)
 
 
 @pytest.mark.parametrize(("folder", "version"), [("h1", "1.1"), ("h2", "2")])

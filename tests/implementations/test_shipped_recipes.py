@@ -57,6 +57,8 @@ def parts(recipe: Recipe) -> Iterator[Part]:
             yield part(recipe, role, version, resumption=resumption, visit=visit)
         for control in controls:
             yield part(recipe, role, version, congestion_control=control)
+        for retry in recipe.retrying.able() if role == "client" else ():
+            yield part(recipe, role, version, retry=retry)
         for name, knob in recipe.knobs.items():
             for level in knob.levels:
                 yield part(recipe, role, version, knobs={name: level})
@@ -100,6 +102,19 @@ def test_a_congestion_control_that_can_be_chosen_changes_what_is_started(name: s
         planned = [recipe.plan(one) for one in asked]
         started = {(one.argv, tuple(one.files.values())) for one in planned}
         assert len(started) == len(asked), role
+
+
+@every_recipe
+def test_who_starts_a_client_again_is_told(name: str) -> None:
+    """Httpbed does, but for what the program does by itself, which it is told to do."""
+    recipe = CATALOG[name]
+    version = recipe.http_versions[0]
+    for retry in recipe.retrying.able():
+        once = recipe.plan(part(recipe, "client", version))
+        planned = recipe.plan(part(recipe, "client", version, retry=retry))
+        assert not once.again
+        assert planned.again is (retry in recipe.retrying.started_again)
+        assert planned.again or planned.argv != once.argv
 
 
 @every_recipe

@@ -1,4 +1,4 @@
-"""Cuts a client's connections in the middle of a download, as a phone does to those of an address."""
+"""Cuts a client's connections in the middle of a download, as a phone does when an address goes."""
 
 from __future__ import annotations
 
@@ -43,10 +43,12 @@ async def _cutting(
 async def _cut(supervisor: Supervisor, client: Asking, lengths: Sequence[int]) -> None:
     (fetch,) = client.part.fetches
     destroy = ProcessSpec(("ss", "-K", "--tcp", "dport", "=", ":443"), host="client", root=TOOLS)
-    for length in lengths:
-        while await _length(supervisor, fetch.body) < length:
-            await asyncio.sleep(LOOK_S)
-        await supervisor.run(destroy)
+    left = list(lengths)
+    while left:
+        await asyncio.sleep(LOOK_S)
+        if await _length(supervisor, fetch.body) >= left[0]:
+            await supervisor.run(destroy)
+            left.pop(0)
 
 
 async def _length(supervisor: Supervisor, path: str) -> int:

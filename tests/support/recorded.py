@@ -23,6 +23,8 @@ FOLDER = Path(__file__).parents[1] / "recorded"
 DEMO = (resources.files("httpbed.cli") / "demo.toml").read_text(encoding="utf-8")
 """The experiment that both direct attempts belong to."""
 H2_LOSS, H3_CLEAN, PROXIED = "h2-loss", "h3-clean", "h3-proxied"
+HANDED_OVER = "handed-over"
+"""Its client's address was deleted, and its connection migrated."""
 ALL = (H2_LOSS, H3_CLEAN, PROXIED)
 CATALOG = catalog.load()
 

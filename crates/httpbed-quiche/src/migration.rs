@@ -229,11 +229,6 @@ impl Migration {
         }
     }
 
-    /// What is to be done.
-    pub fn policy(&self) -> Policy {
-        self.policy
-    }
-
     /// This end of the path in use.
     pub fn local(&self) -> SocketAddr {
         self.attempt.filter(|attempt| attempt.moved).map_or(self.home, |attempt| attempt.local)

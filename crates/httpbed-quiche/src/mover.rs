@@ -2,17 +2,19 @@
 //!
 //! # Theory of operation
 //!
-//! There is one socket for each local address that was ever used, and one of quiche's paths for each socket. Who
-//! comes back to an address comes back to its socket. That is because quiche (0.30) forgets no path before it
-//! has eight, and gives every path that has no connection ID the next one that comes, whether it is used or not: with
-//! a new socket each time, the dead paths would use up what the server gives (Envoy: one spare ID at a time).
+//! quiche has one path for each local address that was ever used, named after the socket that was the first there.
+//! Who comes back to an address comes back to that path, with a new socket in the old one's place and a new
+//! connection ID: to the server it is a new path. A new one of quiche's, each time, is not to be had: quiche (0.30)
+//! forgets no path before it has eight, and gives every path that has no connection ID the next one that comes,
+//! whether it is used or not; the dead paths would use up what the server gives (Envoy: one spare ID at a time).
 //!
 //! A path that quiche has validated before raises no event when it is challenged again; that the server has
 //! answered is then seen by a packet that was received on it since.
 //!
 //! Connection IDs: the server gets as many of ours as it takes, and more as it retires them. Of the server's own, the
-//! one of a path that was left is retired where there is a spare one, which quiche puts in its place. An ID is
-//! never used from two addresses (RFC 9000 section 9.5), except by a rebinding, which is just that.
+//! one of a path that was left is retired where there is a spare one, which quiche puts in its place. Where there
+//! is none the old socket is used again with its ID: no ID is used from two addresses (RFC 9000 section 9.5),
+//! except by a rebinding, which is just that.
 
 use std::collections::BTreeSet;
 use std::io;
@@ -28,7 +30,7 @@ pub const CONNECTION_ID_BYTES: usize = 16;
 
 /// The client's sockets.
 pub trait Sockets {
-    /// The socket that is bound to the address that the kernel prefers now; a new one if there is none yet.
+    /// The name of the socket at the address that the kernel prefers now; of a new one if there is none yet.
     ///
     /// # Errors
     /// When there is no route.
@@ -54,14 +56,16 @@ struct Heard {
 pub struct Mover {
     migration: Migration,
     remote: SocketAddr,
-    /// What quiche calls the path that was exchanged; it knows nothing of rebindings.
-    name: SocketAddr,
+    /// Sockets in others' places, and what quiche calls them.
+    names: Vec<(SocketAddr, SocketAddr)>,
     /// What was heard on the path that is tried before it can have answered, where quiche will raise no event.
     heard: Option<Heard>,
     /// The path that is in use and is to be challenged as soon as its first packet is written.
     owed: Option<SocketAddr>,
-    /// The server's connection IDs by the paths that they were first used on.
+    /// The server's connection IDs by the names of the paths that they are used on.
     linked: Vec<(SocketAddr, u64)>,
+    /// Paths that got a connection ID when they were left that was not used yet.
+    fresh: BTreeSet<SocketAddr>,
     /// Paths that did not answer the last time: quiche can send nothing but challenges there.
     failed: BTreeSet<SocketAddr>,
 }
@@ -72,10 +76,11 @@ impl Mover {
         Self {
             migration: Migration::new(policy, local),
             remote,
-            name: local,
+            names: Vec::new(),
             heard: None,
             owed: None,
             linked: vec![(local, 0)],
+            fresh: BTreeSet::new(),
             failed: BTreeSet::new(),
         }
     }
@@ -122,8 +127,8 @@ impl Mover {
     fn take_answers(&mut self, quic: &mut Connection, now: Duration) {
         while let Some(event) = quic.path_event_next() {
             match event {
-                PathEvent::Validated(local, _) => self.arrive(local, quic, now),
-                PathEvent::FailedValidation(local, _) => self.fall_back(local, quic, now),
+                PathEvent::Validated(name, _) => self.arrive(self.socket(name), quic, now),
+                PathEvent::FailedValidation(name, _) => self.fall_back(name, quic, now),
                 _ => {}
             }
         }
@@ -132,8 +137,9 @@ impl Mover {
 
     /// Takes a packet for an answer where it cannot have been on its way before.
     fn listen(&mut self, quic: &mut Connection, now: Duration) {
-        let (Some(local), Some(heard)) = (self.migration.trying(), &mut self.heard) else { return };
-        let name = if self.migration.policy() == Policy::Rebind { self.name } else { local };
+        let Some(local) = self.migration.trying() else { return };
+        let name = self.name(local);
+        let Some(heard) = &mut self.heard else { return };
         let packets = stats(quic, name).map_or(0, |stats| stats.recv);
         if now < heard.until {
             heard.packets = packets;
@@ -142,8 +148,21 @@ impl Mover {
         }
     }
 
-    fn is_exchanging(&self) -> bool {
-        self.migration.policy() == Policy::Rebind
+    /// What quiche calls the path from a socket.
+    fn name(&self, socket: SocketAddr) -> SocketAddr {
+        self.names.iter().find(|(known, _)| *known == socket).map_or(socket, |(_, name)| *name)
+    }
+
+    /// The socket of a path.
+    fn socket(&self, name: SocketAddr) -> SocketAddr {
+        self.names.iter().find(|(_, known)| *known == name).map_or(name, |(socket, _)| *socket)
+    }
+
+    fn exchange(&mut self, name: SocketAddr, sockets: &mut impl Sockets) -> io::Result<SocketAddr> {
+        let socket = sockets.exchange(name, self.remote)?;
+        self.names.retain(|(_, known)| *known != name);
+        self.names.push((socket, name));
+        Ok(socket)
     }
 
     fn arrive(&mut self, local: SocketAddr, quic: &mut Connection, now: Duration) {
@@ -151,22 +170,22 @@ impl Mover {
             return;
         }
         self.heard = None;
-        self.failed.remove(&local);
-        let left = self.migration.home();
+        self.failed.remove(&self.name(local));
+        let left = self.name(self.migration.home());
         if self.migration.validated(local, now) {
             // It has its connection IDs already: nothing is refused.
-            let _ = self.switch(local, quic);
+            let _ = self.switch(self.name(local), quic);
         }
-        if !self.is_exchanging() {
+        if left != self.name(local) {
             self.retire(left, quic);
         }
     }
 
-    fn fall_back(&mut self, local: SocketAddr, quic: &mut Connection, now: Duration) {
-        self.failed.insert(local);
-        self.migration.failed(local, now);
+    fn fall_back(&mut self, name: SocketAddr, quic: &mut Connection, now: Duration) {
+        self.failed.insert(name);
+        self.migration.failed(self.socket(name), now);
         // quiche would take any path that was ever validated.
-        let _ = quic.migrate(self.migration.local(), self.remote);
+        let _ = quic.migrate(self.name(self.migration.local()), self.remote);
     }
 
     /// Retires the connection ID of a path that was left, if there is a spare one to come back with.
@@ -175,7 +194,9 @@ impl Mover {
         if quic.available_dcids() > 0 {
             let (_, sequence) = self.linked.swap_remove(place);
             // Refused where the server has retired it before.
-            let _ = quic.retire_dcid(sequence);
+            if quic.retire_dcid(sequence).is_ok() {
+                self.fresh.insert(left);
+            }
         }
     }
 
@@ -185,13 +206,13 @@ impl Mover {
             Step::Move => self.start(true, quic, sockets, now),
             Step::Rebind => self.rebind(quic, sockets, now),
             Step::Finish(local) => {
-                if self.switch(local, quic).is_ok() {
+                if self.switch(self.name(local), quic).is_ok() {
                     self.migration.finished(now);
                 }
             }
             Step::Back(local) => {
                 self.heard = None;
-                if self.switch(local, quic).is_ok() {
+                if self.switch(self.name(local), quic).is_ok() {
                     self.migration.went_back(now);
                 }
             }
@@ -200,16 +221,17 @@ impl Mover {
     }
 
     fn start(&mut self, move_on: bool, quic: &mut Connection, sockets: &mut impl Sockets, now: Duration) {
-        let local = match sockets.open(self.remote) {
-            Ok(local) => local,
+        let opened = sockets.open(self.remote).and_then(|name| Ok((name, self.renewed(name, sockets)?)));
+        let (name, local) = match opened {
+            Ok(opened) => opened,
             Err(error) => return self.migration.hindered(Kind::Failed, error.to_string(), now),
         };
-        let move_on = move_on && !self.failed.contains(&local);
-        let is_validated = quic.is_path_validated(local, self.remote) == Ok(true);
-        self.heard =
-            stats(quic, local).filter(|_| is_validated).map(|stats| Heard::until_answer(&stats, now));
-        match self.challenge(local, move_on, quic) {
+        let move_on = move_on && !self.failed.contains(&name);
+        let is_validated = quic.is_path_validated(name, self.remote) == Ok(true);
+        self.heard = stats(quic, name).filter(|_| is_validated).map(|stats| Heard::until_answer(&stats, now));
+        match self.challenge(name, move_on, quic) {
             Ok(()) => {
+                self.fresh.remove(&name);
                 self.migration.began(if move_on { Kind::Migrated } else { Kind::Probed }, local, now);
             }
             Err(Error::OutOfIdentifiers) => {
@@ -220,12 +242,17 @@ impl Mover {
         }
     }
 
-    fn challenge(&mut self, local: SocketAddr, move_on: bool, quic: &mut Connection) -> quiche::Result<()> {
-        let is_ours = quic.available_dcids() > 0 || stats(quic, local).is_some();
-        match self.try_challenge(local, move_on, quic) {
+    /// A new socket for a path with a new connection ID, or else the one that it has.
+    fn renewed(&mut self, name: SocketAddr, sockets: &mut impl Sockets) -> io::Result<SocketAddr> {
+        if self.fresh.contains(&name) { self.exchange(name, sockets) } else { Ok(self.socket(name)) }
+    }
+
+    fn challenge(&mut self, name: SocketAddr, move_on: bool, quic: &mut Connection) -> quiche::Result<()> {
+        let is_ours = quic.available_dcids() > 0 || stats(quic, name).is_some();
+        match self.try_challenge(name, move_on, quic) {
             // The server has retired none of ours: it is asked to, in the same packet.
             Err(Error::OutOfIdentifiers) if is_ours && quic.scids_left() == 0 && offer(quic, true) => {
-                self.try_challenge(local, move_on, quic)
+                self.try_challenge(name, move_on, quic)
             }
             done => done,
         }
@@ -233,41 +260,42 @@ impl Mover {
 
     fn try_challenge(
         &mut self,
-        local: SocketAddr,
+        name: SocketAddr,
         move_on: bool,
         quic: &mut Connection,
     ) -> quiche::Result<()> {
         let sequence = if move_on {
             // quiche writes no PING into a packet that has a challenge, and a challenge alone moves nothing: so the
             // PING goes first, and the challenge in a packet of its own behind it.
-            self.owed = Some(local);
-            self.switch(local, quic).inspect_err(|_| self.owed = None)?
+            self.owed = Some(name);
+            self.switch(name, quic).inspect_err(|_| self.owed = None)?
         } else {
-            quic.probe_path(local, self.remote)?
+            quic.probe_path(name, self.remote)?
         };
-        self.linked.retain(|(known, _)| *known != local);
-        self.linked.push((local, sequence));
+        self.linked.retain(|(known, _)| *known != name);
+        self.linked.push((name, sequence));
         Ok(())
     }
 
     /// Uses a path from now on, and has the server know.
-    fn switch(&self, local: SocketAddr, quic: &mut Connection) -> quiche::Result<u64> {
-        if self.failed.contains(&local) {
+    fn switch(&self, name: SocketAddr, quic: &mut Connection) -> quiche::Result<u64> {
+        if self.failed.contains(&name) {
             return Err(Error::InvalidState);
         }
-        let sequence = quic.migrate(local, self.remote)?;
-        quic.send_ack_eliciting_on_path(local, self.remote)?;
+        let sequence = quic.migrate(name, self.remote)?;
+        quic.send_ack_eliciting_on_path(name, self.remote)?;
         Ok(sequence)
     }
 
     fn rebind(&mut self, quic: &mut Connection, sockets: &mut impl Sockets, now: Duration) {
-        match sockets.exchange(self.name, self.remote) {
+        let name = self.name(self.migration.local());
+        match self.exchange(name, sockets) {
             Ok(local) => {
                 // Nothing sent before can come to a new socket.
-                self.heard = stats(quic, self.name).map(|stats| Heard { packets: stats.recv, until: now });
+                self.heard = stats(quic, name).map(|stats| Heard { packets: stats.recv, until: now });
                 self.migration.began(Kind::Rebound, local, now);
                 // A client behind a NAT sends something sooner or later; one that only downloads would never.
-                let _ = quic.send_ack_eliciting_on_path(self.name, self.remote);
+                let _ = quic.send_ack_eliciting_on_path(name, self.remote);
             }
             Err(error) => self.migration.hindered(Kind::Failed, error.to_string(), now),
         }

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -18,8 +19,9 @@ from httpbed.model.crossing import ScaleName
 from httpbed.model.errors import ConfigError, Mistake
 from httpbed.model.trial import Trial
 from httpbed.network import plan as network
-from httpbed.trial import bed
+from httpbed.trial import bed, handover
 from httpbed.trial.bed import TrialPlan
+from httpbed.trial.handover import HandoverPlan
 from httpbed.trial.preparation import Loaded
 
 A_YEAR_S = 365 * 86_400.0
@@ -71,6 +73,8 @@ def _as_json(trial: Trial, loaded: Loaded, catalog: Catalog | None) -> dict[str,
             {**asdict(spec), "files": dict(spec.files), "environment": dict(spec.environment)}
             for spec in planned.specs()
         ]
+        if planned.handover:
+            said["handovers"] = list(_steps(planned.handover))
     return said
 
 
@@ -89,6 +93,40 @@ def _print(trial: Trial, loaded: Loaded, catalog: Catalog | None) -> None:
         for name, content in spec.shown.items():
             click.echo(f"    {name}, as the next one sees it\n" + _indented(content))
         click.echo(_indented(spec.shell(), by=4))
+    if planned.handover:
+        _print_steps(planned.handover)
+
+
+def _print_steps(planned: HandoverPlan) -> None:
+    """Show the hand-overs of one round, each step with what makes it."""
+    for step in _steps(planned):
+        if step["is_first"]:
+            click.echo(f"    # hand-over {step['handover']}, {step['when']}")
+        later = f", {phrase.duration(step['after_s'])} later" if step["after_s"] else ""
+        click.echo(f"    # {step['step']} {step['link']}{later}")
+        click.echo(_indented(step["command"], by=4))
+
+
+def _steps(planned: HandoverPlan) -> Iterator[dict[str, Any]]:
+    described = planned.handover
+    after_s = handover.after_last_s(described, 1)
+    first = f"when {handover.awaited(described)}"
+    if after_s is not None:
+        first = f"{phrase.duration(after_s)} after the client's start"
+    for number in planned.numbers():
+        when = first if number == 1 else f"{phrase.duration(described.repeats_s or 0.0)} later"
+        for index, step in enumerate(handover.steps(described, number)):
+            made_by = planned.carried_out_by(step, number)
+            told = json.dumps(handover.BY_EMULATOR.get(step.what))
+            yield {
+                "handover": number,
+                "when": when,
+                "is_first": index == 0,
+                "step": step.what,
+                "link": step.link,
+                "after_s": step.after_s,
+                "command": made_by.shell() if made_by else f"[emulator] change {told}",
+            }
 
 
 def _sysctls(planned: TrialPlan) -> dict[str, Mapping[str, str]]:

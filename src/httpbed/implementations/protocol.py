@@ -192,7 +192,7 @@ class PathEvent:
     local: str
     """The client's address, with its port where it is a socket's; empty where there is none."""
     remote: str
-    reason: str
+    reason: str = ""
     """Empty where the kind says all."""
 
 

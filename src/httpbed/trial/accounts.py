@@ -34,7 +34,7 @@ class Account:
         """Say which statuses it tells."""
         said = [
             f"{count} of {status}" if count > 1 else f"{status}"
-            for status, count in self.statuses().items()
+            for status, count in sorted(self.statuses().items())
         ]
         return f"{', '.join(said) or 'none'}, by {self.by}"
 

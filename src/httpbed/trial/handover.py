@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Literal
 
+from httpbed.model import phrase
 from httpbed.model.changes import Delivered, Event
 from httpbed.model.handover import AfterBytes, At, Every, Handover, Kind
 from httpbed.model.scenario import Scenario
@@ -63,6 +64,12 @@ class HandoverPlan:
     """The client's links, in the order in which it goes from one to the next."""
     monitor: ProcessSpec
     """Listens to the kernel on the client's host for as long as the client runs."""
+
+    def numbers(self) -> range:
+        """Number the hand-overs of one round: further ones are like these."""
+        if not self.handover.happens:
+            return range(0)
+        return range(1, 1 + (len(self.handover.links) if self.handover.repeats_s else 1))
 
     def before(self) -> tuple[ProcessSpec, ...]:
         """Take from the client what it does not have at first."""
@@ -133,6 +140,14 @@ def after_last_s(handover: Handover, number: int) -> float | None:
     if isinstance(when, Every):
         return when.every
     return when.at if isinstance(when, At) and number == 1 else None
+
+
+def awaited(handover: Handover) -> str:
+    """Say what the first hand-over waits for."""
+    when = handover.when
+    if isinstance(when, AfterBytes):
+        return f"{phrase.size(when.delivered)} were delivered over {handover.links[0]}"
+    return f"the change at {phrase.duration(after_last_s(handover, 1) or 0.0)}"
 
 
 def watched(scenario: Scenario) -> Topology:

@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Literal
 
 from httpbed.model import phrase
-from httpbed.model.handover import AfterBytes, Handover
+from httpbed.model.handover import Handover
 from httpbed.model.trial import Check
 from httpbed.trial import handover
 from httpbed.trial.handover import DECISIVE
@@ -130,7 +130,7 @@ def _check(name: str, *, passed: bool | None, figure: str, limit: str = "") -> C
 
 def _took_place(described: Handover, found: HandoverSeen, seen: Seen) -> Check:
     """Check that there was one; a client that failed before leaves nothing to judge."""
-    name, before = "hand-over took place", _awaited(described)
+    name, before = "hand-over took place", handover.awaited(described)
     if found.changes:
         figure = f"{len(found.changes)}, the first {_s(found.changes[0].at_ns - found.began_ns)}"
         return _check(name, passed=True, figure=f"{figure} after the client's start", limit=before)
@@ -140,13 +140,6 @@ def _took_place(described: Handover, found: HandoverSeen, seen: Seen) -> Check:
     if not done:
         figure = f"the client ended ({seen.client}) after {lasted}, before {before}"
     return _check(name, passed=False if done else None, figure=figure, limit=before)
-
-
-def _awaited(described: Handover) -> str:
-    if isinstance(described.when, AfterBytes):
-        size = phrase.size(described.when.delivered)
-        return f"{size} were delivered over {described.links[0]}"
-    return f"the change at {_s((handover.after_last_s(described, 1) or 0) * NS)}"
 
 
 def _prompt(described: Handover, found: HandoverSeen) -> Check:

@@ -21,16 +21,20 @@ STATUSES = {"restart": frozenset({200}), "resume": frozenset({200, 206, 416})}
 
 
 def answers(chain: Chain, seen: Seen, where: str) -> Check:
-    """Check the status of every answer, by whoever tells, and that there was one."""
+    """Check the status of every answer, by whoever tells, and that there was one.
+
+    Who answered may not have noticed by the end that its client left, and has not logged it then.
+    """
     accepted = STATUSES[chain.roles.client.retry]
     told = [one for one in accounts.of_chain(chain, seen) if one.requests or one.is_owed]
     wrong = [account for account in told if not _is_right(account, accepted)]
     unreadable = accounts.complaints(chain.answering, seen)
+    fullest = sorted(wrong or told, key=lambda one: len(one.requests), reverse=True)
     return Check(
         name=f"status of the answers{where}",
         of="subject",
         passed=bool(told) and not wrong and not unreadable,
-        figure=(wrong or told)[0].statuses_told() if told else "none",
+        figure=fullest[0].statuses_told() if fullest else "none",
         limit=f"{', '.join(map(str, sorted(accepted)))}, of each try",
     )
 

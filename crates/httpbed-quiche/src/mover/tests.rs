@@ -35,8 +35,8 @@ fn moved(policy: Policy, changes: &[Duration]) -> (Migration, Server, bool) {
     run_with(&mut fetch, &mut server, |quic, now| {
         let past = changes.iter().filter(|change| **change <= now).count();
         let preferred = address([CLIENT, OTHER][past % 2]);
-        let changed = std::mem::replace(&mut sockets.preferred, preferred) != preferred;
-        mover.turn(quic, &mut sockets, changed, |local| sight(preferred.ip(), local), now);
+        let is_news = std::mem::replace(&mut sockets.preferred, preferred) != preferred;
+        mover.turn(quic, &mut sockets, is_news, |local| sight(preferred.ip(), local), now);
         preferred
     });
     let whole = fetch.transfers()[0].bytes == BODY_BYTES as u64 && fetch.failure().is_none();

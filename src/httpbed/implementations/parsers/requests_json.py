@@ -1,39 +1,52 @@
 """What our own clients print: a line with an object for each file, in the words of the seam.
 
-Its last line may be ``{"error": "..."}`` instead: why nothing more came.
+A line may tell of paths instead, with all that was told of them before. The last may be
+``{"error": "..."}``: why nothing more came.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+from httpbed.implementations.parsers import paths
 from httpbed.implementations.parsers.reading import UNREADABLE, seconds
 from httpbed.implementations.protocol import Findings, Request
 from httpbed.model.metric import Observation
 from httpbed.process import left
 
+Line = dict[str, Any]
+
 
 def parse(file: Path) -> Findings:
     """Read every line; there is none when the client was killed."""
     try:
-        lines = [json.loads(line) for line in left.text(file, errors="strict").splitlines()]
-        told = [dict(line) for line in lines if "error" not in line]
-        errors = [str(line["error"]) for line in lines if "error" in line]
-        requests = tuple(_request(said) for said in told)
-        observations = tuple(_observations(told)) if told else ()
+        lines = [dict(json.loads(one)) for one in left.text(file, errors="strict").splitlines()]
+        return _findings(lines)
     except FileNotFoundError:
         return Findings(complaint="the client printed nothing")
     except UNREADABLE as error:
         return Findings(complaint=f"the client printed what is not its own: {error!r}")
+
+
+def _findings(lines: Sequence[Line]) -> Findings:
     if not lines:
-        errors = ["the client printed nothing"]
-    return Findings(observations, requests, "; ".join(errors))
+        return Findings(complaint="the client printed nothing")
+    errors = [str(line["error"]) for line in lines if "error" in line]
+    moving = [line for line in lines if "path_events" in line]
+    told = [line for line in lines if "error" not in line and "path_events" not in line]
+    return Findings(
+        observations=tuple(_observations(told)) if told else (),
+        requests=tuple(_request(said) for said in told),
+        complaint="; ".join(errors),
+        path_events=paths.events(moving[-1]) if moving else (),
+        migrations=paths.migrations(moving[-1]) if moving else None,
+    )
 
 
-def _request(said: dict[str, Any]) -> Request:
+def _request(said: Line) -> Request:
     return Request(
         http_version=str(said["http_version"]),
         status=int(said["status"]),
@@ -53,7 +66,7 @@ def _flag(said: object) -> bool | None:
     return said if isinstance(said, bool) else None
 
 
-def _observations(told: list[dict[str, Any]]) -> Iterator[Observation]:
+def _observations(told: Sequence[Line]) -> Iterator[Observation]:
     values = {
         "client_total_time": max(seconds(said["ended_s"]) for said in told),
         "client_handshake_time": told[0].get("handshake_s"),

@@ -264,12 +264,6 @@ class Client:
         if isinstance(event, HeadersReceived | DataReceived) and event.stream_ended:
             self._tell(self.fetches.pop(event.stream_id))
 
-    def tell_rest(self) -> None:
-        """Tell of what broke off."""
-        for fetch in self.fetches.values():
-            if fetch.status:
-                self._tell(fetch)
-
     def _tell(self, fetch: Fetch) -> None:
         fetch.body.close()
         accepted = self.handshake is not None and self.handshake.early_data_accepted
@@ -287,7 +281,6 @@ class Client:
             "handshake_s": self.handshake_s,
             "first_byte_s": fetch.first_byte_s,
             "ended_s": since_start(),
-            "clock_ns": START_NS,
         }
         print(json.dumps(said), flush=True)
 
@@ -372,11 +365,7 @@ def arguments() -> argparse.Namespace:
 def main() -> None:
     """Fetch, or say in one line why not."""
     try:
-        client = Client(arguments())
-        try:
-            client.run()
-        finally:
-            client.tell_rest()
+        Client(arguments()).run()
     except (FetchError, OSError) as error:
         print(json.dumps({"error": str(error)}), flush=True)
         sys.exit(1)

@@ -1,0 +1,178 @@
+"""Real hand-overs of real clients: what each kind does to them, and that it is told as it was."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, Literal
+
+import pytest
+
+from httpbed.model.trial import Record
+from httpbed.store import campaign as campaigns
+from real_runs import artifact, check, stage, values
+from roaming import Roaming
+
+pytestmark = [pytest.mark.namespaces, pytest.mark.toolbox]
+
+AFTER = 'when = { delivered = "150 kB" }'
+GONE = f'kind = "address deleted"\nsockets = "destroyed"\n{AFTER}'
+RTT_S = 0.02
+RESUMES = 'retry = "resume"'
+
+
+def tried(tmp_path: Path, handover: str, **wish: Any) -> Record:
+    """Run a trial with a hand-over, and return its last attempt."""
+    return stage(Roaming(handover=handover, **wish)).run(tmp_path / "campaign")[-1]
+
+
+def connections(tmp_path: Path, record: Record, link: str) -> list[dict[str, Any]]:
+    """Return what the emulator saw on a link."""
+    told = artifact(tmp_path / "campaign", record, "link-result.json")["connections"]
+    return [one for one in told if one["link"] == link]
+
+
+def folder(tmp_path: Path, record: Record) -> Path:
+    """Return where an attempt left its files."""
+    attempt = record.attempt
+    return campaigns.artifacts(
+        tmp_path / "campaign", attempt.trial.block, attempt.id, attempt.number
+    )
+
+
+def test_destroyed_sockets_end_a_download_over_tcp(tmp_path: Path) -> None:
+    """As on Android: the program is told at once, and nothing is sent over the other link."""
+    record = tried(tmp_path, GONE)
+    assert record.attempt.outcome.kind == "failed"
+    reason = record.attempt.outcome.reason
+    assert "exit status 56" in reason
+    assert reason.endswith("no hand-over was followed: nothing was sent over cellular")
+    assert check(record, "sockets of a deleted address").passed
+    assert check(record, "hand-over took place").passed
+    assert (folder(tmp_path, record) / "sockets-destroyed-1.txt").read_text().count("\n") == 1
+    assert connections(tmp_path, record, "cellular") == []
+
+
+def test_kept_sockets_wait_for_their_timers(tmp_path: Path) -> None:
+    """Nobody tells the program, which is there until its time is over."""
+    kept = GONE.replace("destroyed", "kept")
+    record = tried(tmp_path, kept, time_limit="2 s")
+    assert record.attempt.outcome.kind == "timed out"
+    assert record.attempt.outcome.reason.endswith("nothing was sent over cellular")
+    assert values(record)["delivery_silence"] > 1.0
+
+
+@pytest.mark.parametrize("version", ["4", "6"])
+def test_a_quic_connection_migrates(tmp_path: Path, version: Literal["4", "6"]) -> None:
+    """Same connection, another address, the whole file; seen on the wire, by nobody's word."""
+    wish = {"client": "httpbed-quiche", "versions": ("3",), "ip_version": version}
+    record = tried(tmp_path, GONE, **wish)
+    assert record.attempt.outcome.kind == "completed"
+    followed = check(record, "hand-over followed")
+    assert followed.passed
+    assert followed.figure.startswith("migrated: same connection, from ")
+    taken = values(record)
+    assert taken["connections"] == 1
+    assert taken["migrations"] == 1
+    assert taken["bytes_fetched_twice"] == 0
+    assert taken["new_path_delay"] >= RTT_S * 0.9
+    assert taken["delivery_stall"] >= taken["delivery_silence"] >= RTT_S * 0.9
+    (begun,) = connections(tmp_path, record, "cellular")
+    assert begun["opening"] == "short"
+    (moment,) = artifact(tmp_path / "campaign", record, "handovers.json")
+    assert moment["verdict"] == "migrated"
+
+
+@pytest.mark.parametrize(
+    "handover",
+    [f'{GONE}\ngap = "100 ms"', GONE.replace("address deleted", "make before break")],
+    ids=["gap", "make before break"],
+)
+def test_a_client_that_resumes_makes_a_new_connection(tmp_path: Path, handover: str) -> None:
+    """When there is a link to make it over; the file is whole in the end."""
+    if "make" in handover:
+        handover += '\noverlap = "30 ms"'
+    record = tried(tmp_path, handover, on_client=RESUMES)
+    assert record.attempt.outcome.kind == "completed"
+    assert check(record, "hand-over followed").figure.startswith("a new connection: TCP over cell")
+    assert check(record, "client on its first link").passed
+    assert values(record)["client_runs"] > 1
+    assert values(record)["new_path_delay"] >= RTT_S * 0.9
+
+
+def test_a_route_alone_does_not_move_a_connection(tmp_path: Path) -> None:
+    """Its socket is bound to the old address, which is as good as before."""
+    record = tried(tmp_path, f'kind = "route"\n{AFTER}')
+    assert record.attempt.outcome.kind == "completed"
+    assert check(record, "hand-over followed").passed is None
+    words = (folder(tmp_path, record) / "network-monitor.txt").read_text()
+    assert "metric 50" in words
+    assert "Deleted" not in words
+    assert "by the word of the kernel" in check(record, "hand-overs in time").figure
+
+
+def test_a_blackhole_tells_nobody(tmp_path: Path) -> None:
+    """The link drops everything in both directions, and the client waits."""
+    record = tried(tmp_path, f'kind = "blackhole"\n{AFTER}', time_limit="2 s")
+    assert record.attempt.outcome.kind == "timed out"
+    link = artifact(tmp_path / "campaign", record, "link-result.json")
+    assert sum(way["packets"]["down_dropped"] for way in link["directions"][:2]) > 0
+    assert sum(way["packets"]["in"] for way in link["directions"][2:4]) == 0
+    assert "by the word of the emulator" in check(record, "hand-overs in time").figure
+    assert (folder(tmp_path, record) / "network-monitor.txt").read_text() == ""
+
+
+def test_quic_survives_a_nat_that_forgets(tmp_path: Path) -> None:
+    """The server sees another port, and goes on; the client notices nothing."""
+    record = tried(tmp_path, f'kind = "NAT rebinding"\n{AFTER}', versions=("3",))
+    assert record.attempt.outcome.kind == "completed"
+    assert check(record, "hand-over followed").figure.startswith("went on: same connection")
+    assert len(connections(tmp_path, record, "wifi")) == 1
+    ports = {one["client"] for one in connections(tmp_path, record, "router-server")}
+    assert len(ports) == 2
+
+
+def test_hand_overs_to_and_fro(tmp_path: Path) -> None:
+    """Each is made, each is told, and the client gets its file in spite of them."""
+    often = 'kind = "address deleted"\nsockets = "destroyed"\nwhen = { every = "150 ms" }'
+    record = tried(tmp_path, often, on_client=RESUMES)
+    assert record.attempt.outcome.kind == "completed"
+    moments = artifact(tmp_path / "campaign", record, "handovers.json")
+    assert len(moments) > 1
+    assert [(one["from"], one["to"]) for one in moments[:2]] == [
+        ("wifi", "cellular"),
+        ("cellular", "wifi"),
+    ]
+    assert {one["number"] for one in moments} == set(range(1, len(moments) + 1))
+    assert len(connections(tmp_path, record, "wifi")) >= 1
+    assert len(connections(tmp_path, record, "cellular")) >= 1
+
+
+def test_an_interface_that_flaps_ends_in_an_outcome(tmp_path: Path) -> None:
+    """Faster than anybody could follow: whatever comes of it, nothing hangs."""
+    flaps = 'kind = "address deleted"\nsockets = "destroyed"\nwhen = { every = "50 ms" }'
+    wish = {"client": "httpbed-quiche", "versions": ("3",), "time_limit": "2 s"}
+    record = tried(tmp_path, flaps, **wish)
+    assert record.attempt.outcome.kind in {"completed", "failed", "timed out", "invalid"}
+    assert record.attempt.phases_s["client"] < 10
+    assert check(record, "hand-over took place").passed
+
+
+def test_a_stable_address_differs_in_nothing_else(tmp_path: Path) -> None:
+    """The same links, the same measurements, and no hand-over."""
+    record = tried(tmp_path, 'kind = "none"')
+    assert record.attempt.outcome.kind == "completed"
+    assert {"delivery_silence", "delivery_stall"} <= values(record).keys()
+    names = {one.name for one in record.attempt.checks}
+    assert {name for name in names if name.startswith("round-trip")} == {
+        "round-trip time, client->server over wifi",
+        "round-trip time, client->server over cellular",
+    }
+    assert not any(name.startswith("hand-over") for name in names)
+    assert artifact(tmp_path / "campaign", record, "handovers.json") == []
+
+
+def test_a_change_after_the_end_says_so(tmp_path: Path) -> None:
+    """The label promises one; so the attempt does not count, and tells the way out."""
+    record = tried(tmp_path, 'kind = "route"\nwhen = { at = "60 s" }', size="50 kB")
+    assert record.attempt.outcome.kind == "invalid"
+    assert "before the change at 60 s: let it come earlier" in record.attempt.outcome.reason

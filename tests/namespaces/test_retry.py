@@ -1,0 +1,119 @@
+"""Downloads that are cut in the middle, and what clients do about it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from cutting import cut_at
+from httpbed.model.trial import Record
+from httpbed.trial import retrying
+from real_runs import Wish, artifact, check, stage, values
+
+pytestmark = [pytest.mark.namespaces, pytest.mark.toolbox]
+
+SIZE, CUT = 600_000, 200_000
+"""Bytes: of the file, and of what is stored when the connection is cut."""
+
+
+def wish(client: str, version: str, retry: str, **more: str) -> Wish:
+    """Ask for one download by a client that does something about its failure."""
+    return Wish(
+        client=client,
+        versions=(version,),
+        size=f"{SIZE // 1000} kB",
+        on_client=f'retry = "{retry}"\n{more.pop("on_client", "")}',
+        **more,  # type: ignore[arg-type]
+    )
+
+
+def last(records: list[Record]) -> Record:
+    """Return the attempt that counts."""
+    return records[-1]
+
+
+@pytest.mark.parametrize(
+    ("client", "version", "retry", "runs", "answers"),
+    [
+        ("curl", "1.1", "restart", 2, "2 of 200"),
+        ("curl", "2", "resume", 2, "200, 206"),
+        ("wget", "1.1", "restart", 2, "2 of 200"),
+        ("wget", "1.1", "resume", 1, "200, 206"),
+    ],
+)
+def test_a_download_that_was_cut_is_completed(  # noqa: PLR0913, PLR0917 - a row of the table
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    client: str,
+    version: str,
+    retry: str,
+    runs: int,
+    answers: str,
+) -> None:
+    """The file is whole by its digest, over a second connection; wget resumes by itself."""
+    cut_at(monkeypatch, CUT)
+    record = last(stage(wish(client, version, retry)).run(tmp_path / "campaign"))
+    assert record.attempt.outcome.kind == "completed", record.attempt.outcome.reason
+    assert check(record, "status of the answers").figure == f"{answers}, by the server's log"
+    assert values(record)["client_runs"] == runs
+    assert values(record)["connections"] == 2
+    assert (
+        artifact(tmp_path / "campaign", record, "evidence.json")["exits"]["client"]["runs"] == runs
+    )
+
+
+def test_without_a_retry_it_has_failed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As ever: a part of the file is no file."""
+    cut_at(monkeypatch, CUT)
+    record = last(stage(wish("curl", "2", "none")).run(tmp_path / "campaign"))
+    assert record.attempt.outcome.kind == "failed"
+    assert "client_runs" not in values(record)
+
+
+def test_a_proxy_is_not_blamed_for_a_client_that_left(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It logs an answer that broke off, and one that is whole."""
+    cut_at(monkeypatch, CUT)
+    proxied = wish(
+        "curl",
+        "2",
+        "resume",
+        roles='proxies = [{ implementation = "nginx" }]',
+        way=("client", "proxy", "server"),  # type: ignore[arg-type]
+    )
+    record = last(stage(proxied).run(tmp_path / "campaign"))
+    assert record.attempt.outcome.kind == "completed", record.attempt.outcome.reason
+    assert "1 answer(s) that the client left" in check(record, "proxy passed on").figure
+
+
+def test_several_cuts_are_survived(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each run goes on where the one before was cut."""
+    cut_at(monkeypatch, CUT, 2 * CUT)
+    record = last(stage(wish("curl", "1.1", "resume")).run(tmp_path / "campaign"))
+    assert record.attempt.outcome.kind == "completed", record.attempt.outcome.reason
+    assert values(record)["client_runs"] == 3
+    assert check(record, "status of the answers").figure == "200, 2 of 206, by the server's log"
+
+
+def test_starting_again_is_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nobody answers on that port: the runs end, and the trial has failed."""
+    monkeypatch.setattr(retrying, "MOST_RUNS", 3)
+    hopeless = stage(wish("curl", "1.1", "restart"))
+    monkeypatch.setattr("httpbed.trial.parts.SERVER_NAME", "elsewhere.httpbed.test")
+    record = last(hopeless.run(tmp_path / "campaign"))
+    assert record.attempt.outcome.kind == "failed"
+    assert check(record, "client ended well").figure.startswith("exit status 60, after 3 runs")
+
+
+def test_the_time_limit_is_for_all_runs_together(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A client that fails at once, again and again, times out like one that hangs."""
+    hopeless = stage(wish("curl", "1.1", "restart", time_limit="2 s"))
+    monkeypatch.setattr("httpbed.trial.parts.SERVER_NAME", "elsewhere.httpbed.test")
+    record = last(hopeless.run(tmp_path / "campaign"))
+    figure = check(record, "client ended well").figure
+    assert figure.startswith("was stopped at its time limit, after ")
+    assert 2 <= values(record)["client_runs"] <= 21

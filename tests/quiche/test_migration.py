@@ -1,0 +1,155 @@
+"""httpbed-quiche, the real executable, while its host's addresses change, in namespaces of its own."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import shutil
+import subprocess
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from httpbed.host import quiche
+from httpbed.trial import certificates
+
+pytestmark = [
+    pytest.mark.namespaces,
+    pytest.mark.toolbox,
+    pytest.mark.skipif(shutil.which("ip") is None, reason="needs ip"),
+]
+
+LIMIT_S = 60
+BODY_BYTES = 3_000_000
+DELETED = "addr del 10.1.0.1/24 dev a0"
+PREFERRED = "route add 10.9.0.1 via 10.2.0.2 dev b0 metric 50"
+
+SCRIPT = """
+program=$1 keys=$2 folder=$3 serving=$4 change=$5
+shift 5
+mount -t tmpfs tmpfs /run && mkdir /run/netns && ip netns add server
+ip -n server link set lo up && ip -n server addr add 10.9.0.1/32 dev lo
+for link in a:1 b:2; do
+    name=${link%:*} number=${link#*:}
+    ip link add ${name}0 type veth peer name ${name}3 netns server
+    ip -n server addr add 10.$number.0.2/24 dev ${name}3 && ip -n server link set ${name}3 up
+    ip -n server addr add fd0$number::2/64 dev ${name}3 nodad
+    # Slow enough for a change to come while the body is on its way.
+    tc -n server qdisc add dev ${name}3 root tbf rate 20mbit burst 20kb limit 60kb
+    ip addr add 10.$number.0.1/24 dev ${name}0 && ip link set ${name}0 up
+    ip route add 10.9.0.1 via 10.$number.0.2 dev ${name}0 metric ${number}00
+done
+mkfifo $folder/ready
+ip netns exec server $program serve --listen 10.9.0.1:443 --root $folder/www \
+    --cert $keys/server.pem --key $keys/server.key --access-log $folder/log $serving \
+    >$folder/ready & server=$!
+read -r line <$folder/ready
+: >$folder/body
+$program --connect-to ::10.9.0.1:443 --cacert $keys/ca.pem --output $folder/body "$@" \
+    https://server.httpbed.test/body >$folder/report & client=$!
+# Until the first third has come.
+tail -f -c +1000000 $folder/body | head -c 1 >$folder/trigger
+printf '%s\\n' "$change" | ip -batch -
+wait $client
+code=$?
+kill $server
+exit $code
+"""
+
+
+@dataclass(frozen=True)
+class Moved:
+    """What became of a fetch."""
+
+    code: int
+    report: dict[str, Any]
+    stderr: str
+    connections: set[int]
+    is_whole: bool
+
+    @property
+    def events(self) -> list[str]:
+        """Name what happened to its paths."""
+        return [event["event"] for event in self.report["path_events"]]
+
+
+def move(folder: Path, change: str, *words: str, serving: str = "") -> Moved:
+    """Fetch a body over the first of two links, and change the addresses when a third of it is there."""
+    (folder / "www").mkdir()
+    body = bytes(n % 251 for n in range(BODY_BYTES))
+    (folder / "www/body").write_bytes(body)
+    keys = certificates.ensure(datetime.now(UTC))
+    program = quiche.ensure(print)
+    done = subprocess.run(
+        ["unshare", "-Urnm", "sh", "-c", SCRIPT, "sh", program, keys, folder, serving, change, *words],
+        check=False, capture_output=True, text=True, timeout=LIMIT_S,
+    )  # fmt: skip
+    report = json.loads((folder / "report").read_text())
+    log = [json.loads(line) for line in (folder / "log").read_text().splitlines()]
+    return Moved(
+        code=done.returncode,
+        report=report,
+        stderr=done.stderr,
+        connections={entry["connection"] for entry in log},
+        is_whole=report["streams"][0]["sha256"] == hashlib.sha256(body).hexdigest(),
+    )
+
+
+@pytest.mark.parametrize(
+    ("policy", "change", "events"),
+    [
+        ("probe", DELETED, ["network changed", "migrated", "validated"]),
+        ("probe", PREFERRED, ["network changed", "probed", "validated", "migrated"]),
+        ("immediate", PREFERRED, ["network changed", "migrated", "validated"]),
+        ("rebind", DELETED, ["network changed", "rebound", "validated"]),
+    ],
+)
+def test_a_body_goes_on_from_another_address(
+    tmp_path: Path, policy: str, change: str, events: list[str]
+) -> None:
+    """On the same connection; the report says how, on the machine's clock."""
+    moved = move(tmp_path, change, "--migration", policy)
+    assert (moved.code, moved.is_whole, moved.connections) == (0, True, {1}), moved.stderr
+    assert moved.events == events
+    assert moved.report["migrations"] == {"tried": 1, "succeeded": 1, "failed": 0}
+    assert moved.report["path_events"][-1]["local"].startswith("10.2.0.1:")
+    assert moved.report["clock_ns"] > 0
+
+
+@pytest.mark.parametrize(
+    ("words", "serving", "change", "event", "said"),
+    [
+        (("--migration", "none"), "", DELETED, "stayed", "--migration none"),
+        ((), "--no-migration", DELETED, "refused", "the server forbids migration"),
+        ((), "", f"{DELETED}\nlink set b0 down", "unreachable", "no address of this machine"),
+        ((), "", f"{DELETED}\naddr replace fd02::1/64 dev b0 nodad\naddr del 10.2.0.1/24 dev b0",
+         "unreachable", "no address of this machine"),
+    ],
+)  # fmt: skip
+def test_who_cannot_go_on_says_why(
+    tmp_path: Path, words: tuple[str, ...], serving: str, change: str, event: str, said: str
+) -> None:
+    """After its time is up, not before: an address may come back."""
+    moved = move(tmp_path, change, "--max-time", "3", *words, serving=serving)
+    assert moved.code == moved.report["exit_code"] == 28
+    assert event in moved.events
+    assert said in moved.stderr
+    assert said in moved.report["error"]
+    assert "10.1.0.1" in str(moved.report["path_events"])
+
+
+def test_silence_ends_a_connection_that_has_no_address(tmp_path: Path) -> None:
+    """And is explained by the last change of the network."""
+    moved = move(tmp_path, f"{DELETED}\nlink set b0 down", "--idle-timeout", "1")
+    assert moved.code == 56
+    assert "fell silent" in moved.stderr
+    assert "no address of this machine" in moved.stderr
+
+
+def test_a_change_without_consequence_is_none(tmp_path: Path) -> None:
+    """Such as a route to somewhere else."""
+    moved = move(tmp_path, "route add 10.77.0.0/16 dev a0")
+    assert (moved.code, moved.is_whole, moved.events) == (0, True, [])

@@ -1,0 +1,48 @@
+"""Small experiments with hand-overs: a client with two access links to a router, and a server."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from real_runs import Wish
+
+WIFI, CELLULAR = "wifi", "cellular"
+
+
+@dataclass(frozen=True)
+class Roaming(Wish):
+    """An experiment in a few words: a client goes from one link to the other."""
+
+    handover: str = ""
+    """Lines of the hand-over, but for its links."""
+    versions: tuple[str, ...] = ("2",)
+    rate: str = "20 Mbit/s"
+    delay: str = "10 ms"
+    size: str = "500 kB"
+    way: tuple[str, ...] = ("client", "router", "server")
+    ip_version: str = "4"
+
+    def text(self) -> str:
+        """Write the experiment file."""
+        hosts = '[topology]\nip_version = "' + self.ip_version + '"'
+        whole = super().text().replace("[topology]", hosts)
+        return f'{whole}\n[handover]\nlinks = ["{WIFI}", "{CELLULAR}"]\n{self.handover}\n'
+
+    def links(self) -> Iterator[str]:
+        """Write both access links, and a fast one to the server."""
+        for name in (WIFI, CELLULAR):
+            yield f"""
+[[topology.links]]
+name = "{name}"
+between = ["client", "router"]
+rate = "{self.rate}"
+delay = "{self.delay}"
+queue = {{ limit = "1000 packets" }}
+{self.link}
+"""
+        yield """
+[[topology.links]]
+between = ["router", "server"]
+rate = "200 Mbit/s"
+"""

@@ -1,0 +1,272 @@
+"""Hand-overs judged: what the bed owes, and what the client made of them."""
+
+from __future__ import annotations
+
+import copy
+import json
+import shutil
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from httpbed.model.handover import Handover
+from httpbed.model.trial import Check, Outcome
+from httpbed.trial import bed_checks, handover_checks, handover_metrics, verdict
+from httpbed.trial.bed import Bed
+from httpbed.trial.handover_checks import PACE, PROMPT
+from httpbed.trial.handover_seen import Done, HandoverSeen
+from httpbed.trial.seen import Seen
+from planted import Fault, ended
+from recorded import (
+    CATALOG,
+    HANDED_OVER,
+    artifacts,
+    chains,
+    checks,
+    contents,
+    nothing_built,
+    planned,
+    trial,
+    what_was_seen,
+)
+
+MS = 10**6
+S = 10**9
+(CHAIN,) = chains(HANDED_OVER)
+QUIET = {"source": "psi", "seconds": 0.0}
+
+
+def described(**changes: Any) -> Handover:
+    """Describe the recorded hand-over, but for what differs."""
+    said = {**trial(HANDED_OVER).document["handover"], **changes}
+    return Handover.model_validate({name: value for name, value in said.items() if value})
+
+
+def seen() -> Seen:
+    """Return what was seen of the recorded attempt, on a quiet machine."""
+    return replace(what_was_seen(HANDED_OVER), pressure=QUIET)
+
+
+def of_bed(found: Seen, **changes: Any) -> dict[str, Check]:
+    """Judge the bed."""
+    told = handover_checks.of_bed(described(**changes), CHAIN.legs[0], found)
+    return {check.name: check for check in told}
+
+
+def of_subject(found: Seen, **changes: Any) -> Check:
+    """Judge what the client made of it."""
+    course = handover_metrics.course(described(**changes), CHAIN, found)
+    assert course is not None
+    (check,) = handover_checks.of_subject(course)
+    return check
+
+
+def on_handover(**changes: Any) -> Fault:
+    """Return the fault that something else was seen of hand-overs."""
+
+    def plant(found: Seen) -> Seen:
+        assert found.handover is not None
+        return replace(found, handover=replace(found.handover, **changes))
+
+    return plant
+
+
+def changed(found: Seen, **changes: Any) -> Seen:
+    """Let the one change have been another."""
+    assert found.handover is not None
+    (change,) = found.handover.changes
+    return on_handover(changes=(replace(change, **changes),))(found)
+
+
+def connections(found: Seen, *told: dict[str, Any]) -> Seen:
+    """Let these have been all connections."""
+    return replace(found, link={**found.link, "connections": list(told)})
+
+
+def on(found: Seen, link: str, **changes: Any) -> dict[str, Any]:
+    """Return the recorded connection on a link, with what differs."""
+    one = next(one for one in found.connections if one["link"] == link)
+    return {**copy.deepcopy(dict(one)), **changes}
+
+
+def test_a_recorded_hand_over_is_as_asked_for(tmp_path: Path) -> None:
+    """Everything passes, and the attempt leaves its moments."""
+    folder = Path(shutil.copytree(artifacts(HANDED_OVER), tmp_path / "artifacts"))
+    evidence = json.loads((folder / "evidence.json").read_text())
+    (folder / "evidence.json").write_text(json.dumps({**evidence, "pressure": QUIET}))
+    this = verdict.Try(trial(HANDED_OVER), 1, datetime(2026, 11, 21, 12, tzinfo=UTC))
+    record = verdict.judge(this, prepared(), folder, {})
+    assert record.attempt.outcome == Outcome(kind="completed")
+    names = [check.name for check in record.attempt.checks]
+    assert len(names) == len(set(names))
+    (moment,) = json.loads((folder / "handovers.json").read_text())
+    assert (moment["number"], moment["from"], moment["to"]) == (1, "wifi", "cellular")
+    assert moment["verdict"] == "migrated"
+    times = [moment[name] for name in ("at_s", "first_probe_s", "first_byte_s", "validated_s")]
+    assert times == sorted(times)
+
+
+def prepared() -> Bed:
+    """Make a bed on which nothing is run."""
+    return Bed(CATALOG, nothing_built(), Path(), contents(HANDED_OVER))
+
+
+@pytest.mark.parametrize(
+    ("fault", "name"),
+    [
+        (on_handover(changes=()), "hand-over took place"),
+        (lambda found: changed(found, at_ns=10 * S), PROMPT),
+        (on_handover(sockets_left={1: 2}), "sockets of a deleted address"),
+    ],
+)
+def test_each_fault_is_caught_by_its_check(fault: Fault, name: str) -> None:
+    """And by no other."""
+    told = of_bed(fault(seen()))
+    assert {one for one, check in told.items() if check.passed is False} == {name}
+    assert {check.of for check in told.values()} == {"bed"}
+
+
+def test_a_change_that_came_too_late_says_what_to_do() -> None:
+    """The client was done before; it is no fault of its own."""
+    check = of_bed(on_handover(changes=())(seen()), when={"at": "60 s"})["hand-over took place"]
+    assert check.figure.startswith("the client was done after ")
+    assert check.figure.endswith("before the change at 60 s: let it come earlier")
+
+
+@pytest.mark.parametrize("how", [{"status": 7}, {"status": None, "timed_out": True}])
+def test_a_client_that_failed_before_is_not_the_beds_fault(how: dict[str, Any]) -> None:
+    """There was nothing to hand over."""
+    found = ended(**how)(on_handover(changes=(), done=())(seen()))
+    found = connections(found, on(found, "wifi"))
+    told = of_bed(found)
+    assert told["hand-over took place"].passed is None
+    assert all(check.passed is not False for check in told.values())
+
+
+def test_lateness_alone_is_strain() -> None:
+    """A busy machine makes it; a campaign waits then until it is quiet."""
+    assert PROMPT in bed_checks.STRAIN
+    assert PACE not in bed_checks.STRAIN
+
+
+def steps(count: int, period_ms: int, takes_ms: int) -> tuple[Done, ...]:
+    """Carry out as many hand-overs, each of one step."""
+    return tuple(
+        Done(number, "prefer", "wifi", at, at, at + takes_ms * MS)
+        for number in range(1, count + 1)
+        for at in [number * period_ms * MS]
+    )
+
+
+@pytest.mark.parametrize(("takes_ms", "keeps"), [(5, True), (15, False)])
+def test_steps_that_take_longer_than_their_period(takes_ms: int, keeps: bool) -> None:
+    """Nothing is left out silently: how many were due, and how many were made."""
+    own = HandoverSeen(0, S, steps(40, 20, takes_ms), (), {}, {})
+    found = replace(seen(), handover=own)
+    check = of_bed(found, kind="route", when={"every": "10 ms"}, sockets="")[PACE]
+    assert check.passed is keeps
+    assert "of 100 due" in check.figure
+    assert ("let them come less often" in check.figure) is not keeps
+
+
+def test_the_client_is_on_its_first_link_until_it_must_go() -> None:
+    """A connection on another before any order is none of its own doing."""
+    found = seen()
+    assert found.handover is not None
+    early = found.handover.done[0].began_ns + found.link["started_ns"] - 1
+    planted = connections(found, on(found, "wifi"), on(found, "cellular", client_first_ns=early))
+    assert of_bed(planted)["client on its first link"].passed is False
+    stable = of_bed(planted, kind="none", when=None, sockets="")
+    assert list(stable) == ["client on its first link"]
+
+
+def test_a_migrated_connection_is_told_by_the_wire() -> None:
+    """From where to where, without a handshake, and how large its first datagrams were."""
+    found = seen()
+    check = of_subject(found)
+    before, after = on(found, "wifi")["client"], on(found, "cellular")["client"]
+    assert check.passed is True
+    assert check.figure.startswith(f"migrated: same connection, from {before} to {after}, no hand")
+    assert "1200" in check.figure
+
+
+@pytest.mark.parametrize(
+    ("how", "words"),
+    [({"opening": "initial"}, "QUIC, with"), ({"protocol": "tcp", "opening": None}, "TCP")],
+)
+def test_a_new_connection_is_told_by_its_handshake(how: dict[str, Any], words: str) -> None:
+    """Whatever carries it."""
+    found = seen()
+    check = of_subject(connections(found, on(found, "wifi"), on(found, "cellular", **how)))
+    assert check.passed is True
+    assert check.figure == f"a new connection: {words}{check.figure.split(words)[1]}"
+    assert check.figure.endswith("over cellular")
+
+
+def test_a_client_that_stays_away_is_told_in_the_outcome() -> None:
+    """That nothing was sent is what explains a failure; by itself it is none."""
+    found = ended(status=56)(connections(seen(), on(seen(), "wifi"), on(seen(), "router-server")))
+    check = of_subject(found)
+    assert check.passed is None
+    assert check.figure == "no hand-over was followed: nothing was sent over cellular"
+    outcome = verdict.outcome([*checks(found, HANDED_OVER), check], found)
+    assert outcome.kind == "failed"
+    assert outcome.reason.endswith(f"; {check.figure}")
+    stuck = ended(status=None, timed_out=True)(found)
+    late = next(one for one in checks(stuck, HANDED_OVER) if one.name == "client ended well")
+    assert verdict.outcome([late, check], stuck) == Outcome(
+        kind="timed out", reason=f"the client was still busy at the time limit; {check.figure}"
+    )
+
+
+def test_behind_a_nat_the_next_link_tells() -> None:
+    """The same connection has another port there; on the client's link nothing is new."""
+    found = seen()
+    assert found.handover is not None
+    at_ns = found.handover.changes[0].at_ns
+    found = changed(found, left="wifi", entered="wifi", ordered_ns=at_ns - MS)
+    since = at_ns + found.link["started_ns"]
+    behind = {"client": "10.77.0.1:1024", "client_first_ns": since, "opening": "short"}
+    kind = {"kind": "NAT rebinding", "sockets": ""}
+    before = [on(found, "wifi", client_last_ns=since + S), on(found, "router-server")]
+    survived = of_subject(connections(found, *before, on(found, "router-server", **behind)), **kind)
+    assert survived.figure.startswith("went on: same connection, from ")
+    assert " to 10.77.0.1:1024" in survived.figure
+    tcp = {**behind, "protocol": "tcp", "opening": None}
+    lost = of_subject(connections(found, *before, on(found, "router-server", **tcp)), **kind)
+    assert lost.figure == "from 10.77.0.1:1024, which for TCP is another connection"
+    assert of_subject(connections(found, *before), **kind).figure.startswith("nothing more came")
+
+
+def test_several_are_counted() -> None:
+    """One sentence for all."""
+    found = seen()
+    assert found.handover is not None
+    (first,) = found.handover.changes
+    second = replace(first, number=2, left="cellular", entered="wifi", ordered_ns=20 * S)
+    check = of_subject(on_handover(changes=(first, second), ended_ns=30 * S)(found))
+    assert check.figure == "2 hand-overs: 1 migrated, 1 not followed"
+    assert check.passed is True
+
+
+def test_one_connection_that_migrates_is_one() -> None:
+    """And a limit on connections does not hold where the client has to make new ones."""
+    found = seen()
+    check = next(one for one in checks(found, HANDED_OVER) if one.name == "connection count")
+    assert (check.passed, check.figure, check.limit) == (True, "1, by the packets", "at least 1")
+
+
+def test_every_access_link_is_probed_and_judged() -> None:
+    """Each way by itself: one of them may be slow."""
+    found = seen()
+    slow = {
+        title: (0.2,) if "cellular" in title else pings for title, pings in found.pings_s.items()
+    }
+    told = {one.name: one.passed for one in checks(replace(found, pings_s=slow), HANDED_OVER)}
+    assert told["round-trip time, client->server over wifi"] is True
+    assert told["round-trip time, client->server over cellular"] is False
+    ways = [probe.way.names[0] for group in planned(HANDED_OVER).probes for probe in group]
+    assert ways == ["wifi", "cellular"]

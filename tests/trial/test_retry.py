@@ -1,0 +1,94 @@
+"""What is to be found of a download that was tried again."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from httpbed.implementations.protocol import Request
+from httpbed.model.roles import Retry
+from httpbed.process.spec import Exit
+from httpbed.trial import retry_checks
+from httpbed.trial.legs import Chain
+from httpbed.trial.retrying import together
+from planted import logged
+from recorded import CATALOG, H2_LOSS, chains, what_was_seen
+
+SEEN = what_was_seen(H2_LOSS)
+WHOLE, REST = Request("2", 200, 10**6), Request("2", 206, 4 * 10**5)
+BROKEN = Request("2", 200, 6 * 10**5)
+
+
+def retried(retry: Retry) -> Chain:
+    """Return the client of a recorded attempt as one that tries again."""
+    (chain,) = chains(H2_LOSS)
+    client = chain.roles.client.model_copy(update={"retry": retry})
+    return replace(chain, roles=chain.roles.model_copy(update={"client": client}))
+
+
+@pytest.mark.parametrize(
+    ("retry", "requests", "passed"),
+    [
+        ("restart", (BROKEN, WHOLE), True),
+        ("restart", (WHOLE,), True),
+        ("restart", (BROKEN, REST), False),
+        ("resume", (BROKEN, REST), True),
+        ("resume", (BROKEN, REST, Request("2", 416, 0)), True),
+        ("resume", (BROKEN, Request("2", 503, 0), REST), False),
+        ("resume", (Request("2", 499, 0, client_left=True), WHOLE), True),
+        ("resume", (Request("2", 499, 0, client_left=True),), False),
+        ("resume", (), False),
+    ],
+)
+def test_answers_are_those_of_tries(
+    retry: Retry, requests: tuple[Request, ...], *, passed: bool
+) -> None:
+    """A file, or the rest of one; what was logged of a client that left is no answer."""
+    check = retry_checks.answers(retried(retry), logged(*requests)(SEEN), "")
+    assert check.passed is passed
+
+
+def test_whoever_tells_most_is_quoted() -> None:
+    """A server need not have noticed that its client left, and has not logged it then."""
+    found = logged(BROKEN, REST, part="client")(logged(REST)(SEEN))
+    check = retry_checks.answers(retried("resume"), found, "")
+    assert check.passed
+    assert check.figure == "200, 206, by the client"
+
+
+@pytest.mark.parametrize(
+    ("name", "request_", "left"),
+    [
+        ("envoy", Request("2", 200, 5, flags="DC"), True),
+        ("envoy", Request("2", 503, 0, flags="UF,URX"), False),
+        ("haproxy", Request("2", 200, 5, flags="CD"), True),
+        ("haproxy", Request("2", 200, 5, flags="SD"), False),
+        ("nginx", Request("2", 499, 0), True),
+        ("nginx-1.26", Request("2", 200, 5, flags="incomplete"), True),
+        ("caddy", Request("2", 200, 5), False),
+    ],
+)
+def test_a_program_says_in_its_own_words_that_its_client_left(
+    name: str, request_: Request, *, left: bool
+) -> None:
+    """Its recipe knows them; that somebody upstream left is another thing."""
+    assert CATALOG[name].client_left.tells(request_) is left
+
+
+def test_several_runs_are_one_end() -> None:
+    """It ended as the last run did, and took what all took."""
+    failed = Exit(56, None, timed_out=False, wall_s=1.0, cpu_s=0.1, max_rss_kib=300)
+    well = Exit(0, None, timed_out=False, wall_s=2.0, cpu_s=0.2, max_rss_kib=200)
+    ended = together([failed, well], lasted_s=3.5, limit_s=10.0)
+    assert (ended.clean, ended.runs, ended.max_rss_kib, ended.wall_s) == (True, 2, 300, 3.5)
+    assert ended.cpu_s == pytest.approx(0.3)
+    assert str(ended) == "exit status 0, after 2 runs"
+    assert together([failed], lasted_s=1.0, limit_s=10.0) == failed
+
+
+def test_a_time_that_is_over_between_two_runs_is_over() -> None:
+    """It did not end well by then, whichever run was last."""
+    failed = Exit(7, None, timed_out=False, wall_s=0.0, cpu_s=0.0, max_rss_kib=1)
+    assert together([failed] * 20, lasted_s=2.01, limit_s=2.0).timed_out
+    assert not together([failed] * 20, lasted_s=1.99, limit_s=2.0).timed_out
