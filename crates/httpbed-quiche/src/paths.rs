@@ -108,15 +108,25 @@ impl Paths {
     }
 }
 
+impl Paths {
+    fn keep(&mut self, end: End) -> SocketAddr {
+        let local = end.local;
+        self.ends.push(end);
+        local
+    }
+}
+
 impl Sockets for Paths {
     fn open(&mut self, remote: SocketAddr) -> io::Result<SocketAddr> {
         let end = End::open(remote)?;
-        if let Some(known) = self.ends.iter().find(|known| known.local.ip() == end.local.ip()) {
+        if let Some(known) = self.ends.iter().rev().find(|known| known.local.ip() == end.local.ip()) {
             return Ok(known.local);
         }
-        let local = end.local;
-        self.ends.push(end);
-        Ok(local)
+        Ok(self.keep(end))
+    }
+
+    fn add(&mut self, remote: SocketAddr) -> io::Result<SocketAddr> {
+        End::open(remote).map(|end| self.keep(end))
     }
 
     fn exchange(&mut self, name: SocketAddr, remote: SocketAddr) -> io::Result<SocketAddr> {
