@@ -308,7 +308,7 @@ def test_one_trial_alone(directory: Path, results: Results) -> None:
         r" \+55 ms, first packet delivered \+110 ms",
         lines[3],
     )
-    assert lines[4] == "wire       migrated: as seen"
+    assert lines[4] == "wire       migrated: same connection"
     figure = Path(lines[5].split()[1])
     assert "hand-over 1: wifi to cellular" in figure.read_text()
 

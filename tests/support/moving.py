@@ -145,7 +145,7 @@ def _moment(one: Course, at_s: float) -> dict[str, Any]:
         "validated_s": at_s + 0.055 if migrated else None,
         "first_byte_s": at_s + one.stall_s if answered else None,
         "verdict": one.verdict,
-        "how": "as seen",
+        "how": "migrated: same connection" if migrated else "",
     }
 
 

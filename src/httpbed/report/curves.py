@@ -33,6 +33,8 @@ MOST_MARKS = 60
 """Vertical lines in a panel; more would be a wall."""
 MOST_CLOSE = 3
 """Hand-overs of one trial that are drawn once more from close by."""
+RECOVERED_BYTES = 60_000
+"""After so many the client has its data again: four times an initial window (RFC 9002)."""
 DASHED = (0, (3, 2))
 
 
@@ -249,7 +251,7 @@ def _name_links(axes: Axes, trial: Timeline) -> None:
 def _close_by(axes: Axes, trial: Timeline, moment: Moment) -> None:
     """Draw the time around a hand-over in milliseconds, with what followed, each on a line."""
     events = [(name, at_s - moment.at_s) for name, at_s in moment.followed()]
-    far = max([0.1, *(2.4 * after for _, after in events)])
+    far = max([0.1, *(2.4 * after for _, after in events), 1.2 * _recovery_s(trial, moment)])
     low, high = -0.25 * far, far
     curve = _between(trial.curve, moment.at_s + low, moment.at_s + high)
     _by_link(axes, trial, curve, moment.at_s, 1e-3)
@@ -270,6 +272,15 @@ def _close_by(axes: Axes, trial: Timeline, moment: Moment) -> None:
     )
     axes.set_xlabel("time since the hand-over (ms)")
     axes.yaxis.set_major_locator(MaxNLocator(4, steps=[1, 2, 2.5, 5, 10]))
+
+
+def _recovery_s(trial: Timeline, moment: Moment) -> float:
+    """Seconds from a hand-over until data flow again; 0 where they never do."""
+    curve = trial.curve
+    goal = curve.at(moment.at_s) + RECOVERED_BYTES
+    if goal > curve.end_bytes:
+        return 0.0
+    return float(np.interp(goal, curve.total_bytes, curve.times_s)) - moment.at_s
 
 
 def _plain(axes: Axes) -> None:

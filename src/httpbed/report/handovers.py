@@ -8,9 +8,10 @@ from dataclasses import dataclass
 
 from httpbed.analysis.findings import Findings
 from httpbed.analysis.handovers import Moves
+from httpbed.analysis.sample import Bounded
 from httpbed.analysis.timelines import ANEW, MIGRATED, NOTHING
 from httpbed.model import phrase
-from httpbed.report.phrasing import DASH, done, mark, treatment
+from httpbed.report.phrasing import DASH, done, mark, scale, treatment
 
 WORDS = {MIGRATED: "migrated", ANEW: "new connection", NOTHING: "silent"}
 
@@ -35,7 +36,7 @@ def whole(findings: Findings) -> list[Column]:
     """List all columns of the table of hand-overs; those without any value are left out."""
     columns = [
         Column("done", tuple(done(row) for _, row in findings.rows())),
-        _column(findings, "request time", _time("request_time")),
+        _column(findings, "request time", _request_time(findings)),
         _column(findings, "stall", _time("delivery_stall")),
         _column(findings, "silence", _time("delivery_silence")),
         _column(findings, "probe", _time("probe_delay")),
@@ -154,6 +155,12 @@ def _of_median(metric: str, said: Callable[[float], str]) -> Callable[[Moves], s
 
 def _time(metric: str) -> Callable[[Moves], str]:
     return _of_median(metric, lambda value: phrase.duration(value, phrase.AT_A_GLANCE))
+
+
+def _request_time(findings: Findings) -> Callable[[Moves], str]:
+    medians = [row.moves.median("request_time") for _, row in findings.rows() if row.moves]
+    chosen = scale("request_time", [value for value in medians if value])
+    return _of_median("request_time", lambda value: chosen.bounded(Bounded(value)))
 
 
 def _size(metric: str) -> Callable[[Moves], str]:

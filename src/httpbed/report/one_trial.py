@@ -86,8 +86,7 @@ def lines(trial: Timeline) -> Iterator[tuple[str, str]]:
     for moment in trial.moments[:MOST_LINES]:
         yield "hand-over", _said(moment)
         if moment.verdict:
-            how = f": {moment.how}" if moment.how else ""
-            yield "wire", f"{WORDS[moment.verdict]}{how}"
+            yield "wire", moment.how or WORDS[moment.verdict]
     if len(trial.moments) > MOST_LINES:
         yield "hand-over", f"and {len(trial.moments) - MOST_LINES} more"
 

@@ -8,7 +8,7 @@ What is left out is said below it.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
 import matplotlib as mpl
@@ -18,6 +18,7 @@ from httpbed.analysis.findings import Condition, Findings, Row
 from httpbed.analysis.sample import Key, by_treatment
 from httpbed.analysis.timelines import Timeline
 from httpbed.model import phrase
+from httpbed.model.experiment import reached, references
 from httpbed.report import curves, network
 from httpbed.report.curves import Panel
 from httpbed.report.figures import PALETTE, STYLE, Plot
@@ -88,7 +89,7 @@ def choose(
     findings: Findings, results: Results, condition: Condition, found: Attempts
 ) -> tuple[list[Panel], list[str]]:
     """Choose what of a condition is drawn; return its panels, and what is left out in words."""
-    split = _split(findings, condition)
+    split = _split(findings, condition, _of_handover(results.document))
     groups: dict[str, list[Row]] = {}
     for row in condition.rows:
         groups.setdefault(level(split, row.levels[split]) if split else "", []).append(row)
@@ -106,14 +107,21 @@ def choose(
     return panels, [*_left_out(groups, kept), *_fewer(rows, lines)]
 
 
-def _split(findings: Findings, condition: Condition) -> str:
+def _of_handover(document: Mapping[str, Any]) -> set[str]:
+    """Name the factors of the hand-over itself: what differs by them is to be seen together."""
+    found = (name for _, name in references(document.get("handover")))
+    return set(reached(document, found))
+
+
+def _split(findings: Findings, condition: Condition, together: Collection[str]) -> str:
     """Name the factor that panels are for: the first that leaves few treatments in each.
 
-    None where treatments are few.
+    None where treatments are few; those in ``together`` only where there are no others.
     """
     if len(condition.rows) <= MOST_TOGETHER:
         return ""
-    names = _telling(findings, condition, "")
+    telling = _telling(findings, condition, "")
+    names = sorted(telling, key=lambda name: name in together)
     fullest = {
         name: max(Counter(row.levels[name] for row in condition.rows).values()) for name in names
     }
