@@ -84,6 +84,8 @@ class Course:
     """IP bytes delivered at the hand-over."""
     verdict: str = ""
     """Empty: there is no hand-over."""
+    validated: bool = True
+    """Whether the client says so of a path to which it migrated."""
     again: int = 0
     """Bytes that are fetched a second time."""
     outcome: str = "completed"
@@ -154,7 +156,7 @@ def _ending(one: Course, end_s: float) -> Ending:
     seen |= {"bytes_fetched_twice": one.again, "client_runs": 2.0 if one.again else 1.0}
     if one.verdict == "migrated":
         seen |= {"migrations": 1.0, "migrations_failed": 0.0}
-        seen |= {"probe_delay": 0.002, "validation_delay": 0.055}
+        seen |= {"probe_delay": 0.002} | ({"validation_delay": 0.055} if one.validated else {})
     if one.verdict and one.verdict != "nothing":
         seen["new_path_delay"] = one.stall_s
     if one.outcome == "completed":

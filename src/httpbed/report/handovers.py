@@ -87,6 +87,20 @@ def staying(findings: Findings) -> Iterator[str]:
             )
 
 
+def unvalidated(findings: Findings) -> Iterator[str]:
+    """Name treatments that migrated onto paths which, as far as they tell, never were validated."""
+    for name, found in _changing(findings):
+        moved = sum(
+            one.verdicts[MIGRATED] for one in found if one.median("validation_delay") is None
+        )
+        if moved:
+            yield (
+                f"{name}: {moved} hand-overs migrated, and no client told that its new path was"
+                " validated; until it is, a server may send only three times what it receives"
+                " there (RFC 9000 section 8)"
+            )
+
+
 def twice(findings: Findings) -> Iterator[str]:
     """Name treatments that fetched bytes again."""
     for name, found in _changing(findings):

@@ -73,6 +73,7 @@ def _moves(findings: Findings) -> Iterator[str]:
     for found, kind in (
         (handovers.silent, "treatments silent on the new link"),
         (handovers.staying, "treatments that do not migrate"),
+        (handovers.unvalidated, "treatments on paths that were not validated"),
         (handovers.twice, "treatments that fetched bytes twice"),
         (handovers.too_late, "treatments with trials that were over before"),
         (handovers.short_stalls, "notes on stalls"),
