@@ -129,6 +129,25 @@ def test_our_client_on_quiche_tells_early_data() -> None:
     assert missing.complaint
 
 
+def test_our_client_on_quiche_tells_how_it_moved() -> None:
+    """On the machine's clock; an older program's report has none of it."""
+    moved = read("quiche-json", "httpbed-quiche-0.1.0/migrated.json")
+    assert [event.kind for event in moved.path_events] == [
+        "network changed", "migrated", "validated",
+    ]  # fmt: skip
+    assert moved.migrations == Migrations(tried=1, failed=0)
+    last = moved.path_events[-1]
+    assert last.local.startswith("10.2.0.1:")
+    assert (last.remote, last.reason) == ("10.9.0.1:443", "")
+    assert 0.03e9 < last.at_ns - moved.path_events[0].at_ns < 0.2e9
+    refused = read("quiche-json", "httpbed-quiche-0.1.0/refused.json")
+    assert refused.migrations == Migrations(tried=1, failed=1)
+    assert "forbids migration" in refused.path_events[-1].reason
+    assert "forbids migration" in refused.complaint
+    older = read("quiche-json", "httpbed-quiche-0.1.0/early-data.json")
+    assert (older.path_events, older.migrations) == ((), None)
+
+
 def test_gtlsclients_packets_are_read_as_requests() -> None:
     """With times by its own clock, of a millisecond."""
     found = read("gtlsclient-log", "gtlsclient-1.11.0/completed.txt")

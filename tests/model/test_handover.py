@@ -148,3 +148,12 @@ def test_a_nat_is_not_at_the_client() -> None:
     said["handover"]["kind"] = "NAT rebinding"
     with pytest.raises(ValueError, match="let the client be its first"):
         Scenario.model_validate(said)
+
+
+def test_an_event_is_not_named_as_the_hand_overs_own() -> None:
+    """Nobody could tell them apart in the evidence."""
+    said = copy.deepcopy(TWO_LINKS)
+    event = {"name": "hand-over", "when": {"handshake": True}}
+    said["topology"]["links"][0]["events"] = [event]
+    with pytest.raises(ValueError, match="an event of wifi is named 'hand-over'"):
+        Scenario.model_validate(said)

@@ -1,4 +1,4 @@
-"""httpbed-quiche, the real executable, while its host's addresses change, in namespaces of its own."""
+"""httpbed-quiche, the real executable, while the addresses of its host change."""
 
 from __future__ import annotations
 
@@ -77,14 +77,15 @@ class Moved:
 
 
 def move(folder: Path, change: str, *words: str, serving: str = "") -> Moved:
-    """Fetch a body over the first of two links, and change the addresses when a third of it is there."""
+    """Fetch over the first of two links; change the addresses when a third is there."""
     (folder / "www").mkdir()
     body = bytes(n % 251 for n in range(BODY_BYTES))
     (folder / "www/body").write_bytes(body)
     keys = certificates.ensure(datetime.now(UTC))
     program = quiche.ensure(print)
+    shell = ("unshare", "-Urnm", "sh", "-c", SCRIPT, "sh")
     done = subprocess.run(
-        ["unshare", "-Urnm", "sh", "-c", SCRIPT, "sh", program, keys, folder, serving, change, *words],
+        [*shell, program, keys, folder, serving, change, *words],
         check=False, capture_output=True, text=True, timeout=LIMIT_S,
     )  # fmt: skip
     report = json.loads((folder / "report").read_text())
@@ -119,25 +120,36 @@ def test_a_body_goes_on_from_another_address(
     assert moved.report["clock_ns"] > 0
 
 
-@pytest.mark.parametrize(
-    ("words", "serving", "change", "event", "said"),
-    [
-        (("--migration", "none"), "", DELETED, "stayed", "--migration none"),
-        ((), "--no-migration", DELETED, "refused", "the server forbids migration"),
-        ((), "", f"{DELETED}\nlink set b0 down", "unreachable", "no address of this machine"),
-        ((), "", f"{DELETED}\naddr replace fd02::1/64 dev b0 nodad\naddr del 10.2.0.1/24 dev b0",
-         "unreachable", "no address of this machine"),
-    ],
-)  # fmt: skip
-def test_who_cannot_go_on_says_why(
-    tmp_path: Path, words: tuple[str, ...], serving: str, change: str, event: str, said: str
-) -> None:
+@dataclass(frozen=True)
+class Stuck:
+    """Why a client cannot go on, and what it says of that."""
+
+    change: str
+    event: str
+    said: str
+    words: tuple[str, ...] = ()
+    serving: str = ""
+
+
+NO_ROUTE = "no address of this machine"
+FORBIDDEN = "the server forbids migration"
+ONLY_IPV6 = f"{DELETED}\naddr replace fd02::1/64 dev b0 nodad\naddr del 10.2.0.1/24 dev b0"
+STUCK = [
+    Stuck(DELETED, "stayed", "--migration none", words=("--migration", "none")),
+    Stuck(DELETED, "refused", FORBIDDEN, serving="--no-migration"),
+    Stuck(f"{DELETED}\nlink set b0 down", "unreachable", NO_ROUTE),
+    Stuck(ONLY_IPV6, "unreachable", NO_ROUTE),
+]
+
+
+@pytest.mark.parametrize("stuck", STUCK, ids=["none", "refused", "no link", "only IPv6"])
+def test_who_cannot_go_on_says_why(tmp_path: Path, stuck: Stuck) -> None:
     """After its time is up, not before: an address may come back."""
-    moved = move(tmp_path, change, "--max-time", "3", *words, serving=serving)
+    moved = move(tmp_path, stuck.change, "--max-time", "3", *stuck.words, serving=stuck.serving)
     assert moved.code == moved.report["exit_code"] == 28
-    assert event in moved.events
-    assert said in moved.stderr
-    assert said in moved.report["error"]
+    assert stuck.event in moved.events
+    assert stuck.said in moved.stderr
+    assert stuck.said in moved.report["error"]
     assert "10.1.0.1" in str(moved.report["path_events"])
 
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 
 from real_runs import Wish
 
@@ -30,7 +32,7 @@ class Roaming(Wish):
         return f'{whole}\n[handover]\nlinks = ["{WIFI}", "{CELLULAR}"]\n{self.handover}\n'
 
     def links(self) -> Iterator[str]:
-        """Write both access links, and a fast one to the server."""
+        """Write both access links, and a fast one for each further step of the way."""
         for name in (WIFI, CELLULAR):
             yield f"""
 [[topology.links]]
@@ -41,8 +43,9 @@ delay = "{self.delay}"
 queue = {{ limit = "1000 packets" }}
 {self.link}
 """
-        yield """
+        for ends in pairwise(self.way[1:]):
+            yield f"""
 [[topology.links]]
-between = ["router", "server"]
+between = {json.dumps(ends)}
 rate = "200 Mbit/s"
 """

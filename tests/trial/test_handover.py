@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from httpbed.host.backend import Backend
 from httpbed.model.handover import Handover
 from httpbed.model.scenario import Scenario
 from httpbed.trial import bed, handover
@@ -160,3 +161,11 @@ def test_a_step_is_carried_out_on_the_clients_host() -> None:
     assert [look.stdout for look in plan.verified_by(destroy, 3)] == ["sockets-left-3.txt"]
     assert plan.carried_out_by(Step(0.0, "down", "wifi"), 1) is None
     assert plan.verified_by(Step(0.0, "detach", "wifi"), 1) == ()
+
+
+def test_packets_are_logged_where_somebody_knows_of_each() -> None:
+    """The emulator does; of what the kernel carries only connections are known."""
+    backends: tuple[Backend, ...] = ("af_packet", "tun", "netem")
+    plans = [bed.plan(trial(HANDED_OVER), CATALOG, backend=backend) for backend in backends]
+    logs = [plan.network.emulator_config["log"] for plan in plans]
+    assert logs == ["/trial/packets.tsv", "/trial/packets.tsv", None]

@@ -343,7 +343,11 @@ impl Fetch {
         let (who, error) = match (self.quic.peer_error(), self.quic.local_error()) {
             (Some(error), _) => ("the server closed the connection", error),
             (None, Some(error)) => ("the server broke QUIC", error),
-            (None, None) => return Failure::new(Code::Receive, "the connection ended for no stated reason"),
+            (None, None) => {
+                let message = "the connection ended without a word, probably by a stateless reset: \
+                               the server knows it no more";
+                return Failure::new(Code::Receive, message);
+            }
         };
         explain(who, error, late)
     }

@@ -2,18 +2,22 @@
 //!
 //! # Theory of operation
 //!
-//! quiche has one path for each local address that was ever used, named after the socket that was the first there.
-//! Who comes back to an address comes back to that path, with a new socket in the old one's place and a new
-//! connection ID: to the server it is a new path. A new one of quiche's, each time, is not to be had: quiche (0.30)
-//! forgets no path before it has eight, and gives every path that has no connection ID the next one that comes,
-//! whether it is used or not; the dead paths would use up what the server gives (Envoy: one spare ID at a time).
+//! Each hand-over gets a new socket, and a path of quiche's named after it, as long as quiche has room for one: it
+//! (0.30) knows eight, forgets none before, and gives every path that has no connection ID the next one that comes,
+//! whether it is used or not. Then, or where the server has no ID to spare (Envoy gives one at a time), who comes
+//! back to an address comes back to the path that is there, with a new socket in the old one's place if the path
+//! has got a new ID meanwhile. To the server that is a new path, too; but quiche, which holds it for
+//! validated, does not pad its packets, so that the server may send less before it has validated it.
 //!
 //! A path that quiche has validated before raises no event when it is challenged again; that the server has
-//! answered is then seen by a packet that was received on it since.
+//! answered is then seen by a packet that was received on it since. The same is enough for a path that is in use
+//! already: nginx leaves challenges unanswered while its congestion window is full, and sends its data. quiche
+//! abandons a path without an answer, in use or not, and allows nothing but challenges there; so one that works is
+//! challenged again and used on.
 //!
 //! Connection IDs: the server gets as many of ours as it takes, and more as it retires them. Of the server's own, the
 //! one of a path that was left is retired where there is a spare one, which quiche puts in its place. Where there
-//! is none the old socket is used again with its ID: no ID is used from two addresses (RFC 9000 section 9.5),
+//! is none the old socket is used again with its ID: no ID is used from two sockets (RFC 9000 section 9.5),
 //! except by a rebinding, which is just that.
 
 use std::collections::BTreeSet;
@@ -28,13 +32,24 @@ use crate::migration::{Kind, Leave, Migration, Policy, Sight, Step};
 /// RFC 9000 section 5.1 leaves the length open; 16 bytes do not collide.
 pub const CONNECTION_ID_BYTES: usize = 16;
 
+/// How long the answer of a server that sends data on the new path is waited for before the data will do.
+const GRACE: Duration = Duration::from_millis(500);
+/// Paths that quiche knows at once: `active_connection_id_limit`.
+const MOST_PATHS: usize = 8;
+
 /// The client's sockets.
 pub trait Sockets {
-    /// The name of the socket at the address that the kernel prefers now; of a new one if there is none yet.
+    /// The name of the last socket at the address that the kernel prefers now; of a new one if there is none yet.
     ///
     /// # Errors
     /// When there is no route.
     fn open(&mut self, remote: SocketAddr) -> io::Result<SocketAddr>;
+
+    /// The name of a new socket at the address that the kernel prefers now.
+    ///
+    /// # Errors
+    /// When there is no route.
+    fn add(&mut self, remote: SocketAddr) -> io::Result<SocketAddr>;
 
     /// Exchanges a socket for one that is bound to the address that the kernel prefers now; gives its address.
     ///
@@ -62,6 +77,8 @@ pub struct Mover {
     heard: Option<Heard>,
     /// The path that is in use and is to be challenged as soon as its first packet is written.
     owed: Option<SocketAddr>,
+    /// The path that is to be used, or used on, as soon as its challenge is written.
+    revived: Option<SocketAddr>,
     /// The server's connection IDs by the names of the paths that they are used on.
     linked: Vec<(SocketAddr, u64)>,
     /// Paths that got a connection ID when they were left that was not used yet.
@@ -79,6 +96,7 @@ impl Mover {
             names: Vec::new(),
             heard: None,
             owed: None,
+            revived: None,
             linked: vec![(local, 0)],
             fresh: BTreeSet::new(),
             failed: BTreeSet::new(),
@@ -87,7 +105,11 @@ impl Mover {
 
     /// When [`Self::turn`] has something to do, whether something comes or not.
     pub fn due(&self) -> Option<Duration> {
-        if self.owed.is_some() { Some(Duration::ZERO) } else { self.migration.due() }
+        if self.owed.is_some() || self.revived.is_some() {
+            Some(Duration::ZERO)
+        } else {
+            self.migration.due()
+        }
     }
 
     /// The record.
@@ -114,6 +136,9 @@ impl Mover {
             // The path may have gone since, with its connection ID.
             let _ = quic.probe_path(local, self.remote);
         }
+        if let Some(name) = self.revived.take() {
+            let _ = self.switch(name, quic);
+        }
         self.take_answers(quic, now);
         self.migration.expire(now);
         if changed || self.migration.wants_look(now) {
@@ -127,7 +152,7 @@ impl Mover {
     fn take_answers(&mut self, quic: &mut Connection, now: Duration) {
         while let Some(event) = quic.path_event_next() {
             match event {
-                PathEvent::Validated(name, _) => self.arrive(self.socket(name), quic, now),
+                PathEvent::Validated(name, _) => self.arrive(self.socket(name), "", quic, now),
                 PathEvent::FailedValidation(name, _) => self.fall_back(name, quic, now),
                 _ => {}
             }
@@ -144,7 +169,7 @@ impl Mover {
         if now < heard.until {
             heard.packets = packets;
         } else if packets > heard.packets {
-            self.arrive(local, quic, now);
+            self.arrive(local, "by a packet that came on this path", quic, now);
         }
     }
 
@@ -165,23 +190,31 @@ impl Mover {
         Ok(socket)
     }
 
-    fn arrive(&mut self, local: SocketAddr, quic: &mut Connection, now: Duration) {
+    fn arrive(&mut self, local: SocketAddr, reason: &str, quic: &mut Connection, now: Duration) {
         if self.migration.trying() != Some(local) {
             return;
         }
         self.heard = None;
         self.failed.remove(&self.name(local));
         let left = self.name(self.migration.home());
-        if self.migration.validated(local, now) {
+        if self.migration.validated(local, reason, now) {
             // It has its connection IDs already: nothing is refused.
             let _ = self.switch(self.name(local), quic);
         }
         if left != self.name(local) {
             self.retire(left, quic);
         }
+        // nginx takes nothing from a new address without an unused ID, and retires none itself.
+        if quic.scids_left() == 0 && quic.active_scids() <= quic.path_stats().count() {
+            offer(quic, true);
+        }
     }
 
     fn fall_back(&mut self, name: SocketAddr, quic: &mut Connection, now: Duration) {
+        if self.migration.trying().is_none() && self.socket(name) == self.migration.home() {
+            self.revived = quic.probe_path(name, self.remote).is_ok().then_some(name);
+            return;
+        }
         self.failed.insert(name);
         self.migration.failed(self.socket(name), now);
         // quiche would take any path that was ever validated.
@@ -206,7 +239,10 @@ impl Mover {
             Step::Move => self.start(true, quic, sockets, now),
             Step::Rebind => self.rebind(quic, sockets, now),
             Step::Finish(local) => {
-                if self.switch(self.name(local), quic).is_ok() {
+                let name = self.name(local);
+                if self.switch(name, quic).is_ok() {
+                    // The challenge may be unwritten yet, and would take the PING's place.
+                    self.revived = Some(name);
                     self.migration.finished(now);
                 }
             }
@@ -221,14 +257,17 @@ impl Mover {
     }
 
     fn start(&mut self, move_on: bool, quic: &mut Connection, sockets: &mut impl Sockets, now: Duration) {
-        let opened = sockets.open(self.remote).and_then(|name| Ok((name, self.renewed(name, sockets)?)));
+        let opened = self.open(quic, sockets);
         let (name, local) = match opened {
             Ok(opened) => opened,
             Err(error) => return self.migration.hindered(Kind::Failed, error.to_string(), now),
         };
         let move_on = move_on && !self.failed.contains(&name);
         let is_validated = quic.is_path_validated(name, self.remote) == Ok(true);
-        self.heard = stats(quic, name).filter(|_| is_validated).map(|stats| Heard::until_answer(&stats, now));
+        self.heard = match stats(quic, name) {
+            Some(stats) if is_validated => Some(Heard::until_answer(&stats, now)),
+            _ => move_on.then_some(Heard { packets: 0, until: now + GRACE }),
+        };
         match self.challenge(name, move_on, quic) {
             Ok(()) => {
                 self.fresh.remove(&name);
@@ -242,9 +281,21 @@ impl Mover {
         }
     }
 
-    /// A new socket for a path with a new connection ID, or else the one that it has.
-    fn renewed(&mut self, name: SocketAddr, sockets: &mut impl Sockets) -> io::Result<SocketAddr> {
-        if self.fresh.contains(&name) { self.exchange(name, sockets) } else { Ok(self.socket(name)) }
+    /// A path from the preferred address, and its socket: both are new wherever that is possible.
+    fn open(
+        &mut self,
+        quic: &Connection,
+        sockets: &mut impl Sockets,
+    ) -> io::Result<(SocketAddr, SocketAddr)> {
+        let name = sockets.open(self.remote)?;
+        if !self.fresh.contains(&name) {
+            return Ok((name, self.socket(name)));
+        }
+        if quic.available_dcids() > 0 && quic.path_stats().count() < MOST_PATHS {
+            let added = sockets.add(self.remote)?;
+            return Ok((added, added));
+        }
+        Ok((name, self.exchange(name, sockets)?))
     }
 
     fn challenge(&mut self, name: SocketAddr, move_on: bool, quic: &mut Connection) -> quiche::Result<()> {

@@ -1,7 +1,7 @@
 //! A server of quiche's in memory, with a certificate of its own, for tests.
 
 use std::collections::{BTreeSet, HashMap};
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -136,7 +136,7 @@ pub fn fetch(quic: Connection, paths: &[&str], rounds: usize, max_parallel: usiz
 ///
 /// When both sides are silent, one waits for a timer, which is a real one: quiche has a clock of its own.
 pub fn run(fetch: &mut Fetch, server: &mut Server) {
-    run_with(fetch, server, |_, _| address(CLIENT));
+    run_with(fetch, server, |_, _| address(CLIENT).ip());
 }
 
 /// The same while the client moves: `turn` is called after each exchange, and says which address of the client's
@@ -144,9 +144,9 @@ pub fn run(fetch: &mut Fetch, server: &mut Server) {
 pub fn run_with(
     fetch: &mut Fetch,
     server: &mut Server,
-    mut turn: impl FnMut(&mut Connection, Duration) -> SocketAddr,
+    mut turn: impl FnMut(&mut Connection, Duration) -> IpAddr,
 ) {
-    let mut alive = address(CLIENT);
+    let mut alive = address(CLIENT).ip();
     for exchange in 0..MOST_EXCHANGES {
         let now = Duration::from_millis(exchange as u64);
         let asked = ask(fetch, server, alive, now);
@@ -166,12 +166,12 @@ pub fn run_with(
     panic!("not over after {MOST_EXCHANGES} exchanges");
 }
 
-fn ask(fetch: &mut Fetch, server: &mut Server, alive: SocketAddr, now: Duration) -> bool {
+fn ask(fetch: &mut Fetch, server: &mut Server, alive: IpAddr, now: Duration) -> bool {
     let mut buffer = [0; 1500];
     let mut any = false;
     while let Some((length, way)) = fetch.send(&mut buffer, now) {
         let info = RecvInfo { from: way.from, to: way.to };
-        if way.from == alive {
+        if way.from.ip() == alive {
             server.seen.insert(way.from);
             let _ = server.quic.recv(&mut buffer[..length], info);
         }
@@ -180,11 +180,11 @@ fn ask(fetch: &mut Fetch, server: &mut Server, alive: SocketAddr, now: Duration)
     any
 }
 
-fn answer(fetch: &mut Fetch, server: &mut Server, alive: SocketAddr) -> bool {
+fn answer(fetch: &mut Fetch, server: &mut Server, alive: IpAddr) -> bool {
     let mut buffer = [0; 1500];
     let mut any = false;
     while let Ok((length, way)) = server.quic.send(&mut buffer) {
-        if way.to == alive {
+        if way.to.ip() == alive {
             fetch.receive(&mut buffer[..length], RecvInfo { from: way.from, to: way.to });
         }
         any = true;

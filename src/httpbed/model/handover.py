@@ -22,6 +22,8 @@ from httpbed.model.value import Value
 Kind = Literal[
     "none", "address deleted", "make before break", "route", "blackhole", "NAT rebinding"
 ]
+TRIGGER = "hand-over"
+"""Name of the emulator's event that a hand-over after so many bytes waits for."""
 SHORTEST_PERIOD_S = 0.01
 MOST_LINKS = 8
 _ADDRESS_GOES = frozenset({"address deleted", "make before break"})

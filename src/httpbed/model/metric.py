@@ -118,7 +118,8 @@ METRICS: dict[str, Metric] = {
         "s",
         "lower",
         "longest time in which no packet at all was delivered to the client: from a second before a"
-        " hand-over, or the client's start, until the next one, or the end; the worst of a trial's",
+        " hand-over, or the client's start, until the next one, or the end; the worst of a trial's."
+        " Where nothing changes, without the first second. To the millisecond",
     ),
     "delivery_stall": _metric(
         "s",

@@ -10,7 +10,7 @@ from typing import Annotated
 
 from pydantic import Field, model_validator
 
-from httpbed.model.handover import AfterBytes, Handover
+from httpbed.model.handover import TRIGGER, AfterBytes, Handover
 from httpbed.model.roles import ClientRole, Hop, ProxyRole, Role, Roles, ServerRole, hops
 from httpbed.model.route import Route
 from httpbed.model.topology import Link, Topology
@@ -224,7 +224,7 @@ class Scenario(Value):
                 yield f"no way leads over {link.name} to the {first.answers}: only routers forward"
 
     def _misled(self) -> Iterator[str]:
-        """Find a first link that the client is not on, or whose NAT is at the client."""
+        """Find what would be taken for something else: a link, the side of a NAT, an event."""
         if self.handover is None:
             return
         first, used = self.topology.links[self.access_links[0]], self.access()
@@ -232,6 +232,9 @@ class Scenario(Value):
             yield f"the client's way leads over {self.link.name}, not over {first.name}"
         if self.handover.kind == "NAT rebinding" and first.between[0] != self.hosts["client"]:
             yield f"the NAT of {first.name} is at its second host: let the client be its first"
+        for link in self.topology.links:
+            if any(event.name == TRIGGER for event in link.events):
+                yield f"an event of {link.name} is named {TRIGGER!r}, as the hand-over's own is"
 
     def _unreachable(self) -> Iterator[str]:
         for hop in self.hops():

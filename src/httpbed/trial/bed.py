@@ -15,6 +15,7 @@ from httpbed.network import idle
 from httpbed.network import plan as network
 from httpbed.network.emulator import LINK_FILES
 from httpbed.network.files import PACKET_LOG
+from httpbed.network.kernel import KINDS
 from httpbed.network.link_file import LinkFile
 from httpbed.network.plan import NetworkPlan
 from httpbed.process.spec import TRIAL_FOLDER, ProcessSpec
@@ -168,7 +169,7 @@ def plan(  # noqa: PLR0913 - all but the first two are told by name
         trial.block,
         forwarding=scenario.routers,
         capture=capture,
-        log=f"{TRIAL_FOLDER}/{PACKET_LOG}" if log or _is_reduced(scenario) else None,
+        log=f"{TRIAL_FOLDER}/{PACKET_LOG}" if log or _is_reduced(scenario, backend) else None,
         backend=backend,
         files={digest: file.facts for digest, file in (files or {}).items()},
         netem_seeded=netem_seeded,
@@ -191,8 +192,13 @@ def plan(  # noqa: PLR0913 - all but the first two are told by name
     )
 
 
-def _is_reduced(scenario: Scenario) -> bool:
-    """Whether the emulator's log is needed, if only to take something from it."""
+def _is_reduced(scenario: Scenario, backend: Backend) -> bool:
+    """Whether a log of every packet is wanted, if only to have something taken from it.
+
+    Where the kernel carries them nobody knows what became of each.
+    """
+    if backend in KINDS:
+        return False
     return bool(scenario.competitors) or scenario.handover is not None
 
 

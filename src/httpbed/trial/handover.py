@@ -12,7 +12,7 @@ from typing import Literal
 
 from httpbed.model import phrase
 from httpbed.model.changes import Delivered, Event
-from httpbed.model.handover import AfterBytes, At, Every, Handover, Kind
+from httpbed.model.handover import TRIGGER, AfterBytes, At, Every, Handover, Kind
 from httpbed.model.scenario import Scenario
 from httpbed.model.topology import Topology
 from httpbed.network.access import Access
@@ -20,8 +20,6 @@ from httpbed.network.plan import NetworkPlan
 from httpbed.process.spec import ProcessSpec
 
 What = Literal["attach", "detach", "prefer", "destroy", "down", "up", "rebind"]
-TRIGGER = "hand-over"
-"""Name of the emulator's event that a hand-over after so many bytes waits for."""
 BY_EMULATOR: Mapping[What, Mapping[str, bool]] = {
     "down": {"down": True},
     "up": {"down": False},
@@ -36,6 +34,8 @@ DECISIVE: Mapping[Kind, What] = {
     "NAT rebinding": "rebind",
 }
 """Of the steps of each kind, the one that is the change."""
+MONITOR_BYTES = 2**26
+"""Upper bound of what the kernel's words may take; some 30 000 hand-overs are told in it."""
 _RETURNS_AFTER = 0.5
 """Of the time until the next hand-over: when a link that is gone has its address again, where the
 client has all of them all along."""
@@ -172,7 +172,8 @@ def plan(scenario: Scenario, net: NetworkPlan) -> HandoverPlan | None:
     """Plan the hand-overs of a scenario in its network."""
     if scenario.handover is None or net.monitor is None:
         return None
-    return HandoverPlan(scenario.handover, net.access, net.monitor)
+    monitor = replace(net.monitor, file_bytes=MONITOR_BYTES)
+    return HandoverPlan(scenario.handover, net.access, monitor)
 
 
 def _deletion(handover: Handover, left: str, after_s: float = 0.0) -> Iterator[Step]:

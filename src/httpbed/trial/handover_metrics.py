@@ -92,9 +92,17 @@ class Course:
                 deliveries.longest_below(least, bins, times, begin, until) * BIN_NS / NS
                 if begin < until
                 else None
-                for begin, until in spans or [(times[0], end)]
+                for begin, until in spans or [self._stable_span(times[0], end)]
             ]
             yield from _told(metric, took, "wire")
+
+    def _stable_span(self, first: int, end: int) -> tuple[int, int]:
+        """Leave out the first second, as most hand-overs do: handshake and slow start are silent.
+
+        In round trips, that is, until there is more to send than one flight.
+        """
+        later = first + BEFORE_NS // BIN_NS
+        return (later if later < end else first), end
 
     def delays(self) -> Iterator[Observation]:
         """Take how soon the client is on each new path."""

@@ -20,10 +20,10 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any
 
-from httpbed.model.handover import AfterBytes, Handover
+from httpbed.model.handover import TRIGGER, AfterBytes, Handover
 from httpbed.network.access import PREFERRED_METRIC
 from httpbed.process import left
-from httpbed.trial.handover import BY_EMULATOR, DECISIVE, TRIGGER, What, sockets_left_file
+from httpbed.trial.handover import BY_EMULATOR, DECISIVE, What, sockets_left_file
 from httpbed.trial.legs import Leg
 from httpbed.trial.moving import STEPS
 from httpbed.trial.watching import LINK_EVENTS

@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from httpbed.host import pressure, realtime
+from httpbed.model.handover import TRIGGER
 from httpbed.model.trial import Trial
 from httpbed.network import running
 from httpbed.network.files import PACKET_LOG
@@ -33,7 +34,6 @@ from httpbed.trial import deliveries, handover_seen, sharing, stored
 from httpbed.trial.answering import Answering, answering, stop
 from httpbed.trial.asking import Asked, ask
 from httpbed.trial.bed import Asking, Bed, TrialPlan
-from httpbed.trial.handover import TRIGGER
 from httpbed.trial.moving import Signals, move
 from httpbed.trial.parts import BODIES, CERTIFICATES, CONTENT
 from httpbed.trial.watching import listen

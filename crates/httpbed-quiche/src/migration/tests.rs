@@ -60,8 +60,8 @@ fn a_probed_path_is_taken_when_it_has_answered() {
     migration.see(&prefers(B, true), READY, at(1));
     migration.began(Kind::Probed, socket(B), at(1));
     assert_eq!(migration.local(), socket(A));
-    assert!(!migration.validated(socket("192.0.2.9:9"), at(2)));
-    assert!(migration.validated(socket(B), at(42)));
+    assert!(!migration.validated(socket("192.0.2.9:9"), "", at(2)));
+    assert!(migration.validated(socket(B), "", at(42)));
     assert_eq!(migration.local(), socket(B));
     assert_eq!(kinds(&migration), [Kind::Changed, Kind::Probed, Kind::Validated, Kind::Migrated]);
     assert_eq!(counts(&migration), (1, 1, 0));
@@ -76,7 +76,7 @@ fn a_probed_path_is_taken_at_once_when_there_is_no_other() {
     assert_eq!(migration.see(&prefers(B, false), READY, at(2)), Some(Step::Finish(socket(B))));
     migration.finished(at(2));
     assert_eq!(migration.local(), socket(B));
-    assert!(!migration.validated(socket(B), at(42)));
+    assert!(!migration.validated(socket(B), "", at(42)));
     assert_eq!(counts(&migration), (1, 1, 0));
 }
 

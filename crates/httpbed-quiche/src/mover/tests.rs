@@ -9,18 +9,26 @@ const BODY_BYTES: usize = 4 << 20;
 /// When the network changes: the handshake is over and the body is on its way.
 const CHANGE: Duration = Duration::from_millis(5);
 
-/// Sockets that exist in no kernel: one for each address that it prefers.
+/// Sockets that exist in no kernel.
 struct Imagined {
-    preferred: SocketAddr,
+    preferred: IpAddr,
+    opened: Vec<SocketAddr>,
 }
 
 impl Sockets for Imagined {
-    fn open(&mut self, _: SocketAddr) -> io::Result<SocketAddr> {
-        Ok(self.preferred)
+    fn open(&mut self, remote: SocketAddr) -> io::Result<SocketAddr> {
+        let known = self.opened.iter().rev().find(|local| local.ip() == self.preferred).copied();
+        known.map_or_else(|| self.add(remote), Ok)
     }
 
-    fn exchange(&mut self, _: SocketAddr, _: SocketAddr) -> io::Result<SocketAddr> {
-        self.open(self.preferred)
+    fn add(&mut self, _: SocketAddr) -> io::Result<SocketAddr> {
+        let port = 2000 + u16::try_from(self.opened.len()).unwrap();
+        self.opened.push(SocketAddr::new(self.preferred, port));
+        Ok(SocketAddr::new(self.preferred, port))
+    }
+
+    fn exchange(&mut self, name: SocketAddr, _: SocketAddr) -> io::Result<SocketAddr> {
+        Ok(name)
     }
 }
 
@@ -31,12 +39,13 @@ fn moved(policy: Policy, changes: &[Duration]) -> (Migration, Server, bool) {
     let mut server = Server::new(&mut identity.server(), answers);
     let mut fetch = fetch(connect(&mut identity.client(), NAME), &["/a"], 1, 1);
     let mut mover = Mover::new(policy, address(CLIENT), address(SERVER));
-    let mut sockets = Imagined { preferred: address(CLIENT) };
+    let home = address(CLIENT);
+    let mut sockets = Imagined { preferred: home.ip(), opened: vec![home] };
     run_with(&mut fetch, &mut server, |quic, now| {
         let past = changes.iter().filter(|change| **change <= now).count();
-        let preferred = address([CLIENT, OTHER][past % 2]);
+        let preferred = address([CLIENT, OTHER][past % 2]).ip();
         let is_news = std::mem::replace(&mut sockets.preferred, preferred) != preferred;
-        mover.turn(quic, &mut sockets, is_news, |local| sight(preferred.ip(), local), now);
+        mover.turn(quic, &mut sockets, is_news, |local| sight(preferred, local), now);
         preferred
     });
     let whole = fetch.transfers()[0].bytes == BODY_BYTES as u64 && fetch.failure().is_none();
@@ -55,7 +64,7 @@ fn a_body_goes_on_from_another_address() {
         assert_eq!(server.seen.len(), 2);
         let counts = migration.counts();
         assert_eq!((counts.tried, counts.succeeded, counts.failed), (1, 1, 0), "{:?}", migration.events());
-        assert_eq!(migration.local(), address(OTHER));
+        assert_eq!(migration.local().ip(), address(OTHER).ip());
     }
 }
 

@@ -1,0 +1,59 @@
+"""Clients that follow a hand-over by means of their own: aioquic's socket, wget's patience."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Literal
+
+import pytest
+
+from httpbed.trial import retrying
+from real_runs import check, stage, values
+from roaming import Roaming
+
+pytestmark = [pytest.mark.namespaces, pytest.mark.toolbox]
+
+GONE = 'kind = "address deleted"\nsockets = "destroyed"\nwhen = { delivered = "150 kB" }'
+REBIND = 'knobs = { migration = "rebind" }'
+
+
+@pytest.mark.parametrize("version", ["4", "6"])
+def test_aioquic_goes_on_from_another_address(tmp_path: Path, version: Literal["4", "6"]) -> None:
+    """The same connection, and it says so itself."""
+    roaming = Roaming(
+        handover=GONE, client="aioquic", versions=("3",), ip_version=version, on_client=REBIND
+    )
+    record = stage(roaming).run(tmp_path / "campaign")[-1]
+    assert record.attempt.outcome.kind == "completed", record.attempt.outcome.reason
+    assert check(record, "hand-over followed").figure.startswith("migrated: same connection")
+    taken = values(record)
+    assert (taken["connections"], taken["migrations"], taken["migrations_failed"]) == (1, 1, 0)
+    assert taken["validation_delay"] > 0
+
+
+@pytest.mark.parametrize(("refused", "outcome"), [("on", "completed"), ("off", "failed")])
+def test_wget_gives_up_where_there_is_no_network(
+    tmp_path: Path, refused: str, outcome: str
+) -> None:
+    """Unless it is told to take that for something that passes."""
+    knobs = f'knobs = {{ waitretry = "0", tries = "0", retry_connrefused = "{refused}" }}'
+    roaming = Roaming(
+        handover=f'{GONE}\ngap = "200 ms"',
+        client="wget",
+        versions=("1.1",),
+        on_client=f'retry = "resume"\n{knobs}',
+    )
+    record = stage(roaming).run(tmp_path / "campaign")[-1]
+    assert record.attempt.outcome.kind == outcome, record.attempt.outcome.reason
+    assert values(record)["client_runs"] == 1
+
+
+def test_a_gap_is_outlasted_by_starting_again(tmp_path: Path) -> None:
+    """Each run without a network fails at once, and the next begins a little later."""
+    roaming = Roaming(
+        handover=f'{GONE}\ngap = "350 ms"', versions=("2",), on_client='retry = "resume"'
+    )
+    record = stage(roaming).run(tmp_path / "campaign")[-1]
+    assert record.attempt.outcome.kind == "completed", record.attempt.outcome.reason
+    assert 3 <= values(record)["client_runs"] <= 2 + 0.35 / retrying.APART_S + 1
+    assert values(record)["bytes_fetched_twice"] == 0
