@@ -261,6 +261,24 @@ def test_several_are_counted() -> None:
     assert check.passed is True
 
 
+def test_a_path_that_is_used_again_is_known_by_what_came_there() -> None:
+    """The old socket sends again: nothing begins on the wire, and everything goes there."""
+    found = seen()
+    assert found.handover is not None
+    (first,) = found.handover.changes
+    later = first.at_ns + S
+    second = replace(
+        first, number=2, left="cellular", entered="wifi", at_ns=later, ordered_ns=later
+    )
+    found = ended(status=1)(on_handover(changes=(first, second), ended_ns=later + S)(found))
+    after = {later // MS + 5: 9000}
+    back = {**found.deliveries, "wifi": {**found.deliveries["wifi"], **after}}
+    returned = of_subject(replace(found, deliveries=back))
+    assert returned.figure == "2 hand-overs: 2 migrated"
+    stayed = of_subject(replace(found, deliveries={"wifi": back["wifi"]}))
+    assert stayed.figure == "2 hand-overs: 1 migrated, 1 not followed"
+
+
 def test_one_connection_that_migrates_is_one() -> None:
     """And a limit on connections does not hold where the client has to make new ones."""
     found = seen()

@@ -87,9 +87,15 @@ def followed(course: Course, window: Window) -> tuple[Following, str]:
     beyond = course.beyond(window)
     there = _answered(course, beyond, window)
     same = next((one for one in there if one.get("opening") == "short"), None)
-    if same is None:
-        return "nothing", _not_followed(course, window, course.begun(beyond, window))
-    return "migrated", _migrated(course, same)
+    if same is not None:
+        return "migrated", _migrated(course, same)
+    before = course.before(window)
+    if before is not None and window.change.left != entered and course.is_on(entered, window):
+        is_quic = course.chain.legs[0].hop.transport == "quic"
+        if is_quic and course.is_on(window.change.left, before):
+            return "migrated", f"migrated: same connection, back on its earlier path over {entered}"
+        return "nothing", f"no hand-over was followed: the client had stayed on {entered}"
+    return "nothing", _not_followed(course, window, course.begun(beyond, window))
 
 
 def _answered(course: Course, link: str, window: Window) -> list[Mapping[str, Any]]:

@@ -10,6 +10,7 @@ from bisect import bisect_left
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import accumulate
 from typing import Any
 
 from httpbed.model.handover import Handover
@@ -133,6 +134,19 @@ class Course:
         names = self.chain.legs[0].ways[0].names
         return names[1] if len(names) > 1 else ""
 
+    def is_on(self, link: str, window: Window) -> bool:
+        """Whether more than probes and farewells was delivered over a link within a window."""
+        times = self._delivered_ns.get(link, ())
+        first = bisect_left(times, window.change.at_ns)
+        last = bisect_left(times, window.until_ns)
+        sizes = self._cumulated.get(link, (0,))
+        return sizes[last] - sizes[first] >= STALLED_BYTES
+
+    def before(self, window: Window) -> Window | None:
+        """Return the hand-over before."""
+        index = window.change.number - 2
+        return self.windows[index] if index >= 0 else None
+
     def begun(self, link: str, window: Window) -> list[Mapping[str, Any]]:
         """Return the client's connections that were first seen on a link within a window."""
         known = self._begun.get(link, [])
@@ -161,6 +175,14 @@ class Course:
         """Each bin by its middle: what was in it came half a millisecond from there at most."""
         return {
             link: [bin_ * BIN_NS + BIN_NS // 2 for bin_ in sorted(bins)]
+            for link, bins in self.seen.deliveries.items()
+        }
+
+    @cached_property
+    def _cumulated(self) -> dict[str, tuple[int, ...]]:
+        """Bytes delivered before each bin of a link, and before the end."""
+        return {
+            link: tuple(accumulate((bins[bin_] for bin_ in sorted(bins)), initial=0))
             for link, bins in self.seen.deliveries.items()
         }
 
