@@ -147,6 +147,17 @@ def test_hand_overs_to_and_fro(tmp_path: Path) -> None:
     assert len(connections(tmp_path, record, "cellular")) >= 1
 
 
+def test_a_path_whose_validation_never_comes(tmp_path: Path) -> None:
+    """The other link is dead from the beginning: the client tries it, and nobody answers."""
+    dead = 'schedule = [{ at = "0 s", state = "down" }]'
+    wish = {"client": "httpbed-quiche", "versions": ("3",), "time_limit": "2 s"}
+    record = tried(tmp_path, GONE, on_cellular=dead, **wish)
+    assert record.attempt.outcome.kind in {"failed", "timed out"}
+    reason = "no hand-over was followed: nothing was answered of what was sent over cellular"
+    assert record.attempt.outcome.reason.endswith(reason)
+    assert "new_path_delay" not in values(record)
+
+
 def test_an_interface_that_flaps_ends_in_an_outcome(tmp_path: Path) -> None:
     """Faster than anybody could follow: whatever comes of it, nothing hangs."""
     flaps = 'kind = "address deleted"\nsockets = "destroyed"\nwhen = { every = "50 ms" }'

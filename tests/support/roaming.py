@@ -24,6 +24,8 @@ class Roaming(Wish):
     size: str = "500 kB"
     way: tuple[str, ...] = ("client", "router", "server")
     ip_version: str = "4"
+    on_cellular: str = ""
+    """Further lines of the second link."""
 
     def text(self) -> str:
         """Write the experiment file."""
@@ -42,6 +44,7 @@ rate = "{self.rate}"
 delay = "{self.delay}"
 queue = {{ limit = "1000 packets" }}
 {self.link}
+{self.on_cellular if name == CELLULAR else ""}
 """
         for ends in pairwise(self.way[1:]):
             yield f"""

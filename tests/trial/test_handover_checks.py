@@ -206,6 +206,15 @@ def test_a_new_connection_is_told_by_its_handshake(how: dict[str, Any], words: s
     assert check.figure.endswith("over cellular")
 
 
+def test_what_is_not_answered_is_no_connection() -> None:
+    """Whatever was sent there: nobody had anything of it."""
+    found = seen()
+    unanswered = on(found, "cellular", server_first_ns=None, server_first_sizes=[])
+    check = of_subject(connections(found, on(found, "wifi"), unanswered))
+    assert check.passed is None
+    assert check.figure.endswith("nothing was answered of what was sent over cellular")
+
+
 def test_a_client_that_stays_away_is_told_in_the_outcome() -> None:
     """That nothing was sent is what explains a failure; by itself it is none."""
     found = ended(status=56)(connections(seen(), on(seen(), "wifi"), on(seen(), "router-server")))

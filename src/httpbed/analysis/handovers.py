@@ -10,6 +10,7 @@ from typing import Any
 from httpbed.analysis import timelines
 from httpbed.analysis.estimate import Estimate, estimate
 from httpbed.analysis.sample import Key, by_treatment, of_trials, samples, scenario
+from httpbed.analysis.timelines import MIGRATED
 from httpbed.store.results import Results
 
 MEDIANS = (
@@ -43,6 +44,8 @@ class Moves:
     """By the names in :data:`COUNTS`; None where nobody told."""
     verdicts: Counter[str] = field(default_factory=Counter)
     """How many hand-overs ended as the wire shows, by the names in :mod:`timelines`."""
+    unvalidated: int = 0
+    """How many of those that migrated went to a path of which no client told that it is valid."""
     before_any: int = 0
     """Number of trials that completed before their first hand-over."""
 
@@ -83,13 +86,15 @@ def _moves(
     built = scenario(results, levels)
     happens = built.handover is not None and built.handover.happens
     seen = [(row["outcome"], timelines.moments(results, row)) for row in rows if happens]
+    every = [moment for _, moments in seen for moment in moments]
     return Moves(
         happens=happens,
         over_quic=built.roles.client.http_version == "3",
         rtt_s=built.rtt_s(built.access()),
         medians=medians,
         counts=counts,
-        verdicts=Counter(one.verdict for _, moments in seen for one in moments if one.verdict),
+        verdicts=Counter(one.verdict for one in every if one.verdict),
+        unvalidated=sum(one.verdict == MIGRATED and one.validated_s is None for one in every),
         before_any=sum(outcome == "completed" and not moments for outcome, moments in seen),
     )
 

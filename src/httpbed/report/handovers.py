@@ -88,16 +88,13 @@ def staying(findings: Findings) -> Iterator[str]:
 
 
 def unvalidated(findings: Findings) -> Iterator[str]:
-    """Name treatments that migrated onto paths which, as far as they tell, never were validated."""
+    """Name treatments that migrated to paths of which nobody told that they are valid."""
     for name, found in _changing(findings):
-        moved = sum(
-            one.verdicts[MIGRATED] for one in found if one.median("validation_delay") is None
-        )
-        if moved:
+        if count := sum(one.unvalidated for one in found):
             yield (
-                f"{name}: {moved} hand-overs migrated, and no client told that its new path was"
-                " validated; until it is, a server may send only three times what it receives"
-                " there (RFC 9000 section 8)"
+                f"{name}: in {count} of {_sum(found, MIGRATED)} hand-overs that migrated no client"
+                " told that the new path was validated; until it is, a server may send only three"
+                " times what it receives there (RFC 9000 section 8)"
             )
 
 

@@ -75,19 +75,31 @@ def unfollowed(checks: Iterable[Check]) -> str:
 
 
 def followed(course: Course, window: Window) -> tuple[Following, str]:
-    """Tell what the client made of a hand-over, and by what that is known."""
+    """Tell what the client made of a hand-over, and by what that is known.
+
+    What was never answered is no connection on the new path.
+    """
     entered = window.change.entered
-    anew = [one for one in course.begun(entered, window) if one.get("opening") != "short"]
+    anew = [one for one in _answered(course, entered, window) if one.get("opening") != "short"]
     if anew:
         transport = "TCP" if anew[0]["protocol"] == "tcp" else "QUIC, with a handshake of its own,"
         return "new connection", f"a new connection: {transport} over {entered}"
-    there = course.begun(course.beyond(window), window)
+    beyond = course.beyond(window)
+    there = _answered(course, beyond, window)
     same = next((one for one in there if one.get("opening") == "short"), None)
     if same is None:
-        return "nothing", _not_followed(course, window, there)
+        return "nothing", _not_followed(course, window, course.begun(beyond, window))
+    return "migrated", _migrated(course, same)
+
+
+def _answered(course: Course, link: str, window: Window) -> list[Mapping[str, Any]]:
+    return [one for one in course.begun(link, window) if one["server_first_ns"] is not None]
+
+
+def _migrated(course: Course, same: Mapping[str, Any]) -> str:
     before = _before(same, course)
     what = "went on" if course.handover.kind == "NAT rebinding" else "migrated"
-    return "migrated", (
+    return (
         f"{what}: same connection, {f'from {before} ' if before else ''}to {same['client']}, no"
         f" handshake on the new path; first datagrams of {_first_sizes(same, 'client')} bytes"
         f" there, of {_first_sizes(same, 'server')} back"
@@ -95,13 +107,15 @@ def followed(course: Course, window: Window) -> tuple[Following, str]:
 
 
 def _not_followed(course: Course, window: Window, there: Sequence[Mapping[str, Any]]) -> str:
+    entered = window.change.entered
     if course.handover.kind != "NAT rebinding":
-        return f"no hand-over was followed: nothing was sent over {window.change.entered}"
+        what = "was sent" if not there else "was answered of what was sent"
+        return f"no hand-over was followed: nothing {what} over {entered}"
     if not course.beyond(window):
         return "not observed: no link lies behind the NAT"
-    if there:
+    if there and there[0]["protocol"] == "tcp":
         return f"from {there[0]['client']}, which for TCP is another connection"
-    return "nothing more came through the NAT"
+    return "nothing more came through the NAT" if not there else "nothing came back to the NAT"
 
 
 def _before(same: Mapping[str, Any], course: Course) -> str:
