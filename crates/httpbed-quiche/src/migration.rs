@@ -332,7 +332,9 @@ impl Migration {
     fn give_up(&mut self, now: Duration) {
         let Some(attempt) = self.attempt else { return };
         self.fall("the server did not answer on this path", now);
-        self.complaint = Some((Kind::Failed, format!("nothing came on the new path from {}", attempt.local)));
+        // That there is no route any more says more.
+        self.complaint
+            .get_or_insert((Kind::Failed, format!("nothing came on the new path from {}", attempt.local)));
         // Another socket once more would be another rebinding; QUIC itself asks again from this one.
         self.retry = (self.policy != Policy::Rebind).then(|| now + RETRY);
     }

@@ -158,3 +158,13 @@ fn a_rebinding_that_is_not_answered_is_told_but_not_repeated() {
     assert_eq!((migration.local(), migration.due(), counts(&migration)), (socket(B), None, (1, 0, 1)));
     assert!(migration.explanation().is_some());
 }
+
+#[test]
+fn a_path_that_fails_for_want_of_a_route_is_explained_by_that() {
+    let mut migration = Migration::new(Policy::Probe, socket(A));
+    migration.see(&prefers(B, false), READY, at(0));
+    migration.began(Kind::Migrated, socket(B), at(0));
+    migration.see(&nothing(), READY, at(1));
+    migration.failed(socket(B), at(9));
+    assert!(migration.explanation().unwrap().contains("no address of this machine"));
+}
