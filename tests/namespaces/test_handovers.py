@@ -121,11 +121,17 @@ def test_a_blackhole_tells_nobody(tmp_path: Path) -> None:
     assert (folder(tmp_path, record) / "network-monitor.txt").read_text() == ""
 
 
-def test_quic_survives_a_nat_that_forgets(tmp_path: Path) -> None:
-    """The server sees another port, and goes on; the client notices nothing."""
-    record = tried(tmp_path, f'kind = "NAT rebinding"\n{AFTER}', versions=("3",))
-    assert record.attempt.outcome.kind == "completed"
+def test_a_nat_forgets_and_the_connection_goes_on(tmp_path: Path) -> None:
+    """The server sees another port, and answers there; the client is told nothing.
+
+    Whether the server then believes the new address (RFC 9000 section 9.3) is its own affair:
+    nginx 1.30 at times gives up validating it, seven seconds later.
+    """
+    nat = f'kind = "NAT rebinding"\n{AFTER}'
+    record = tried(tmp_path, nat, client="aioquic", versions=("3",))
+    assert record.attempt.outcome.kind in {"completed", "failed"}
     assert check(record, "hand-over followed").figure.startswith("went on: same connection")
+    assert "by the word of the emulator" in check(record, "hand-overs in time").figure
     assert len(connections(tmp_path, record, "wifi")) == 1
     ports = {one["client"] for one in connections(tmp_path, record, "router-server")}
     assert len(ports) == 2
