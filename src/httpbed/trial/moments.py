@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from httpbed.process import left
-from httpbed.trial import handover_checks
+from httpbed.trial import following
 from httpbed.trial.handover_metrics import NS, Course
 
 MOMENTS = "handovers.json"
@@ -30,7 +30,7 @@ def moments(course: Course) -> Iterator[dict[str, Any]]:
     for window in course.windows:
         change = window.change
         at_s = (change.at_ns - origin_ns) / NS
-        verdict, how = handover_checks.followed(course, window)
+        verdict, how = following.followed(course, window)
         yield {
             "number": change.number,
             "from": change.left,
