@@ -34,9 +34,12 @@ Floats = NDArray[np.float64]
 
 DELIVERIES = "deliveries.tsv"
 HANDOVERS = "handovers.json"
-MIGRATED, ANEW, NOTHING = "migrated", "new connection", "nothing"
-"""What the wire shows after a hand-over: the same connection on the new path, another one, or no
-answer there."""
+MIGRATED, ANEW, ANSWERED, NOTHING = "migrated", "new connection", "answered only", "nothing"
+"""What the wire shows after a hand-over: data of the same connection on the new path, another
+connection, answers that came to nothing, or no answer there."""
+UNKNOWN, OVER_BEFORE = "not known", "over before"
+"""Likewise: what cannot be told, or the client was done before anybody could answer it there."""
+VERDICTS = frozenset({MIGRATED, ANEW, ANSWERED, NOTHING, UNKNOWN, OVER_BEFORE})
 MOST_BYTES = 64 * 2**20
 """Of a file that is read; what is longer was not written by a trial."""
 _ORIGIN = b"# origin_ms:"
@@ -60,7 +63,7 @@ class Moment:
     first_byte_s: float | None
     """The first packet delivered to the client on the new path."""
     verdict: str
-    """:data:`MIGRATED`, :data:`ANEW` or :data:`NOTHING`; empty where it is not known."""
+    """One of :data:`VERDICTS`; empty where none was left."""
     how: str
     """What shows it, in words."""
 
@@ -159,7 +162,7 @@ def _moments(said: Iterable[Mapping[str, Any]]) -> Iterator[Moment]:
                 first_probe_s=_number(one.get("first_probe_s")),
                 validated_s=_number(one.get("validated_s")),
                 first_byte_s=_number(one.get("first_byte_s")),
-                verdict=verdict if verdict in {MIGRATED, ANEW, NOTHING} else "",
+                verdict=verdict if verdict in VERDICTS else "",
                 how=str(one.get("how") or ""),
             )
 
