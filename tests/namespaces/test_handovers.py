@@ -78,7 +78,7 @@ def test_a_quic_connection_migrates(tmp_path: Path, version: Literal["4", "6"]) 
     assert taken["delivery_stall"] >= taken["delivery_silence"] >= RTT_S * 0.9
     (begun,) = connections(tmp_path, record, "cellular")
     assert begun["opening"] == "short"
-    (moment,) = artifact(tmp_path / "campaign", record, "handovers.json")
+    (moment,) = artifact(tmp_path / "campaign", record, "../handovers.json")
     assert moment["verdict"] == "migrated"
 
 
@@ -142,7 +142,7 @@ def test_hand_overs_to_and_fro(tmp_path: Path) -> None:
     often = 'kind = "address deleted"\nsockets = "destroyed"\nwhen = { every = "150 ms" }'
     record = tried(tmp_path, often, on_client=RESUMES)
     assert record.attempt.outcome.kind == "completed"
-    moments = artifact(tmp_path / "campaign", record, "handovers.json")
+    moments = artifact(tmp_path / "campaign", record, "../handovers.json")
     assert len(moments) > 1
     assert [(one["from"], one["to"]) for one in moments[:2]] == [
         ("wifi", "cellular"),
@@ -185,7 +185,7 @@ def test_a_stable_address_differs_in_nothing_else(tmp_path: Path) -> None:
         "round-trip time, client->server over cellular",
     }
     assert not any(name.startswith("hand-over") for name in names)
-    assert artifact(tmp_path / "campaign", record, "handovers.json") == []
+    assert artifact(tmp_path / "campaign", record, "../handovers.json") == []
 
 
 def test_a_change_after_the_end_says_so(tmp_path: Path) -> None:

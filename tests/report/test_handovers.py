@@ -251,7 +251,7 @@ def test_scripts_in_what_trials_left_are_text(tmp_path: Path) -> None:
     """In the page, in the figure and in the terminal."""
     results = moving(course, tmp_path)
     for row in reading.attempts(results):
-        path = campaigns.artifacts(tmp_path, row["block"], row["trial"], row["attempt"])
+        path = campaigns.artifacts(tmp_path, row["block"], row["trial"], row["attempt"]).parent
         said = json.loads((path / "handovers.json").read_text())
         for one in said:
             one |= {"verdict": EVIL, "from": EVIL, "to": EVIL}

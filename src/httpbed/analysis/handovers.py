@@ -10,7 +10,7 @@ from typing import Any
 from httpbed.analysis import timelines
 from httpbed.analysis.estimate import Estimate, estimate
 from httpbed.analysis.sample import Key, by_treatment, of_trials, samples, scenario
-from httpbed.analysis.timelines import MIGRATED
+from httpbed.model.moment import MIGRATED
 from httpbed.store.results import Results
 
 MEDIANS = (

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from httpbed.analysis.findings import Findings
 from httpbed.analysis.handovers import Moves
 from httpbed.analysis.sample import Bounded
-from httpbed.analysis.timelines import ANEW, MIGRATED, NOTHING
 from httpbed.model import phrase
+from httpbed.model.moment import ANEW, MIGRATED, NOTHING
 from httpbed.report.phrasing import DASH, done, mark, scale, treatment
 
-WORDS = {MIGRATED: "migrated", ANEW: "new connection", NOTHING: "silent"}
+WORDS: Mapping[str, str] = {MIGRATED: "migrated", ANEW: "new connection", NOTHING: "silent"}
 
 
 @dataclass(frozen=True)

@@ -11,10 +11,11 @@ from __future__ import annotations
 import statistics
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, Literal
+from typing import Any
 
 from httpbed.model import phrase
 from httpbed.model.handover import Handover
+from httpbed.model.moment import Following
 from httpbed.model.trial import Check
 from httpbed.trial import handover
 from httpbed.trial.handover import DECISIVE
@@ -28,8 +29,6 @@ LATE_S = 0.05
 it change. Starting a tool takes 2 to 5 ms, and some tens where somebody else has the CPU."""
 PROMPT, PACE, FOLLOWED = "hand-overs in time", "hand-overs keep pace", "hand-over followed"
 NS = 1e9
-
-Following = Literal["migrated", "new connection", "nothing"]
 
 
 def of_bed(described: Handover, leg: Leg, seen: Seen) -> Iterator[Check]:

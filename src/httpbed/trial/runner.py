@@ -30,7 +30,7 @@ from httpbed.process.binaries import LINK, executable
 from httpbed.process.dialogue import patience, run_tool
 from httpbed.process.spec import Exit
 from httpbed.process.supervisor import RefusalError, SandboxSpec, Supervisor, sandbox
-from httpbed.trial import deliveries, handover_seen, sharing, stored
+from httpbed.trial import deliveries, sharing, stored
 from httpbed.trial.answering import Answering, answering, stop
 from httpbed.trial.asking import Asked, ask
 from httpbed.trial.bed import Asking, Bed, TrialPlan
@@ -89,17 +89,15 @@ def _reduce(planned: TrialPlan, artifacts: Path, *, keep_log: bool) -> None:
     if len(planned.asking) > 1:
         sharing.reduce(artifacts)
     if planned.handover:
-        evidence, link = (_left(artifacts / name) for name in (EVIDENCE, LINK_RESULT))
         leg = planned.legs[0]
-        told = handover_seen.read(planned.handover.handover, leg, evidence, link, artifacts)
         towards = {way.downstream: way.names[0] for way in leg.ways}
-        origin_ns = leg.first_packet_ns(link) or 0
-        deliveries.reduce(artifacts, towards, told.absences if told else {}, origin_ns)
+        deliveries.reduce(artifacts, towards, leg.first_packet_ns(_link_result(artifacts)) or 0)
     if not keep_log:
         (artifacts / PACKET_LOG).unlink(missing_ok=True)
 
 
-def _left(file: Path) -> dict[str, Any]:
+def _link_result(artifacts: Path) -> dict[str, Any]:
+    file = artifacts / LINK_RESULT
     return dict(json.loads(file.read_text())) if file.exists() else {}
 
 
