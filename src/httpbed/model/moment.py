@@ -10,12 +10,18 @@ from pydantic import BeforeValidator, ConfigDict, Field
 
 from httpbed.model.value import Value
 
-Following = Literal["migrated", "new connection", "nothing"]
+Following = Literal[
+    "migrated", "new connection", "answered only", "nothing", "over before", "not known"
+]
+"""What the wire shows after a hand-over: the same connection on the new path, another one, an
+answer without data (or a reset) there, or nothing; or that the client was done before anybody could
+answer, or that what is there cannot be told apart."""
 MIGRATED: Following = "migrated"
 ANEW: Following = "new connection"
+ANSWERED: Following = "answered only"
 NOTHING: Following = "nothing"
-"""What the wire shows after a hand-over: the same connection on the new path, another one, or no
-answer there."""
+OVER: Following = "over before"
+UNKNOWN: Following = "not known"
 
 
 def _known_time(said: Any) -> float | None:
