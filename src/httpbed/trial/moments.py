@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from httpbed.model.moment import Moment
-from httpbed.trial import handover_checks
+from httpbed.trial import following
 from httpbed.trial.handover_metrics import NS, Course
 from httpbed.trial.handover_seen import FOR_GOOD_NS, Change
 
@@ -20,7 +20,7 @@ def moments(course: Course) -> Iterator[Moment]:
     for window in course.windows:
         change = window.change
         at_s = (change.at_ns - origin_ns) / NS
-        verdict, how = handover_checks.followed(course, window)
+        verdict, how = following.followed(course, window)
         gone_ns, back_ns = _absence(course, change)
         yield Moment(
             number=change.number,
