@@ -242,10 +242,10 @@ def test_who_cannot_tell_of_a_validation_is_not_asked_to(tmp_path: Path) -> None
     results = moving(lambda *_: silent, tmp_path)
     for row in reading.attempts(results):
         path = campaigns.artifacts(tmp_path, row["block"], row["trial"], row["attempt"])
-        said = json.loads((path / "handovers.json").read_text())
+        said = json.loads((path.parent / "handovers.json").read_text())
         for one in said:
             one["to"] = one["from"]
-        (path / "handovers.json").write_text(json.dumps(said))
+        (path.parent / "handovers.json").write_text(json.dumps(said))
     assert not [one for one in notes.notes(find(results), results) if "no client" in one]
 
 
@@ -298,7 +298,7 @@ def test_scripts_in_what_trials_left_are_text(tmp_path: Path) -> None:
     """In the page, in the figure and in the terminal."""
     results = moving(course, tmp_path)
     for row in reading.attempts(results):
-        path = campaigns.artifacts(tmp_path, row["block"], row["trial"], row["attempt"])
+        path = campaigns.artifacts(tmp_path, row["block"], row["trial"], row["attempt"]).parent
         said = json.loads((path / "handovers.json").read_text())
         for one in said:
             one |= {"verdict": EVIL, "from": EVIL, "to": EVIL}

@@ -93,20 +93,25 @@ def on(found: Seen, link: str, **changes: Any) -> dict[str, Any]:
 
 
 def test_a_recorded_hand_over_is_as_asked_for(tmp_path: Path) -> None:
-    """Everything passes, and the attempt leaves its moments."""
+    """Everything passes, its moments are told, and nothing is added to what was left."""
     folder = Path(shutil.copytree(artifacts(HANDED_OVER), tmp_path / "artifacts"))
     evidence = json.loads((folder / "evidence.json").read_text())
     (folder / "evidence.json").write_text(json.dumps({**evidence, "pressure": QUIET}))
     this = verdict.Try(trial(HANDED_OVER), 1, datetime(2026, 11, 21, 12, tzinfo=UTC))
+    before = sorted(file.name for file in folder.iterdir())
     record = verdict.judge(this, prepared(), folder, {})
+    assert sorted(file.name for file in folder.iterdir()) == before
     assert record.attempt.outcome == Outcome(kind="completed")
     names = [check.name for check in record.attempt.checks]
     assert len(names) == len(set(names))
-    (moment,) = json.loads((folder / "handovers.json").read_text())
-    assert (moment["number"], moment["from"], moment["to"]) == (1, "wifi", "cellular")
-    assert moment["verdict"] == "migrated"
-    times = [moment[name] for name in ("at_s", "first_probe_s", "first_byte_s", "validated_s")]
-    assert times == sorted(times)
+    assert record.handovers is not None
+    (moment,) = record.handovers
+    assert (moment.number, moment.left, moment.entered) == (1, "wifi", "cellular")
+    assert moment.verdict == "migrated"
+    times = [moment.at_s, moment.first_probe_s, moment.first_byte_s, moment.validated_s]
+    assert times == sorted(one for one in times if one is not None)
+    assert moment.gone_s == pytest.approx(moment.at_s, abs=0.005)
+    assert moment.back_s is None
 
 
 def prepared() -> Bed:

@@ -10,7 +10,7 @@ from typing import Any
 from httpbed.analysis import timelines
 from httpbed.analysis.estimate import Estimate, estimate
 from httpbed.analysis.sample import Key, by_treatment, of_trials, samples, scenario
-from httpbed.analysis.timelines import MIGRATED, OVER_BEFORE, Moment
+from httpbed.model.moment import MIGRATED, OVER, Moment
 from httpbed.store.results import Results
 
 MEDIANS = (
@@ -96,7 +96,7 @@ def _moves(
         rtt_s=built.rtt_s(built.access()),
         medians=medians,
         counts=counts,
-        verdicts=Counter(one.verdict for one in every if one.verdict not in {"", OVER_BEFORE}),
+        verdicts=Counter(one.verdict for one in every if one.verdict not in {"", OVER}),
         over_before=sum(_is_over_before(one) for one in every),
         unvalidated=sum(map(_is_unvalidated, every)) if counts["migrations"] is not None else 0,
         before_any=sum(
@@ -107,7 +107,7 @@ def _moves(
 
 
 def _is_over_before(one: Moment) -> bool:
-    return one.verdict == OVER_BEFORE
+    return one.verdict == OVER
 
 
 def _is_unvalidated(one: Moment) -> bool:

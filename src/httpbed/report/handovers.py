@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from httpbed.analysis.findings import Findings
 from httpbed.analysis.handovers import Moves
 from httpbed.analysis.sample import Bounded
-from httpbed.analysis.timelines import ANEW, ANSWERED, MIGRATED, NOTHING, UNKNOWN
 from httpbed.model import phrase
+from httpbed.model.moment import ANEW, ANSWERED, MIGRATED, NOTHING, UNKNOWN
 from httpbed.report.phrasing import DASH, done, mark, scale, treatment
 
-WORDS = {
+WORDS: Mapping[str, str] = {
     MIGRATED: "migrated",
     ANEW: "new connection",
     ANSWERED: "answered only",

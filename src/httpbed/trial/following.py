@@ -10,14 +10,12 @@ and TCP's refusal is an answer, too.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal
+from typing import Any
 
+from httpbed.model.moment import Following
 from httpbed.trial.deliveries import STALLED_BYTES
 from httpbed.trial.handover_metrics import Course, Window
 
-Following = Literal[
-    "migrated", "new connection", "answered only", "nothing", "over before", "not known"
-]
 COUNTED: Mapping[Following, str] = {
     "migrated": "migrated",
     "new connection": "by a new connection",
