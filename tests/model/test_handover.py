@@ -66,10 +66,16 @@ def test_it_goes_from_each_link_to_the_next_and_from_the_last_to_the_first() -> 
         ({"gap": "0 ms"}, ["wifi"]),
         ({"kind": "make before break", "overlap": "1 s"}, ["wifi"]),
         ({"kind": "route"}, ["wifi", "cellular"]),
+        ({"kind": "none", "when": None}, ["wifi", "cellular"]),
+        ({"kind": "none", "when": None, "gap": "1 s"}, ["wifi"]),
+        ({"kind": "none", "when": None, "overlap": "1 s"}, ["wifi"]),
     ],
 )
 def test_which_links_have_an_address_at_first(more: dict[str, str], up: list[str]) -> None:
-    """With a gap, or where a link comes up only when it is needed, the next one has none."""
+    """With a gap, or where a link comes up only when it is needed, the next one has none.
+
+    What it is compared with begins on the same network.
+    """
     handover = scenario(**more).handover
     assert isinstance(handover, Handover)
     assert handover.up_at_first() == up

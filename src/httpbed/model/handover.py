@@ -106,7 +106,7 @@ class Handover(Value):
 
     def up_at_first(self) -> list[str]:
         """Names of the links on which the client has an address from the beginning."""
-        waits = self.kind == "make before break" or self.gap is not None
+        waits = self.gap is not None or self.overlap is not None  # so do those of its control
         return self.links[:1] if waits else self.links
 
     def _links_mistakes(self) -> Iterator[str]:
