@@ -193,10 +193,11 @@ class Course:
     @cached_property
     def _validated(self) -> list[tuple[int, str]]:
         """When the client says that a path was validated, with its own address there."""
-        zero_ns = self.seen.link["origin_ns"] + self.seen.link["started_ns"]
         events = self.seen.findings[self.chain.client].path_events
         return sorted(
-            (one.at_ns - zero_ns, legs.host(one.local)) for one in events if one.kind == "validated"
+            (one.at_ns - self.found.zero_ns, legs.host(one.local))
+            for one in events
+            if one.kind == "validated"
         )
 
     @cached_property
