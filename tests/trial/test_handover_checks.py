@@ -439,7 +439,26 @@ def test_one_connection_that_migrates_is_one() -> None:
     """And a limit on connections does not hold where the client has to make new ones."""
     found = seen()
     check = next(one for one in checks(found, HANDED_OVER) if one.name == "connection count")
-    assert (check.passed, check.figure, check.limit) == (True, "1, by the packets", "at least 1")
+    assert (check.passed, check.figure, check.limit) == (True, "1, by the packets", "at most 2")
+
+
+@pytest.mark.parametrize(
+    ("count", "fault", "passed"),
+    [
+        (2, lambda found: found, True),
+        (3, lambda found: found, False),
+        (2, on_handover(changes=()), False),
+    ],
+)
+def test_new_connections_are_no_more_than_there_is_reason_for(
+    count: int, fault: Fault, *, passed: bool
+) -> None:
+    """One for each hand-over; where nothing happens, as always."""
+    first = on(seen(), "wifi")
+    many = ({**first, "client": f"10.77.0.1:{1024 + number}"} for number in range(count))
+    found = connections(fault(seen()), *many)
+    check = next(one for one in checks(found, HANDED_OVER) if one.name == "connection count")
+    assert check.passed is passed
 
 
 def test_every_access_link_is_probed_and_judged() -> None:
