@@ -14,6 +14,7 @@ from itertools import accumulate
 from httpbed.model import phrase
 from httpbed.model.handover import AfterBytes, Handover
 from httpbed.model.trial import Check
+from httpbed.model.units import NS
 from httpbed.trial import following, handover, handover_metrics
 from httpbed.trial.deliveries import BIN_NS
 from httpbed.trial.following import followed
@@ -32,7 +33,6 @@ are some milliseconds late."""
 PROMPT, PACE, FOLLOWED = "hand-overs in time", "hand-overs keep pace", "hand-over followed"
 OVER_BEFORE = "over before"
 PACED, LEAST_MADE = "hand-overs as many as due", 0.9
-NS = 1e9
 
 
 def of_bed(described: Handover, leg: Leg, seen: Seen) -> Iterator[Check]:

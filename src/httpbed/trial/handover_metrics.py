@@ -15,13 +15,13 @@ from typing import Any
 
 from httpbed.model.handover import Handover
 from httpbed.model.metric import Observation, Source
+from httpbed.model.units import NS
 from httpbed.trial import deliveries, legs
 from httpbed.trial.deliveries import BIN_NS, STALLED_BYTES
 from httpbed.trial.handover_seen import Change, HandoverSeen
 from httpbed.trial.legs import Chain, Leg
 from httpbed.trial.seen import Seen
 
-NS = 1e9
 BEFORE_NS = 10**9
 """Silence and stall of a hand-over are looked for from so long before it on: the last packet that
 was delivered came before it, and where a timer ran, perhaps long before."""

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import TextIO
 
 from httpbed.model.handover import AfterBytes
+from httpbed.model.units import NS
 from httpbed.network.running import Emulator
 from httpbed.process.dialogue import run_tool
 from httpbed.process.spec import ProcessSpec
@@ -26,7 +27,6 @@ from httpbed.trial.handover import BY_EMULATOR, HandoverPlan, Step
 
 STEPS = "handover.jsonl"
 """A line for each step that was carried out; times by CLOCK_MONOTONIC."""
-NS = 1e9
 
 
 @dataclass
