@@ -89,7 +89,10 @@ def test_which_links_have_an_address_at_first(more: dict[str, str], up: list[str
         ({"links": ["wifi", "router-server"]}, "the client's links: wifi, cellular"),
         ({"when": None}, "when is missing"),
         ({"kind": "none"}, "so there is no when"),
-        ({"when": {"delivered": "6 MB"}}, "only 5000000 are fetched"),
+        (
+            {"when": {"delivered": "6 MB"}},
+            "6000000 bytes of IP packets, and only 5000000 are fetched",
+        ),
         ({"when": {"every": "1 ms"}}, "greater than or equal to 0.01"),
         ({"when": {"every": "1 s"}, "gap": "1 s"}, "until the next hand-over"),
         ({"when": {"after": "2 MB"}}, "none of its forms"),

@@ -28,7 +28,7 @@ from httpbed.model.trial import Check, Outcome
 from httpbed.trial import bed_checks, handover_checks, handover_metrics, verdict
 from httpbed.trial.bed import Bed
 from httpbed.trial.handover_checks import PACE, PACED, PROMPT
-from httpbed.trial.handover_seen import Done, HandoverSeen
+from httpbed.trial.handover_seen import COMMANDS_END, Done, HandoverSeen
 from httpbed.trial.seen import Seen
 from planted import Fault, ended
 from recorded import (
@@ -81,6 +81,8 @@ def prepared() -> Bed:
     [
         (on_handover(changes=()), "hand-over took place"),
         (lambda found: changed(found, at_ns=10 * S), PROMPT),
+        (lambda found: changed(found, by=COMMANDS_END), PROMPT),
+        (on_handover(destroyed_after_ns={1: 60 * MS}), PROMPT),
         (on_handover(sockets_left={1: 2}), "sockets of a deleted address"),
     ],
 )
@@ -112,6 +114,35 @@ def test_a_client_that_failed_before_is_not_the_beds_fault(how: dict[str, Any]) 
     told = of_bed(found)
     assert told["hand-over took place"].passed is None
     assert all(check.passed is not False for check in told.values())
+
+
+def test_how_late_tcp_is_told_is_told() -> None:
+    """QUIC hears of the kernel itself; a client over TCP only when its sockets are destroyed."""
+    found = seen()
+    assert found.handover is not None
+    (_, destroy), (change,) = found.handover.done, found.handover.changes
+    after_ms = (destroy.ended_ns - change.at_ns) / MS
+    assert 0 < after_ms < 50
+    figure = of_bed(found)[PROMPT].figure
+    assert figure.endswith(f"TCP sockets destroyed {after_ms:.1f} ms after their address at most")
+
+
+def test_a_word_that_is_missing_among_many_is_told() -> None:
+    """One in ten may be; a moment that nobody told of is another kind of number."""
+    found = seen()
+    assert found.handover is not None
+    (change,) = found.handover.changes
+    for count, passed in ((10, True), (9, False)):
+        changes = (replace(change, by=COMMANDS_END), *[change] * (count - 1))
+        check = of_bed(on_handover(changes=changes)(found))[PROMPT]
+        assert check.passed is passed
+        assert COMMANDS_END in check.figure
+
+
+def test_an_address_that_was_back_too_soon_was_not_looked_at() -> None:
+    """Its sockets are then new ones, and nothing is known of the old."""
+    check = of_bed(on_handover(sockets_left={})(seen()))["sockets of a deleted address"]
+    assert check.passed is None
 
 
 def test_lateness_alone_is_strain() -> None:

@@ -65,7 +65,8 @@ def moved(*at_ms: int) -> Seen:
         )
         for number, at in enumerate(at_ms, start=1)
     )
-    own = HandoverSeen(0, 600 * MS, (), changes, {}, {})
+    zero_ns = found.link["origin_ns"] + found.link["started_ns"]
+    own = HandoverSeen(0, 600 * MS, (), changes, {}, {}, zero_ns=zero_ns)
     failed = ended(status=56)(found)
     return replace(failed, handover=own, deliveries={}, link={**found.link, "connections": []})
 

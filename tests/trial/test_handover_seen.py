@@ -70,6 +70,12 @@ def test_what_was_destroyed_left_nothing(left: Path) -> None:
     assert read(left).sockets_left == {1: 1}
 
 
+def test_where_nobody_looked_nothing_is_known(left: Path) -> None:
+    """It is no look without sockets."""
+    (left / "sockets-left-1.txt").unlink()
+    assert read(left).sockets_left == {}
+
+
 def test_without_the_kernels_word_the_commands_end_counts(left: Path) -> None:
     """Which is later than the change, and said to be no more than that."""
     (left / "network-monitor.txt").write_text("[2026-11-21T22:14:08.0] torn off")

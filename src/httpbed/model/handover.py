@@ -34,7 +34,8 @@ class AfterBytes(Value):
     """Once, when so much has been delivered to the client."""
 
     delivered: Bytes = Field(ge=1)
-    """IP bytes since the client's start, over the link that it is on."""
+    """IP bytes since the client's start, over the link that it is on: headers and handshakes are
+    among them, so of the file some per cent less have come."""
 
 
 class At(Value):

@@ -15,13 +15,13 @@ from typing import Any
 
 from httpbed.model.handover import Handover
 from httpbed.model.metric import Observation, Source
+from httpbed.model.units import NS
 from httpbed.trial import deliveries, legs
 from httpbed.trial.deliveries import BIN_NS, STALLED_BYTES
 from httpbed.trial.handover_seen import Change, HandoverSeen
 from httpbed.trial.legs import Chain, Leg
 from httpbed.trial.seen import Seen
 
-NS = 1e9
 BEFORE_NS = 10**9
 """Silence and stall of a hand-over are looked for from so long before it on: the last packet that
 was delivered came before it, and where a timer ran, perhaps long before."""
@@ -193,10 +193,11 @@ class Course:
     @cached_property
     def _validated(self) -> list[tuple[int, str]]:
         """When the client says that a path was validated, with its own address there."""
-        zero_ns = self.seen.link["origin_ns"] + self.seen.link["started_ns"]
         events = self.seen.findings[self.chain.client].path_events
         return sorted(
-            (one.at_ns - zero_ns, legs.host(one.local)) for one in events if one.kind == "validated"
+            (one.at_ns - self.found.zero_ns, legs.host(one.local))
+            for one in events
+            if one.kind == "validated"
         )
 
     @cached_property

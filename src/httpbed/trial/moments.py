@@ -9,8 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from httpbed.model.moment import Moment
+from httpbed.model.units import NS
 from httpbed.trial import following
-from httpbed.trial.handover_metrics import NS, Course
+from httpbed.trial.handover_metrics import Course
 from httpbed.trial.handover_seen import FOR_GOOD_NS, Change
 
 
