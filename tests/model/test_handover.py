@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from httpbed.model import reading
 from httpbed.model.handover import Handover
 from httpbed.model.scenario import Scenario
 
@@ -99,7 +100,9 @@ def test_which_links_have_an_address_at_first(more: dict[str, str], up: list[str
         ({"kind": "route", "gap": "1 s"}, "gap is of 'address deleted'"),
         ({"kind": "make before break"}, "overlap is missing"),
         ({"overlap": "1 s"}, "overlap is of 'make before break'"),
-        ({"kind": "blackhole", "sockets": "destroyed"}, "deletes none"),
+        ({"kind": "blackhole", "sockets": "destroyed"}, "deletes no address"),
+        ({"when": {"at": "0 s"}}, "greater than 0"),
+        ({"links": ["wifi", "router <-> server"]}, "the client's links: wifi, cellular"),
     ],
 )
 def test_what_cannot_be_is_refused_with_a_reason(more: dict[str, Any], reason: str) -> None:
@@ -166,3 +169,32 @@ def test_an_event_is_not_named_as_the_hand_overs_own() -> None:
     said["topology"]["links"][0]["events"] = [event]
     with pytest.raises(ValueError, match="an event of wifi is named 'hand-over'"):
         Scenario.model_validate(said)
+
+
+def test_what_comes_after_the_time_limit_is_refused() -> None:
+    """A trial has timed out by then; the place is where its author wrote the time."""
+    text = """
+schema = 1
+name = "late"
+question = "?"
+replicates = 1
+seed = 1
+time_limit = "5 s"
+topology = { hosts = ["client", "router", "server"], links = [
+    { name = "wifi", between = ["client", "router"] },
+    { name = "cellular", between = ["client", "router"] },
+    { between = ["router", "server"] },
+] }
+workload = { kind = "download", size = "5 MB" }
+[roles]
+client = { implementation = "curl", http_version = "2" }
+server = { implementation = "nginx" }
+[handover]
+links = ["wifi", "cellular"]
+kind = "address deleted"
+when = { at = "7 s" }
+gap = "6 s"
+"""
+    found = reading.read(text).mistakes
+    assert [mistake.place for mistake in found] == ["handover.when.at", "handover.gap"]
+    assert all("time limit" in mistake.reason for mistake in found)
