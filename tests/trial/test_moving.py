@@ -147,6 +147,6 @@ def test_a_stable_address_is_left_alone(tmp_path: Path) -> None:
 
 def test_a_step_that_fails_is_the_beds_fault(tmp_path: Path) -> None:
     """With the command, as it was typed."""
-    plan = planned(kind="route", when={"at": "0 s"})
+    plan = planned(kind="route", when={"at": "1 ms"})
     with pytest.raises(BedError, match=r"ip -4 -batch"):
         carried_out(tmp_path, plan, status=2)
