@@ -111,6 +111,8 @@ def test_it_waits_until_so_much_was_delivered(tmp_path: Path) -> None:
     plan = planned(kind="address deleted", when={"delivered": "1 kB"}, sockets="destroyed")
     told, lines = carried_out(tmp_path, plan, triggered)
     assert told == ["ip -4 …flush", "ss --kill", "ss --tcp"]
+    written = {"handover", "step", "link", "due_ns", "began_ns", "ended_ns"}
+    assert all(set(line) == written for line in lines)  # one that fails ends the trial
     assert [(line["step"], line["link"]) for line in lines] == [
         ("detach", "wifi"),
         ("destroy", "wifi"),
