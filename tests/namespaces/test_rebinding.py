@@ -7,6 +7,7 @@ from typing import Literal
 
 import pytest
 
+from httpbed.store import campaign as campaigns
 from httpbed.trial import retrying
 from real_runs import check, stage, values
 from roaming import Roaming
@@ -14,6 +15,8 @@ from roaming import Roaming
 pytestmark = [pytest.mark.namespaces, pytest.mark.toolbox]
 
 GONE = 'kind = "address deleted"\nsockets = "destroyed"\nwhen = { delivered = "150 kB" }'
+LINE_BYTES = 500
+"""Of what is told of one event, however many there were before it."""
 REBIND = 'knobs = { migration = "rebind" }'
 
 
@@ -29,6 +32,14 @@ def test_aioquic_goes_on_from_another_address(tmp_path: Path, version: Literal["
     taken = values(record)
     assert (taken["connections"], taken["migrations"], taken["migrations_failed"]) == (1, 1, 0)
     assert taken["validation_delay"] > 0
+    attempt = record.attempt
+    artifacts = campaigns.artifacts(
+        tmp_path / "campaign", attempt.trial.block, attempt.id, attempt.number
+    )
+    said = (artifacts / "client/aioquic.jsonl").read_text().splitlines()
+    moving = [line for line in said if "path_event" in line]
+    assert len(moving) > 1
+    assert max(map(len, moving)) < LINE_BYTES
 
 
 @pytest.mark.parametrize(("refused", "outcome"), [("on", "completed"), ("off", "failed")])
