@@ -100,7 +100,10 @@ impl Mover {
             limited: None,
             due: now + LOOK,
             // Of a path that is probed before it is moved to the server may have asked already.
-            heard: self.asking.filter(|asking| asking.name == name).map_or(challenges(quic), |asking| asking.before),
+            heard: self
+                .asking
+                .filter(|asking| asking.name == name)
+                .map_or(challenges(quic), |asking| asking.before),
             before: stats.as_ref().map_or((0, 0), |stats| (stats.sent_bytes, stats.recv_bytes)),
             last: (0, now),
         });
