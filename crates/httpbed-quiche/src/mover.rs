@@ -37,11 +37,9 @@ use quiche::{Connection, Error, PathEvent, PathStats};
 
 pub use self::identifiers::CONNECTION_ID_BYTES;
 use self::identifiers::{offer, supply};
-use self::validation::{Asking, Standing};
+use self::validation::{Asking, GRACE, Heard, Standing};
 use crate::migration::{Kind, Leave, Migration, Policy, Sight, Step};
 
-/// How long the answer of a server that sends data on the new path is waited for before the data will do.
-const GRACE: Duration = Duration::from_secs(1);
 /// How long the rest of a change is waited for before a new path is probed.
 const SETTLING: Duration = Duration::from_millis(10);
 /// Paths that quiche knows at once: `active_connection_id_limit`.
@@ -70,13 +68,6 @@ pub trait Sockets {
     fn exchange(&mut self, name: SocketAddr, remote: SocketAddr) -> io::Result<SocketAddr>;
 }
 
-/// Packets received on a path until a challenge on it can have been answered, and when that is.
-#[derive(Clone, Copy, Debug)]
-struct Heard {
-    packets: usize,
-    until: Duration,
-}
-
 /// What moves one connection.
 pub struct Mover {
     migration: Migration,
@@ -93,6 +84,8 @@ pub struct Mover {
     asking: Option<Asking>,
     /// The path that was moved to, until it is seen that the server has validated it.
     standing: Option<Standing>,
+    /// A path that was validated when so many packets had come on it: for the next one the server may lack an ID.
+    lacking: Option<(SocketAddr, usize)>,
     /// Moves without a change of the network, since the server has validated a path.
     renewals: u32,
     /// The server's connection IDs by the names of the paths that they are used on.
@@ -115,6 +108,7 @@ impl Mover {
             settled: None,
             asking: None,
             standing: None,
+            lacking: None,
             renewals: 0,
             linked: vec![(local, 0)],
             fresh: BTreeSet::new(),
@@ -156,6 +150,7 @@ impl Mover {
             let _ = self.switch(name, quic);
         }
         self.take_answers(quic, now);
+        self.provide(quic);
         self.migration.expire(now);
         self.ask(quic, now);
         if self.is_starved(quic, now) {
@@ -185,19 +180,6 @@ impl Mover {
             }
         }
         self.listen(quic, now);
-    }
-
-    /// Takes a packet for an answer where it cannot have been on its way before.
-    fn listen(&mut self, quic: &mut Connection, now: Duration) {
-        let Some(local) = self.migration.trying() else { return };
-        let name = self.name(local);
-        let Some(heard) = &mut self.heard else { return };
-        let packets = stats(quic, name).map_or(0, |stats| stats.recv);
-        if now < heard.until {
-            heard.packets = packets;
-        } else if packets > heard.packets {
-            self.arrive(local, "by a packet that came on this path", quic, now);
-        }
     }
 
     /// What quiche calls the path from a socket.
@@ -232,10 +214,8 @@ impl Mover {
         if left != self.name(local) {
             self.retire(left, quic);
         }
-        // nginx takes nothing from a new address without an unused ID, and retires none itself.
-        if quic.scids_left() == 0 && quic.active_scids() <= quic.path_stats().count() {
-            offer(quic, true);
-        }
+        let packets = stats(quic, self.name(local)).map_or(0, |stats| stats.recv);
+        self.lacking = Some((self.name(local), packets));
     }
 
     fn fall_back(&mut self, name: SocketAddr, quic: &mut Connection, now: Duration) {
@@ -247,18 +227,6 @@ impl Mover {
         self.migration.failed(self.socket(name), now);
         // quiche would take any path that was ever validated.
         let _ = quic.migrate(self.name(self.migration.local()), self.remote);
-    }
-
-    /// Retires the connection ID of a path that was left, if there is a spare one to come back with.
-    fn retire(&mut self, left: SocketAddr, quic: &mut Connection) {
-        let Some(place) = self.linked.iter().position(|(local, _)| *local == left) else { return };
-        if quic.available_dcids() > 0 {
-            let (_, sequence) = self.linked.swap_remove(place);
-            // Refused where the server has retired it before.
-            if quic.retire_dcid(sequence).is_ok() {
-                self.fresh.insert(left);
-            }
-        }
     }
 
     fn take(&mut self, step: Step, quic: &mut Connection, sockets: &mut impl Sockets, now: Duration) {
@@ -390,14 +358,6 @@ impl Mover {
             }
             Err(error) => self.migration.hindered(Kind::Failed, error.to_string(), now),
         }
-    }
-}
-
-impl Heard {
-    fn until_answer(stats: &PathStats, now: Duration) -> Self {
-        // A little less than the shortest round trip: an answer must not be missed.
-        let soonest = stats.min_rtt.unwrap_or_default() * 9 / 10;
-        Self { packets: stats.recv, until: now + soonest }
     }
 }
 

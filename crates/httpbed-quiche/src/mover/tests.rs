@@ -75,3 +75,27 @@ fn it_comes_and_goes_as_often_as_the_network() {
     assert!(whole, "{:?}", migration.events());
     assert!(migration.counts().succeeded >= 2, "{:?}", migration.events());
 }
+
+#[test]
+fn its_challenge_goes_with_the_answer_to_the_servers() {
+    let identity = Identity::new();
+    let answers = [("/a", Answer::Body(vec![7; BODY_BYTES]))];
+    let mut server = Server::new(&mut identity.server(), answers);
+    let mut fetch = fetch(connect(&mut identity.client(), NAME), &["/a"], 1, 1);
+    let mut mover = Mover::new(Policy::Immediate, address(CLIENT), address(SERVER));
+    let mut sockets = Imagined { preferred: address(CLIENT).ip(), opened: vec![address(CLIENT)] };
+    let mut seen = Vec::new();
+    run_with(&mut fetch, &mut server, |quic, now| {
+        let preferred = address(if now < CHANGE { CLIENT } else { OTHER }).ip();
+        let is_news = std::mem::replace(&mut sockets.preferred, preferred) != preferred;
+        mover.turn(quic, &mut sockets, is_news, |local| sight(preferred, local), now);
+        let heard = quic.stats().path_challenge_rx_count;
+        let path = quic.path_stats().find(|path| path.local_addr.ip() == address(OTHER).ip());
+        seen.extend(path.map(|path| (heard, format!("{:?}", path.validation_state))));
+        preferred
+    });
+    let early = seen.iter().filter(|(heard, _)| *heard == 0);
+    assert!(early.clone().count() > 0);
+    assert!(early.into_iter().all(|(_, state)| state == "Unknown"), "{seen:?}");
+    assert_eq!(seen.last().unwrap().1, "Validated");
+}

@@ -17,18 +17,20 @@
 //! * A challenge that stays unanswered is *repeated* after three round trips, the double of that, and so on: what a new
 //!   connection's Initial packet would wait for with a known round trip (section 8.2.1; RFC 9002 section 6.2.2). quiche
 //!   repeats one only if its packet is not acknowledged, and nginx acknowledges those it does not answer.
-//! * A path that we have validated, but the server has not (after probing we cannot defer), is *renewed*: we move once more,
-//!   from another port of the same address, with unused connection IDs at both ends (section 9.5). The server
-//!   validates it anew; its congestion window has room by then. That it has not validated a path shows in that it
-//!   has never sent more than three times what it got, and has either stayed at that limit or fallen silent.
+//! * A path that the server does not validate is *renewed*: we move once more, from another port of the same address, with
+//!   unused connection IDs at both ends (section 9.5). The server validates it anew. That it has not validated a
+//!   path shows in that it has never sent more than three times what it got, and has stayed at that limit, fallen
+//!   silent, or sent no challenge for long; then an acknowledgement goes with the move and makes room for one.
 
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use quiche::Connection;
+use quiche::{Connection, PathStats};
 
 use super::{MOST_PATHS, Mover, Sockets, stats};
 
+/// How long the answer of a server that sends data on the new path is waited for before the data will do.
+pub(super) const GRACE: Duration = Duration::from_secs(1);
 /// How long the server's challenge is waited for before ours is sent.
 const DEFERRAL: Duration = Duration::from_millis(500);
 /// Round trips until a challenge is repeated, or a path given up that the server does not validate.
@@ -39,6 +41,8 @@ const SHORTEST: Duration = Duration::from_millis(50);
 const INITIAL: Duration = Duration::from_millis(333);
 /// The silence of a server that has something to send but may not.
 const SILENCE: Duration = Duration::from_secs(1);
+/// How long a server may send data and no challenge: nginx tries again after a second.
+const OBLIVION: Duration = Duration::from_millis(1500);
 /// How often that is looked at.
 const LOOK: Duration = Duration::from_millis(50);
 /// What an unvalidated path carries back for each byte.
@@ -47,6 +51,13 @@ const FACTOR: u64 = 3;
 const LITTLE_BYTES: u64 = 2400;
 /// Moves without a change of the network.
 const MOST_RENEWALS: u32 = 3;
+
+/// Packets received on a path until a challenge on it can have been answered, and when that is.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Heard {
+    pub packets: usize,
+    pub until: Duration,
+}
 
 /// A path that has not answered our challenge.
 #[derive(Clone, Copy, Debug)]
@@ -64,6 +75,7 @@ pub(super) struct Asking {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Standing {
     name: SocketAddr,
+    since: Duration,
     /// How long it may be at its limit.
     patience: Duration,
     /// Since when it has been.
@@ -96,6 +108,7 @@ impl Mover {
         let stats = stats(quic, name);
         self.standing = Some(Standing {
             name,
+            since: now,
             patience: patience(quic),
             limited: None,
             due: now + LOOK,
@@ -137,7 +150,8 @@ impl Mover {
             self.renewals = 0;
             return false;
         }
-        if stats.recv != standing.last.0 {
+        let is_fresh = stats.recv != standing.last.0;
+        if is_fresh {
             standing.last = (stats.recv, now);
         }
         standing.due = now + LOOK;
@@ -145,10 +159,26 @@ impl Mover {
         let arrived = sent.saturating_sub(stats.lost_bytes);
         let is_limited = FACTOR * arrived < received + LITTLE_BYTES;
         standing.limited = is_limited.then(|| standing.limited.unwrap_or(now));
-        let is_stuck = standing.limited.is_some_and(|since| now - since >= standing.patience);
-        let is_silent = now - standing.last.1 >= SILENCE && challenges(quic) == standing.heard;
+        let is_stuck = standing.limited.is_some_and(|since| now >= since + standing.patience);
+        let is_unasked = challenges(quic) == standing.heard;
+        let is_silent = is_unasked && now >= standing.last.1 + SILENCE;
+        // The acknowledgement that is due goes in front of the PING then, and makes room for the challenge.
+        let is_ignored = is_unasked && is_fresh && now >= standing.since + OBLIVION;
         let is_ours = quic.is_path_validated(standing.name, self.remote) == Ok(true);
-        is_ours && self.migration.trying().is_none() && (is_stuck || is_silent)
+        self.migration.trying().is_none() && (is_ignored || is_ours && (is_stuck || is_silent))
+    }
+
+    /// Takes a packet for an answer where it cannot have been on its way before.
+    pub(super) fn listen(&mut self, quic: &mut Connection, now: Duration) {
+        let Some(local) = self.migration.trying() else { return };
+        let name = self.name(local);
+        let Some(heard) = &mut self.heard else { return };
+        let packets = stats(quic, name).map_or(0, |stats| stats.recv);
+        if now < heard.until {
+            heard.packets = packets;
+        } else if packets > heard.packets {
+            self.arrive(local, "by a packet that came on this path", quic, now);
+        }
     }
 
     /// Moves once more, from another port.
@@ -163,6 +193,14 @@ impl Mover {
         let Ok(added) = sockets.add(self.remote) else { return };
         self.go(added, added, true, quic, now);
         self.migration.renewed(added, "the server had not validated the path before");
+    }
+}
+
+impl Heard {
+    pub(super) fn until_answer(stats: &PathStats, now: Duration) -> Self {
+        // A little less than the shortest round trip: an answer must not be missed.
+        let soonest = stats.min_rtt.unwrap_or_default() * 9 / 10;
+        Self { packets: stats.recv, until: now + soonest }
     }
 }
 
