@@ -10,9 +10,10 @@
 //! validated, does not pad its packets, so that the server may send less before it has validated it.
 //!
 //! A path that quiche has validated before raises no event when it is challenged again; that the server has
-//! answered is then seen by a packet that was received on it since. The same is enough for a path that is in use
-//! already: nginx leaves challenges unanswered while its congestion window is full, and sends its data. quiche
-//! abandons a path without an answer, in use or not, and allows nothing but challenges there; so one that works is
+//! answered is then seen by a packet that was received on it since, and a round trip that was measured on it: what the
+//! server sent there before may have waited in a queue for a second, but acknowledges nothing that was sent since. A
+//! packet is enough on a new path that is in use already: nginx leaves challenges unanswered while its congestion
+//! window is full, and sends its data. quiche abandons a path without an answer, in use or not, and allows nothing but challenges there; so one that works is
 //! challenged again and used on.
 //!
 //! A move is two padded `PING`s, and our own challenge goes with the answer to the server's, or after a while without
@@ -273,7 +274,7 @@ impl Mover {
         let is_validated = quic.is_path_validated(name, self.remote) == Ok(true);
         self.heard = match stats(quic, name) {
             Some(stats) if is_validated => Some(Heard::until_answer(&stats, now)),
-            _ => move_on.then_some(Heard { packets: 0, until: now + GRACE }),
+            _ => move_on.then_some(Heard { packets: 0, until: now + GRACE, round_trips: None }),
         };
         match self.challenge(name, move_on, quic) {
             Ok(()) => {
@@ -351,7 +352,8 @@ impl Mover {
         match self.exchange(name, sockets) {
             Ok(local) => {
                 // Nothing sent before can come to a new socket.
-                self.heard = stats(quic, name).map(|stats| Heard { packets: stats.recv, until: now });
+                let packets = stats(quic, name).map(|stats| stats.recv);
+                self.heard = packets.map(|packets| Heard { packets, until: now, round_trips: None });
                 self.migration.began(Kind::Rebound, local, now);
                 // A client behind a NAT sends something sooner or later; one that only downloads would never.
                 let _ = quic.send_ack_eliciting_on_path(name, self.remote);

@@ -57,7 +57,12 @@ const MOST_RENEWALS: u32 = 3;
 pub(super) struct Heard {
     pub packets: usize,
     pub until: Duration,
+    /// What was known of its round trips before, where packets of before may still be on their way.
+    pub round_trips: Option<RoundTrips>,
 }
+
+/// Changes when something sent on a path is acknowledged: their mean, its deviation, and the longest.
+pub(super) type RoundTrips = (Duration, Duration, Option<Duration>);
 
 /// A path that has not answered our challenge.
 #[derive(Clone, Copy, Debug)]
@@ -173,10 +178,8 @@ impl Mover {
         let Some(local) = self.migration.trying() else { return };
         let name = self.name(local);
         let Some(heard) = &mut self.heard else { return };
-        let packets = stats(quic, name).map_or(0, |stats| stats.recv);
-        if now < heard.until {
-            heard.packets = packets;
-        } else if packets > heard.packets {
+        let Some(stats) = stats(quic, name) else { return };
+        if heard.is_answer(stats.recv, round_trips(&stats), now) {
             self.arrive(local, "by a packet that came on this path", quic, now);
         }
     }
@@ -200,8 +203,21 @@ impl Heard {
     pub(super) fn until_answer(stats: &PathStats, now: Duration) -> Self {
         // A little less than the shortest round trip: an answer must not be missed.
         let soonest = stats.min_rtt.unwrap_or_default() * 9 / 10;
-        Self { packets: stats.recv, until: now + soonest }
+        Self { packets: stats.recv, until: now + soonest, round_trips: Some(round_trips(stats)) }
     }
+
+    /// Whether what has been received by now is an answer.
+    pub(super) fn is_answer(&mut self, packets: usize, known: RoundTrips, now: Duration) -> bool {
+        if now < self.until {
+            self.packets = packets;
+            return false;
+        }
+        packets > self.packets && self.round_trips != Some(known)
+    }
+}
+
+fn round_trips(stats: &PathStats) -> RoundTrips {
+    (stats.rtt, stats.rttvar, stats.max_rtt)
 }
 
 /// What a path of unknown round trip time is given (RFC 9002 section 6.2.1: three of the connection's round trips).
