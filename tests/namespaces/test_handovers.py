@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
 import json
-from itertools import cycle, islice
 from pathlib import Path
 from typing import Any, Literal
 
@@ -51,7 +51,7 @@ def was_busy(record: Record) -> bool:
 
 def alternates(links: list[str]) -> bool:
     """Whether the client went to and fro, from the first link on."""
-    return links == list(islice(cycle(["wifi", "cellular"]), len(links)))
+    return links == list(itertools.islice(itertools.cycle(["wifi", "cellular"]), len(links)))
 
 
 def test_destroyed_sockets_end_a_download_over_tcp(tmp_path: Path) -> None:
@@ -93,7 +93,7 @@ def test_a_quic_connection_migrates(tmp_path: Path, version: Literal["4", "6"]) 
     assert taken["delivery_stall"] >= taken["delivery_silence"] >= RTT_S * 0.9
     (begun,) = connections(tmp_path, record, "cellular")
     assert begun["opening"] == "short"
-    (moment,) = artifact(tmp_path / "campaign", record, "handovers.json")
+    (moment,) = artifact(tmp_path / "campaign", record, "../handovers.json")
     assert moment["verdict"] == "migrated"
 
 
@@ -157,7 +157,7 @@ def test_hand_overs_to_and_fro(tmp_path: Path) -> None:
     often = 'kind = "address deleted"\nsockets = "destroyed"\nwhen = { every = "150 ms" }'
     record = tried(tmp_path, often, on_client=RESUMES)
     assert record.attempt.outcome.kind == "completed" or was_busy(record)
-    moments = artifact(tmp_path / "campaign", record, "handovers.json")
+    moments = artifact(tmp_path / "campaign", record, "../handovers.json")
     assert len(moments) > 1
     assert alternates([one["from"] for one in moments])
     assert alternates(["wifi", *(one["to"] for one in moments)])
@@ -182,21 +182,21 @@ def test_an_interface_that_flaps_ends_in_an_outcome(tmp_path: Path) -> None:
     flaps = 'kind = "address deleted"\nsockets = "destroyed"\nwhen = { every = "50 ms" }'
     wish = {"client": "httpbed-quiche", "versions": ("3",), "time_limit": "2 s"}
     record = tried(tmp_path, flaps, **wish)
-    attempt = record.attempt
-    assert attempt.outcome.kind in {"completed", "failed", "timed out"} or was_busy(record)
-    if attempt.outcome.kind == "completed":
-        assert check(record, "body as served").passed
+    assert "trial carried out" not in {one.name for one in record.attempt.checks}
+    assert record.attempt.phases_s["client"] < 10
     assert check(record, "hand-over took place").passed
-    told = (folder(tmp_path, record) / "handover.jsonl").read_text()
-    assert told.endswith("\n")
-    steps = [json.loads(line) for line in told.splitlines()]
-    changes = [one for one in steps if one["step"] == "detach"]
-    assert len(changes) > 1
-    assert [one["handover"] for one in changes] == list(range(1, len(changes) + 1))
-    assert alternates([one["link"] for one in changes])
-    assert all(one["began_ns"] <= one["ended_ns"] for one in steps)
-    ends = [one["ended_ns"] for one in steps]
-    assert ends == sorted(ends)
+    lines = (folder(tmp_path, record) / "handover.jsonl").read_text().splitlines()
+    done = [json.loads(line) for line in lines]
+    assert all(one["due_ns"] <= one["began_ns"] <= one["ended_ns"] for one in done)
+    numbers = [number for number, _ in itertools.groupby(one["handover"] for one in done)]
+    assert numbers == list(range(1, len(numbers) + 1))
+    changes = [one["link"] for one in done if one["step"] == "detach"]
+    assert len(changes) >= len(numbers) - 1 > 1
+    assert changes == [("wifi", "cellular")[number % 2] for number in range(len(changes))]
+    moments = artifact(tmp_path / "campaign", record, "../handovers.json")
+    assert len(moments) == len(changes)
+    if record.attempt.outcome.kind == "completed":
+        assert check(record, "body as served").passed
 
 
 def test_a_stable_address_differs_in_nothing_else(tmp_path: Path) -> None:
@@ -210,11 +210,16 @@ def test_a_stable_address_differs_in_nothing_else(tmp_path: Path) -> None:
         "round-trip time, client->server over cellular",
     }
     assert not any(name.startswith("hand-over") for name in names)
-    assert artifact(tmp_path / "campaign", record, "handovers.json") == []
+    assert artifact(tmp_path / "campaign", record, "../handovers.json") == []
 
 
-def test_a_change_after_the_end_says_so(tmp_path: Path) -> None:
-    """The label promises one; so the attempt does not count, and tells the way out."""
+def test_a_client_that_is_done_before_completes(tmp_path: Path) -> None:
+    """It was fast, which is data, and its checks tell that nothing changed until then."""
     record = tried(tmp_path, 'kind = "route"\nwhen = { at = "60 s" }', size="50 kB")
-    assert record.attempt.outcome.kind == "invalid"
-    assert "before the change at 60 s: let it come earlier" in record.attempt.outcome.reason
+    assert record.attempt.outcome.kind == "completed"
+    made = check(record, "hand-over took place")
+    assert made.passed is None
+    assert made.figure.endswith("before the change at 60 s: let it come earlier")
+    assert check(record, "hand-over followed").figure.startswith("over before it: the client was")
+    assert "delivery_stall" not in values(record)
+    assert artifact(tmp_path / "campaign", record, "../handovers.json") == []
