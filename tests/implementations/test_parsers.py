@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from itertools import pairwise
 from pathlib import Path
 
@@ -10,7 +11,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from httpbed.implementations.parsers import PARSERS, access_log, caddy, curl
+from httpbed.implementations import parsers
+from httpbed.implementations.parsers import PARSERS, access_log, caddy, curl, reading
 from httpbed.implementations.protocol import Findings, Migrations, Request
 from recorded import FOLDER
 
@@ -292,6 +294,66 @@ def test_paths_are_told_on_the_kernels_clock() -> None:
     assert found.migrations == Migrations(tried=1, failed=0)
 
 
+def test_paths_of_all_runs_are_told(tmp_path: Path) -> None:
+    """A client that was started again counts from zero, by another clock."""
+    first = (FOLDER / "aioquic-1.7.2/client-migrated.jsonl").read_text()
+    log = tmp_path / "log"
+    log.write_text(first + first.replace("36141146419647", "36149146419647"))
+    found = PARSERS["requests-json"](log)
+    assert len(found.path_events) == 12
+    assert found.path_events[6].at_ns - found.path_events[0].at_ns == 8 * 10**9
+    assert found.migrations == Migrations(tried=2, failed=0)
+
+
+HUGE = 10**400
+"""Python reads it as a whole number, and no float holds it."""
+
+
+@pytest.mark.parametrize(
+    "counts", [{}, 0, "", [], None, {"tried": -3, "failed": 0}, {"tried": 1, "failed": HUGE}]
+)
+def test_migrations_are_counted_or_not_told(counts: object, tmp_path: Path) -> None:
+    """Whoever takes them reckons with them."""
+    report = json.loads((FOLDER / "httpbed-quiche-0.1.0/migrated.json").read_text())
+    one = tmp_path / "report"
+    one.write_text(json.dumps(report | {"migrations": counts}))
+    found = parsers.read("quiche-json", one)
+    assert found.complaint
+    assert found.migrations is None
+    line = {"clock_ns": 1, "path_event": report["path_events"][0], "migrations": counts}
+    one.write_text(json.dumps(line))
+    found = parsers.read("requests-json", one)
+    assert found.complaint
+    assert found.migrations is None
+
+
+@pytest.mark.parametrize(
+    ("parser", "place", "field"),
+    [
+        ("quiche-json", "httpbed-quiche-0.1.0/migrated.json", '"clock_ns": '),
+        ("quiche-json", "httpbed-quiche-0.1.0/migrated.json", '"status": '),
+        ("requests-json", "aioquic-1.7.2/client.jsonl", '"body_bytes": '),
+        ("requests-json", "aioquic-1.7.2/client.jsonl", '"ended_s": '),
+        ("access-log-json", "nginx-1.30.6/access.jsonl", '"body_bytes":'),
+    ],
+)
+@pytest.mark.parametrize("number", [str(HUGE), "-7", "1e300", "Infinity"])
+def test_a_number_beyond_reckoning_is_a_complaint(
+    parser: str, place: str, field: str, number: str, tmp_path: Path
+) -> None:
+    """No program counts so far; what is told of times and bytes goes into sums and means."""
+    whole = (FOLDER / place).read_text()
+    if field not in whole:
+        field = field.replace(" ", "")
+    left = tmp_path / "left"
+    left.write_text(re.sub(rf"{field}[0-9.]+", f"{field}{number}", whole, count=1))
+    found = parsers.read(parser, left)
+    may_be = number == "-7" and field.startswith('"ended_s')
+    assert may_be or found.complaint
+    assert may_be or not found.requests
+    assert all(abs(one.value) <= reading.LONGEST_S for one in found.observations)
+
+
 @pytest.mark.parametrize(("folder", "version"), [("h1", "1.1"), ("h2", "2")])
 def test_h2loads_requests_share_its_bytes(folder: str, version: str) -> None:
     """Each has times of its own."""
@@ -379,8 +441,9 @@ def test_whatever_a_program_leaves_is_findings(name: str, tmp_path: Path, left: 
     """A program under test that writes nonsense has failed; it never breaks the bed."""
     file = tmp_path / "left"
     file.write_bytes(left)
-    found = PARSERS[name](file)
+    found = parsers.read(name, file)
     assert isinstance(found.complaint, str)
+    assert PARSERS[name](file) == found or found.complaint
 
 
 @pytest.mark.parametrize(("name", "file"), RECORDED)

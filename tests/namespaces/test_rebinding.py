@@ -7,6 +7,7 @@ from typing import Literal
 
 import pytest
 
+from httpbed.store import campaign as campaigns
 from httpbed.trial import retrying
 from real_runs import check, stage, values
 from roaming import Roaming
@@ -14,6 +15,9 @@ from roaming import Roaming
 pytestmark = [pytest.mark.namespaces, pytest.mark.toolbox]
 
 GONE = 'kind = "address deleted"\nsockets = "destroyed"\nwhen = { delivered = "150 kB" }'
+GAP_S = 0.35
+LINE_BYTES = 500
+"""Of what is told of one event, however many there were before it."""
 REBIND = 'knobs = { migration = "rebind" }'
 
 
@@ -29,6 +33,14 @@ def test_aioquic_goes_on_from_another_address(tmp_path: Path, version: Literal["
     taken = values(record)
     assert (taken["connections"], taken["migrations"], taken["migrations_failed"]) == (1, 1, 0)
     assert taken["validation_delay"] > 0
+    attempt = record.attempt
+    artifacts = campaigns.artifacts(
+        tmp_path / "campaign", attempt.trial.block, attempt.id, attempt.number
+    )
+    said = (artifacts / "client/aioquic.jsonl").read_text().splitlines()
+    moving = [line for line in said if "path_event" in line]
+    assert len(moving) > 1
+    assert max(map(len, moving)) < LINE_BYTES
 
 
 @pytest.mark.parametrize(("refused", "outcome"), [("on", "completed"), ("off", "failed")])
@@ -51,9 +63,12 @@ def test_wget_gives_up_where_there_is_no_network(
 def test_a_gap_is_outlasted_by_starting_again(tmp_path: Path) -> None:
     """Each run without a network fails at once, and the next begins a little later."""
     roaming = Roaming(
-        handover=f'{GONE}\ngap = "350 ms"', versions=("2",), on_client='retry = "resume"'
+        handover=f'{GONE}\ngap = "{GAP_S} s"', versions=("2",), on_client='retry = "resume"'
     )
     record = stage(roaming).run(tmp_path / "campaign")[-1]
     assert record.attempt.outcome.kind == "completed", record.attempt.outcome.reason
-    assert 3 <= values(record)["client_runs"] <= 2 + 0.35 / retrying.APART_S + 1
-    assert values(record)["bytes_fetched_twice"] == 0
+    taken = values(record)
+    assert taken["delivery_silence"] > GAP_S * 0.9
+    lasted_s = record.attempt.phases_s["client"]
+    assert 2 <= taken["client_runs"] <= 2 + lasted_s / retrying.APART_S
+    assert taken["bytes_fetched_twice"] == 0

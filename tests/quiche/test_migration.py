@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import shutil
 import subprocess
@@ -95,7 +94,7 @@ def move(folder: Path, change: str, *words: str, serving: str = "") -> Moved:
         report=report,
         stderr=done.stderr,
         connections={entry["connection"] for entry in log},
-        is_whole=report["streams"][0]["sha256"] == hashlib.sha256(body).hexdigest(),
+        is_whole=(folder / "body").read_bytes() == body,
     )
 
 
@@ -114,9 +113,16 @@ def test_a_body_goes_on_from_another_address(
     """On the same connection; the report says how, on the machine's clock."""
     moved = move(tmp_path, change, "--migration", policy)
     assert (moved.code, moved.is_whole, moved.connections) == (0, True, {1}), moved.stderr
-    assert moved.events == events
-    assert moved.report["migrations"] == {"tried": 1, "succeeded": 1, "failed": 0}
+    # A busy machine may make it wait in between, or try once more.
+    rest = iter(moved.events)
+    assert all(event in rest for event in events), moved.events
+    counts = moved.report["migrations"]
+    assert counts["succeeded"] >= 1
+    assert counts["tried"] == counts["succeeded"] + counts["failed"]
     assert moved.report["path_events"][-1]["local"].startswith("10.2.0.1:")
+    # Packets are padded until the path is validated, and not for good.
+    new = moved.report["paths"][-1]
+    assert new["bytes_sent"] < new["bytes_received"] / 5
     assert moved.report["clock_ns"] > 0
 
 

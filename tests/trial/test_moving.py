@@ -111,6 +111,8 @@ def test_it_waits_until_so_much_was_delivered(tmp_path: Path) -> None:
     plan = planned(kind="address deleted", when={"delivered": "1 kB"}, sockets="destroyed")
     told, lines = carried_out(tmp_path, plan, triggered)
     assert told == ["ip -4 …flush", "ss --kill", "ss --tcp"]
+    written = {"handover", "step", "link", "due_ns", "began_ns", "ended_ns"}
+    assert all(set(line) == written for line in lines)  # one that fails ends the trial
     assert [(line["step"], line["link"]) for line in lines] == [
         ("detach", "wifi"),
         ("destroy", "wifi"),
@@ -147,6 +149,6 @@ def test_a_stable_address_is_left_alone(tmp_path: Path) -> None:
 
 def test_a_step_that_fails_is_the_beds_fault(tmp_path: Path) -> None:
     """With the command, as it was typed."""
-    plan = planned(kind="route", when={"at": "0 s"})
+    plan = planned(kind="route", when={"at": "1 ms"})
     with pytest.raises(BedError, match=r"ip -4 -batch"):
         carried_out(tmp_path, plan, status=2)

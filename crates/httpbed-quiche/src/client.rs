@@ -6,6 +6,8 @@ use std::net::SocketAddr;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
+use rustix::io::Errno;
+
 use crate::command::Get;
 use crate::failure::{Code, Failure};
 use crate::fetch::{Fetch, Plan};
@@ -165,9 +167,15 @@ fn flush(fetch: &mut Fetch, machine: &Machine) -> io::Result<()> {
     Ok(())
 }
 
-/// Once there is a connection, what a network says about it counts as loss: only silence ends it.
+/// Once there is a connection, what a network says about it counts as loss: only silence ends it. Before that, so does
+/// that this machine cannot send now, as its address or route may come back; the server's refusal does not.
 fn lost(fetch: &Fetch, error: io::Error) -> io::Result<()> {
-    if fetch.is_established() { Ok(()) } else { Err(error) }
+    let is_without_way = matches!(
+        Errno::from_io_error(&error),
+        // An address that is gone is an invalid argument to the kernel.
+        Some(Errno::NETUNREACH | Errno::NETDOWN | Errno::ADDRNOTAVAIL | Errno::INVAL)
+    );
+    if fetch.is_established() || is_without_way { Ok(()) } else { Err(error) }
 }
 
 /// Says that the connection is closed, and does not wait for an answer.
@@ -227,4 +235,25 @@ fn unwritable(path: &Path, error: &io::Error) -> Failure {
 pub fn seconds(time: Duration) -> f64 {
     // Microseconds are what a clock and a scheduler are good for.
     (time.as_secs_f64() * 1e6).round() / 1e6
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{Answer, Identity, NAME, Server, connect, fetch, run};
+
+    #[test]
+    fn before_the_handshake_only_a_refusal_ends_it() {
+        let identity = Identity::new();
+        let mut fetch = fetch(connect(&mut identity.client(), NAME), &["/a"], 1, 1);
+        for error in [Errno::NETUNREACH, Errno::NETDOWN, Errno::ADDRNOTAVAIL, Errno::INVAL] {
+            assert!(lost(&fetch, error.into()).is_ok(), "{error}");
+        }
+        for error in [Errno::CONNREFUSED, Errno::HOSTUNREACH] {
+            assert!(lost(&fetch, error.into()).is_err(), "{error}");
+        }
+        let mut server = Server::new(&mut identity.server(), [("/a", Answer::Body(vec![1]))]);
+        run(&mut fetch, &mut server);
+        assert!(lost(&fetch, Errno::CONNREFUSED.into()).is_ok());
+    }
 }

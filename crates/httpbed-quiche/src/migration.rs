@@ -19,9 +19,10 @@
 //! * `probe` (RFC 9000 sections 8.2 and 9.1): the new path is probed with a `PATH_CHALLENGE` while the old one is in
 //!   use, and taken when it has answered. Data comes on it two round trips after the change. Where the old address
 //!   is gone there is nothing to lose by going at once, so that is what is done: as with `immediate`.
-//! * `immediate` (section 9.2): the connection moves at once. The first packet on the new path is a `PING`, which is
-//!   not a probing frame, the second a `PATH_CHALLENGE`, both padded: the server sends its data there, three times
-//!   what it got until it has validated the path in turn (section 9.3). Data comes one round trip after the change.
+//! * `immediate` (section 9.2): the connection moves at once. The first two packets on the new path are `PING`s, which
+//!   are not probing frames, both padded: the server sends its data there, three times what it got until it has
+//!   validated the path (section 9.3). Data comes one round trip after the change. The own `PATH_CHALLENGE` is
+//!   deferred until the server has sent its own, as section 9.2 allows.
 //! * `rebind`: another socket and nothing else, as behind a NAT that forgot its mapping (section 9.3.3 calls it so).
 //! * `none`: the connection stays where it is.
 //!
@@ -224,6 +225,14 @@ impl Migration {
         let until = (kind == Kind::Rebound).then(|| now + PATIENCE);
         self.attempt = Some(Attempt { local, moved: kind != Kind::Probed, until });
         self.tell(kind, Some(Local::Socket(local)), String::new(), now);
+    }
+
+    /// The connection has moved once more, from the same address: `local` instead of a path that did not get it going.
+    pub fn renewed(&mut self, local: SocketAddr, reason: &str) {
+        let moved = self.events.last_mut().filter(|event| event.local == Some(Local::Socket(local)));
+        if let Some(event) = moved {
+            reason.clone_into(&mut event.reason);
+        }
     }
 
     /// The path that is being tried is in use from now on; there was no time to wait for its answer.

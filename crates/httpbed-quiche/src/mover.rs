@@ -10,30 +10,39 @@
 //! validated, does not pad its packets, so that the server may send less before it has validated it.
 //!
 //! A path that quiche has validated before raises no event when it is challenged again; that the server has
-//! answered is then seen by a packet that was received on it since. The same is enough for a path that is in use
-//! already: nginx leaves challenges unanswered while its congestion window is full, and sends its data. quiche
-//! abandons a path without an answer, in use or not, and allows nothing but challenges there; so one that works is
+//! answered is then seen by a packet that was received on it since, and a round trip that was measured on it: what the
+//! server sent there before may have waited in a queue for a second, but acknowledges nothing that was sent since. A
+//! packet is enough on a new path that is in use already: nginx leaves challenges unanswered while its congestion
+//! window is full, and sends its data. quiche abandons a path without an answer, in use or not, and allows nothing but challenges there; so one that works is
 //! challenged again and used on.
+//!
+//! A move is two padded `PING`s, and our own challenge goes with the answer to the server's, or after a while without
+//! one: what that is good for, and how a path is left again that the server never validates, is in `validation`.
+//! The kernel tells of one change in pieces, of routes before addresses: so a probe waits a moment for what follows, and
+//! whoever has no address left does not probe first.
 //!
 //! Connection IDs: the server gets as many of ours as it takes, and more as it retires them. Of the server's own, the
 //! one of a path that was left is retired where there is a spare one, which quiche puts in its place. Where there
 //! is none the old socket is used again with its ID: no ID is used from two sockets (RFC 9000 section 9.5),
 //! except by a rebinding, which is just that.
 
+mod identifiers;
+mod validation;
+
 use std::collections::BTreeSet;
 use std::io;
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use quiche::{Connection, ConnectionId, Error, PathEvent, PathStats};
+use quiche::{Connection, Error, PathEvent, PathStats};
 
+pub use self::identifiers::CONNECTION_ID_BYTES;
+use self::identifiers::{offer, supply};
+use self::validation::{Asking, GRACE, Heard, Standing};
 use crate::migration::{Kind, Leave, Migration, Policy, Sight, Step};
 
-/// RFC 9000 section 5.1 leaves the length open; 16 bytes do not collide.
-pub const CONNECTION_ID_BYTES: usize = 16;
-
-/// How long the answer of a server that sends data on the new path is waited for before the data will do.
-const GRACE: Duration = Duration::from_millis(500);
+/// How long the rest of a change is waited for before a new path is probed.
+const SETTLING: Duration = Duration::from_millis(10);
 /// Paths that quiche knows at once: `active_connection_id_limit`.
 const MOST_PATHS: usize = 8;
 
@@ -60,13 +69,6 @@ pub trait Sockets {
     fn exchange(&mut self, name: SocketAddr, remote: SocketAddr) -> io::Result<SocketAddr>;
 }
 
-/// Packets received on a path until a challenge on it can have been answered, and when that is.
-#[derive(Clone, Copy, Debug)]
-struct Heard {
-    packets: usize,
-    until: Duration,
-}
-
 /// What moves one connection.
 pub struct Mover {
     migration: Migration,
@@ -75,10 +77,18 @@ pub struct Mover {
     names: Vec<(SocketAddr, SocketAddr)>,
     /// What was heard on the path that is tried before it can have answered, where quiche will raise no event.
     heard: Option<Heard>,
-    /// The path that is in use and is to be challenged as soon as its first packet is written.
-    owed: Option<SocketAddr>,
-    /// The path that is to be used, or used on, as soon as its challenge is written.
+    /// The path that is to be used, or used on, as soon as what is due there is written.
     revived: Option<SocketAddr>,
+    /// When the rest of a change has come.
+    settled: Option<Duration>,
+    /// The path that has not answered our challenge yet, sent or not.
+    asking: Option<Asking>,
+    /// The path that was moved to, until it is seen that the server has validated it.
+    standing: Option<Standing>,
+    /// A path that was validated when so many packets had come on it: for the next one the server may lack an ID.
+    lacking: Option<(SocketAddr, usize)>,
+    /// Moves without a change of the network, since the server has validated a path.
+    renewals: u32,
     /// The server's connection IDs by the names of the paths that they are used on.
     linked: Vec<(SocketAddr, u64)>,
     /// Paths that got a connection ID when they were left that was not used yet.
@@ -95,8 +105,12 @@ impl Mover {
             remote,
             names: Vec::new(),
             heard: None,
-            owed: None,
             revived: None,
+            settled: None,
+            asking: None,
+            standing: None,
+            lacking: None,
+            renewals: 0,
             linked: vec![(local, 0)],
             fresh: BTreeSet::new(),
             failed: BTreeSet::new(),
@@ -105,11 +119,12 @@ impl Mover {
 
     /// When [`Self::turn`] has something to do, whether something comes or not.
     pub fn due(&self) -> Option<Duration> {
-        if self.owed.is_some() || self.revived.is_some() {
-            Some(Duration::ZERO)
-        } else {
-            self.migration.due()
+        if self.revived.is_some() {
+            return Some(Duration::ZERO);
         }
+        let asking = self.asking.map(|asking| asking.due);
+        let standing = self.standing.map(|standing| standing.due);
+        [self.migration.due(), self.settled, asking, standing].into_iter().flatten().min()
     }
 
     /// The record.
@@ -132,18 +147,26 @@ impl Mover {
         now: Duration,
     ) {
         supply(quic);
-        if let Some(local) = self.owed.take() {
-            // The path may have gone since, with its connection ID.
-            let _ = quic.probe_path(local, self.remote);
-        }
         if let Some(name) = self.revived.take() {
             let _ = self.switch(name, quic);
         }
         self.take_answers(quic, now);
+        self.provide(quic);
         self.migration.expire(now);
-        if changed || self.migration.wants_look(now) {
+        self.ask(quic, now);
+        if self.is_starved(quic, now) {
+            self.renew(quic, sockets, now);
+        }
+        let settled = self.settled.is_some_and(|settled| settled <= now);
+        if changed || settled || self.migration.wants_look(now) {
             let sight = look(self.migration.local());
-            if let Some(step) = self.migration.see(&sight, leave(quic), now) {
+            let step = self.migration.see(&sight, leave(quic), now);
+            if step == Some(Step::Probe) && !settled {
+                self.settled.get_or_insert(now + SETTLING);
+                return;
+            }
+            self.settled = None;
+            if let Some(step) = step {
                 self.take(step, quic, sockets, now);
             }
         }
@@ -158,19 +181,6 @@ impl Mover {
             }
         }
         self.listen(quic, now);
-    }
-
-    /// Takes a packet for an answer where it cannot have been on its way before.
-    fn listen(&mut self, quic: &mut Connection, now: Duration) {
-        let Some(local) = self.migration.trying() else { return };
-        let name = self.name(local);
-        let Some(heard) = &mut self.heard else { return };
-        let packets = stats(quic, name).map_or(0, |stats| stats.recv);
-        if now < heard.until {
-            heard.packets = packets;
-        } else if packets > heard.packets {
-            self.arrive(local, "by a packet that came on this path", quic, now);
-        }
     }
 
     /// What quiche calls the path from a socket.
@@ -200,14 +210,13 @@ impl Mover {
         if self.migration.validated(local, reason, now) {
             // It has its connection IDs already: nothing is refused.
             let _ = self.switch(self.name(local), quic);
+            self.stand(self.name(local), quic, now);
         }
         if left != self.name(local) {
             self.retire(left, quic);
         }
-        // nginx takes nothing from a new address without an unused ID, and retires none itself.
-        if quic.scids_left() == 0 && quic.active_scids() <= quic.path_stats().count() {
-            offer(quic, true);
-        }
+        let packets = stats(quic, self.name(local)).map_or(0, |stats| stats.recv);
+        self.lacking = Some((self.name(local), packets));
     }
 
     fn fall_back(&mut self, name: SocketAddr, quic: &mut Connection, now: Duration) {
@@ -221,18 +230,6 @@ impl Mover {
         let _ = quic.migrate(self.name(self.migration.local()), self.remote);
     }
 
-    /// Retires the connection ID of a path that was left, if there is a spare one to come back with.
-    fn retire(&mut self, left: SocketAddr, quic: &mut Connection) {
-        let Some(place) = self.linked.iter().position(|(local, _)| *local == left) else { return };
-        if quic.available_dcids() > 0 {
-            let (_, sequence) = self.linked.swap_remove(place);
-            // Refused where the server has retired it before.
-            if quic.retire_dcid(sequence).is_ok() {
-                self.fresh.insert(left);
-            }
-        }
-    }
-
     fn take(&mut self, step: Step, quic: &mut Connection, sockets: &mut impl Sockets, now: Duration) {
         match step {
             Step::Probe => self.start(false, quic, sockets, now),
@@ -243,6 +240,7 @@ impl Mover {
                 if self.switch(name, quic).is_ok() {
                     // The challenge may be unwritten yet, and would take the PING's place.
                     self.revived = Some(name);
+                    self.stand(name, quic, now);
                     self.migration.finished(now);
                 }
             }
@@ -258,19 +256,30 @@ impl Mover {
 
     fn start(&mut self, move_on: bool, quic: &mut Connection, sockets: &mut impl Sockets, now: Duration) {
         let opened = self.open(quic, sockets);
-        let (name, local) = match opened {
-            Ok(opened) => opened,
-            Err(error) => return self.migration.hindered(Kind::Failed, error.to_string(), now),
-        };
+        match opened {
+            Ok((name, local)) => self.go(name, local, move_on, quic, now),
+            Err(error) => self.migration.hindered(Kind::Failed, error.to_string(), now),
+        }
+    }
+
+    fn go(
+        &mut self,
+        name: SocketAddr,
+        local: SocketAddr,
+        move_on: bool,
+        quic: &mut Connection,
+        now: Duration,
+    ) {
         let move_on = move_on && !self.failed.contains(&name);
         let is_validated = quic.is_path_validated(name, self.remote) == Ok(true);
         self.heard = match stats(quic, name) {
             Some(stats) if is_validated => Some(Heard::until_answer(&stats, now)),
-            _ => move_on.then_some(Heard { packets: 0, until: now + GRACE }),
+            _ => move_on.then_some(Heard { packets: 0, until: now + GRACE, round_trips: None }),
         };
         match self.challenge(name, move_on, quic) {
             Ok(()) => {
                 self.fresh.remove(&name);
+                self.expect(name, move_on, quic, now);
                 self.migration.began(if move_on { Kind::Migrated } else { Kind::Probed }, local, now);
             }
             Err(Error::OutOfIdentifiers) => {
@@ -316,10 +325,10 @@ impl Mover {
         quic: &mut Connection,
     ) -> quiche::Result<()> {
         let sequence = if move_on {
-            // quiche writes no PING into a packet that has a challenge, and a challenge alone moves nothing: so the
-            // PING goes first, and the challenge in a packet of its own behind it.
-            self.owed = Some(name);
-            self.switch(name, quic).inspect_err(|_| self.owed = None)?
+            let sequence = self.switch(name, quic)?;
+            // A second one: the server may send three times what it gets.
+            self.revived = Some(name);
+            sequence
         } else {
             quic.probe_path(name, self.remote)?
         };
@@ -343,21 +352,14 @@ impl Mover {
         match self.exchange(name, sockets) {
             Ok(local) => {
                 // Nothing sent before can come to a new socket.
-                self.heard = stats(quic, name).map(|stats| Heard { packets: stats.recv, until: now });
+                let packets = stats(quic, name).map(|stats| stats.recv);
+                self.heard = packets.map(|packets| Heard { packets, until: now, round_trips: None });
                 self.migration.began(Kind::Rebound, local, now);
                 // A client behind a NAT sends something sooner or later; one that only downloads would never.
                 let _ = quic.send_ack_eliciting_on_path(name, self.remote);
             }
             Err(error) => self.migration.hindered(Kind::Failed, error.to_string(), now),
         }
-    }
-}
-
-impl Heard {
-    fn until_answer(stats: &PathStats, now: Duration) -> Self {
-        // A little less than the shortest round trip: an answer must not be missed.
-        let soonest = stats.min_rtt.unwrap_or_default() * 9 / 10;
-        Self { packets: stats.recv, until: now + soonest }
     }
 }
 
@@ -375,23 +377,6 @@ fn leave(quic: &Connection) -> Leave {
         None
     };
     Leave { established: quic.is_established(), refusal }
-}
-
-/// Gives the server as many connection IDs as it takes: it needs an unused one for each new path.
-fn supply(quic: &mut Connection) {
-    while quic.retired_scid_next().is_some() {}
-    while quic.is_established() && quic.scids_left() > 0 {
-        if !offer(quic, false) {
-            return;
-        }
-    }
-}
-
-fn offer(quic: &mut Connection, retire: bool) -> bool {
-    let (mut id, mut token) = ([0; CONNECTION_ID_BYTES], [0; 16]);
-    let random = boring::rand::rand_bytes(&mut id).and_then(|()| boring::rand::rand_bytes(&mut token));
-    let id = ConnectionId::from_ref(&id);
-    random.is_ok() && quic.new_scid(&id, u128::from_ne_bytes(token), retire).is_ok()
 }
 
 #[cfg(test)]

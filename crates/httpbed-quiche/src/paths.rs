@@ -73,19 +73,20 @@ impl Paths {
     /// Hands on what waits in the sockets, at most a batch of each.
     ///
     /// # Errors
-    /// When the kernel tells of an ICMP message.
+    /// When the kernel tells of an ICMP message, after all sockets were read: an address that was left gets such, too.
     pub fn receive(&mut self, mut take: impl FnMut(&mut [u8], RecvInfo)) -> io::Result<()> {
+        let mut told = Ok(());
         for end in &self.ends {
             let info = RecvInfo { from: end.remote, to: end.local };
             for _ in 0..BATCH_DATAGRAMS {
                 match end.socket.recv(&mut self.buffer) {
                     Ok(length) => take(&mut self.buffer[..length], info),
                     Err(error) if error.kind() == ErrorKind::WouldBlock => break,
-                    Err(error) => return Err(error),
+                    Err(error) => told = told.and(Err(error)),
                 }
             }
         }
-        Ok(())
+        told
     }
 
     /// Waits until something has come, here or in another file, at most so long.
@@ -153,5 +154,34 @@ impl End {
             sockopt::set_ipv6_mtu_discover(&socket, Ipv6PathMtuDiscovery::PROBE)?;
         }
         Ok(Self { socket, local, remote })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_the_network_says_of_one_address_hides_nothing_that_came_to_another() {
+        let (gone, alive) = (socket(), socket());
+        let mut paths = Paths::new();
+        let left = paths.keep(End::open(gone.local_addr().unwrap()).unwrap());
+        let used = paths.keep(End::open(alive.local_addr().unwrap()).unwrap());
+        drop(gone);
+        let info = |from| SendInfo { from, to: alive.local_addr().unwrap(), at: std::time::Instant::now() };
+        // Loopback delivers at once, the ICMP message, too.
+        paths.send(b"one", &info(left)).unwrap();
+        for word in [b"two", b"six"] {
+            alive.send_to(word, used).unwrap();
+        }
+        let mut came = Vec::new();
+        let told = paths.receive(|datagram, info| came.push((datagram.to_vec(), info.to)));
+        assert_eq!(told.unwrap_err().kind(), ErrorKind::ConnectionRefused);
+        assert_eq!(came, [(b"two".to_vec(), used), (b"six".to_vec(), used)]);
+        assert!(paths.receive(|_, _| panic!("nothing is left")).is_ok());
+    }
+
+    fn socket() -> UdpSocket {
+        UdpSocket::bind("127.0.0.1:0").unwrap()
     }
 }

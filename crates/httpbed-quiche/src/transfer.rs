@@ -29,10 +29,10 @@ pub struct Transfer {
     pub ended: Option<Duration>,
     /// Why it is not whole.
     pub failure: Option<Failure>,
-    /// Of the body, in hexadecimal digits, once it has ended.
-    pub sha256: String,
+    /// Of a body that goes to no file, in hexadecimal digits, once it has ended.
+    pub sha256: Option<String>,
     announced: Option<u64>,
-    digest: Sha256,
+    digest: Option<Sha256>,
     file: Option<File>,
 }
 
@@ -55,9 +55,10 @@ impl Transfer {
             first_byte: None,
             ended: None,
             failure: None,
-            sha256: String::new(),
+            sha256: None,
             announced: None,
-            digest: Sha256::new(),
+            // Who has the file can sum it; as the body comes that would be a sixth of all CPU time.
+            digest: output.is_none().then(Sha256::new),
             file: output.map(create).transpose()?,
         })
     }
@@ -90,7 +91,9 @@ impl Transfer {
     /// Takes a piece of the body.
     pub fn take_body(&mut self, piece: &[u8]) {
         self.bytes += piece.len() as u64;
-        self.digest.update(piece);
+        if let Some(digest) = &mut self.digest {
+            digest.update(piece);
+        }
         let written = self.file.as_mut().map_or(Ok(()), |file| file.write_all(piece));
         if let Err(error) = written {
             self.file = None;
@@ -118,7 +121,7 @@ impl Transfer {
     fn close(&mut self, now: Duration) {
         self.ended = Some(now);
         self.file = None;
-        self.sha256 = hexadecimal(&std::mem::take(&mut self.digest).finish());
+        self.sha256 = self.digest.take().map(|digest| hexadecimal(&digest.finish()));
     }
 }
 

@@ -86,12 +86,14 @@ pub struct Connection {
     /// First packet of the client under the keys the handshake agreed. `None` also where there is no handshake because
     /// a connection came from another four-tuple ([`Opening::Short`]).
     pub handshake: Option<Nanos>,
+    /// Whether QUIC was spoken with this server before, from wherever.
+    to_quic: bool,
     tls: RecordWalk,
     quic: ShortHeaderWatch,
 }
 
 impl Connection {
-    pub(crate) fn new(protocol: Protocol, client: SocketAddr, server: SocketAddr) -> Self {
+    pub(crate) fn new(protocol: Protocol, client: SocketAddr, server: SocketAddr, to_quic: bool) -> Self {
         Self {
             protocol,
             client,
@@ -102,6 +104,7 @@ impl Connection {
             server_reset: false,
             opening: None,
             handshake: None,
+            to_quic,
             tls: RecordWalk::default(),
             quic: ShortHeaderWatch::default(),
         }
@@ -135,7 +138,7 @@ impl Connection {
         side.heard(now, bytes, datagram.payload);
         side.first_sizes.note(datagram.payload);
         if from_client {
-            self.opening.get_or_insert_with(|| Opening::of(datagram.payload));
+            self.opening.get_or_insert_with(|| Opening::of(datagram.payload, self.to_quic));
         }
         if from_client && self.quic.observe(datagram.payload) {
             self.handshake = Some(now);

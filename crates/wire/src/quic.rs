@@ -32,22 +32,33 @@ pub enum Opening {
     Handshake,
     /// It can be a short header, whose first two bits are 0 and 1. Nothing else of one can be read without keys, and
     /// another protocol's datagram may begin so, too. Where QUIC is spoken it means that nobody opened a connection
-    /// here: one that exists has moved here (RFC 9000, 9).
+    /// here: one that exists has moved here (RFC 9000, 9). To a server with which QUIC was spoken before, the second bit
+    /// may also be 0: clients grease it where both sides said that they could (RFC 9287).
     Short,
-    /// Nothing of these: another protocol, a long header of an unknown version, or one whose first two bits a client
-    /// has greased (RFC 9287).
+    /// Nothing of these: another protocol, a long header of an unknown version, or a greased short one to a server of
+    /// which nothing is known.
     Other,
 }
 
 impl Opening {
-    /// Of the payload of a datagram.
+    /// Of the payload of a datagram, to a server that is known to speak QUIC, or is not.
     #[must_use]
-    pub fn of(datagram: &[u8]) -> Self {
+    pub fn of(datagram: &[u8], speaks_quic: bool) -> Self {
+        let marks = if speaks_quic { LONG_HEADER } else { LONG_HEADER | FIXED_BIT };
         match (LongPacket::parse(datagram), u8_at(datagram, 0)) {
             (Some(packet), _) => packet.kind.opening(),
-            (None, Some(first)) if datagram.len() >= SHORTEST_SHORT_PACKET && is_short(first) => Self::Short,
+            (None, Some(first))
+                if datagram.len() >= SHORTEST_SHORT_PACKET && first & marks == FIXED_BIT & marks =>
+            {
+                Self::Short
+            }
             _ => Self::Other,
         }
+    }
+
+    /// Whether it was a long header of a known version, which nobody but QUIC sends.
+    pub(crate) const fn is_long(self) -> bool {
+        matches!(self, Self::Initial | Self::ZeroRtt | Self::Handshake)
     }
 }
 

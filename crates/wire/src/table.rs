@@ -1,10 +1,11 @@
 //! The connections of all links.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::net::SocketAddr;
 
 use crate::connection::{Connection, Nanos, Protocol};
 use crate::frame::Packet;
+use crate::quic::Opening;
 use crate::transport::Transport;
 
 /// Follows every TCP and UDP connection, apart for each link: behind a link that translates nothing the
@@ -13,6 +14,8 @@ use crate::transport::Transport;
 pub struct ConnectionTable {
     connections: Vec<(usize, Connection)>,
     index: HashMap<Key, usize>,
+    /// Servers to which somebody opened a QUIC connection, on any link.
+    quic_servers: HashSet<SocketAddr>,
 }
 
 /// A packet's effect that an observer may want to tell at once.
@@ -58,6 +61,12 @@ impl ConnectionTable {
             Transport::Udp(datagram) => connection.datagram(now, packet.bytes, from_client, datagram),
             _ => {}
         }
+        if from_client
+            && connection.from_client.packets == 1
+            && connection.opening.is_some_and(Opening::is_long)
+        {
+            self.quic_servers.insert(destination);
+        }
         // A packet of the server cannot end the client's handshake, so that at most one of the two is new.
         if !had_spoken && connection.from_server.first_payload.is_some() {
             return Some(Sighting::ServerSpoke(place));
@@ -88,7 +97,8 @@ impl ConnectionTable {
             }
         }
         let place = self.connections.len();
-        self.connections.push((link, Connection::new(protocol, source, destination)));
+        let to_quic = protocol == Protocol::Udp && self.quic_servers.contains(&destination);
+        self.connections.push((link, Connection::new(protocol, source, destination, to_quic)));
         self.index.insert(key, place);
         place
     }

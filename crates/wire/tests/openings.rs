@@ -3,8 +3,8 @@
 mod build;
 
 use build::{
-    ACK, SYN, ipv6, quic_long, quic_short, tcp_from_client, tcp_from_server, udp, udp_from_client,
-    udp_from_server,
+    ACK, SERVER_PORT, SYN, ipv4, ipv6, quic_long, quic_short, tcp_from_client, tcp_from_server, udp,
+    udp_from_client, udp_from_server,
 };
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -41,7 +41,7 @@ fn the_first_packet_of_the_first_datagram_says_how() {
         (vec![], Opening::Other),
     ];
     for (datagram, opening) in expected {
-        assert_eq!(Opening::of(&datagram), opening, "{datagram:02x?}");
+        assert_eq!(Opening::of(&datagram, false), opening, "{datagram:02x?}");
         let later = udp_from_client(&quic_long(0, 1, 5, 1150));
         assert_eq!(only(&[udp_from_client(&datagram), later]).opening, Some(opening));
     }
@@ -71,6 +71,46 @@ fn a_connection_that_moved_has_no_handshake() {
     );
 }
 
+/// RFC 9287: a client may clear the second bit of its short headers, where both sides have said that they could.
+#[test]
+fn a_greased_bit_hides_no_migration() {
+    let initial = quic_long(0, 1, 5, 1150);
+    for first in 0..0x40 {
+        let mut greased = quic_short(7);
+        greased[0] = first;
+        let moved = |opened: &[u8], link: usize, source: u8, port: u16| {
+            let mut table = ConnectionTable::default();
+            for (link, frame) in
+                [(0, udp_from_client(opened)), (link, ipv4(source, 2, 17, &udp((5555, port), &greased)))]
+            {
+                let Frame::Ip(packet) = Frame::parse(&frame) else { panic!("{frame:02x?}") };
+                table.observe(link, 0, &packet);
+            }
+            table.connections()[1].1.opening
+        };
+        // From another address over another link, as after a hand-over, or from another port, as behind a NAT.
+        assert_eq!(moved(&initial, 1, 9, SERVER_PORT), Some(Opening::Short));
+        assert_eq!(moved(&initial, 0, 1, SERVER_PORT), Some(Opening::Short));
+        // Nothing is known of another server, nor of one that was only spoken to otherwise.
+        assert_eq!(moved(&initial, 1, 9, SERVER_PORT + 1), Some(Opening::Other));
+        assert_eq!(moved(&greased, 1, 9, SERVER_PORT), Some(Opening::Other));
+    }
+}
+
+#[test]
+fn a_new_connection_to_a_known_server_is_one() {
+    let mut table = ConnectionTable::default();
+    let initial = quic_long(0, 1, 5, 1150);
+    let too_short = [0x3F; 20];
+    for (port, datagram) in [(5001, &initial[..]), (5002, &initial[..]), (5003, &too_short[..])] {
+        let frame = ipv4(1, 2, 17, &udp((port, SERVER_PORT), datagram));
+        let Frame::Ip(packet) = Frame::parse(&frame) else { panic!("{frame:02x?}") };
+        table.observe(0, 0, &packet);
+    }
+    let openings: Vec<_> = table.connections().iter().map(|(_, one)| one.opening).collect();
+    assert_eq!(openings, [Opening::Initial, Opening::Initial, Opening::Other].map(Some));
+}
+
 #[test]
 fn tcp_has_no_datagrams() {
     let connection = only(&[tcp_from_client(0, SYN, b""), tcp_from_client(1, ACK, b"GET")]);
@@ -81,7 +121,7 @@ proptest! {
     #[test]
     fn every_datagram_opens_somehow(datagram in vec(any::<u8>(), 0..80)) {
         let connection = only(&[udp_from_client(&datagram)]);
-        prop_assert_eq!(connection.opening, Some(Opening::of(&datagram)));
+        prop_assert_eq!(connection.opening, Some(Opening::of(&datagram, false)));
         prop_assert_eq!(connection.from_client.first_sizes.known(), [u16::try_from(datagram.len()).expect("small")]);
         let short = datagram.len() >= 21 && datagram[0] >> 6 == 1;
         prop_assert_eq!(connection.opening == Some(Opening::Short), short);

@@ -202,7 +202,7 @@ class Recipe(Value):
     def parse(self, role: RoleName, folder: Path) -> Findings:
         """Read the files that it left in its folder."""
         how = self.parse_as.get(role, self.parse_)
-        found = parsers.PARSERS[how.parser](folder / how.file)
+        found = parsers.read(how.parser, folder / how.file)
         told = (replace(one, client_left=self.client_left.tells(one)) for one in found.requests)
         return replace(found, requests=tuple(told))
 

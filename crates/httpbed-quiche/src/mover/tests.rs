@@ -75,3 +75,44 @@ fn it_comes_and_goes_as_often_as_the_network() {
     assert!(whole, "{:?}", migration.events());
     assert!(migration.counts().succeeded >= 2, "{:?}", migration.events());
 }
+
+#[test]
+fn its_challenge_goes_with_the_answer_to_the_servers() {
+    let identity = Identity::new();
+    let answers = [("/a", Answer::Body(vec![7; BODY_BYTES]))];
+    let mut server = Server::new(&mut identity.server(), answers);
+    let mut fetch = fetch(connect(&mut identity.client(), NAME), &["/a"], 1, 1);
+    let mut mover = Mover::new(Policy::Immediate, address(CLIENT), address(SERVER));
+    let mut sockets = Imagined { preferred: address(CLIENT).ip(), opened: vec![address(CLIENT)] };
+    let mut seen = Vec::new();
+    run_with(&mut fetch, &mut server, |quic, now| {
+        let preferred = address(if now < CHANGE { CLIENT } else { OTHER }).ip();
+        let is_news = std::mem::replace(&mut sockets.preferred, preferred) != preferred;
+        mover.turn(quic, &mut sockets, is_news, |local| sight(preferred, local), now);
+        let heard = quic.stats().path_challenge_rx_count;
+        let path = quic.path_stats().find(|path| path.local_addr.ip() == address(OTHER).ip());
+        seen.extend(path.map(|path| (heard, format!("{:?}", path.validation_state))));
+        preferred
+    });
+    let early = seen.iter().filter(|(heard, _)| *heard == 0);
+    assert!(early.clone().count() > 0);
+    assert!(early.into_iter().all(|(_, state)| state == "Unknown"), "{seen:?}");
+    assert_eq!(seen.last().unwrap().1, "Validated");
+}
+
+/// A queue holds what the server sent to an address before it knew that the client had left.
+#[test]
+fn a_packet_that_was_late_is_no_answer() {
+    let ms = Duration::from_millis;
+    let before = (ms(50), ms(10), Some(ms(70)));
+    let mut heard = Heard { packets: 7, until: ms(45), round_trips: Some(before) };
+    assert!(!heard.is_answer(9, before, ms(20)));
+    for late in [46, 300, 1200] {
+        assert!(!heard.is_answer(10, before, ms(late)), "nothing has been acknowledged after {late} ms");
+    }
+    let since = (ms(51), ms(11), Some(ms(70)));
+    assert!(!heard.is_answer(9, since, ms(50)), "nothing has come on this path");
+    assert!(heard.is_answer(10, since, ms(50)));
+    let mut elsewhere = Heard { packets: 7, until: ms(45), round_trips: None };
+    assert!(elsewhere.is_answer(8, before, ms(46)), "nothing was on its way to a new address");
+}

@@ -9,7 +9,12 @@
 //! it is sent to where the client is now. Its acknowledgement is what quiche waits for: all packets of that path
 //! before it are lost or acknowledged then. As it may be lost itself, there are a few of them, a round trip apart.
 //! Where the old path's congestion window is full, quiche writes none until that path's next probe timeout.
+//!
+//! What this costs: so many packets each time that a path is left on which something was sent, and no more. Their
+//! connection ID is that of the path left, so that it is seen on two paths (RFC 9000 section 9.5 would not have it). Upstream's own server does nothing
+//! of the kind, as `serve --help` and the recipe say.
 
+use std::collections::HashMap;
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
@@ -19,16 +24,28 @@ use super::outgoing::Outlet;
 
 /// The largest datagram that is sent.
 const DATAGRAM_BYTES: usize = 1500;
-/// Packets for each path; one in a million is lost four times where 3 % are.
+/// Packets for each path that is left; one in a million is lost four times where 3 % are.
 const MOST_PINGS: usize = 4;
 /// Between them at least, where the new path's round trip is not known or very short.
 const LEAST_PAUSE: Duration = Duration::from_millis(10);
 
+/// Our address and the client's.
+type Path = (SocketAddr, SocketAddr);
+
 /// What is still to be done.
 #[derive(Debug, Default)]
 pub struct Salvage {
-    left: usize,
+    left: Left,
     due: Option<Instant>,
+}
+
+/// The paths that were left.
+#[derive(Debug, Default)]
+struct Left {
+    /// How many packets each is still to get.
+    pings: Vec<(Path, usize)>,
+    /// How many packets had been sent on each when it got its last: nothing is in flight there that was sent before.
+    settled: HashMap<Path, usize>,
 }
 
 impl Salvage {
@@ -36,13 +53,14 @@ impl Salvage {
     pub fn turn(&mut self, quic: &mut Connection, outlet: &Outlet) {
         while let Some(event) = quic.path_event_next() {
             if matches!(event, PathEvent::PeerMigrated(..)) {
-                *self = Self { left: MOST_PINGS, due: Some(Instant::now()) };
+                let others = quic.path_stats().filter(|path| !path.active);
+                self.left.moved(&others.map(|path| (name(&path), path.sent)).collect::<Vec<_>>());
+                self.due = Some(Instant::now());
             }
         }
         if self.due.is_some_and(|due| due <= Instant::now()) {
-            let (pause, sent) = send(quic, outlet);
-            self.left -= usize::from(sent);
-            self.due = (self.left > 0).then(|| Instant::now() + pause);
+            let pause = self.send(quic, outlet);
+            self.due = (!self.left.pings.is_empty()).then(|| Instant::now() + pause);
         }
     }
 
@@ -50,32 +68,106 @@ impl Salvage {
     pub fn due(&self) -> Option<Instant> {
         self.due
     }
+
+    /// Sends a packet of each path that was left to where the client is; says how long to wait for what comes of it.
+    fn send(&mut self, quic: &mut Connection, outlet: &Outlet) -> Duration {
+        let Some(now) = quic.path_stats().find(|path| path.active) else { return LEAST_PAUSE };
+        self.left.spend(|path| ping(quic, outlet, path, name(&now)));
+        (2 * now.rtt).max(LEAST_PAUSE)
+    }
 }
 
-/// Sends a packet of each path that was left to where the client is; says how long to wait for what comes of it, and
-/// whether there was one of each path.
-fn send(quic: &mut Connection, outlet: &Outlet) -> (Duration, bool) {
-    let Some(now) = quic.path_stats().find(|path| path.active) else { return (LEAST_PAUSE, false) };
-    let was_used = |path: &PathStats| !path.active && path.sent > 0;
-    let left: Vec<_> =
-        quic.path_stats().filter(was_used).map(|path| (path.local_addr, path.peer_addr)).collect();
-    let way = (now.local_addr, now.peer_addr);
-    let written = left.iter().filter(|path| ping(quic, outlet, **path, way)).count();
-    ((2 * now.rtt).max(LEAST_PAUSE), written == left.len())
+impl Left {
+    /// The client has moved: these are the paths where it is not, and how many packets were sent on each.
+    fn moved(&mut self, others: &[(Path, usize)]) {
+        let is_other = |path: &Path| others.iter().any(|(other, _)| other == path);
+        self.pings.retain(|(path, _)| is_other(path));
+        self.settled.retain(|path, _| is_other(path));
+        for (path, sent) in others {
+            if *sent > self.settled.get(path).copied().unwrap_or(0) {
+                self.pings.retain(|(known, _)| known != path);
+                self.pings.push((*path, MOST_PINGS));
+            }
+        }
+    }
+
+    /// Takes one packet from each path for which there was one; `ping` says how many were sent on the path by then.
+    fn spend(&mut self, mut ping: impl FnMut(Path) -> Option<usize>) {
+        for (path, pings) in &mut self.pings {
+            if let Some(sent) = ping(*path) {
+                *pings -= 1;
+                self.settled.insert(*path, sent);
+            }
+        }
+        self.pings.retain(|(_, pings)| *pings > 0);
+    }
 }
 
-fn ping(
-    quic: &mut Connection,
-    outlet: &Outlet,
-    path: (SocketAddr, SocketAddr),
-    way: (SocketAddr, SocketAddr),
-) -> bool {
+fn name(path: &PathStats) -> Path {
+    (path.local_addr, path.peer_addr)
+}
+
+fn ping(quic: &mut Connection, outlet: &Outlet, path: Path, way: Path) -> Option<usize> {
     let mut packet = [0; DATAGRAM_BYTES];
     let written = quic
         .send_ack_eliciting_on_path(path.0, path.1)
         .and_then(|()| quic.send_on_path(&mut packet, Some(path.0), Some(path.1)));
-    let Ok((length, _)) = written else { return false };
+    let (length, _) = written.ok()?;
     // The next one will do where this one is lost.
     let _ = outlet.send(&packet[..length], None, way.0, way.1);
-    true
+    quic.path_stats().find(|stats| name(stats) == path).map(|stats| stats.sent)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn path(port: u16) -> Path {
+        ("192.0.2.2:443".parse().unwrap(), SocketAddr::new("192.0.2.1".parse().unwrap(), port))
+    }
+
+    /// What is sent on each path while the client goes from one to the next, and after that.
+    fn pings(paths: u16) -> HashMap<Path, usize> {
+        let (mut left, mut pings) = (Left::default(), HashMap::new());
+        let before = 10;
+        let mut spend = |left: &mut Left| {
+            left.spend(|path| {
+                let count = pings.entry(path).or_insert(0);
+                *count += 1;
+                Some(before + *count)
+            });
+            pings.clone()
+        };
+        let mut sent = HashMap::new();
+        for here in 1..=paths {
+            let others: Vec<_> =
+                (0..here).map(|port| (path(port), before + sent.get(&path(port)).unwrap_or(&0))).collect();
+            left.moved(&others);
+            sent = spend(&mut left);
+        }
+        while !left.pings.is_empty() {
+            sent = spend(&mut left);
+        }
+        sent
+    }
+
+    #[test]
+    fn a_path_that_is_left_gets_so_many_packets_and_no_more() {
+        let expected: HashMap<_, _> = (0..20).map(|port| (path(port), MOST_PINGS)).collect();
+        assert_eq!(pings(20), expected);
+    }
+
+    #[test]
+    fn a_path_that_was_used_once_more_gets_them_once_more() {
+        let mut left = Left::default();
+        left.moved(&[(path(1), 10), (path(2), 0)]);
+        assert_eq!(left.pings, [(path(1), MOST_PINGS)], "nothing was sent on the other");
+        left.spend(|_| None);
+        assert_eq!(left.pings, [(path(1), MOST_PINGS)], "none could be written");
+        left.moved(&[(path(2), 30)]);
+        assert_eq!(left.pings, [(path(2), MOST_PINGS)], "the client is back on the first");
+        left.spend(|_| Some(31));
+        left.moved(&[(path(1), 20), (path(2), 31)]);
+        assert_eq!(left.pings, [(path(2), MOST_PINGS - 1), (path(1), MOST_PINGS)]);
+    }
 }

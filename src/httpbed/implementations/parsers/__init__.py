@@ -18,7 +18,8 @@ from httpbed.implementations.parsers import (
     wget,
     wget2,
 )
-from httpbed.implementations.protocol import Findings
+from httpbed.implementations.parsers.reading import UNREADABLE, count, seconds
+from httpbed.implementations.protocol import Findings, Request
 
 PARSERS: Mapping[str, Callable[[Path], Findings]] = {
     "access-log-json": access_log.parse,
@@ -36,3 +37,27 @@ PARSERS: Mapping[str, Callable[[Path], Findings]] = {
 """Each takes the file that a recipe names; an absent one means that the program said nothing."""
 OF_NO_REQUEST = frozenset({"none", "connect-udp-json"})
 """Those that never find a request."""
+
+
+def read(parser: str, file: Path) -> Findings:
+    """Read what a program left; numbers that nothing can be reckoned with are its mistake.
+
+    Whatever it wrote, this raises nothing: what a program under test does ends its trial, and never
+    a campaign.
+    """
+    try:
+        found = PARSERS[parser](file)
+        for request in found.requests:
+            _check(request)
+        for observation in found.observations:
+            seconds(observation.value)
+    except UNREADABLE as error:
+        return Findings(complaint=f"{file.name} is not to be understood: {error!r}")
+    return found
+
+
+def _check(request: Request) -> None:
+    for number in (request.status, request.body_bytes, request.attempts):
+        count(number or 0)
+    for time in (request.began_s, request.ended_s):
+        seconds(time or 0.0)

@@ -1,39 +1,37 @@
 """What our own clients tell of a connection that goes from one path to another.
 
-An object with ``clock_ns``, the kernel's monotonic clock at the program's time zero; with
-``path_events``, each ``at`` seconds after that; and with ``migrations``, counted.
+``clock_ns`` is the kernel's monotonic clock at the program's time zero; an event is ``at`` seconds
+after that; and migrations are counted. Every parser of such a client reads it here.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
-from httpbed.implementations.parsers.reading import seconds
+from httpbed.implementations.parsers.reading import count, seconds
 from httpbed.implementations.protocol import Migrations, PathEvent
 from httpbed.model.units import NS
 
 
-def events(said: Mapping[str, Any]) -> tuple[PathEvent, ...]:
+def events(clock_ns: object, told: Iterable[Mapping[str, Any]]) -> tuple[PathEvent, ...]:
     """Read what happened to paths, on the kernel's clock.
 
     Raises:
         One of :data:`~httpbed.implementations.parsers.reading.UNREADABLE`: It is not told so.
     """
-    clock_ns = int(said["clock_ns"])
     return tuple(
         PathEvent(
-            at_ns=clock_ns + round(seconds(event["at"]) * NS),
+            at_ns=count(clock_ns) + round(seconds(event["at"]) * NS),
             kind=str(event["event"]),
             local=str(event.get("local") or ""),
             remote=str(event.get("remote") or ""),
             reason=str(event.get("reason") or ""),
         )
-        for event in said["path_events"]
+        for event in told
     )
 
 
-def migrations(said: Mapping[str, Any]) -> Migrations:
+def migrations(counts: Mapping[str, Any]) -> Migrations:
     """Read how many migrations there were, as :func:`events` does."""
-    counts = said["migrations"]
-    return Migrations(tried=int(counts["tried"]), failed=int(counts["failed"]))
+    return Migrations(tried=count(counts["tried"]), failed=count(counts["failed"]))

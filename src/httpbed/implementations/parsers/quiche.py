@@ -7,8 +7,9 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from httpbed.implementations.parsers import paths
 from httpbed.implementations.parsers.reading import UNREADABLE, seconds
-from httpbed.implementations.protocol import Findings, Migrations, PathEvent, Request
+from httpbed.implementations.protocol import Findings, Request
 from httpbed.model.metric import Observation
 from httpbed.process import left
 
@@ -33,8 +34,9 @@ def parse(file: Path) -> Findings:
             observations=tuple(_observations(said["times"])),
             requests=tuple(_request(said, stream) for stream in streams if stream["status"]),
             complaint=str(said["error"] or ""),
-            path_events=tuple(_path_events(said)),
-            migrations=_migrations(said),
+            # A report without them is an older program's.
+            path_events=paths.events(said.get("clock_ns"), said.get("path_events", ())),
+            migrations=paths.migrations(said["migrations"]) if "migrations" in said else None,
         )
     except FileNotFoundError:
         return Findings(complaint=_NOTHING)
@@ -46,23 +48,6 @@ def _observations(times: Mapping[str, Any]) -> Iterator[Observation]:
     for metric, word in TIMES.items():
         if times[word] is not None:
             yield Observation(metric=metric, value=seconds(times[word]), source="client")
-
-
-def _path_events(said: Mapping[str, Any]) -> Iterator[PathEvent]:
-    """Put the events on the machine's clock; a report without them is an older program's."""
-    for event in said.get("path_events", ()):
-        yield PathEvent(
-            at_ns=int(said["clock_ns"]) + round(1e9 * seconds(event["at"])),
-            kind=str(event["event"]),
-            local=str(event["local"]),
-            remote=str(event["remote"]),
-            reason=str(event["reason"]),
-        )
-
-
-def _migrations(said: Mapping[str, Any]) -> Migrations | None:
-    counts = said.get("migrations")
-    return counts and Migrations(tried=int(counts["tried"]), failed=int(counts["failed"]))
 
 
 def _request(said: Mapping[str, Any], stream: Mapping[str, Any]) -> Request:

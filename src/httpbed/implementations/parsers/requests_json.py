@@ -1,7 +1,8 @@
 """What our own clients print: a line with an object for each file, in the words of the seam.
 
-A line may tell of paths instead, with all that was told of them before. The last may be
-``{"error": "..."}``: why nothing more came.
+A line may tell of paths instead: ``path_event`` is what has happened, ``migrations`` counts them up
+to then, ``clock_ns`` is the same in all lines of a run. The last line may be ``{"error": "..."}``:
+why nothing more came.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from typing import Any
 
 from httpbed.implementations.parsers import paths
 from httpbed.implementations.parsers.reading import UNREADABLE, seconds
-from httpbed.implementations.protocol import Findings, Request
+from httpbed.implementations.protocol import Findings, Migrations, Request
 from httpbed.model.metric import Observation
 from httpbed.process import left
 
@@ -35,14 +36,27 @@ def _findings(lines: Sequence[Line]) -> Findings:
     if not lines:
         return Findings(complaint="the client printed nothing")
     errors = [str(line["error"]) for line in lines if "error" in line]
-    moving = [line for line in lines if "path_events" in line]
-    told = [line for line in lines if "error" not in line and "path_events" not in line]
+    moving = [line for line in lines if "path_event" in line]
+    told = [line for line in lines if "error" not in line and "path_event" not in line]
     return Findings(
         observations=tuple(_observations(told)) if told else (),
         requests=tuple(_request(said) for said in told),
         complaint="; ".join(errors),
-        path_events=paths.events(moving[-1]) if moving else (),
-        migrations=paths.migrations(moving[-1]) if moving else None,
+        path_events=tuple(
+            event
+            for line in moving
+            for event in paths.events(line["clock_ns"], [line["path_event"]])
+        ),
+        migrations=_migrations(moving) if moving else None,
+    )
+
+
+def _migrations(moving: Sequence[Line]) -> Migrations:
+    """Add up what each run of the client counted last."""
+    last = {line["clock_ns"]: paths.migrations(line["migrations"]) for line in moving}
+    return Migrations(
+        tried=sum(one.tried for one in last.values()),
+        failed=sum(one.failed for one in last.values()),
     )
 
 

@@ -8,8 +8,8 @@ With ``--migration rebind`` it listens to the kernel's word of addresses and rou
 prefers another address towards the server, the connection goes on from a new socket at once, under
 another connection ID (RFC 9000 section 9.5), and a PING asks whether anybody is there: the server
 validates the path, the client takes its acknowledgement for an answer. What became of each
-migration is a line each time, with all before it: seconds since :data:`START_NS`, which is of the
-kernel's monotonic clock.
+migration is a line each time, with how many there were up to then: seconds since :data:`START_NS`,
+which is of the kernel's monotonic clock.
 
 Run by recipes/aioquic.toml, in a root filesystem with Python and aioquic.
 """
@@ -26,7 +26,7 @@ import socket
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import BinaryIO
 
@@ -82,19 +82,14 @@ class Migrations:
 
     tried: int = 0
     succeeded: int = 0
-    events: list[dict[str, object]] = field(default_factory=list)
 
     def note(self, event: str, local: str, remote: str, reason: str = "") -> None:
-        """Add what has just happened, and tell it all: whoever is killed tells nothing later."""
+        """Tell what has just happened, at once: whoever is killed tells nothing later."""
         said = {"at": since_start(), "event": event, "local": local, "remote": remote}
-        self.events.append({**said, "reason": reason})
-        print(json.dumps(self.told()), flush=True)
-
-    def told(self) -> dict[str, object]:
-        """Tell all of it."""
         failed = self.tried - self.succeeded
         counts = {"tried": self.tried, "succeeded": self.succeeded, "failed": failed}
-        return {"clock_ns": START_NS, "path_events": self.events, "migrations": counts}
+        line = {"clock_ns": START_NS, "path_event": {**said, "reason": reason}}
+        print(json.dumps({**line, "migrations": counts}), flush=True)
 
 
 class Client:

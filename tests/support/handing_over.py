@@ -1,0 +1,66 @@
+"""The recorded hand-over, with what may have been otherwise."""
+
+from __future__ import annotations
+
+import copy
+from dataclasses import replace
+from typing import Any
+
+from httpbed.model.handover import Handover
+from httpbed.model.trial import Check
+from httpbed.trial import handover_checks, handover_metrics
+from httpbed.trial.seen import Seen
+from planted import Fault
+from recorded import HANDED_OVER, chains, trial, what_was_seen
+
+MS = 10**6
+S = 10**9
+(CHAIN,) = chains(HANDED_OVER)
+QUIET = {"source": "psi", "seconds": 0.0}
+
+
+def described(**changes: Any) -> Handover:
+    """Describe the recorded hand-over, but for what differs."""
+    said = {**trial(HANDED_OVER).document["handover"], **changes}
+    return Handover.model_validate({name: value for name, value in said.items() if value})
+
+
+def seen() -> Seen:
+    """Return what was seen of the recorded attempt, on a quiet machine."""
+    return replace(what_was_seen(HANDED_OVER), pressure=QUIET)
+
+
+def of_subject(found: Seen, **changes: Any) -> Check:
+    """Judge what the client made of it."""
+    course = handover_metrics.course(described(**changes), CHAIN, found)
+    assert course is not None
+    (check,) = handover_checks.of_subject(course)
+    return check
+
+
+def on_handover(**changes: Any) -> Fault:
+    """Return the fault that something else was seen of hand-overs."""
+
+    def plant(found: Seen) -> Seen:
+        assert found.handover is not None
+        return replace(found, handover=replace(found.handover, **changes))
+
+    return plant
+
+
+def changed(found: Seen, **changes: Any) -> Seen:
+    """Let the one change have been another."""
+    assert found.handover is not None
+    (change,) = found.handover.changes
+    return on_handover(changes=(replace(change, **changes),))(found)
+
+
+def connections(found: Seen, *told: dict[str, Any]) -> Seen:
+    """Let these have been all connections."""
+    return replace(found, link={**found.link, "connections": list(told)})
+
+
+def on(found: Seen, link: str, **changes: Any) -> dict[str, Any]:
+    """Return the recorded connection on a link, with what differs."""
+    one = next(one for one in found.connections if one["link"] == link)
+    return {**copy.deepcopy(dict(one)), **changes}
