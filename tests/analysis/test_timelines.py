@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from httpbed.analysis import handovers, timelines
 from httpbed.analysis.timelines import Curve, deliveries, thinned
+from httpbed.model.moment import Moment
 from httpbed.store import campaign as campaigns
 from moving import Course, moving
 
@@ -41,7 +42,7 @@ def test_a_curve_rises_during_each_millisecond_with_packets() -> None:
     text = (
         HEAD + "40\twifi\t84\n100\twifi\t60\n151\twifi\t1500\n153\tcellular\t500\n153\twifi\t40\n"
     )
-    curve, by_link = deliveries(text.encode())
+    curve, by_link = deliveries(text)
     assert by_link == {"wifi": 1600, "cellular": 500}
     rises = [(0.0, 0.0), (0.0005, 60), (0.0505, 60), (0.0515, 1560), (0.0525, 1560), (0.0535, 2100)]
     assert corners(curve) == [(0.0, 0.0), *rises]
@@ -52,7 +53,7 @@ def test_a_curve_rises_during_each_millisecond_with_packets() -> None:
 
 def test_without_an_origin_the_first_delivery_is_zero() -> None:
     """Files of others may lack the line."""
-    curve, _ = deliveries(b"bin\tlink\tbytes\n7\twifi\t100\n9\twifi\t100\n")
+    curve, _ = deliveries("bin\tlink\tbytes\n7\twifi\t100\n9\twifi\t100\n")
     assert corners(curve)[1:3] == [(0.0, 0.0), (0.001, 100.0)]
     assert curve.end_s == pytest.approx(0.003)
 
@@ -70,7 +71,7 @@ def test_without_an_origin_the_first_delivery_is_zero() -> None:
 )
 def test_nothing_and_damage_are_no_curve(text: str) -> None:
     """And no failure of a whole report."""
-    curve, by_link = deliveries(text.encode())
+    curve, by_link = deliveries(text)
     assert (curve.end_s, curve.end_bytes, by_link) == (0.0, 0.0, {})
     assert curve.at(1.0) == 0.0
 
@@ -101,17 +102,26 @@ def test_a_stall_keeps_both_its_ends() -> None:
     """Of ten thousand corners a handful is left, and the stall's are among them."""
     bins = [*range(2000), *range(2500, 9000)]
     text = "bin\tlink\tbytes\n" + "".join(f"{one}\twifi\t1200\n" for one in bins)
-    curve, _ = deliveries(text.encode())
+    curve, _ = deliveries(text)
     drawn = thinned(curve, 0.003 * curve.end_bytes, 300)
     assert drawn.times_s.size < 8
     assert {2.0, 2.5} <= set(drawn.times_s.round(3).tolist())
+
+
+def test_what_came_to_an_address_that_was_gone_is_not_drawn() -> None:
+    """The trial's files keep it; the client never had it."""
+    text = HEAD + "151\twifi\t1500\n153\twifi\t1500\n153\tcellular\t40\n180\twifi\t60\n"
+    gone = Moment(number=1, left="wifi", at_s=0.052, gone_s=0.052, back_s=0.0777)
+    curve, by_link = deliveries(text, [gone])
+    assert by_link == {"wifi": 1560, "cellular": 40}
+    assert curve.end_bytes == 1600
 
 
 def test_hand_overs_are_read_as_far_as_they_can_be(tmp_path: Path) -> None:
     """What is absent, null or of another kind is not known."""
     results = moving(lambda *_: Course(), tmp_path)
     row = timelines.attempts(results)[0]
-    path = campaigns.artifacts(tmp_path, row["block"], row["trial"], row["attempt"])
+    path = campaigns.artifacts(tmp_path, row["block"], row["trial"], row["attempt"]).parent
     said = [
         {"number": 1, "from": "wifi", "to": "cellular", "at_s": 1.5, "first_probe_s": None},
         {"number": 2, "at_s": 2, "validated_s": "soon", "verdict": "migrated", "more": 1},

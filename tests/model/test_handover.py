@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from httpbed.model import reading
 from httpbed.model.handover import Handover
 from httpbed.model.scenario import Scenario
 
@@ -66,10 +67,16 @@ def test_it_goes_from_each_link_to_the_next_and_from_the_last_to_the_first() -> 
         ({"gap": "0 ms"}, ["wifi"]),
         ({"kind": "make before break", "overlap": "1 s"}, ["wifi"]),
         ({"kind": "route"}, ["wifi", "cellular"]),
+        ({"kind": "none", "when": None}, ["wifi", "cellular"]),
+        ({"kind": "none", "when": None, "gap": "1 s"}, ["wifi"]),
+        ({"kind": "none", "when": None, "overlap": "1 s"}, ["wifi"]),
     ],
 )
 def test_which_links_have_an_address_at_first(more: dict[str, str], up: list[str]) -> None:
-    """With a gap, or where a link comes up only when it is needed, the next one has none."""
+    """With a gap, or where a link comes up only when it is needed, the next one has none.
+
+    What it is compared with begins on the same network.
+    """
     handover = scenario(**more).handover
     assert isinstance(handover, Handover)
     assert handover.up_at_first() == up
@@ -83,14 +90,19 @@ def test_which_links_have_an_address_at_first(more: dict[str, str], up: list[str
         ({"links": ["wifi", "router-server"]}, "the client's links: wifi, cellular"),
         ({"when": None}, "when is missing"),
         ({"kind": "none"}, "so there is no when"),
-        ({"when": {"delivered": "6 MB"}}, "only 5000000 are fetched"),
+        (
+            {"when": {"delivered": "6 MB"}},
+            "6000000 bytes of IP packets, and only 5000000 are fetched",
+        ),
         ({"when": {"every": "1 ms"}}, "greater than or equal to 0.01"),
         ({"when": {"every": "1 s"}, "gap": "1 s"}, "until the next hand-over"),
         ({"when": {"after": "2 MB"}}, "none of its forms"),
         ({"kind": "route", "gap": "1 s"}, "gap is of 'address deleted'"),
         ({"kind": "make before break"}, "overlap is missing"),
         ({"overlap": "1 s"}, "overlap is of 'make before break'"),
-        ({"kind": "blackhole", "sockets": "destroyed"}, "deletes none"),
+        ({"kind": "blackhole", "sockets": "destroyed"}, "deletes no address"),
+        ({"when": {"at": "0 s"}}, "greater than 0"),
+        ({"links": ["wifi", "router <-> server"]}, "the client's links: wifi, cellular"),
     ],
 )
 def test_what_cannot_be_is_refused_with_a_reason(more: dict[str, Any], reason: str) -> None:
@@ -157,3 +169,32 @@ def test_an_event_is_not_named_as_the_hand_overs_own() -> None:
     said["topology"]["links"][0]["events"] = [event]
     with pytest.raises(ValueError, match="an event of wifi is named 'hand-over'"):
         Scenario.model_validate(said)
+
+
+def test_what_comes_after_the_time_limit_is_refused() -> None:
+    """A trial has timed out by then; the place is where its author wrote the time."""
+    text = """
+schema = 1
+name = "late"
+question = "?"
+replicates = 1
+seed = 1
+time_limit = "5 s"
+topology = { hosts = ["client", "router", "server"], links = [
+    { name = "wifi", between = ["client", "router"] },
+    { name = "cellular", between = ["client", "router"] },
+    { between = ["router", "server"] },
+] }
+workload = { kind = "download", size = "5 MB" }
+[roles]
+client = { implementation = "curl", http_version = "2" }
+server = { implementation = "nginx" }
+[handover]
+links = ["wifi", "cellular"]
+kind = "address deleted"
+when = { at = "7 s" }
+gap = "6 s"
+"""
+    found = reading.read(text).mistakes
+    assert [mistake.place for mistake in found] == ["handover.when.at", "handover.gap"]
+    assert all("time limit" in mistake.reason for mistake in found)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+import json
 from pathlib import Path
 from typing import Any, Literal
 
@@ -78,7 +80,7 @@ def test_a_quic_connection_migrates(tmp_path: Path, version: Literal["4", "6"]) 
     assert taken["delivery_stall"] >= taken["delivery_silence"] >= RTT_S * 0.9
     (begun,) = connections(tmp_path, record, "cellular")
     assert begun["opening"] == "short"
-    (moment,) = artifact(tmp_path / "campaign", record, "handovers.json")
+    (moment,) = artifact(tmp_path / "campaign", record, "../handovers.json")
     assert moment["verdict"] == "migrated"
 
 
@@ -121,11 +123,17 @@ def test_a_blackhole_tells_nobody(tmp_path: Path) -> None:
     assert (folder(tmp_path, record) / "network-monitor.txt").read_text() == ""
 
 
-def test_quic_survives_a_nat_that_forgets(tmp_path: Path) -> None:
-    """The server sees another port, and goes on; the client notices nothing."""
-    record = tried(tmp_path, f'kind = "NAT rebinding"\n{AFTER}', versions=("3",))
-    assert record.attempt.outcome.kind == "completed"
+def test_a_nat_forgets_and_the_connection_goes_on(tmp_path: Path) -> None:
+    """The server sees another port, and answers there; the client is told nothing.
+
+    Whether the server then believes the new address (RFC 9000 section 9.3) is its own affair:
+    nginx 1.30 at times gives up validating it, seven seconds later.
+    """
+    nat = f'kind = "NAT rebinding"\n{AFTER}'
+    record = tried(tmp_path, nat, client="aioquic", versions=("3",))
+    assert record.attempt.outcome.kind in {"completed", "failed"}
     assert check(record, "hand-over followed").figure.startswith("went on: same connection")
+    assert "by the word of the emulator" in check(record, "hand-overs in time").figure
     assert len(connections(tmp_path, record, "wifi")) == 1
     ports = {one["client"] for one in connections(tmp_path, record, "router-server")}
     assert len(ports) == 2
@@ -136,7 +144,7 @@ def test_hand_overs_to_and_fro(tmp_path: Path) -> None:
     often = 'kind = "address deleted"\nsockets = "destroyed"\nwhen = { every = "150 ms" }'
     record = tried(tmp_path, often, on_client=RESUMES)
     assert record.attempt.outcome.kind == "completed"
-    moments = artifact(tmp_path / "campaign", record, "handovers.json")
+    moments = artifact(tmp_path / "campaign", record, "../handovers.json")
     assert len(moments) > 1
     assert [(one["from"], one["to"]) for one in moments[:2]] == [
         ("wifi", "cellular"),
@@ -163,9 +171,21 @@ def test_an_interface_that_flaps_ends_in_an_outcome(tmp_path: Path) -> None:
     flaps = 'kind = "address deleted"\nsockets = "destroyed"\nwhen = { every = "50 ms" }'
     wish = {"client": "httpbed-quiche", "versions": ("3",), "time_limit": "2 s"}
     record = tried(tmp_path, flaps, **wish)
-    assert record.attempt.outcome.kind in {"completed", "failed", "timed out", "invalid"}
+    assert "trial carried out" not in {one.name for one in record.attempt.checks}
     assert record.attempt.phases_s["client"] < 10
     assert check(record, "hand-over took place").passed
+    lines = (folder(tmp_path, record) / "handover.jsonl").read_text().splitlines()
+    done = [json.loads(line) for line in lines]
+    assert all(one["due_ns"] <= one["began_ns"] <= one["ended_ns"] for one in done)
+    numbers = [number for number, _ in itertools.groupby(one["handover"] for one in done)]
+    assert numbers == list(range(1, len(numbers) + 1))
+    changes = [one["link"] for one in done if one["step"] == "detach"]
+    assert len(changes) >= len(numbers) - 1 > 1
+    assert changes == [("wifi", "cellular")[number % 2] for number in range(len(changes))]
+    moments = artifact(tmp_path / "campaign", record, "../handovers.json")
+    assert len(moments) == len(changes)
+    if record.attempt.outcome.kind == "completed":
+        assert check(record, "body as served").passed
 
 
 def test_a_stable_address_differs_in_nothing_else(tmp_path: Path) -> None:
@@ -179,11 +199,16 @@ def test_a_stable_address_differs_in_nothing_else(tmp_path: Path) -> None:
         "round-trip time, client->server over cellular",
     }
     assert not any(name.startswith("hand-over") for name in names)
-    assert artifact(tmp_path / "campaign", record, "handovers.json") == []
+    assert artifact(tmp_path / "campaign", record, "../handovers.json") == []
 
 
-def test_a_change_after_the_end_says_so(tmp_path: Path) -> None:
-    """The label promises one; so the attempt does not count, and tells the way out."""
+def test_a_client_that_is_done_before_completes(tmp_path: Path) -> None:
+    """It was fast, which is data, and its checks tell that nothing changed until then."""
     record = tried(tmp_path, 'kind = "route"\nwhen = { at = "60 s" }', size="50 kB")
-    assert record.attempt.outcome.kind == "invalid"
-    assert "before the change at 60 s: let it come earlier" in record.attempt.outcome.reason
+    assert record.attempt.outcome.kind == "completed"
+    made = check(record, "hand-over took place")
+    assert made.passed is None
+    assert made.figure.endswith("before the change at 60 s: let it come earlier")
+    assert check(record, "hand-over followed").figure.startswith("over before it: the client was")
+    assert "delivery_stall" not in values(record)
+    assert artifact(tmp_path / "campaign", record, "../handovers.json") == []

@@ -8,7 +8,6 @@ import pytest
 
 from cutting import cut_at
 from httpbed.model.trial import Record
-from httpbed.trial import retrying
 from real_runs import Wish, artifact, check, stage, values
 
 pytestmark = [pytest.mark.namespaces, pytest.mark.toolbox]
@@ -97,16 +96,6 @@ def test_several_cuts_are_survived(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     assert check(record, "status of the answers").figure == "200, 2 of 206, by the server's log"
 
 
-def test_starting_again_is_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nobody answers on that port: the runs end, and the trial has failed."""
-    monkeypatch.setattr(retrying, "MOST_RUNS", 3)
-    hopeless = stage(wish("curl", "1.1", "restart"))
-    monkeypatch.setattr("httpbed.trial.parts.SERVER_NAME", "elsewhere.httpbed.test")
-    record = last(hopeless.run(tmp_path / "campaign"))
-    assert record.attempt.outcome.kind == "failed"
-    assert check(record, "client ended well").figure.startswith("exit status 60, after 3 runs")
-
-
 def test_the_time_limit_is_for_all_runs_together(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -116,4 +105,4 @@ def test_the_time_limit_is_for_all_runs_together(
     record = last(hopeless.run(tmp_path / "campaign"))
     figure = check(record, "client ended well").figure
     assert figure.startswith("was stopped at its time limit, after ")
-    assert 2 <= values(record)["client_runs"] <= 21
+    assert 1 <= values(record)["client_runs"] <= 21

@@ -149,7 +149,6 @@ def test_a_host_is_known_by_one_address_over_all_links() -> None:
 def test_an_idle_echo_takes_the_links_time() -> None:
     """Of the link over which it is asked for; without a word, of the first."""
     plan = planned(TWO_ROUTERS, (1, 0), {"near", "far"})
-    assert plan.standby == {0}
     assert idle.delays_s(plan, "client", "server") == pytest.approx(0.040)
     assert idle.round_trip_s(plan, "client", "server", 0) == pytest.approx((0.010, 0.010))
     assert idle.round_trip_s(plan, "client", "server", 1) == pytest.approx((0.040, 0.040))
@@ -158,7 +157,7 @@ def test_an_idle_echo_takes_the_links_time() -> None:
 def test_a_client_that_stays_where_it_is_has_none() -> None:
     """However many links it has."""
     plan = planned(TWO_ROUTERS, (), {"near", "far"})
-    assert (plan.access, plan.standby, plan.monitor) == ((), frozenset(), None)
+    assert (plan.access, plan.monitor) == ((), None)
     assert not any("rule" in (spec.input or "") for spec in plan.specs())
 
 

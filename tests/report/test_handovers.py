@@ -202,6 +202,53 @@ def test_trials_that_were_over_before_are_noted(tmp_path: Path) -> None:
     assert short.startswith("quiche, changed, wget, changed")
 
 
+def test_a_median_of_fewer_trials_says_of_how_many(tmp_path: Path) -> None:
+    """Those without a value may be the worst: a path that was never validated."""
+    results = moving(lambda _, block: Course(verdict="migrated", validated=block != 2), tmp_path)
+    columns = {column.header: column.cells for column in handovers.whole(find(results))}
+    assert "55 ms (2/3)" in columns["validated"]
+    assert not [cell for cell in columns["stall"] if "(" in cell]
+
+
+def test_hand_overs_at_the_clients_end_are_counted_apart(tmp_path: Path) -> None:
+    """They are no failure to follow: of one alone its trial was over before."""
+    results = moving(lambda *_: Course(verdict="over before"), tmp_path)
+    found = find(results)
+    told = notes.notes(found, results)
+    assert [one for one in told if "wget, changed: 6 trials were over before" in one]
+    assert not [one for one in told if "silent" in one or "does not migrate" in one]
+    assert list(handovers.evidence(found)) == ["hand-overs: 18 when the client was done"]
+    assert {cell for one in handovers.brief(found) for cell in one.cells if "/" in cell} == set()
+
+
+def test_an_answer_is_no_migration(tmp_path: Path) -> None:
+    """Such as a stateless reset: it is told as what it is, with the way to its size."""
+    results = moving(lambda *_: Course(verdict="answered only", outcome="failed"), tmp_path)
+    found = find(results)
+    (quiche,) = [
+        one
+        for one in notes.notes(found, results)
+        if one.startswith("quiche, changed: answered on the new link in 6 of 6 hand-overs")
+    ]
+    assert "stateless reset" in quiche
+    assert list(handovers.evidence(found)) == [
+        "hand-overs: answered on the new path, without data 18/18"
+    ]
+
+
+def test_who_cannot_tell_of_a_validation_is_not_asked_to(tmp_path: Path) -> None:
+    """Behind a NAT it is the server that validates, and some clients tell nothing at all."""
+    silent = Course(verdict="migrated", validated=False)
+    results = moving(lambda *_: silent, tmp_path)
+    for row in reading.attempts(results):
+        path = campaigns.artifacts(tmp_path, row["block"], row["trial"], row["attempt"])
+        said = json.loads((path.parent / "handovers.json").read_text())
+        for one in said:
+            one["to"] = one["from"]
+        (path.parent / "handovers.json").write_text(json.dumps(said))
+    assert not [one for one in notes.notes(find(results), results) if "no client" in one]
+
+
 def test_a_path_that_nobody_validated_is_noted(tmp_path: Path) -> None:
     """A server need not send much there."""
     silent = Course(verdict="migrated", validated=False)
@@ -251,7 +298,7 @@ def test_scripts_in_what_trials_left_are_text(tmp_path: Path) -> None:
     """In the page, in the figure and in the terminal."""
     results = moving(course, tmp_path)
     for row in reading.attempts(results):
-        path = campaigns.artifacts(tmp_path, row["block"], row["trial"], row["attempt"])
+        path = campaigns.artifacts(tmp_path, row["block"], row["trial"], row["attempt"]).parent
         said = json.loads((path / "handovers.json").read_text())
         for one in said:
             one |= {"verdict": EVIL, "from": EVIL, "to": EVIL}

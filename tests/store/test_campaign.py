@@ -11,6 +11,7 @@ import pytest
 import kept
 from httpbed.executor import local
 from httpbed.model.errors import ConfigError, Mistake
+from httpbed.model.moment import Moment
 from httpbed.store import campaign as campaigns
 from httpbed.store import query
 
@@ -44,6 +45,21 @@ def test_what_is_committed_is_read_back(tmp_path: Path) -> None:
     assert list(campaign.records()) == [record]
     assert (tmp_path / "trials/0001" / trial.id / "1/trial.json").is_file()
     assert list((tmp_path / "unfinished").iterdir()) == []
+
+
+def test_hand_overs_stand_beside_what_was_left(tmp_path: Path) -> None:
+    """In a file of their own, where the client's network changes; else there is none."""
+    first, second, *_ = kept.loaded().trials
+    moment = Moment(number=1, left="wifi", entered="cellular", at_s=1.5, verdict="migrated")
+    moved = kept.record(first).model_copy(update={"handovers": [moment]})
+    never = kept.record(second).model_copy(update={"handovers": []})
+    campaign = kept.make(tmp_path, [moved, never])
+    assert {one.attempt.id: one.handovers for one in campaign.records()} == {
+        first.id: [moment],
+        second.id: [],
+    }
+    (said,) = json.loads((tmp_path / f"trials/0001/{first.id}/1/handovers.json").read_text())
+    assert (said["from"], said["to"], said["validated_s"]) == ("wifi", "cellular", None)
 
 
 def test_every_file_carries_its_schema(tmp_path: Path) -> None:

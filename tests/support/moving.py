@@ -114,7 +114,7 @@ def moving(
         folder = campaigns.artifacts(directory, row["block"], row["trial"], row["attempt"])
         folder.mkdir(parents=True)
         (folder / "deliveries.tsv").write_text(lines[key])
-        (folder / "handovers.json").write_text(json.dumps(moments[key]))
+        (folder.parent / "handovers.json").write_text(json.dumps(moments[key]))
     return results
 
 

@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from httpbed.model.moment import Moment
 from httpbed.network.files import PACKET_LOG
+from httpbed.store.handed_over import DELIVERIES, Delivered, absences, read_deliveries, received
 from httpbed.trial import deliveries
 from httpbed.trial.deliveries import longest_below, together
 
@@ -36,27 +39,55 @@ LOG = [
 
 
 def test_what_reached_the_client_counts(tmp_path: Path) -> None:
-    """Not what it sent, nor what was lost, nor what came to an address that was gone."""
+    """Not what it sent, nor what was lost, nor what came to an address that was gone.
+
+    That it was gone is said when it is read: who knows better later has all that came.
+    """
     (tmp_path / PACKET_LOG).write_text("".join([*LOG, "4000000"]))
-    deliveries.reduce(tmp_path, TOWARDS, {"wifi": [(30 * MS, 80 * MS)]}, 9_500_000)
-    kept = (tmp_path / deliveries.DELIVERIES).read_text().splitlines()
-    assert kept[:2] == ["# origin_ms: 9.5", "bin\tlink\tbytes"]
-    found = deliveries.read(tmp_path)
+    deliveries.reduce(tmp_path, TOWARDS, 9_500_000)
+    kept = (tmp_path / DELIVERIES).read_text()
+    assert kept.splitlines()[:2] == ["# origin_ms: 9.5", "bin\tlink\tbytes"]
+    found = deliveries.read(tmp_path, {"wifi": [(30 * MS, 80 * MS)]})
     assert found == {"wifi": {10: 3000, 90: 60}, "cellular": {41: 100}}
     assert together(found.values()) == {10: 3000, 41: 100, 90: 60}
+    assert (tmp_path / DELIVERIES).read_text() == kept
+    assert deliveries.read(tmp_path, {})["wifi"] == {10: 3000, 40: 1500, 90: 60}
 
 
 def test_a_trial_that_broke_off_left_no_log(tmp_path: Path) -> None:
     """Nothing is kept then, and reading it is no error."""
-    deliveries.reduce(tmp_path, TOWARDS, {}, 0)
-    assert deliveries.read(tmp_path) == {}
+    deliveries.reduce(tmp_path, TOWARDS, 0)
+    assert deliveries.read(tmp_path, {}) == {}
 
 
 def test_an_address_may_go_and_come_again() -> None:
-    """At the very moment at which it is back, packets count again."""
-    gone = {"wifi": [(10 * MS, 20 * MS), (30 * MS, 2**63)]}
-    log = [HEADING, *(line(at, 1, 1) for at in (9, 10, 19, 20, 29, 30, 1000))]
-    assert {bin_ for bin_, _ in deliveries.delivered(log, TOWARDS, gone)} == {9, 20, 29}
+    """A millisecond counts as what most of it was."""
+    gone = {"wifi": [(10.0, 20.4), (29.6, float("inf"))]}
+    came = [Delivered(bin_, "wifi", 1) for bin_ in (9, 10, 19, 20, 28, 29, 30, 1000)]
+    assert [one.bin for one in received(came, gone)] == [9, 20, 28, 29]
+    assert [one.bin for one in received(came, {"cellular": [(0.0, 99.0)]})] == [
+        one.bin for one in came
+    ]
+
+
+def test_whoever_reads_the_files_alone_knows_when_an_address_was_gone(tmp_path: Path) -> None:
+    """By the moments, on their own clock: the same deliveries as the trial's own reading."""
+    (tmp_path / PACKET_LOG).write_text("".join(LOG))
+    deliveries.reduce(tmp_path, TOWARDS, 9_500_000)
+    found = read_deliveries((tmp_path / DELIVERIES).read_text())
+    moment = Moment(number=1, left="wifi", at_s=0.02, gone_s=0.0205, back_s=0.0705)
+    came = received(found.rows, absences([moment], found.origin))
+    assert [(one.bin, one.link) for one in came] == [(10, "wifi"), (41, "cellular"), (90, "wifi")]
+    for_good = moment.model_copy(update={"back_s": None})
+    ((since, until),) = absences([for_good], 0.0)["wifi"]
+    assert since == pytest.approx(20.5)
+    assert until == float("inf")
+
+
+def test_what_came_before_the_client_is_not_its_own() -> None:
+    """For every reader the same: neither a curve nor a silence begins with an answer to ping."""
+    text = "# origin_ms: 9.5\nbin\tlink\tbytes\n8\twifi\t84\n9\twifi\t60\n"
+    assert read_deliveries(text).rows == (Delivered(9, "wifi", 60),)
 
 
 BINS = st.dictionaries(st.integers(0, 200), st.integers(1, 6000), max_size=40)

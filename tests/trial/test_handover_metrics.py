@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 
 from httpbed.implementations.protocol import Migrations, PathEvent, Request
+from httpbed.model.handover import Handover
 from httpbed.trial import handover_metrics, observe
 from httpbed.trial.handover_metrics import Course
 from httpbed.trial.handover_seen import Change, HandoverSeen
@@ -64,7 +65,8 @@ def moved(*at_ms: int) -> Seen:
         )
         for number, at in enumerate(at_ms, start=1)
     )
-    own = HandoverSeen(0, 600 * MS, (), changes, {}, {})
+    zero_ns = found.link["origin_ns"] + found.link["started_ns"]
+    own = HandoverSeen(0, 600 * MS, (), changes, {}, {}, zero_ns=zero_ns)
     failed = ended(status=56)(found)
     return replace(failed, handover=own, deliveries={}, link={**found.link, "connections": []})
 
@@ -75,7 +77,7 @@ def delivered(found: Seen, **bins: dict[int, int]) -> Seen:
 
 
 def test_each_hand_over_and_the_worst_are_told() -> None:
-    """Each is looked for in its own time, which begins a second before it."""
+    """Each is looked for in its own time, which begins a second before it, and all tell."""
     wifi = dict.fromkeys((*range(5, 200), *range(430, 500)), 1500)
     cellular = dict.fromkeys(range(220, 400), 1500)
     values = taken(delivered(moved(200, 400), wifi=wifi, cellular=cellular))
@@ -83,6 +85,15 @@ def test_each_hand_over_and_the_worst_are_told() -> None:
     assert silences == {"hand-over 1": 0.021, "hand-over 2": 0.101, "": 0.101}
     paths = {item: value for (name, item), value in values.items() if name == "new_path_delay"}
     assert paths == {"hand-over 1": 0.0205, "hand-over 2": 0.0305, "": 0.0305}
+
+
+def test_the_worst_is_not_that_of_the_survivors() -> None:
+    """A hand-over that never came to pass would be the slowest: without it there is no worst."""
+    wifi = dict.fromkeys(range(5, 200), 1500)
+    cellular = dict.fromkeys(range(220, 600), 1500)
+    values = taken(delivered(moved(200, 400), wifi=wifi, cellular=cellular))
+    paths = {item: value for (name, item), value in values.items() if name == "new_path_delay"}
+    assert paths == {"hand-over 1": 0.0205}
 
 
 def test_who_never_gets_anything_again_is_silent_until_the_end() -> None:
@@ -96,9 +107,13 @@ def test_who_never_gets_anything_again_is_silent_until_the_end() -> None:
 def test_a_stable_address_has_its_gaps_too() -> None:
     """Over the whole transfer, so that there is something to compare with."""
     wifi = dict.fromkeys((*range(5, 300), *range(350, 600)), 1500)
-    values = taken(delivered(moved(), wifi=wifi))
-    assert values["delivery_silence", ""] == pytest.approx(0.051)
-    assert set(values) >= {("delivery_silence", ""), ("delivery_stall", "")}
+    found = delivered(moved(), wifi=wifi)
+    stable = Handover.model_validate({"links": ["wifi", "cellular"], "kind": "none"})
+    told = handover_metrics.observations(stable, CHAIN, found)
+    values = {one.metric: one.value for one in told if not one.item}
+    assert values["delivery_silence"] == pytest.approx(0.051)
+    assert set(values) >= {"delivery_silence", "delivery_stall"}
+    assert taken(found) == {}
 
 
 def test_of_very_many_only_the_worst_is_told() -> None:
@@ -114,13 +129,15 @@ def test_without_deliveries_there_is_nothing_to_measure() -> None:
 
 
 def test_validation_is_the_clients_word() -> None:
-    """The first after the change counts, put on the emulator's clock."""
+    """The first of the new path counts, put on the emulator's clock; not one that is late."""
     found = moved(200)
     zero_ns = found.link["origin_ns"] + found.link["started_ns"]
     events = tuple(
         PathEvent(zero_ns + at * MS, kind, "10.77.1.1:5", "10.77.2.2:443", "")
         for at, kind in ((100, "validated"), (205, "probed"), (245, "validated"))
     )
+    of_before = PathEvent(zero_ns + 210 * MS, "validated", "10.77.0.1:7", "10.77.2.2:443", "")
+    events = (*events, of_before)
     said = replace(found.findings["client"], path_events=events, migrations=Migrations(3, 1))
     values = taken(replace(found, findings={**found.findings, "client": said}))
     assert values["validation_delay", ""] == pytest.approx(0.045)

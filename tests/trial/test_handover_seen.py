@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 from collections.abc import Callable
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -68,6 +70,12 @@ def test_what_was_destroyed_left_nothing(left: Path) -> None:
     assert read(left).sockets_left == {1: 1}
 
 
+def test_where_nobody_looked_nothing_is_known(left: Path) -> None:
+    """It is no look without sockets."""
+    (left / "sockets-left-1.txt").unlink()
+    assert read(left).sockets_left == {}
+
+
 def test_without_the_kernels_word_the_commands_end_counts(left: Path) -> None:
     """Which is later than the change, and said to be no more than that."""
     (left / "network-monitor.txt").write_text("[2026-11-21T22:14:08.0] torn off")
@@ -84,6 +92,47 @@ def test_a_clock_that_was_set_is_not_believed(left: Path) -> None:
 
     rewritten(left / "evidence.json", set_back)
     assert read(left).changes[0].by == "the command's end"
+
+
+def test_a_step_does_not_take_the_word_of_the_one_before(left: Path) -> None:
+    """A moment earlier a route was preferred: that is no address which is deleted."""
+    before, first = read(left).changes[0], min(_stamps(left))
+    early = (first - timedelta(microseconds=200)).isoformat()
+    monitor = left / "network-monitor.txt"
+    said = f"[{early}] default via 10.77.1.2 dev cellular metric 50 \n"
+    monitor.write_text(said + monitor.read_text())
+    assert read(left).changes[0] == before
+
+
+def test_clocks_that_drift_a_little_are_believed(left: Path) -> None:
+    """A clock that is slewed moves by parts of a millisecond, and so do its words."""
+    before = read(left).changes[0]
+
+    def slewed(evidence: Any) -> Any:
+        evidence["clocks"][1]["realtime_ns"] += handover_seen.CLOCKS_APART_NS // 2
+        return evidence
+
+    rewritten(left / "evidence.json", slewed)
+    after = read(left).changes[0]
+    assert after.by == "the kernel"
+    assert abs(after.at_ns - before.at_ns) <= handover_seen.CLOCKS_APART_NS // 2
+
+
+def test_a_word_outside_of_its_step_is_not_its(left: Path) -> None:
+    """Somebody else's, or of another time: then the command's end is all that is known."""
+    monitor = left / "network-monitor.txt"
+    stamps = [*_stamps(left)]
+    text = monitor.read_text()
+    for stamp in dict.fromkeys(stamps):
+        later = stamp + timedelta(seconds=2)
+        text = text.replace(stamp.isoformat(), later.isoformat())
+    monitor.write_text(text)
+    assert read(left).changes[0].by == "the command's end"
+
+
+def _stamps(left: Path) -> list[datetime]:
+    found = re.findall(r"^\[(\S+)\]", (left / "network-monitor.txt").read_text(), re.MULTILINE)
+    return [datetime.fromisoformat(one) for one in found]
 
 
 def commanded(change: dict[str, Any], at_ns: int, link: str = "wifi") -> dict[str, Any]:

@@ -33,9 +33,12 @@ class Stage:
     signals: Signals
     status: int = 0
     told: list[str] = field(default_factory=list)
+    busy_s: float = 0.0
+    """What each command takes."""
 
     async def run(self, spec: ProcessSpec) -> Exit:
         """Take a command, as the sandbox does."""
+        await asyncio.sleep(self.busy_s)
         self._took(" ".join(spec.argv[:2]) + (" …flush" if "flush" in (spec.input or "") else ""))
         return Exit(self.status, None, timed_out=False, wall_s=0.0, cpu_s=0.0, max_rss_kib=0)
 
@@ -63,12 +66,13 @@ def carried_out(
     plan: HandoverPlan,
     before: Callable[[Signals], Awaitable[None]] | None = None,
     status: int = 0,
+    busy_s: float = 0.0,
 ) -> tuple[list[str], list[dict[str, Any]]]:
     """Carry out hand-overs; return what was told, and what was written down."""
 
     async def run() -> list[str]:
         signals = Signals()
-        stage = Stage(tmp_path, signals, status)
+        stage = Stage(tmp_path, signals, status, busy_s=busy_s)
         actors = cast("Supervisor", stage), cast("Emulator", stage)
         task = asyncio.create_task(moving.move(*actors, plan, signals, tmp_path))
         if before:
@@ -111,6 +115,19 @@ def test_it_waits_until_so_much_was_delivered(tmp_path: Path) -> None:
         ("detach", "wifi"),
         ("destroy", "wifi"),
     ]
+
+
+def test_nobody_looks_at_an_address_that_is_back(tmp_path: Path) -> None:
+    """Where steps take so long that the next is due: what is there then are new sockets."""
+    repeated = planned(kind="address deleted", when={"every": "10 ms"}, sockets="destroyed")
+    told, lines = carried_out(tmp_path, repeated, busy_s=0.02)
+    assert [(line["step"], line["link"]) for line in lines] == [
+        ("detach", "wifi"),
+        ("destroy", "wifi"),
+        ("prefer", "cellular"),
+        ("attach", "wifi"),
+    ]
+    assert "ss --tcp" not in told
 
 
 def test_a_client_that_is_done_before_is_left_alone(tmp_path: Path) -> None:

@@ -9,10 +9,10 @@ import pytest
 from httpbed.implementations.protocol import Request
 from httpbed.model.roles import Retry
 from httpbed.process.spec import Exit
-from httpbed.trial import retry_checks
+from httpbed.trial import protocol_checks, retry_checks
 from httpbed.trial.legs import Chain
 from httpbed.trial.retrying import together
-from planted import logged
+from planted import ended, logged, on_another_connection
 from recorded import CATALOG, H2_LOSS, chains, what_was_seen
 
 SEEN = what_was_seen(H2_LOSS)
@@ -39,14 +39,41 @@ def retried(retry: Retry) -> Chain:
         ("resume", (Request("2", 499, 0, client_left=True), WHOLE), True),
         ("resume", (Request("2", 499, 0, client_left=True),), False),
         ("resume", (), False),
+        ("resume", (WHOLE,), True),
+        ("resume", (BROKEN, WHOLE), None),
+        ("resume", (Request("2", 416, 0),), False),
     ],
 )
 def test_answers_are_those_of_tries(
-    retry: Retry, requests: tuple[Request, ...], *, passed: bool
+    retry: Retry, requests: tuple[Request, ...], *, passed: bool | None
 ) -> None:
     """A file, or the rest of one; what was logged of a client that left is no answer."""
     check = retry_checks.answers(retried(retry), logged(*requests)(SEEN), "")
     assert check.passed is passed
+
+
+def test_the_rest_of_what_nobody_saw_is_not_judged() -> None:
+    """Nothing says that it was the rest."""
+    found = logged(REST, part="client")(logged(REST)(SEEN))
+    check = retry_checks.answers(retried("resume"), found, "")
+    assert check.passed is None
+    assert check.figure.endswith("nobody tells of the answer that it goes on from")
+
+
+@pytest.mark.parametrize(("count", "passed"), [(1, True), (2, True), (3, False), (0, False)])
+def test_each_try_may_have_a_connection(count: int, *, passed: bool) -> None:
+    """And no more: over HTTP/2 a client needs one at a time."""
+    again = ended(runs=2)(logged(REST)(SEEN))
+    check = retry_checks.connections(retried("resume"), again, count, "")
+    assert (check.passed, check.limit) == (passed, "at most 2")
+
+
+def test_one_that_had_no_need_to_try_again_is_judged_as_any() -> None:
+    """As the stable address is that others are compared with."""
+    more = on_another_connection(SEEN)
+    told = protocol_checks.checks(retried("restart"), more, "", whole=True)
+    check = next(one for one in told if one.name == "connection count")
+    assert (check.passed, check.limit) == (False, "at most 1")
 
 
 def test_whoever_tells_most_is_quoted() -> None:

@@ -10,7 +10,7 @@ from typing import Any
 from httpbed.analysis import timelines
 from httpbed.analysis.estimate import Estimate, estimate
 from httpbed.analysis.sample import Key, by_treatment, of_trials, samples, scenario
-from httpbed.analysis.timelines import MIGRATED
+from httpbed.model.moment import MIGRATED, OVER, Moment
 from httpbed.store.results import Results
 
 MEDIANS = (
@@ -43,11 +43,14 @@ class Moves:
     counts: Mapping[str, int | None]
     """By the names in :data:`COUNTS`; None where nobody told."""
     verdicts: Counter[str] = field(default_factory=Counter)
-    """How many hand-overs ended as the wire shows, by the names in :mod:`timelines`."""
+    """How many hand-overs ended as the wire shows, by the names in :mod:`timelines`; without those
+    that nobody could follow any more."""
+    over_before: int = 0
+    """Number of those."""
     unvalidated: int = 0
     """How many of those that migrated went to a path of which no client told that it is valid."""
     before_any: int = 0
-    """Number of trials that completed before their first hand-over."""
+    """Number of trials that completed before their first hand-over could be followed."""
 
     def median(self, metric: str) -> float | None:
         """Return the median of a metric, or None."""
@@ -93,10 +96,23 @@ def _moves(
         rtt_s=built.rtt_s(built.access()),
         medians=medians,
         counts=counts,
-        verdicts=Counter(one.verdict for one in every if one.verdict),
-        unvalidated=sum(one.verdict == MIGRATED and one.validated_s is None for one in every),
-        before_any=sum(outcome == "completed" and not moments for outcome, moments in seen),
+        verdicts=Counter(one.verdict for one in every if one.verdict not in {"", OVER}),
+        over_before=sum(_is_over_before(one) for one in every),
+        unvalidated=sum(map(_is_unvalidated, every)) if counts["migrations"] is not None else 0,
+        before_any=sum(
+            outcome == "completed" and all(map(_is_over_before, moments))
+            for outcome, moments in seen
+        ),
     )
+
+
+def _is_over_before(one: Moment) -> bool:
+    return one.verdict == OVER
+
+
+def _is_unvalidated(one: Moment) -> bool:
+    """Whether a client that might have told says nothing; behind a NAT the server validates."""
+    return one.verdict == MIGRATED and one.left != one.entered and one.validated_s is None
 
 
 def _total(told: Mapping[tuple[str, int], float], rows: Iterable[Mapping[str, Any]]) -> int | None:

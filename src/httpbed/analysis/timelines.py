@@ -1,8 +1,8 @@
 """What was delivered to the client when, and where its hand-overs fell: one curve for each trial.
 
-A trial leaves ``deliveries.tsv`` (bytes of IP packets per millisecond and link, since the emulator
-began) and ``handovers.json`` (seconds since the client's first packet). Both are put on the clock
-of the request time, whose zero is that packet.
+A trial leaves deliveries since the emulator began, and moments since the client's first packet
+(:mod:`~httpbed.store.handed_over`). Both are put on the clock of the request time, whose zero is
+that packet.
 
 A curve has as many corners as its trial had milliseconds with packets, far more than can be seen.
 :func:`thinned` keeps those that shape it: of all corners left out always the one that lies farthest
@@ -13,66 +13,24 @@ the tolerance or there are as many as allowed. Ends of stalls are such corners.
 from __future__ import annotations
 
 import heapq
-import io
-import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.compute as pc
-import pyarrow.csv
 from numpy.typing import NDArray
 
 from httpbed.analysis.sample import last_attempts
-from httpbed.store import campaign
+from httpbed.model.moment import Moment
+from httpbed.store import campaign, handed_over
+from httpbed.store.handed_over import BIN_S, DELIVERIES, HANDOVERS, Delivered
 from httpbed.store.results import Results
 
 Floats = NDArray[np.float64]
 
-DELIVERIES = "deliveries.tsv"
-HANDOVERS = "handovers.json"
-MIGRATED, ANEW, NOTHING = "migrated", "new connection", "nothing"
-"""What the wire shows after a hand-over: the same connection on the new path, another one, or no
-answer there."""
 MOST_BYTES = 64 * 2**20
 """Of a file that is read; what is longer was not written by a trial."""
-_ORIGIN = b"# origin_ms:"
-_COLUMNS = {"bin": pa.int64(), "link": pa.string(), "bytes": pa.int64()}
-
-
-@dataclass(frozen=True)
-class Moment:
-    """A hand-over of one trial; times are seconds since the client's first packet."""
-
-    number: int
-    """From 1."""
-    left: str
-    """Name of the link that the client left."""
-    entered: str
-    """Name of the link that it went to."""
-    at_s: float
-    first_probe_s: float | None
-    """The client's first packet on the new path; None: never seen, as all below."""
-    validated_s: float | None
-    first_byte_s: float | None
-    """The first packet delivered to the client on the new path."""
-    verdict: str
-    """:data:`MIGRATED`, :data:`ANEW` or :data:`NOTHING`; empty where it is not known."""
-    how: str
-    """What shows it, in words."""
-
-    def followed(self) -> Iterator[tuple[str, float]]:
-        """Yield what was seen to follow, with its time."""
-        for name, at_s in (
-            ("first packet sent", self.first_probe_s),
-            ("path validated", self.validated_s),
-            ("first packet delivered", self.first_byte_s),
-        ):
-            if at_s is not None:
-                yield name, at_s
 
 
 @dataclass(frozen=True)
@@ -123,7 +81,8 @@ def attempts(results: Results) -> list[dict[str, Any]]:
 
 def timeline(results: Results, row: Mapping[str, Any]) -> Timeline:
     """Read one attempt's timeline; what it did not leave, or is damaged, is empty in it."""
-    curve, by_link = deliveries(_left(results, row, DELIVERIES))
+    moved = moments(results, row)
+    curve, by_link = deliveries(_text(_artifacts(results, row) / DELIVERIES), moved)
     return Timeline(
         block=row["block"],
         trial=row["trial"],
@@ -131,83 +90,37 @@ def timeline(results: Results, row: Mapping[str, Any]) -> Timeline:
         levels={name: row[name] for name in results.experiment.factors},
         outcome=row["outcome"],
         curve=curve,
-        moments=moments(results, row),
+        moments=moved,
         by_link=by_link,
     )
 
 
 def moments(results: Results, row: Mapping[str, Any]) -> tuple[Moment, ...]:
     """Read one attempt's hand-overs."""
-    try:
-        said = json.loads(_left(results, row, HANDOVERS) or b"[]")
-    except ValueError:
-        return ()
-    tables = said if isinstance(said, list) else []
-    return tuple(_moments(one for one in tables if isinstance(one, Mapping)))
+    file = _artifacts(results, row).parent / HANDOVERS
+    return tuple(handed_over.read_moments(_text(file)))
 
 
-def _moments(said: Iterable[Mapping[str, Any]]) -> Iterator[Moment]:
-    for one in said:
-        number, at_s = one.get("number"), _number(one.get("at_s"))
-        verdict = str(one.get("verdict"))
-        if isinstance(number, int) and at_s is not None:
-            yield Moment(
-                number=number,
-                left=str(one.get("from") or ""),
-                entered=str(one.get("to") or ""),
-                at_s=at_s,
-                first_probe_s=_number(one.get("first_probe_s")),
-                validated_s=_number(one.get("validated_s")),
-                first_byte_s=_number(one.get("first_byte_s")),
-                verdict=verdict if verdict in {MIGRATED, ANEW, NOTHING} else "",
-                how=str(one.get("how") or ""),
-            )
-
-
-def _number(said: object) -> float | None:
-    known = isinstance(said, int | float) and not isinstance(said, bool) and np.isfinite(said)
-    return float(said) if known and isinstance(said, int | float) else None
-
-
-def deliveries(text: bytes) -> tuple[Curve, dict[str, int]]:
-    """Read what a trial wrote down of deliveries: the curve, and the bytes over each link.
-
-    The line ``# origin_ms: 12.5`` tells when the client's first packet was: what came before it,
-    such as answers to ping, is not counted. Without it the first delivery is zero.
-    """
-    head, _, rest = text.partition(b"\n")
-    has_origin = head.startswith(_ORIGIN)
-    try:
-        origin_ms = float(head.removeprefix(_ORIGIN)) if has_origin else None
-        table = _table(rest if has_origin else text)
-    except (ValueError, pa.ArrowException):
-        return NO_CURVE, {}
-    if origin_ms is None:
-        origin_ms = float(pc.min(table["bin"]).as_py() or 0)
-    table = table.filter(pc.greater(pc.add(table["bin"], 1), origin_ms))
+def deliveries(text: str, moments: Iterable[Moment] = ()) -> tuple[Curve, dict[str, int]]:
+    """Read what a trial wrote down of deliveries: the curve, and the bytes over each link."""
+    found = handed_over.read_deliveries(text)
+    gone = handed_over.absences(moments, found.origin)
+    rows = list(handed_over.received(found.rows, gone))
     by_link: dict[str, int] = {}
-    links, sizes = table["link"].to_pylist(), table["bytes"].to_pylist()
-    for link, size in zip(links, sizes, strict=True):
-        by_link[link] = by_link.get(link, 0) + size
-    return _curve(table, origin_ms), by_link
+    for one in rows:
+        by_link[one.link] = by_link.get(one.link, 0) + one.ip_bytes
+    return _curve(rows, found.origin), by_link
 
 
-def _table(text: bytes) -> pa.Table:
-    parsing = pa.csv.ParseOptions(delimiter="\t")
-    converting = pa.csv.ConvertOptions(column_types=_COLUMNS, include_columns=list(_COLUMNS))
-    table = pa.csv.read_csv(io.BytesIO(text), None, parsing, converting)
-    return table.drop_null().sort_by("bin")
-
-
-def _curve(table: pa.Table, origin_ms: float) -> Curve:
+def _curve(rows: Sequence[Delivered], origin: float) -> Curve:
     """Let the line rise during each millisecond with packets, and be level between them."""
-    if not table.num_rows:
+    if not rows:
         return NO_CURVE
-    bins, where = np.unique(table["bin"].to_numpy(), return_inverse=True)
-    after = np.cumsum(np.bincount(where, weights=table["bytes"].to_numpy()))
+    bins, where = np.unique([one.bin for one in rows], return_inverse=True)
+    after = np.cumsum(np.bincount(where, weights=[one.ip_bytes for one in rows]))
     before = np.concatenate(([0.0], after[:-1]))
-    begins = np.maximum((bins - origin_ms) / 1e3, 0.0)
-    times = np.column_stack((begins, (bins + 1 - origin_ms) / 1e3)).ravel()
+    begins = np.maximum((bins - origin) * BIN_S, 0.0)
+    times = np.column_stack((begins, (bins + 1 - origin) * BIN_S)).ravel()
     total = np.column_stack((before, after)).ravel()
     return Curve(np.concatenate(([0.0], times)), np.concatenate(([0.0], total)))
 
@@ -240,11 +153,14 @@ def _farthest(x: Floats, y: Floats, first: int, last: int) -> tuple[float, int, 
     return -float(off[index]), first + 1 + index, first, last
 
 
-def _left(results: Results, row: Mapping[str, Any], name: str) -> bytes:
-    path: Path = campaign.artifacts(results.directory, row["block"], row["trial"], row["attempt"])
+def _artifacts(results: Results, row: Mapping[str, Any]) -> Path:
+    return campaign.artifacts(results.directory, row["block"], row["trial"], row["attempt"])
+
+
+def _text(path: Path) -> str:
     try:
-        with (path / name).open("rb") as file:
+        with path.open("rb") as file:
             text = file.read(MOST_BYTES + 1)
     except OSError:
-        return b""
-    return text if len(text) <= MOST_BYTES else b""
+        return ""
+    return text.decode(errors="replace") if len(text) <= MOST_BYTES else ""

@@ -15,7 +15,6 @@ from pydantic import Field, Tag, model_validator
 
 from httpbed.model.alternatives import chosen
 from httpbed.model.changes import LONGEST_S
-from httpbed.model.topology import LinkName
 from httpbed.model.units import Bytes, Seconds
 from httpbed.model.value import Value
 
@@ -34,13 +33,14 @@ class AfterBytes(Value):
     """Once, when so much has been delivered to the client."""
 
     delivered: Bytes = Field(ge=1)
-    """IP bytes since the client's start, over the link that it is on."""
+    """IP bytes since the client's start, over the link that it is on: headers and handshakes are
+    among them, so of the file some per cent less have come."""
 
 
 class At(Value):
     """Once, at a time."""
 
-    at: Annotated[Seconds, Field(le=LONGEST_S)]
+    at: Annotated[Seconds, Field(gt=0, le=LONGEST_S)]
     """Time since the client's start."""
 
 
@@ -62,7 +62,7 @@ When = Annotated[
 class Handover(Value):
     """The client's links to the network, and when and how it goes from one to the next."""
 
-    links: list[LinkName] = Field(min_length=1, max_length=MOST_LINKS)
+    links: list[str] = Field(min_length=1, max_length=MOST_LINKS)
     """Links of the client's, by name: it is on the first, goes to the next, and from the last to
     the first."""
     kind: Kind
@@ -94,6 +94,13 @@ class Handover(Value):
         """Whether anything changes."""
         return self.kind != "none"
 
+    def durations_s(self) -> dict[tuple[str, ...], float]:
+        """Seconds that it names, by the keys that lead to each."""
+        timed = self.when if isinstance(self.when, (At, Every)) else ()
+        said = {("when", name): seconds for name, seconds in timed}
+        lasting = {("gap",): self.gap, ("overlap",): self.overlap}
+        return said | {path: seconds for path, seconds in lasting.items() if seconds is not None}
+
     @property
     def repeats_s(self) -> float | None:
         """Seconds from each hand-over to the next; None where there is one at most."""
@@ -106,12 +113,12 @@ class Handover(Value):
 
     def up_at_first(self) -> list[str]:
         """Names of the links on which the client has an address from the beginning."""
-        waits = self.kind == "make before break" or self.gap is not None
+        waits = self.gap is not None or self.overlap is not None  # so do those of its control
         return self.links[:1] if waits else self.links
 
     def _links_mistakes(self) -> Iterator[str]:
         if len(set(self.links)) != len(self.links):
-            yield "links names a link twice"
+            yield "links names a link twice: name each once"
         if len(self.links) < 2 and self.kind not in _STAYS:  # noqa: PLR2004 - the next one
             yield f"{self.kind!r} needs a second link to go to: name it in links"
 
@@ -119,17 +126,17 @@ class Handover(Value):
         if self.happens and self.when is None:
             yield 'when is missing: such as { delivered = "2 MB" }'
         if not self.happens and self.when is not None:
-            yield "kind is 'none', so there is no when"
+            yield "kind is 'none', so there is no when: delete it, or name another kind"
         lasts_s = max(self.gap or 0.0, self.overlap or 0.0)
         if self.repeats_s is not None and lasts_s >= self.repeats_s:
-            yield f"gap or overlap ({lasts_s:g} s) lasts until the next hand-over or longer"
+            yield f"gap or overlap ({lasts_s:g} s) lasts until the next hand-over: shorten it"
 
     def _kind_mistakes(self) -> Iterator[str]:
         if self.gap is not None and self.kind not in {"none", "address deleted"}:
-            yield f"gap is of 'address deleted', not of {self.kind!r}"
+            yield f"gap is of 'address deleted', not of {self.kind!r}: delete it"
         if self.overlap is None and self.kind == "make before break":
-            yield "overlap is missing: for how long are both addresses there?"
+            yield 'overlap is missing: say for how long both addresses are there, such as "1 s"'
         if self.overlap is not None and self.kind not in {"none", "make before break"}:
-            yield f"overlap is of 'make before break', not of {self.kind!r}"
+            yield f"overlap is of 'make before break', not of {self.kind!r}: delete it"
         if self.sockets == "destroyed" and self.kind not in _ADDRESS_GOES | {"none"}:
-            yield f"sockets are destroyed with their address, and {self.kind!r} deletes none"
+            yield f"{self.kind!r} deletes no address, so its sockets are kept: say so, or nothing"

@@ -118,7 +118,8 @@ METRICS: dict[str, Metric] = {
         "s",
         "lower",
         "longest time in which no packet at all was delivered to the client: from a second before a"
-        " hand-over, or the client's start, until the next one, or the end; the worst of a trial's."
+        " hand-over, or the client's start, until the next one, or the end; the worst of a trial's,"
+        " but for one that came when the client was done."
         " Where nothing changes, without the first second. To the millisecond",
     ),
     "delivery_stall": _metric(
@@ -130,18 +131,20 @@ METRICS: dict[str, Metric] = {
     "probe_delay": _metric(
         "s",
         "lower",
-        "from a hand-over until the client's first packet on the new path, on the wire",
+        "from a hand-over until the client's first packet on the new path, on the wire; the worst"
+        " of a trial's, where each has one",
     ),
     "validation_delay": _metric(
         "s",
         "lower",
-        "from a hand-over until the new path is validated (RFC 9000 section 8.2), by the client",
+        "from a hand-over until the new path is validated (RFC 9000 section 8.2), by the client;"
+        " likewise",
     ),
     "new_path_delay": _metric(
         "s",
         "lower",
         "from a hand-over until the first packet is delivered to the client on the new path, on the"
-        " wire",
+        " wire; likewise",
     ),
     "bytes_fetched_twice": _metric(
         "byte",

@@ -8,6 +8,7 @@ where its author wrote it: at the level.
 from __future__ import annotations
 
 import difflib
+import re
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -230,13 +231,19 @@ def _too_late(
     scenario: Scenario,
     levels: Mapping[str, str],
 ) -> Iterator[Mistake]:
-    """Find competitors that would begin when the trial has timed out."""
+    """Find competitors and hand-overs that would come when the trial has timed out."""
     limit = experiment.time_limit_s(scenario)
-    for index, competitor in enumerate(scenario.competitors):
-        if competitor.after >= limit:
-            place, used_at = place_of(document, ("competitors", index, "after"), levels)
+    times: list[tuple[Path, float]] = [
+        (("competitors", index, "after"), competitor.after)
+        for index, competitor in enumerate(scenario.competitors)
+    ]
+    if scenario.handover:
+        times += [(("handover", *at), s) for at, s in scenario.handover.durations_s().items()]
+    for path, seconds in times:
+        if seconds >= limit:
+            place, used_at = place_of(document, path, levels)
             reason = f"is not before the time limit of a trial, {limit:g} s{used_at}"
-            yield Mistake(place, reason, "let it begin earlier, or raise time_limit")
+            yield Mistake(place, reason, "let it be earlier, or raise time_limit")
 
 
 def _host_mistakes(document: Mapping[str, Any]) -> Iterator[Mistake]:
@@ -281,7 +288,15 @@ def _mistake(
         remedy = f"did you mean {close[0]!r}?" if close else "delete it"
     elif detail["type"] == "missing":
         reason = "is missing"
+    elif detail["type"] == "literal_error":
+        close = difflib.get_close_matches(str(detail["input"]), _quoted(detail), n=1)
+        remedy = f"did you mean {close[0]!r}?" if close else ""
     return Mistake(place, reason + used_at, remedy)
+
+
+def _quoted(detail: ErrorDetails) -> list[str]:
+    """List what would be right, of a place that takes some words only."""
+    return re.findall(r"'([^']*)'", str(detail.get("ctx", {}).get("expected", "")))
 
 
 def _unique(mistakes: Iterable[Mistake]) -> tuple[Mistake, ...]:

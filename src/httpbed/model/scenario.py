@@ -204,8 +204,9 @@ class Scenario(Value):
         when, size = self.handover and self.handover.when, self.workload.body_bytes()
         if isinstance(when, AfterBytes) and when.delivered > size:
             yield (
-                f"handover.when waits for {when.delivered} bytes, and only {size} are fetched: let"
-                " it come earlier, or fetch more"
+                f"handover.when waits for {when.delivered} bytes of IP packets, and only {size} are"
+                " fetched, which headers make little more: let it come earlier, or fetch"
+                " more"
             )
 
     def _dead_ends(self) -> Iterator[str]:

@@ -9,6 +9,7 @@ from typing import Any, Literal
 from pydantic import Field
 
 from httpbed.model.metric import Observation
+from httpbed.model.moment import Moment
 from httpbed.model.scenario import Scenario
 from httpbed.model.value import Value
 
@@ -90,3 +91,5 @@ class Record(Value):
 
     attempt: Attempt
     observations: list[Observation]
+    handovers: list[Moment] | None = None
+    """In order of time; None where the client's network stays as it is."""

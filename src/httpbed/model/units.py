@@ -16,6 +16,8 @@ from pydantic import AfterValidator, BeforeValidator, WithJsonSchema
 
 from httpbed.model import phrase
 
+NS = 1e9
+"""Nanoseconds in a second: clocks count in the former, whatever is told is in the latter."""
 QUANTITY = re.compile(r"\s*(?P<number>[-+]?[0-9.]+(?:[eE][-+]?[0-9]+)?)\s*(?P<unit>\S.*?)?\s*")
 """A number and what may be its unit, in whatever spelling."""
 

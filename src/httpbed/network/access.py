@@ -66,9 +66,10 @@ class Access:
     prefer: ProcessSpec
     """Of all that are attached this is the one that unbound programs use."""
     destroy: ProcessSpec
-    """End the TCP sockets of this address, as Android does; it lists those that it ended."""
+    """End the TCP sockets of this address, as Android does; it lists those that it ended, to a file
+    that whoever runs it names."""
     sockets: ProcessSpec
-    """List the TCP sockets of this address: connected, connecting or closing."""
+    """List the TCP sockets of this address, likewise: connected, connecting or closing."""
 
     def specs(self) -> tuple[ProcessSpec, ...]:
         """Every command."""
@@ -112,9 +113,9 @@ def _access(number: int, link: int, name: str, found: AccessRoutes, control: str
     def batch(lines: list[str]) -> ProcessSpec:
         return commands.batch(end.host, lines, "ip", commands.family(end))
 
-    def listing(*options: str, into: str) -> ProcessSpec:
+    def listing(*options: str) -> ProcessSpec:
         argv = ("ss", *options, "--tcp", "--numeric", "--no-header", "src", _in_ss(end.address))
-        return ProcessSpec(argv, host=end.host, root=TOOLS, stdout=into, stderr=into)
+        return ProcessSpec(argv, host=end.host, root=TOOLS)
 
     return Access(
         link=link,
@@ -125,8 +126,8 @@ def _access(number: int, link: int, name: str, found: AccessRoutes, control: str
         attach=batch(_attached(end, far, entries, number, control)),
         detach=batch(_detached(end, table)),
         prefer=batch(_routes(entries, f"metric {PREFERRED_METRIC}", control)),
-        destroy=listing("--kill", into=f"sockets-destroyed-{name}.txt"),
-        sockets=listing(into=f"sockets-{name}.txt"),
+        destroy=listing("--kill"),
+        sockets=listing(),
     )
 
 

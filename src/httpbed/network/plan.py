@@ -74,11 +74,6 @@ class NetworkPlan:
     without access links."""
 
     @property
-    def standby(self) -> frozenset[int]:
-        """Indices of the access links that the client is not on at first."""
-        return frozenset(one.link for one in self.access[1:])
-
-    @property
     def sysctls(self) -> dict[str, dict[str, str]]:
         """What is set in each host's network when it is made."""
         version, forwarding = self.topology.ip_version, self.forwarding
@@ -98,7 +93,8 @@ class NetworkPlan:
         A client that has access links is on the first, or on the one that ``over`` names by its
         index, and then it has no other.
         """
-        without = self.standby if over is None else self._own_but(over)
+        standby = {one.link for one in self.access[1:]}
+        without = standby if over is None else self._own_but(over)
         return self.topology.route(start, goal, self.forwarding, without)
 
     def address(self, host: str, towards: str, over: int | None = None) -> str:

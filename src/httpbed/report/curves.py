@@ -14,8 +14,9 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 from numpy.typing import NDArray
 
-from httpbed.analysis.timelines import Curve, Moment, Timeline, thinned
+from httpbed.analysis.timelines import Curve, Timeline, thinned
 from httpbed.model import phrase
+from httpbed.model.moment import Moment
 from httpbed.report.figures import INK, MARKERS, PALETTE, QUIET, WIDTH_IN
 
 WIDE_IN = 7.4

@@ -3,17 +3,23 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from httpbed.analysis.findings import Findings
 from httpbed.analysis.handovers import Moves
 from httpbed.analysis.sample import Bounded
-from httpbed.analysis.timelines import ANEW, MIGRATED, NOTHING
 from httpbed.model import phrase
+from httpbed.model.moment import ANEW, ANSWERED, MIGRATED, NOTHING, UNKNOWN
 from httpbed.report.phrasing import DASH, done, mark, scale, treatment
 
-WORDS = {MIGRATED: "migrated", ANEW: "new connection", NOTHING: "silent"}
+WORDS: Mapping[str, str] = {
+    MIGRATED: "migrated",
+    ANEW: "new connection",
+    ANSWERED: "answered only",
+    NOTHING: "silent",
+    UNKNOWN: "not known",
+}
 
 
 @dataclass(frozen=True)
@@ -53,14 +59,20 @@ def whole(findings: Findings) -> list[Column]:
 def evidence(findings: Findings) -> Iterator[str]:
     """Tell of all hand-overs what the wire shows."""
     found: Counter[str] = Counter()
+    over_before = 0
     for _, row in findings.rows():
         found.update(row.moves.verdicts if row.moves else {})
+        over_before += row.moves.over_before if row.moves else 0
     words = {
         MIGRATED: "migrated, same connection on the wire",
         ANEW: "a new connection",
+        ANSWERED: "answered on the new path, without data",
         NOTHING: "nothing on the new path",
+        UNKNOWN: "not known",
     }
     told = [f"{said} {found[kind]}/{found.total()}" for kind, said in words.items() if found[kind]]
+    if over_before:
+        told.append(f"{over_before} when the client was done")
     if told:
         yield f"hand-overs: {', '.join(told)}"
 
@@ -73,6 +85,17 @@ def silent(findings: Findings) -> Iterator[str]:
             yield (
                 f"{name}: silent on the new link in {count} of {total} hand-overs; if its program"
                 ' cannot go on by itself, retry = "resume" starts it again'
+            )
+
+
+def answered(findings: Findings) -> Iterator[str]:
+    """Name treatments whose client was answered on the new link, and got no data there."""
+    for name, found in _changing(findings):
+        if count := _sum(found, ANSWERED):
+            yield (
+                f"{name}: answered on the new link in {count} of {_sum(found)} hand-overs, and no"
+                " data came there: a refusal, a stateless reset or a probe; hand-over followed, in"
+                " a trial's checks, tells the sizes"
             )
 
 
@@ -155,11 +178,14 @@ def _column(
 
 
 def _of_median(metric: str, said: Callable[[float], str]) -> Callable[[Moves], str]:
+    """Tell a median; with how many of the trials have a value, where not all that ended have."""
+
     def cell(moves: Moves) -> str:
-        found = moves.medians.get(metric)
+        found, whole = moves.medians.get(metric), moves.medians.get("request_time")
         if found is None:
             return DASH
-        return mark(found.median) + (said(found.median.value) if found.median.value else "0")
+        of = f" ({found.n}/{whole.n})" if whole and found.n < whole.n else ""
+        return mark(found.median) + (said(found.median.value) if found.median.value else "0") + of
 
     return cell
 

@@ -72,6 +72,7 @@ def notes(findings: Findings, results: Results) -> list[str]:
 def _moves(findings: Findings) -> Iterator[str]:
     for found, kind in (
         (handovers.silent, "treatments silent on the new link"),
+        (handovers.answered, "treatments that were only answered on the new link"),
         (handovers.staying, "treatments that do not migrate"),
         (handovers.unvalidated, "treatments on paths that were not validated"),
         (handovers.twice, "treatments that fetched bytes twice"),

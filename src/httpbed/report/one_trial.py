@@ -11,9 +11,10 @@ from rich.console import Console
 from rich.text import Text
 
 from httpbed.analysis import timelines
-from httpbed.analysis.timelines import Moment, Timeline
+from httpbed.analysis.timelines import Timeline
 from httpbed.model import phrase
 from httpbed.model.errors import ConfigError, Mistake, visible
+from httpbed.model.moment import Moment
 from httpbed.report import curves
 from httpbed.report.figures import STYLE, Plot
 from httpbed.report.handovers import WORDS

@@ -60,6 +60,7 @@ def _moves(found: Moves | None) -> dict[str, Any] | None:
     return {
         "happen": found.happens,
         "on_the_wire": dict(found.verdicts),
+        "on_the_wire_over_before": found.over_before,
         "trials_over_before": found.before_any,
         "estimates": {name: _estimate(one) for name, one in found.medians.items()},
         **found.counts,

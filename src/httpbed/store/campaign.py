@@ -7,7 +7,7 @@
     design.jsonl          a line per trial, in order
     links/<SHA-256>       copies of the traces and records that the experiment names
     runs.jsonl            a line per run that worked on it
-    trials/<block>/<trial>/<attempt>/{trial.json, observations.jsonl, artifacts/}
+    trials/<block>/<trial>/<attempt>/{trial.json, observations.jsonl, handovers.json, artifacts/}
     unfinished/           attempts under way; cleared when the campaign is next opened
     lock                  held while a run works on it
 
@@ -30,7 +30,10 @@ from pydantic import ValidationError
 
 from httpbed.model.errors import ConfigError, Mistake
 from httpbed.model.metric import Observation
+from httpbed.model.moment import Moment
 from httpbed.model.trial import Attempt, Record, Trial
+from httpbed.store import handed_over
+from httpbed.store.handed_over import HANDOVERS
 
 T = TypeVar("T")
 
@@ -85,6 +88,8 @@ class Campaign:
         (folder / "observations.jsonl").write_text("".join(lines))
         text = attempt.model_dump_json(by_alias=True, indent=1)
         (folder / "trial.json").write_text(text + "\n")
+        if record.handovers is not None:
+            (folder / HANDOVERS).write_text(handed_over.moments_text(record.handovers))
         final = self._home(attempt)
         final.parent.mkdir(parents=True, exist_ok=True)
         if final.exists() and _read(final) is None:
@@ -295,4 +300,9 @@ def _read(folder: Path) -> Record | None:
         ]
     except (OSError, ValueError, KeyError, ValidationError):
         return None
-    return Record(attempt=attempt, observations=observations)
+    return Record(attempt=attempt, observations=observations, handovers=_handovers(folder))
+
+
+def _handovers(folder: Path) -> list[Moment] | None:
+    file = folder / HANDOVERS
+    return handed_over.read_moments(file.read_text()) if file.exists() else None

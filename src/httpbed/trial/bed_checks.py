@@ -35,7 +35,7 @@ SHORTEST_JUDGED_S = 0.2
 handshake keep client, server and emulator awake together for tens of ms on any machine, and one
 turn of somebody else's takes a few. What that does to packets, the emulator's lateness shows."""
 PRESSURE, LATENESS = "CPU pressure", "emulator lateness"
-STRAIN = frozenset({PRESSURE, LATENESS, handover_checks.PROMPT})
+STRAIN = frozenset({PRESSURE, LATENESS, handover_checks.PROMPT, handover_checks.PACED})
 """Checks that a busy machine breaks, and nothing else does."""
 
 

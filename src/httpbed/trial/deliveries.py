@@ -1,7 +1,8 @@
 """What was delivered to the client, over which of its links, and when; from the emulator's log.
 
 Kept are the bytes of each millisecond, which is how exact everything is that is told of them. What
-arrives at an interface that has lost its address is no delivery: the kernel drops it.
+arrives at an interface that has lost its address is no delivery, for the kernel drops it: it is
+kept, and left out when it is read.
 """
 
 from __future__ import annotations
@@ -13,11 +14,10 @@ from pathlib import Path
 
 from httpbed.network.files import PACKET_LOG
 from httpbed.process import left
+from httpbed.store import handed_over
+from httpbed.store.handed_over import DELIVERIES, Delivered, Deliveries
 from httpbed.trial import packet_log
 
-DELIVERIES = "deliveries.tsv"
-COLUMNS = ("bin", "link", "bytes")
-ORIGIN = "# origin_ms: "
 BIN_NS = 10**6
 STALLED_BYTES = 4000
 """Less than that is no progress of a transfer: path validation (two datagrams of 1200 bytes, RFC
@@ -26,53 +26,49 @@ LONGEST_BYTES = 2**28
 
 Bins = Mapping[int, int]
 """IP bytes of each :data:`BIN_NS` in which there were any."""
-Absences = Mapping[str, Sequence[tuple[int, int]]]
+AbsencesNs = Mapping[str, Sequence[tuple[int, int]]]
+"""Of each link that lost its address: from when until when it had none."""
 
 
-def reduce(artifacts: Path, towards: Mapping[int, str], absences: Absences, origin_ns: int) -> None:
+def reduce(artifacts: Path, towards: Mapping[int, str], origin_ns: int) -> None:
     """Make :data:`DELIVERIES` of the emulator's log, if there is one.
 
-    ``towards`` has the directions that lead to the client, with their links' names; ``absences``
-    when a link had no address. ``origin_ns`` is when the client's first packet came, which is told
-    in a line before the others.
+    ``towards`` has the directions that lead to the client, with their links' names; ``origin_ns``
+    is when the client's first packet came.
     """
     log = artifacts / PACKET_LOG
     if not log.exists():
         return
     with log.open(encoding="ascii") as lines:
-        found = delivered(lines, towards, absences)
-    rows = (f"{bin_}\t{link}\t{size}\n" for (bin_, link), size in sorted(found.items()))
-    head = f"{ORIGIN}{origin_ns / BIN_NS}\n" + "\t".join(COLUMNS) + "\n"
-    left.write(artifacts, DELIVERIES, head + "".join(rows))
+        found = Deliveries(origin_ns / BIN_NS, tuple(delivered(lines, towards)))
+    left.write(artifacts, DELIVERIES, handed_over.deliveries_text(found))
 
 
-def delivered(
-    lines: Iterable[str], towards: Mapping[int, str], absences: Absences
-) -> Counter[tuple[int, str]]:
+def delivered(lines: Iterable[str], towards: Mapping[int, str]) -> list[Delivered]:
     """Count the bytes of each millisecond and link from a log."""
     found: Counter[tuple[int, str]] = Counter()
     for packet in packet_log.delivered(lines):
-        link = towards.get(packet.direction)
-        if link is not None and not _is_absent(packet.at_ns, absences.get(link, ())):
+        if (link := towards.get(packet.direction)) is not None:
             found[packet.at_ns // BIN_NS, link] += packet.ip_bytes
-    return found
+    return [Delivered(*where, size) for where, size in sorted(found.items())]
 
 
-def _is_absent(at_ns: int, absences: Sequence[tuple[int, int]]) -> bool:
-    index = bisect_right(absences, at_ns, key=lambda one: one[0]) - 1
-    return index >= 0 and at_ns < absences[index][1]
+def read(artifacts: Path, absences: AbsencesNs) -> dict[str, dict[int, int]]:
+    """Read what :func:`reduce` left: the bins of each link; empty where there is nothing.
 
-
-def read(artifacts: Path) -> dict[str, dict[int, int]]:
-    """Read what :func:`reduce` left: the bins of each link; empty where there is nothing."""
+    ``absences`` tell when a link had no address.
+    """
     try:
         text = left.text(artifacts / DELIVERIES, most=LONGEST_BYTES)
     except FileNotFoundError:
         return {}
+    gone = {
+        link: [(since / BIN_NS, until / BIN_NS) for since, until in spans]
+        for link, spans in absences.items()
+    }
     found: defaultdict[str, dict[int, int]] = defaultdict(dict)
-    for line in text.splitlines()[2:]:
-        bin_, link, size = line.split("\t")
-        found[link][int(bin_)] = int(size)
+    for one in handed_over.received(handed_over.read_deliveries(text).rows, gone):
+        found[one.link][one.bin] = one.ip_bytes
     return dict(found)
 
 

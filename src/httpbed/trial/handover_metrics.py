@@ -10,17 +10,18 @@ from bisect import bisect_left
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import accumulate
 from typing import Any
 
 from httpbed.model.handover import Handover
 from httpbed.model.metric import Observation, Source
-from httpbed.trial import deliveries
+from httpbed.model.units import NS
+from httpbed.trial import deliveries, legs
 from httpbed.trial.deliveries import BIN_NS, STALLED_BYTES
 from httpbed.trial.handover_seen import Change, HandoverSeen
-from httpbed.trial.legs import Chain
+from httpbed.trial.legs import Chain, Leg
 from httpbed.trial.seen import Seen
 
-NS = 1e9
 BEFORE_NS = 10**9
 """Silence and stall of a hand-over are looked for from so long before it on: the last packet that
 was delivered came before it, and where a timer ran, perhaps long before."""
@@ -59,25 +60,41 @@ class Course:
 
     @cached_property
     def end_ns(self) -> int:
-        """When the client was done: by its own close, or else when it was ended."""
-        closes = [
-            (one["client_close_ns"] or one["client_last_ns"]) - self.seen.link["started_ns"]
-            for one in self.chain.legs[0].near(self.seen.connections)
-        ]
-        done = self.seen.client is not None and self.seen.client.clean
-        return max(closes) if done and closes else self.found.ended_ns
+        """When the client was done."""
+        return done_ns(self.chain.legs[0], self.seen, self.found)
 
     @cached_property
     def windows(self) -> list[Window]:
-        """Hand-overs that took place, each with its time."""
-        changes = self.found.changes
-        ends = [*(change.ordered_ns for change in changes[1:]), self.end_ns]
+        """Hand-overs that were made, each with its time; of those after the end it is none."""
+        changes, end_ns = self.found.changes, self.end_ns
+        ends = [*(min(change.ordered_ns, end_ns) for change in changes[1:]), end_ns]
         return [Window(change, end) for change, end in zip(changes, ends, strict=False)]
+
+    @cached_property
+    def judged(self) -> list[Window]:
+        """Hand-overs which the client had time to follow."""
+        return [one for one in self.windows if not self.is_over_before(one)]
+
+    def is_over_before(self, window: Window) -> bool:
+        """Whether the client was done before anybody could have answered it on the new path.
+
+        One that failed so soon was not done: the hand-over may be why.
+        """
+        client = self.seen.client
+        ends_here = client is not None and (client.clean or client.timed_out)
+        lasts_s = (window.until_ns - window.change.ordered_ns) / NS
+        return ends_here and window.until_ns == self.end_ns and lasts_s < self._idle_rtt_s(window)
+
+    def _idle_rtt_s(self, window: Window) -> float:
+        """Seconds of a round trip over the link that is entered, when nothing else was sent."""
+        leg, link = self.chain.legs[0], window.change.entered
+        way = next((one for one in leg.ways if one.names[0] == link), leg.ways[0])
+        return min(self.seen.pings_s.get(leg.title_over(way), ()), default=0.0)
 
     def gaps(self) -> Iterator[Observation]:
         """Take silence and stall of each hand-over; of a stable address, of the whole."""
         bins = deliveries.together(self.seen.deliveries.values())
-        if not bins:
+        if not bins or (self.handover.happens and not self.judged):
             return
         end, times = self.end_ns // BIN_NS, sorted(bins)
         spans = [
@@ -85,7 +102,7 @@ class Course:
                 max(times[0], (one.change.at_ns - BEFORE_NS) // BIN_NS),
                 min(one.until_ns // BIN_NS, end),
             )
-            for one in self.windows
+            for one in self.judged
         ]
         for metric, least in (("delivery_silence", 1), ("delivery_stall", STALLED_BYTES)):
             took = [
@@ -106,10 +123,10 @@ class Course:
 
     def delays(self) -> Iterator[Observation]:
         """Take how soon the client is on each new path."""
-        yield from _told("probe_delay", [self.probe_s(one) for one in self.windows], "wire")
-        validated = [self.validation_s(one) for one in self.windows]
+        yield from _told("probe_delay", [self.probe_s(one) for one in self.judged], "wire")
+        validated = [self.validation_s(one) for one in self.judged]
         yield from _told("validation_delay", validated, "client")
-        yield from _told("new_path_delay", [self.new_path_s(one) for one in self.windows], "wire")
+        yield from _told("new_path_delay", [self.new_path_s(one) for one in self.judged], "wire")
 
     def probe_s(self, window: Window) -> float | None:
         """Seconds until the client's first packet on the new path."""
@@ -117,8 +134,14 @@ class Course:
         return window.delay_s([at_ns for at_ns, _ in self._begun.get(link, ())])
 
     def validation_s(self, window: Window) -> float | None:
-        """Seconds until the client says that a path is validated."""
-        return window.delay_s(self._validated_ns)
+        """Seconds until the client says that its path over the new link is validated.
+
+        The answer to a challenge of the hand-over before may come as late as this.
+        """
+        addresses = {way.names[0]: way.asking_address for way in self.chain.legs[0].ways}
+        own = addresses.pop(window.change.entered, "")
+        others = set(addresses.values()) - {own}
+        return window.delay_s([at for at, local in self._validated if local not in others])
 
     def new_path_s(self, window: Window) -> float | None:
         """Seconds until the first delivery on the new path; behind a NAT it cannot be told."""
@@ -132,6 +155,23 @@ class Course:
             return window.change.entered
         names = self.chain.legs[0].ways[0].names
         return names[1] if len(names) > 1 else ""
+
+    def is_on(self, link: str, window: Window) -> bool:
+        """Whether more than probes and farewells was delivered over a link within a window."""
+        found = self.delivered_bytes(link, window.change.at_ns, window.until_ns)
+        return found >= STALLED_BYTES
+
+    def delivered_bytes(self, link: str, from_ns: int, until_ns: int) -> int:
+        """Count the bytes that were delivered over a link in a time."""
+        times = self._delivered_ns.get(link, ())
+        first, last = bisect_left(times, from_ns), bisect_left(times, until_ns)
+        sizes = self._cumulated.get(link, (0,))
+        return max(0, sizes[last] - sizes[first])
+
+    def before(self, window: Window) -> Window | None:
+        """Return the hand-over before."""
+        index = window.change.number - 2
+        return self.windows[index] if index >= 0 else None
 
     def begun(self, link: str, window: Window) -> list[Mapping[str, Any]]:
         """Return the client's connections that were first seen on a link within a window."""
@@ -151,10 +191,14 @@ class Course:
         return {link: sorted(known, key=_when) for link, known in found.items()}
 
     @cached_property
-    def _validated_ns(self) -> list[int]:
-        zero_ns = self.seen.link["origin_ns"] + self.seen.link["started_ns"]
+    def _validated(self) -> list[tuple[int, str]]:
+        """When the client says that a path was validated, with its own address there."""
         events = self.seen.findings[self.chain.client].path_events
-        return sorted(one.at_ns - zero_ns for one in events if one.kind == "validated")
+        return sorted(
+            (one.at_ns - self.found.zero_ns, legs.host(one.local))
+            for one in events
+            if one.kind == "validated"
+        )
 
     @cached_property
     def _delivered_ns(self) -> dict[str, list[int]]:
@@ -164,9 +208,31 @@ class Course:
             for link, bins in self.seen.deliveries.items()
         }
 
+    @cached_property
+    def _cumulated(self) -> dict[str, tuple[int, ...]]:
+        """Bytes delivered before each bin of a link, and before the end."""
+        return {
+            link: tuple(accumulate((bins[bin_] for bin_ in sorted(bins)), initial=0))
+            for link, bins in self.seen.deliveries.items()
+        }
+
 
 def _when(known: tuple[int, Mapping[str, Any]]) -> int:
     return known[0]
+
+
+def done_ns(leg: Leg, seen: Seen, found: HandoverSeen) -> int:
+    """When the client was done, by its own close, or else when it was ended.
+
+    In ns since the emulator's start. ``leg`` is the client's. That a process has ended is heard
+    later than what it said on the wire at last.
+    """
+    closes = [
+        (one["client_close_ns"] or one["client_last_ns"]) - seen.link["started_ns"]
+        for one in leg.near(seen.connections)
+    ]
+    done = seen.client is not None and seen.client.clean
+    return max(closes) if done and closes else found.ended_ns
 
 
 def course(handover: Handover | None, chain: Chain, seen: Seen) -> Course | None:
@@ -181,18 +247,24 @@ def observations(handover: Handover | None, chain: Chain, seen: Seen) -> Iterato
     if (taken := course(handover, chain, seen)) is not None:
         yield from taken.gaps()
         yield from taken.delays()
+        if taken.handover.happens and not taken.judged:
+            return  # nobody had a hand-over to follow, and a 0 would say that it was followed
         yield from _migrations(chain, seen)
         yield from _fetched_twice(chain, seen)
 
 
 def _told(metric: str, values: Sequence[float | None], source: Source) -> Iterator[Observation]:
-    """Tell of each hand-over, where there are several, and of the worst of those that tell."""
+    """Tell of each hand-over, where there are several, and of the worst where all tell.
+
+    One that never came to pass took longer than any: without it the worst would be too good.
+    """
     if 1 < len(values) <= MOST_ITEMS:
         for number, value in enumerate(values, start=1):
             if value is not None:
                 item = f"hand-over {number}"
                 yield Observation(metric=metric, value=value, source=source, item=item)
-    if known := [value for value in values if value is not None]:
+    known = [value for value in values if value is not None]
+    if known and len(known) == len(values):
         yield Observation(metric=metric, value=max(known), source=source)
 
 

@@ -13,7 +13,7 @@ import json
 import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import cached_property
 from itertools import groupby
@@ -33,6 +33,8 @@ MONITOR = "network-monitor.txt"
 CLOCKS_APART_NS = 1_000_000
 """Had the realtime clock been set meanwhile by more, its times would mislead: they are not used."""
 FOR_GOOD_NS = 2**63
+COMMANDS_END = "the command's end"
+"""Whose word a change has that nobody told of: it came some milliseconds before."""
 EARLY_NS = 1_000_000
 """A stamp may be this much earlier than the step that it belongs to: clocks were read in turn."""
 _WORD = re.compile(
@@ -89,7 +91,12 @@ class HandoverSeen:
     absences: Mapping[str, Sequence[tuple[int, int]]]
     """Of each link that lost its address: from when until when it had none."""
     sockets_left: Mapping[int, int]
-    """Sockets that were there after their destruction, by the number of the hand-over."""
+    """Sockets that were there after their destruction, by the number of the hand-over; nothing
+    where nobody looked before the address was back."""
+    destroyed_after_ns: Mapping[int, int] = field(default_factory=dict)
+    """From the deletion of an address until its sockets had been destroyed, likewise."""
+    zero_ns: int = 0
+    """CLOCK_MONOTONIC at the emulator's start, from which all times here count."""
 
 
 def read(
@@ -117,6 +124,8 @@ def read(
         changes=tuple(reader.changes(_triggered_ns(_text(folder / LINK_EVENTS)))),
         absences=reader.absences(),
         sockets_left=_sockets_left(done, folder),
+        destroyed_after_ns=dict(reader.destroyed()),
+        zero_ns=zero_ns,
     )
 
 
@@ -154,6 +163,14 @@ class _Reader:
             found.setdefault(link, []).append((since_ns, FOR_GOOD_NS))
         return found
 
+    def destroyed(self) -> Iterator[tuple[int, int]]:
+        """Tell of each hand-over how long TCP was told nothing, of what QUIC sees for itself."""
+        for number, done in groupby(self.done, key=lambda one: one.number):
+            steps = {one.what: one for one in done}
+            if "detach" in steps and "destroy" in steps:
+                gone_ns, _ = self._told(steps["detach"], _deleted())
+                yield number, steps["destroy"].ended_ns - gone_ns
+
     def _from_and_to(self, one: Done) -> tuple[str, str]:
         """Return the links; a NAT that forgets leaves the client on its own."""
         if self.handover.kind == "NAT rebinding":
@@ -175,7 +192,7 @@ class _Reader:
         meant = (word.at_ns for word in self.words[first:last] if is_meant(word.said))
         at_ns = next(meant, None)
         if at_ns is None:
-            return one.ended_ns, "the command's end"
+            return one.ended_ns, COMMANDS_END
         return min(at_ns, one.ended_ns), "the kernel"
 
     def _by_emulator(self, one: Done) -> tuple[int, str]:
@@ -183,7 +200,7 @@ class _Reader:
         for change in self._commanded[index:]:
             if change["link"] == one.link and change["change"] == BY_EMULATOR[one.what]:
                 return change["at_ns"], "the emulator"
-        return one.ended_ns, "the command's end"
+        return one.ended_ns, COMMANDS_END
 
     @cached_property
     def _commanded(self) -> list[Mapping[str, Any]]:
@@ -242,9 +259,11 @@ def _triggered_ns(text: str) -> int | None:
 
 
 def _sockets_left(done: Iterable[Done], folder: Path) -> dict[int, int]:
-    numbers = [one.number for one in done if one.what == "destroy"]
+    files = {
+        one.number: folder / sockets_left_file(one.number) for one in done if one.what == "destroy"
+    }
     return {
-        number: len(_text(folder / sockets_left_file(number)).splitlines()) for number in numbers
+        number: len(_text(file).splitlines()) for number, file in files.items() if file.exists()
     }
 
 

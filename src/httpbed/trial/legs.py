@@ -61,8 +61,8 @@ class Leg:
     def is_between(self, connection: Mapping[str, Any]) -> bool:
         """Whether a connection, as the emulator tells of it, is one of this hop."""
         asking = {way.asking_address for way in self.ways}
-        is_of_who_answers = _host(connection["server"]) == self.answering_address
-        return is_of_who_answers and _host(connection["client"]) in asking
+        is_of_who_answers = host(connection["server"]) == self.answering_address
+        return is_of_who_answers and host(connection["client"]) in asking
 
     def near(self, connections: Iterable[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
         """Return this hop's connections as seen on the links of who asks."""
@@ -86,11 +86,14 @@ class Leg:
         return int(min(times)) - int(link["started_ns"]) if times else None
 
     def opened(self, connections: Iterable[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
-        """Leave out what only goes on from another address: its first datagram is no Initial.
+        """Leave out what only goes on from another address: its first datagram is no handshake's.
 
-        RFC 9000 section 9: a connection that migrates makes no new handshake.
+        RFC 9000 section 9: a connection that migrates makes no new one. A datagram that is neither
+        may be a short header that is greased (RFC 9287), unless no other begins at all.
         """
-        return [one for one in self.near(connections) if one.get("opening") != "short"]
+        near = self.near(connections)
+        begun = [one for one in near if one.get("opening") not in {"short", "other"}]
+        return begun or [one for one in near if one.get("opening") != "short"]
 
     def _on(
         self, links: AbstractSet[str], connections: Iterable[Mapping[str, Any]]
@@ -185,6 +188,6 @@ def _way(asks: str, answers: str, net: NetworkPlan, over: int | None) -> Way:
     )
 
 
-def _host(endpoint: str) -> str:
+def host(endpoint: str) -> str:
     """Take the address out of what Rust prints of an address and a port."""
     return endpoint.rpartition(":")[0].strip("[]")

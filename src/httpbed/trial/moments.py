@@ -1,47 +1,49 @@
-"""What happened in each hand-over and when, for whoever draws it: a file beside the deliveries.
+"""What happened in each hand-over and when, for whoever draws it.
 
-All that it tells is in the other files, too, on clocks of their own; here it is in seconds since
+All that it tells is in an attempt's files, too, on clocks of their own; here it is in seconds since
 the client's first packet, where the request time begins.
 """
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
-from pathlib import Path
-from typing import Any
 
-from httpbed.process import left
-from httpbed.trial import handover_checks
-from httpbed.trial.handover_metrics import NS, Course
-
-MOMENTS = "handovers.json"
+from httpbed.model.moment import Moment
+from httpbed.model.units import NS
+from httpbed.trial import following
+from httpbed.trial.handover_metrics import Course
+from httpbed.trial.handover_seen import FOR_GOOD_NS, Change
 
 
-def write(course: Course, artifacts: Path) -> None:
-    """Leave the moments of every hand-over that took place in an attempt's folder."""
-    told = list(moments(course))
-    left.write(artifacts, MOMENTS, json.dumps(told, indent=1) + "\n")
-
-
-def moments(course: Course) -> Iterator[dict[str, Any]]:
-    """Tell of every hand-over; what never happened is null."""
+def moments(course: Course) -> Iterator[Moment]:
+    """Tell of every hand-over; what never happened is None."""
     origin_ns = course.chain.legs[0].first_packet_ns(course.seen.link) or 0
     for window in course.windows:
         change = window.change
         at_s = (change.at_ns - origin_ns) / NS
-        verdict, how = handover_checks.followed(course, window)
-        yield {
-            "number": change.number,
-            "from": change.left,
-            "to": change.entered,
-            "at_s": at_s,
-            "first_probe_s": _later(at_s, course.probe_s(window)),
-            "validated_s": _later(at_s, course.validation_s(window)),
-            "first_byte_s": _later(at_s, course.new_path_s(window)),
-            "verdict": verdict,
-            "how": how,
-        }
+        verdict, how = following.followed(course, window)
+        gone_ns, back_ns = _absence(course, change)
+        yield Moment(
+            number=change.number,
+            left=change.left,
+            entered=change.entered,
+            at_s=at_s,
+            first_probe_s=_later(at_s, course.probe_s(window)),
+            validated_s=_later(at_s, course.validation_s(window)),
+            first_byte_s=_later(at_s, course.new_path_s(window)),
+            gone_s=None if gone_ns is None else (gone_ns - origin_ns) / NS,
+            back_s=None if back_ns is None else (back_ns - origin_ns) / NS,
+            verdict=verdict,
+            how=how,
+        )
+
+
+def _absence(course: Course, change: Change) -> tuple[int | None, int | None]:
+    """Return from when until when the link left had no address, each where it is known."""
+    for gone_ns, back_ns in course.found.absences.get(change.left, ()):
+        if gone_ns >= change.ordered_ns:
+            return gone_ns, None if back_ns == FOR_GOOD_NS else back_ns
+    return None, None
 
 
 def _later(at_s: float, delay_s: float | None) -> float | None:

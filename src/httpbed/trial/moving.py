@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import TextIO
 
 from httpbed.model.handover import AfterBytes
+from httpbed.model.units import NS
 from httpbed.network.running import Emulator
 from httpbed.process.dialogue import run_tool
 from httpbed.process.spec import ProcessSpec
@@ -26,7 +27,6 @@ from httpbed.trial.handover import BY_EMULATOR, HandoverPlan, Step
 
 STEPS = "handover.jsonl"
 """A line for each step that was carried out; times by CLOCK_MONOTONIC."""
-NS = 1e9
 
 
 @dataclass
@@ -79,7 +79,7 @@ class _Mover:
 
     async def hand_over(self, number: int, due_ns: int) -> bool:
         """Carry out a hand-over; return False if the client was done before its last step."""
-        looks: list[ProcessSpec] = []
+        looks: dict[str, list[ProcessSpec]] = {}
         for index, step in enumerate(handover.steps(self.planned.handover, number)):
             step_due_ns = due_ns + round(step.after_s * NS)
             if step_due_ns > time.monotonic_ns():
@@ -89,15 +89,18 @@ class _Mover:
                 return False
             if index == 0:
                 self.last_ns = time.monotonic_ns()
+            if step.what == "attach":
+                looks.pop(step.link, None)  # nothing is left to see where an address is back
             await self._carry_out(step, number, step_due_ns)
-            looks += self.planned.verified_by(step, number)
+            looks.setdefault(step.link, []).extend(self.planned.verified_by(step, number))
         await self._look(looks)
         return True
 
-    async def _look(self, looks: list[ProcessSpec]) -> None:
-        """See what the steps have left, while no other is due."""
+    async def _look(self, looks: dict[str, list[ProcessSpec]]) -> None:
+        """See what the steps have left of each link, while no other is due."""
         while looks:
-            await run_tool(self.supervisor, looks.pop(0))
+            for spec in looks.pop(next(iter(looks))):
+                await run_tool(self.supervisor, spec)
 
     async def _triggered_ns(self) -> int | None:
         waiting = [
@@ -137,7 +140,6 @@ class _Mover:
             "due_ns": due_ns,
             "began_ns": began_ns,
             "ended_ns": time.monotonic_ns(),
-            "status": 0,
         }
         self.file.write(json.dumps(line) + "\n")
         self.file.flush()

@@ -14,11 +14,11 @@ from typing import Any
 from httpbed.model.fairness import jain
 from httpbed.model.metric import Observation
 from httpbed.model.scenario import Scenario
+from httpbed.model.units import NS
 from httpbed.trial import handover_metrics
 from httpbed.trial.legs import Chain, Leg
 from httpbed.trial.seen import Seen
 
-NS = 1e9
 GB = 1e9
 
 

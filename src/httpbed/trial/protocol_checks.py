@@ -136,8 +136,9 @@ def _connections(chain: Chain, seen: Seen, where: str) -> Check:
     """Check over how many connections the client asked: files in parallel over one are not six."""
     first, most = chain.legs[0], chain.workload.connections
     count = len(first.opened(seen.connections))
-    if chain.roles.client.retry != "none" or seen.handover is not None:
-        return retry_checks.connections(count, where)
+    moves = seen.handover is not None and bool(seen.handover.changes)
+    if moves or (chain.roles.client.retry != "none" and retry_checks.tries(chain, seen) > 1):
+        return retry_checks.connections(chain, seen, count, where)
     exact = first.hop.http_version == "1.1"  # each carries a request at a time: all are needed
     return _check(
         f"connection count{where}",

@@ -1,8 +1,10 @@
 """A client at work: one run of its program or, where a failed download is tried again, several.
 
 Runs begin at least :data:`APART_S` apart, so that a client without a network does not spin, and
-there are at most :data:`MOST_RUNS`. The client's time limit is for all of them together. Programs
-add to their files of standard output and error, which so hold what every run said.
+further apart the longer it has failed at once (:class:`Pauses`), so that it outlasts a long gap
+without being started thousands of times. What ends them is the client's time limit, which is for
+all of them together. Programs add to their files of standard output and error, which so hold what
+every run said.
 """
 
 from __future__ import annotations
@@ -17,9 +19,37 @@ from httpbed.process.spec import Exit, ProcessSpec
 from httpbed.process.supervisor import Process, Supervisor
 from httpbed.trial.answering import END_S, stop
 
-MOST_RUNS = 200
 APART_S = 0.1
 """From the start of a run to that of the next, at least."""
+LATER_SHARE = 0.05
+"""Of the time for which runs have ended at once: so much later at most does a client notice that
+its network is there again."""
+MANY_RUNS = 200
+"""From then on whatever fails does so no more often than as many times in the whole time limit."""
+
+
+@dataclass
+class Pauses:
+    """When the next run may begin; at most twice :data:`MANY_RUNS` do within the time limit."""
+
+    limit_s: float | None
+    """Of all runs together."""
+    _runs: int = 0
+    _since_s: float | None = None
+    """Since when each run has ended before the next was due."""
+
+    def due_s(self, began_s: float, ended_s: float) -> float:
+        """Tell of a run that failed; return when the next is due, by the same clock."""
+        self._runs += 1
+        if self._since_s is None:
+            self._since_s = began_s
+        apart_s = max(APART_S, LATER_SHARE * (ended_s - self._since_s))
+        if self._runs >= MANY_RUNS:
+            apart_s = max(apart_s, (self.limit_s or 0.0) / MANY_RUNS)
+        due_s = began_s + apart_s
+        if ended_s >= due_s:
+            self._since_s = None
+        return due_s
 
 
 @dataclass
@@ -38,12 +68,13 @@ class Client:
 
     async def work(self) -> Exit:
         """Run it to its end."""
-        first_s = time.monotonic()
+        first_s, pauses = time.monotonic(), Pauses(self.spec.timeout_s)
         try:
             while True:
                 began_s = time.monotonic()
                 last = await self._run(began_s - first_s)
-                if not self._wants_another(last) or await self._is_over(began_s, first_s):
+                due_s = pauses.due_s(began_s, time.monotonic())
+                if not self._wants_another(last) or await self._is_over(due_s, first_s):
                     break
             self.ended = together(self._exits, time.monotonic() - first_s, self.spec.timeout_s)
             return self.ended
@@ -68,14 +99,15 @@ class Client:
 
     def _wants_another(self, last: Exit) -> bool:
         failed = not last.clean and not last.timed_out
-        return self.spec.again and failed and len(self._exits) < MOST_RUNS
+        return self.spec.again and failed
 
-    async def _is_over(self, began_s: float, first_s: float) -> bool:
+    async def _is_over(self, due_s: float, first_s: float) -> bool:
         """Wait until the next run may begin, or until there is to be none."""
-        with suppress(TimeoutError):
-            wait_s = max(0.0, began_s + APART_S - time.monotonic())
-            await asyncio.wait_for(self._told_to_stop.wait(), wait_s)
         limit_s = self.spec.timeout_s
+        if limit_s is not None:
+            due_s = min(due_s, first_s + limit_s)
+        with suppress(TimeoutError):
+            await asyncio.wait_for(self._told_to_stop.wait(), max(0.0, due_s - time.monotonic()))
         is_late = limit_s is not None and time.monotonic() - first_s >= limit_s
         return is_late or self._told_to_stop.is_set()
 

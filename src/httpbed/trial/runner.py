@@ -30,7 +30,7 @@ from httpbed.process.binaries import LINK, executable
 from httpbed.process.dialogue import patience, run_tool
 from httpbed.process.spec import Exit
 from httpbed.process.supervisor import RefusalError, SandboxSpec, Supervisor, sandbox
-from httpbed.trial import deliveries, handover_seen, sharing, stored
+from httpbed.trial import clocks, deliveries, sharing, stored
 from httpbed.trial.answering import Answering, answering, stop
 from httpbed.trial.asking import Asked, ask
 from httpbed.trial.bed import Asking, Bed, TrialPlan
@@ -89,17 +89,15 @@ def _reduce(planned: TrialPlan, artifacts: Path, *, keep_log: bool) -> None:
     if len(planned.asking) > 1:
         sharing.reduce(artifacts)
     if planned.handover:
-        evidence, link = (_left(artifacts / name) for name in (EVIDENCE, LINK_RESULT))
         leg = planned.legs[0]
-        told = handover_seen.read(planned.handover.handover, leg, evidence, link, artifacts)
         towards = {way.downstream: way.names[0] for way in leg.ways}
-        origin_ns = leg.first_packet_ns(link) or 0
-        deliveries.reduce(artifacts, towards, told.absences if told else {}, origin_ns)
+        deliveries.reduce(artifacts, towards, leg.first_packet_ns(_link_result(artifacts)) or 0)
     if not keep_log:
         (artifacts / PACKET_LOG).unlink(missing_ok=True)
 
 
-def _left(file: Path) -> dict[str, Any]:
+def _link_result(artifacts: Path) -> dict[str, Any]:
+    file = artifacts / LINK_RESULT
     return dict(json.loads(file.read_text())) if file.exists() else {}
 
 
@@ -205,12 +203,12 @@ class _Run:
         if any(not ended.clean for ended in visits.values()):
             return {"exits": _told(visits)}
         waited = pressure.read()
-        signals, clocks = Signals(), []
+        signals, read = Signals(), []
         async with self._recording(emulator, signals) as listening:
             self.phases.end("recording")
-            clocks.append(_clocks())
+            read.append(clocks.read())
             asked = await self._while_emulated(emulator, listening, signals)
-            clocks.append(_clocks())
+            read.append(clocks.read())
             stall = pressure.read()
             self.phases.end("client")
             bodies = {one.part.name: await self._bodies(one) for one in self.planned.asking}
@@ -224,7 +222,7 @@ class _Run:
             "stopped": asked.stopped,
             "survivors": survivors,
             "client_s": asked.lasted_s,
-            "clocks": clocks,
+            "clocks": read,
             "bodies": bodies,
             "pressure": {
                 "source": stall.source,
@@ -329,11 +327,6 @@ async def _until_done(task: asyncio.Task[Any], others: set[asyncio.Task[Any]]) -
         for one in done:
             one.result()
         others = others - done
-
-
-def _clocks() -> dict[str, int]:
-    """Read both clocks, so that times by the one can be told by the other."""
-    return {"monotonic_ns": time.monotonic_ns(), "realtime_ns": time.time_ns()}
 
 
 def _told(exits: Mapping[str, Exit]) -> dict[str, Any]:

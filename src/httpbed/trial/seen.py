@@ -91,6 +91,7 @@ def read(scenario: Scenario, legs: Sequence[Leg], catalog: Catalog, artifacts: P
     evidence = _json(artifacts / EVIDENCE)
     link = _json(artifacts / LINK_RESULT)
     exits = {name: Exit(**said) for name, said in evidence.get("exits", {}).items()}
+    moved = handover_seen.read(scenario.handover, legs[0], evidence, link, artifacts)
     return Seen(
         failures=evidence.get("failures", {}),
         exits=exits,
@@ -112,8 +113,8 @@ def read(scenario: Scenario, legs: Sequence[Leg], catalog: Catalog, artifacts: P
         sharing=_sharing(legs, artifacts) if scenario.competitors else None,
         qdiscs=_qdiscs(artifacts),
         silent=_silent(scenario, legs, catalog),
-        handover=handover_seen.read(scenario.handover, legs[0], evidence, link, artifacts),
-        deliveries=deliveries.read(artifacts) if scenario.handover else {},
+        handover=moved,
+        deliveries=deliveries.read(artifacts, moved.absences) if moved else {},
         excess=evidence.get("excess", False),
     )
 

@@ -13,13 +13,13 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from httpbed.model.units import NS
 from httpbed.network.files import PACKET_LOG
 from httpbed.process import left
 from httpbed.trial import packet_log
 
 DELIVERED = "delivered.tsv"
 """What is kept of it: the bytes of each direction in each bin."""
-NS = 1e9
 BIN_NS = 10**7
 SHORTEST_S = 0.1
 """Less in common is no time in which a network could be shared."""

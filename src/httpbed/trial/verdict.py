@@ -1,7 +1,4 @@
-"""From an attempt's folder to its record: checks, outcome and observations. Runs nothing.
-
-Where there are hand-overs, it leaves their moments in that folder.
-"""
+"""From an attempt's folder to its record: checks, outcome and observations. Runs nothing."""
 
 from __future__ import annotations
 
@@ -11,6 +8,7 @@ from datetime import datetime
 from pathlib import Path
 
 from httpbed.model.metric import Observation
+from httpbed.model.moment import Moment
 from httpbed.model.trial import Attempt, Check, Outcome, Record, Trial
 from httpbed.trial import (
     bed_checks,
@@ -40,6 +38,7 @@ class Try:
         checks: Sequence[Check],
         phases_s: Mapping[str, float],
         observations: Sequence[Observation] = (),
+        handovers: list[Moment] | None = None,
     ) -> Record:
         """Record what came of it."""
         attempt = Attempt(
@@ -50,7 +49,7 @@ class Try:
             started=self.started.isoformat(timespec="milliseconds"),
             phases_s=dict(phases_s),
         )
-        return Record(attempt=attempt, observations=list(observations))
+        return Record(attempt=attempt, observations=list(observations), handovers=handovers)
 
 
 def judge(this: Try, bed: Bed, artifacts: Path, phases_s: Mapping[str, float]) -> Record:
@@ -68,11 +67,12 @@ def judge(this: Try, bed: Bed, artifacts: Path, phases_s: Mapping[str, float]) -
         *(() if found.excess else bed_checks.checks(this.trial, planned, bed.catalog, found)),
         *subject_checks.checks(chains, bed.contents, found, stores),
     ]
+    handovers = None
     if (course := handover_metrics.course(scenario.handover, chains[0], found)) is not None:
         checks += handover_checks.of_subject(course)
-        moments.write(course, artifacts)
+        handovers = list(moments.moments(course))
     observed = observe.observations(scenario, chains, found)
-    return this.record(outcome(checks, found), checks, phases_s, observed)
+    return this.record(outcome(checks, found), checks, phases_s, observed, handovers)
 
 
 def outcome(checks: Sequence[Check], found: Seen) -> Outcome:

@@ -11,8 +11,7 @@ from typing import Any
 
 from httpbed.implementations.parsers.reading import seconds
 from httpbed.implementations.protocol import Migrations, PathEvent
-
-NS = 1e9
+from httpbed.model.units import NS
 
 
 def events(said: Mapping[str, Any]) -> tuple[PathEvent, ...]:

@@ -18,12 +18,16 @@ TIMES = {
     "time_to_first_byte": "first_byte",
 }
 """Metric -> the program's word."""
+_NOTHING = "httpbed-quiche printed nothing"
 
 
 def parse(file: Path) -> Findings:
     """Read the object; there is none when it was killed."""
     try:
-        said = json.loads(left.text(file, errors="strict"))
+        text = left.text(file, errors="strict")
+        if not text.strip():
+            return Findings(complaint=_NOTHING)
+        said = json.loads(text)
         streams = [dict(stream) for stream in said["streams"]]
         return Findings(
             observations=tuple(_observations(said["times"])),
@@ -33,7 +37,7 @@ def parse(file: Path) -> Findings:
             migrations=_migrations(said),
         )
     except FileNotFoundError:
-        return Findings(complaint="httpbed-quiche printed nothing")
+        return Findings(complaint=_NOTHING)
     except UNREADABLE as error:
         return Findings(complaint=f"httpbed-quiche printed what is not its own: {error!r}")
 
