@@ -310,7 +310,7 @@ def test_the_page_has_a_section_with_figures(results: Results) -> None:
     """A figure for each condition, and the way to one trial."""
     text = publish.report(results).read_text()
     assert '<a href="#handovers">' in text
-    assert '<td class="nowrap" data-label="on the wire">migrated 3/3</td>' in text
+    assert '<td class="" data-label="on the wire">migrated 3/3</td>' in text
     assert text.count("A dashed line is a hand-over.") == 2
     trial = re.search(r"httpbed report DIR --trial (\S+?)<", text)
     assert trial
