@@ -2,26 +2,37 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from math import inf
+
 import pytest
 
 from httpbed.analysis.duration import BED_S, expected_s
 from httpbed.model.scenario import Scenario
 
+CHANGED = {
+    "links": ["a", "b"],
+    "kind": "address deleted",
+    "when": {"delivered": "5 MB"},
+    "sockets": "destroyed",
+}
+
 
 def seconds(
-    control: str = "reno", version: str = "2", *, retry: str = "none", **said: str
+    control: str = "reno",
+    version: str = "2",
+    *,
+    retry: str = "none",
+    handover: Mapping[str, object] | None = None,
+    notices_s: float = inf,
+    **said: str,
 ) -> float:
-    """Expect 10 MB over 10 Mbit/s with changes of the link or the workload.
+    """Expect 10 MB over 10 Mbit/s with changes of the link, the workload or the address.
 
-    With a ``retry`` the client's address changes after 5 MB.
+    When nobody tells the client that its address is gone, it ``notices`` after so long.
     """
     link = {"rate": "10 Mbit/s", "delay": "0 ms", "loss": "0 %"}
     link |= {name: value for name, value in said.items() if name in link}
-    changed = {
-        "links": ["a", "b"],
-        "kind": "address deleted",
-        "when": {"delivered": "5 MB"},
-    }
     scenario = Scenario.model_validate(
         {
             "topology": {
@@ -32,7 +43,7 @@ def seconds(
                     {"between": ["router", "server"]},
                 ],
             },
-            "handover": None if retry == "none" else changed,
+            "handover": handover,
             "roles": {
                 "client": {"implementation": "any", "http_version": version, "retry": retry},
                 "server": {"implementation": "any", "congestion_control": control},
@@ -40,7 +51,7 @@ def seconds(
             "workload": {"kind": "download", "size": said.get("size", "10 MB")},
         }
     )
-    return expected_s(scenario, lambda _name, _transport, said: str(said))
+    return expected_s(scenario, lambda _name, _quic, said: str(said), lambda *_: notices_s)
 
 
 def test_a_clean_link_is_filled() -> None:
@@ -60,10 +71,39 @@ def test_loss_and_delay_slow_what_answers_to_loss() -> None:
 @pytest.mark.parametrize("change", [{"size": "20 MB"}, {"delay": "5 s"}, {"rate": "1 Mbit/s"}])
 def test_more_takes_longer(change: dict[str, str]) -> None:
     """Bytes, round trips and slower links."""
-    assert seconds(**change) > seconds() + 5
+    assert seconds(handover=None, notices_s=inf, **change) > seconds() + 5
 
 
 def test_who_starts_again_fetches_twice_what_it_had() -> None:
     """Half of the file came before the address went; who asks for the rest fetches none twice."""
-    assert seconds(retry="restart") - BED_S == pytest.approx(1.5 * (seconds() - BED_S), rel=0.01)
-    assert seconds(retry="resume") == pytest.approx(seconds())
+    again = seconds(retry="restart", handover=CHANGED)
+    assert again - BED_S == pytest.approx(1.5 * (seconds() - BED_S), rel=0.01)
+    assert seconds(retry="resume", handover=CHANGED) == pytest.approx(seconds())
+    often = CHANGED | {"when": {"every": "1 s"}}
+    assert seconds(retry="restart", handover=often) == inf
+    assert seconds(retry="resume", handover=often) == pytest.approx(seconds())
+    late = CHANGED | {"when": {"every": "60 s"}}
+    assert seconds(retry="restart", handover=late) == pytest.approx(seconds())
+
+
+@pytest.mark.parametrize(
+    ("kind", "tcp_s", "quic_s"),
+    [
+        ("address deleted", 20, 20),
+        ("blackhole", inf, inf),
+        ("route", 0, 0),
+        ("NAT rebinding", 0, 0),
+    ],
+)
+def test_whom_nobody_tells_waits(kind: str, tcp_s: float, quic_s: float) -> None:
+    """Until it notices; on a link that drops everything, for ever."""
+    untold = CHANGED | {"kind": kind, "sockets": "kept"}
+    for version, added_s in [("2", tcp_s), ("3", quic_s)]:
+        found = seconds(version=version, retry="resume", handover=untold, notices_s=20)
+        assert found == pytest.approx(seconds(version=version) + added_s)
+
+
+def test_a_link_that_works_again_holds_nobody_for_ever() -> None:
+    """Of two that take turns."""
+    turns = {"links": ["a", "b"], "kind": "blackhole", "when": {"every": "1 s"}}
+    assert seconds(handover=turns) < inf

@@ -11,6 +11,7 @@ from httpbed.analysis.duration import expected_s
 from httpbed.implementations import catalog as catalogs
 from httpbed.implementations.settings import Transport
 from httpbed.model.crossing import ScaleName
+from httpbed.model.roles import ClientRole
 from httpbed.trial import preparation
 
 FOLDER = Path(__file__).parents[2] / "experiments"
@@ -28,11 +29,17 @@ def control(name: str, transport: Transport, said: str | None) -> str:
     return CATALOG[name].congestion_control.resolved(transport, said)
 
 
+def notices(client: ClientRole, transport: Transport) -> float:
+    """Tell when a client goes on by itself."""
+    return CATALOG[client.implementation].notices_s(client, transport)
+
+
 def planned_s(path: Path, scale: ScaleName | None) -> float:
     """Return how long all trials take, one after another, roughly."""
     loaded = preparation.load(path.read_text(), CATALOG, path.parent, scale)
-    block_s = sum(expected_s(scenario, control) for scenario in loaded.scenarios())
-    return loaded.experiment.replicates * block_s
+    limit_s = loaded.experiment.time_limit_s
+    each_s = (min(expected_s(one, control, notices), limit_s(one)) for one in loaded.scenarios())
+    return loaded.experiment.replicates * sum(each_s)
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(FOLDER)))

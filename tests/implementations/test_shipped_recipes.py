@@ -5,12 +5,15 @@ from __future__ import annotations
 import itertools
 import re
 from collections.abc import Iterator
+from math import inf
 
 import pytest
 
 from httpbed.implementations import catalog
 from httpbed.implementations.protocol import Fetch, Implementation, Part, RoleName, Upstream, Visit
 from httpbed.implementations.recipe import Recipe
+from httpbed.implementations.settings import Transport
+from httpbed.model.roles import ClientRole
 from httpbed.process.spec import ProcessSpec
 
 CATALOG = catalog.load()
@@ -143,3 +146,24 @@ def test_a_program_of_httpbeds_is_put_into_the_folder() -> None:
     planned = recipe.plan(part(recipe, "server", "3"))
     assert "server/aioquic_server.py" in planned.files
     assert "/trial/server/aioquic_server.py" in planned.argv
+
+
+@pytest.mark.parametrize(
+    ("name", "client", "seconds"),
+    [
+        ("httpbed-quiche", {"http_version": "3"}, 0),
+        ("httpbed-quiche", {"http_version": "3", "knobs": {"migration": "none"}}, inf),
+        ("aioquic", {"http_version": "3"}, inf),
+        ("curl", {"http_version": "3"}, 0),
+        ("curl", {"http_version": "2", "retry": "resume"}, inf),
+        ("wget", {"http_version": "1.1", "retry": "resume", "knobs": {"read_timeout": "20"}}, 20),
+        ("wget", {"http_version": "1.1"}, inf),
+    ],
+)
+def test_who_notices_that_its_address_is_gone(
+    name: str, client: dict[str, object], seconds: float
+) -> None:
+    """By its recipe: who migrates, who ends, who has a time-out, and who waits for ever."""
+    role = ClientRole.model_validate({"implementation": name, **client})
+    transport: Transport = "quic" if role.http_version == "3" else "tcp"
+    assert CATALOG[name].notices_s(role, transport) == seconds

@@ -145,7 +145,9 @@ def test_a_nat_forgets_and_the_connection_goes_on(tmp_path: Path) -> None:
     nat = f'kind = "NAT rebinding"\n{AFTER}'
     record = tried(tmp_path, nat, client="aioquic", versions=("3",))
     assert record.attempt.outcome.kind in {"completed", "failed"}
-    assert check(record, "hand-over followed").figure.startswith("went on: same connection")
+    assert check(record, "hand-over followed").figure.startswith(
+        "migrated behind its NAT: same connection"
+    )
     assert "by the word of the emulator" in check(record, "hand-overs in time").figure
     assert len(connections(tmp_path, record, "wifi")) == 1
     ports = {one["client"] for one in connections(tmp_path, record, "router-server")}

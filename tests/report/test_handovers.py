@@ -210,6 +210,39 @@ def test_a_median_of_fewer_trials_says_of_how_many(tmp_path: Path) -> None:
     assert not [cell for cell in columns["stall"] if "(" in cell]
 
 
+def test_a_median_of_values_far_apart_has_its_interval(tmp_path: Path) -> None:
+    """Some paths are validated at once, others after a time-out: none after the middle of both."""
+    results = moving(
+        lambda _, block: Course(verdict="migrated", stall_s=0.1 if block == 1 else 2.0), tmp_path
+    )
+    columns = {column.header: column.cells for column in handovers.whole(find(results))}
+    assert "2 s (101 ms .. 2 s)" in {cell.replace("100 ms", "101 ms") for cell in columns["stall"]}
+
+
+@pytest.mark.parametrize(
+    ("kind", "retry", "word", "advised"),
+    [
+        ("address deleted", "none", "silent", True),
+        ("address deleted", "resume", "silent", False),
+        ("blackhole", "none", "silent", False),
+        ("route", "none", "stayed", False),
+    ],
+)
+def test_silence_is_told_with_what_can_be_done_about_it(
+    tmp_path: Path, kind: str, retry: str, word: str, *, advised: bool
+) -> None:
+    """No advice that is followed already, and none where nothing is wrong."""
+    text = MIGRATION.replace('"address deleted"', f'"{kind}"')
+    text = text if kind == "address deleted" else text.replace('sockets = "destroyed"', "")
+    said = f'implementation = "curl"\nretry = "{retry}"'
+    text = text.replace('implementation = "httpbed-quiche"', said)
+    found = find(moving(lambda *_: Course(verdict="nothing"), tmp_path, text))
+    assert f"{word} 3/3" in {cell for one in handovers.brief(found) for cell in one.cells}
+    told = list(handovers.silent(found))
+    assert bool(told) == (word == "silent")
+    assert any("is started again with a retry" in one for one in told) == advised
+
+
 def test_hand_overs_at_the_clients_end_are_counted_apart(tmp_path: Path) -> None:
     """They are no failure to follow: of one alone its trial was over before."""
     results = moving(lambda *_: Course(verdict="over before"), tmp_path)

@@ -4,20 +4,23 @@ A transfer takes at least its bytes at the rate of the narrowest link; with loss
 congestion control lets through by the models of the literature: Reno and CUBIC with time-outs over
 TCP (PFTK, RFC 9438), without over QUIC, whose probes come sooner (Mathis). BBR does not answer to
 loss. Round trips for the handshake come on top, and what the bed needs around each trial. It is
-meant to tell minutes from hours: small files that meet a time-out take several times as long. A
-client that starts again when its address goes fetches twice what it had by then.
+meant to tell minutes from hours: small files that meet a time-out take several times as long.
+
+A client that starts again when its address goes fetches twice what it had by then. One that nobody
+tells waits for what will never come, until a time-out of its own or the trial's limit.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from math import inf
 from typing import Literal
 
 from httpbed.analysis.sender import models
-from httpbed.model.handover import AfterBytes
+from httpbed.model.handover import AfterBytes, At, Handover
 from httpbed.model.impairments.loss import GilbertElliott
 from httpbed.model.impairments.rate import MTU_BYTES
-from httpbed.model.roles import Hop
+from httpbed.model.roles import ClientRole, Hop
 from httpbed.model.scenario import Scenario
 
 BED_S, PROXY_S = 0.5, 0.3
@@ -31,10 +34,13 @@ INDIFFERENT_TO_LOSS = ("bbr", "bbr2")
 
 Controls = Callable[[str, Literal["tcp", "quic"], str | None], str]
 """From an implementation, the transport and what an experiment says to a congestion control."""
+Notices = Callable[[ClientRole, Literal["tcp", "quic"]], float]
+"""Seconds after which a client goes on by itself whose address is gone and whose sockets are told
+nothing; infinity where it never does."""
 
 
-def expected_s(scenario: Scenario, controls: Controls) -> float:
-    """Seconds that a trial takes, roughly."""
+def expected_s(scenario: Scenario, controls: Controls, notices: Notices) -> float:
+    """Seconds that a trial takes, roughly; infinity where only its time limit ends it."""
     hop = scenario.hops()[0]
     route = scenario.route(hop.asks, hop.answers)
     rtt_s = max(scenario.rtt_s(route), LEAST_RTT_S)
@@ -44,15 +50,35 @@ def expected_s(scenario: Scenario, controls: Controls) -> float:
     through_s = packets / _packets_s(hop, scenario, controls, rtt_s)
     ideal_s = scenario.ideal_s() * MTU_BYTES / SEGMENT_BYTES
     bed_s = BED_S + PROXY_S * len(scenario.roles.proxies)
-    return bed_s + handshakes_s + (1 + _share_again(scenario)) * max(ideal_s, through_s)
+    transfer_s = max(ideal_s, through_s)
+    return bed_s + handshakes_s + transfer_s + _handovers_s(scenario, transfer_s, notices)
 
 
-def _share_again(scenario: Scenario) -> float:
-    """Share of the workload that is fetched a second time, where it can be known before."""
-    when, whole = scenario.handover and scenario.handover.when, scenario.workload.body_bytes()
-    if scenario.roles.client.retry == "restart" and isinstance(when, AfterBytes):
-        return when.delivered / whole
-    return 0.0
+def _handovers_s(scenario: Scenario, transfer_s: float, notices: Notices) -> float:
+    """Seconds that the changes of the client's address add."""
+    change, transport = scenario.handover, scenario.hops()[0].transport
+    if change is None or change.kind in {"none", "route"}:
+        return 0.0
+    had_s = _first_s(change, transfer_s, scenario.workload.body_bytes())
+    if had_s >= transfer_s:
+        return 0.0
+    if change.kind == "blackhole":
+        return 0.0 if change.repeats_s else inf
+    forgets = change.kind == "NAT rebinding"
+    if forgets and transport == "quic":
+        return 0.0
+    is_told = forgets or (transport == "tcp" and change.sockets == "destroyed")
+    waits_s = 0.0 if is_told else notices(scenario.roles.client, transport)
+    if scenario.roles.client.retry != "restart":
+        return waits_s
+    return waits_s + (inf if change.repeats_s else had_s)
+
+
+def _first_s(change: Handover, transfer_s: float, whole_bytes: int) -> float:
+    """Seconds of the transfer until the first change."""
+    if isinstance(change.when, AfterBytes):
+        return transfer_s * change.when.delivered / whole_bytes
+    return change.when.at if isinstance(change.when, At) else change.repeats_s or 0.0
 
 
 def _packets_s(hop: Hop, scenario: Scenario, controls: Controls, rtt_s: float) -> float:

@@ -10,7 +10,9 @@ from typing import Any
 from httpbed.analysis import timelines
 from httpbed.analysis.estimate import Estimate, estimate
 from httpbed.analysis.sample import Key, by_treatment, of_trials, samples, scenario
+from httpbed.model.handover import Kind
 from httpbed.model.moment import MIGRATED, OVER, Moment
+from httpbed.model.roles import Retry
 from httpbed.store.results import Results
 
 MEDIANS = (
@@ -32,8 +34,10 @@ COUNTS = ("migrations", "migrations_failed")
 class Moves:
     """One treatment's hand-overs."""
 
-    happens: bool
-    """Whether anything changes; where not, the treatment is there to compare with."""
+    kind: Kind
+    """What changes; where nothing does, the treatment is there to compare with."""
+    retry: Retry
+    """What is done about a client's download that failed."""
     over_quic: bool
     """Whether the client's connections could migrate at all."""
     rtt_s: float
@@ -43,14 +47,20 @@ class Moves:
     counts: Mapping[str, int | None]
     """By the names in :data:`COUNTS`; None where nobody told."""
     verdicts: Counter[str] = field(default_factory=Counter)
-    """How many hand-overs ended as the wire shows, by the names in :mod:`timelines`; without those
-    that nobody could follow any more."""
+    """How many hand-overs ended as the wire shows, by the names in :mod:`moment`; without those
+    that nobody could follow any more, or not yet: before the client's first packet nothing is there
+    to be taken along."""
     over_before: int = 0
     """Number of those."""
     unvalidated: int = 0
     """How many of those that migrated went to a path of which no client told that it is valid."""
     before_any: int = 0
     """Number of trials that completed before their first hand-over could be followed."""
+
+    @property
+    def happens(self) -> bool:
+        """Whether anything changes."""
+        return self.kind != "none"
 
     def median(self, metric: str) -> float | None:
         """Return the median of a metric, or None."""
@@ -87,16 +97,17 @@ def _moves(
     rows: Iterable[Mapping[str, Any]],
 ) -> Moves:
     built = scenario(results, levels)
-    happens = built.handover is not None and built.handover.happens
-    seen = [(row["outcome"], timelines.moments(results, row)) for row in rows if happens]
+    kind = built.handover.kind if built.handover else "none"
+    seen = [(row["outcome"], timelines.moments(results, row)) for row in rows if kind != "none"]
     every = [moment for _, moments in seen for moment in moments]
     return Moves(
-        happens=happens,
+        kind=kind,
+        retry=built.roles.client.retry,
         over_quic=built.roles.client.http_version == "3",
         rtt_s=built.rtt_s(built.access()),
         medians=medians,
         counts=counts,
-        verdicts=Counter(one.verdict for one in every if one.verdict not in {"", OVER}),
+        verdicts=Counter(one.verdict for one in every if _is_followable(one)),
         over_before=sum(_is_over_before(one) for one in every),
         unvalidated=sum(map(_is_unvalidated, every)) if counts["migrations"] is not None else 0,
         before_any=sum(
@@ -104,6 +115,11 @@ def _moves(
             for outcome, moments in seen
         ),
     )
+
+
+def _is_followable(one: Moment) -> bool:
+    """Whether there was a connection, and it is known what became of it."""
+    return one.verdict not in {"", OVER} and one.at_s > 0
 
 
 def _is_over_before(one: Moment) -> bool:

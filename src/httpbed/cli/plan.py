@@ -17,6 +17,8 @@ from httpbed.implementations.settings import Transport
 from httpbed.model import phrase
 from httpbed.model.crossing import ScaleName
 from httpbed.model.errors import ConfigError, Mistake
+from httpbed.model.roles import ClientRole
+from httpbed.model.scenario import Scenario
 from httpbed.model.trial import Trial
 from httpbed.network import plan as network
 from httpbed.trial import bed, handover
@@ -142,11 +144,17 @@ def _summary(loaded: Loaded, catalog: Catalog) -> str:
     def control(name: str, transport: Transport, said: str | None) -> str:
         return catalog[name].congestion_control.resolved(transport, said)
 
+    def notices(client: ClientRole, transport: Transport) -> float:
+        return catalog[client.implementation].notices_s(client, transport)
+
+    def seconds(one: Scenario) -> float:
+        limit_s = loaded.experiment.time_limit_s(one)
+        return min(duration.expected_s(one, control, notices), limit_s)
+
     blocks, treatments = loaded.experiment.replicates, loaded.scenarios()
-    limit = loaded.experiment.time_limit_s
-    seconds = blocks * sum(min(duration.expected_s(one, control), limit(one)) for one in treatments)
+    total_s = blocks * sum(map(seconds, treatments))
     told = f"{len(loaded.trials)} trials: {len(treatments)} treatments in {blocks} block"
-    return f"{told}{'s' * (blocks > 1)}; {_about(seconds)} one after another, roughly"
+    return f"{told}{'s' * (blocks > 1)}; {_about(total_s)} one after another, roughly"
 
 
 def _about(seconds: float) -> str:

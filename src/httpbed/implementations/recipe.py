@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import re
 from dataclasses import replace
+from math import inf
 from pathlib import Path
 from typing import Annotated
 
@@ -14,8 +15,14 @@ from httpbed.implementations import parsers, template
 from httpbed.implementations.install import Install
 from httpbed.implementations.protocol import Findings, Part, Request, RoleName
 from httpbed.implementations.run import Run, in_folder
-from httpbed.implementations.settings import CongestionControl, Knob, Retrying, settings
-from httpbed.model.roles import HttpVersion, KnobName
+from httpbed.implementations.settings import (
+    CongestionControl,
+    Knob,
+    Retrying,
+    Transport,
+    settings,
+)
+from httpbed.model.roles import ClientRole, HttpVersion, KnobName
 from httpbed.model.value import Value
 from httpbed.model.workload import Capability
 from httpbed.process.spec import Ports, ProcessSpec
@@ -202,6 +209,19 @@ class Recipe(Value):
     def tells(self, role: RoleName) -> bool:
         """Whether what it leaves in a role has every request in it."""
         return self.parse_as.get(role, self.parse_).parser not in parsers.OF_NO_REQUEST
+
+    def notices_s(self, client: ClientRole, transport: Transport) -> float:
+        """Return after how many seconds this client goes on, or ends, when its address is gone.
+
+        Its sockets are told nothing. Infinity where it waits for ever. Over QUIC one that migrates
+        goes on at once; one that is made to be started again ends, for the kernel refuses what it
+        sends. Over TCP there is nothing to send: only a time-out of its own helps.
+        """
+        knobs = settings(self.knobs, client.knobs)
+        if transport == "quic":
+            goes_on = knobs.get("migration", "none") != "none" or self.retrying.able()
+            return 0.0 if goes_on else inf
+        return inf if client.retry == "none" else float(knobs.get("read_timeout", inf))
 
     def _own_variables(self, part: Part) -> dict[str, str]:
         """Return the variables of this recipe's: knobs, congestion control, its program's place."""

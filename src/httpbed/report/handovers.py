@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
+from httpbed.analysis.estimate import Estimate
 from httpbed.analysis.findings import Findings
 from httpbed.analysis.handovers import Moves
 from httpbed.analysis.sample import Bounded
@@ -20,6 +21,8 @@ WORDS: Mapping[str, str] = {
     NOTHING: "silent",
     UNKNOWN: "not known",
 }
+WIDE = 2
+"""An interval is told where its ends differ by more than this factor."""
 
 
 @dataclass(frozen=True)
@@ -80,12 +83,17 @@ def evidence(findings: Findings) -> Iterator[str]:
 def silent(findings: Findings) -> Iterator[str]:
     """Name treatments whose client got nothing on the new link."""
     for name, found in _changing(findings):
-        count, total = _sum(found, NOTHING), _sum(found)
-        if count:
-            yield (
-                f"{name}: silent on the new link in {count} of {total} hand-overs; if its program"
-                ' cannot go on by itself, retry = "resume" starts it again'
-            )
+        going = [one for one in found if one.kind != "route"]
+        if count := _sum(going, NOTHING):
+            told = f"{name}: silent on the new link in {count} of {_sum(going)} hand-overs"
+            yield told + _way_out(going)
+
+
+def _way_out(found: Iterable[Moves]) -> str:
+    """Advise what may help a client that fails, where it is not done already."""
+    if all(one.retry == "none" and one.kind != "blackhole" for one in found):
+        return "; a client that fails is started again with a retry, where it and its server can"
+    return ""
 
 
 def answered(findings: Findings) -> Iterator[str]:
@@ -178,16 +186,30 @@ def _column(
 
 
 def _of_median(metric: str, said: Callable[[float], str]) -> Callable[[Moves], str]:
-    """Tell a median; with how many of the trials have a value, where not all that ended have."""
+    """Tell a median, with the interval where that is wide.
+
+    Where not all trials that ended have a value, it is told how many have.
+    """
 
     def cell(moves: Moves) -> str:
         found, whole = moves.medians.get(metric), moves.medians.get("request_time")
         if found is None:
             return DASH
         of = f" ({found.n}/{whole.n})" if whole and found.n < whole.n else ""
-        return mark(found.median) + (said(found.median.value) if found.median.value else "0") + of
+        middle = mark(found.median) + (said(found.median.value) if found.median.value else "0")
+        return middle + _between(found, said) + of
 
     return cell
+
+
+def _between(found: Estimate, said: Callable[[float], str]) -> str:
+    """Tell an interval whose ends differ by a factor: its middle may be a value of no trial."""
+    if found.interval is None:
+        return ""
+    low, high = found.interval.low, found.interval.high
+    if not 0 < low.value * WIDE < high.value:
+        return ""
+    return f" ({mark(low)}{said(low.value)} .. {mark(high)}{said(high.value)})"
 
 
 def _time(metric: str) -> Callable[[Moves], str]:
@@ -220,4 +242,5 @@ def _verdict(moves: Moves) -> str:
     if not total:
         return DASH
     kind, count = max(moves.verdicts.items(), key=lambda pair: pair[1])
-    return f"{WORDS[kind]} {count}/{total}"
+    stayed = kind == NOTHING and moves.kind == "route"
+    return f"{'stayed' if stayed else WORDS[kind]} {count}/{total}"

@@ -87,7 +87,7 @@ def lines(trial: Timeline) -> Iterator[tuple[str, str]]:
     for moment in trial.moments[:MOST_LINES]:
         yield "hand-over", _said(moment)
         if moment.verdict:
-            yield "wire", moment.how or WORDS[moment.verdict]
+            yield "wire", moment.how or WORDS.get(moment.verdict, moment.verdict)
     if len(trial.moments) > MOST_LINES:
         yield "hand-over", f"and {len(trial.moments) - MOST_LINES} more"
 

@@ -176,6 +176,8 @@ def _signs(trials: list[Timeline]) -> Iterator[str]:
         yield "A diamond is the new path's validation."
     if any(moment.first_byte_s is not None for moment in moments):
         yield "A dot is the first packet delivered on the new path."
+    if any(one.outcome == "completed" for one in trials):
+        yield "The legend's mark ends a trial that completed."
     if any(one.outcome != "completed" for one in trials):
         yield "A cross ends a trial that did not complete."
 

@@ -143,7 +143,7 @@ def _answered(there: Sequence[Connection], course: Course, window: Window) -> To
 
 def _migrated(course: Course, same: Connection) -> str:
     before = _before(same, course)
-    what = "went on" if course.handover.kind == "NAT rebinding" else "migrated"
+    what = "migrated behind its NAT" if course.handover.kind == "NAT rebinding" else "migrated"
     return (
         f"{what}: same connection, {f'from {before} ' if before else ''}to {same['client']}, no"
         f" handshake on the new path; first datagrams of {_first_sizes(same, 'client')} bytes"
