@@ -217,11 +217,11 @@ def test_a_stable_address_differs_in_nothing_else(tmp_path: Path) -> None:
 
 def test_a_client_that_is_done_before_completes(tmp_path: Path) -> None:
     """It was fast, which is data, and its checks tell that nothing changed until then."""
-    record = tried(tmp_path, 'kind = "route"\nwhen = { at = "19 s" }', size="50 kB")
+    record = tried(tmp_path, 'kind = "route"\nwhen = { at = "15 s" }', size="50 kB")
     assert record.attempt.outcome.kind == "completed"
     made = check(record, "hand-over took place")
     assert made.passed is None
-    assert made.figure.endswith("before the change at 19 s: let it come earlier")
+    assert made.figure.endswith("before the change at 15 s: let it come earlier")
     assert check(record, "hand-over followed").figure.startswith("over before it: the client was")
     assert "delivery_stall" not in values(record)
     assert artifact(tmp_path / "campaign", record, "../handovers.json") == []
