@@ -129,7 +129,7 @@ def test_behind_a_nat_the_next_link_tells() -> None:
     kind = {"kind": "NAT rebinding", "sockets": ""}
     before = [on(found, "wifi", client_last_ns=since + S), on(found, "router-server")]
     survived = of_subject(connections(found, *before, on(found, "router-server", **behind)), **kind)
-    assert survived.figure.startswith("went on: same connection, from ")
+    assert survived.figure.startswith("migrated behind its NAT: same connection, from ")
     assert " to 10.77.0.1:1024" in survived.figure
     tcp = {**behind, "protocol": "tcp", "opening": None}
     lost = of_subject(connections(found, *before, on(found, "router-server", **tcp)), **kind)

@@ -108,6 +108,7 @@ def _cargo(
             **os.environ,
             flags: "-C target-feature=+crt-static",
             "CARGO_TARGET_DIR": str(compiled),
+            "HTTPBED_QUICHE_SOURCES": _digest(),
         },
         output=output,
     )
