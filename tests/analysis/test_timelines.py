@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
 from pathlib import Path
 
 import numpy as np
@@ -15,20 +14,9 @@ from httpbed.analysis import handovers, timelines
 from httpbed.analysis.timelines import Curve, deliveries, thinned
 from httpbed.model.moment import Moment
 from httpbed.store import campaign as campaigns
-from moving import Course, moving
+from moving import Course, moving, usual
 
 HEAD = "# origin_ms: 100.5\nbin\tlink\tbytes\n"
-
-
-def course(levels: Mapping[str, str], block: int) -> Course:
-    """Let one migrate, one begin again, and one fail in its first block."""
-    if levels["address"] == "stable":
-        return Course()
-    if levels["client"] == "quiche":
-        return Course(stall_s=0.1 + block / 100, verdict="migrated")
-    if levels["client"] == "wget":
-        return Course(stall_s=1.0, verdict="new connection", again=2_000_000)
-    return Course(verdict="nothing", outcome="failed")
 
 
 def corners(curve: Curve) -> list[tuple[float, float]]:
@@ -140,7 +128,7 @@ def test_hand_overs_are_read_as_far_as_they_can_be(tmp_path: Path) -> None:
 
 def test_what_hand_overs_cost_is_gathered_by_treatment(tmp_path: Path) -> None:
     """Medians of what completed, sums of what was tried, and what the wire shows."""
-    results = moving(course, tmp_path)
+    results = moving(usual, tmp_path)
     moves = handovers.of_campaign(results)
     changed = {
         client: moves[(client, "0 %", "changed")] for client in ("quiche", "wget", "curl-h3")
@@ -150,11 +138,19 @@ def test_what_hand_overs_cost_is_gathered_by_treatment(tmp_path: Path) -> None:
     assert changed["quiche"].verdicts == {"migrated": 3}
     assert changed["wget"].median("bytes_fetched_twice") == 2e6
     assert changed["wget"].counts["migrations"] is None
-    assert changed["curl-h3"].median("delivery_stall") is None
-    assert changed["curl-h3"].verdicts == {"nothing": 3}
+    assert changed["curl-h3"].median("delivery_stall") == pytest.approx(3)
+    assert changed["curl-h3"].verdicts == {"nothing": 1, "new connection": 2}
     stable = moves[("quiche", "0 %", "stable")]
     assert stable.rtt_s == pytest.approx(0.05)
     assert (stable.happens, stable.before_any) == (False, 0)
+
+
+def test_what_nobody_completed_has_no_median(tmp_path: Path) -> None:
+    """A stall that ended with the client's failure says nothing of its length."""
+    results = moving(lambda *_: Course(verdict="nothing", outcome="failed"), tmp_path)
+    failed = handovers.of_campaign(results)[("quiche", "0 %", "changed")]
+    assert failed.median("delivery_stall") is None
+    assert failed.verdicts == {"nothing": 3}
 
 
 def test_a_trial_that_was_over_before_is_counted(tmp_path: Path) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 import tomllib
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -32,28 +31,15 @@ from httpbed.report import (
 from httpbed.store import campaign as campaigns
 from httpbed.store import query
 from httpbed.store.results import Results
-from moving import MIGRATION, Course, moving
+from moving import MIGRATION, Course, moving, usual
 
 EVIL = "<script>alert('$x_1$')</script>"
-
-
-def course(levels: Mapping[str, str], block: int) -> Course:
-    """Let one migrate, one begin again, and one stay silent once."""
-    if levels["address"] == "stable":
-        return Course()
-    if levels["client"] == "quiche":
-        return Course(stall_s=0.1 + block / 100, verdict="migrated")
-    if levels["client"] == "wget":
-        return Course(stall_s=1.0, verdict="new connection", again=2_000_000)
-    if block == 1:
-        return Course(verdict="nothing", outcome="failed")
-    return Course(stall_s=3.0, verdict="new connection")
 
 
 @pytest.fixture(scope="module")
 def results(tmp_path_factory: pytest.TempPathFactory) -> Results:
     """Provide a campaign with hand-overs, and what its trials left."""
-    return moving(course, tmp_path_factory.mktemp("campaign"))
+    return moving(usual, tmp_path_factory.mktemp("campaign"))
 
 
 def said_of(**table: Any) -> str:
@@ -303,7 +289,7 @@ def test_columns_without_a_value_are_left_out(results: Results) -> None:
 def moving_of_wget(results: Results) -> Results:
     """Make one more campaign, in a folder beside, in which nothing can migrate."""
     text = MIGRATION.replace('["quiche", "wget", "curl-h3"]', '["wget"]')
-    return moving(course, results.directory / "wget", text)
+    return moving(usual, results.directory / "wget", text)
 
 
 def test_the_page_has_a_section_with_figures(results: Results) -> None:
@@ -329,7 +315,7 @@ def test_a_campaign_without_them_has_none_of_it() -> None:
 
 def test_scripts_in_what_trials_left_are_text(tmp_path: Path) -> None:
     """In the page, in the figure and in the terminal."""
-    results = moving(course, tmp_path)
+    results = moving(usual, tmp_path)
     for row in reading.attempts(results):
         path = campaigns.artifacts(tmp_path, row["block"], row["trial"], row["attempt"]).parent
         said = json.loads((path / "handovers.json").read_text())

@@ -91,6 +91,19 @@ class Course:
     outcome: str = "completed"
 
 
+def usual(levels: Mapping[str, str], block: int) -> Course:
+    """Let quiche migrate, wget begin again, and others stay silent once."""
+    if levels["address"] == "stable":
+        return Course()
+    if levels["client"] == "quiche":
+        return Course(stall_s=0.1 + block / 100, verdict="migrated")
+    if levels["client"] == "wget":
+        return Course(stall_s=1.0, verdict="new connection", again=2_000_000)
+    if block == 1:
+        return Course(verdict="nothing", outcome="failed")
+    return Course(stall_s=3.0, verdict="new connection")
+
+
 def moving(
     course: Callable[[Mapping[str, str], int], Course],
     directory: Path,
