@@ -15,7 +15,7 @@ from httpbed.trial import bed_checks, handover_checks
 from real_runs import artifact, check, stage, values
 from roaming import Roaming
 
-pytestmark = [pytest.mark.namespaces, pytest.mark.toolbox]
+pytestmark = [pytest.mark.namespaces, pytest.mark.toolbox, pytest.mark.slow]
 
 AFTER = 'when = { delivered = "150 kB" }'
 GONE = f'kind = "address deleted"\nsockets = "destroyed"\n{AFTER}'

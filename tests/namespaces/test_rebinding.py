@@ -12,7 +12,7 @@ from httpbed.trial import retrying
 from real_runs import check, stage, values
 from roaming import Roaming
 
-pytestmark = [pytest.mark.namespaces, pytest.mark.toolbox]
+pytestmark = [pytest.mark.namespaces, pytest.mark.toolbox, pytest.mark.slow]
 
 GONE = 'kind = "address deleted"\nsockets = "destroyed"\nwhen = { delivered = "150 kB" }'
 GAP_S = 0.35
