@@ -17,6 +17,8 @@ from typing import TextIO
 
 MOST_BYTES = 2**26
 """Of a file that is read whole."""
+OWN_BYTES = 2**28
+"""Of one that httpbed itself wrote: the emulator's result of a long lossy transfer."""
 _FOLDER = os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _FILE = os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
 
@@ -70,6 +72,14 @@ def text(file: Path, *, errors: str = "replace", most: int = MOST_BYTES) -> str:
     """
     with opened(file, most, errors=errors) as handle:
         return handle.read()
+
+
+def own_text(file: Path) -> str:
+    """Read a file that httpbed itself wrote, as :func:`text` does; empty where there is none."""
+    try:
+        return text(file, most=OWN_BYTES)
+    except FileNotFoundError:
+        return ""
 
 
 def last_line(folder: Path, name: str, most: int = 4096) -> str:

@@ -22,7 +22,6 @@ BIN_NS = 10**6
 STALLED_BYTES = 4000
 """Less than that is no progress of a transfer: path validation (two datagrams of 1200 bytes, RFC
 9000 section 8.2), tickets and handshakes of every protocol take less."""
-LONGEST_BYTES = 2**28
 
 Bins = Mapping[int, int]
 """IP bytes of each :data:`BIN_NS` in which there were any."""
@@ -58,16 +57,13 @@ def read(artifacts: Path, absences: AbsencesNs) -> dict[str, dict[int, int]]:
 
     ``absences`` tell when a link had no address.
     """
-    try:
-        text = left.text(artifacts / DELIVERIES, most=LONGEST_BYTES)
-    except FileNotFoundError:
-        return {}
+    kept = handed_over.read_deliveries(left.own_text(artifacts / DELIVERIES))
     gone = {
         link: [(since / BIN_NS, until / BIN_NS) for since, until in spans]
         for link, spans in absences.items()
     }
     found: defaultdict[str, dict[int, int]] = defaultdict(dict)
-    for one in handed_over.received(handed_over.read_deliveries(text).rows, gone):
+    for one in handed_over.received(kept.rows, gone):
         found[one.link][one.bin] = one.ip_bytes
     return dict(found)
 

@@ -28,7 +28,6 @@ from httpbed.trial.legs import Leg
 from httpbed.trial.moving import STEPS
 from httpbed.trial.watching import LINK_EVENTS
 
-LONGEST_BYTES = 2**28
 MONITOR = "network-monitor.txt"
 CLOCKS_APART_NS = 1_000_000
 """Had the realtime clock been set meanwhile by more, its times would mislead: they are not used."""
@@ -114,14 +113,14 @@ def read(
     if handover is None or not clocks or "origin_ns" not in link:
         return None
     zero_ns = link["origin_ns"] + link["started_ns"]
-    done = tuple(_done(_text(folder / STEPS), zero_ns))
-    words = _words(_text(folder / MONITOR), clocks, zero_ns)
+    done = tuple(_done(left.own_text(folder / STEPS), zero_ns))
+    words = _words(left.own_text(folder / MONITOR), clocks, zero_ns)
     reader = _Reader(handover, leg, done, words, link)
     return HandoverSeen(
         began_ns=clocks[0]["monotonic_ns"] - zero_ns,
         ended_ns=clocks[-1]["monotonic_ns"] - zero_ns,
         done=done,
-        changes=tuple(reader.changes(_triggered_ns(_text(folder / LINK_EVENTS)))),
+        changes=tuple(reader.changes(_triggered_ns(left.own_text(folder / LINK_EVENTS)))),
         absences=reader.absences(),
         sockets_left=_sockets_left(done, folder),
         destroyed_after_ns=dict(reader.destroyed()),
@@ -263,12 +262,7 @@ def _sockets_left(done: Iterable[Done], folder: Path) -> dict[int, int]:
         one.number: folder / sockets_left_file(one.number) for one in done if one.what == "destroy"
     }
     return {
-        number: len(_text(file).splitlines()) for number, file in files.items() if file.exists()
+        number: len(left.own_text(file).splitlines())
+        for number, file in files.items()
+        if file.exists()
     }
-
-
-def _text(path: Path) -> str:
-    try:
-        return left.text(path, most=LONGEST_BYTES)
-    except FileNotFoundError:
-        return ""

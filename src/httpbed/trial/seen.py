@@ -22,8 +22,6 @@ from httpbed.trial.legs import Leg, ping_file, sockets_file
 from httpbed.trial.runner import EVIDENCE, LINK_RESULT
 from httpbed.trial.sharing import Sharing
 
-LONGEST_BYTES = 2**28
-"""Of what httpbed itself wrote: the emulator's result of a long lossy transfer."""
 _PING_TIME = re.compile(r"time=(?P<ms>[0-9.]+) ms")
 _PING_LEAST = re.compile(r"^rtt min/\S+ = (?P<ms>[0-9.]+)/", re.MULTILINE)
 _SOCKET_ALGORITHM = re.compile(r"^\s+(?:\S+ )*?(?P<name>reno|cubic|bbr\d?)\b")
@@ -102,12 +100,13 @@ def read(scenario: Scenario, legs: Sequence[Leg], catalog: Catalog, artifacts: P
         pressure=evidence.get("pressure", {}),
         link=link,
         pings_s={
-            leg.title_over(way): _pings(_text(artifacts / ping_file(leg, way)))
+            leg.title_over(way): _pings(left.own_text(artifacts / ping_file(leg, way)))
             for leg in legs
             for way in leg.ways
         },
         algorithms={
-            leg.hop.answers: algorithms(_text(artifacts / sockets_file(leg))) for leg in legs
+            leg.hop.answers: algorithms(left.own_text(artifacts / sockets_file(leg)))
+            for leg in legs
         },
         findings=_findings(scenario, legs, catalog, artifacts),
         sharing=_sharing(legs, artifacts) if scenario.competitors else None,
@@ -191,16 +190,9 @@ def _pings(text: str) -> tuple[float, ...]:
 
 def _qdiscs(artifacts: Path) -> dict[str, list[dict[str, Any]]]:
     files = artifacts.glob("qdiscs-*.json")
-    return {file.stem.removeprefix("qdiscs-"): json.loads(_text(file)) for file in files}
+    return {file.stem.removeprefix("qdiscs-"): json.loads(left.own_text(file)) for file in files}
 
 
 def _json(path: Path) -> dict[str, Any]:
-    text = _text(path)
+    text = left.own_text(path)
     return dict(json.loads(text)) if text else {}
-
-
-def _text(path: Path) -> str:
-    try:
-        return left.text(path, most=LONGEST_BYTES)
-    except FileNotFoundError:
-        return ""
