@@ -8,7 +8,7 @@ from typing import Any
 
 from httpbed.model.handover import Handover
 from httpbed.model.trial import Check
-from httpbed.trial import handover_checks, handover_metrics
+from httpbed.trial import following, handover_checks, handover_metrics
 from httpbed.trial.seen import Seen
 from planted import Fault
 from recorded import HANDED_OVER, chains, trial, what_was_seen
@@ -34,7 +34,7 @@ def of_subject(found: Seen, **changes: Any) -> Check:
     """Judge what the client made of it."""
     course = handover_metrics.course(described(**changes), CHAIN, found)
     assert course is not None
-    (check,) = handover_checks.of_subject(course)
+    (check,) = handover_checks.of_subject(course, following.told(course))
     return check
 
 

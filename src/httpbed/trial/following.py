@@ -33,6 +33,11 @@ Told = tuple[Following, str]
 Connection = Mapping[str, Any]
 
 
+def told(course: Course) -> list[Told]:
+    """Tell of every hand-over, as :func:`followed` does of one."""
+    return [followed(course, window) for window in course.windows]
+
+
 def followed(course: Course, window: Window) -> Told:
     """Tell what the client made of a hand-over, and by what that is known."""
     if course.is_over_before(window):

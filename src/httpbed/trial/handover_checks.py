@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import statistics
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import accumulate
 
 from httpbed.model import phrase
@@ -17,7 +17,7 @@ from httpbed.model.trial import Check
 from httpbed.model.units import NS
 from httpbed.trial import following, handover, handover_metrics
 from httpbed.trial.deliveries import BIN_NS
-from httpbed.trial.following import followed
+from httpbed.trial.following import Told
 from httpbed.trial.handover import DECISIVE
 from httpbed.trial.handover_metrics import Course
 from httpbed.trial.handover_seen import COMMANDS_END, HandoverSeen
@@ -53,11 +53,10 @@ def of_bed(described: Handover, leg: Leg, seen: Seen) -> Iterator[Check]:
         yield _quiet_before(described, leg, found, seen)
 
 
-def of_subject(course: Course) -> Iterator[Check]:
-    """Tell what the client made of each hand-over."""
+def of_subject(course: Course, told: Sequence[Told]) -> Iterator[Check]:
+    """Tell what the client made of each hand-over: ``told`` has the verdicts."""
     if not course.handover.happens:
         return
-    told = [followed(course, window) for window in course.windows]
     kinds = Counter(kind for kind, _ in told)
     if set(kinds) <= {"over before"}:
         if course.seen.client is not None and course.seen.client.clean:

@@ -6,22 +6,21 @@ the client's first packet, where the request time begins.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from httpbed.model.moment import Moment
 from httpbed.model.units import NS
-from httpbed.trial import following
+from httpbed.trial.following import Told
 from httpbed.trial.handover_metrics import Course
 from httpbed.trial.handover_seen import FOR_GOOD_NS, Change
 
 
-def moments(course: Course) -> Iterator[Moment]:
-    """Tell of every hand-over; what never happened is None."""
+def moments(course: Course, told: Iterable[Told]) -> Iterator[Moment]:
+    """Tell of every hand-over, of which ``told`` has the verdicts; what never happened is None."""
     origin_ns = course.chain.legs[0].first_packet_ns(course.seen.link) or 0
-    for window in course.windows:
+    for window, (verdict, how) in zip(course.windows, told, strict=True):
         change = window.change
         at_s = (change.at_ns - origin_ns) / NS
-        verdict, how = following.followed(course, window)
         gone_ns, back_ns = _absence(course, change)
         yield Moment(
             number=change.number,

@@ -12,6 +12,7 @@ from httpbed.model.moment import Moment
 from httpbed.model.trial import Attempt, Check, Outcome, Record, Trial
 from httpbed.trial import (
     bed_checks,
+    following,
     handover_checks,
     handover_metrics,
     legs,
@@ -69,8 +70,9 @@ def judge(this: Try, bed: Bed, artifacts: Path, phases_s: Mapping[str, float]) -
     ]
     handovers = None
     if (course := handover_metrics.course(scenario.handover, chains[0], found)) is not None:
-        checks += handover_checks.of_subject(course)
-        handovers = list(moments.moments(course))
+        told = following.told(course)
+        checks += handover_checks.of_subject(course, told)
+        handovers = list(moments.moments(course, told))
     observed = observe.observations(scenario, chains, found)
     return this.record(outcome(checks, found), checks, phases_s, observed, handovers)
 
