@@ -17,8 +17,8 @@ from pathlib import Path
 from httpbed.model.errors import ConfigError, Mistake
 from httpbed.model.page import SyntheticPage
 from httpbed.sites import images
-from httpbed.sites.catalog import Outline, Say
 from httpbed.sites.drawn import Drawn, document, lay
+from httpbed.sites.making import Outline, Say
 from httpbed.sites.site import MOST_BYTES, Site
 
 _STYLE = (
