@@ -10,7 +10,7 @@ from __future__ import annotations
 import difflib
 import re
 import tomllib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -25,11 +25,12 @@ from httpbed.model.crossing_mistakes import Crossing
 from httpbed.model.errors import Mistake
 from httpbed.model.experiment import SCENARIO_PARTS, Experiment, Path
 from httpbed.model.impairments import delay, loss, queue, rate
+from httpbed.model.page import FolderPage, NamedPage, PageLoad, RecordedPage, SyntheticPage
 from httpbed.model.roles import ClientRole, ProxyRole, Roles, ServerRole
 from httpbed.model.scenario import Competitor, Scenario
 from httpbed.model.topology import Link, OneWay, Topology
 from httpbed.model.value import Value
-from httpbed.model.workload import Workload
+from httpbed.model.workload import NO_SUCH_KIND, Download
 
 MOST_TRIALS = 1_000_000
 RESERVED_FACTORS = frozenset(
@@ -52,7 +53,8 @@ RESERVED_FACTORS = frozenset(
 
 _MODELS: tuple[type[Value], ...] = (
     *(Experiment, Topology, Link, OneWay, Roles, ClientRole, ProxyRole, ServerRole),
-    *(Workload, Competitor, Group, Exclusion, Scale),
+    *(Download, PageLoad, SyntheticPage, FolderPage, RecordedPage, NamedPage),
+    *(Competitor, Group, Exclusion, Scale),
     *(rate.TokenBucket, rate.Trace, rate.Steps, rate.Cellular, rate.CellularModel),
     *(loss.GilbertElliott, loss.Listed, loss.Replay),
     *(delay.Distributed, delay.Samples, delay.Reordering, queue.Queue),
@@ -82,12 +84,21 @@ class Reading:
 
 def read(text: str) -> Reading:
     """Read the text of an experiment file."""
+    return _read(text, _read_document)
+
+
+def read_again(text: str) -> Reading:
+    """Read the text of an experiment that was found to have no mistakes, without its treatments."""
+    return _read(text, lambda document: Reading(document, *_header(document)))
+
+
+def _read(text: str, how: Callable[[Mapping[str, Any]], Reading]) -> Reading:
     try:
         document = tomllib.loads(text)
     except (ValueError, RecursionError) as error:  # an integer may also have too many digits
         return Reading({}, mistakes=(Mistake("experiment file", f"not TOML: {error}"),))
     try:
-        return _read_document(document)
+        return how(document)
     except RecursionError:
         return Reading({}, mistakes=(Mistake("experiment file", "is nested too deeply"),))
 
@@ -139,12 +150,12 @@ def dotted(path: Path) -> str:
     return text.lstrip(".") or "experiment"
 
 
-def _header(document: Mapping[str, Any]) -> tuple[Experiment | None, list[Mistake]]:
+def _header(document: Mapping[str, Any]) -> tuple[Experiment | None, tuple[Mistake, ...]]:
     said = {key: value for key, value in document.items() if key not in SCENARIO_PARTS}
     try:
-        return Experiment.model_validate(said), []
+        return Experiment.model_validate(said), ()
     except ValidationError as error:
-        return None, [_mistake(document, detail, {}) for detail in error.errors()]
+        return None, tuple(_mistake(document, detail, {}) for detail in error.errors())
 
 
 def _readable_factors(document: Mapping[str, Any]) -> dict[str, list[str]]:
@@ -276,6 +287,8 @@ def _mistake(
     document: Mapping[str, Any], detail: ErrorDetails, levels: Mapping[str, str]
 ) -> Mistake:
     at = detail["loc"][:-1] if detail["loc"][-1:] == ("[key]",) else detail["loc"]
+    if detail["type"] == NO_SUCH_KIND:  # which is told of the whole table
+        at = (*at, "kind")
     place, used_at = place_of(document, at, levels)
     reason = detail["msg"].removeprefix("Value error, ")
     remedy = ""

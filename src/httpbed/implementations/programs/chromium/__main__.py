@@ -23,19 +23,10 @@ from .flags import Wanted, arguments, make_profile
 from .keeping import Lines, Trace
 from .watching import Ending, Watch
 
-FINISH_S = 3.0
-"""Before who started this program ends it: for the trace, which is collected after the load."""
-FINISH_SHARE = 0.25
-"""Of a time limit that is short."""
-TRACE_S = 30.0
-"""Within which a trace is collected, where there is time."""
+TRACE_S = 10.0
+"""Within which a trace is collected after the load, whether or not that was in time."""
 SESSION_COMMANDS = ("Network.enable", "Page.enable", "Runtime.runIfWaitingForDebugger")
-CATEGORIES = (
-    "blink.user_timing",
-    "loading",
-    "navigation",
-    "disabled-by-default-devtools.screenshot",
-)
+CATEGORIES = ("blink.user_timing", "disabled-by-default-devtools.screenshot", "rail")
 """Of the trace: marks of navigation and paint, and pictures."""
 
 
@@ -66,7 +57,6 @@ class Load:
     def __init__(self, options: argparse.Namespace, profile: Path) -> None:
         self.options = options
         self.give_up_s = time.monotonic() + options.time_limit
-        self.give_up_s -= min(FINISH_S, options.time_limit * FINISH_SHARE)
         self.wanted = wanted(options, profile)
         said = arguments(self.wanted)
         self.told = Told(options.url, options.visit, options.http_version, said)
@@ -98,10 +88,10 @@ class Load:
         context = self.cdp.call("Target.createBrowserContext")["browserContextId"]
         self.watch = self._open_page(context)
         if not self.options.download:
-            self._begin_trace()
+            self._begin_trace(self.watch.session)
         ending = self._watch(self.watch)
         if not self.options.download:
-            self._collect_trace()
+            self._collect_trace(self.watch.session)
         # Only now, while the browser lives, does it tell its servers that it leaves them.
         self.cdp.call("Target.disposeBrowserContext", browserContextId=context)
         return ending
@@ -139,10 +129,11 @@ class Load:
         for method in SESSION_COMMANDS:
             self.cdp.send(method, session)
 
-    def _begin_trace(self) -> None:
-        config = {"recordMode": "recordUntilFull", "includedCategories": list(CATEGORIES)}
-        config["excludedCategories"] = ["*"]
-        self.cdp.call("Tracing.start", transferMode="ReportEvents", traceConfig=config)
+    def _begin_trace(self, session: str) -> None:
+        """Trace the page; over the browser's own session no pictures come."""
+        config: dict[str, Any] = {"recordMode": "recordAsMuchAsPossible"}
+        config |= {"includedCategories": list(CATEGORIES), "excludedCategories": ["*"]}
+        self.cdp.call("Tracing.start", session, transferMode="ReportEvents", traceConfig=config)
 
     def _watch(self, watch: Watch) -> Ending:
         """Navigate, and follow what happens until the load is over."""
@@ -172,9 +163,9 @@ class Load:
         if about.get("type") == "page" and about.get("openerId"):
             self.cdp.send("Target.closeTarget", targetId=about["targetId"])
 
-    def _collect_trace(self) -> None:
+    def _collect_trace(self, session: str) -> None:
         trace = Trace(self.options.folder)
-        self.cdp.send("Tracing.end")
+        self.cdp.send("Tracing.end", session)
         until = time.monotonic() + TRACE_S
         while (message := self.cdp.next(until)) and message.method != "Tracing.tracingComplete":
             if message.method == "Tracing.dataCollected":
