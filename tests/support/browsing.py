@@ -16,7 +16,6 @@ from httpbed.host import toolbox
 from httpbed.implementations import catalog as catalogs
 from httpbed.implementations.catalog import Catalog
 from httpbed.implementations.protocol import Part
-from httpbed.implementations.run import PROGRAMS
 from httpbed.network import plan as network
 from httpbed.network import running
 from httpbed.network.plan import NO_NEIGHBOUR_DISCOVERY, TOOLS, NetworkPlan
@@ -29,7 +28,6 @@ from networks import topology
 
 SHELL = "chromium-headless-shell"
 SERVER = "nginx"
-MODULES = ("__init__", "__main__", "browser", "cdp", "flags", "keeping", "watching")
 MEMORY_BYTES = 2**29
 
 
@@ -70,19 +68,16 @@ class Place:
             "folder": f"/trial/{name}",
         }
         words = [f"--{option}={value}" for option, value in options.items()]
-        files = {
-            f"{name}/chromium/{module}.py": PROGRAMS.joinpath(f"chromium/{module}.py").read_text()
-            for module in MODULES
-        }
+        shipped = catalog()[SHELL].run.left_files({})
         return ProcessSpec(
             argv=("python3", "-m", "chromium", *words, *more),
             host="client",
             root=SHELL,
-            files=files,
+            files={f"{name}/{file}": text for file, text in shipped.items()},
             environment={"PYTHONPATH": f"/trial/{name}", "PYTHONDONTWRITEBYTECODE": "1"},
             stdout=f"{name}/output.txt",
             stderr=f"{name}/errors.txt",
-            timeout_s=limit_s,
+            timeout_s=limit_s + 15,
             file_bytes=2**26,
             memory_bytes=2**32,
             processes=2048,

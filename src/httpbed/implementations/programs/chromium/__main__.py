@@ -21,7 +21,7 @@ from .browser import Browser, BrowserEndedError
 from .cdp import CommandError, Connection, Message
 from .flags import Wanted, arguments, make_profile
 from .keeping import Lines, Trace
-from .watching import Ending, Watch
+from .watching import MOST_WORDS, Ending, Watch
 
 TRACE_S = 10.0
 """Within which a trace is collected after the load, whether or not that was in time."""
@@ -30,16 +30,18 @@ CATEGORIES = ("blink.user_timing", "disabled-by-default-devtools.screenshot", "r
 """Of the trace: marks of navigation and paint, and pictures."""
 
 
-@dataclass
+@dataclass(kw_only=True)
 class Told:
     """What load.json says."""
 
-    url: str
-    visit: str
-    http_version: str
-    arguments: list[str]
     schema: int = 1
     product: str = ""
+    arguments: list[str]
+    url: str
+    title: str = ""
+    """Of the page, when the load was over."""
+    visit: str
+    http_version: str
     began_ns: int = field(default_factory=time.monotonic_ns)
     ready_ns: int | None = None
     navigated_ns: int | None = None
@@ -59,7 +61,12 @@ class Load:
         self.give_up_s = time.monotonic() + options.time_limit
         self.wanted = wanted(options, profile)
         said = arguments(self.wanted)
-        self.told = Told(options.url, options.visit, options.http_version, said)
+        self.told = Told(
+            arguments=said,
+            url=options.url,
+            visit=options.visit,
+            http_version=options.http_version,
+        )
         self.events = Lines(options.folder / "cdp.jsonl")
         self.browser = Browser(said, options.folder / "browser.txt")
         self.cdp = Connection(self.browser)
@@ -91,7 +98,7 @@ class Load:
             self._begin_trace(self.watch.session)
         ending = self._watch(self.watch)
         if not self.options.download:
-            self._collect_trace(self.watch.session)
+            self._collect_trace(self.watch)
         # Only now, while the browser lives, does it tell its servers that it leaves them.
         self.cdp.call("Target.disposeBrowserContext", browserContextId=context)
         return ending
@@ -163,9 +170,11 @@ class Load:
         if about.get("type") == "page" and about.get("openerId"):
             self.cdp.send("Target.closeTarget", targetId=about["targetId"])
 
-    def _collect_trace(self, session: str) -> None:
+    def _collect_trace(self, watch: Watch) -> None:
+        about = self.cdp.call("Target.getTargetInfo", targetId=watch.target)["targetInfo"]
+        self.told.title = str(about["title"])[:MOST_WORDS]
         trace = Trace(self.options.folder)
-        self.cdp.send("Tracing.end", session)
+        self.cdp.send("Tracing.end", watch.session)
         until = time.monotonic() + TRACE_S
         while (message := self.cdp.next(until)) and message.method != "Tracing.tracingComplete":
             if message.method == "Tracing.dataCollected":

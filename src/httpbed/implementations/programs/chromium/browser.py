@@ -75,19 +75,22 @@ class Browser:
 
 
 def _high_pipe() -> tuple[int, int]:
-    """Make a pipe whose ends are none of the descriptors that a browser expects its own at."""
-    ends = os.pipe()
-    high = [fcntl.fcntl(end, fcntl.F_DUPFD_CLOEXEC, FIRST_FREE) for end in ends]
-    for end in ends:
-        os.close(end)
-    return high[0], high[1]
+    read, write = os.pipe()
+    return _high(read), _high(write)
+
+
+def _high(descriptor: int) -> int:
+    """Put a descriptor where a browser expects none of its own."""
+    high: int = fcntl.fcntl(descriptor, fcntl.F_DUPFD_CLOEXEC, FIRST_FREE)
+    os.close(descriptor)
+    return high
 
 
 def _become(argv: Sequence[str], read: int, write: int, log: Path) -> None:
     """Be the browser, in a process of its own; it ends with who started it."""
     try:
         _PRCTL(_PR_SET_PDEATHSIG, signal.SIGKILL)
-        out = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
+        out = _high(os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644))
         for mine, its in ((read, READS), (write, WRITES), (out, 1), (out, 2)):
             os.dup2(mine, its)
         os.execv(argv[0], list(argv))
