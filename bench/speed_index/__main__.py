@@ -20,7 +20,7 @@ from httpbed.pages import pictures, speed_index
 from httpbed.pages.speed_index import Step
 
 CHECKOUT = Path(__file__).resolve().parents[2]
-RECORDED = CHECKOUT / "tests/recorded/chromium-156.0.8078.79/speed-index"
+RECORDED = CHECKOUT / "tests/recorded/chromium-headless-shell-156.0.8078.79/speed-index"
 FIGURES = RECORDED / "speedline.json"
 PACKAGE = "speedline-core@1.4.3"
 MOST_APART = 0.01
