@@ -40,7 +40,7 @@ _BYTES_A_PIXEL = 0.5
 """Of a large picture at this quality, a little less than measured: the second try fits."""
 _SHRINK = 0.985
 _WIDEST = 4096
-"""Pixels; a longer file than this fills, 6 MB, has more filler, for it would need gigabytes here."""
+"""Pixels; a file longer than such a picture, 6 MB, has more filler: more would need gigabytes."""
 _SHORTEST_COMMENT = 4
 _LONGEST_COMMENT = 65_533
 _BLUR = 4
