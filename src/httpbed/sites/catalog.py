@@ -74,7 +74,7 @@ def _key(page: KnownPage, known: Outline, seed: int) -> str:
     said: Mapping[str, Any] = {
         "page": page.model_dump(mode="json"),
         "version": known.version,
-        "seed": seed,
+        "seed": seed if known.drawn else None,
     }
     return hashlib.sha256(json.dumps(said, sort_keys=True).encode()).hexdigest()[:12]
 
