@@ -1,0 +1,157 @@
+"""A real browser at one end of a real link, a server with a folder of files at the other."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from httpbed.host import toolbox
+from httpbed.implementations import catalog as catalogs
+from httpbed.implementations.catalog import Catalog
+from httpbed.implementations.protocol import PageToLoad, Part
+from httpbed.network import plan as network
+from httpbed.network import running
+from httpbed.network.plan import NO_NEIGHBOUR_DISCOVERY, TOOLS, NetworkPlan
+from httpbed.process.binaries import LINK, executable
+from httpbed.process.spec import ProcessSpec
+from httpbed.process.supervisor import SandboxSpec, Supervisor, sandbox
+from httpbed.trial import certificates
+from httpbed.trial.certificates import SERVER_NAME
+from networks import topology
+
+SHELL = "chromium-headless-shell"
+MEMORY_BYTES = 2**29
+FILE_BYTES = 2**26
+
+
+@cache
+def catalog() -> Catalog:
+    """Read the recipes that come with httpbed."""
+    return catalogs.load()
+
+
+@dataclass(frozen=True)
+class Setting:
+    """What is at the two ends, and between them."""
+
+    site: Path
+    parts: Sequence[str]
+    """Names of the loads that there will be."""
+    browser: str = SHELL
+    server: str = "nginx"
+    rate: str = "10 Mbit/s"
+    delay: str = "20 ms"
+    certificates: Path | None = None
+    """Folder; httpbed's own by default."""
+
+    def network(self) -> NetworkPlan:
+        """Plan a link between two hosts."""
+        queue = {"limit": "1000 packets"}
+        ends = ["client", "server"]
+        link = {"between": ends, "rate": self.rate, "delay": self.delay, "queue": queue}
+        return network.plan(topology([link]), {}, 7, 0)
+
+    def sandbox(self, folder: Path, planned: NetworkPlan) -> SandboxSpec:
+        """Describe the sandbox, whose folders are made."""
+        trial, scratch = folder / "trial", folder / "sandbox"
+        scratch.mkdir(parents=True)
+        for name in ("server", *self.parts):
+            (trial / name).mkdir(parents=True)
+        roots = {name: _root(name) for name in (self.browser, self.server)}
+        known = self.certificates or certificates.ensure(datetime.now(UTC))
+        return SandboxSpec(
+            scratch=scratch,
+            trial=trial,
+            roots={TOOLS: toolbox.ensure(toolbox.TOOLS, say=print).path, **roots},
+            shared={"/certificates": known, "/content": self.site},
+            programs={LINK: executable(LINK)},
+            hosts=planned.sysctls,
+            sysctls=NO_NEIGHBOUR_DISCOVERY,
+            tmpfs_bytes=MEMORY_BYTES,
+            folders={self.server: ["server"], self.browser: list(self.parts)},
+        )
+
+
+@dataclass(frozen=True)
+class Place:
+    """What a browser is started in."""
+
+    setting: Setting
+    supervisor: Supervisor
+    planned: NetworkPlan
+    folder: Path
+
+    async def load(self, name: str, spec: ProcessSpec) -> dict[str, Any]:
+        """Run the driver, and return what it says: how the load ended, and its own CPU seconds."""
+        ended = await self.supervisor.run(spec)
+        said = (self.folder / name / "chromium-output.txt").read_text()
+        assert ended.clean, f"{ended}: {said}"
+        told: dict[str, Any] = json.loads((self.folder / name / "load.json").read_text())
+        return {**told, "all_cpu_s": ended.cpu_s}
+
+    def driver(
+        self, name: str, path: str, http_version: str = "2", limit_s: float = 20
+    ) -> ProcessSpec:
+        """Plan the load of a page, by the browser's recipe."""
+        page = PageToLoad(path, (SERVER_NAME,), "cold", "1366x768", net_log=name == "net-log")
+        part = replace(self.server(), name=name, role="client", host="client", page=page)
+        part = replace(part, http_version=http_version, time_limit_s=limit_s)
+        return catalog()[self.setting.browser].plan(part)
+
+    def server(self) -> Part:
+        """Describe who serves the site."""
+        quic = catalog()[self.setting.server].congestion_control.quic
+        return Part(
+            name="server",
+            role="server",
+            host="server",
+            http_version="2",
+            server_name=SERVER_NAME,
+            server_address=self.planned.address("server", "client"),
+            port=443,
+            fetches=(),
+            certificates="/certificates",
+            content="/content",
+            time_limit_s=60,
+            file_bytes=FILE_BYTES,
+            congestion_control=quic.resolved("reno") if quic and not quic.fixed else "",
+        )
+
+    def events(self, name: str, method: str) -> list[dict[str, Any]]:
+        """Return what the browser told of its requests, by the name of the event."""
+        events = lines(self.folder / name / "cdp.jsonl")
+        return [event["params"] for event in events if event["method"] == method]
+
+    def requests(self, http_version: str) -> list[dict[str, Any]]:
+        """Return what nginx has logged of those in a version."""
+        logged = lines(self.folder / "server/nginx-access.jsonl")
+        return [one for one in logged if one["protocol"].startswith(f"HTTP/{http_version}")]
+
+
+@asynccontextmanager
+async def place(folder: Path, setting: Setting) -> AsyncIterator[Place]:
+    """Make a network of two hosts, with the server on one of them."""
+    planned = setting.network()
+    spec = setting.sandbox(folder, planned)
+    async with sandbox(spec) as supervisor:
+        await running.build(supervisor, planned)
+        made = Place(setting, supervisor, planned, folder / "trial")
+        await supervisor.start(catalog()[setting.server].plan(made.server()))
+        yield made
+
+
+def lines(file: Path) -> list[dict[str, Any]]:
+    """Read a JSON object from each line."""
+    return [json.loads(line) for line in file.read_text().splitlines()]
+
+
+def _root(name: str) -> Path:
+    contents = catalog()[name].install.contents()
+    assert contents
+    return toolbox.ensure(contents, say=print).path
