@@ -17,7 +17,7 @@ from httpbed.mirror.loading import Loader
 from httpbed.model.errors import ConfigError, HostError, Mistake
 from httpbed.model.page import NamedPage
 from httpbed.sites import catalog as sites
-from httpbed.sites import corpus, named
+from httpbed.sites import entries, named
 
 _names = click.argument("names", nargs=-1, metavar="[PAGE]...")
 _UNABLE, _WRONG = 3, 1
@@ -39,7 +39,7 @@ def command(context: click.Context, *, plot: Path | None, as_json: bool) -> None
     if plot is not None:
         from httpbed.report import pages_figure  # noqa: PLC0415 - plotting takes a second to import
 
-        pages_figure.write(corpus.read().sites, plot)
+        pages_figure.write(entries.read().sites, plot)
     if as_json:
         click.echo(
             json.dumps({"schema": 1, "pages": [_told(name) for name in named.names()]}, indent=1)
@@ -121,10 +121,10 @@ def _chosen(names: tuple[str, ...], *, every: bool) -> list[str]:
 def _told(name: str) -> dict[str, Any]:
     outline = named.outline(NamedPage(name=name), Path())
     told: dict[str, Any] = {"name": name, "requests": outline.requests, "bytes": outline.weight}
-    entry = corpus.read().sites.get(name)
+    entry = entries.read().sites.get(name)
     if entry:
         told |= {
-            "source": str(corpus.read().packages[entry.package]),
+            "source": str(entries.read().packages[entry.package]),
             "groups": entry.groups,
             "by_type": {kind: kept.model_dump() for kind, kept in entry.by_type.items()},
             "sha256": entry.sha256,

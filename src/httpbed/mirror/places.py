@@ -1,9 +1,9 @@
 """Where a mirrored page keeps what it got from each URL.
 
 What was on the page's own host keeps its path, for scripts ask for it there; what was on others is
-below ``/-/HOST/``. Names come from servers, so each is made a harmless one: no part leads upwards or
-is hidden from a filesystem, none is too long, none differs from another by case alone, and none is
-both a file and a folder. A file's ending tells its type, for that is what servers go by.
+below ``/-/HOST/``. Names come from servers, so each is made a harmless one: no part leads upwards,
+none is too long, none differs from another by case alone, and none is both a file and a folder. A
+file's ending tells its type, for that is what servers go by.
 """
 
 from __future__ import annotations

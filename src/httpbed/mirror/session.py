@@ -1,9 +1,9 @@
 """The way of a page into a folder: its files, a load, what scripts asked for besides, a load again.
 
 What the text of a page says is not all that a browser asks for. So a browser loads what was
-collected, and what it missed is fetched, too, as long as there is more to be had. Two loads in a row
-that ask for the same, and get it, end it; a page that still asks outside, or for what is not there,
-is rejected with the list of that.
+collected, and what it missed is fetched, too, as long as there is more to be had. Two loads in a
+row that ask for the same, and get it, end it; a page that still asks outside, or for what is not
+there, is rejected with the list of that.
 """
 
 from __future__ import annotations

@@ -12,7 +12,7 @@ import matplotlib as mpl
 from matplotlib.figure import Figure
 
 from httpbed.report.figures import INK, PALETTE, ROW_IN, STYLE
-from httpbed.sites.corpus import Entry
+from httpbed.sites.entries import Entry
 from httpbed.sites.types import KINDS
 
 _WIDTH_IN = 9.0
@@ -24,7 +24,7 @@ def write(entries: Mapping[str, Entry], file: Path) -> None:
     with mpl.rc_context(STYLE | {"svg.hashsalt": "httpbed"}):
         figure = Figure(figsize=(_WIDTH_IN, ROW_IN * 0.75 * len(names) + 1.2), layout="constrained")
         weights, counts = figure.subplots(1, 2, sharey=True)
-        before = {name: (0.0, 0.0) for name in names}
+        before = dict.fromkeys(names, (0.0, 0.0))
         for kind, colour in zip(KINDS, PALETTE, strict=False):
             kept = [entries[name].by_type.get(kind) for name in names]
             sizes = [one.bytes / 1e6 if one else 0.0 for one in kept]

@@ -12,77 +12,26 @@ files a load asks for, how many bytes) would not be true of it.
 
 from __future__ import annotations
 
-import functools
 import hashlib
-import tomllib
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
-from importlib import resources
 from pathlib import Path
-from typing import Annotated
 from urllib.parse import unquote, urlsplit
-
-from pydantic import Field
 
 from httpbed.model.errors import HostError
 from httpbed.model.page import OWN_ORIGIN, NamedPage
-from httpbed.model.value import Value
 from httpbed.sites import package as packages
 from httpbed.sites import repair, types
 from httpbed.sites import site as sites
+from httpbed.sites.entries import Entry, Package, read
 from httpbed.sites.making import Outline, Say
-from httpbed.sites.package import Package, Tree
+from httpbed.sites.package import Tree
 from httpbed.sites.site import Resource, Site
 
 MOST_TEXT_BYTES = 2**26
 
 
-class Share(Value):
-    """What a page has of one kind of resource."""
-
-    requests: int
-    bytes: int
-
-
-class Entry(Value):
-    """A page of the corpus."""
-
-    package: str
-    """Which of the packages it is in."""
-    entry: Annotated[str, Field(pattern="^/")]
-    """Path of its document."""
-    images: tuple[int, int] | None = None
-    """Of its images in the order of its text, the first that it keeps and the first after these."""
-    also: list[str] = Field(default_factory=list)
-    """What a cold load asks for besides what the page's text says."""
-    never: list[str] = Field(default_factory=list)
-    """What it does not ask for although the page's text says so."""
-    groups: list[str] = Field(default_factory=list)
-    """Sets of pages that a study loads."""
-    requests: int = 0
-    weight: int = 0
-    sha256: str = ""
-    """Digest of the site."""
-    by_type: dict[str, Share] = Field(default_factory=dict)
-    """What it has of each kind of resource (:data:`httpbed.sites.types.KINDS`)."""
-
-
-class Corpus(Value):
-    """All of it."""
-
-    schema_: Annotated[int, Field(ge=1, le=1, alias="schema")]
-    packages: dict[str, Package]
-    sites: dict[str, Entry]
-
-
-@functools.cache
-def read() -> Corpus:
-    """Read ``corpus.toml``."""
-    file = resources.files(__package__).joinpath("corpus.toml")
-    return Corpus.model_validate(tomllib.loads(file.read_text("utf-8")))
-
-
-NAMES = tuple(read().sites)
+NAMES: Collection[str] = tuple(read().sites)
 
 
 def group(name: str) -> list[str]:

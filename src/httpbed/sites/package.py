@@ -12,11 +12,11 @@ import tarfile
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
-from typing import Literal, Protocol
+from typing import Protocol
 
 from httpbed.host import elf, npm, toolbox
 from httpbed.model.errors import HostError
-from httpbed.model.value import Value
+from httpbed.sites.entries import Package
 
 _MOST_FILES = 200_000
 _MOST_FILE_BYTES = 2**28
@@ -24,27 +24,13 @@ _MOST_FILE_BYTES = 2**28
 Say = Callable[[str], None]
 
 
-class Package(Value):
-    """A package of a registry, in one version."""
-
-    registry: Literal["npm", "debian"]
-    name: str
-    version: str
-    sha256: str
-    """Of the package's file."""
-    suite: str = "trixie"
-    """Of Debian."""
-    top: str
-    """The folder in it that is served as ``/``."""
-
-    def __str__(self) -> str:
-        return f"{self.registry} {self.name} {self.version}"
-
-
 class Tree(Protocol):
     """Files by their path below a package's top."""
 
-    paths: frozenset[str]
+    @property
+    def paths(self) -> frozenset[str]:
+        """All of them."""
+        ...
 
     def read(self, path: str) -> bytes:
         """Return a file's content."""
