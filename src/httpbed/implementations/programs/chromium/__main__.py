@@ -20,7 +20,7 @@ from typing import Any
 from .browser import Browser, BrowserEndedError
 from .cdp import CommandError, Connection, Message
 from .flags import Wanted, arguments, make_profile
-from .keeping import Lines, Trace
+from .keeping import MOST_EVENT_BYTES, Lines, Trace
 from .watching import MOST_WORDS, Ending, Watch
 
 TRACE_S = 10.0
@@ -67,7 +67,7 @@ class Load:
             visit=options.visit,
             http_version=options.http_version,
         )
-        self.events = Lines(options.folder / "cdp.jsonl")
+        self.events = Lines(options.folder / "cdp.jsonl", MOST_EVENT_BYTES)
         self.browser = Browser(said, options.folder / "browser.txt")
         self.cdp = Connection(self.browser)
         self.watch: Watch | None = None
