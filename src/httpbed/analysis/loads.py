@@ -7,6 +7,7 @@ picture needs them.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,12 +16,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from httpbed.analysis.sample import scenario
+from httpbed.analysis.sample import Key, samples, scenario
 from httpbed.model.page import PageLoad
 from httpbed.pages import reading, speed_index
 from httpbed.pages.load import Load
 from httpbed.pages.pictures import PictureError
-from httpbed.pages.speed_index import Step
+from httpbed.pages.speed_index import Band, Step
 from httpbed.store import campaign
 from httpbed.store.results import Results
 
@@ -54,6 +55,21 @@ class PageTrial:
 def is_page(results: Results, levels: Mapping[str, str]) -> bool:
     """Tell whether a treatment loads a page."""
     return isinstance(scenario(results, levels).workload, PageLoad)
+
+
+def has_pages(results: Results) -> bool:
+    """Tell whether any treatment loads a page."""
+    return any(is_page(results, levels) for levels in results.experiment.treatments())
+
+
+def bands(results: Results) -> dict[Key, Counter[Band]]:
+    """Count the loads of each treatment that loads a page in each band of the Speed Index."""
+    found = samples(results, "speed_index")
+    return {
+        key: Counter(map(speed_index.band, sample.observed.values()))
+        for key, sample in found.items()
+        if is_page(results, sample.levels)
+    }
 
 
 def read(results: Results, row: Row) -> PageTrial | None:

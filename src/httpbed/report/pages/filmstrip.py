@@ -74,7 +74,7 @@ def _strip(axes: Axes, screen: thumbnails.Screen, moments: Sequence[float], top:
             aspect="equal",
         )
         edges = [[left, left + 1, left + 1, left, left], [top, top, *[top + height] * 2, top]]
-        changed = index > 0 and screen.at(moment) is not screen.at(moments[index - 1])
+        changed = index > 0 and screen.at(moment) != screen.at(moments[index - 1])
         axes.plot(*edges, color=INK if changed else QUIET, linewidth=1.1 if changed else 0.5)
     axes.set(xlim=axes.get_xlim(), ylim=axes.get_ylim())
 
