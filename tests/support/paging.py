@@ -11,9 +11,7 @@ from campaigns import Ending, campaign
 from httpbed.analysis import loads
 from httpbed.store.results import Results
 
-RECORDED = (
-    Path(__file__).parents[1] / "recorded" / "chromium-headless-shell-156.0.8078.79"
-)
+RECORDED = Path(__file__).parents[1] / "recorded" / "chromium-headless-shell-156.0.8078.79"
 """One cold load of a page over each version."""
 PAGES = """
 schema = 1
@@ -54,7 +52,10 @@ GRID = (
         'http_version = ["1.1", "2", "3"]',
         'http_version = ["2", "3"]\nobjects = ["2", "16", "128"]\nsize = ["100 B", "10 kB"]',
     )
-    .replace('{ objects = 64, size = "10 kB" }', '{ objects = { factor = "objects" }, size = { factor = "size" } }')
+    .replace(
+        '{ objects = 64, size = "10 kB" }',
+        '{ objects = { factor = "objects" }, size = { factor = "size" } }',
+    )
     .replace('metric = "speed_index"', 'metric = "page_load_time"')
 )
 """The size and the number of objects are factors."""

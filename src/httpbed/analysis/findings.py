@@ -160,10 +160,10 @@ def find(
 
 
 def default_metric(results: Results) -> str:
-    """Name what is compared where nobody named it: a download's request time, a page's load time."""
+    """Name what is compared: what the experiment says, else a request's or a page's time."""
     said = results.experiment.report
     if "metric" in said.model_fields_set or not loads.has_pages(results):
-        return said.metric
+        return str(said.metric)
     return METRIC_OF_PAGES
 
 

@@ -172,12 +172,13 @@ def overview(findings: Findings, document: Mapping[str, Any]) -> Overview:
 def headings(findings: Findings) -> Headings:
     """Name the columns of the table of medians."""
     rows = [row for _, row in findings.rows()]
+    shows_goodput = not findings.has_pages or any(row.goodput for row in rows)
     return Headings(
         metric=title(findings.metric),
         interval=covering(r.estimate.interval for r in rows if r.estimate),
         base=base_name(findings),
         ratio_interval=covering(r.ratio.interval for r in rows if r.ratio),
-        goodput=f"goodput {_shared_ceiling(findings)}".rstrip(),
+        goodput=f"goodput {_shared_ceiling(findings)}".rstrip() if shows_goodput else "",
         shared=tuple(map(title, _shared(findings))),
         bands=next((column.header for column in bands.brief(findings)), ""),
         compared=any(row.ratio for row in rows),

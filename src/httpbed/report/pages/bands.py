@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from httpbed.analysis.findings import Findings, Row
-from httpbed.pages.speed_index import MODERATE_FROM_S, SLOW_ABOVE_S
+from httpbed.pages.speed_index import MODERATE_FROM_S, SLOW_ABOVE_S, Band
 from httpbed.report.handovers import Column
 from httpbed.report.phrasing import DASH
 
 HEADER = "loads by band"
-LETTERED = ("fast", "moderate", "slow")
+NAMES: tuple[Band, ...] = ("fast", "moderate", "slow")
 MEANING = (
     f"Loads are fast with a Speed Index below {MODERATE_FROM_S} s, moderate up to {SLOW_ABOVE_S} s,"
     " and slow above (Liu et al. 2024, section 4.4)."
@@ -26,5 +26,5 @@ def brief(findings: Findings) -> Iterator[Column]:
 
 def said(row: Row) -> str:
     """Say of one treatment how many loads are in each band: ``4 fast, 1 slow``."""
-    told = [f"{row.bands[band]} {band}" for band in LETTERED if row.bands and row.bands[band]]
+    told = [f"{row.bands[band]} {band}" for band in NAMES if row.bands and row.bands[band]]
     return ", ".join(told) or DASH

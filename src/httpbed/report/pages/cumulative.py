@@ -7,13 +7,12 @@ from collections.abc import Mapping, Sequence
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.lines import Line2D
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 
 from httpbed.analysis.sample import Sample
 from httpbed.report.curves import WIDE_IN
 from httpbed.report.figures import PALETTE, QUIET
-from httpbed.report.pages.progress import DASHES
+from httpbed.report.pages.progress import DASHES, legend
 
 PANEL_IN = 1.85
 COLUMNS = 3
@@ -36,7 +35,7 @@ def draw(panels: Mapping[str, Mapping[str, Sample]], what: str) -> Figure:
         axes.set_ylabel("loads done (%)")
     figure.supxlabel(what, fontsize=9)
     names = list(dict.fromkeys(name for _, one in shown for name in list(one)[:MOST_LINES]))
-    _legend(figure, names)
+    legend(figure, names)
     return figure
 
 
@@ -61,17 +60,3 @@ def _panel(axes: Axes, title: str, samples: Sequence[Sample]) -> None:
     axes.grid(color=QUIET, alpha=0.22, linewidth=0.6)
     axes.xaxis.set_major_locator(MaxNLocator(4, steps=[1, 2, 2.5, 5, 10]))
     axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
-
-
-def _legend(figure: Figure, names: Sequence[str]) -> None:
-    handles = [
-        Line2D(
-            [], [], color=PALETTE[index % len(PALETTE)], linestyle=DASHES[index % len(DASHES)],
-            linewidth=1.6, label=name,
-        )
-        for index, name in enumerate(names)
-    ]
-    figure.legend(
-        handles=handles, loc="outside upper left", ncols=4, frameon=False, fontsize=9,
-        borderpad=0, handlelength=2.6,
-    )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -53,12 +54,12 @@ def draw(loads: Mapping[str, tuple[Load, str]]) -> Figure:
     axes.set(xlim=(-0.01, wide + 0.01), ylim=(tall, 0), aspect="equal")
     axes.axis("off")
     for index, moment in enumerate(moments):
-        _text(axes, index * (1 + GAP), 0.5 * TIMES_IN / inch, f"{moment:g} s", QUIET)
+        _text(axes, (index * (1 + GAP), 0.5 * TIMES_IN / inch), f"{moment:g} s", color=QUIET)
     for number, (name, screen) in enumerate(zip(loads, screens, strict=True)):
         top = TIMES_IN / inch + number * row
-        _text(axes, 0, top + 0.6 * NAME_IN / inch, name, INK, weight="bold")
-        said = loads[name][1]
-        _text(axes, wide, top + 0.6 * NAME_IN / inch, said, INK, right=True)
+        middle = top + 0.6 * NAME_IN / inch
+        _text(axes, (0, middle), name, fontweight="bold")
+        _text(axes, (wide, middle), loads[name][1], ha="right")
         _strip(axes, screen, moments, top + NAME_IN / inch)
     return figure
 
@@ -79,16 +80,5 @@ def _strip(axes: Axes, screen: thumbnails.Screen, moments: Sequence[float], top:
     axes.set(xlim=axes.get_xlim(), ylim=axes.get_ylim())
 
 
-def _text(
-    axes: Axes, x: float, y: float, said: str, ink: str, *, weight: str = "normal", right: bool = False
-) -> None:
-    axes.text(
-        x,
-        y,
-        said,
-        color=ink,
-        fontsize=8,
-        fontweight=weight,
-        ha="right" if right else "left",
-        va="center",
-    )
+def _text(axes: Axes, at: tuple[float, float], said: str, **style: Any) -> None:
+    axes.text(*at, said, va="center", **{"fontsize": 8, "color": INK, **style})

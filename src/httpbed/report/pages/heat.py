@@ -8,7 +8,7 @@ up; what is within noise stands in brackets.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -89,7 +89,13 @@ def _ordered(levels: Iterable[str]) -> tuple[str, ...]:
 
 
 def _amount(said: str) -> float:
-    for parse in (float, units.parse_size, units.parse_duration, units.parse_rate, units.parse_share):
+    for parse in (
+        float,
+        units.parse_size,
+        units.parse_duration,
+        units.parse_rate,
+        units.parse_share,
+    ):
         try:
             return float(parse(said))
         except ValueError:
@@ -159,10 +165,10 @@ def _panel(axes: Axes, shown: Map, cells: Cells) -> None:
 
 
 def shade(ratio: float) -> str:
-    """Return a ratio's colour: white at 1, as strong as it is far from it on a logarithmic scale."""
+    """Return a ratio's colour: white at 1, stronger the farther it is, on a logarithmic scale."""
     strength = _strength(ratio)
-    full: Sequence[float] = LESS if ratio < 1 else MORE
-    return to_hex([1 - strength * (1 - one) for one in full])
+    red, green, blue = (1 - strength * (1 - one) for one in (LESS if ratio < 1 else MORE))
+    return to_hex((red, green, blue))
 
 
 def _strength(ratio: float) -> float:

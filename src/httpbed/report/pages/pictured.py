@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import io
 import re
+from functools import cached_property
 
 from PIL import Image
 
@@ -19,6 +20,10 @@ class Pictured(Plot):
 
     def svg(self) -> str:
         """Draw as SVG, with pictures as JPEG."""
+        return self._with_jpeg
+
+    @cached_property
+    def _with_jpeg(self) -> str:
         return _PNG.sub(lambda found: _as_jpeg(found[1]), super().svg())
 
 

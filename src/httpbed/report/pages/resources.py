@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -48,7 +49,8 @@ def draw(loads: Mapping[str, Load]) -> Figure:
     """Draw the resources of typical loads."""
     found = {name: spans(load) for name, load in loads.items()}
     figure = Figure(figsize=(WIDE_IN, SPANS_IN + TIMES_IN), layout="constrained")
-    above, below = figure.subfigures(2, 1, height_ratios=(SPANS_IN + 0.2, TIMES_IN))
+    parts: Any = figure.subfigures(2, 1, height_ratios=(SPANS_IN + 0.2, TIMES_IN))
+    above, below = parts
     _spans(above.subplots(1, len(found), sharex=True, sharey=True, squeeze=False)[0], found)
     with_queue, without = below.subplots(1, 2, sharex=True, sharey=True)
     _times(with_queue, found, "queueing included", queued=True)
@@ -62,7 +64,9 @@ def _spans(grid: Sequence[Axes], found: Mapping[str, Sequence[Span]]) -> None:
     for index, (axes, (name, many)) in enumerate(zip(grid, found.items(), strict=True)):
         rows = range(1, len(many) + 1)
         wide = max(0.5, min(2.6, 90 / max(1, len(many))))
-        axes.hlines(rows, [s.queued_s for s in many], [s.sent_s for s in many], QUIET, linewidth=0.6)
+        axes.hlines(
+            rows, [s.queued_s for s in many], [s.sent_s for s in many], QUIET, linewidth=0.6
+        )
         hue = PALETTE[index % len(PALETTE)]
         axes.hlines(rows, [s.sent_s for s in many], [s.ended_s for s in many], hue, linewidth=wide)
         axes.set_title(name, loc="left", fontsize=9, fontweight="bold")
@@ -74,9 +78,7 @@ def _spans(grid: Sequence[Axes], found: Mapping[str, Sequence[Span]]) -> None:
     grid[0].set_ylabel("resource, as asked for")
 
 
-def _times(
-    axes: Axes, found: Mapping[str, Sequence[Span]], what: str, *, queued: bool
-) -> None:
+def _times(axes: Axes, found: Mapping[str, Sequence[Span]], what: str, *, queued: bool) -> None:
     for index, many in enumerate(found.values()):
         times = [span.ended_s - (span.queued_s if queued else span.sent_s) for span in many]
         axes.plot(
@@ -106,8 +108,13 @@ def _plain(axes: Axes) -> None:
 def _legend(axes: Axes, names: Sequence[str]) -> None:
     handles = [
         Line2D(
-            [], [], linestyle="none", label=name, markersize=4,
-            marker=MARKERS[index % len(MARKERS)], color=PALETTE[index % len(PALETTE)],
+            [],
+            [],
+            linestyle="none",
+            label=name,
+            markersize=4,
+            marker=MARKERS[index % len(MARKERS)],
+            color=PALETTE[index % len(PALETTE)],
             fillstyle="full" if index % 2 else "none",
         )
         for index, name in enumerate(names)

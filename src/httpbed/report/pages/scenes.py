@@ -164,7 +164,9 @@ def _treatment(
     trials = tuple(_read(results, loads.typical(done, values)))
     if not trials:
         return None
-    names = [name for name in findings.base if len({r.levels[name] for _, r in findings.rows()}) > 1]
+    names = [
+        name for name in findings.base if len({r.levels[name] for _, r in findings.rows()}) > 1
+    ]
     return Shown(
         name=treatment(row.levels, names or findings.others),
         trials=trials,

@@ -3,7 +3,7 @@
 Of at most three scenes (:mod:`~httpbed.report.pages.scenes`) there are a film, a filmstrip, curves
 of progress, the resources, and waterfalls of two typical loads; and of all loads the distribution
 of a time, and a heat map of ratios where a page is made of two factors. Pictures are small JPEG
-files. Together that stays below :data:`MOST_BYTES`, whatever the number of loads.
+files. A film has at most 1.2 MB, and all together stays below 10 MB, whatever the number of loads.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from matplotlib.figure import Figure
 from httpbed.analysis import loads
 from httpbed.analysis.findings import Findings
 from httpbed.analysis.sample import Sample, samples
+from httpbed.pages.load import Load
 from httpbed.report.figures import STYLE, Plot
 from httpbed.report.pages import (
     cumulative,
@@ -35,8 +36,6 @@ from httpbed.report.pages.scenes import Scene, Shown
 from httpbed.report.phrasing import level, title, treatment
 from httpbed.store.results import Results
 
-MOST_BYTES = 10_000_000
-"""Of all pictures in the page."""
 MOST_WATERFALLS = 2
 """Of a scene."""
 
@@ -136,10 +135,10 @@ def _part(scene: Scene, number: int) -> Part:
         f"Film,{where} typical loads in real time, from the start of the navigation; the bar is the"
         " visual progress. A film begins again after its end.",
     )
-    return Part(scene.name, made, tuple(_plots(scene, shown, number)), scene.left_out)
+    return Part(scene.name, made, tuple(_plots(shown, number)), scene.left_out)
 
 
-def _plots(scene: Scene, shown: dict[str, Shown], number: int) -> Iterator[Plot]:
+def _plots(shown: dict[str, Shown], number: int) -> Iterator[Plot]:
     loaded = {name: one.typical.load for name, one in shown.items()}
     if any(load.frames for load in loaded.values()):
         yield _strip(shown, number)
@@ -153,7 +152,9 @@ def _plots(scene: Scene, shown: dict[str, Shown], number: int) -> Iterator[Plot]
             resources.draw(loaded),
         )
     for index, (name, one) in enumerate(_ends(list(shown.items())), start=1):
-        yield waterfall_of(one.typical.load, f"page-{number}-waterfall-{index}", f"{name}: {one.told}")
+        yield waterfall_of(
+            one.typical.load, f"page-{number}-waterfall-{index}", f"{name}: {one.told}"
+        )
 
 
 def _ends(shown: Sequence[tuple[str, Shown]]) -> list[tuple[str, Shown]]:
@@ -166,8 +167,8 @@ def _strip(shown: dict[str, Shown], number: int) -> Plot:
     told = "; ".join(f"{name}: {one.told}" for name, one in shown.items())
     return Pictured(
         f"page-{number}-filmstrip",
-        "What was seen when, of the load of each treatment whose Speed Index is nearest to the"
-        " median. A dark frame is a picture that differs from the one before.",
+        "What was seen when, of each treatment's typical load: the one whose value, at the right,"
+        " is nearest to the median. A dark frame is a picture that differs from the one before.",
         f"Filmstrips. {told}.",
         filmstrip.draw(strips),
     )
@@ -177,7 +178,8 @@ def _progress(shown: dict[str, Shown], number: int) -> Plot:
     curves = {name: [loads.progress(t.load) for t in one.trials] for name, one in shown.items()}
     fewer = [one for one in shown.values() if len(one.trials) < one.of]
     most = max((one.of for one in fewer), default=0)
-    note = f" Of up to {most} loads the {scenes.MOST_LOADS} nearest to the median are drawn." * bool(fewer)
+    note = f" Of up to {most} loads the {scenes.MOST_LOADS} nearest to the median are drawn."
+    note *= bool(fewer)
     return _plot(
         f"page-{number}-progress",
         "Visual progress, by colour histograms: the median of the loads of each treatment, and"
@@ -186,7 +188,7 @@ def _progress(shown: dict[str, Shown], number: int) -> Plot:
     )
 
 
-def waterfall_of(load: loads.Load, name: str, said: str) -> Plot:
+def waterfall_of(load: Load, name: str, said: str) -> Plot:
     """Draw the waterfall of a load."""
     left = waterfall.left_out(load)
     return _plot(

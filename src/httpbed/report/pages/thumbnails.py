@@ -1,4 +1,4 @@
-"""Pictures of a page made small: decoded with bounds and made anew, never passed on as they came."""
+"""Pictures of a page, small: decoded with bounds and made anew, never passed on as they were."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import io
 from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 from pathlib import Path
 
 from PIL import Image
@@ -60,7 +61,7 @@ def shape(load: Load) -> float:
 def last_change_s(load: Load) -> float:
     """Return from when the screen looks as it does in the end; 0 without pictures."""
     frames = load.frames
-    later = [after.at_s for one, after in zip(frames, frames[1:], strict=False) if one.file != after.file]
+    later = [after.at_s for one, after in pairwise(frames) if one.file != after.file]
     return later[-1] if later else (frames[0].at_s if frames else 0.0)
 
 

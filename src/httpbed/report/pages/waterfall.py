@@ -38,9 +38,7 @@ MILESTONES_APART = 0.13
 def draw(load: Load) -> Figure:
     """Draw the first requests of a load, and its milestones."""
     rows = drawn(load)
-    figure = Figure(
-        figsize=(WIDE_IN, FRAME_IN + ROW_IN * max(4, len(rows))), layout="constrained"
-    )
+    figure = Figure(figsize=(WIDE_IN, FRAME_IN + ROW_IN * max(4, len(rows))), layout="constrained")
     axes = figure.subplots()
     end = _end_s(load, rows)
     for y, request in enumerate(rows):
@@ -52,7 +50,7 @@ def draw(load: Load) -> Figure:
 
 
 def drawn(load: Load) -> list[Request]:
-    """Return the requests that are drawn: those of which any time is known, in order, at most so many."""
+    """Return the requests that are drawn: the first of those with a time."""
     return [one for one in load.requests if _begin_s(one) is not None][:MOST_ROWS]
 
 
