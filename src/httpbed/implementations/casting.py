@@ -22,6 +22,8 @@ Path = tuple[str | int, ...]
 Document = Mapping[str, Any]
 
 _VERSIONS = get_args(HttpVersion)
+HAS_PAGE: Capability = "page"
+"""Asked of the server, whoever stands before it."""
 OF_SERVERS = frozenset({"resumed", "early data", "page", "recorded page"})
 _MULTIPLEXED = frozenset({"2", "3"})
 """In these, no client opens several connections to one server."""
@@ -114,11 +116,11 @@ def _cast_of(path: Path, roles: Document, workload: Document) -> Iterator[_Cast]
             proxy,
             asked=versions[index],
             asks=versions[index + 1],
-            needs=needs if index == 0 else (),
+            needs=tuple(need for need in needs if need != HAS_PAGE) if index == 0 else (),
             following=names[index + 2],
             behind=names[index],
         )
-    of_server = () if proxies else needs
+    of_server = tuple(need for need in needs if need == HAS_PAGE or not proxies)
     place = (*path, "server")
     yield _Cast(
         place, "server", server, versions[-1], needs=of_server, behind=names[-2], retry=retry
