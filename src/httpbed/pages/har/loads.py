@@ -8,7 +8,7 @@ each other from its start on: blocked, dns, connect with ssl as its last part, s
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from httpbed.pages.har.entries import Document, Entry, Page
 from httpbed.pages.load import Ending, Load, Request
@@ -82,6 +82,7 @@ def _notes(document: Document, page: Page, strays: int) -> tuple[str, ...]:
 
 
 def _request(entry: Entry, began_s: float) -> Request:
+    """Lay an entry's phases end to end."""
     times = entry.timings
     queued_s = entry.started_s - began_s
     blocked_end = queued_s + (times.blocked or 0.0)
@@ -91,6 +92,24 @@ def _request(entry: Entry, began_s: float) -> Request:
     wait_end = send_end + (times.wait or 0.0)
     is_answered = times.wait is not None and not entry.failed
     is_sent = times.send is not None or is_answered
+    return replace(
+        _untimed(entry),
+        queued_s=queued_s,
+        started_s=queued_s + min(times.queued or 0.0, times.blocked or 0.0),
+        dns_start_s=blocked_end if times.dns is not None else None,
+        dns_end_s=dns_end if times.dns is not None else None,
+        connect_start_s=dns_end if times.connect is not None else None,
+        connect_end_s=connect_end if times.connect is not None else None,
+        tls_start_s=max(dns_end, connect_end - times.ssl) if times.ssl is not None else None,
+        tls_end_s=connect_end if times.ssl is not None else None,
+        send_start_s=connect_end if is_sent else None,
+        send_end_s=send_end if is_sent else None,
+        headers_end_s=wait_end if is_answered else None,
+        ended_s=wait_end + (times.receive or 0.0),
+    )
+
+
+def _untimed(entry: Entry) -> Request:
     return Request(
         id=str(entry.index),
         url=entry.url,
@@ -111,16 +130,4 @@ def _request(entry: Entry, began_s: float) -> Request:
         response_headers=entry.response_headers,
         wire_bytes=entry.wire_bytes or 0,
         body_bytes=entry.body_bytes or 0,
-        queued_s=queued_s,
-        started_s=queued_s + min(times.queued or 0.0, times.blocked or 0.0),
-        dns_start_s=blocked_end if times.dns is not None else None,
-        dns_end_s=dns_end if times.dns is not None else None,
-        connect_start_s=dns_end if times.connect is not None else None,
-        connect_end_s=connect_end if times.connect is not None else None,
-        tls_start_s=max(dns_end, connect_end - times.ssl) if times.ssl is not None else None,
-        tls_end_s=connect_end if times.ssl is not None else None,
-        send_start_s=connect_end if is_sent else None,
-        send_end_s=send_end if is_sent else None,
-        headers_end_s=wait_end if is_answered else None,
-        ended_s=wait_end + (times.receive or 0.0),
     )
