@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import ipaddress
 from collections.abc import Iterable, Iterator
+from dataclasses import asdict
 from datetime import UTC, datetime, timedelta
 from importlib.metadata import version
 from itertools import pairwise
@@ -22,16 +23,24 @@ from urllib.parse import parse_qsl, urlsplit
 
 from httpbed.pages.http_versions import name_of, version_of
 from httpbed.pages.load import Headers, Load, Request
+from httpbed.pages.net_log import NetLog
 
 PAGE = "page_1"
 NOT_TOLD = -1
 _US_IN_MS = 1000
 
 
-def har(load: Load, started: datetime, speed_index_s: float | None = None) -> dict[str, Any]:
+def har(
+    load: Load,
+    started: datetime,
+    *,
+    speed_index_s: float | None = None,
+    net_log: NetLog | None = None,
+) -> dict[str, Any]:
     """Return the object that a HAR file holds.
 
-    ``started`` is when the navigation began by the calendar, which a load does not know.
+    ``started`` is when the navigation began by the calendar, which a load does not know. What the
+    browser's net-log told of its sessions stands in ``_quicSessions`` and ``_http2Sessions``.
     """
     began = started.astimezone(UTC)
     entries = [_entry(request, began) for request in load.requests if _begun(request) is not None]
@@ -42,6 +51,7 @@ def har(load: Load, started: datetime, speed_index_s: float | None = None) -> di
             "browser": _browser(load.product),
             "pages": [_page(load, began, speed_index_s)],
             "entries": sorted(entries, key=lambda one: str(one["startedDateTime"])),
+            **(_sessions(net_log) if net_log else {}),
         }
     }
 
@@ -70,6 +80,13 @@ def _page(load: Load, began: datetime, speed_index_s: float | None) -> dict[str,
         "_ended": load.ended,
         **({"comment": load.reason} if load.reason else {}),
         **told,
+    }
+
+
+def _sessions(net_log: NetLog) -> dict[str, Any]:
+    return {
+        "_quicSessions": [asdict(one) for one in net_log.quic],
+        "_http2Sessions": [asdict(one) for one in net_log.http2],
     }
 
 
