@@ -19,6 +19,7 @@ VERBS = {
     "import": "Turn HAR files into observations, and audit what is claimed of them.",
     "link": "Run any command behind an emulated link.",
     "calibrate": "Run the emulated link against arithmetic, and certify it.",
+    "capacity": "Measure how many page loads this machine carries side by side.",
     "conformance": "Tell whether a sender's congestion control behaves as its name says.",
     "doctor": "Say what this machine can do, each point tried.",
     "toolbox": "Show, build or remove the programs under test.",
