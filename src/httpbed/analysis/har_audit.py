@@ -36,6 +36,7 @@ _NEAR_SHARE, _NEAR_S = 1.25, 0.010
 """How far above the claimed round trip the fastest answer may be and still bear it out."""
 _FULL_SHARE = 0.5
 """Of the claimed rate that the fastest stretch must reach to bear it out."""
+_SAME_S = 1e-5
 _TCP_VERSIONS = ("1.0", "1.1", "2")
 _NOT_MODIFIED = 304
 
@@ -138,6 +139,7 @@ def _handshakes(answered: Pairs, rtt_s: float) -> Finding:
         and request.connect_start_s is not None
         and request.http_version in _TCP_VERSIONS
         and request.connect_end_s > request.connect_start_s
+        and _is_whole(request, entry)
     ]
     found = _round_trips("connections over TCP", "set up", connects, rtt_s)
     if not connects or not rtt_s:
@@ -146,6 +148,17 @@ def _handshakes(answered: Pairs, rtt_s: float) -> Finding:
     said = f"{found.said}: {trips:.1f} round trips, of which TCP takes one and TLS 1.3 one more"
     is_many = found.verdict == "cannot be told" and trips <= 3 * _NEAR_SHARE + _NEAR_S / rtt_s
     return Finding(found.about, "borne out" if is_many else found.verdict, said, found.entries)
+
+
+def _is_whole(request: Request, entry: Entry) -> bool:
+    """Tell whether all of a connection's set-up is told.
+
+    Chrome gives a request a connection that was begun for another one, and then tells of it only
+    what came after the request: such a set-up begins in the instant in which the request does.
+    """
+    if entry.timings.queued is None:
+        return True
+    return (request.connect_start_s or 0.0) - (request.started_s or 0.0) > _SAME_S
 
 
 def _round_trips(
@@ -167,8 +180,7 @@ def _rate(answered: Pairs, claimed: int | None) -> Finding:
     transfers = list(_transfers(answered))
     fastest = har_throughput.fastest(transfers)
     if fastest is None:
-        about = "is claimed, and no" if claimed is not None else "no"
-        said = f"{about} stretch has {phrase.size(har_throughput.FEWEST_BYTES)} with their times"
+        said = f"no stretch has {phrase.size(har_throughput.FEWEST_BYTES, 3)} with their times"
         return Finding("rate", "told" if claimed is None else "cannot be told", said)
     said = (
         f"{phrase.size(fastest.bytes, 3)} came in {_time(fastest.seconds)}:"

@@ -10,6 +10,7 @@ import click
 from httpbed.cli import export_loads, tables
 from httpbed.model.errors import ConfigError, Mistake
 from httpbed.store import query
+from httpbed.store.results import Results
 
 
 @click.command("export")
@@ -54,7 +55,7 @@ def command(*, directory: Path, kind: str, output: Path | None, as_json: bool) -
         tables.write(table, file, form)
 
 
-def _loads(results: query.Results, kind: str, output: Path | None, *, as_json: bool) -> None:
+def _loads(results: Results, kind: str, output: Path | None, *, as_json: bool) -> None:
     if as_json:
         reason = f"is not for loads, which --format {kind} writes into files"
         raise ConfigError([Mistake("--json", reason, "leave one of the two out")])

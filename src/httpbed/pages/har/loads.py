@@ -29,10 +29,11 @@ class ArchivedLoad:
 
 def loads(document: Document) -> list[ArchivedLoad]:
     """Return every load with at least one request, in the order of the file's pages."""
-    pages = document.pages or (_whole(document),)
-    known = {page.id for page in pages}
+    known: dict[str, Page] = {}
+    for page in document.pages or (_whole(document),):
+        known.setdefault(page.id, page)
     found = []
-    for index, page in enumerate(pages):
+    for index, page in enumerate(known.values()):
         mine = [one for one in document.entries if one.page == page.id]
         strays = [one for one in document.entries if one.page not in known] if index == 0 else []
         if mine or strays:
