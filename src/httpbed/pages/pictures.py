@@ -89,13 +89,15 @@ def _at_half(image: JpegImagePlugin.JpegImageFile) -> Pixels:
 
 
 def _coloured(whole: Pixels, half: Pixels) -> Pixels:
-    brightness = whole[:, :, 0].astype(np.float64)
-    height, width = brightness.shape
-    repeated = half[:height, :width, 1:].repeat(2, axis=0).repeat(2, axis=1)[:height, :width]
-    blue, red = np.moveaxis(repeated.astype(np.float64) - _NO_COLOUR, 2, 0)
-    mixed = (
-        brightness + _RED_OF_CR * red,
-        brightness + _GREEN_OF_CB * blue + _GREEN_OF_CR * red,
-        brightness + _BLUE_OF_CB * blue,
-    )
-    return np.stack([part.clip(0, 255) for part in mixed], axis=2).astype(np.uint8)
+    """Add each point's colour to the brightness of the four pixels that it is the colour of.
+
+    What is added is rounded down before it is repeated: brightness is whole, so the sum would be
+    rounded to the same.
+    """
+    height, width, _ = whole.shape
+    blue, red = np.moveaxis(half[:, :, 1:].astype(np.float64) - _NO_COLOUR, 2, 0)
+    added = (_RED_OF_CR * red, _GREEN_OF_CB * blue + _GREEN_OF_CR * red, _BLUE_OF_CB * blue)
+    points = np.stack([np.floor(part).astype(np.int16) for part in added], axis=2)
+    repeated = points.repeat(2, axis=0)[:height].repeat(2, axis=1)[:, :width]
+    mixed: Pixels = (whole[:, :, :1] + repeated).clip(0, 255).astype(np.uint8)
+    return mixed

@@ -223,8 +223,7 @@ class _Making:
     def _timing(self) -> dict[str, float | None]:
         timing = said.part(self.told.response, "timing")
         began = said.number(timing, "requestTime")
-        # A clock that shows less than a second has just been started, or was never asked.
-        if not began:
+        if not began:  # nothing was timed: it came from a cache, or not at all
             return {}
         times = {name: self._after(began, timing, word) for name, word in _TIMES.items()}
         return {"started_s": self._at(began), **times}
