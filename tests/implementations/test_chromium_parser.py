@@ -78,6 +78,17 @@ def test_dialogs_that_held_a_page_up_are_told(tmp_path: Path) -> None:
     assert left(tmp_path, "loaded", dialogs=dialogs).complaint == ""
 
 
+def test_what_was_not_modified_has_no_body_and_what_was_cached_no_request() -> None:
+    """A second view: the page itself, two pictures that the server confirmed, one that is lost."""
+    found = read(CHROMIUM / "again" / "second")
+    assert [(one.path, one.status, one.body_bytes) for one in found.requests] == [
+        ("/page", 200, 252),
+        ("/e.svg", 304, 0),
+        ("/e.svg?2", 304, 0),
+        ("/a.png", 0, None),
+    ]
+
+
 def test_a_resource_that_failed_is_a_complaint(tmp_path: Path) -> None:
     """The browser calls such a page loaded."""
     request = {"url": "https://site.test/a.jpg?b=1"}

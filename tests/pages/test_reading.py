@@ -157,6 +157,31 @@ def test_every_metric_of_a_real_load_is_observed(name: str) -> None:
             assert one.value <= queued[one.item]
 
 
+@pytest.mark.parametrize("visit", ["first", "second"])
+def test_redirects_caches_and_errors_of_a_real_page(visit: str) -> None:
+    """A page behind a redirect, loaded twice: what the server answered is what the browser tells.
+
+    The second time the redirect, a picture and a style come from the cache, two pictures are
+    revalidated (304), and the page itself must not be kept. One picture is not there (404), one is
+    within the page, and one on a host that is not found.
+    """
+    folder = CHROMIUM / "again" / visit
+    load = reading.read(folder)
+    answered = json.loads((folder / "answered.json").read_text())
+    fetched = [
+        ("/redir" if one.status == 301 else one.url.removeprefix("http://127.0.0.1:8000"),
+         one.status, one.wire_bytes)
+        for one in load.on_network() if not one.failed
+    ]  # fmt: skip
+    assert sorted(fetched) == sorted(map(tuple, answered))
+    assert [one.failed for one in load.on_network() if one.failed] == ["net::ERR_NAME_NOT_RESOLVED"]
+    cached = [one.url.rpartition("/")[2] for one in load.requests if one.from_cache]
+    assert cached == (["", "p.svg", "c.css", "m.svg"] if visit == "second" else [])
+    assert sorted({one.status for one in load.requests if not one.failed}) == (
+        [200, 301, 304, 404] if visit == "second" else [200, 301, 404]
+    )
+
+
 def test_redirects_are_requests_of_their_own(tmp_path: Path) -> None:
     """Each with its status, its end and where it led; the page's own is the last."""
     there = f"{URL}there"

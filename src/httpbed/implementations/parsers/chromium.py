@@ -10,6 +10,7 @@ from httpbed.implementations.protocol import Findings, Request
 from httpbed.pages import load, observing, reading
 from httpbed.pages.load import Load
 
+NOT_MODIFIED = 304
 MOST_TOLD = 3
 """Dialogs, or failed requests, that a complaint names; the rest are counted."""
 _ENDINGS = {
@@ -54,7 +55,9 @@ def _request(request: load.Request, navigated_s: float) -> Request:
 
 
 def _body_bytes(request: load.Request) -> int | None:
-    """Return the bytes of the body as it was sent: what was compressed, the page has otherwise."""
+    """Return the bytes of the body as it was sent, where the page has it as it was sent."""
+    if request.status == NOT_MODIFIED:  # the page has the one that it had before
+        return 0
     encoded = any(name.lower() == "content-encoding" for name, _ in request.response_headers)
     whole = request.ended_s is not None and not request.failed and not request.redirected_to
     return request.body_bytes if whole and not encoded else None
