@@ -174,10 +174,11 @@ def _is_whole(request: Request, entry: Entry) -> bool:
     """Tell whether all of a connection's set-up is told.
 
     Chrome gives a request a connection that was begun for another one, and then tells of it only
-    what came after the request: such a set-up begins in the instant in which the request does.
+    what came after the request: such a set-up begins in the instant in which the request does, and
+    its name is looked up in no time at all.
     """
     if entry.timings.queued is None:
-        return True
+        return entry.timings.dns != 0
     return (request.connect_start_s or 0.0) - (request.started_s or 0.0) > _SAME_S
 
 
