@@ -197,22 +197,29 @@ def _round_trips(about: str, done: str, lengths: Lengths, rtt_s: float) -> Findi
 
 def _rate(answered: Pairs, claimed: int | None) -> Finding:
     transfers = list(_transfers(answered))
+    certain = har_throughput.beyond_a_burst(transfers)
+    if claimed is not None and certain is not None and certain.bit_s > claimed:
+        beyond = f"{phrase.size(ALLOWANCE_BYTES, 2)} of it a burst, the rest takes"
+        said = (
+            f"{_stretch(certain)}: {beyond} {_rate_of(certain)}, more than {phrase.rate(claimed)}"
+        )
+        return Finding("rate", "contradicted", said, certain.entries[:MOST_PLACES])
     fastest = har_throughput.fastest(transfers)
+    untold: Verdict = "told" if claimed is None else "cannot be told"
     if fastest is None:
-        said = f"no stretch has {phrase.size(har_throughput.FEWEST_BYTES, 3)} with their times"
-        return Finding("rate", "told" if claimed is None else "cannot be told", said)
-    said = (
-        f"{phrase.size(fastest.bytes, 3)} came in {_time(fastest.seconds)}:"
-        f" {phrase.rate(fastest.bit_s, 3)}"
-    )
-    if claimed is None:
-        return Finding("rate", "told", said)
-    if fastest.certain_bit_s > claimed:
-        beyond = f"beyond a burst of {phrase.size(ALLOWANCE_BYTES, 2)}, more than"
-        said = f"{said}, {beyond} {phrase.rate(claimed)} can carry"
-        return Finding("rate", "contradicted", said, fastest.entries[:MOST_PLACES])
-    is_full = fastest.bit_s >= _FULL_SHARE * claimed
-    return Finding("rate", "borne out" if is_full else "cannot be told", said)
+        least = phrase.size(har_throughput.FEWEST_BYTES, phrase.AT_A_GLANCE)
+        return Finding("rate", untold, f"no stretch has {least} with their times")
+    is_full = claimed is not None and fastest.bit_s >= _FULL_SHARE * claimed
+    said = f"{_stretch(fastest)}: {_rate_of(fastest)}"
+    return Finding("rate", "borne out" if is_full else untold, said)
+
+
+def _stretch(found: har_throughput.Stretch) -> str:
+    return f"{phrase.size(found.bytes, phrase.AT_A_GLANCE)} came in {_time(found.seconds)}"
+
+
+def _rate_of(found: har_throughput.Stretch) -> str:
+    return phrase.rate(found.bit_s, phrase.AT_A_GLANCE)
 
 
 def _transfers(answered: Pairs) -> Iterator[har_throughput.Transfer]:

@@ -19,8 +19,8 @@ from httpbed.pages.har.entries import Document, Entry, Fields, Page, Timings
 from httpbed.pages.har.form import Archive, EntryForm, Header, Log, PageForm
 from httpbed.pages.http_versions import version_of
 
-MOST_BYTES = 256 * 2**20
-"""Of a HAR file: all bodies of a page of 100 MB, in base 64, fit."""
+MOST_BYTES = 128 * 2**20
+"""Of a HAR file: bodies of 95 MB, in base 64, fit."""
 MOST_ENTRIES = 20_000
 MOST_MISTAKES = 40
 """That are told of one file; how many more there are is told in a last one."""
