@@ -15,7 +15,8 @@ from typing import Any
 from httpbed.host import toolbox
 from httpbed.implementations import catalog as catalogs
 from httpbed.implementations.catalog import Catalog
-from httpbed.implementations.protocol import Part
+from httpbed.implementations.protocol import PageToLoad, Part
+from httpbed.model.page import Visit
 from httpbed.network import plan as network
 from httpbed.network import running
 from httpbed.network.plan import NO_NEIGHBOUR_DISCOVERY, TOOLS, NetworkPlan
@@ -91,21 +92,42 @@ class Place:
 
 @asynccontextmanager
 async def place(
-    folder: Path, site: Path, parts: Sequence[str] = (), rate: str = "10 Mbit/s",
-    delay: str = "20 ms", browser: str = SHELL, knobs: Mapping[str, str] | None = None,
+    folder: Path,
+    site: Path,
+    parts: Sequence[str] = (),
+    rate: str = "10 Mbit/s",
+    delay: str = "20 ms",
+    browser: str = SHELL,
+    knobs: Mapping[str, str] | None = None,
+    visit: Visit = "cold",
 ) -> AsyncIterator[Place]:
     """Make a network of two hosts, with a server on one of them."""
-    link = {"between": ["client", "server"], "rate": rate, "delay": delay,
-            "queue": {"limit": "1000 packets"}}
+    link = {
+        "between": ["client", "server"],
+        "rate": rate,
+        "delay": delay,
+        "queue": {"limit": "1000 packets"},
+    }
     planned = network.plan(topology([link]), {}, 7, 0)
     trial, scratch = folder / "trial", folder / "sandbox"
     scratch.mkdir(parents=True)
     (trial / "server").mkdir(parents=True)
     part = Part(
-        name="server", role="server", host="server", http_version="2", server_name=SERVER_NAME,
-        server_address=planned.address("server", "client"), port=443, fetches=(),
-        certificates="/certificates", content="/content", time_limit_s=60, file_bytes=2**26,
+        name="server",
+        role="server",
+        host="server",
+        http_version="2",
+        server_name=SERVER_NAME,
+        server_address=planned.address("server", "client"),
+        port=443,
+        fetches=(),
+        certificates="/certificates",
+        content="/content",
+        time_limit_s=60,
+        file_bytes=2**26,
         knobs=knobs or {},
+        resumption="early data" if visit == "early data" else "none",
+        page=PageToLoad("/", (SERVER_NAME,), visit, "1366x768"),
     )
     spec = SandboxSpec(
         scratch=scratch,

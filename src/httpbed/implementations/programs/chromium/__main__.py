@@ -13,16 +13,22 @@ import json
 import sys
 import tempfile
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from . import sockets, visits
 from .browser import Browser, BrowserEndedError
 from .cdp import CommandError, Connection, Message
 from .flags import Wanted, arguments, make_profile
 from .keeping import Lines, Trace
 from .watching import MOST_WORDS, Ending, Watch
 
+QUIT_S = 10.0
+"""Within which a browser that was told to ends, with its cache written."""
+MOST_BEFORE = 5000
+"""Answers that are told of the visit before."""
 TRACE_S = 10.0
 """Within which a trace is collected after the load, whether or not that was in time."""
 SESSION_COMMANDS = ("Network.enable", "Page.enable", "Runtime.runIfWaitingForDebugger")
@@ -41,6 +47,8 @@ class Told:
     title: str = ""
     """Of the page, when the load was over."""
     visit: str
+    before: list[dict[str, Any]] = field(default_factory=list)
+    """Answers of the visit before: ``url``, ``protocol``, ``status``, ``connection``."""
     http_version: str
     began_ns: int = field(default_factory=time.monotonic_ns)
     ready_ns: int | None = None
@@ -60,17 +68,16 @@ class Load:
         self.options = options
         self.give_up_s = time.monotonic() + options.time_limit
         self.wanted = wanted(options, profile)
-        said = arguments(self.wanted)
         self.told = Told(
-            arguments=said,
+            arguments=arguments(self.wanted),
             url=options.url,
             visit=options.visit,
             http_version=options.http_version,
         )
         self.events = Lines(options.folder / "cdp.jsonl")
-        self.browser = Browser(said, options.folder / "browser.txt")
-        self.cdp = Connection(self.browser)
         self.watch: Watch | None = None
+        self.context: dict[str, str] = {}
+        self._start()
 
     def run(self) -> Told:
         """Load it, and say how it ended."""
@@ -90,25 +97,88 @@ class Load:
         return self.told
 
     def _perform(self) -> Ending:
+        self._greet()
+        for url in visits.before(self.options.visit, *self._whereabouts()):
+            ending = self._come_before(url)
+            if ending.kind != "loaded":
+                return Ending(ending.kind, f"before what was to be measured: {ending.reason}")
+        self._leave()
+        return self._measure()
+
+    def _whereabouts(self) -> tuple[str, list[str], int]:
+        return self.options.url, self.options.names, self.options.port
+
+    def _start(self) -> None:
+        self.told.began_ns = time.monotonic_ns()
+        self.browser = Browser(self.told.arguments, self.options.folder / "browser.txt")
+        self.cdp = Connection(self.browser)
+
+    def _greet(self) -> None:
+        """Wait until it answers; have a place for pages that keeps nothing on the disk.
+
+        Only what is to be found again by another browser is kept in its profile.
+        """
         self.told.product = self.cdp.call("Browser.getVersion")["product"]
         self.told.ready_ns = time.monotonic_ns()
-        context = self.cdp.call("Target.createBrowserContext")["browserContextId"]
-        self.watch = self._open_page(context)
+        if self.options.visit != visits.REPEAT_VIEW:
+            made = self.cdp.call("Target.createBrowserContext")
+            self.context = {"browserContextId": made["browserContextId"]}
+
+    def _come_before(self, url: str) -> Ending:
+        """Load something in a page of its own, which is closed, and tell what was answered."""
+        watch = self._open_page()
+
+        def take(message: Message) -> None:
+            if message.method == "Network.responseReceived" and self._has_room():
+                self.told.before.append(answer(message.params["response"]))
+
+        ending = self._follow(watch, url, take)
+        if ending.kind == "loaded":
+            self.cdp.call("Target.closeTarget", targetId=watch.target)
+        return ending
+
+    def _has_room(self) -> bool:
+        self.told.truncated |= len(self.told.before) >= MOST_BEFORE
+        return len(self.told.before) < MOST_BEFORE
+
+    def _leave(self) -> None:
+        """Take away what the visit is to be without: connections, or all but the disk's cache."""
+        options = self.options
+        if transport := visits.ended_transport(options.visit, options.http_version):
+            sockets.destroy(transport, options.port, self.browser.pids())
+        elif options.visit == visits.REPEAT_VIEW:
+            self._quit()
+            self.browser.end()
+            self._start()
+            self._greet()
+
+    def _quit(self) -> None:
+        """End the browser as its user would, so that its cache is complete."""
+        self.cdp.send("Browser.close")
+        if not self.browser.await_end(time.monotonic() + QUIT_S):
+            raise CommandError(f"Browser.close did not end it within {QUIT_S:g} s")
+
+    def _measure(self) -> Ending:
+        self.watch = self._open_page()
         if not self.options.download:
             self._begin_trace(self.watch.session)
-        ending = self._watch(self.watch)
+        self.told.navigated_ns = time.monotonic_ns()
+        ending = self._follow(self.watch, self.options.url, lambda one: self.events.write(one.raw))
+        self.told.ended_ns = time.monotonic_ns()
         if not self.options.download:
             self._collect_trace(self.watch)
         # Only now, while the browser lives, does it tell its servers that it leaves them.
-        self.cdp.call("Target.disposeBrowserContext", browserContextId=context)
+        if self.context:
+            self.cdp.call("Target.disposeBrowserContext", **self.context)
+        else:
+            self._quit()
         return ending
 
-    def _open_page(self, context: str) -> Watch:
+    def _open_page(self) -> Watch:
         """Make an empty page of the size that is wanted, which tells all that it does."""
         width, height = self.wanted.viewport
         created = self.cdp.call(
-            "Target.createTarget", url="about:blank", browserContextId=context,
-            width=width, height=height,
+            "Target.createTarget", url="about:blank", width=width, height=height, **self.context
         )  # fmt: skip
         target = created["targetId"]
         session = self.cdp.call("Target.attachToTarget", targetId=target, flatten=True)["sessionId"]
@@ -119,7 +189,7 @@ class Load:
         self.cdp.send("Target.setDiscoverTargets", discover=True)
         self.cdp.send(
             "Browser.setDownloadBehavior",
-            behavior="deny", browserContextId=context, eventsEnabled=True,
+            behavior="deny", eventsEnabled=True, **self.context
         )  # fmt: skip
         self.cdp.call(
             "Emulation.setDeviceMetricsOverride", session,
@@ -142,22 +212,20 @@ class Load:
         config |= {"includedCategories": list(CATEGORIES), "excludedCategories": ["*"]}
         self.cdp.call("Tracing.start", session, transferMode="ReportEvents", traceConfig=config)
 
-    def _watch(self, watch: Watch) -> Ending:
+    def _follow(self, watch: Watch, url: str, keep: Callable[[Message], None]) -> Ending:
         """Navigate, and follow what happens until the load is over."""
         self.cdp.drop()
-        self.told.navigated_ns = time.monotonic_ns()
-        number = self.cdp.send("Page.navigate", watch.session, url=self.options.url)
+        number = self.cdp.send("Page.navigate", watch.session, url=url)
         while (now := time.monotonic()) < self.give_up_s and not watch.look(now):
             message = self.cdp.next(min(self.give_up_s, watch.due()))
             if message and message.said.get("id") == number:
                 watch.answer(message.said)
             elif message and message.method:
+                keep(message)
                 self._take(watch, message)
-        self.told.ended_ns = time.monotonic_ns()
         return watch.ending or Ending("time limit", watch.unfinished())
 
     def _take(self, watch: Watch, message: Message) -> None:
-        self.events.write(message.raw)
         watch.take(message.method, message.params, message.session, time.monotonic())
         if message.method == "Page.javascriptDialogOpening":
             self.cdp.send("Page.handleJavaScriptDialog", message.session, accept=False)
@@ -195,7 +263,18 @@ def wanted(options: argparse.Namespace, profile: Path) -> Wanted:
         viewport=options.viewport,
         profile=profile,
         net_log=options.folder / "net-log.json" if options.net_log else None,
+        visit=options.visit,
     )
+
+
+def answer(response: dict[str, Any]) -> dict[str, Any]:
+    """Shorten what the browser tells of an answer."""
+    return {
+        "url": str(response["url"])[:MOST_WORDS],
+        "protocol": response.get("protocol", ""),
+        "status": response["status"],
+        "connection": response.get("connectionId"),
+    }
 
 
 def viewport(text: str) -> tuple[int, int]:
@@ -210,7 +289,7 @@ def read() -> argparse.Namespace:
     parser.add_argument("--browser", required=True)
     parser.add_argument("--url", required=True)
     parser.add_argument("--http-version", choices=("1.1", "2", "3"), required=True)
-    parser.add_argument("--visit", choices=("cold",), default="cold")
+    parser.add_argument("--visit", choices=visits.VISITS, default="cold")
     parser.add_argument("--address", required=True)
     parser.add_argument("--port", type=int, required=True)
     parser.add_argument("--names", type=lambda text: text.split(","), required=True)

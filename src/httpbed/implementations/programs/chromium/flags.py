@@ -1,4 +1,4 @@
-"""What a browser is started with, so that it speaks one protocol, to one place, and of nothing else.
+"""What a browser is started with: to speak one protocol, to one place, and of nothing else.
 
 Chromium has no switch "speak HTTP/2": what is not wanted is switched off, and QUIC is forced for
 the origins that are to be asked with it, without a look at Alt-Svc. Which protocol was spoken is
@@ -11,6 +11,8 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+
+from . import visits
 
 NEVER_ASKED = (
     "AutofillServerCommunication",
@@ -65,6 +67,11 @@ UNWATCHED = (
 )
 """It is at work although nobody looks at it, and draws without a graphics card."""
 
+NEVER_ASKED_PORT = 1
+EARLY_DATA = "EnableTLS13EarlyData"
+"""Over TCP, Chromium sends requests in the first flight only with this feature; over QUIC always
+where its ticket allows."""
+
 CONFINED = (
     # The trial's sandbox is the boundary. Chromium's own needs CAP_SYS_ADMIN or CAP_SYS_CHROOT
     # there, which programs under test are without, and it refuses to start as root with it.
@@ -101,6 +108,7 @@ class Wanted:
     profile: Path
     """A folder of its own, which holds nothing of an earlier browser's."""
     net_log: Path | None = None
+    visit: str = "cold"
 
 
 def arguments(wanted: Wanted) -> list[str]:
@@ -116,18 +124,27 @@ def arguments(wanted: Wanted) -> list[str]:
         *CONFINED,
         f"--host-resolver-rules={resolver_rules(wanted.names, wanted.address)}",
         f"--ignore-certificate-errors-spki-list={wanted.spki}",
-        *forced(wanted.http_version, wanted.names, wanted.port),
+        *forced(wanted),
         *([f"--log-net-log={wanted.net_log}"] if wanted.net_log else []),
         "about:blank",
     ]
 
 
-def forced(http_version: str, names: Sequence[str], port: int) -> list[str]:
-    """Leave the browser no other protocol than the one that is wanted."""
-    if http_version == "3":
-        origins = ",".join(f"{name}:{port}" for name in names)
+def forced(wanted: Wanted) -> list[str]:
+    """Leave the browser no other protocol than the one that is wanted, or to be discovered.
+
+    Over QUIC, the certificate of an authority that no browser knows is taken from hosts that are
+    named here, with whatever port. So a port that is never asked allows it, and forces nothing.
+    """
+    if wanted.http_version == "3":
+        port = NEVER_ASKED_PORT if wanted.visit == visits.DISCOVERY else wanted.port
+        origins = ",".join(f"{name}:{port}" for name in wanted.names)
         return ["--enable-quic", f"--origin-to-force-quic-on={origins}"]
-    return ["--disable-quic", *(["--disable-http2"] if http_version == "1.1" else [])]
+    return [
+        "--disable-quic",
+        *(["--disable-http2"] if wanted.http_version == "1.1" else []),
+        *([f"--enable-features={EARLY_DATA}"] if wanted.visit == visits.EARLY_DATA else []),
+    ]
 
 
 def resolver_rules(names: Sequence[str], address: str) -> str:
