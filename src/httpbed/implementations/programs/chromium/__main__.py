@@ -22,7 +22,7 @@ from . import sockets, visits
 from .browser import Browser, BrowserEndedError
 from .cdp import CommandError, Connection, Message
 from .flags import Wanted, arguments, make_profile
-from .keeping import Lines, Trace
+from .keeping import MOST_EVENT_BYTES, Lines, Trace
 from .watching import MOST_WORDS, Ending, Watch
 
 QUIT_S = 10.0
@@ -74,7 +74,7 @@ class Load:
             visit=options.visit,
             http_version=options.http_version,
         )
-        self.events = Lines(options.folder / "cdp.jsonl")
+        self.events = Lines(options.folder / "cdp.jsonl", MOST_EVENT_BYTES)
         self.watch: Watch | None = None
         self.context: dict[str, str] = {}
         self._start()

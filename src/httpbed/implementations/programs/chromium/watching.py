@@ -44,7 +44,8 @@ class Watch:
     dialogs: list[dict[str, str]] = field(default_factory=list)
     truncated: bool = False
     """Whether there were more dialogs than are told."""
-    _open: dict[tuple[str, str], None] = field(default_factory=dict)
+    _open: dict[str, str] = field(default_factory=dict)
+    """Requests -> the target that told of it; another one may tell of its end."""
     _quiet_since_s: float = 0.0
     _fired: bool = False
     _loader: str = ""
@@ -53,6 +54,7 @@ class Watch:
     """The request for it."""
     _url: str = ""
     """Where that request has been led."""
+    _redirected: bool = False
 
     def answer(self, said: dict[str, Any]) -> None:
         """Take the answer to Page.navigate: its document has come, or cannot be had."""
@@ -60,7 +62,7 @@ class Watch:
         wrong = said.get("error", {}).get("message") or result.get("errorText")
         if result.get("isDownload"):
             self._end("download", "its address is a file to be saved, not a page")
-        elif wrong and self._is_outside(self._url):
+        elif wrong and self._redirected and self._is_outside(self._url):
             self._end("left", f"it was led to {_short(self._url)}, outside of the site: {wrong}")
         elif wrong:
             self._end("refused", str(wrong))
@@ -114,16 +116,16 @@ class Watch:
         self._loader = self._loader or loader
 
     def _of_network(self, method: str, params: dict[str, Any], session: str, now_s: float) -> None:
-        request = (session, str(params.get("requestId", "")))
+        request = str(params.get("requestId", ""))
         if method == "Network.requestWillBeSent":
-            self._open[request] = None
+            self._open[request] = session
             self._of_document(params, session)
         elif method == "Network.responseReceived":
             self._of_certificate(params.get("response", {}))
         elif method in {"Network.loadingFinished", "Network.loadingFailed"}:
-            if self._open.pop(request, self) is None:
+            if self._open.pop(request, None) is not None:
                 self._quiet_since_s = now_s
-            if self.file_only and request[1] == self._document:
+            if self.file_only and request == self._document:
                 self._of_file(method, params)
 
     def _of_document(self, params: dict[str, Any], session: str) -> None:
@@ -132,6 +134,7 @@ class Watch:
         if not self._document and session == self.session and params.get("type") == "Document":
             self._document = number
         if number == self._document:
+            self._redirected |= "redirectResponse" in params
             self._url = str(params.get("request", {}).get("url", ""))
 
     def _of_file(self, method: str, params: dict[str, Any]) -> None:
@@ -153,7 +156,7 @@ class Watch:
 
     def _forget(self, session: str, now_s: float) -> None:
         """A frame or worker that is gone finishes no request."""
-        for request in [one for one in self._open if one[0] == session]:
+        for request in [one for one, teller in self._open.items() if teller == session]:
             del self._open[request]
             self._quiet_since_s = now_s
 
