@@ -127,6 +127,8 @@ class Load:
     def _come_before(self, url: str) -> Ending:
         """Load something in a page of its own, which is closed, and tell what was answered."""
         watch = self._open_page()
+        if self.options.visit != visits.REPEAT_VIEW:
+            self.cdp.call("Network.setBlockedURLs", watch.session, urls=[f"*{visits.ICON_PATH}"])
 
         def take(message: Message) -> None:
             if message.method == "Network.responseReceived" and self._has_room():
@@ -178,7 +180,7 @@ class Load:
         """Make an empty page of the size that is wanted, which tells all that it does."""
         width, height = self.wanted.viewport
         created = self.cdp.call(
-            "Target.createTarget", url="about:blank", width=width, height=height, **self.context
+            "Target.createTarget", url="about:blank", newWindow=True, width=width, height=height, **self.context
         )  # fmt: skip
         target = created["targetId"]
         session = self.cdp.call("Target.attachToTarget", targetId=target, flatten=True)["sessionId"]

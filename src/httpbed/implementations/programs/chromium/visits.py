@@ -20,6 +20,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 PRIOR_PATH = "/prior.txt"
+ICON_PATH = "/favicon.ico"
+"""What a browser with a window asks for by itself, where a document names no icon."""
 VISITS = ("cold", "warm connection", "repeat view", "resumed", "early data", "discovery")
 REPEAT_VIEW = "repeat view"
 DISCOVERY = "discovery"
