@@ -13,7 +13,6 @@ import json
 import sys
 import tempfile
 import time
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -27,8 +26,6 @@ from .watching import MOST_WORDS, Ending, Watch
 
 QUIT_S = 10.0
 """Within which a browser that was told to ends, with its cache written."""
-MOST_BEFORE = 5000
-"""Answers that are told of the visit before."""
 TRACE_S = 10.0
 """Within which a trace is collected after the load, whether or not that was in time."""
 SESSION_COMMANDS = ("Network.enable", "Page.enable", "Runtime.runIfWaitingForDebugger")
@@ -47,8 +44,6 @@ class Told:
     title: str = ""
     """Of the page, when the load was over."""
     visit: str
-    before: list[dict[str, Any]] = field(default_factory=list)
-    """Answers of the visit before: ``url``, ``protocol``, ``status``, ``connection``."""
     http_version: str
     began_ns: int = field(default_factory=time.monotonic_ns)
     ready_ns: int | None = None
@@ -98,15 +93,11 @@ class Load:
 
     def _perform(self) -> Ending:
         self._greet()
-        for url in visits.before(self.options.visit, *self._whereabouts()):
-            ending = self._come_before(url)
+        if self.options.visit != visits.COLD:
+            ending = self._come_before()
             if ending.kind != "loaded":
                 return Ending(ending.kind, f"before what was to be measured: {ending.reason}")
-        self._leave()
         return self._measure()
-
-    def _whereabouts(self) -> tuple[str, list[str], int]:
-        return self.options.url, self.options.names, self.options.port
 
     def _start(self) -> None:
         self.told.began_ns = time.monotonic_ns()
@@ -124,24 +115,29 @@ class Load:
             made = self.cdp.call("Target.createBrowserContext")
             self.context = {"browserContextId": made["browserContextId"]}
 
-    def _come_before(self, url: str) -> Ending:
-        """Load something in a page of its own, which is closed, and tell what was answered."""
+    def _come_before(self) -> Ending:
+        """Load what is to be loaded before, and keep of it what the visit is to begin with."""
+        options = self.options
+        events = Lines(options.folder / "cdp-before.jsonl", MOST_EVENT_BYTES)
+        ending = Ending("loaded")
+        for url in visits.before(options.visit, options.url, options.names, options.port):
+            if ending.kind == "loaded":
+                ending = self._load_before(url, events)
+        events.close()
+        self.told.truncated |= events.truncated
+        if ending.kind == "loaded":
+            self._leave()
+        return ending
+
+    def _load_before(self, url: str, events: Lines) -> Ending:
+        """Load something in a page of its own, which is closed."""
         watch = self._open_page()
         if self.options.visit != visits.REPEAT_VIEW:
             self.cdp.call("Network.setBlockedURLs", watch.session, urls=[f"*{visits.ICON_PATH}"])
-
-        def take(message: Message) -> None:
-            if message.method == "Network.responseReceived" and self._has_room():
-                self.told.before.append(answer(message.params["response"]))
-
-        ending = self._follow(watch, url, take)
+        ending = self._follow(watch, url, events)
         if ending.kind == "loaded":
             self.cdp.call("Target.closeTarget", targetId=watch.target)
         return ending
-
-    def _has_room(self) -> bool:
-        self.told.truncated |= len(self.told.before) >= MOST_BEFORE
-        return len(self.told.before) < MOST_BEFORE
 
     def _leave(self) -> None:
         """Take away what the visit is to be without: connections, or all but the disk's cache."""
@@ -165,7 +161,7 @@ class Load:
         if not self.options.download:
             self._begin_trace(self.watch.session)
         self.told.navigated_ns = time.monotonic_ns()
-        ending = self._follow(self.watch, self.options.url, lambda one: self.events.write(one.raw))
+        ending = self._follow(self.watch, self.options.url, self.events)
         self.told.ended_ns = time.monotonic_ns()
         if not self.options.download:
             self._collect_trace(self.watch)
@@ -180,7 +176,8 @@ class Load:
         """Make an empty page of the size that is wanted, which tells all that it does."""
         width, height = self.wanted.viewport
         created = self.cdp.call(
-            "Target.createTarget", url="about:blank", newWindow=True, width=width, height=height, **self.context
+            "Target.createTarget", url="about:blank", newWindow=True,
+            width=width, height=height, **self.context
         )  # fmt: skip
         target = created["targetId"]
         session = self.cdp.call("Target.attachToTarget", targetId=target, flatten=True)["sessionId"]
@@ -214,8 +211,8 @@ class Load:
         config |= {"includedCategories": list(CATEGORIES), "excludedCategories": ["*"]}
         self.cdp.call("Tracing.start", session, transferMode="ReportEvents", traceConfig=config)
 
-    def _follow(self, watch: Watch, url: str, keep: Callable[[Message], None]) -> Ending:
-        """Navigate, and follow what happens until the load is over."""
+    def _follow(self, watch: Watch, url: str, events: Lines) -> Ending:
+        """Navigate, and follow what happens until the load is over; keep all that is told."""
         self.cdp.drop()
         number = self.cdp.send("Page.navigate", watch.session, url=url)
         while (now := time.monotonic()) < self.give_up_s and not watch.look(now):
@@ -223,7 +220,7 @@ class Load:
             if message and message.said.get("id") == number:
                 watch.answer(message.said)
             elif message and message.method:
-                keep(message)
+                events.write(message.raw)
                 self._take(watch, message)
         return watch.ending or Ending("time limit", watch.unfinished())
 
@@ -267,16 +264,6 @@ def wanted(options: argparse.Namespace, profile: Path) -> Wanted:
         net_log=options.folder / "net-log.json" if options.net_log else None,
         visit=options.visit,
     )
-
-
-def answer(response: dict[str, Any]) -> dict[str, Any]:
-    """Shorten what the browser tells of an answer."""
-    return {
-        "url": str(response["url"])[:MOST_WORDS],
-        "protocol": response.get("protocol", ""),
-        "status": response["status"],
-        "connection": response.get("connectionId"),
-    }
 
 
 def viewport(text: str) -> tuple[int, int]:

@@ -22,7 +22,8 @@ from collections.abc import Sequence
 PRIOR_PATH = "/prior.txt"
 ICON_PATH = "/favicon.ico"
 """What a browser with a window asks for by itself, where a document names no icon."""
-VISITS = ("cold", "warm connection", "repeat view", "resumed", "early data", "discovery")
+COLD = "cold"
+VISITS = (COLD, "warm connection", "repeat view", "resumed", "early data", "discovery")
 REPEAT_VIEW = "repeat view"
 DISCOVERY = "discovery"
 EARLY_DATA = "early data"
@@ -32,7 +33,7 @@ _PORT_OF_HTTPS = 443
 
 def before(visit: str, url: str, names: Sequence[str], port: int) -> list[str]:
     """List what is visited before a page is loaded."""
-    if visit == "cold":
+    if visit == COLD:
         return []
     if visit == REPEAT_VIEW:
         return [url]
