@@ -9,6 +9,7 @@ Times are of CLOCK_MONOTONIC in nanoseconds, on which the browser's own are, too
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
 import sys
 import tempfile
@@ -25,7 +26,7 @@ from .keeping import MOST_EVENT_BYTES, Lines, Trace
 from .watching import MOST_WORDS, Ending, Watch
 
 QUIT_S = 10.0
-"""Within which a browser that was told to ends, with its cache written."""
+"""Within which a browser that was told to ends by itself."""
 TRACE_S = 10.0
 """Within which a trace is collected after the load, whether or not that was in time."""
 SESSION_COMMANDS = ("Network.enable", "Page.enable", "Runtime.runIfWaitingForDebugger")
@@ -145,16 +146,23 @@ class Load:
         if transport := visits.ended_transport(options.visit, options.http_version):
             sockets.destroy(transport, options.port, self.browser.pids())
         elif options.visit == visits.REPEAT_VIEW:
-            self._quit()
+            if not self._quit():
+                raise CommandError(f"Browser.close did not end it within {QUIT_S:g} s")
             self.browser.end()
             self._start()
             self._greet()
 
-    def _quit(self) -> None:
-        """End the browser as its user would, so that its cache is complete."""
+    def _quit(self) -> bool:
+        """End the browser as its user would, and say whether it did.
+
+        Only then are its cache and its own log written to the end.
+        """
         self.cdp.send("Browser.close")
-        if not self.browser.await_end(time.monotonic() + QUIT_S):
-            raise CommandError(f"Browser.close did not end it within {QUIT_S:g} s")
+        until = time.monotonic() + QUIT_S
+        with contextlib.suppress(BrowserEndedError):
+            while self.cdp.next(until):
+                pass
+        return self.browser.await_end(until)
 
     def _measure(self) -> Ending:
         self.watch = self._open_page()
@@ -163,14 +171,20 @@ class Load:
         self.told.navigated_ns = time.monotonic_ns()
         ending = self._follow(self.watch, self.options.url, self.events)
         self.told.ended_ns = time.monotonic_ns()
-        if not self.options.download:
-            self._collect_trace(self.watch)
-        # Only now, while the browser lives, does it tell its servers that it leaves them.
+        try:
+            if not self.options.download:
+                self._collect_trace(self.watch)
+            self._take_leave()
+        except (BrowserEndedError, CommandError):  # the load is over all the same
+            self.told.truncated = True
+        return ending
+
+    def _take_leave(self) -> None:
+        """Have the browser tell its servers that it leaves them, which it does while it lives."""
         if self.context:
             self.cdp.call("Target.disposeBrowserContext", **self.context)
-        else:
-            self._quit()
-        return ending
+        if self.wanted.net_log or not self.context:
+            self.told.truncated |= not self._quit()
 
     def _open_page(self) -> Watch:
         """Make an empty page of the size that is wanted, which tells all that it does."""
@@ -298,7 +312,7 @@ def main() -> None:
         make_profile(Path(profile))
         try:
             told = Load(options, Path(profile)).run()
-        except (CommandError, OSError) as error:
+        except (CommandError, OSError, ValueError) as error:
             sys.exit(f"{options.browser}: {error}")
     (options.folder / "load.json").write_text(json.dumps(vars(told), indent=1) + "\n")
 
