@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from httpbed.model.trial import Check
 from httpbed.model.workload import Download
 from httpbed.sites.catalog import Stored
-from httpbed.trial import accounts, page_checks, protocol_checks, retry_checks
+from httpbed.trial import accounts, page_checks, protocol_checks, retry_checks, visit_checks
 from httpbed.trial.content import Content, targets
 from httpbed.trial.legs import Chain
 from httpbed.trial.seen import Body, Seen
@@ -93,6 +93,7 @@ def _fetched(chain: Chain, served: Served, seen: Seen, where: str) -> Iterator[C
     if chain.workload.kind == "page":
         site = served.sites[chain.workload.key].site
         yield from page_checks.checks(chain, chain.workload, site, seen, where)
+        yield from visit_checks.checks(chain, chain.workload, site.requests(), seen, where)
     else:
         yield from _files(chain, chain.workload, served, seen, where)
 
