@@ -71,7 +71,11 @@ def test_what_is_said_once_is_no_factor() -> None:
     assert treatments(made) == [{}]
     (scenario,) = made.loaded.scenarios()
     assert [link.between for link in scenario.topology.links] == [("client", "server")]
-    assert (scenario.workload.size, scenario.link.loss, scenario.link.delay) == (10**4, 0.04, 0.05)
+    assert (scenario.workload.body_bytes(), scenario.link.loss, scenario.link.delay) == (
+        10**4,
+        0.04,
+        0.05,
+    )
     assert scenario.topology.ip_version == "6"
 
 

@@ -71,7 +71,7 @@ def test_every_way_can_be_planned() -> None:
     for way in EVERY:
         document = way.document(1000)
         scenario = Scenario.model_validate(document)
-        assert scenario.workload.size == 1000
+        assert scenario.workload.body_bytes() == 1000
         assert set(scenario.implementations.values()) == way.members()
         assert list(casting.miscast(CATALOG, document)) == [], way.title()
 

@@ -110,7 +110,7 @@ def test_the_schema_is_json_and_says_which_draft() -> None:
         ),
         ('"1000 packets"', '"0 packets"', "topology.links[0].queue.limit", "holds no packet"),
         ('"droptail"', '"red"', "topology.links[0].queue.discipline", "droptail"),
-        ('kind = "download"', 'kind = "page"', "workload.kind", "download"),
+        ('kind = "download"', 'kind = "website"', "workload.kind", '"page"'),
         ('size = "1 MB"', 'size = "1 TB"', "workload.size", "unknown unit"),
         ('size = "1 MB"', 'size = "100 GB"', "workload.size", "10000000000"),
         ('{ http_version = "2" }', '{ http_version = "4" }', "report.base.http_version", "level"),

@@ -17,6 +17,7 @@ from httpbed.trial.content import Content
 from httpbed.trial.legs import Chain
 from httpbed.trial.programs import Programs
 from httpbed.trial.seen import Seen
+from httpbed.trial.subject_checks import Served
 
 FOLDER = Path(__file__).parents[1] / "recorded"
 """``<program>-<version>/`` for outputs, ``attempts/<name>/`` for whole attempts."""
@@ -75,7 +76,7 @@ def checks(found: Seen, name: str = H2_LOSS) -> list[Check]:
     clients = [chain.client for chain in chains(name)]
     return [
         *bed_checks.checks(trial(name), planned(name), CATALOG, found),
-        *subject_checks.checks(chains(name), contents(name), found, clients),
+        *subject_checks.checks(chains(name), Served(contents(name), {}, clients), found),
     ]
 
 

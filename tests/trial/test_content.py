@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from httpbed.model.workload import Workload
+from httpbed.model.workload import Download
 from httpbed.trial import content
 from httpbed.trial.content import Target
 from recorded import H2_LOSS, PROXIED, contents, trial
@@ -46,7 +46,7 @@ def test_no_two_files_are_alike() -> None:
 def test_files_are_named_by_size_and_number() -> None:
     """The last part of the name is what some clients store a file under."""
     said = {"kind": "download", "size": "10 kB"}
-    one, several = Workload.model_validate(said), Workload.model_validate(said | {"files": 3})
+    one, several = Download.model_validate(said), Download.model_validate(said | {"files": 3})
     assert [each.path for each in content.targets(one)] == ["/10000.txt"]
     assert [each.path for each in content.targets(several)] == [
         f"/10000-{number}.txt" for number in (1, 2, 3)

@@ -64,7 +64,7 @@ def test_the_rest_of_what_nobody_saw_is_not_judged() -> None:
 def test_each_try_may_have_a_connection(count: int, *, passed: bool) -> None:
     """And no more: over HTTP/2 a client needs one at a time."""
     again = ended(runs=2)(logged(REST)(SEEN))
-    check = retry_checks.connections(retried("resume"), again, count, "")
+    check = retry_checks.connections(retried("resume"), again, count, 1, "")
     assert (check.passed, check.limit) == (passed, "at most 2")
 
 

@@ -15,12 +15,14 @@ from httpbed.implementations.protocol import RoleName
 from httpbed.implementations.recipe import Recipe
 from httpbed.implementations.settings import RetryKind, Transport
 from httpbed.model.roles import FIXED, HttpVersion
-from httpbed.model.workload import Capability, Workload
+from httpbed.model.workload import Capability
+from httpbed.model.workload import parse as workload_of
 
 Path = tuple[str | int, ...]
 Document = Mapping[str, Any]
 
 _VERSIONS = get_args(HttpVersion)
+OF_SERVERS = frozenset({"resumed", "early data", "page", "recorded page"})
 _MULTIPLEXED = frozenset({"2", "3"})
 """In these, no client opens several connections to one server."""
 
@@ -126,7 +128,7 @@ def _cast_of(path: Path, roles: Document, workload: Document) -> Iterator[_Cast]
 def _needs(workload: Document) -> tuple[Capability, ...]:
     """Say what a workload asks of programs, as far as it can be read."""
     try:
-        return tuple(Workload.model_validate(workload).needs())
+        return tuple(workload_of(workload).needs())
     except ValueError:
         return ()
 
@@ -159,7 +161,7 @@ def _workload_mistakes(cast: _Cast, recipe: Recipe) -> Iterator[Miscast]:
 
 def _of_servers(needs: Sequence[Capability]) -> list[Capability]:
     """Of what a workload needs, what a server must be able to do; the rest is the client's."""
-    return [need for need in needs if need in {"resumed", "early data"}]
+    return [need for need in needs if need in OF_SERVERS]
 
 
 def _retry_mistakes(cast: _Cast, recipe: Recipe) -> Iterator[Miscast]:

@@ -38,6 +38,38 @@ class Fetch:
 
 
 @dataclass(frozen=True)
+class PageToLoad:
+    """A page that a client loads, and a server has."""
+
+    entry: str
+    """Path of its document."""
+    origins: tuple[str, ...]
+    """Host names, the document's first."""
+    visit: str
+    """In which state the load begins, as experiments call it."""
+    viewport: str
+    """Such as ``1366x768``."""
+    net_log: bool = False
+    recorded: bool = False
+    """Whether its answers have a status, headers and a delay of their own."""
+
+    def variables(self) -> dict[str, str]:
+        """What a recipe's templates may name in braces."""
+        return {
+            "page_url": f"https://{self.origins[0]}{self.entry}",
+            "names": ",".join(self.origins),
+            "page_visit": self.visit,
+            "viewport": self.viewport,
+            "net_log": "on" if self.net_log else "off",
+            "site": "recorded" if self.recorded else "static",
+        }
+
+
+NO_PAGE = PageToLoad("/", ("page.invalid",), "cold", "1366x768")
+"""Stands in the variables of those who have nothing to do with pages."""
+
+
+@dataclass(frozen=True)
 class Part:
     """What one role has to do in one trial."""
 
@@ -77,6 +109,8 @@ class Part:
     """Of QUIC, as experiments call it; empty where the program has no choice."""
     knobs: Mapping[str, str] = field(default_factory=dict)
     """What differs from upstream's defaults."""
+    page: PageToLoad | None = None
+    """Instead of files to fetch."""
 
     @property
     def folder(self) -> str:
@@ -108,6 +142,8 @@ class Part:
             "http_version": self.http_version,
             "upstream_http_version": self.upstream_http_version,
             "time_limit_s": f"{self.time_limit_s:.0f}",
+            "workload": "page" if self.page else "download",
+            **(self.page or NO_PAGE).variables(),
         }
 
     def url(self, fetch: Fetch) -> str:
@@ -168,6 +204,10 @@ class Request:
     early_data: bool | None = None
     """Whether it was sent, and answered, in the first flight."""
     path: str = ""
+    authority: str = ""
+    """Host name that was asked, where the program tells."""
+    wire_bytes: int | None = None
+    """Bytes of the response's header and body, as the program counts them on its connection."""
     began_s: float | None = None
     """Seconds since the client's start."""
     ended_s: float | None = None

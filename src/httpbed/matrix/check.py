@@ -21,7 +21,7 @@ from httpbed.matrix.refusals import Asked, Refusal
 from httpbed.matrix.ways import Promise, Way
 from httpbed.model.errors import BedError
 from httpbed.model.trial import Trial
-from httpbed.model.workload import Workload
+from httpbed.model.workload import parse as workload_of
 from httpbed.trial import certificates, content, manifest, programs, runner, verdict
 from httpbed.trial.bed import Bed
 from httpbed.trial.manifest import Version
@@ -106,7 +106,7 @@ def make_bed(catalog: Catalog, recipes: Iterable[Recipe], *, say: Callable[[str]
         HostError: The tools cannot be had here.
     """
     said = ({"kind": "download", "size": f"{size} B"} for size in SIZES)
-    workloads = [Workload.model_validate(one) for one in said]
+    workloads = [workload_of(one) for one in said]
     return Bed(
         catalog=catalog,
         programs=programs.ensure(catalog, [recipe.name for recipe in recipes], say=say),

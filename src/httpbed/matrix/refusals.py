@@ -15,7 +15,7 @@ from typing import Any
 
 from httpbed.implementations.recipe import Recipe
 from httpbed.matrix.ways import Way
-from httpbed.model.workload import Workload
+from httpbed.model.workload import Download
 from httpbed.trial import certificates, content
 from httpbed.trial.bed import Bed
 from httpbed.trial.content import Content, Target
@@ -88,4 +88,4 @@ def served(seed: int) -> dict[str, Content]:
 def _targets() -> tuple[Target, ...]:
     """List the two files of which one is missing."""
     said = {"kind": "download", "size": f"{SIZE} B", **_FILES}
-    return content.targets(Workload.model_validate(said))
+    return content.targets(Download.model_validate(said))

@@ -25,11 +25,12 @@ from httpbed.model.crossing_mistakes import Crossing
 from httpbed.model.errors import Mistake
 from httpbed.model.experiment import SCENARIO_PARTS, Experiment, Path
 from httpbed.model.impairments import delay, loss, queue, rate
+from httpbed.model.page import FolderPage, NamedPage, PageLoad, RecordedPage, SyntheticPage
 from httpbed.model.roles import ClientRole, ProxyRole, Roles, ServerRole
 from httpbed.model.scenario import Competitor, Scenario
 from httpbed.model.topology import Link, OneWay, Topology
 from httpbed.model.value import Value
-from httpbed.model.workload import Workload
+from httpbed.model.workload import NO_SUCH_KIND, Download
 
 MOST_TRIALS = 1_000_000
 RESERVED_FACTORS = frozenset(
@@ -52,7 +53,8 @@ RESERVED_FACTORS = frozenset(
 
 _MODELS: tuple[type[Value], ...] = (
     *(Experiment, Topology, Link, OneWay, Roles, ClientRole, ProxyRole, ServerRole),
-    *(Workload, Competitor, Group, Exclusion, Scale),
+    *(Download, PageLoad, SyntheticPage, FolderPage, RecordedPage, NamedPage),
+    *(Competitor, Group, Exclusion, Scale),
     *(rate.TokenBucket, rate.Trace, rate.Steps, rate.Cellular, rate.CellularModel),
     *(loss.GilbertElliott, loss.Listed, loss.Replay),
     *(delay.Distributed, delay.Samples, delay.Reordering, queue.Queue),
@@ -276,6 +278,8 @@ def _mistake(
     document: Mapping[str, Any], detail: ErrorDetails, levels: Mapping[str, str]
 ) -> Mistake:
     at = detail["loc"][:-1] if detail["loc"][-1:] == ("[key]",) else detail["loc"]
+    if detail["type"] == NO_SUCH_KIND:  # which is told of the whole table
+        at = (*at, "kind")
     place, used_at = place_of(document, at, levels)
     reason = detail["msg"].removeprefix("Value error, ")
     remedy = ""

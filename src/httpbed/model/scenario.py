@@ -200,8 +200,11 @@ class Scenario(Value):
                 yield f"handover.links names {name!r}; the client's links: {known}"
 
     def _late_handover(self) -> Iterator[str]:
-        """Find a hand-over that waits for more than there will be."""
+        """Find a hand-over that waits for more than there will be, or disturbs a page."""
         when, size = self.handover and self.handover.when, self.workload.body_bytes()
+        if self.handover and self.workload.kind == "page":
+            yield "a hand-over is measured in a download: leave it out, or fetch a file"
+            return
         if isinstance(when, AfterBytes) and when.delivered > size:
             yield (
                 f"handover.when waits for {when.delivered} bytes of IP packets, and only {size} are"

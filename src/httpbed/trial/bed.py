@@ -9,6 +9,7 @@ from pathlib import Path
 from httpbed.host.backend import Backend
 from httpbed.implementations.catalog import Catalog
 from httpbed.implementations.protocol import Part
+from httpbed.model.page import PageLoad
 from httpbed.model.scenario import Scenario
 from httpbed.model.trial import Trial
 from httpbed.network import idle
@@ -19,6 +20,8 @@ from httpbed.network.kernel import KINDS
 from httpbed.network.link_file import LinkFile
 from httpbed.network.plan import NetworkPlan
 from httpbed.process.spec import TRIAL_FOLDER, ProcessSpec
+from httpbed.sites.catalog import Stored
+from httpbed.sites.site import FILES
 from httpbed.trial import handover, legs, parts
 from httpbed.trial.content import Content
 from httpbed.trial.handover import HandoverPlan
@@ -49,6 +52,8 @@ class Bed:
     """Whether the kernel's netem takes a seed."""
     files: Mapping[str, LinkFile] = field(default_factory=dict)
     """The files that the experiment names, by digest."""
+    sites: Mapping[str, Stored] = field(default_factory=dict)
+    """The sites of its pages, by their keys."""
 
     def plan(self, trial: Trial) -> TrialPlan:
         """Plan a trial on this bed."""
@@ -65,6 +70,11 @@ class Bed:
     def shared_files(self) -> dict[str, Path]:
         """What the sandbox shows of the files that the experiment names: seen as -> path."""
         return {f"{LINK_FILES}/{digest}": file.path for digest, file in self.files.items()}
+
+    def shared_sites(self, scenario: Scenario) -> dict[str, Path]:
+        """What the sandbox shows of a scenario's sites, likewise."""
+        pages = [one for one in scenario.workloads() if isinstance(one, PageLoad)]
+        return {parts.site_folder(page): self.sites[page.key].folder / FILES for page in pages}
 
 
 @dataclass(frozen=True)
@@ -225,7 +235,7 @@ class _Cast:
         return tuple(
             Asking(visit, self._process(visit, part.name))
             for part in self._clients()
-            if part.resumption != "none"
+            if part.resumption != "none" and not part.page
             for visit in [parts.prior_visit(part)]
         )
 

@@ -1,7 +1,6 @@
 """A private certificate authority and the server's certificate, made once and kept in the cache.
 
 ECDSA on P-256: short, and accepted by every stack (Envoy's QUIC demands it or RSA >= 2048).
-The name is in .test (RFC 6761), which no resolver outside will ever know.
 """
 
 from __future__ import annotations
@@ -17,8 +16,9 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
 from httpbed.host import cache
+from httpbed.model.page import OWN_ORIGIN
 
-SERVER_NAME = "server.httpbed.test"
+SERVER_NAME = OWN_ORIGIN
 VALID = timedelta(days=365)
 RENEW_BEFORE = timedelta(days=30)
 

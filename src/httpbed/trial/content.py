@@ -57,7 +57,9 @@ class Content:
 
 
 def targets(workload: Workload) -> tuple[Target, ...]:
-    """List the files of one round; several of one size are numbered."""
+    """List the files of one round; several of one size are numbered. A page is no such file."""
+    if workload.kind == "page":
+        return ()
     size = workload.size
     if workload.files == 1:
         return (Target(f"/{size}.txt", size, 1),)
@@ -69,7 +71,7 @@ def ensure_all(seed: int, workloads: Iterable[Workload]) -> dict[str, Content]:
     """Return all files that workloads fetch, by their path in a URL."""
     workloads = list(workloads)
     wanted = {target for workload in workloads for target in targets(workload)}
-    if any(workload.resumption != "none" for workload in workloads):
+    if any(workload.visits_before for workload in workloads):
         wanted.add(PRIOR)
     return {target.path: ensure(seed, target) for target in sorted(wanted)}
 

@@ -100,6 +100,8 @@ def _runs(chain: Chain, seen: Seen) -> Iterator[Observation]:
 
 def _files(chain: Chain, seen: Seen) -> Iterator[Observation]:
     """Tell the time of each file where there are several, by the client's clock."""
+    if chain.workload.kind == "page":  # which has metrics of its own
+        return
     took, rounds = [], Counter[str]()
     for number, request in enumerate(seen.findings[chain.client].requests, start=1):
         if request.began_s is None or request.ended_s is None:

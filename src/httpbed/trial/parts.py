@@ -11,7 +11,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from httpbed.implementations.catalog import Catalog
-from httpbed.implementations.protocol import Fetch, Implementation, Part, RoleName, Upstream
+from httpbed.implementations.protocol import (
+    Fetch,
+    Implementation,
+    PageToLoad,
+    Part,
+    RoleName,
+    Upstream,
+)
+from httpbed.model.page import PageLoad, RecordedPage
 from httpbed.model.roles import ClientRole, Hop, Role, Roles, hops
 from httpbed.model.scenario import Scenario
 from httpbed.model.workload import Workload
@@ -25,6 +33,7 @@ BODIES = "/tmp/bodies"  # noqa: S108 - inside the sandbox, where /tmp is private
 SESSIONS = "/tmp/sessions"  # noqa: S108
 CERTIFICATES = "/certificates"
 CONTENT = "/content"
+SITES = "/sites"
 LOG_BYTES = 2**26
 """Upper bound of any file a program under test writes, and of all in its folder, besides the
 bodies."""
@@ -66,6 +75,24 @@ def process(part: Part, implementation: Implementation) -> ProcessSpec:
     return replace(spec, shown=shown)
 
 
+def to_load(load: PageLoad) -> PageToLoad:
+    """Describe a page to those who load or serve it."""
+    page = load.page
+    return PageToLoad(
+        entry=page.entry or "/",
+        origins=tuple(page.origins or [SERVER_NAME]),
+        visit=load.visit,
+        viewport=load.viewport,
+        net_log=load.net_log,
+        recorded=isinstance(page, RecordedPage),
+    )
+
+
+def site_folder(load: PageLoad) -> str:
+    """Place a site's folder of origins, as servers see it."""
+    return f"{SITES}/{load.key}"
+
+
 @dataclass(frozen=True)
 class _Group:
     """A client with those who answer it, directly or not."""
@@ -99,20 +126,28 @@ class _Group:
             port=PORT,
             fetches=tuple(map(self._fetch, targets(self.workload))),
             certificates=CERTIFICATES,
-            content=CONTENT,
+            content=self._content(),
             time_limit_s=self.time_limit_s,
             file_bytes=LOG_BYTES + self.workload.body_bytes(),
             ip_version=self.scenario.topology.ip_version,
             upstream_http_version=asking[0].http_version if kind == "proxy" else "",
             upstreams=self._upstreams(asking) if kind == "proxy" else (),
-            connections=self.workload.connections,
-            rounds=self.workload.rounds,
+            connections=self.workload.connections if self.workload.kind == "download" else 1,
+            rounds=self.workload.rounds if self.workload.kind == "download" else 1,
             resumption=self.workload.resumption if first.asks == self._client else "none",
             retry=role.retry if isinstance(role, ClientRole) else "none",
             session=f"{SESSIONS}/{self._client}/session",
             congestion_control=quic.resolved(role.congestion_control) if quic else "",
             knobs=role.knobs,
+            page=to_load(self.workload) if self.workload.kind == "page" else None,
         )
+
+    def _content(self) -> str:
+        """Place what its servers have, as they see it."""
+        if self.workload.kind == "download":
+            return CONTENT
+        folder, page = site_folder(self.workload), self.workload.page
+        return folder if isinstance(page, RecordedPage) else f"{folder}/0"
 
     def _upstreams(self, asking: Sequence[Hop]) -> tuple[Upstream, ...]:
         return tuple(Upstream(self._address(hop), PORT) for hop in asking)

@@ -28,7 +28,7 @@ from httpbed.model.trial import Trial
 from httpbed.model.workload import Workload
 from httpbed.network.kernel import KINDS
 from httpbed.network.link_file import LinkFile
-from httpbed.trial import certificates, content, link_files, programs
+from httpbed.trial import certificates, content, link_files, pages, programs
 from httpbed.trial.bed import Bed
 from httpbed.trial.link_files import LinkFiles
 
@@ -47,6 +47,8 @@ class Loaded:
     """How much of it this is; None: all."""
     files: Mapping[str, LinkFile]
     """The files that the experiment names, by digest."""
+    folder: Path = Path()
+    """To which names in it are relative."""
 
     def implementations(self) -> list[str]:
         """Names of all implementations that take part, sorted."""
@@ -74,14 +76,19 @@ def load(
     Raises:
         ConfigError: With every mistake in it and in its files, or it has no such scale.
     """
-    read, files = reading.read(text), LinkFiles(folder)
-    found = (*read.mistakes, *files.mistakes(read), *_role_mistakes(read, catalog))
+    read, files, loaded = reading.read(text), LinkFiles(folder), pages.Pages(folder)
+    found = (
+        *read.mistakes,
+        *files.mistakes(read),
+        *loaded.mistakes(read),
+        *_role_mistakes(read, catalog),
+    )
     mistakes = tuple(dict.fromkeys(found))
     if mistakes or read.experiment is None:
         raise ConfigError(mistakes)
     experiment = _at(read.experiment, scale)
-    trials = design(experiment, read.document, files.completed)
-    return Loaded(text, experiment, read.document, tuple(trials), scale, files.found())
+    trials = design(experiment, read.document, lambda said: loaded.completed(files.completed(said)))
+    return Loaded(text, experiment, read.document, tuple(trials), scale, files.found(), folder)
 
 
 def _at(experiment: Experiment, scale: ScaleName | None) -> Experiment:
@@ -126,6 +133,7 @@ def make_bed(
         programs=found,
         certificates=certificates.ensure(datetime.now(UTC)),
         contents=content.ensure_all(seed, loaded.workloads()),
+        sites=pages.ensure_all(loaded.workloads(), seed, loaded.folder, say),
         capture=capture,
         backend=backend,
         netem_seeded=seeded,

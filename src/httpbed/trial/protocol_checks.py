@@ -14,7 +14,7 @@ from typing import get_args
 from httpbed.implementations.protocol import Request
 from httpbed.model.roles import HttpVersion
 from httpbed.model.trial import Check
-from httpbed.trial import accounts, retry_checks
+from httpbed.trial import accounts, page_checks, retry_checks
 from httpbed.trial.accounts import Account
 from httpbed.trial.legs import Chain, Leg
 from httpbed.trial.seen import Seen
@@ -35,7 +35,8 @@ def checks(chain: Chain, seen: Seen, of: str, *, whole: bool) -> Iterator[Check]
         yield _resets(leg, seen, _where(leg, chain, of), whole=whole)
         yield _tls(accounts.of_leg(leg, chain, seen), _where(leg, chain, of))
     yield _connections(chain, seen, of)
-    yield _resumption(chain, seen, of)
+    if chain.workload.kind == "download":
+        yield _resumption(chain, seen, of)
     for name in chain.proxies:
         yield _passed_on(name, chain, seen)
 
@@ -134,11 +135,14 @@ def _tls_words(request: Request) -> str:
 
 def _connections(chain: Chain, seen: Seen, where: str) -> Check:
     """Check over how many connections the client asked: files in parallel over one are not six."""
-    first, most = chain.legs[0], chain.workload.connections
+    first, workload = chain.legs[0], chain.workload
     count = len(first.opened(seen.connections))
+    if workload.kind == "page":
+        return page_checks.connections(chain, workload, count, where)
     moves = seen.handover is not None and bool(seen.handover.changes)
     if moves or (chain.roles.client.retry != "none" and retry_checks.tries(chain, seen) > 1):
-        return retry_checks.connections(chain, seen, count, where)
+        return retry_checks.connections(chain, seen, count, workload.connections, where)
+    most = workload.connections
     exact = first.hop.http_version == "1.1"  # each carries a request at a time: all are needed
     return _check(
         f"connection count{where}",

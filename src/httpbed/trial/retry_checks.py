@@ -79,13 +79,13 @@ def tries(chain: Chain, seen: Seen) -> int:
     return max(runs, *answered)
 
 
-def connections(chain: Chain, seen: Seen, count: int, where: str) -> Check:
+def connections(chain: Chain, seen: Seen, count: int, most: int, where: str) -> Check:
     """Check that the client opened a connection, and no more than it may have had to.
 
     A new one for each later try, and for each hand-over; over HTTP/1.1 a program that tries again
     by itself may have opened any number.
     """
-    first, most = chain.legs[0], chain.workload.connections
+    first = chain.legs[0]
     changes = len(seen.handover.changes) if seen.handover is not None else 0
     most *= changes + tries(chain, seen)
     is_bounded = first.hop.http_version != "1.1"

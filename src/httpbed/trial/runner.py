@@ -127,6 +127,7 @@ def _sandbox_spec(
             CERTIFICATES: bed.certificates,
             **{f"{CONTENT}{path}": content.path for path, content in contents.items()},
             **bed.shared_files(),
+            **bed.shared_sites(trial.scenario()),
             **bed.programs.shared(),
         },
         programs={LINK: executable(LINK)},

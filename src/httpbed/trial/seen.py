@@ -171,7 +171,7 @@ def _visits(scenario: Scenario, answers: str) -> int:
     """Count the visits before that a server or proxy may have logged."""
     number = re.match(r"competitor-(\d+)-", answers)
     workload = scenario.workloads()[int(number[1]) if number else 0]
-    return int(workload.resumption != "none")
+    return workload.visits_before
 
 
 def _pings(text: str) -> tuple[float, ...]:

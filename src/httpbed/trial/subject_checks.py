@@ -6,9 +6,12 @@ One that is broken makes the outcome failed. It is counted, and never tried agai
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 
 from httpbed.model.trial import Check
-from httpbed.trial import accounts, protocol_checks, retry_checks
+from httpbed.model.workload import Download
+from httpbed.sites.catalog import Stored
+from httpbed.trial import accounts, page_checks, protocol_checks, retry_checks
 from httpbed.trial.content import Content, targets
 from httpbed.trial.legs import Chain
 from httpbed.trial.seen import Body, Seen
@@ -16,13 +19,20 @@ from httpbed.trial.seen import Body, Seen
 HTTP_OK = 200
 
 
-def checks(
-    chains: Sequence[Chain], contents: Mapping[str, Content], seen: Seen, stores: Collection[str]
-) -> Iterator[Check]:
-    """Check one attempt at a trial with these clients.
+@dataclass(frozen=True)
+class Served:
+    """What there was to fetch."""
 
-    ``contents`` are the files by their paths, ``stores`` the clients that keep what they fetch.
-    """
+    contents: Mapping[str, Content]
+    """The files by their paths."""
+    sites: Mapping[str, Stored]
+    """The sites of pages by their keys."""
+    stores: Collection[str]
+    """Names of the clients that keep what they fetch."""
+
+
+def checks(chains: Sequence[Chain], served: Served, seen: Seen) -> Iterator[Check]:
+    """Check one attempt at a trial with these clients."""
     yield from _answering(chains, seen)
     yield from _visits(seen)
     for chain in chains if seen.client else ():
@@ -31,10 +41,10 @@ def checks(
         of = f", {chain.client}" if len(chains) > 1 else ""
         if seen.is_cut_off(chain.client):
             if chain.client not in seen.stopped:
-                yield from map(_of_cut_off, _fetched(chain, contents, seen, stores, of))
+                yield from map(_of_cut_off, _fetched(chain, served, seen, of))
             yield from protocol_checks.spoken(chain, seen, of)
         elif chain.client in seen.exits:
-            fetched = [*_fetched(chain, contents, seen, stores, of)]
+            fetched = [*_fetched(chain, served, seen, of)]
             yield from fetched
             whole = all(check.passed is not False for check in (ended_well, *fetched))
             yield from protocol_checks.checks(chain, seen, of, whole=whole)
@@ -79,21 +89,25 @@ def _client(chain: Chain, seen: Seen) -> Check:
     return _check(name, passed=passed, figure=figure, limit="exit status 0")
 
 
-def _fetched(
-    chain: Chain,
-    contents: Mapping[str, Content],
-    seen: Seen,
-    stores: Collection[str],
-    where: str,
+def _fetched(chain: Chain, served: Served, seen: Seen, where: str) -> Iterator[Check]:
+    if chain.workload.kind == "page":
+        site = served.sites[chain.workload.key].site
+        yield from page_checks.checks(chain, chain.workload, site, seen, where)
+    else:
+        yield from _files(chain, chain.workload, served, seen, where)
+
+
+def _files(
+    chain: Chain, workload: Download, served: Served, seen: Seen, where: str
 ) -> Iterator[Check]:
     retried = chain.roles.client.retry != "none"
     yield (retry_checks.answers if retried else _answers)(chain, seen, where)
-    asked = [contents[target.path] for target in targets(chain.workload)]
-    if chain.workload.rounds > 1:
-        yield _lengths(chain, seen, where)
-    if chain.client in stores:
+    asked = [served.contents[target.path] for target in targets(workload)]
+    if workload.rounds > 1 or chain.client not in served.stores:
+        yield _lengths(chain, workload.size, seen, where)
+    if chain.client in served.stores:
         stored = seen.bodies.get(chain.client, [])
-        yield _bodies(asked, stored, chain.workload.rounds, where)
+        yield _bodies(asked, stored, workload.rounds, where)
 
 
 def _answers(chain: Chain, seen: Seen, where: str) -> Check:
@@ -117,9 +131,9 @@ def _answers(chain: Chain, seen: Seen, where: str) -> Check:
     )
 
 
-def _lengths(chain: Chain, seen: Seen, where: str) -> Check:
+def _lengths(chain: Chain, size: int, seen: Seen, where: str) -> Check:
     """Check every round by the length of its answers, for later bodies replace earlier ones."""
-    size, name = chain.workload.size, f"length of the answers{where}"
+    name = f"length of the answers{where}"
     limit = f"{size} bytes each"
     for told in accounts.of_chain(chain, seen):
         lengths = [one.body_bytes for one in told.requests if one.body_bytes is not None]

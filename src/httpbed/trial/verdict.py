@@ -63,10 +63,11 @@ def judge(this: Try, bed: Bed, artifacts: Path, phases_s: Mapping[str, float]) -
         for name, implementation in scenario.implementations.items()
         if bed.catalog[implementation].stores_bodies
     ]
+    served = subject_checks.Served(bed.contents, bed.sites, stores)
     checks = [
         # Who takes all of the machine makes the bed late, and is to blame for it.
         *(() if found.excess else bed_checks.checks(this.trial, planned, bed.catalog, found)),
-        *subject_checks.checks(chains, bed.contents, found, stores),
+        *subject_checks.checks(chains, served, found),
     ]
     handovers = None
     if (course := handover_metrics.course(scenario.handover, chains[0], found)) is not None:

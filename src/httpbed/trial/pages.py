@@ -1,0 +1,105 @@
+"""The pages of an experiment: known before anything runs, and their sites made before a campaign.
+
+What is known of a page goes into the trials' documents, so that a trial's identity depends on
+what is loaded, not on a name or a folder.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+
+from httpbed.model import reading
+from httpbed.model.errors import ConfigError, Mistake
+from httpbed.model.experiment import scenario_document
+from httpbed.model.page import PageLoad
+from httpbed.model.reading import Reading
+from httpbed.model.workload import Download
+from httpbed.model.workload import parse as workload_of
+from httpbed.sites import catalog
+from httpbed.sites.catalog import Stored
+from httpbed.sites.making import Outline, Say
+
+Path_ = tuple[str | int, ...]
+
+
+class Pages:
+    """The pages of one experiment; each is looked at once."""
+
+    def __init__(self, folder: Path) -> None:
+        """Names of files are relative to ``folder``."""
+        self._folder = folder
+        self._known: dict[str, Outline | list[Mistake]] = {}
+
+    def mistakes(self, read: Reading) -> Iterator[Mistake]:
+        """Find what is wrong with the pages that any treatment loads."""
+        for levels in read.treatments:
+            document = scenario_document(read.document, levels)
+            for path, load in loads(document):
+                found = self._look(load)
+                for one in found if isinstance(found, list) else ():
+                    place, used_at = reading.place_of(read.document, (*path, "page"), levels)
+                    at = f"{place}.{one.place}" if one.place else place
+                    yield Mistake(at, one.reason + used_at, one.remedy)
+
+    def completed(self, document: dict[str, Any]) -> dict[str, Any]:
+        """Return a scenario's document with what is known of each page."""
+        for path, load in loads(document):
+            found = self._look(load)
+            assert isinstance(found, Outline)  # noqa: S101 - mistakes() was asked before
+            document = _with_page(document, path, found.known())
+        return document
+
+    def _look(self, load: PageLoad) -> Outline | list[Mistake]:
+        if load.key not in self._known:
+            try:
+                found: Outline | list[Mistake] = catalog.outline(load.page, self._folder)
+            except ConfigError as error:
+                found = list(error.mistakes)
+            self._known[load.key] = found
+        return self._known[load.key]
+
+
+def ensure_all(
+    workloads: Iterable[Download | PageLoad], seed: int, folder: Path, say: Say
+) -> dict[str, Stored]:
+    """Return the site of every page, by its key.
+
+    Raises:
+        HostError: One cannot be made here, or not today.
+    """
+    found: dict[str, Stored] = {}
+    for load in workloads:
+        if isinstance(load, PageLoad) and load.key not in found:
+            found[load.key] = catalog.ensure(load.page, seed, folder, say)
+    return found
+
+
+def loads(document: Mapping[str, Any]) -> Iterator[tuple[Path_, PageLoad]]:
+    """Find every page that a scenario's document loads; what cannot be read is told elsewhere."""
+    places: list[tuple[Path_, Any]] = [(("workload",), document.get("workload"))]
+    competitors = document.get("competitors")
+    for index, said in enumerate(competitors if isinstance(competitors, list) else ()):
+        own = said.get("workload") if isinstance(said, Mapping) else None
+        places.append((("competitors", index, "workload"), own))
+    for path, said in places:
+        try:
+            load = workload_of(said)
+        except ValidationError:
+            continue
+        if isinstance(load, PageLoad):
+            yield path, load
+
+
+def _with_page(document: Any, path: Path_, told: Mapping[str, Any]) -> Any:
+    """Copy a document with more said of the page of the workload at ``path``."""
+    if not path:
+        page = document["page"]
+        table = {"name": page} if isinstance(page, str) else page
+        return {**document, "page": {**told, **table}}
+    copy: Any = list(document) if isinstance(document, list) else dict(document)
+    copy[path[0]] = _with_page(document[path[0]], path[1:], told)
+    return copy
