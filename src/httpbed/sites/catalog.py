@@ -12,12 +12,13 @@ from typing import Any
 
 from httpbed.host import cache
 from httpbed.model.errors import ConfigError, Mistake
-from httpbed.model.page import KnownPage
+from httpbed.model.page import KnownPage, RecordedPage
+from httpbed.sites import recorded
 from httpbed.sites import site as sites
 from httpbed.sites.making import Maker, Outline, Say
 from httpbed.sites.site import Site
 
-MAKERS: Mapping[type[KnownPage], Maker] = {}
+MAKERS: Mapping[type[KnownPage], Maker] = {RecordedPage: recorded}
 """By the kind of page."""
 
 
