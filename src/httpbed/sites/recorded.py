@@ -97,9 +97,9 @@ def make(page: RecordedPage, seed: int, folder: Path, into: Path, say: Say) -> S
     read = _read(page, folder)
     said = [*read.chosen.changes]
     said += [f"{count} left out: {why}" for why, count in read.chosen.left_out.items()]
-    sent = _sent(read, said)
+    sent, is_own = _sent(read, said)
     resources = [_stored(one, number, read.hosts, into / FILES) for number, one in enumerate(sent)]
-    _write_answers(resources, read.hosts, into / FILES)
+    _write_answers(resources, read.hosts, is_own, into / FILES)
     for sentence in said:
         say(f"{read.name}: {sentence}")
     return Site(
@@ -166,8 +166,11 @@ def _kind(one: Asked) -> str:
     return said.lower() if said != "x-unknown" else ""
 
 
-def _sent(read: Recording, said: list[str]) -> list[Sent]:
-    """Decide what is sent for each request; what is otherwise than recorded is added to ``said``."""
+def _sent(read: Recording, said: list[str]) -> tuple[list[Sent], bool]:
+    """Decide what is sent for each request, and whether the page asks for all of it itself.
+
+    What is otherwise than recorded is added to ``said``.
+    """
     chosen = read.chosen
     encoded = [
         _encoded(one, size.bytes) for one, size in zip(chosen.asked, read.sizes, strict=True)
@@ -180,7 +183,7 @@ def _sent(read: Recording, said: list[str]) -> list[Sent]:
     if not is_own:
         sent = _with_skeleton(read, sent, said)
     said += _told(read, sent)
-    return sent
+    return sent, is_own
 
 
 def _encoded(one: Asked, length: int) -> Body:
@@ -303,7 +306,9 @@ def _written(body: Body, file: Path) -> str:
         return hashlib.file_digest(handle, "sha256").hexdigest()
 
 
-def _write_answers(resources: Sequence[Resource], hosts: Sequence[str], files: Path) -> None:
+def _write_answers(
+    resources: Sequence[Resource], hosts: Sequence[str], is_own: bool, files: Path
+) -> None:
     answers = [
         {
             "host": hosts[one.origin],
@@ -314,5 +319,5 @@ def _write_answers(resources: Sequence[Resource], hosts: Sequence[str], files: P
         for one in resources
         if one.answer
     ]
-    said = {"schema": 1, "hosts": list(hosts), "answers": answers}
+    said = {"schema": 1, "hosts": list(hosts), "skeleton": not is_own, "answers": answers}
     (files / ANSWERS_FILE).write_text(json.dumps(said) + "\n", "utf-8")

@@ -6,8 +6,8 @@ several of one are given one after the other, and the last of them again and aga
 document is asked for anew, all begin anew: a later visit finds what the first one found.
 
 A script may read what another origin answers only where that one permits it (Fetch Standard,
-section 3.3). Whoever says where it comes from is permitted: it was allowed in the recording, or
-loaded as something that is not read.
+section 3.3). A skeleton's script is permitted everything: what it asks for was allowed in the
+recording, or was loaded as something that is not read.
 
 Each request is a line of the log, with nanoseconds of CLOCK_MONOTONIC. The standard library only.
 """
@@ -46,10 +46,10 @@ class Answer:
 
     number: int
     """Its place among all; -1 of what was not recorded."""
-    head: bytes
+    head: str
     """Without the empty line at its end."""
-    permission: str
-    """Whom the recorded head permits to read the body; empty where it permits nobody."""
+    unpermitted: str
+    """The head without the fields that say who may read the body."""
     body: memoryview
     delay_s: float
 
@@ -68,7 +68,8 @@ class Site:
         prior = _body(folder / PRIOR_FILE)
         head = f"HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: {len(prior)}\r\n"
         prior_key: Key = ("GET", said["hosts"][0], PRIOR_PATH)
-        self._answers.setdefault(prior_key, [Answer(-1, head.encode(), "", prior, 0.0)])
+        self._answers.setdefault(prior_key, [Answer(-1, head, head, prior, 0.0)])
+        self.permits_all = bool(said["skeleton"])
         self._asked: Counter[Key] = Counter()
 
     def answer(self, key: Key) -> Answer | None:
@@ -85,14 +86,12 @@ class Site:
 
 def _answer(number: int, said: Mapping[str, Any], folder: Path) -> Answer:
     body = _body(folder / said["file"])
+    status = f"HTTP/1.1 {said['status']} Recorded\r\n"
     length = "" if said["status"] in WITHOUT_BODY else f"Content-Length: {len(body)}\r\n"
-    fields = "".join(
-        f"{name}: {value}\r\n" for name, value in said["headers"] if name.lower() not in PERMITTING
-    )
-    permissions = dict((name.lower(), value) for name, value in said["headers"])
-    head = f"HTTP/1.1 {said['status']} Recorded\r\n{fields}{length}"
-    permission = permissions.get("access-control-allow-origin", "")
-    return Answer(number, head.encode(), permission, body, float(said["delay_s"]))
+    fields = [(name, f"{name}: {value}\r\n") for name, value in said["headers"]]
+    head = status + "".join(text for _, text in fields) + length
+    others = "".join(text for name, text in fields if name.lower() not in PERMITTING)
+    return Answer(number, head, status + others + length, body, float(said["delay_s"]))
 
 
 def _body(file: Path) -> memoryview:
@@ -168,17 +167,18 @@ class Connection(asyncio.Protocol):
         }
         loop = asyncio.get_running_loop()
         delay_s = found.delay_s if found else 0.0
-        loop.call_later(delay_s, self._begin, found, method, fields.get("origin", ""))
+        loop.call_later(delay_s, self._begin, found, fields.get("origin", ""))
 
-    def _begin(self, found: Answer | None, method: str, origin: str) -> None:
+    def _begin(self, found: Answer | None, origin: str) -> None:
         if self._transport.is_closing():
             return
         self._told["begun_ns"] = time.monotonic_ns()
         if found is None:
             self._transport.write(NOBODY)
         else:
-            self._transport.write(found.head + _permission(found, origin) + b"\r\n")
-            self._rest = found.body if method != "HEAD" else memoryview(b"")
+            head = _permitting(found, origin) if origin and self._site.permits_all else found.head
+            self._transport.write(head.encode() + b"\r\n")
+            self._rest = found.body
         self._send()
 
     def _send(self) -> None:
@@ -192,14 +192,12 @@ class Connection(asyncio.Protocol):
             asyncio.get_running_loop().call_soon(self._go_on)
 
 
-def _permission(found: Answer, origin: str) -> bytes:
-    """Permit who asks to read the answer; without asking, what was recorded is sent."""
-    if not origin:
-        said = f"Access-Control-Allow-Origin: {found.permission}\r\n" if found.permission else ""
-    else:
-        said = f"Access-Control-Allow-Origin: {origin}\r\n"
-        said += "Access-Control-Allow-Credentials: true\r\n"
-    return said.encode("latin-1")
+def _permitting(found: Answer, origin: str) -> str:
+    """Return a head that permits who asks to read the body, as recorded if that does."""
+    said = f"Access-Control-Allow-Origin: {origin}\r\nAccess-Control-Allow-Credentials: true\r\n"
+    if all(line in found.head.lower() for line in said.lower().splitlines()):
+        return found.head
+    return found.unpermitted + said
 
 
 async def serve(options: argparse.Namespace, log: TextIO) -> None:

@@ -18,7 +18,7 @@ PREFIX = "x-recorded-"
 MOST_BYTES = 48 * 2**10
 """Of a head: what servers pass on."""
 _MADE_ANEW = frozenset(
-    [
+    {
         "alt-svc",
         "connection",
         "content-length",
@@ -29,10 +29,10 @@ _MADE_ANEW = frozenset(
         "trailer",
         "transfer-encoding",
         "upgrade",
-    ]
+    }
 )
 _ALWAYS_RENAMED = frozenset(
-    [
+    {
         "clear-site-data",
         "content-security-policy-report-only",
         "critical-ch",
@@ -42,19 +42,18 @@ _ALWAYS_RENAMED = frozenset(
         "report-to",
         "reporting-endpoints",
         "www-authenticate",
-    ]
+    }
 )
 """They open dialogs, have reports sent to others, or have a page loaded anew."""
 _RENAMED_OF_SKELETONS = frozenset(
-    [
+    {
         "content-disposition",
         "content-security-policy",
-        "cross-origin-embedder-policy",
         "document-policy",
         "link",
         "require-document-policy",
         "speculation-rules",
-    ]
+    }
 )
 """They keep a document's script from asking, or ask themselves."""
 _TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")

@@ -4,8 +4,8 @@ A load's requests depend on each other, and on what the browser computes between
 ("How speedy is SPDY?", NSDI 2014, section 4) replay both without a browser's own choices, by
 Epload. Here, too, a request follows the answer that led to it, by the time that lay between them in
 the recording. Which answer that is the recording may tell: its initiator. A document leads to
-requests while it still comes; so an initiator whose answer had not ended counts from its head. Where
-none is told, it is the answer that had ended last before the request was made; where none had
+requests while it still comes; so an initiator whose answer had not ended counts from its head.
+Where none is told, it is the answer that had ended last before the request was made; where none had
 ended, the document's head.
 """
 

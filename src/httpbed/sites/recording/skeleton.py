@@ -2,7 +2,8 @@
 
 A small script asks for each resource when the answer that led to it has come, by ``fetch``. An
 answer's head is when the promise is kept, its end when the body has been read. So that the browser
-says that the page is loaded when all has come, and not before, an empty frame stays open until then.
+says that the page is loaded when all has come, and not before, an empty frame stays open until
+then.
 Priorities are the recording's, as near as ``fetch`` can say them.
 """
 
@@ -29,7 +30,10 @@ f.hidden=true;
 document.documentElement.append(f);
 const d=f.contentDocument;
 d.open();
-const led=(i,s)=>{for(const j of K[i+","+s]??[])P[j][3]?setTimeout(ask,P[j][3],j):ask(j);K[i+","+s]=[]};
+const led=(i,s)=>{
+for(const j of K[i+","+s]??[])P[j][3]?setTimeout(ask,P[j][3],j):ask(j);
+K[i+","+s]=[]
+};
 const ask=async j=>{
 const[u,,,,o]=P[j];
 try{
