@@ -25,6 +25,8 @@ from httpbed.model.scenario import Scenario
 
 BED_S, PROXY_S = 0.5, 0.3
 """Around each trial, and for each proxy that is started, on a machine of two cores."""
+BROWSER_S = 3.0
+"""For the start of a browser, what it reckons itself, and until nothing more is asked for."""
 HANDSHAKE_ROUND_TRIPS = {"tcp": 3, "quic": 2}
 """Until the first byte: TCP, TLS 1.3 and the request; QUIC does the first two in one."""
 SEGMENT_BYTES = 1400
@@ -44,14 +46,24 @@ def expected_s(scenario: Scenario, controls: Controls, notices: Notices) -> floa
     hop = scenario.hops()[0]
     route = scenario.route(hop.asks, hop.answers)
     rtt_s = max(scenario.rtt_s(route), LEAST_RTT_S)
-    visits = 1 if scenario.workload.resumption == "none" else 2
+    visits = 1 + _comes_twice(scenario)
     handshakes_s = visits * HANDSHAKE_ROUND_TRIPS[hop.transport] * rtt_s
     packets = scenario.workload.body_bytes() / SEGMENT_BYTES
     through_s = packets / _packets_s(hop, scenario, controls, rtt_s)
     ideal_s = scenario.ideal_s() * MTU_BYTES / SEGMENT_BYTES
     bed_s = BED_S + PROXY_S * len(scenario.roles.proxies)
     transfer_s = max(ideal_s, through_s)
+    if scenario.workload.kind == "page":
+        bed_s += visits * BROWSER_S
+        transfer_s *= 1 + (scenario.workload.visit == "repeat view")
     return bed_s + handshakes_s + transfer_s + _handovers_s(scenario, transfer_s, notices)
+
+
+def _comes_twice(scenario: Scenario) -> bool:
+    """Whether there is a visit before the one that is measured."""
+    if scenario.workload.kind == "page":
+        return scenario.workload.visit != "cold"
+    return scenario.workload.resumption != "none"
 
 
 def _handovers_s(scenario: Scenario, transfer_s: float, notices: Notices) -> float:

@@ -16,12 +16,12 @@ import click
 from httpbed.cli import experiment
 from httpbed.cli.progress import Reporter
 from httpbed.executor import local
-from httpbed.host import backend
+from httpbed.host import backend, facts
 from httpbed.host.backend import Backend
 from httpbed.implementations.catalog import Catalog
 from httpbed.model.crossing import ScaleName
 from httpbed.store import campaign as campaigns
-from httpbed.store import query
+from httpbed.store import capacities, query
 from httpbed.store import senders as records
 from httpbed.store.campaign import Campaign
 from httpbed.trial import calibrated, capability, manifest, preparation, senders
@@ -43,10 +43,8 @@ from httpbed.trial.preparation import Loaded
 @click.option(
     "--jobs",
     type=click.IntRange(1, 64),
-    default=1,
-    show_default=True,
-    help="Trials side by side. More is faster, and disturbs what is measured: the validity"
-    " checks tell when it was too much.",
+    help="Trials side by side; by default 1, and for page loads what httpbed capacity found. More"
+    " is faster, and disturbs what is measured: the validity checks tell when it was too much.",
 )
 @click.option(
     "--capture",
@@ -77,7 +75,7 @@ def command(
     file: Path,
     scale: ScaleName | None,
     output: Path | None,
-    jobs: int,
+    jobs: int | None,
     capture: bool,
     strict: bool,
     link_backend: str | None,
@@ -91,11 +89,32 @@ def command(
     """
     loaded, catalog = experiment.load(file, recipe_folders, scale)
     directory = output or Path("-".join([loaded.experiment.name, *([scale] if scale else [])]))
-    options = Options(jobs, capture, backend.choose(link_backend))
+    options = Options(side_by_side(loaded, jobs), capture, backend.choose(link_backend))
     capability.require(loaded, options.backend)
     if strict:
         calibrated.require(calibrated.standing(loaded, options.backend))
     context.exit(carry_out(loaded, catalog, directory, options, as_json=as_json))
+
+
+def side_by_side(loaded: Loaded, jobs: int | None) -> int:
+    """Say how many trials run at a time: as told, or what the machine carries of page loads."""
+    metric = loaded.experiment.report.metric
+    measured = metric if metric in capacities.METRICS else capacities.TIMES
+    machine = facts.gather().as_json()
+    browsers = sorted(loaded.browsers())
+    known = [capacities.undisturbed(browser, machine, measured) for browser in browsers]
+    most = min((one or 1 for one in known), default=jobs or 1)
+    for browser, one in zip(browsers, known, strict=True):
+        if one is None:
+            _say(
+                f"note: nobody measured how many loads of {browser} run side by side here; httpbed"
+                " capacity does"
+            )
+    if jobs is not None and jobs > most:
+        _say(
+            f"note: {jobs} side by side, of which {most} are known to leave {measured} undisturbed"
+        )
+    return jobs or most
 
 
 @dataclass(frozen=True)

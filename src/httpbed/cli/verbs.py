@@ -17,6 +17,7 @@ VERBS = {
     "export": "Print a campaign as a tidy table.",
     "link": "Run any command behind an emulated link.",
     "calibrate": "Run the emulated link against arithmetic, and certify it.",
+    "capacity": "Measure how many page loads this machine carries side by side.",
     "conformance": "Tell whether a sender's congestion control behaves as its name says.",
     "doctor": "Say what this machine can do, each point tried.",
     "toolbox": "Show, build or remove the programs under test.",

@@ -6,13 +6,18 @@ import difflib
 import json
 import re
 from collections.abc import Collection, Iterator
+from typing import get_args
 
 from httpbed.implementations import parsers, template
 from httpbed.implementations.protocol import REQUEST_VARIABLES, UPSTREAM_VARIABLES, VARIABLES
 from httpbed.implementations.recipe import Recipe
 from httpbed.implementations.run import LISTS, PROGRAMS, Choice, Run
 from httpbed.model.errors import Mistake
+from httpbed.model.page import PageCapability, Visit
+from httpbed.model.workload import DownloadCapability
 
+DOWNLOADS = frozenset(get_args(DownloadCapability))
+PAGES = frozenset(get_args(PageCapability))
 SHELLS = frozenset({"sh", "bash", "dash"})
 _SHELL_SYNTAX = re.compile(r"[|&;<>]+|[0-9]?>&[0-9]|.*(\$\(|`|\$\{).*", re.DOTALL)
 _NO_SHELL = "is shell syntax, and no shell sees the command"
@@ -32,6 +37,7 @@ def mistakes(recipe: Recipe) -> Iterator[Mistake]:
     if recipe.version is None and recipe.install.binary is None:
         yield Mistake("version", "is missing", "say how the program is asked its version")
     yield from _retrying_mistakes(recipe)
+    yield from _workload_mistakes(recipe)
     yield from _parser_mistakes(recipe)
     for place, run in (
         ("run", recipe.run),
@@ -48,6 +54,15 @@ def _retrying_mistakes(recipe: Recipe) -> Iterator[Mistake]:
     for retry in sorted(set(recipe.retrying.itself) & set(recipe.retrying.started_again)):
         reason = f"{retry} is done by the program itself or by httpbed, not by both"
         yield Mistake("retrying.started_again", reason, "delete it from one of them")
+
+
+def _workload_mistakes(recipe: Recipe) -> Iterator[Mistake]:
+    """Find what a program can do more of a workload that it cannot do at all."""
+    for kind, more in (("download", DOWNLOADS), ("page", PAGES)):
+        beyond = sorted(set(recipe.workloads) & more - {kind})
+        if beyond and kind not in recipe.workloads:
+            reason = f"{' and '.join(map(repr, beyond))} says more of {kind!r}, which is missing"
+            yield Mistake("workloads", reason, f"add {kind!r}")
 
 
 def _parser_mistakes(recipe: Recipe) -> Iterator[Mistake]:
@@ -144,6 +159,10 @@ def _domains(recipe: Recipe) -> dict[str, Collection[str]]:
         "ip_version": ("4", "6"),
         "resumption": resumptions,
         "visit": ("prior", "measured"),
+        "workload": [kind for kind in ("download", "page") if kind in recipe.workloads],
+        "site": ["static", *(["recorded"] if "recorded page" in recipe.workloads else [])],
+        "net_log": ("on", "off"),
+        "page_visit": get_args(Visit),
         "retry": ("none", *recipe.retrying.able()),
         "congestion_control": quic.choices if quic else (),
         **{name: knob.levels for name, knob in recipe.knobs.items() if knob.levels},

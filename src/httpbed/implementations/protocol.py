@@ -253,6 +253,8 @@ class Findings:
     requests: tuple[Request, ...] = ()
     complaint: str = ""
     """What the program says went wrong, in its own words."""
+    timed_out: bool = False
+    """Whether it says that it ended for its time limit."""
     path_events: tuple[PathEvent, ...] = ()
     """In the order in which they happened; empty where the program tells of none."""
     migrations: Migrations | None = None

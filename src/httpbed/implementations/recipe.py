@@ -33,6 +33,8 @@ PROCESSES = 2048
 """And threads, of a whole trial: a browser has some hundreds."""
 INTERPRETERS = frozenset({"bash", "dash", "java", "node", "perl", "python3", "ruby", "sh"})
 VERSION_S = 20.0
+DRIVER_S = 15.0
+"""For who drives a browser to end it at the time limit, and to write down what there is."""
 VERSION_BYTES = 2**20
 
 
@@ -192,7 +194,7 @@ class Recipe(Value):
             stdout=in_folder(part, run.stdout),
             stderr=in_folder(part, run.stderr),
             ready=Ports(tuple(run.ready.tcp), tuple(run.ready.udp)),
-            timeout_s=part.time_limit_s if part.role == "client" else None,
+            timeout_s=_timeout_s(part),
             again=part.retry in self.retrying.started_again,
             file_bytes=part.file_bytes,
             memory_bytes=MEMORY_BYTES,
@@ -233,6 +235,13 @@ class Recipe(Value):
     def _place(self) -> dict[str, str]:
         program = self.install.program(self.name)
         return {"program": program} if program else {}
+
+
+def _timeout_s(part: Part) -> float | None:
+    """Say when a program is ended; a browser is ended by who drives it, and tells of it."""
+    if part.role != "client":
+        return None
+    return part.time_limit_s + (DRIVER_S if part.page else 0.0)
 
 
 def digest_of(text: str) -> str:

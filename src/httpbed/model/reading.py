@@ -10,7 +10,7 @@ from __future__ import annotations
 import difflib
 import re
 import tomllib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -84,12 +84,21 @@ class Reading:
 
 def read(text: str) -> Reading:
     """Read the text of an experiment file."""
+    return _read(text, _read_document)
+
+
+def read_again(text: str) -> Reading:
+    """Read the text of an experiment that was found to have no mistakes, without its treatments."""
+    return _read(text, lambda document: Reading(document, *_header(document)))
+
+
+def _read(text: str, how: Callable[[Mapping[str, Any]], Reading]) -> Reading:
     try:
         document = tomllib.loads(text)
     except (ValueError, RecursionError) as error:  # an integer may also have too many digits
         return Reading({}, mistakes=(Mistake("experiment file", f"not TOML: {error}"),))
     try:
-        return _read_document(document)
+        return how(document)
     except RecursionError:
         return Reading({}, mistakes=(Mistake("experiment file", "is nested too deeply"),))
 
@@ -141,12 +150,12 @@ def dotted(path: Path) -> str:
     return text.lstrip(".") or "experiment"
 
 
-def _header(document: Mapping[str, Any]) -> tuple[Experiment | None, list[Mistake]]:
+def _header(document: Mapping[str, Any]) -> tuple[Experiment | None, tuple[Mistake, ...]]:
     said = {key: value for key, value in document.items() if key not in SCENARIO_PARTS}
     try:
-        return Experiment.model_validate(said), []
+        return Experiment.model_validate(said), ()
     except ValidationError as error:
-        return None, [_mistake(document, detail, {}) for detail in error.errors()]
+        return None, tuple(_mistake(document, detail, {}) for detail in error.errors())
 
 
 def _readable_factors(document: Mapping[str, Any]) -> dict[str, list[str]]:

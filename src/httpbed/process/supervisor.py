@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from httpbed.host import doctor
 from httpbed.model.errors import BedError, HostError, SubjectError
 from httpbed.process import left
 from httpbed.process.binaries import SANDBOX, executable
@@ -318,8 +319,7 @@ def _refusal(event: dict[str, Any]) -> HostError | BedError:
     if event["errno"] in {EPERM, EACCES, EUSERS}:
         return HostError(
             f"the kernel refuses a sandbox to this user ({reason})",
-            "httpbed doctor names the setting; on Ubuntu 24.04 and later:"
-            " sudo sysctl kernel.apparmor_restrict_unprivileged_userns=0",
+            doctor.namespace_remedy(),
         )
     return BedError(f"the sandbox could not be made: {reason}")
 

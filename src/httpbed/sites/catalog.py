@@ -12,13 +12,17 @@ from typing import Any
 
 from httpbed.host import cache
 from httpbed.model.errors import ConfigError, Mistake
-from httpbed.model.page import KnownPage, RecordedPage
-from httpbed.sites import recorded
+from httpbed.model.page import KnownPage, NamedPage, RecordedPage, SyntheticPage
+from httpbed.sites import named, recorded, synthetic
 from httpbed.sites import site as sites
 from httpbed.sites.making import Maker, Outline, Say
 from httpbed.sites.site import Site
 
-MAKERS: Mapping[type[KnownPage], Maker] = {RecordedPage: recorded}
+MAKERS: Mapping[type[KnownPage], Maker] = {
+    NamedPage: named,
+    SyntheticPage: synthetic,
+    RecordedPage: recorded,
+}
 """By the kind of page."""
 
 

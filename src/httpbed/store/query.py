@@ -23,7 +23,7 @@ def read(directory: Path) -> Results:
         ConfigError: The folder is not a campaign.
     """
     campaign = campaigns.existing(directory)
-    read_back = reading.read(campaign.experiment_text)
+    read_back = reading.read_again(campaign.experiment_text)
     if read_back.experiment is None:
         raise ConfigError(read_back.mistakes)
     manifest = campaign.manifest

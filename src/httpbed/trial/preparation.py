@@ -59,6 +59,14 @@ class Loaded:
         """List all that is fetched."""
         return [workload for scenario in self.scenarios() for workload in scenario.workloads()]
 
+    def browsers(self) -> set[str]:
+        """Names of the implementations that load pages."""
+        return {
+            scenario.roles.client.implementation
+            for scenario in self.scenarios()
+            if scenario.workload.kind == "page"
+        }
+
     def tcp_controls(self) -> set[str]:
         """Congestion controls that the kernel must have."""
         return {name for scenario in self.scenarios() for name in scenario.senders().values()}

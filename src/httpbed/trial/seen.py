@@ -88,7 +88,8 @@ def read(scenario: Scenario, legs: Sequence[Leg], catalog: Catalog, artifacts: P
     """Read the folder that an attempt left."""
     evidence = _json(artifacts / EVIDENCE)
     link = _json(artifacts / LINK_RESULT)
-    exits = {name: Exit(**said) for name, said in evidence.get("exits", {}).items()}
+    findings = _findings(scenario, legs, catalog, artifacts)
+    exits = _exits(evidence, findings)
     moved = handover_seen.read(scenario.handover, legs[0], evidence, link, artifacts)
     return Seen(
         failures=evidence.get("failures", {}),
@@ -108,7 +109,7 @@ def read(scenario: Scenario, legs: Sequence[Leg], catalog: Catalog, artifacts: P
             leg.hop.answers: algorithms(left.own_text(artifacts / sockets_file(leg)))
             for leg in legs
         },
-        findings=_findings(scenario, legs, catalog, artifacts),
+        findings=findings,
         sharing=_sharing(legs, artifacts) if scenario.competitors else None,
         qdiscs=_qdiscs(artifacts),
         silent=_silent(scenario, legs, catalog),
@@ -116,6 +117,13 @@ def read(scenario: Scenario, legs: Sequence[Leg], catalog: Catalog, artifacts: P
         deliveries=deliveries.read(artifacts, moved.absences) if moved else {},
         excess=evidence.get("excess", False),
     )
+
+
+def _exits(evidence: Mapping[str, Any], findings: Mapping[str, Findings]) -> dict[str, Exit]:
+    """Tell how all ended; one that ended itself for its time limit has timed out as well."""
+    ended = {name: Exit(**said) for name, said in evidence.get("exits", {}).items()}
+    out_of_time = {name for name, found in findings.items() if found.timed_out and name in ended}
+    return ended | {name: replace(ended[name], timed_out=True) for name in out_of_time}
 
 
 def algorithms(text: str) -> frozenset[str]:

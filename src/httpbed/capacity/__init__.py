@@ -1,0 +1,1 @@
+"""How many page loads this machine carries side by side without disturbing what is measured."""

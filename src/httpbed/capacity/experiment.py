@@ -1,0 +1,51 @@
+"""The page loads of a capacity test: an ordinary experiment, with a page that keeps a browser busy.
+
+The link is fast, so that processors are what loads share; 40 images make some hundred pictures to
+decode and paint, which is what disturbs Speed Index first.
+"""
+
+from __future__ import annotations
+
+import json
+
+SEED = 20261122
+FACTOR = "http_version"
+VERSIONS = ("2", "3")
+TIME_LIMIT_S = 60
+
+
+def text(browser: str, blocks: int) -> str:
+    """Write the experiment: each block loads the page once over each version."""
+    return f"""\
+schema = 1
+name = "capacity"
+question = "How many loads side by side leave each other undisturbed?"
+replicates = {blocks}
+seed = {SEED}
+time_limit = "{TIME_LIMIT_S} s"
+
+[factors]
+{FACTOR} = {json.dumps(VERSIONS)}
+
+[topology]
+hosts = ["client", "server"]
+
+[[topology.links]]
+between = ["client", "server"]
+rate = "20 Mbit/s"
+delay = "20 ms"
+
+[roles.client]
+implementation = {json.dumps(browser)}
+http_version = {{ factor = "{FACTOR}" }}
+
+[roles.server]
+implementation = "nginx"
+
+[workload]
+kind = "page"
+page = {{ objects = 40, size = "25 kB" }}
+
+[report]
+metric = "speed_index"
+"""

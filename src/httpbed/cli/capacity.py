@@ -1,0 +1,150 @@
+"""``httpbed capacity``: how many page loads this machine carries side by side."""
+
+from __future__ import annotations
+
+import json
+import shlex
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, get_args
+
+import click
+from rich.console import Console
+from rich.table import Table
+
+from httpbed.capacity import session
+from httpbed.capacity.experiment import VERSIONS
+from httpbed.capacity.judgement import MARGIN, Level
+from httpbed.capacity.session import Found, Test
+from httpbed.cli import experiment
+from httpbed.cli.progress import Reporter
+from httpbed.host import backend, cache
+from httpbed.host.backend import Backend
+from httpbed.store import capacities
+from httpbed.store.capacities import METRICS
+
+DEFAULT_TURNS = 6
+
+
+@click.command("capacity")
+@click.option(
+    "--browser",
+    default="chromium-headless-shell",
+    show_default=True,
+    help="The implementation that loads.",
+)
+@click.option(
+    "--most",
+    type=click.IntRange(2, 16),
+    default=3,
+    show_default=True,
+    help="How many loads side by side are tried at the most.",
+)
+@click.option(
+    "--turns",
+    type=click.IntRange(session.LEAST_LOADS, 100),
+    default=DEFAULT_TURNS,
+    show_default=True,
+    help="How often each number has its turn; more make the intervals narrower.",
+)
+@click.option(
+    "--keep",
+    type=click.Path(path_type=Path),
+    metavar="DIR",
+    help="Keep the loads as campaigns in this new folder, to look at them.",
+)
+@click.option("--link-backend", type=click.Choice(get_args(Backend)), envvar="HTTPBED_LINK_BACKEND")
+@experiment.recipes_option
+@experiment.json_option
+def command(
+    *,
+    browser: str,
+    most: int,
+    turns: int,
+    keep: Path | None,
+    link_backend: str | None,
+    recipe_folders: tuple[Path, ...],
+    as_json: bool,
+) -> None:
+    """Measure how many page loads may run side by side on this machine.
+
+    Use it once before campaigns of page loads, on the quiet machine: httpbed run then takes that
+    number for --jobs. The same page is loaded one, two and more at a time, by turns; a number is
+    good while no figure is worse than alone by more than a twentieth, and no load is invalid for
+    the machine being busy. It takes about five minutes on two cores.
+    """
+    catalog = experiment.catalog(recipe_folders)
+    test = Test(browser, most, turns, backend.choose(link_backend), _command_line())
+    with _folder(keep) as folder, Reporter(test.loads(), test.loads()) as reporter:
+        found = session.run(test, catalog, folder, tell=reporter.tell, say=_say)
+    record = _record(test, found)
+    kept = capacities.write(browser, record)
+    if as_json:
+        click.echo(json.dumps(record, indent=1))
+    else:
+        _show(test, found, kept)
+
+
+@contextmanager
+def _folder(keep: Path | None) -> Iterator[Path]:
+    if keep:
+        keep.mkdir(parents=True)
+        yield keep
+        return
+    cache.folder().mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix="capacity-", dir=cache.folder()) as name:
+        yield Path(name)
+
+
+def _record(test: Test, found: Found) -> dict[str, Any]:
+    programs = {one["name"]: one for one in found.made_by["programs"]}
+    browser = programs[test.browser]
+    return {
+        "date": datetime.now(UTC).isoformat(timespec="seconds"),
+        "browser": {name: browser[name] for name in ("name", "version", "sha256")},
+        "machine": found.made_by["host"],
+        "undisturbed": {metric: found.undisturbed(metric) for metric in METRICS},
+        "margin": MARGIN,
+        "levels": [level.as_json() for level in found.levels],
+    }
+
+
+def _show(test: Test, found: Found, kept: Path) -> None:
+    out = Console()
+    table = Table(box=None, pad_edge=False)
+    table.add_column("side by side", justify="right")
+    for name in ("loads", "busy", "a minute", "Speed Index", "against alone", "page load time"):
+        table.add_column(name, justify="right")
+    table.add_column("against alone", justify="right")
+    for level in found.levels:
+        table.add_row(*_cells(level))
+    out.print(table)
+    for metric in METRICS:
+        said = metric.replace("_", " ")
+        out.print(f"{said:<16}  {found.undisturbed(metric)} side by side leave it undisturbed")
+    out.print(
+        f"browser           {test.browser}; of HTTP/{' and '.join(VERSIONS)} the worse one counts"
+    )
+    out.print(f"record            {kept}", soft_wrap=True)
+
+
+def _cells(level: Level) -> list[str]:
+    cells = [f"{level.at_once}", f"{level.loads}", f"{level.strained}"]
+    cells.append(f"{level.loads_per_minute:.0f}")
+    for metric in METRICS:
+        worse = level.worsening.get(metric)
+        ratio = f"{worse.ratio:.2f}x ({worse.low:.2f} .. {worse.high:.2f})" if worse else "base"
+        cells += [f"{level.medians[metric]:.2f} s", ratio]
+    return cells
+
+
+def _command_line() -> str:
+    return shlex.join(["httpbed", *sys.argv[1:]])
+
+
+def _say(line: str) -> None:
+    click.echo(line, err=True)
