@@ -86,7 +86,7 @@ class Part:
     fetches: tuple[Fetch, ...]
     """Of one round."""
     certificates: str
-    """Folder with ca.pem, server.pem and server.key, as the program sees it."""
+    """Folder with ca.pem, server.pem, server.key and server.spki, as the program sees it."""
     content: str
     """Folder with the files to serve, as the program sees it."""
     time_limit_s: float
@@ -132,6 +132,7 @@ class Part:
             "ca": f"{self.certificates}/ca.pem",
             "certificate": f"{self.certificates}/server.pem",
             "certificate_key": f"{self.certificates}/server.key",
+            "spki": f"{self.certificates}/server.spki",
             "content": self.content,
             "folder": self.folder,
             "session": self.session,

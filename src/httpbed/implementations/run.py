@@ -42,7 +42,8 @@ class Run(Value):
     files: dict[str, str] = Field(default_factory=dict)
     """Files to write into its folder before: name -> template."""
     programs: list[str] = Field(default_factory=list)
-    """Programs of :mod:`httpbed.implementations.programs` that are put into its folder before."""
+    """Programs of :mod:`httpbed.implementations.programs` that are put into its folder before; one
+    of several modules is a folder."""
     stdout: str | None = None
     """File in its folder for standard output."""
     stderr: str | None = None
@@ -68,7 +69,7 @@ class Run(Value):
 
     def left_files(self, variables: Mapping[str, Words]) -> dict[str, str]:
         """Return the content of every file that is to be in its folder before, by name."""
-        shipped = {name: PROGRAMS.joinpath(name).read_text("utf-8") for name in self.programs}
+        shipped = dict(file for name in self.programs for file in _shipped(name))
         return shipped | {name: template.fill(text, variables) for name, text in self.files.items()}
 
     def variables(self, part: Part, own: Mapping[str, str]) -> dict[str, Words]:
@@ -92,6 +93,17 @@ class Run(Value):
             template.fill(self.each_upstream, known | each) for each in part.each_upstream()
         )
         return known
+
+
+def _shipped(name: str) -> Iterator[tuple[str, str]]:
+    """Yield the files of a program, each with its text."""
+    program = PROGRAMS.joinpath(name)
+    if program.is_file():
+        yield name, program.read_text("utf-8")
+        return
+    for module in program.iterdir():
+        if module.name.endswith(".py"):
+            yield f"{name}/{module.name}", module.read_text("utf-8")
 
 
 def _chosen(value: str | list[str], known: Mapping[str, Words]) -> Words:

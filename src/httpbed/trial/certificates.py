@@ -1,10 +1,16 @@
 """A private certificate authority and the server's certificate, made once and kept in the cache.
 
 ECDSA on P-256: short, and accepted by every stack (Envoy's QUIC demands it or RSA >= 2048).
+
+Browsers ask no file for authorities. They are told the server's public key instead: ``server.spki``
+is the SHA-256 of its SubjectPublicKeyInfo in base64, as RFC 7469 pins keys.
 """
 
 from __future__ import annotations
 
+import base64
+import hashlib
+import os
 import shutil
 import tempfile
 from datetime import UTC, datetime, timedelta
@@ -21,25 +27,50 @@ from httpbed.model.page import OWN_ORIGIN
 SERVER_NAME = OWN_ORIGIN
 VALID = timedelta(days=365)
 RENEW_BEFORE = timedelta(days=30)
+SPKI = "server.spki"
 
 
 def ensure(now: datetime) -> Path:
-    """Return a folder with ca.pem, server.pem and server.key that are valid for a month more."""
+    """Return a folder with what a server and its clients need, valid for a month more.
+
+    It has ca.pem, server.pem, server.key and server.spki.
+    """
     parent = cache.folder() / "certificates"
     for folder in sorted(parent.glob("until-*"), reverse=True):
         until = datetime.strptime(folder.name, "until-%Y%m%d").replace(tzinfo=UTC)
         if until > now + RENEW_BEFORE:
-            return folder
+            return _completed(folder)
     parent.mkdir(parents=True, exist_ok=True)
     return _make(parent, now)
 
 
 def untrusted(own: Path, folder: Path, now: datetime) -> Path:
-    """Make ``folder`` like ``own``, but for an authority of that name that signed nothing."""
+    """Make ``folder`` like ``own``, but for what clients know the server by.
+
+    Its authority has that name and signed nothing, and the key is nobody's.
+    """
     shutil.copytree(own, folder)
     authority = _authority(ec.generate_private_key(ec.SECP256R1()), now)
     (folder / "ca.pem").write_bytes(authority.public_bytes(serialization.Encoding.PEM))
+    (folder / SPKI).write_text(_pin(authority))
     return folder
+
+
+def _completed(folder: Path) -> Path:
+    """Add what folders of earlier versions are without; many may do so at once."""
+    if not (folder / SPKI).exists():
+        certificate = x509.load_pem_x509_certificate((folder / "server.pem").read_bytes())
+        scratch = folder / f".{SPKI}-{os.getpid()}"
+        scratch.write_text(_pin(certificate))
+        scratch.rename(folder / SPKI)
+    return folder
+
+
+def _pin(certificate: x509.Certificate) -> str:
+    key = certificate.public_key().public_bytes(
+        serialization.Encoding.DER, serialization.PublicFormat.SubjectPublicKeyInfo
+    )
+    return base64.b64encode(hashlib.sha256(key).digest()).decode() + "\n"
 
 
 def _make(parent: Path, now: datetime) -> Path:
@@ -55,6 +86,7 @@ def _make(parent: Path, now: datetime) -> Path:
         serialization.NoEncryption(),
     )
     (folder / "server.key").write_bytes(key)
+    (folder / SPKI).write_text(_pin(server))
     final = parent / f"until-{now + VALID:%Y%m%d}"
     try:
         return folder.rename(final)

@@ -2,7 +2,8 @@
 
 Always ``protocol``, ``status``, ``body_bytes``; and where the server tells: ``connection``,
 ``tls_version``, ``cipher``, ``resumed`` ("r" or "."), ``early_data`` ("1" or empty), ``path``,
-``upstream_protocol``, ``flags``, ``attempts``, ``content_length`` (which the header announced).
+``upstream_protocol``, ``flags``, ``attempts``, ``content_length`` (which the header announced),
+``authority``, ``wire_bytes`` (header and body as sent).
 """
 
 from __future__ import annotations
@@ -76,6 +77,8 @@ def _request(said: dict[str, Any]) -> Request:
         resumed={"r": True, ".": False}.get(_text(said, "resumed")),
         early_data=_text(said, "early_data") == "1" if "early_data" in said else None,
         path=_text(said, "path"),
+        authority=_text(said, "authority"),
+        wire_bytes=int(_text(said, "wire_bytes")) if _text(said, "wire_bytes") else None,
         upstream_http_version=version(_text(said, "upstream_protocol")),
         flags=flag(_text(said, "flags"), _text(said, "content_length"), int(said["body_bytes"])),
         attempts=int(_text(said, "attempts")) if _text(said, "attempts") else None,

@@ -1,0 +1,143 @@
+"""What a browser is started with, so that it speaks one protocol, to one place, and of nothing else.
+
+Chromium has no switch "speak HTTP/2": what is not wanted is switched off, and QUIC is forced for
+the origins that are to be asked with it, without a look at Alt-Svc. Which protocol was spoken is
+told by its events and the server's log, never by these flags.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+NEVER_ASKED = (
+    "AutofillServerCommunication",
+    "CertificateTransparencyComponentUpdater",
+    "DialMediaRouteProvider",
+    "InterestFeedContentSuggestions",
+    "LensOverlay",
+    "MediaRouter",
+    "NetworkTimeServiceQuerying",
+    "OptimizationGuideModelDownloading",
+    "OptimizationHints",
+    "OptimizationHintsFetching",
+    "Prerender2",
+    "Translate",
+)
+"""Features that ask for something by themselves, or before the page does."""
+
+SILENT = (
+    "--disable-background-networking",
+    "--disable-breakpad",
+    "--disable-client-side-phishing-detection",
+    "--disable-component-extensions-with-background-pages",
+    "--disable-component-update",
+    "--disable-crash-reporter",
+    "--disable-default-apps",
+    "--disable-domain-reliability",
+    "--disable-extensions",
+    f"--disable-features={','.join(NEVER_ASKED)}",
+    "--disable-field-trial-config",
+    "--disable-search-engine-choice-screen",
+    "--disable-sync",
+    "--dns-prefetch-disable",
+    "--metrics-recording-only",
+    "--no-default-browser-check",
+    "--no-first-run",
+    "--no-pings",
+    "--no-proxy-server",
+    "--no-service-autorun",
+)
+"""Nothing is fetched, looked up or told but what the page asks for."""
+
+UNWATCHED = (
+    "--headless",
+    "--disable-backgrounding-occluded-windows",
+    "--disable-background-timer-throttling",
+    "--disable-renderer-backgrounding",
+    "--disable-gpu",
+    "--hide-scrollbars",
+    "--mute-audio",
+    "--password-store=basic",
+    "--use-mock-keychain",
+)
+"""It is at work although nobody looks at it, and draws without a graphics card."""
+
+CONFINED = (
+    # The trial's sandbox is the boundary. Chromium's own needs CAP_SYS_ADMIN or CAP_SYS_CHROOT
+    # there, which programs under test are without, and it refuses to start as root with it.
+    "--no-sandbox",
+)
+
+PREFERENCES = {
+    "net": {"network_prediction_options": 2},  # never: else it connects before it is asked to
+    "dns_prefetching": {"enabled": False},
+    "search": {"suggest_enabled": False},
+    "alternate_error_pages": {"enabled": False},
+    "safebrowsing": {"enabled": False},
+    "signin": {"allowed": False},
+}
+"""Of the profile; the headless shell has no such predictions and ignores them."""
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What a browser is to be like."""
+
+    program: str
+    http_version: str
+    """``1.1``, ``2`` or ``3``."""
+    names: Sequence[str]
+    """All that it may find; no other name is there."""
+    address: str
+    """Where all of them are found."""
+    port: int
+    spki: str
+    """SHA-256 of the servers' public key (SubjectPublicKeyInfo), in base64."""
+    viewport: tuple[int, int]
+    """Width and height in pixels of CSS."""
+    profile: Path
+    """A folder of its own, which holds nothing of an earlier browser's."""
+    net_log: Path | None = None
+
+
+def arguments(wanted: Wanted) -> list[str]:
+    """Return the browser's command line."""
+    width, height = wanted.viewport
+    return [
+        wanted.program,
+        "--remote-debugging-pipe",
+        f"--user-data-dir={wanted.profile}",
+        f"--window-size={width},{height}",
+        *UNWATCHED,
+        *SILENT,
+        *CONFINED,
+        f"--host-resolver-rules={resolver_rules(wanted.names, wanted.address)}",
+        f"--ignore-certificate-errors-spki-list={wanted.spki}",
+        *forced(wanted.http_version, wanted.names, wanted.port),
+        *([f"--log-net-log={wanted.net_log}"] if wanted.net_log else []),
+        "about:blank",
+    ]
+
+
+def forced(http_version: str, names: Sequence[str], port: int) -> list[str]:
+    """Leave the browser no other protocol than the one that is wanted."""
+    if http_version == "3":
+        origins = ",".join(f"{name}:{port}" for name in names)
+        return ["--enable-quic", f"--origin-to-force-quic-on={origins}"]
+    return ["--disable-quic", *(["--disable-http2"] if http_version == "1.1" else [])]
+
+
+def resolver_rules(names: Sequence[str], address: str) -> str:
+    """Say where the names are; every other name is not found, and nobody is asked for it."""
+    found = f"[{address}]" if ":" in address else address
+    return ", ".join([*(f"MAP {name} {found}" for name in names), "MAP * ~NOTFOUND"])
+
+
+def make_profile(folder: Path) -> None:
+    """Write the preferences of a new profile."""
+    default = folder / "Default"
+    default.mkdir(parents=True)
+    (default / "Preferences").write_text(json.dumps(PREFERENCES))

@@ -1,0 +1,187 @@
+"""Whether a load is over, and how it ended: from the browser's events alone.
+
+A load is done when the load event has fired and no request has been open for half a second, as
+other drivers of browsers call the network idle. Every other ending is of the page's making, or of
+the browser's: told by the first event that makes it certain.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass, field
+from typing import Any
+from urllib.parse import urlsplit
+
+IDLE_S = 0.5
+MOST_DIALOGS = 100
+MOST_WORDS = 500
+"""Of a text of the page's that is told."""
+
+
+@dataclass(frozen=True)
+class Ending:
+    """How a load ended."""
+
+    kind: str
+    """As load.json says it."""
+    reason: str = ""
+
+
+@dataclass
+class Watch:
+    """What is known of a load so far."""
+
+    names: Collection[str]
+    """All that belongs to the site."""
+    session: str
+    """Of the page, among the targets that there are."""
+    target: str
+    wall_s: float
+    """Seconds since 1970, by which certificates are valid."""
+    file_only: bool = False
+    """Whether it is a single file, which is over with its last byte."""
+    ending: Ending | None = None
+    dialogs: list[dict[str, str]] = field(default_factory=list)
+    truncated: bool = False
+    """Whether there were more dialogs than are told."""
+    _open: dict[str, str] = field(default_factory=dict)
+    """Requests -> the target that told of it; another one may tell of its end."""
+    _quiet_since_s: float = 0.0
+    _fired: bool = False
+    _loader: str = ""
+    """Of the document that is loaded: another one is another page."""
+    _document: str = ""
+    """The request for it."""
+    _url: str = ""
+    """Where that request has been led."""
+    _redirected: bool = False
+
+    def answer(self, said: dict[str, Any]) -> None:
+        """Take the answer to Page.navigate: its document has come, or cannot be had."""
+        result = said.get("result", {})
+        wrong = said.get("error", {}).get("message") or result.get("errorText")
+        if result.get("isDownload"):
+            self._end("download", "its address is a file to be saved, not a page")
+        elif wrong and self._redirected and self._is_outside(self._url):
+            self._end("left", f"it was led to {_short(self._url)}, outside of the site: {wrong}")
+        elif wrong:
+            self._end("refused", str(wrong))
+
+    def take(self, method: str, params: dict[str, Any], session: str, now_s: float) -> None:
+        """Take an event at a time of the caller's clock."""
+        if method.startswith("Network."):
+            self._of_network(method, params, session, now_s)
+        elif method == "Page.javascriptDialogOpening":
+            self._tell(str(params.get("type", "")), str(params.get("message", "")))
+        elif method == "Target.targetCreated":
+            self._of_window(params.get("targetInfo", {}))
+        elif method == "Target.detachedFromTarget":
+            self._forget(str(params.get("sessionId", "")), now_s)
+        elif method == "Target.targetCrashed" and params.get("targetId") == self.target:
+            self._end("crashed", f"the tab crashed: {_short(params.get('status', ''))}")
+        elif method in {"Browser.downloadWillBegin", "Page.downloadWillBegin"}:
+            self._end("download", f"it began a download of {_short(params.get('url', ''))}")
+        elif session == self.session:
+            self._of_page(method, params, now_s)
+
+    def look(self, now_s: float) -> Ending | None:
+        """Return how it ended, if it has."""
+        if self.ending is None and self._fired and not self._open and now_s >= self.due():
+            self._end("loaded")
+        return self.ending
+
+    def due(self) -> float:
+        """Return when to look again, should nothing happen before."""
+        return self._quiet_since_s + IDLE_S if self._fired and not self._open else float("inf")
+
+    def unfinished(self) -> str:
+        """Say what is missing."""
+        if not self._fired:
+            return f"the load event had not fired; {len(self._open)} requests were open"
+        return f"the network was not idle; {len(self._open)} requests were open"
+
+    def _of_page(self, method: str, params: dict[str, Any], now_s: float) -> None:
+        if method == "Page.loadEventFired":
+            self._fired, self._quiet_since_s = True, now_s
+        elif method == "Inspector.targetCrashed":
+            self._end("crashed", "the tab crashed")
+        elif method == "Page.frameNavigated" and "parentId" not in params["frame"]:
+            self._committed(params["frame"])
+
+    def _committed(self, frame: dict[str, Any]) -> None:
+        loader = str(frame.get("loaderId", ""))
+        if self._loader and loader != self._loader:
+            there = frame.get("unreachableUrl") or frame.get("url", "")
+            self._end("left", f"it went on to {_short(there)}")
+        self._loader = self._loader or loader
+
+    def _of_network(
+        self, method: str, params: dict[str, Any], session: str, now_s: float
+    ) -> None:
+        request = str(params.get("requestId", ""))
+        if method == "Network.requestWillBeSent":
+            self._open[request] = session
+            self._of_document(params, session)
+        elif method == "Network.responseReceived":
+            self._of_certificate(params.get("response", {}))
+        elif method in {"Network.loadingFinished", "Network.loadingFailed"}:
+            if self._open.pop(request, None) is not None:
+                self._quiet_since_s = now_s
+            if self.file_only and request == self._document:
+                self._of_file(method, params)
+
+    def _of_document(self, params: dict[str, Any], session: str) -> None:
+        """Follow the request for the page itself, wherever it is led."""
+        number = str(params.get("requestId", ""))
+        if not self._document and session == self.session and params.get("type") == "Document":
+            self._document = number
+        if number == self._document:
+            self._redirected |= "redirectResponse" in params
+            self._url = str(params.get("request", {}).get("url", ""))
+
+    def _of_file(self, method: str, params: dict[str, Any]) -> None:
+        if method == "Network.loadingFinished":
+            self._end("loaded")
+        else:
+            self._end("refused", str(params.get("errorText", "it broke off")))
+
+    def _of_certificate(self, response: dict[str, Any]) -> None:
+        """Refuse what the browser was told not to look at: when a certificate is valid."""
+        said = response.get("securityDetails")
+        if said and not said["validFrom"] <= self.wall_s <= said["validTo"]:
+            whose = said.get("subjectName", "")
+            self._end("refused", f"the certificate of {_short(whose)} is not valid at this time")
+
+    def _of_window(self, about: dict[str, Any]) -> None:
+        if about.get("type") == "page" and about.get("openerId"):
+            self._tell("window", str(about.get("url", "")))
+
+    def _forget(self, session: str, now_s: float) -> None:
+        """A frame or worker that is gone finishes no request."""
+        for request in [one for one, teller in self._open.items() if teller == session]:
+            del self._open[request]
+            self._quiet_since_s = now_s
+
+    def _tell(self, kind: str, message: str) -> None:
+        if len(self.dialogs) < MOST_DIALOGS:
+            self.dialogs.append({"type": kind, "message": _short(message)})
+        else:
+            self.truncated = True
+
+    def _is_outside(self, url: str) -> bool:
+        return bool(url) and _host(url) not in self.names
+
+    def _end(self, kind: str, reason: str = "") -> None:
+        self.ending = self.ending or Ending(kind, reason)
+
+
+def _host(url: str) -> str:
+    try:
+        return urlsplit(url).hostname or ""
+    except ValueError:
+        return ""
+
+
+def _short(text: object) -> str:
+    said = str(text)
+    return said if len(said) <= MOST_WORDS else f"{said[:MOST_WORDS]}..."
