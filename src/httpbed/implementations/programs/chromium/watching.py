@@ -115,9 +115,7 @@ class Watch:
             self._end("left", f"it went on to {_short(there)}")
         self._loader = self._loader or loader
 
-    def _of_network(
-        self, method: str, params: dict[str, Any], session: str, now_s: float
-    ) -> None:
+    def _of_network(self, method: str, params: dict[str, Any], session: str, now_s: float) -> None:
         request = str(params.get("requestId", ""))
         if method == "Network.requestWillBeSent":
             self._open[request] = session
