@@ -108,6 +108,7 @@ def make(page: RecordedPage, seed: int, folder: Path, into: Path, say: Say) -> S
         entry=read.chosen.asked[0].path,
         origins=read.hosts,
         recorded=True,
+        skeleton=not is_own,
         resources=resources,
     )
 

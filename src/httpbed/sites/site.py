@@ -84,6 +84,8 @@ class Site(Value):
     origins: Annotated[list[OriginName], Field(min_length=1, max_length=MOST_ORIGINS)]
     recorded: bool = False
     """Whether answers are given as they were recorded."""
+    skeleton: bool = False
+    """Whether a script asks for all in the recorded order, not the page itself."""
     resources: Annotated[list[Resource], Field(min_length=1, max_length=MOST_RESOURCES)]
 
     @property

@@ -36,6 +36,7 @@ from httpbed.trial.asking import Asked, ask
 from httpbed.trial.bed import Asking, Bed, TrialPlan
 from httpbed.trial.moving import Signals, move
 from httpbed.trial.parts import BODIES, CERTIFICATES, CONTENT
+from httpbed.trial.recording import replaying
 from httpbed.trial.watching import listen
 
 MEMORY_BYTES = 512 * 2**20
@@ -172,7 +173,10 @@ class _Run:
 
     async def _work(self) -> dict[str, Any]:
         await self._make_folders()  # before a program could be in the way
-        async with answering(self.supervisor, self.planned.answering) as those:
+        async with (
+            replaying(self.supervisor, self.planned.recordings),
+            answering(self.supervisor, self.planned.answering) as those,
+        ):
             emulator = await running.build(self.supervisor, self.planned.network)
             self.phases.end("network")
             async with self._monitored():  # from now on, so that it listens when something changes
