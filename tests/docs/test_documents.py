@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 
 from httpbed.model import profiles
+from httpbed.model.page import NamedPage
+from httpbed.sites import ranjan
 
 ROOT = Path(__file__).parents[2]
 LINK = re.compile(r"\]\((?!https?:|#)([^)#]+)")
@@ -21,6 +23,14 @@ def test_every_profile_is_listed_with_its_source() -> None:
         assert f"## `{name}`" in page
         assert profile.source in page
         assert profile.taken in page
+
+
+def test_ranjans_sites_are_listed_with_what_they_weigh() -> None:
+    """As they tell of themselves."""
+    table = (ROOT / "docs/concepts/drawn-pages.md").read_text()
+    for name in ranjan.NAMES:
+        known = ranjan.outline(NamedPage(name=name), ROOT)
+        assert f'| `"{name}"` | {known.requests} | {known.weight:,} B |' in table
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))

@@ -59,6 +59,13 @@ def _without_comments(body: bytes) -> bytes:
     return body
 
 
+def test_a_file_too_long_for_a_picture_is_filled_up() -> None:
+    """Rather than that a machine's memory is."""
+    body = images.jpeg(1, 1, 10**7)
+    assert len(body) == 10**7
+    assert Image.open(io.BytesIO(body)).size == (4096, 3072)
+
+
 @given(st.integers(4, 400_000))
 @example(65_537)
 @example(65_538)

@@ -14,7 +14,7 @@ class Metric(Value):
     """A named quantity with its unit and direction."""
 
     unit: str
-    """SI unit, ``bit/s``, ``byte``, or ``1`` for a share."""
+    """SI unit, ``bit/s``, ``byte``, ``byte/s``, or ``1`` for a share or a number of things."""
     better: Literal["lower", "higher", "neither"]
     """Which way is an improvement."""
     meaning: str
@@ -165,6 +165,91 @@ METRICS: dict[str, Metric] = {
     ),
     "server_cpu": _metric(
         "s/GB", "lower", "CPU time of all servers, their start and end included, likewise"
+    ),
+    "speed_index": _metric(
+        "s",
+        "lower",
+        "area above the curve of visual completeness, from the start of the navigation to the last"
+        " change, by histograms of the browser's pictures as speedline-core 1.4.3 (Lighthouse)"
+        " reckons them; under 3.4 s is fast, up to 5.8 s moderate, more is slow (Liu et al. 2024"
+        " section 4.4)",
+    ),
+    "first_contentful_paint": _metric(
+        "s",
+        "lower",
+        "from the start of the navigation until the browser first painted text or a picture of the"
+        " page (W3C Paint Timing)",
+    ),
+    "largest_contentful_paint": _metric(
+        "s",
+        "lower",
+        "from the start of the navigation until the largest text or picture in the viewport was"
+        " painted (W3C Largest Contentful Paint): the last candidate before the load's end",
+    ),
+    "page_load_time": _metric(
+        "s",
+        "lower",
+        "from the start of the navigation until the last byte of the last resource, by the browser",
+    ),
+    "network_page_load_time": _metric(
+        "s",
+        "lower",
+        "time in network activity: each resource from when the page asked for it until its last"
+        " byte, overlaps counted once (Biswal & Gnawali 2016 section 3.1)",
+    ),
+    "onload_time": _metric(
+        "s",
+        "lower",
+        "from the start of the navigation until the load event (onLoad of HAR 1.2)",
+    ),
+    "resource_start": _metric(
+        "s",
+        "neither",
+        "of each resource: from the start of the navigation until its request was sent, by the"
+        " browser",
+    ),
+    "resource_time_to_first_byte": _metric(
+        "s",
+        "lower",
+        "of each resource: from when its request was sent until its answer's header was there;"
+        " Zhang & Song 2023 section 5 call it round-trip time, which under multiplexing it is not",
+    ),
+    "resource_time": _metric(
+        "s",
+        "lower",
+        "of each resource: from when its request was sent until its last byte (Biswal & Gnawali"
+        " 2016 figure 5b, without queueing)",
+    ),
+    "resource_time_queued": _metric(
+        "s",
+        "lower",
+        "of each resource: from when the page asked for it until its last byte (figure 5a there,"
+        " with queueing)",
+    ),
+    "page_throughput": _metric(
+        "byte/s",
+        "higher",
+        "bytes of all answers over the page load time (Zhang & Song 2023 section 5)",
+    ),
+    "page_bytes": _metric(
+        "byte",
+        "neither",
+        "bytes of all answers, header and body, as they came on their connections, by the browser",
+    ),
+    "page_requests": _metric(
+        "1", "neither", "requests that went over the network, by the browser; redirects each count"
+    ),
+    "page_connections": _metric(
+        "1",
+        "neither",
+        "connections over which they were answered, by the browser; what it opened and did not use"
+        " is in `connections` only",
+    ),
+    "browser_cpu": _metric(
+        "s", "lower", "CPU time of all processes of the browser, its start and end included"
+    ),
+    "browser_ready_time": _metric(
+        "s", "lower", "from the start of the browser until it was asked to navigate"
     ),
 }
 """Every metric that a trial may observe, by name."""

@@ -19,7 +19,7 @@ MOST_BYTES = 2**26
 """Of a file that is read whole."""
 OWN_BYTES = 2**28
 """Of one that httpbed itself wrote: the emulator's result of a long lossy transfer."""
-_FOLDER = os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+_FOLDER = getattr(os, "O_PATH", os.O_RDONLY) | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _FILE = os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
 
 
@@ -72,6 +72,17 @@ def text(file: Path, *, errors: str = "replace", most: int = MOST_BYTES) -> str:
     """
     with opened(file, most, errors=errors) as handle:
         return handle.read()
+
+
+def data(file: Path, *, most: int = MOST_BYTES) -> bytes:
+    """Read a file whole that is no text, as :func:`opened` does.
+
+    Raises:
+        FileNotFoundError: It is not there.
+        UnreadableError: It is not to be read.
+    """
+    with opened(file, most) as handle:
+        return handle.buffer.read()
 
 
 def own_text(file: Path) -> str:

@@ -20,6 +20,7 @@ _PREFIXES: Mapping[str, tuple[tuple[float, float, str], ...]] = {
     "s": ((0.5, 1.0, "s"), (0.5e-3, 1e-3, "ms"), (0.0, 1e-6, "us")),
     "bit/s": ((0.5e9, 1e9, "Gbit/s"), (1e5, 1e6, "Mbit/s"), (0.0, 1e3, "kbit/s")),
     "byte": ((0.5e6, 1e6, "MB"), (0.5e3, 1e3, "kB"), (0.0, 1.0, "B")),
+    "byte/s": ((0.5e6, 1e6, "MB/s"), (0.5e3, 1e3, "kB/s"), (0.0, 1.0, "B/s")),
     "1": ((0.0, 0.01, "%"),),
 }
 # Decimals, and from which shown value on they suffice.
@@ -31,6 +32,8 @@ _TITLES = {
     "file_time_slowest": "slowest file time",
     "file_time_median": "median file time",
     "jain_index": "Jain's index",
+    "speed_index": "Speed Index",
+    "onload_time": "onLoad time",
 }
 _NUMBERS = {"jain_index": 3} | dict.fromkeys(
     (
@@ -40,6 +43,8 @@ _NUMBERS = {"jain_index": 3} | dict.fromkeys(
         "migrations",
         "migrations_failed",
         "client_runs",
+        "page_requests",
+        "page_connections",
     ),
     0,
 )

@@ -57,7 +57,7 @@ class Random:
 def document(title: str, head: str, body: str) -> Drawn:
     """Return the page; its icon is an empty data URL, so that no browser asks for one."""
     text = _PAGE.format(title=title, head=head, body=body)
-    return Drawn(ENTRY, text.encode(), "text/html; charset=utf-8")
+    return Drawn(ENTRY, text.encode(), "text/html")
 
 
 def lay(files: Iterable[Drawn], into: Path, name: str, source: str) -> Site:

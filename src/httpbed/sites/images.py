@@ -39,6 +39,8 @@ _HEADERS = 330
 _BYTES_A_PIXEL = 0.5
 """Of a large picture at this quality, a little less than measured: the second try fits."""
 _SHRINK = 0.985
+_WIDEST = 4096
+"""Pixels; a file longer than such a picture, 6 MB, has more filler: more would need gigabytes."""
 _SHORTEST_COMMENT = 4
 _LONGEST_COMMENT = 65_533
 _BLUR = 4
@@ -64,7 +66,7 @@ def jpeg(seed: int, number: int, size: int) -> bytes:
     """Return a JPEG of exactly ``size`` bytes, at least ``SMALLEST_JPEG``."""
     random = Random(seed, number, size)
     blur = _colours(random, _BLUR)
-    width = math.sqrt((size - _HEADERS) / _BYTES_A_PIXEL * 4 / 3)
+    width = min(math.sqrt((size - _HEADERS) / _BYTES_A_PIXEL * 4 / 3), _WIDEST)
     while True:
         encoded = _photograph(blur, max(round(width), 1), random)
         missing = size - len(encoded)

@@ -8,6 +8,7 @@ from pathlib import Path
 from httpbed.implementations.parsers import (
     access_log,
     caddy,
+    chromium,
     connect_udp,
     curl,
     gtlsclient,
@@ -24,6 +25,7 @@ from httpbed.implementations.protocol import Findings, Request
 PARSERS: Mapping[str, Callable[[Path], Findings]] = {
     "access-log-json": access_log.parse,
     "caddy-json": caddy.parse,
+    "chromium-load": chromium.parse,
     "connect-udp-json": connect_udp.parse,
     "curl-json": curl.parse,
     "gtlsclient-log": gtlsclient.parse,

@@ -1,0 +1,205 @@
+"""What the browser's driver left in its folder, read as a :class:`~httpbed.pages.load.Load`.
+
+All of it may be the page's or its servers' making, down to the names in it: files are bounded, no
+link is followed, and what has not the form it should have is left out and told in ``notes``.
+
+The clock is the browser's: seconds of CLOCK_MONOTONIC for events, microseconds for the trace. The
+navigation starts where the trace says ``navigationStart`` for the document, as the Performance API
+does; without a trace, where the document was asked for.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import get_args
+
+from httpbed.pages import said
+from httpbed.pages.load import Ending, Frame, Load
+from httpbed.pages.requests import Requests
+from httpbed.pages.said import Said
+from httpbed.process import left
+
+SCHEMA = 1
+MOST_LOAD_BYTES = 2**22
+MOST_FRAMES = 5000
+MOST_DIALOGS = 100
+US, NS = 1e-6, 1e-9
+_PICTURE = re.compile(r"frames/[0-9]{1,8}\.jpg")
+_ENDINGS: dict[str, Ending] = {ending: ending for ending in get_args(Ending)}
+
+
+class LoadError(ValueError):
+    """There is no load to be read in a folder."""
+
+
+def read(folder: Path) -> Load:
+    """Read a load.
+
+    Raises:
+        LoadError: The driver did not say how it ended, or not so that it can be understood.
+    """
+    driver = _driver(folder)
+    notes = ["the browser told more than is kept"] if driver.get("truncated") is True else []
+    told = _events(folder, notes)
+    marks = _marks(folder, told.loader, notes)
+    began_s = marks.began_s or told.asked_s or (said.number(driver, "navigated_ns") or 0.0) * NS
+    return Load(
+        url=said.text(driver, "url"),
+        ended=_ENDINGS[said.text(driver, "ended")],
+        reason=said.text(driver, "reason"),
+        product=said.text(driver, "product", 200),
+        visit=said.text(driver, "visit", 40) or "cold",
+        requests=told.requests.told(began_s),
+        frames=_frames(folder, began_s, notes),
+        content_loaded_s=_since(began_s, told.at("Page.domContentEventFired", began_s)),
+        onload_s=_since(began_s, told.at("Page.loadEventFired", began_s)),
+        first_contentful_paint_s=_since(began_s, marks.first_paint_s or told.first_paint_s),
+        largest_contentful_paint_s=_since(began_s, marks.largest_paint_s),
+        browser_ready_s=_ready_s(driver),
+        browser_cpu_s=said.number(driver, "cpu_s"),
+        dialogs=_dialogs(driver),
+        navigation_ns=round(began_s / NS) or None,
+        title=said.text(driver, "title", 500),
+        notes=tuple(notes),
+    )
+
+
+def _driver(folder: Path) -> Said:
+    try:
+        found = json.loads(left.text(folder / "load.json", most=MOST_LOAD_BYTES))
+    except FileNotFoundError:
+        raise LoadError("the browser's driver left no load.json") from None
+    except said.BROKEN as error:
+        raise LoadError(f"load.json is not to be understood: {error}") from None
+    if not isinstance(found, dict) or found.get("schema") != SCHEMA:
+        raise LoadError(f"load.json is not of schema {SCHEMA}")
+    if (ended := said.text(found, "ended", 40)) not in _ENDINGS:
+        raise LoadError(f"load.json: ended as {ended!r}; known: {', '.join(_ENDINGS)}")
+    return found
+
+
+@dataclass
+class _Events:
+    """What the events tell beside requests."""
+
+    requests: Requests = field(default_factory=Requests)
+    loader: str = ""
+    """Of the document: the trace calls it the navigation's id."""
+    asked_s: float | None = None
+    """When the document was asked for."""
+    first_paint_s: float | None = None
+    _session: str = ""
+    _fired: list[tuple[str, float]] = field(default_factory=list)
+
+    def take(self, event: Said) -> None:
+        """Take one of them, in the order in which they came."""
+        method, params = said.text(event, "method", 80), said.part(event, "params")
+        self.requests.take(method, params)
+        session = said.text(event, "sessionId", 80)
+        at_s = said.number(params, "timestamp")
+        if method == "Network.requestWillBeSent" and not self.loader:
+            self._begin(session, params)
+        elif method.startswith("Page.") and session == self._session and at_s is not None:
+            self._of_page(method, params, at_s)
+
+    def at(self, method: str, began_s: float) -> float | None:
+        """Return when something first happened to the page itself, once it had begun."""
+        times = (at_s for which, at_s in self._fired if which == method and at_s >= began_s)
+        return next(times, None)
+
+    def _begin(self, session: str, params: Said) -> None:
+        if said.text(params, "type", 40) == "Document":
+            self.loader = said.text(params, "loaderId", 200)
+            self.asked_s = said.number(params, "timestamp")
+            self._session = session
+
+    def _of_page(self, method: str, params: Said, at_s: float) -> None:
+        if method in {"Page.loadEventFired", "Page.domContentEventFired"}:
+            self._fired.append((method, at_s))
+        elif _of(params) == (self.loader, "firstContentfulPaint"):
+            self.first_paint_s = at_s
+
+
+def _of(lifecycle: Said) -> tuple[str, str]:
+    return said.text(lifecycle, "loaderId", 200), said.text(lifecycle, "name", 80)
+
+
+def _events(folder: Path, notes: list[str]) -> _Events:
+    told = _Events()
+    for event in _objects(folder / "cdp.jsonl", notes):
+        told.take(event)
+    if told.requests.left_out:
+        notes.append(f"{told.requests.left_out} further requests are left out")
+    return told
+
+
+@dataclass
+class _Marks:
+    """What the trace tells, in seconds of the browser's clock."""
+
+    began_s: float | None = None
+    first_paint_s: float | None = None
+    largest_paint_s: float | None = None
+    """Of the last candidate: each is larger than the one before."""
+
+    def take(self, event: Said, loader: str) -> None:
+        """Take an event of the trace, if it is of this navigation."""
+        data = said.part(said.part(event, "args"), "data")
+        at_us = said.number(event, "ts")
+        if at_us is None or said.text(data, "navigationId", 200) != loader:
+            return
+        name, at_s = said.text(event, "name", 80), at_us * US
+        if name == "navigationStart":
+            self.began_s = self.began_s or at_s
+        elif name == "firstContentfulPaint":
+            self.first_paint_s = self.first_paint_s or at_s
+        elif name == "largestContentfulPaint::Candidate":
+            self.largest_paint_s = max(self.largest_paint_s or at_s, at_s)
+
+
+def _marks(folder: Path, loader: str, notes: list[str]) -> _Marks:
+    marks = _Marks()
+    if loader:
+        for event in _objects(folder / "trace.jsonl", notes):
+            marks.take(event, loader)
+    return marks
+
+
+def _frames(folder: Path, began_s: float, notes: list[str]) -> tuple[Frame, ...]:
+    """Return the pictures since the navigation began, in order of time."""
+    found = []
+    for told in _objects(folder / "frames.jsonl", notes):
+        at_us, name = said.number(told, "ts"), said.text(told, "file", 40)
+        if at_us is not None and at_us * US >= began_s and _PICTURE.fullmatch(name):
+            found.append(Frame(at_us * US - began_s, folder / name))
+    if len(found) > MOST_FRAMES:
+        notes.append(f"{len(found) - MOST_FRAMES} pictures are left out")
+    return tuple(sorted(found, key=lambda frame: frame.at_s)[:MOST_FRAMES])
+
+
+def _objects(file: Path, notes: list[str]) -> list[Said]:
+    """Read a file of the driver; one that is not there means that there was nothing to tell."""
+    try:
+        return list(said.objects(file))
+    except FileNotFoundError:
+        return []
+    except left.UnreadableError as error:
+        notes.append(str(error))
+        return []
+
+
+def _since(began_s: float, at_s: float | None) -> float | None:
+    return None if at_s is None or at_s < began_s else at_s - began_s
+
+
+def _ready_s(driver: Said) -> float | None:
+    began, navigated = (said.number(driver, name) for name in ("began_ns", "navigated_ns"))
+    return None if began is None or navigated is None else (navigated - began) * NS
+
+
+def _dialogs(driver: Said) -> tuple[tuple[str, str], ...]:
+    told = said.parts(driver, "dialogs")[:MOST_DIALOGS]
+    return tuple((said.text(one, "type", 40), said.text(one, "message", 500)) for one in told)

@@ -1,0 +1,265 @@
+"""The requests of a load, put together from the events of the Chrome DevTools Protocol.
+
+A request's events come in any order and in several sessions (a frame of another origin has its
+own), but its id is the browser's throughout. A redirect begins a new request under the same id:
+its ``requestWillBeSent`` has the response that led there. ``...ExtraInfo`` tells what really was
+on the network, once for each request that was, in order: also a 304, of which the page sees the
+cached 200.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+
+from httpbed.pages import said
+from httpbed.pages.http_versions import version_of
+from httpbed.pages.load import Request
+from httpbed.pages.said import Said
+
+MOST_REQUESTS = 5000
+MS = 1e-3
+
+
+@dataclass
+class _Told:
+    """What events tell of one request."""
+
+    sent: Said
+    response: Said = field(default_factory=dict)
+    has_extra: bool | None = None
+    """Whether the browser says that ``...ExtraInfo`` comes; None where it has not said."""
+    leads_on: bool = False
+    cached: bool = False
+    kind: str = ""
+    body_bytes: int = 0
+    body_wire_bytes: int = 0
+    wire_bytes: int | None = None
+    """Of header and body, where it is whole."""
+    ended: float | None = None
+    failed: str = ""
+
+
+@dataclass
+class _Chain:
+    """All requests of one id, with what was on the network."""
+
+    hops: list[_Told] = field(default_factory=list)
+    request_extras: list[Said] = field(default_factory=list)
+    response_extras: list[Said] = field(default_factory=list)
+
+
+class Requests:
+    """Collects events, and makes requests of them."""
+
+    def __init__(self) -> None:
+        self.left_out = 0
+        """Requests beyond ``MOST_REQUESTS``."""
+        self._chains: dict[str, _Chain] = {}
+        self._order: list[tuple[str, int]] = []
+        self._of = {
+            "requestWillBeSent": self._sent,
+            "requestWillBeSentExtraInfo": self._sent_extra,
+            "responseReceived": self._received,
+            "responseReceivedExtraInfo": self._received_extra,
+            "requestServedFromCache": self._served,
+            "dataReceived": self._data,
+            "loadingFinished": self._finished,
+            "loadingFailed": self._failed,
+        }
+
+    def take(self, method: str, params: Said) -> None:
+        """Take an event; what is not about requests is not looked at."""
+        domain, _, event = method.partition(".")
+        key = said.text(params, "requestId", 200)
+        if domain == "Network" and key and (how := self._of.get(event)):
+            how(key, params)
+
+    def told(self, zero: float) -> tuple[Request, ...]:
+        """Return the requests, in the order in which the page asked.
+
+        Args:
+            zero: The start of the navigation, on the browser's clock in seconds.
+        """
+        made = {
+            (key, number): _Making(hop, zero, request_extra, response_extra).request(
+                f"{key}-{number}" if number else key, onward
+            )
+            for key, chain in self._chains.items()
+            for number, hop, request_extra, response_extra, onward in _with_extras(chain)
+        }
+        return tuple(made[place] for place in self._order)
+
+    def _chain(self, key: str) -> _Chain:
+        if key not in self._chains and len(self._chains) >= MOST_REQUESTS:
+            return _Chain()
+        return self._chains.setdefault(key, _Chain())
+
+    def _last(self, key: str) -> _Told | None:
+        chain = self._chains.get(key)
+        return chain.hops[-1] if chain and chain.hops else None
+
+    def _sent(self, key: str, params: Said) -> None:
+        before = self._last(key)
+        led = said.part(params, "redirectResponse")
+        if before and not led:  # the same, told in another session
+            return
+        if before:
+            before.response, before.leads_on = led, True
+            before.has_extra = params.get("redirectHasExtraInfo") is True
+            before.wire_bytes = said.count(led, "encodedDataLength")
+            before.ended = said.number(params, "timestamp")
+        if len(self._order) >= MOST_REQUESTS:
+            self.left_out += 1
+            return
+        chain = self._chain(key)
+        self._order.append((key, len(chain.hops)))
+        chain.hops.append(_Told(params, kind=said.text(params, "type", 40)))
+
+    def _sent_extra(self, key: str, params: Said) -> None:
+        self._chain(key).request_extras.append(params)
+
+    def _received_extra(self, key: str, params: Said) -> None:
+        self._chain(key).response_extras.append(params)
+
+    def _received(self, key: str, params: Said) -> None:
+        if told := self._last(key):
+            told.response = said.part(params, "response")
+            told.has_extra = params.get("hasExtraInfo") is True
+            told.kind = said.text(params, "type", 40) or told.kind
+
+    def _served(self, key: str, _params: Said) -> None:
+        if told := self._last(key):
+            told.cached = True
+
+    def _data(self, key: str, params: Said) -> None:
+        if told := self._last(key):
+            told.body_bytes += said.count(params, "dataLength")
+            told.body_wire_bytes += said.count(params, "encodedDataLength")
+
+    def _finished(self, key: str, params: Said) -> None:
+        if told := self._last(key):
+            told.ended = said.number(params, "timestamp")
+            told.wire_bytes = said.count(params, "encodedDataLength")
+
+    def _failed(self, key: str, params: Said) -> None:
+        if told := self._last(key):
+            told.ended = said.number(params, "timestamp")
+            reasons = ("errorText", "blockedReason")
+            told.failed = next(filter(None, (said.text(params, one) for one in reasons)), "failed")
+
+
+def _with_extras(chain: _Chain) -> Iterator[tuple[int, _Told, Said, Said, str]]:
+    """Give each request of a chain what was on the network, and where it led."""
+    asked, answered = iter(chain.request_extras), iter(chain.response_extras)
+    for number, hop in enumerate(chain.hops):
+        has_extra = hop.has_extra is not False
+        request_extra = next(asked, {}) if has_extra else {}
+        response_extra = next(answered, {}) if has_extra else {}
+        after = chain.hops[number + 1].sent if hop.leads_on and number + 1 < len(chain.hops) else {}
+        onward = said.text(said.part(after, "request"), "url")
+        yield number, hop, request_extra, response_extra, onward
+
+
+@dataclass(frozen=True)
+class _Making:
+    """One request, about to be a value."""
+
+    told: _Told
+    zero: float
+    request_extra: Said
+    response_extra: Said
+
+    def request(self, key: str, onward: str) -> Request:
+        """Make it."""
+        told, asked = self.told, said.part(self.told.sent, "request")
+        initiator = said.part(told.sent, "initiator")
+        return Request(
+            id=key,
+            url=said.text(asked, "url"),
+            method=said.text(asked, "method", 40),
+            http_version=version_of(said.text(told.response, "protocol", 40)),
+            status=self._status(),
+            failed=told.failed,
+            kind=told.kind,
+            mime_type=said.text(told.response, "mimeType", 200),
+            priority=said.text(asked, "initialPriority", 40),
+            initiator=_initiator(initiator),
+            initiator_kind=said.text(initiator, "type", 40),
+            redirected_to=onward,
+            connection=_connection(told.response),
+            remote=_remote(told.response),
+            from_cache=self._is_cached(),
+            request_headers=said.headers(self.request_extra or asked, "headers"),
+            response_headers=said.headers(self.response_extra or told.response, "headers"),
+            wire_bytes=self._wire_bytes(),
+            body_bytes=told.body_bytes,
+            queued_s=self._at(said.number(told.sent, "timestamp")),
+            ended_s=self._at(told.ended),
+            **self._timing(),
+        )
+
+    def _at(self, clock: float | None) -> float | None:
+        return None if clock is None else clock - self.zero
+
+    def _status(self) -> int:
+        """Return the status on the network: the page sees 200 where the server said 304."""
+        extra = said.count(self.response_extra, "statusCode")
+        return extra or said.count(self.told.response, "status")
+
+    def _is_cached(self) -> bool:
+        """Whether nothing was asked on the network; what was asked has its ``ExtraInfo``."""
+        told = self.told
+        anywhere = (
+            told.response.get(one) is True for one in ("fromDiskCache", "fromPrefetchCache")
+        )
+        return told.cached or (any(anywhere) and not self.response_extra)
+
+    def _wire_bytes(self) -> int:
+        if self.told.wire_bytes is not None:
+            return self.told.wire_bytes
+        return said.count(self.told.response, "encodedDataLength") + self.told.body_wire_bytes
+
+    def _timing(self) -> dict[str, float | None]:
+        timing = said.part(self.told.response, "timing")
+        began = said.number(timing, "requestTime")
+        if not began:  # nothing was timed: it came from a cache, or not at all
+            return {}
+        times = {name: self._after(began, timing, word) for name, word in _TIMES.items()}
+        return {"started_s": self._at(began), **times}
+
+    def _after(self, began: float, timing: Said, word: str) -> float | None:
+        passed_ms = said.number(timing, word)
+        return None if passed_ms is None or passed_ms < 0 else began - self.zero + passed_ms * MS
+
+
+_TIMES = {
+    "dns_start_s": "dnsStart",
+    "dns_end_s": "dnsEnd",
+    "connect_start_s": "connectStart",
+    "connect_end_s": "connectEnd",
+    "tls_start_s": "sslStart",
+    "tls_end_s": "sslEnd",
+    "send_start_s": "sendStart",
+    "send_end_s": "sendEnd",
+    "headers_start_s": "receiveHeadersStart",
+    "headers_end_s": "receiveHeadersEnd",
+}
+"""Field -> the browser's word for milliseconds since ``requestTime``, -1 where it was not."""
+
+
+def _connection(response: Said) -> str:
+    number = said.count(response, "connectionId")
+    return str(number) if number else ""
+
+
+def _remote(response: Said) -> str:
+    address = said.text(response, "remoteIPAddress", 60)
+    return f"{address}:{said.count(response, 'remotePort')}" if address else ""
+
+
+def _initiator(initiator: Said) -> str:
+    """Return the URL of what asked: the file that it stands in, or that of the script."""
+    frames = said.parts(said.part(initiator, "stack"), "callFrames")
+    urls: Iterable[str] = (said.text(one, "url") for one in (initiator, *frames))
+    return next(filter(None, urls), "")
