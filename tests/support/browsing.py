@@ -91,20 +91,38 @@ class Place:
 
 @asynccontextmanager
 async def place(
-    folder: Path, site: Path, parts: Sequence[str] = (), rate: str = "10 Mbit/s",
-    delay: str = "20 ms", browser: str = SHELL, knobs: Mapping[str, str] | None = None,
+    folder: Path,
+    site: Path,
+    parts: Sequence[str] = (),
+    rate: str = "10 Mbit/s",
+    delay: str = "20 ms",
+    browser: str = SHELL,
+    knobs: Mapping[str, str] | None = None,
 ) -> AsyncIterator[Place]:
     """Make a network of two hosts, with a server on one of them."""
-    link = {"between": ["client", "server"], "rate": rate, "delay": delay,
-            "queue": {"limit": "1000 packets"}}
+    link = {
+        "between": ["client", "server"],
+        "rate": rate,
+        "delay": delay,
+        "queue": {"limit": "1000 packets"},
+    }
     planned = network.plan(topology([link]), {}, 7, 0)
     trial, scratch = folder / "trial", folder / "sandbox"
     scratch.mkdir(parents=True)
     (trial / "server").mkdir(parents=True)
     part = Part(
-        name="server", role="server", host="server", http_version="2", server_name=SERVER_NAME,
-        server_address=planned.address("server", "client"), port=443, fetches=(),
-        certificates="/certificates", content="/content", time_limit_s=60, file_bytes=2**26,
+        name="server",
+        role="server",
+        host="server",
+        http_version="2",
+        server_name=SERVER_NAME,
+        server_address=planned.address("server", "client"),
+        port=443,
+        fetches=(),
+        certificates="/certificates",
+        content="/content",
+        time_limit_s=60,
+        file_bytes=2**26,
         knobs=knobs or {},
     )
     spec = SandboxSpec(

@@ -7,6 +7,7 @@ nothing about the server.
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import asynccontextmanager
@@ -76,30 +77,53 @@ def process(part: Part) -> ProcessSpec:
     )
 
 
+@dataclass
+class Replaying:
+    """The programs behind a trial's servers, by their names."""
+
+    supervisor: Supervisor
+    specs: Mapping[str, ProcessSpec]
+    starting: Mapping[str, asyncio.Task[Process]]
+
+    async def ready(self) -> None:
+        """Wait until recorded answers can be had.
+
+        Raises:
+            BedError: One of the programs did not start.
+        """
+        for said, task in self.starting.items():
+            try:
+                await task
+            except SubjectError as error:
+                words = last_words(self.supervisor, self.specs[said])
+                raise BedError(f"recorded answers cannot be had: {error}{words}") from None
+
+    async def end(self) -> None:
+        """End all, so that their logs are whole.
+
+        Raises:
+            BedError: One has ended before.
+        """
+        processes = {said: task.result() for said, task in self.starting.items()}
+        for said, one in processes.items():
+            if one.exit.done():
+                words = last_words(self.supervisor, self.specs[said])
+                raise BedError(f"{said} ended before the client did: {one.exit.result()}{words}")
+        await stop(self.supervisor, processes.values())
+
+
 @asynccontextmanager
 async def replaying(
     supervisor: Supervisor, specs: Mapping[str, ProcessSpec]
-) -> AsyncIterator[None]:
-    """Let recorded answers be had while the context lasts.
-
-    Raises:
-        BedError: One of the programs did not start, or ended too soon.
-    """
-    running = {said: await _started(supervisor, spec) for said, spec in specs.items()}
-    yield
-    for said, one in running.items():
-        if one.exit.done():
-            words = last_words(supervisor, specs[said])
-            raise BedError(f"{said} ended before the client did: {one.exit.result()}{words}")
-    await stop(supervisor, running.values())  # its log is whole then
-
-
-async def _started(supervisor: Supervisor, spec: ProcessSpec) -> Process:
+) -> AsyncIterator[Replaying]:
+    """Start the programs; nobody waits for them before a client asks."""
+    starting = {said: asyncio.create_task(supervisor.start(one)) for said, one in specs.items()}
     try:
-        return await supervisor.start(spec)
-    except SubjectError as error:
-        words = last_words(supervisor, spec)
-        raise BedError(f"recorded answers cannot be had: {error}{words}") from None
+        yield Replaying(supervisor, specs, starting)
+    finally:
+        for task in starting.values():
+            task.cancel()
+        await asyncio.gather(*starting.values(), return_exceptions=True)
 
 
 def read(folder: Path) -> tuple[Replayed, ...]:

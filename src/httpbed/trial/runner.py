@@ -174,7 +174,7 @@ class _Run:
     async def _work(self) -> dict[str, Any]:
         await self._make_folders()  # before a program could be in the way
         async with (
-            replaying(self.supervisor, self.planned.recordings),
+            replaying(self.supervisor, self.planned.recordings) as recorded,
             answering(self.supervisor, self.planned.answering) as those,
         ):
             emulator = await running.build(self.supervisor, self.planned.network)
@@ -185,7 +185,10 @@ class _Run:
                 self.phases.end("probe")
                 for spec in self.planned.handover.before() if self.planned.handover else ():
                     await run_tool(self.supervisor, spec)
-                return await self._subject_runs(those, emulator)
+                await recorded.ready()
+                told = await self._subject_runs(those, emulator)
+                await recorded.end()
+                return told
 
     @asynccontextmanager
     async def _monitored(self) -> AsyncIterator[None]:
