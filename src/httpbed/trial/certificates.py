@@ -47,7 +47,7 @@ def ensure(now: datetime, origins: Collection[str] = ()) -> Path:
         if until > now + RENEW_BEFORE:
             return _completed(folder)
     parent.mkdir(parents=True, exist_ok=True)
-    return _make(parent, stem, now, origins)
+    return _make(parent, now, stem, origins)
 
 
 def untrusted(own: Path, folder: Path, now: datetime) -> Path:
@@ -79,7 +79,7 @@ def _pin(certificate: x509.Certificate) -> str:
     return base64.b64encode(hashlib.sha256(key).digest()).decode() + "\n"
 
 
-def _make(parent: Path, stem: str, now: datetime, origins: Collection[str]) -> Path:
+def _make(parent: Path, now: datetime, stem: str = "until-", origins: Collection[str] = ()) -> Path:
     folder = Path(tempfile.mkdtemp(dir=parent))
     authority_key, server_key = (ec.generate_private_key(ec.SECP256R1()) for _ in range(2))
     authority = _authority(authority_key, now)
