@@ -136,7 +136,7 @@ AnyObject = Annotated[Mapping[str, Any], BeforeValidator(_object)]
 class Form(BaseModel):
     """Part of a HAR file; what it has besides is passed over, for tools add fields freely."""
 
-    model_config = ConfigDict(frozen=True, extra="ignore", populate_by_name=True)
+    model_config = ConfigDict(frozen=True, extra="ignore")
 
 
 class Header(Form):

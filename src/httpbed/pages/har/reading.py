@@ -155,40 +155,46 @@ def _page(form: PageForm) -> Page:
 
 
 def _entry(index: int, form: EntryForm, body: bytes | None, *, tells_connections: bool) -> Entry:
-    request, response = form.request, form.response
-    content = response.content
     initiator, initiator_kind = _initiator(form.initiator)
-    from_cache = _is_from_cache(form)
     return Entry(
         index=index,
         page=form.page,
         started_s=form.started,
         time_s=form.time,
         timings=form.timings,
-        method=request.method,
-        url=request.url,
-        request_headers=_fields(request.headers),
-        posted=request.post_data.text if request.post_data else None,
-        status=response.status,
-        status_text=response.status_text,
-        http_version=_http_version(form),
-        response_headers=_fields(response.headers),
-        redirected_to=response.redirect_url,
-        mime_type=content.mime_type,
-        body=body,
-        body_bytes=content.size if content.size is not None or body is None else len(body),
-        sent_body_bytes=response.body_size,
-        headers_bytes=response.headers_size,
-        wire_bytes=_wire_bytes(form),
-        from_cache=from_cache,
-        failed=response.error or ("" if response.status or from_cache else "no response"),
+        method=form.request.method,
+        url=form.request.url,
+        request_headers=_fields(form.request.headers),
+        posted=form.request.post_data.text if form.request.post_data else None,
         kind=form.kind,
         priority=form.priority,
         initiator=initiator,
         initiator_kind=form.initiator_kind or initiator_kind,
         connection=_connection(form) if tells_connections else "",
         server_address=form.server_address,
+        **_answer(form, body),
     )
+
+
+def _answer(form: EntryForm, body: bytes | None) -> dict[str, Any]:
+    response = form.response
+    size = response.content.size
+    from_cache = _is_from_cache(form)
+    return {
+        "status": response.status,
+        "status_text": response.status_text,
+        "http_version": _http_version(form),
+        "response_headers": _fields(response.headers),
+        "redirected_to": response.redirect_url,
+        "mime_type": response.content.mime_type,
+        "body": body,
+        "body_bytes": size if size is not None or body is None else len(body),
+        "sent_body_bytes": response.body_size,
+        "headers_bytes": response.headers_size,
+        "wire_bytes": _wire_bytes(form),
+        "from_cache": from_cache,
+        "failed": response.error or ("" if response.status or from_cache else "no response"),
+    }
 
 
 def _fields(headers: Iterable[Header]) -> Fields:
