@@ -17,7 +17,7 @@ name = "replayed"
 question = "Is the site as it was recorded?"
 replicates = 1
 seed = 3
-time_limit = "40 s"
+time_limit = "{time_limit}"
 
 [factors]
 http_version = {versions}
@@ -40,7 +40,7 @@ implementation = "{server}"
 
 [workload]
 kind = "page"
-page = {{ har = "site.har"{more} }}
+page = {{ har = "site.har" }}
 """
 
 
@@ -49,12 +49,12 @@ def stage(
     entries: Iterable[Said | dict[str, Any]],
     versions: str = '["1.1", "2", "3"]',
     server: str = "nginx",
-    more: str = "",
+    time_limit: str = "30 s",
 ) -> Stage:
     """Make a recorded site of some entries, and the bed to load it on."""
     (folder / "site.har").write_text(har(entries))
     catalog = catalogs.load()
-    text = EXPERIMENT.format(versions=versions, server=server, more=more)
+    text = EXPERIMENT.format(versions=versions, server=server, time_limit=time_limit)
     loaded = preparation.load(text, catalog, folder)
     bed = preparation.make_bed(loaded, catalog, capture=False, say=lambda _: None)
     return Stage(loaded, bed)
