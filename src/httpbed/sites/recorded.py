@@ -132,6 +132,8 @@ def _read(page: RecordedPage, folder: Path) -> Recording:
 
 
 def _looked_at(file: Path, page: RecordedPage) -> Recording:
+    if file.exists() and not file.is_file():  # whoever opens a pipe waits for ever
+        raise ConfigError([Mistake(file.name, "is no file", "name a HAR file")])
     with file.open("rb") as handle:
         said = handle.read(reading.MOST_BYTES + 1)
     chosen = choosing.choose(reading.read(said, file.name), file.name)

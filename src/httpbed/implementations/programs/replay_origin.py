@@ -24,6 +24,7 @@ import time
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
+from http import HTTPStatus
 from pathlib import Path
 from typing import Any, TextIO
 
@@ -32,6 +33,7 @@ SLICE_BYTES = 2**18
 """Of a body that is given to the kernel at once."""
 PRIOR_PATH, PRIOR_FILE = "/prior.txt", "0/prior.txt"
 """For visits before the measured one."""
+PHRASES = {one.value: one.phrase for one in HTTPStatus}
 WITHOUT_BODY = frozenset({204, 304})
 NOBODY = b"HTTP/1.1 404 Not Recorded\r\nContent-Length: 0\r\n\r\n"
 PERMITTING = frozenset({"access-control-allow-origin", "access-control-allow-credentials"})
@@ -86,7 +88,7 @@ class Site:
 
 def _answer(number: int, said: Mapping[str, Any], folder: Path) -> Answer:
     body = _body(folder / said["file"])
-    status = f"HTTP/1.1 {said['status']} Recorded\r\n"
+    status = f"HTTP/1.1 {said['status']} {PHRASES.get(said['status'], 'Recorded')}\r\n"
     length = "" if said["status"] in WITHOUT_BODY else f"Content-Length: {len(body)}\r\n"
     fields = [(name, f"{name}: {value}\r\n") for name, value in said["headers"]]
     head = status + "".join(text for _, text in fields) + length

@@ -67,7 +67,8 @@ def _without_address(name: str) -> str:
         address = ipaddress.ip_address(name)
     except ValueError:
         return name
-    return re.sub(r"[^0-9a-f]+", "-", f"address-{address}").strip("-") + f".{RENAMED}"
+    digits = re.sub(r"[^0-9a-f]+", "-", str(address)).strip("-")
+    return f"address-{digits}.{RENAMED}"
 
 
 def path(said: str, query: str) -> str:
