@@ -59,10 +59,12 @@ def test_what_a_redirect_leads_to_comes_with_it() -> None:
 
 def test_round_trips_and_delays() -> None:
     """The connect's time without TLS is a round trip; less is a server's own time."""
+    tcp = {"timings": {"connect": 60, "ssl": 35, "wait": 50}}
+    quic = {"timings": {"connect": 30, "ssl": 30, "wait": 20}}
     entries = read([
         PAGE,
-        Said(f"{CDN}/a", 1, wait=50, connect=60, more={"timings": {"connect": 60, "ssl": 35, "wait": 50}}),
-        Said(f"{CDN}/b", 2, wait=20, more={"timings": {"connect": 30, "ssl": 30, "wait": 20}}),
+        Said(f"{CDN}/a", 1, more=tcp),
+        Said(f"{CDN}/b", 2, more=quic),
         Said(f"{STATS}/c", 3, wait=70),
     ])  # fmt: skip
     asked = choosing.choose(entries, "x").asked

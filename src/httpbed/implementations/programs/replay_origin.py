@@ -156,7 +156,11 @@ class Connection(asyncio.Protocol):
             name.strip().lower(): value.strip()
             for name, _, value in (line.partition(":") for line in lines[1:])
         }
-        self._skipped = int(fields.get("content-length", "0"))
+        length = fields.get("content-length", "0")
+        if not length.isascii() or not length.isdecimal():
+            self._transport.abort()
+            return
+        self._skipped = int(length)
         host = fields.get("host", "").lower().removesuffix(":443")
         found = self._site.answer((method, host, path))
         self._is_answering = True
