@@ -107,7 +107,6 @@ def complete(root: Path) -> dict[str, str]:
     version = "".join(_version(root)[1:])
     if version:
         _let_python_find(root, version)
-        _compile(root, version)
     programs = dict(_scripts(folder)) if version else {}
     programs |= {path.name: path for path in elf.executables(folder)}
     links = root / _LINKS
@@ -124,12 +123,13 @@ def _let_python_find(root: Path, version: str) -> None:
     (packages / "httpbed.pth").write_text(f"/{FOLDER}\n")
 
 
-def _compile(root: Path, version: str) -> None:
+def compile_modules(root: Path) -> None:
     """Compile all modules, as packages' scripts would have: else every trial does it again.
 
-    The root's own interpreter does it, from outside. Sources are never looked at again, so the
-    times of copied files do not matter.
+    The root's own interpreter, if it has one, does it from outside. Sources are never looked at
+    again, so the times of copied files do not matter.
     """
+    version = "".join(_version(root)[1:])
     loading = elf.loading(root, f"/usr/bin/python{version}")
     if loading is None:
         return

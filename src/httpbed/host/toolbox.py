@@ -167,6 +167,7 @@ def _build(target: Path, contents: Contents, lock: int, say: Callable[[str], Non
     versions = _unpack(program, partial, contents, lock)
     _complete(partial / "root")
     wheels = _add_wheels(partial, contents, lock) if contents.pypi else {}
+    pypi.compile_modules(partial / "root")
     record = {
         "schema": _SCHEMA,
         "suite": contents.suite,

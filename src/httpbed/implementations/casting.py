@@ -23,6 +23,8 @@ Document = Mapping[str, Any]
 
 _VERSIONS = get_args(HttpVersion)
 RECORDED: Capability = "recorded page"
+HAS_PAGE: Capability = "page"
+"""Asked of the server, whoever stands before it."""
 OF_SERVERS = frozenset({"resumed", "early data", "page", "recorded page"})
 _MULTIPLEXED = frozenset({"2", "3"})
 """In these, no client opens several connections to one server."""
@@ -115,11 +117,11 @@ def _cast_of(path: Path, roles: Document, workload: Document) -> Iterator[_Cast]
             proxy,
             asked=versions[index],
             asks=versions[index + 1],
-            needs=needs if index == 0 else (),
+            needs=tuple(need for need in needs if need != HAS_PAGE) if index == 0 else (),
             following=names[index + 2],
             behind=names[index],
         )
-    of_server = () if proxies else needs
+    of_server = tuple(need for need in needs if need == HAS_PAGE or not proxies)
     place = (*path, "server")
     yield _Cast(
         place, "server", server, versions[-1], needs=of_server, behind=names[-2], retry=retry

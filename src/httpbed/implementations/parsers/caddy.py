@@ -41,6 +41,7 @@ def _request(said: dict[str, Any]) -> Request:
         cipher=CIPHERS.get(tls.get("cipher_suite", 0), ""),
         resumed=bool(tls["resumed"]) if "resumed" in tls else None,
         path=str(asked.get("uri", "")),
+        authority=str(asked.get("host", "")),
         upstream_http_version=_upstream(answer),
         flags=access_log.flag("", announced, int(said["size"])),
     )

@@ -8,9 +8,11 @@ from __future__ import annotations
 import argparse
 import asyncio
 import json
+import mimetypes
 from functools import partial
 from pathlib import Path
 from typing import Any
+from urllib.parse import unquote, urlsplit
 
 from aioquic.asyncio import QuicConnectionProtocol, serve
 from aioquic.h3.connection import H3_ALPN, H3Connection
@@ -46,22 +48,32 @@ class Connection(QuicConnectionProtocol):
                     self._answer(self.http, found)
 
     def _answer(self, http: H3Connection, request: HeadersReceived) -> None:
-        path = dict(request.headers).get(b":path", b"/").decode(errors="replace")
-        file = self.content / Path(path).name
-        status = FOUND if file.is_file() else NOT_FOUND
-        body = file.read_bytes() if status == FOUND else b""
+        asked = dict(request.headers)
+        path = asked.get(b":path", b"/").decode(errors="replace")
+        file = self._find(path)
+        status = FOUND if file else NOT_FOUND
+        body = file.read_bytes() if file else b""
         headers = {
             b":status": str(status),
             b"content-length": str(len(body)),
-            b"content-type": "text/plain",
+            b"content-type": media_type(file),
         }
         encoded = [(name, value.encode()) for name, value in headers.items()]
         http.send_headers(request.stream_id, encoded, end_stream=not body)
         if body:
             http.send_data(request.stream_id, body, end_stream=True)
-        self._record(path, status, len(body))
+        self._record(asked, status, len(body))
 
-    def _record(self, path: str, status: int, body_bytes: int) -> None:
+    def _find(self, path: str) -> Path | None:
+        """Return the file of that path; none is outside of the content."""
+        name = unquote(urlsplit(path).path).lstrip("/")
+        try:
+            file = (self.content / name).resolve()
+            return file if file.is_relative_to(self.content) and file.is_file() else None
+        except (OSError, ValueError):  # too long, or with a zero byte
+            return None
+
+    def _record(self, asked: dict[bytes, bytes], status: int, body_bytes: int) -> None:
         """Log what was asked and answered; a request before the handshake's end was early data."""
         early = self.handshake is None
         resumed = early or (self.handshake is not None and self.handshake.session_resumed)
@@ -69,7 +81,8 @@ class Connection(QuicConnectionProtocol):
             "protocol": "HTTP/3.0",
             "status": status,
             "body_bytes": body_bytes,
-            "path": path,
+            "path": asked.get(b":path", b"").decode(errors="replace"),
+            "authority": asked.get(b":authority", b"").decode(errors="replace"),
             "connection": self._quic.original_destination_connection_id.hex(),
             "tls_version": "TLSv1.3",
             "cipher": f"TLS_{self._quic.tls.key_schedule.cipher_suite.name}",
@@ -78,6 +91,12 @@ class Connection(QuicConnectionProtocol):
         }
         with self.log.open("a") as file:
             file.write(json.dumps(said) + "\n")
+
+
+def media_type(file: Path | None) -> str:
+    """Name what a file is, by its name as a browser must know it."""
+    guessed = mimetypes.guess_type(file.name, strict=False)[0] if file else None
+    return guessed or "text/plain"
 
 
 async def run(options: argparse.Namespace) -> None:
@@ -112,7 +131,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--port", type=int, required=True)
     parser.add_argument("--certificate", required=True)
     parser.add_argument("--key", required=True)
-    parser.add_argument("--content", type=Path, required=True)
+    parser.add_argument("--content", type=lambda text: Path(text).resolve(), required=True)
     parser.add_argument("--log", type=Path, required=True)
     parser.add_argument("--congestion-control", choices=("reno", "cubic"), required=True)
     parser.add_argument("--max-data", type=int, required=True)

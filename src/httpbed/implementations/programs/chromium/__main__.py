@@ -9,6 +9,7 @@ Times are of CLOCK_MONOTONIC in nanoseconds, on which the browser's own are, too
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
 import sys
 import tempfile
@@ -25,6 +26,8 @@ from .watching import MOST_WORDS, Ending, Watch
 
 TRACE_S = 10.0
 """Within which a trace is collected after the load, whether or not that was in time."""
+NET_LOG_S = 5.0
+"""Within which a browser ends by itself."""
 SESSION_COMMANDS = ("Network.enable", "Page.enable", "Runtime.runIfWaitingForDebugger")
 CATEGORIES = ("blink.user_timing", "disabled-by-default-devtools.screenshot", "rail")
 """Of the trace: marks of navigation and paint, and pictures."""
@@ -97,11 +100,25 @@ class Load:
         if not self.options.download:
             self._begin_trace(self.watch.session)
         ending = self._watch(self.watch)
-        if not self.options.download:
-            self._collect_trace(self.watch)
-        # Only now, while the browser lives, does it tell its servers that it leaves them.
-        self.cdp.call("Target.disposeBrowserContext", browserContextId=context)
+        try:
+            if not self.options.download:
+                self._collect_trace(self.watch)
+            # While the browser lives, it tells its servers that it leaves them.
+            self.cdp.call("Target.disposeBrowserContext", browserContextId=context)
+            if self.wanted.net_log:
+                self._finish_net_log()
+        except (BrowserEndedError, CommandError):  # the load is over all the same
+            self.told.truncated = True
         return ending
+
+    def _finish_net_log(self) -> None:
+        """Have the browser end by itself, as it writes the log's end then only."""
+        self.cdp.send("Browser.close")
+        with contextlib.suppress(BrowserEndedError):
+            until = time.monotonic() + NET_LOG_S
+            while self.cdp.next(until):
+                pass
+            self.told.truncated = True
 
     def _open_page(self, context: str) -> Watch:
         """Make an empty page of the size that is wanted, which tells all that it does."""
@@ -230,7 +247,7 @@ def main() -> None:
         make_profile(Path(profile))
         try:
             told = Load(options, Path(profile)).run()
-        except (CommandError, OSError) as error:
+        except (CommandError, OSError, ValueError) as error:
             sys.exit(f"{options.browser}: {error}")
     (options.folder / "load.json").write_text(json.dumps(vars(told), indent=1) + "\n")
 

@@ -1,4 +1,4 @@
-"""What a browser is started with, so that it speaks one protocol, to one place, and of nothing else.
+"""What a browser is started with, so that it speaks one protocol, to one place only.
 
 Chromium has no switch "speak HTTP/2": what is not wanted is switched off, and QUIC is forced for
 the origins that are to be asked with it, without a look at Alt-Svc. Which protocol was spoken is
@@ -54,6 +54,7 @@ SILENT = (
 
 UNWATCHED = (
     "--headless",
+    "--no-startup-window",  # one page is made, in a state of its own; no other need be drawn
     "--disable-backgrounding-occluded-windows",
     "--disable-background-timer-throttling",
     "--disable-renderer-backgrounding",
@@ -80,6 +81,9 @@ PREFERENCES = {
     "signin": {"allowed": False},
 }
 """Of the profile; the headless shell has no such predictions and ignores them."""
+
+NET_LOG_MB = 16
+"""At the most; it has some megabytes after a load."""
 
 
 @dataclass(frozen=True)
@@ -117,8 +121,7 @@ def arguments(wanted: Wanted) -> list[str]:
         f"--host-resolver-rules={resolver_rules(wanted.names, wanted.address)}",
         f"--ignore-certificate-errors-spki-list={wanted.spki}",
         *forced(wanted.http_version, wanted.names, wanted.port),
-        *([f"--log-net-log={wanted.net_log}"] if wanted.net_log else []),
-        "about:blank",
+        *_net_log(wanted.net_log),
     ]
 
 
@@ -134,6 +137,12 @@ def resolver_rules(names: Sequence[str], address: str) -> str:
     """Say where the names are; every other name is not found, and nobody is asked for it."""
     found = f"[{address}]" if ":" in address else address
     return ", ".join([*(f"MAP {name} {found}" for name in names), "MAP * ~NOTFOUND"])
+
+
+def _net_log(file: Path | None) -> list[str]:
+    if file is None:
+        return []
+    return [f"--log-net-log={file}", f"--net-log-max-size-mb={NET_LOG_MB}"]
 
 
 def make_profile(folder: Path) -> None:

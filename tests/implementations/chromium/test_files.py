@@ -1,0 +1,102 @@
+"""What the driver says to a browser, hears from it, and keeps."""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from httpbed.implementations.programs.chromium import keeping
+from httpbed.implementations.programs.chromium.cdp import CommandError, Connection
+from httpbed.implementations.programs.chromium.keeping import Lines, Trace
+
+PATIENCE_S = float("inf")
+
+
+class Said:
+    """A pipe from which bytes come in the pieces that are given; then nothing."""
+
+    def __init__(self, *pieces: bytes) -> None:
+        self.pieces: Iterator[bytes] = iter(pieces)
+        self.sent: list[bytes] = []
+
+    def send(self, message: bytes) -> None:
+        """Keep it."""
+        self.sent.append(message)
+
+    def receive(self, until: float) -> bytes:
+        """Return the next piece."""
+        assert until > 0
+        return next(self.pieces, b"")
+
+
+def test_messages_are_put_together() -> None:
+    """However the pipe cuts them."""
+    pipe = Connection(
+        Said(b'{"method":', b'"A.a"}', b'\0{"method":"B.b"}\0{"me', b'thod":"C.c"}\0')
+    )
+    heard = [pipe.next(PATIENCE_S) for _ in range(4)]
+    assert [one and one.method for one in heard] == ["A.a", "B.b", "C.c", None]
+    assert heard[0]
+    assert heard[0].raw == b'{"method":"A.a"}'
+
+
+def test_an_answer_is_found_among_events() -> None:
+    """They are kept for later, in their order."""
+    said = Said(b'{"method":"A.a"}\0{"id":1,"result":{"x":2}}\0{"method":"B.b"}\0')
+    pipe = Connection(said)
+    assert pipe.call("C.c", "session", y=3) == {"x": 2}
+    sent = {"id": 1, "method": "C.c", "params": {"y": 3}, "sessionId": "session"}
+    assert [json.loads(one) for one in said.sent] == [sent]
+    heard = [pipe.next(PATIENCE_S) for _ in range(2)]
+    assert [one and one.method for one in heard] == ["A.a", "B.b"]
+
+
+@pytest.mark.parametrize(
+    ("said", "reason"),
+    [(b'{"id":1,"error":{"message":"no"}}\0', "C.c: no"), (b"", "C.c was not answered")],
+)
+def test_a_command_that_is_refused_says_so(said: bytes, reason: str) -> None:
+    """With the browser's own words, or none."""
+    with pytest.raises(CommandError, match=reason):
+        Connection(Said(said)).call("C.c")
+
+
+def test_a_file_of_lines_is_bounded(tmp_path: Path) -> None:
+    """What does not fit is left out, and a shorter line after it is not."""
+    lines = Lines(tmp_path / "x", 12)
+    lines.write(b"12345")
+    assert not lines.truncated
+    lines.write(b"1234567890")
+    lines.write(b"1234")
+    lines.close()
+    assert lines.truncated
+    assert (tmp_path / "x").read_bytes() == b"12345\n1234\n"
+
+
+def screenshot(at_us: int, picture: bytes) -> dict[str, object]:
+    """Make the event of a trace."""
+    said = base64.b64encode(picture).decode()
+    return {"name": "Screenshot", "ts": at_us, "args": {"snapshot": said}}
+
+
+def test_pictures_that_are_equal_share_a_file(tmp_path: Path) -> None:
+    """Each has its time; other events are kept as they came."""
+    trace = Trace(tmp_path)
+    mark = {"name": "navigationStart", "ts": 1, "args": {"data": {}}}
+    trace.take([mark, screenshot(2, b"a"), screenshot(3, b"a"), screenshot(4, b"b")])
+    assert trace.close() is False
+    frames = [json.loads(line) for line in (tmp_path / "frames.jsonl").read_text().splitlines()]
+    assert [frame["ts"] for frame in frames] == [2, 3, 4]
+    assert [(tmp_path / frame["file"]).read_bytes() for frame in frames] == [b"a", b"a", b"b"]
+    assert json.loads((tmp_path / "trace.jsonl").read_text()) == mark
+
+
+def test_a_trace_of_too_many_pictures_says_so(tmp_path: Path) -> None:
+    """The browser takes no more of them, and the page may still change."""
+    trace = Trace(tmp_path)
+    trace.take([screenshot(number, b"a") for number in range(keeping.MOST_PICTURES)])
+    assert trace.close() is True
