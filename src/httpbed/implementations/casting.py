@@ -38,6 +38,7 @@ OF_SERVERS = frozenset(
 )
 UNRECORDED = ("page: discovery", "page: repeat view")
 """Visits for which answers bear headers that a recording may not have."""
+RECORDED: Capability = "recorded page"
 _MULTIPLEXED = frozenset({"2", "3"})
 """In these, no client opens several connections to one server."""
 
@@ -162,7 +163,12 @@ def _version_mistakes(cast: _Cast, recipe: Recipe) -> Iterator[Miscast]:
 
 
 def _workload_mistakes(cast: _Cast, recipe: Recipe) -> Iterator[Miscast]:
-    asked = cast.needs if cast.role == "client" else _of_servers(cast.needs)
+    if cast.role == "proxy" and RECORDED in cast.needs:
+        reason = "a recorded page's origins have names and certificates that no proxy has"
+        yield Miscast(cast.path, reason, "leave proxies out, or load another page")
+        return
+    of_client = [need for need in cast.needs if need != RECORDED]
+    asked = of_client if cast.role == "client" else _of_servers(cast.needs)
     for need in asked:
         if need not in recipe.workloads:
             can = ", ".join(recipe.workloads)
