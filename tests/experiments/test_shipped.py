@@ -76,6 +76,19 @@ def test_liu_2024_is_as_the_paper_set_it_up(study: str) -> None:
     assert len(found) == 2 * grid * len(experiment.factors["client"])
 
 
+@pytest.mark.parametrize(("file", "impairments"), [("rates", 7), ("losses", 4)])
+def test_zhang_2023_has_both_sites_and_every_rate_and_loss(file: str, impairments: int) -> None:
+    """HTTP/1.1 by nginx, HTTP/3 by aioquic and by nginx; acknowledgements are unimpaired."""
+    path = FOLDER / f"zhang2023/{file}.toml"
+    loaded = preparation.load(path.read_text(), CATALOG, path.parent, "full")
+    scenarios = loaded.scenarios()
+    assert len(scenarios) == 2 * impairments * 3
+    assert {one.workload.requests() for one in scenarios} == {13, 43}
+    for one in scenarios:
+        up, _ = one.link.directions()
+        assert (up.rate, up.loss, up.delay) == (None, 0.0, 0.0)
+
+
 def test_liu_2024s_migrations_are_figure_6() -> None:
     """Ten runs of its four clients, in nine conditions, stable and changed, on both paths."""
     path = FOLDER / "liu2024/migration.toml"
