@@ -22,6 +22,7 @@ Path = tuple[str | int, ...]
 Document = Mapping[str, Any]
 
 _VERSIONS = get_args(HttpVersion)
+<<<<<<< HEAD
 OF_ORIGINS: frozenset[Capability] = frozenset({"page", "page: repeat view"})
 """Asked of the server, whoever stands before it: it has the page, and says what may be kept."""
 OF_SERVERS = frozenset(
@@ -38,6 +39,12 @@ OF_SERVERS = frozenset(
 )
 UNRECORDED = ("page: discovery", "page: repeat view")
 """Visits for which answers bear headers that a recording may not have."""
+=======
+RECORDED: Capability = "recorded page"
+HAS_PAGE: Capability = "page"
+"""Asked of the server, whoever stands before it."""
+OF_SERVERS = frozenset({"resumed", "early data", "page", "recorded page"})
+>>>>>>> replay
 _MULTIPLEXED = frozenset({"2", "3"})
 """In these, no client opens several connections to one server."""
 
@@ -162,7 +169,12 @@ def _version_mistakes(cast: _Cast, recipe: Recipe) -> Iterator[Miscast]:
 
 
 def _workload_mistakes(cast: _Cast, recipe: Recipe) -> Iterator[Miscast]:
-    asked = cast.needs if cast.role == "client" else _of_servers(cast.needs)
+    if cast.role == "proxy" and RECORDED in cast.needs:
+        reason = "a recorded page's origins have names and certificates that no proxy has"
+        yield Miscast(cast.path, reason, "leave proxies out, or load another page")
+        return
+    of_client = [need for need in cast.needs if need != RECORDED]
+    asked = of_client if cast.role == "client" else _of_servers(cast.needs)
     for need in asked:
         if need not in recipe.workloads:
             can = ", ".join(recipe.workloads)

@@ -17,11 +17,12 @@ from httpbed.model.scenario import Scenario
 from httpbed.model.workload import Download
 from httpbed.process import left
 from httpbed.process.spec import Exit
-from httpbed.trial import deliveries, handover_seen, sharing
+from httpbed.trial import deliveries, handover_seen, recording, sharing
 from httpbed.trial.content import PRIOR
 from httpbed.trial.deliveries import Bins
 from httpbed.trial.handover_seen import HandoverSeen
 from httpbed.trial.legs import Leg, ping_file, sockets_file
+from httpbed.trial.recording import Replayed
 from httpbed.trial.runner import EVIDENCE, LINK_RESULT
 from httpbed.trial.sharing import Sharing
 
@@ -68,6 +69,8 @@ class Seen:
     """When the client's network changed; None where it never does, or the client did not run."""
     deliveries: Mapping[str, Bins] = field(default_factory=dict)
     """What was delivered to the client over each of its links, where it goes between them."""
+    replayed: Mapping[str, Sequence[Replayed]] = field(default_factory=dict)
+    """What was answered of recorded sites, by the server."""
     excess: bool = False
     """Whether somebody was ended for filling the disk, and took of the machine what there was."""
 
@@ -118,6 +121,10 @@ def read(scenario: Scenario, legs: Sequence[Leg], catalog: Catalog, artifacts: P
         silent=_silent(scenario, legs, catalog),
         handover=moved,
         deliveries=deliveries.read(artifacts, moved.absences) if moved else {},
+        replayed={
+            leg.hop.answers: recording.read(artifacts / recording.name(leg.hop.answers))
+            for leg in legs
+        },
         excess=evidence.get("excess", False),
     )
 
