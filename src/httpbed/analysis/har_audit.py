@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from httpbed.analysis import har_throughput
@@ -37,7 +37,7 @@ _NEAR_SHARE, _NEAR_S = 1.25, 0.010
 _FULL_SHARE = 0.5
 """Of the claimed rate that the fastest stretch must reach to bear it out."""
 _SAME_S = 1e-5
-_TCP_VERSIONS = ("1.0", "1.1", "2")
+_TCP_VERSIONS, _QUIC_VERSION = ("1.0", "1.1", "2"), "3"
 _NOT_MODIFIED = 304
 
 
@@ -76,7 +76,7 @@ def audit(archived: ArchivedLoad, claims: Claims) -> list[Finding]:
     answered = [pair for pair in pairs if not pair[1].failed]
     found = [_protocol(answered, claims.http_version)]
     if claims.rtt_s is not None:
-        found += [_answers(answered, claims.rtt_s), _handshakes(answered, claims.rtt_s)]
+        found += [_answers(answered, claims.rtt_s), *_handshakes(answered, claims.rtt_s)]
     found.append(_rate(answered, claims.rate_bit_s))
     found.append(_cache(archived, claims.visit))
     found += [_failures(pairs), _redirects(pairs), _sums(archived.entries)]
@@ -84,6 +84,8 @@ def audit(archived: ArchivedLoad, claims: Claims) -> list[Finding]:
 
 
 Pairs = Sequence[tuple[Request, Entry]]
+Lengths = Sequence[tuple[float, Entry]]
+"""In seconds, with what took them."""
 
 
 def _protocol(answered: Pairs, claimed: str | None) -> Finding:
@@ -130,40 +132,57 @@ def _answers(answered: Pairs, rtt_s: float) -> Finding:
     return _round_trips("responses", "answered", waits, rtt_s)
 
 
-def _handshakes(answered: Pairs, rtt_s: float) -> Finding:
-    """Compare connection set-ups with a round trip, which only QUIC can do without (0-RTT)."""
-    connects = [
-        (request.connect_end_s - request.connect_start_s, entry)
+def _handshakes(answered: Pairs, rtt_s: float) -> Iterator[Finding]:
+    """Compare what setting connections up took with a round trip."""
+    whole = [
+        (request.connect_end_s - request.connect_start_s, request.http_version, entry)
         for request, entry in answered
         if request.connect_end_s is not None
         and request.connect_start_s is not None
-        and request.http_version in _TCP_VERSIONS
         and request.connect_end_s > request.connect_start_s
         and _is_whole(request, entry)
     ]
-    found = _round_trips("connections over TCP", "set up", connects, rtt_s)
-    if not connects or not rtt_s:
+    versions = {request.http_version for request, _ in answered}
+    if versions & set(_TCP_VERSIONS):
+        over_tcp = [(length, entry) for length, spoken, entry in whole if spoken in _TCP_VERSIONS]
+        yield _tcp_handshakes(over_tcp, rtt_s)
+    if _QUIC_VERSION in versions:
+        over_quic = [(length, entry) for length, spoken, entry in whole if spoken == _QUIC_VERSION]
+        yield _quic_handshakes(over_quic, rtt_s)
+
+
+def _tcp_handshakes(lengths: Lengths, rtt_s: float) -> Finding:
+    found = _round_trips("connections over TCP", "set up", lengths, rtt_s)
+    if not lengths or not rtt_s:
         return found
-    trips = min(length for length, _ in connects) / rtt_s
+    trips = min(length for length, _ in lengths) / rtt_s
     said = f"{found.said}: {trips:.1f} round trips, of which TCP takes one and TLS 1.3 one more"
     is_many = found.verdict == "cannot be told" and trips <= 3 * _NEAR_SHARE + _NEAR_S / rtt_s
-    return Finding(found.about, "borne out" if is_many else found.verdict, said, found.entries)
+    return replace(found, said=said, verdict="borne out" if is_many else found.verdict)
+
+
+def _quic_handshakes(lengths: Lengths, rtt_s: float) -> Finding:
+    """With 0-RTT a request is sent before the handshake's round trip is over: no contradiction."""
+    found = _round_trips("connections over QUIC", "set up", lengths, rtt_s)
+    if found.verdict != "contradicted":
+        return found
+    said = f"{found.said}; with 0-RTT that can be"
+    return Finding(found.about, "cannot be told", said)
 
 
 def _is_whole(request: Request, entry: Entry) -> bool:
     """Tell whether all of a connection's set-up is told.
 
     Chrome gives a request a connection that was begun for another one, and then tells of it only
-    what came after the request: such a set-up begins in the instant in which the request does.
+    what came after the request: such a set-up begins in the instant in which the request does, and
+    its name is looked up in no time at all.
     """
     if entry.timings.queued is None:
-        return True
+        return entry.timings.dns != 0
     return (request.connect_start_s or 0.0) - (request.started_s or 0.0) > _SAME_S
 
 
-def _round_trips(
-    about: str, done: str, lengths: Sequence[tuple[float, Entry]], rtt_s: float
-) -> Finding:
+def _round_trips(about: str, done: str, lengths: Lengths, rtt_s: float) -> Finding:
     if not lengths:
         return Finding(about, "cannot be told", "none has its times")
     fast = [entry for length, entry in lengths if length < rtt_s - CLOCK_S]
@@ -178,22 +197,29 @@ def _round_trips(
 
 def _rate(answered: Pairs, claimed: int | None) -> Finding:
     transfers = list(_transfers(answered))
+    certain = har_throughput.beyond_a_burst(transfers)
+    if claimed is not None and certain is not None and certain.bit_s > claimed:
+        beyond = f"{phrase.size(ALLOWANCE_BYTES, 2)} of it a burst, the rest takes"
+        said = (
+            f"{_stretch(certain)}: {beyond} {_rate_of(certain)}, more than {phrase.rate(claimed)}"
+        )
+        return Finding("rate", "contradicted", said, certain.entries[:MOST_PLACES])
     fastest = har_throughput.fastest(transfers)
+    untold: Verdict = "told" if claimed is None else "cannot be told"
     if fastest is None:
-        said = f"no stretch has {phrase.size(har_throughput.FEWEST_BYTES, 3)} with their times"
-        return Finding("rate", "told" if claimed is None else "cannot be told", said)
-    said = (
-        f"{phrase.size(fastest.bytes, 3)} came in {_time(fastest.seconds)}:"
-        f" {phrase.rate(fastest.bit_s, 3)}"
-    )
-    if claimed is None:
-        return Finding("rate", "told", said)
-    if fastest.certain_bit_s > claimed:
-        beyond = f"beyond a burst of {phrase.size(ALLOWANCE_BYTES, 2)}, more than"
-        said = f"{said}, {beyond} {phrase.rate(claimed)} can carry"
-        return Finding("rate", "contradicted", said, fastest.entries[:MOST_PLACES])
-    is_full = fastest.bit_s >= _FULL_SHARE * claimed
-    return Finding("rate", "borne out" if is_full else "cannot be told", said)
+        least = phrase.size(har_throughput.FEWEST_BYTES, phrase.AT_A_GLANCE)
+        return Finding("rate", untold, f"no stretch has {least} with their times")
+    is_full = claimed is not None and fastest.bit_s >= _FULL_SHARE * claimed
+    said = f"{_stretch(fastest)}: {_rate_of(fastest)}"
+    return Finding("rate", "borne out" if is_full else untold, said)
+
+
+def _stretch(found: har_throughput.Stretch) -> str:
+    return f"{phrase.size(found.bytes, phrase.AT_A_GLANCE)} came in {_time(found.seconds)}"
+
+
+def _rate_of(found: har_throughput.Stretch) -> str:
+    return phrase.rate(found.bit_s, phrase.AT_A_GLANCE)
 
 
 def _transfers(answered: Pairs) -> Iterator[har_throughput.Transfer]:

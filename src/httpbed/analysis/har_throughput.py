@@ -40,8 +40,8 @@ class Stretch:
     start_s: float
     end_s: float
     bytes: int
-    certain_bit_s: float
-    """The least rate that some window takes, an allowed burst left out."""
+    bit_s: float
+    """The rate that it takes; of :func:`beyond_a_burst`, a burst left out."""
     entries: tuple[int, ...]
 
     @property
@@ -49,36 +49,33 @@ class Stretch:
         """How long it is."""
         return self.end_s - self.start_s
 
-    @property
-    def bit_s(self) -> float:
-        """The rate of what came, a burst included."""
-        return self.bytes * 8 / (self.seconds + CLOCK_S)
-
 
 def fastest(transfers: Sequence[Transfer]) -> Stretch | None:
-    """Return the window with the highest rate; None where none has enough bytes."""
+    """Return the window with the highest rate; None where none has :data:`FEWEST_BYTES`."""
+    return _best(transfers, fewest=FEWEST_BYTES, burst=0)
+
+
+def beyond_a_burst(transfers: Sequence[Transfer]) -> Stretch | None:
+    """Return the window that takes the highest rate even if a burst came at once."""
+    return _best(transfers, fewest=ALLOWANCE_BYTES + 1, burst=ALLOWANCE_BYTES)
+
+
+def _best(transfers: Sequence[Transfer], *, fewest: int, burst: int) -> Stretch | None:
     largest = sorted(transfers, key=lambda one: one.bytes, reverse=True)[:MOST_TRANSFERS]
     by_end = sorted(largest, key=lambda one: one.end_s)
     starts = np.array([one.start_s for one in by_end])
     ends = np.array([one.end_s for one in by_end])
     sizes = np.array([one.bytes for one in by_end], dtype=float)
-    best, certain = (0.0, 0.0, 0.0), 0.0
+    best = (0.0, 0.0, 0.0)
     for start in np.unique(starts):
         total = np.cumsum(np.where(starts >= start, sizes, 0.0))
-        length = np.maximum(ends - start, 0.0) + CLOCK_S
-        rate = np.where((ends >= start) & (total >= FEWEST_BYTES), total / length, 0.0)
+        is_window = (ends >= start) & (total >= fewest)
+        rate = np.where(is_window, (total - burst) / (ends - start + CLOCK_S), 0.0)
         at = int(rate.argmax())
-        best = max(best, (float(rate[at]), float(start), float(ends[at])))
-        beyond = np.where(ends >= start, (total - ALLOWANCE_BYTES) / length, 0.0)
-        certain = max(certain, float(beyond.max()))
-    if not best[0]:
+        best = max(best, (float(rate[at]) * 8, float(start), float(ends[at])))
+    bit_s, start_s, end_s = best
+    if not bit_s:
         return None
-    _, start_s, end_s = best
     within = [one for one in by_end if one.start_s >= start_s and one.end_s <= end_s]
-    return Stretch(
-        start_s=start_s,
-        end_s=end_s,
-        bytes=sum(one.bytes for one in within),
-        certain_bit_s=certain * 8,
-        entries=tuple(one.entry for one in within),
-    )
+    total_bytes = sum(one.bytes for one in within)
+    return Stretch(start_s, end_s, total_bytes, bit_s, tuple(one.entry for one in within))

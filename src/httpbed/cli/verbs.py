@@ -24,6 +24,8 @@ VERBS = {
     "doctor": "Say what this machine can do, each point tried.",
     "toolbox": "Show, build or remove the programs under test.",
     "recipes": "List the programs that an experiment can name, or check them.",
+    "pages": "List, make or check the pages that experiments can load by name.",
+    "mirror": "Make a page of your own self-contained, so that experiments can load it.",
     "schema": "Print the JSON Schema of an experiment file.",
 }
 """In the order in which one meets them, with what each is for."""

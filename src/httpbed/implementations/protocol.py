@@ -283,6 +283,8 @@ class Findings:
     """In the order in which they happened; empty where the program tells of none."""
     migrations: Migrations | None = None
     """None where the program does not tell."""
+    before: tuple[Request, ...] = ()
+    """Requests of a visit before, which is not measured; their times mean nothing."""
 
 
 class Implementation(Protocol):

@@ -14,7 +14,7 @@ from httpbed.implementations.protocol import Request
 from httpbed.model.page import PageLoad
 from httpbed.model.trial import Check
 from httpbed.sites.site import Site
-from httpbed.trial import accounts
+from httpbed.trial import accounts, visit_checks
 from httpbed.trial.accounts import Account
 from httpbed.trial.legs import Chain
 from httpbed.trial.seen import Seen
@@ -45,8 +45,10 @@ def checks(chain: Chain, load: PageLoad, site: Site, seen: Seen, of: str) -> Ite
 
 def connections(chain: Chain, load: PageLoad, count: int, of: str) -> Check:
     """Check that there were no more connections than a browser of that protocol opens."""
+    origins = len(load.page.origins or [""])
     each = H1_CONNECTIONS if chain.legs[0].hop.http_version == "1.1" else 1
-    most = each * POOLS * len(load.page.origins or [""])
+    most = each * POOLS * origins
+    most += visit_checks.connections_before(load, origins, most)
     figure = f"{count}, by the packets"
     return _check(
         f"connection count{of}", passed=count <= most, figure=figure, limit=f"at most {most}"

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 import archives
 from httpbed.model.errors import ConfigError
+from httpbed.pages import reading as loads_reading
 from httpbed.pages.har import loads, reading
 from httpbed.pages.har.entries import Document, Entry, Origin
 from httpbed.pages.har.form import EntryForm
@@ -20,6 +21,7 @@ from httpbed.pages.har.loads import ArchivedLoad
 
 NO_DATE = "a date and time are needed, such as '2026-01-31T12:00:00.000Z'"
 DIALECTS = Path(__file__).parent / "dialects"
+RECORDED = Path(__file__).parents[2] / "recorded/chromium-headless-shell-156.0.8078.79"
 
 
 def read(said: Any) -> Document:
@@ -226,13 +228,31 @@ def test_webpagetest() -> None:
     assert len(second.load.requests) == 1
 
 
-def test_chrome_har_capturer() -> None:
-    """A page that was stamped after its document was asked for begins with its document."""
-    document, (load,) = dialect("chrome-har-capturer.har")
-    assert document.creator == "Chrome HAR Capturer 0.14.4"
+@pytest.mark.parametrize("name", ["chrome-har-capturer-0.14.4.har", "chrome-har-1.3.1.har"])
+def test_other_tools_tell_the_same_of_the_same_events(name: str) -> None:
+    """Both made of the events of a recorded load over HTTP/1.1, which is read from them, too.
+
+    They write dates to the millisecond. One has the time in the queue before an entry's start, the
+    other as a part of being blocked; and both count a connection's set-up until sending begins.
+    """
+    _, (archived,) = dialect(name)
+    recorded = loads_reading.read(RECORDED / "h1")
+    theirs = {request.url: request for request in archived.load.requests}
+    assert len(theirs) == len(recorded.requests) == 13
+    for mine in recorded.requests:
+        request = theirs[mine.url]
+        for field in ("http_version", "status", "wire_bytes", "connection", "kind"):
+            assert getattr(request, field) == getattr(mine, field)
+        for field in ("queued_s", "send_start_s", "send_end_s", "headers_end_s", "ended_s"):
+            assert getattr(request, field) == pytest.approx(getattr(mine, field), abs=0.004), field
+    assert archived.load.onload_s == pytest.approx(recorded.onload_s, abs=0.004)
+
+
+def test_a_page_stamped_after_its_document_begins_with_its_document() -> None:
+    """Some tools stamp it late."""
+    page = {"startedDateTime": "2026-01-31T12:00:00.253Z", "id": "a"}
+    (load,) = loads.loads(read(archives.har(archives.entry(pageref="a"), pages=[page])))
     assert load.load.requests[0].queued_s == 0.0
-    assert load.load.requests[0].http_version == "3"
-    assert load.load.requests[0].initiator_kind == "other"
 
 
 def test_a_har_without_pages_is_one_load() -> None:

@@ -188,7 +188,9 @@ class ResponseForm(Form):
     body_size: Size = Field(None, alias="bodySize")
     transfer_size: Size = Field(None, alias="_transferSize")
     error: Word = Field("", alias="_error")
-    from_disk_cache: bool | None = Field(None, alias="_fromDiskCache")
+    from_disk_cache: bool | None = Field(
+        None, validation_alias=AliasChoices("_fromDiskCache", "fromDiskCache")
+    )
     fetched_by_worker: bool | None = Field(None, alias="_fetchedViaServiceWorker")
 
 
@@ -196,7 +198,10 @@ class TimingsForm(Form):
     """``log.entries[].timings``."""
 
     blocked: Time = None
-    queued: Time = Field(None, validation_alias=AliasChoices("_blocked_queueing", "_queued"))
+    queued: Time = Field(None, alias="_blocked_queueing")
+    """Part of ``blocked``; Chrome's own."""
+    queued_before: Time = Field(None, alias="_queued")
+    """Before the entry's start; that of sitespeed.io's chrome-har."""
     dns: Time = None
     connect: Time = None
     ssl: Time = None

@@ -85,7 +85,7 @@ def _notes(document: Document, page: Page, strays: int) -> tuple[str, ...]:
 def _request(entry: Entry, began_s: float) -> Request:
     """Lay an entry's phases end to end."""
     times = entry.timings
-    queued_s = entry.started_s - began_s
+    queued_s = round(entry.started_s - began_s, 6)  # of dates no more is told
     blocked_end = queued_s + (times.blocked or 0.0)
     dns_end = blocked_end + (times.dns or 0.0)
     connect_end = dns_end + (times.connect or 0.0)

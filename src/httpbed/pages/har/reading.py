@@ -15,12 +15,12 @@ from typing import Any
 from pydantic import ValidationError
 
 from httpbed.model.errors import ConfigError, Mistake
-from httpbed.pages.har.entries import Document, Entry, Fields, Page
+from httpbed.pages.har.entries import Document, Entry, Fields, Page, Timings
 from httpbed.pages.har.form import Archive, EntryForm, Header, Log, PageForm
 from httpbed.pages.http_versions import version_of
 
-MOST_BYTES = 256 * 2**20
-"""Of a HAR file: all bodies of a page of 100 MB, in base 64, fit."""
+MOST_BYTES = 128 * 2**20
+"""Of a HAR file: bodies of 95 MB, in base 64, fit."""
 MOST_ENTRIES = 20_000
 MOST_MISTAKES = 40
 """That are told of one file; how many more there are is told in a last one."""
@@ -156,12 +156,13 @@ def _page(form: PageForm) -> Page:
 
 def _entry(index: int, form: EntryForm, body: bytes | None, *, tells_connections: bool) -> Entry:
     initiator, initiator_kind = _initiator(form.initiator)
+    before_s = form.timings.queued_before or 0.0
     return Entry(
         index=index,
         page=form.page,
-        started_s=form.started,
-        time_s=form.time,
-        timings=form.timings,
+        started_s=form.started - before_s,
+        time_s=form.time + before_s if form.time is not None else None,
+        timings=_with_queue(form.timings, before_s),
         method=form.request.method,
         url=form.request.url,
         request_headers=_fields(form.request.headers),
@@ -174,6 +175,15 @@ def _entry(index: int, form: EntryForm, body: bytes | None, *, tells_connections
         server_address=form.server_address,
         **_answer(form, body),
     )
+
+
+def _with_queue(timings: Timings, before_s: float) -> Timings:
+    """Take the time in a queue before the entry's start for a part of being blocked."""
+    if not before_s:
+        return timings
+    blocked_s = (timings.blocked or 0.0) + before_s
+    queued_s = (timings.queued or 0.0) + before_s
+    return timings.model_copy(update={"blocked": blocked_s, "queued": queued_s})
 
 
 def _answer(form: EntryForm, body: bytes | None) -> dict[str, Any]:
