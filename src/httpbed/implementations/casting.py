@@ -22,7 +22,6 @@ Path = tuple[str | int, ...]
 Document = Mapping[str, Any]
 
 _VERSIONS = get_args(HttpVersion)
-<<<<<<< HEAD
 OF_ORIGINS: frozenset[Capability] = frozenset({"page", "page: repeat view"})
 """Asked of the server, whoever stands before it: it has the page, and says what may be kept."""
 OF_SERVERS = frozenset(
@@ -39,12 +38,7 @@ OF_SERVERS = frozenset(
 )
 UNRECORDED = ("page: discovery", "page: repeat view")
 """Visits for which answers bear headers that a recording may not have."""
-=======
 RECORDED: Capability = "recorded page"
-HAS_PAGE: Capability = "page"
-"""Asked of the server, whoever stands before it."""
-OF_SERVERS = frozenset({"resumed", "early data", "page", "recorded page"})
->>>>>>> replay
 _MULTIPLEXED = frozenset({"2", "3"})
 """In these, no client opens several connections to one server."""
 

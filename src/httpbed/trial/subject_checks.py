@@ -11,12 +11,15 @@ from dataclasses import dataclass
 from httpbed.model.trial import Check
 from httpbed.model.workload import Download
 from httpbed.sites.catalog import Stored
-<<<<<<< HEAD
-from httpbed.trial import accounts, page_checks, protocol_checks, retry_checks, visit_checks
-=======
 from httpbed.sites.site import Site
-from httpbed.trial import accounts, page_checks, protocol_checks, replay_checks, retry_checks
->>>>>>> replay
+from httpbed.trial import (
+    accounts,
+    page_checks,
+    protocol_checks,
+    replay_checks,
+    retry_checks,
+    visit_checks,
+)
 from httpbed.trial.content import Content, targets
 from httpbed.trial.legs import Chain
 from httpbed.trial.seen import Body, Seen
@@ -98,12 +101,9 @@ def _fetched(chain: Chain, served: Served, seen: Seen, where: str) -> Iterator[C
     if chain.workload.kind == "page":
         site = served.sites[chain.workload.key].site
         yield from page_checks.checks(chain, chain.workload, site, seen, where)
-<<<<<<< HEAD
         yield from visit_checks.checks(chain, chain.workload, site.requests(), seen, where)
-=======
         if site.recorded:
             yield from _recorded(chain, site, seen, where)
->>>>>>> replay
     else:
         yield from _files(chain, chain.workload, served, seen, where)
 
