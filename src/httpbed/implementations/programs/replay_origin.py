@@ -69,8 +69,9 @@ class Site:
         self._entry: Key = (first["method"], first["host"], first["path"])
         prior = _body(folder / PRIOR_FILE)
         head = f"HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: {len(prior)}\r\n"
-        prior_key: Key = ("GET", said["hosts"][0], PRIOR_PATH)
-        self._answers.setdefault(prior_key, [Answer(-1, head, head, prior, 0.0)])
+        for host in said["hosts"]:
+            key = ("GET", host, PRIOR_PATH)
+            self._answers.setdefault(key, [Answer(-1, head, head, prior, 0.0)])
         self.permits_all = bool(said["skeleton"])
         self._asked: Counter[Key] = Counter()
 
