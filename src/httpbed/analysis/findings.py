@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
+from httpbed.analysis import loads
 from httpbed.analysis.compare import Ratio, compare
 from httpbed.analysis.estimate import Estimate, estimate
 from httpbed.analysis.evidence import (
@@ -32,9 +33,12 @@ from httpbed.analysis.sample import (
 from httpbed.model.errors import ConfigError, Mistake
 from httpbed.model.experiment import Experiment, network_factors
 from httpbed.model.metric import METRICS
+from httpbed.pages.speed_index import Band
 from httpbed.store.results import Results
 
 DEFAULT_BASE = ("http_version", "2")
+METRIC_OF_PAGES = "page_load_time"
+"""What is compared of page loads where the experiment does not say."""
 FAIRNESS = ("share", "jain_index")
 """Metrics that are told beside any other where clients compete."""
 
@@ -67,6 +71,8 @@ class Row:
     """Its trials' time limit."""
     moves: Moves | None = None
     """What its hand-overs cost; None where the experiment knows of none."""
+    bands: Counter[Band] | None = None
+    """Of a page's loads with a Speed Index: how many are in each band; None of a download."""
 
     @property
     def tally(self) -> Tally:
@@ -105,6 +111,11 @@ class Findings:
         """Whether the experiment knows of any."""
         return any(row.moves for _, row in self.rows())
 
+    @property
+    def has_pages(self) -> bool:
+        """Whether any treatment loads a page."""
+        return any(row.bands is not None for _, row in self.rows())
+
     def rows(self) -> Iterator[tuple[Condition, Row]]:
         """Yield every treatment with its condition."""
         for condition in self.conditions:
@@ -120,7 +131,7 @@ def find(
     Raises:
         ConfigError: The metric, or a factor or level of the base, does not exist.
     """
-    metric = metric or results.experiment.report.metric
+    metric = metric or default_metric(results)
     _demand_known(results.experiment, metric, base or {})
     chosen = dict(base or results.experiment.report.base) or default_base(results)
     found = samples(results, metric)
@@ -130,8 +141,9 @@ def find(
     network = tuple(name for name in names if name in of_topology)
     fairness = {name: samples(results, name) for name in FAIRNESS}
     moves = of_campaign(results)
+    bands = loads.bands(results)
     rows = [
-        replace(row, moves=moves.get(key))
+        replace(row, moves=moves.get(key), bands=bands.get(key))
         for key in found
         for row in (_row(results, chosen, key, found, {"goodput": goodputs, **fairness}),)
     ]
@@ -145,6 +157,14 @@ def find(
         checks=check_summaries(results),
         invalid=invalid_attempts(results),
     )
+
+
+def default_metric(results: Results) -> str:
+    """Name what is compared: what the experiment says, else a request's or a page's time."""
+    said = results.experiment.report
+    if "metric" in said.model_fields_set or not loads.has_pages(results):
+        return str(said.metric)
+    return METRIC_OF_PAGES
 
 
 def default_base(results: Results) -> dict[str, str]:

@@ -33,7 +33,9 @@ Side = Literal["", ">", "<"]
 
 FAR = 1e6
 """Factor by which a censored value is moved beyond its bound to see whether it matters."""
-TIMED_BY_THE_TRIAL = frozenset({"request_time", "client_total_time", "file_time_slowest"})
+TIMED_BY_THE_TRIAL = frozenset(
+    {"request_time", "client_total_time", "file_time_slowest", "page_load_time"}
+)
 """Metrics that end when the trial does: a timed-out trial's lies above the time limit."""
 OVER_BEFORE_THE_END = frozenset(
     {"rtt", "handshake_time", "time_to_first_byte", "client_connect_time", "client_handshake_time"}

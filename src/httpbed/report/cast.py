@@ -12,6 +12,7 @@ from httpbed.report.phrasing import title
 Document = Mapping[str, Any]
 
 NONE = "none"
+_PAGES = (("name", "page {}"), ("folder", "page in {}"), ("har", "page recorded in {}"))
 
 
 def roles(document: Document) -> dict[str, list[str]]:
@@ -30,7 +31,10 @@ def said(document: Document, value: object) -> str:
 
 
 def workload(document: Document) -> str:
-    """Say what is fetched: ``download of 1 MB, 20 files at once over 1 connection``."""
+    """Say what is fetched: ``download of 1 MB, 20 files at once over 1 connection``.
+
+    Of a page, which one and in which state: ``page of 64 images of 10 kB each, cold``.
+    """
     return _fetched(document, document.get("workload", {}))
 
 
@@ -52,6 +56,8 @@ def _competitor(document: Document, told: Document) -> str:
 def _fetched(document: Document, told: Any) -> str:
     if is_reference(told):
         return said(document, told)
+    if _table(told).get("kind") == "page":
+        return _page(document, told)
     text = f"{told.get('kind', '?')} of {said(document, told.get('size', '?'))}"
     forms = {
         "files": "{} files at once",
@@ -61,6 +67,20 @@ def _fetched(document: Document, told: Any) -> str:
     }
     more = [form.format(said(document, told[key])) for key, form in forms.items() if key in told]
     return ", ".join([text, *more])
+
+
+def _page(document: Document, told: Document) -> str:
+    page = told.get("page", "?")
+    if is_reference(page) or not isinstance(page, Mapping):
+        which = f"page {said(document, page)}"
+    elif "objects" in page or "size" in page:
+        count, size = (said(document, page.get(key, "?")) for key in ("objects", "size"))
+        which = f"page of {count} images of {size} each"
+    else:
+        found = (form.format(said(document, page[key])) for key, form in _PAGES if key in page)
+        which = next(found, "page")
+    view = [f"viewport {said(document, told['viewport'])}"] if "viewport" in told else []
+    return ", ".join([which, said(document, told.get("visit", "cold")), *view])
 
 
 def _told(document: Document) -> Iterator[tuple[str, str]]:

@@ -11,6 +11,7 @@ import io
 import itertools
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -77,9 +78,15 @@ class Plot:
 
     def svg(self) -> str:
         """Draw as SVG, with no date, so that the same results give the same file."""
+        return self._svg
+
+    @cached_property
+    def _svg(self) -> str:
+        """Draw it once: the page and the campaign's folder have the same."""
         buffer = io.StringIO()
         with mpl.rc_context({**STYLE, "svg.hashsalt": self.name}):
             self.figure.savefig(buffer, format="svg", metadata={"Date": None}, transparent=True)
+        self.figure.set_layout_engine("none")  # settled, and slow to settle again
         return buffer.getvalue()
 
     def pdf(self) -> bytes:

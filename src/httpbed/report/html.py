@@ -22,6 +22,9 @@ from httpbed.report import (
     timelines,
 )
 from httpbed.report.figures import Plot
+from httpbed.report.pages import bands, thumbnails
+from httpbed.report.pages.film import Film
+from httpbed.report.pages.section import Section
 from httpbed.report.phrasing import percent
 from httpbed.store.results import Results
 
@@ -29,11 +32,15 @@ TEMPLATE = "report.html.j2"
 
 
 def render(
-    results: Results, findings: Findings, plots: list[Plot], over_time: Sequence[Plot] = ()
+    results: Results,
+    findings: Findings,
+    plots: list[Plot],
+    over_time: Sequence[Plot] = (),
+    pages: Section | None = None,
 ) -> str:
     """Render the page. Whatever comes from a file or a program is escaped by the template.
 
-    ``over_time`` are the figures of the section on hand-overs.
+    ``over_time`` are the figures of the section on hand-overs, ``pages`` the section on page loads.
     """
     environment = Environment(
         loader=PackageLoader("httpbed.report"),
@@ -48,6 +55,7 @@ def render(
         **_evidence(results, findings),
         plots=_drawn(plots),
         moves=_moves(findings, results, over_time),
+        pages=_pages(findings, pages),
     )
     return "\n".join(map(visible, text.split("\n")))
 
@@ -70,6 +78,40 @@ def _moves(
         "plots": _drawn(over_time),
         "undrawn": timelines.undrawn(findings),
         "trial": timelines.example(results),
+    }
+
+
+def _pages(findings: Findings, shown: Section | None) -> dict[str, Any] | None:
+    """Gather what the section on page loads shows; None where there is no such section."""
+    if shown is None:
+        return None
+    parts = [
+        {
+            "name": part.name,
+            "film": _film(part.film) if part.film else None,
+            "plots": _drawn(part.plots),
+            "left_out": part.left_out,
+        }
+        for part in shown.parts
+    ]
+    return {
+        "plots": _drawn(shown.plots),
+        "parts": parts,
+        "left_out": shown.left_out,
+        "trial": shown.example,
+        "bands": bands.MEANING if any(bands.brief(findings)) else "",
+    }
+
+
+def _film(film: Film) -> dict[str, Any]:
+    return {
+        "name": film.name,
+        "caption": film.caption,
+        "alternative": film.alternative,
+        "moving": thumbnails.address(film.data, "webp"),
+        "still": thumbnails.address(film.still, "jpeg"),
+        "width": film.size[0],
+        "height": film.size[1],
     }
 
 

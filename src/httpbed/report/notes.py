@@ -105,6 +105,9 @@ def _comparison(findings: Findings, row: Row, ratio: Ratio) -> str:
     evidence = _evidence(ratio)
     if findings.metric == "request_time":
         verb, same = f"needed {size} the time of {base}", f"needed the same time as {base}"
+    elif findings.metric == "page_load_time":
+        verb = f"loaded the page in {size} the time of {base}"
+        same = f"loaded the page in the same time as {base}"
     else:
         metric = title(findings.metric)
         verb, same = f"had {size} the {metric} of {base}", f"had the same {metric} as {base}"

@@ -10,7 +10,8 @@ import matplotlib as mpl
 from rich.console import Console
 from rich.text import Text
 
-from httpbed.analysis import timelines
+from httpbed.analysis import loads, timelines
+from httpbed.analysis.loads import PageTrial
 from httpbed.analysis.timelines import Timeline
 from httpbed.model import phrase
 from httpbed.model.errors import ConfigError, Mistake, visible
@@ -18,6 +19,7 @@ from httpbed.model.moment import Moment
 from httpbed.report import curves
 from httpbed.report.figures import STYLE, Plot
 from httpbed.report.handovers import WORDS
+from httpbed.report.pages import one_load
 from httpbed.report.phrasing import treatment
 from httpbed.store.results import Results
 
@@ -28,8 +30,10 @@ MOST_LINES = 20
 """Hand-overs that are told in lines."""
 
 
-def find(results: Results, said: str) -> Timeline:
+def find(results: Results, said: str) -> Timeline | PageTrial:
     """Return the trial that ``BLOCK/TRIAL`` names; of TRIAL its first characters suffice.
+
+    It is a page's load where it left one.
 
     Raises:
         ConfigError: It names none, or several.
@@ -45,7 +49,7 @@ def find(results: Results, said: str) -> Timeline:
         and str(row["block"]) == block.lstrip("0")
     ]
     if len(found) == 1:
-        return timelines.timeline(results, found[0])
+        return loads.read(results, found[0]) or timelines.timeline(results, found[0])
     reason = f"{said!r} names {len(found) or 'no'} trial{'s' * (len(found) > 1)} that is data"
     some = [f"{row['block']}/{row['trial']}" for row in (found or rows)]
     more = ", ..." if len(some) > MOST_NAMED else ""
@@ -68,9 +72,10 @@ def plot(trial: Timeline) -> Plot | None:
     )
 
 
-def show(trial: Timeline, figures: list[Path], out: Console) -> None:
+def show(trial: Timeline | PageTrial, figures: list[Path], out: Console) -> None:
     """Print what happened when; the figures' paths are the last lines."""
-    told = [*lines(trial), *(("figure", str(path)) for path in figures)]
+    course = one_load.lines(trial) if isinstance(trial, PageTrial) else lines(trial)
+    told = [*course, *(("figure", str(path)) for path in figures)]
     for key, said in told:
         out.print(Text(f"{key:<{KEY_WIDTH}}  {visible(said)}"), soft_wrap=True)
 
@@ -92,8 +97,10 @@ def lines(trial: Timeline) -> Iterator[tuple[str, str]]:
         yield "hand-over", f"and {len(trial.moments) - MOST_LINES} more"
 
 
-def values(trial: Timeline, figures: list[Path]) -> dict[str, Any]:
+def values(trial: Timeline | PageTrial, figures: list[Path]) -> dict[str, Any]:
     """Return the same for :func:`json.dumps`, with every corner of the curve."""
+    if isinstance(trial, PageTrial):
+        return one_load.values(trial, [str(path) for path in figures])
     corners = zip(trial.curve.times_s.tolist(), trial.curve.total_bytes.tolist(), strict=True)
     return {
         "schema": 1,

@@ -13,6 +13,7 @@ from httpbed.analysis.findings import Condition, Findings, Row
 from httpbed.model.metric import METRICS
 from httpbed.report import access, cast, levels, network, notes
 from httpbed.report.handovers import Column
+from httpbed.report.pages import bands
 from httpbed.report.phrasing import (
     DASH,
     agreeing_blocks,
@@ -66,6 +67,8 @@ class Line:
     goodput: str
     shared: tuple[str, ...]
     """As :attr:`Headings.shared`."""
+    bands: str
+    """As :attr:`Headings.bands`."""
     done: str
     endings: str
     """Outcomes other than completed, in words."""
@@ -101,6 +104,8 @@ class Headings:
     goodput: str
     shared: tuple[str, ...]
     """What is told of clients that compete."""
+    bands: str
+    """What is told of the Speed Index of page loads; empty where nothing is."""
     compared: bool
     """Whether any treatment has a ratio."""
 
@@ -167,13 +172,15 @@ def overview(findings: Findings, document: Mapping[str, Any]) -> Overview:
 def headings(findings: Findings) -> Headings:
     """Name the columns of the table of medians."""
     rows = [row for _, row in findings.rows()]
+    shows_goodput = not findings.has_pages or any(row.goodput for row in rows)
     return Headings(
         metric=title(findings.metric),
         interval=covering(r.estimate.interval for r in rows if r.estimate),
         base=base_name(findings),
         ratio_interval=covering(r.ratio.interval for r in rows if r.ratio),
-        goodput=f"goodput {_shared_ceiling(findings)}".rstrip(),
+        goodput=f"goodput {_shared_ceiling(findings)}".rstrip() if shows_goodput else "",
         shared=tuple(map(title, _shared(findings))),
+        bands=next((column.header for column in bands.brief(findings)), ""),
         compared=any(row.ratio for row in rows),
     )
 
@@ -225,6 +232,7 @@ def _line(findings: Findings, row: Row, beside: tuple[str, ...]) -> Line:
         tone=_tone(findings.metric, row),
         goodput=_goodput(findings, row),
         shared=beside,
+        bands=bands.said(row),
         done=f"{row.tally.completed}/{row.tally.planned}",
         endings=_endings(row),
         share=row.tally.completed / row.tally.planned if row.tally.planned else 0.0,

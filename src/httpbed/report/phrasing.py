@@ -34,6 +34,10 @@ _TITLES = {
     "jain_index": "Jain's index",
     "speed_index": "Speed Index",
     "onload_time": "onLoad time",
+    "first_contentful_paint": "First Contentful Paint",
+    "largest_contentful_paint": "Largest Contentful Paint",
+    "network_page_load_time": "page load time in network activity",
+    "browser_cpu": "browser CPU time",
 }
 _NUMBERS = {"jain_index": 3} | dict.fromkeys(
     (

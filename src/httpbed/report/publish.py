@@ -10,9 +10,11 @@ from typing import Any
 from rich.console import Console
 
 from httpbed.analysis.findings import Findings, find
+from httpbed.analysis.loads import PageTrial
 from httpbed.analysis.timelines import Timeline
 from httpbed.report import figures, html, one_trial, tables, timelines
 from httpbed.report import summary as summaries
+from httpbed.report.pages import one_load, section
 from httpbed.store.results import Results
 
 REPORT = "report.html"
@@ -28,20 +30,26 @@ def report(results: Results, findings: Findings | None = None, path: Path | None
     path = path or results.directory / REPORT
     plots = figures.plots(findings, results.document)
     over_time = timelines.plots(findings, results)
-    text = html.render(results, findings, plots, over_time)
+    pages = section.make(findings, results)
+    text = html.render(results, findings, plots, over_time, pages)
     for plot in [*plots, *over_time]:
         plot.save(results.directory / FIGURES)
+    if pages is not None:
+        pages.save(results.directory / FIGURES)
     _replace(path, text)
     return path
 
 
-def one(results: Results, trial: Timeline) -> list[Path]:
-    """Write the figure of one trial, as SVG and PDF; return what was written."""
-    plot = one_trial.plot(trial)
-    if plot is None:
-        return []
-    plot.save(results.directory / FIGURES)
-    return [results.directory / FIGURES / f"{plot.name}.{kind}" for kind in ("svg", "pdf")]
+def one(results: Results, trial: Timeline | PageTrial) -> list[Path]:
+    """Write the figures of one trial, as SVG and PDF; return what was written."""
+    if isinstance(trial, PageTrial):
+        plots = one_load.plots(trial)
+    else:
+        plots = [plot for plot in [one_trial.plot(trial)] if plot is not None]
+    for plot in plots:
+        plot.save(results.directory / FIGURES)
+    folder = results.directory / FIGURES
+    return [folder / f"{plot.name}.{kind}" for plot in plots for kind in ("svg", "pdf")]
 
 
 def show(

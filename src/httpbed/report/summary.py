@@ -51,6 +51,7 @@ def _treatment(row: Row) -> dict[str, Any]:
         "not_observed": row.sample.not_observed,
         "trials": _tally(row.tally),
         "handovers": _moves(row.moves),
+        "speed_index_bands": None if row.bands is None else dict(row.bands),
     }
 
 

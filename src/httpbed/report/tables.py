@@ -21,6 +21,7 @@ from httpbed.model.metric import METRICS
 from httpbed.report import access, cast, handovers, levels, network
 from httpbed.report.manifest import certificate, under_test
 from httpbed.report.notes import notes
+from httpbed.report.pages import bands
 from httpbed.report.phrasing import (
     DASH,
     base_name,
@@ -184,7 +185,7 @@ def _columns(findings: Findings) -> Iterator[_Column]:
     if findings.metric != "goodput" and any(row.goodput for _, row in rows):
         yield _goodput_column(rows)
     yield from _fairness(findings)
-    for column in handovers.brief(findings):
+    for column in (*handovers.brief(findings), *bands.brief(findings)):
         yield _Column(column.header, column.right, [Text(visible(cell)) for cell in column.cells])
     yield _Column("done", True, [_done(row) for _, row in rows])
 

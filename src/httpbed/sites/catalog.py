@@ -12,8 +12,8 @@ from typing import Any
 
 from httpbed.host import cache
 from httpbed.model.errors import ConfigError, Mistake
-from httpbed.model.page import FolderPage, KnownPage, NamedPage, SyntheticPage
-from httpbed.sites import mirrored, named, synthetic
+from httpbed.model.page import FolderPage, KnownPage, NamedPage, RecordedPage, SyntheticPage
+from httpbed.sites import mirrored, named, recorded, synthetic
 from httpbed.sites import site as sites
 from httpbed.sites.making import Maker, Outline, Say
 from httpbed.sites.site import Site
@@ -22,6 +22,7 @@ MAKERS: Mapping[type[KnownPage], Maker] = {
     NamedPage: named,
     SyntheticPage: synthetic,
     FolderPage: mirrored,
+    RecordedPage: recorded,
 }
 """By the kind of page."""
 

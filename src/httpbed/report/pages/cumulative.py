@@ -1,0 +1,62 @@
+"""How many loads were done by when: the distribution of a time over the loads of a treatment."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.ticker import FuncFormatter, MaxNLocator
+
+from httpbed.analysis.sample import Sample
+from httpbed.report.curves import WIDE_IN
+from httpbed.report.figures import PALETTE, QUIET
+from httpbed.report.pages.progress import DASHES, legend
+
+PANEL_IN = 1.85
+COLUMNS = 3
+MOST_PANELS = 6
+MOST_LINES = 7
+
+
+def draw(panels: Mapping[str, Mapping[str, Sample]], what: str) -> Figure:
+    """Draw each panel's treatments; a load that did not end keeps its curve below 100 %."""
+    shown = list(panels.items())[:MOST_PANELS]
+    columns = min(COLUMNS, len(shown))
+    rows = math.ceil(len(shown) / columns)
+    figure = Figure(figsize=(WIDE_IN, 0.45 + PANEL_IN * rows), layout="constrained")
+    grid = figure.subplots(rows, columns, sharey=True, squeeze=False)
+    for axes in grid.flat[len(shown) :]:
+        axes.axis("off")
+    for axes, (title, treatments) in zip(grid.flat, shown, strict=False):
+        _panel(axes, title, list(treatments.values())[:MOST_LINES])
+    for axes in grid[:, 0]:
+        axes.set_ylabel("loads done (%)")
+    figure.supxlabel(what, fontsize=9)
+    names = list(dict.fromkeys(name for _, one in shown for name in list(one)[:MOST_LINES]))
+    legend(figure, names)
+    return figure
+
+
+def _panel(axes: Axes, title: str, samples: Sequence[Sample]) -> None:
+    end = max((value for one in samples for value in one.observed.values()), default=1.0)
+    for index, sample in enumerate(samples):
+        values = sorted(sample.observed.values())
+        if not sample.n:
+            continue
+        shares = [100 * (rank + 1) / sample.n for rank in range(len(values))]
+        axes.step(
+            [0.0, *values, 1.04 * end],
+            [0.0, *shares, shares[-1] if shares else 0.0],
+            where="post",
+            color=PALETTE[index % len(PALETTE)],
+            linestyle=DASHES[index % len(DASHES)],
+            linewidth=1.5,
+        )
+    axes.set_title(title, loc="left", fontsize=8, fontweight="bold", wrap=True)
+    axes.set(xlim=(0, 1.04 * end), ylim=(0, 103), yticks=[0, 25, 50, 75, 100])
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.grid(color=QUIET, alpha=0.22, linewidth=0.6)
+    axes.xaxis.set_major_locator(MaxNLocator(4, steps=[1, 2, 2.5, 5, 10]))
+    axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))

@@ -1,0 +1,151 @@
+"""Films: typical loads side by side, in real time, as one animated picture.
+
+An animated WebP needs no script, and every browser plays it. It is bounded by the number of its
+pictures: of a long load fewer are shown a second.
+"""
+
+from __future__ import annotations
+
+import functools
+import io
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import matplotlib as mpl
+from PIL import Image, ImageDraw, ImageFont
+
+from httpbed.analysis import loads
+from httpbed.pages.load import Load
+from httpbed.pages.speed_index import Step
+from httpbed.report.pages import phases, thumbnails
+from httpbed.report.pages.thumbnails import Screen
+
+MOST_PANES = 3
+PANE_PIXELS = {1: 480, 2: 420, 3: 300}
+"""Width of a pane by how many there are."""
+MOST_PICTURES = 100
+FASTEST_S = 0.05
+"""Least time that a picture stands."""
+HOLD_S = 2.5
+"""For how long the last one stands, before the film begins again."""
+MOST_BYTES = 1_200_000
+QUALITIES = (70, 45, 20)
+"""Of pictures: the first that stays within the bytes; without any there is no film."""
+PAPER, INK, SOFT, BAR = "#ffffff", "#1b1b1b", "#6e6e6e", "#0072b2"
+EDGE, NAME, FOOT = 8, 22, 26
+"""Pixels around panes, for their names above and for the time below."""
+MOST_NAME = 40
+
+
+@dataclass(frozen=True)
+class Film:
+    """A film with its words."""
+
+    name: str
+    """Of its file, without suffix."""
+    caption: str
+    alternative: str
+    data: bytes
+    still: bytes
+    """Its last picture, as JPEG: for those who want nothing to move."""
+    size: tuple[int, int]
+
+    def save(self, folder: Path) -> None:
+        """Write it."""
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / f"{self.name}.webp").write_bytes(self.data)
+
+
+@dataclass(frozen=True)
+class _Pane:
+    name: str
+    screen: Screen
+    steps: tuple[Step, ...]
+
+    @property
+    def done_s(self) -> float:
+        return thumbnails.last_change_s(self.screen.load)
+
+
+def make(treatments: Mapping[str, Load], name: str, caption: str) -> Film | None:
+    """Film typical loads of at most three treatments.
+
+    None where there is nothing to be seen, or no film small enough.
+    """
+    shown = list(treatments.items())[:MOST_PANES]
+    if not any(load.frames for _, load in shown):
+        return None
+    width = PANE_PIXELS[len(shown)]
+    panes = [_Pane(said, thumbnails.screen(one, width), loads.progress(one)) for said, one in shown]
+    end = max(pane.done_s for pane in panes)
+    step = max(FASTEST_S, end / (MOST_PICTURES - 1))
+    moments = [index * step for index in range(int(end / step) + 2)]
+    pictures = [_picture(panes, moment) for moment in moments]
+    data = _animated(pictures, step)
+    if not data:
+        return None
+    said = "; ".join(f"{pane.name}: as in the end after {pane.done_s:.2f} s" for pane in panes)
+    return Film(
+        name=name,
+        caption=caption,
+        alternative=f"Film of page loads side by side. {said}.",
+        data=data,
+        still=thumbnails.jpeg(pictures[-1]),
+        size=pictures[-1].size,
+    )
+
+
+def _animated(pictures: list[Image.Image], step_s: float) -> bytes:
+    times = [round(1000 * step_s)] * (len(pictures) - 1) + [round(1000 * HOLD_S)]
+    for quality in QUALITIES:
+        buffer = io.BytesIO()
+        first, *others = pictures
+        first.save(
+            buffer,
+            "WEBP",
+            save_all=True,
+            append_images=others,
+            duration=times,
+            loop=0,
+            quality=quality,
+            method=2,
+        )
+        if buffer.tell() <= MOST_BYTES:
+            return buffer.getvalue()
+    return b""
+
+
+def _picture(panes: list[_Pane], at_s: float) -> Image.Image:
+    tall = max(pane.screen.size[1] for pane in panes)
+    wide = sum(pane.screen.size[0] + EDGE for pane in panes) + EDGE
+    picture = Image.new("RGB", (wide, NAME + tall + FOOT + EDGE), PAPER)
+    left = EDGE
+    for pane in panes:
+        _draw(picture, pane, left, at_s)
+        left += pane.screen.size[0] + EDGE
+    return picture
+
+
+def _draw(picture: Image.Image, pane: _Pane, left: int, at_s: float) -> None:
+    draw = ImageDraw.Draw(picture)
+    width, height = pane.screen.size
+    bottom = NAME + height
+    draw.text((left, 4), phases.shortened(pane.name, MOST_NAME), INK, font=_font(13, bold=True))
+    picture.paste(pane.screen.at(at_s), (left, NAME))
+    draw.rectangle((left - 1, NAME - 1, left + width, bottom), outline=SOFT)
+    seen = [step.complete for step in pane.steps if step.at_s <= at_s]
+    share = seen[-1] if seen else 0.0
+    draw.rectangle((left - 1, bottom + 3, left + round(width * share), bottom + 6), fill=BAR)
+    done = at_s >= pane.done_s
+    said = f"{min(at_s, pane.done_s):.2f} s" + ("  done" if done else "")
+    draw.text((left, bottom + 10), said, INK if done else SOFT, font=_font(13, bold=done))
+    told = f"{100 * share:.0f} %"
+    draw.text((left + width, bottom + 10), told, SOFT, font=_font(13, bold=False), anchor="ra")
+
+
+@functools.cache
+def _font(size: int, *, bold: bool) -> ImageFont.FreeTypeFont:
+    """Load the font of the figures, which comes with matplotlib."""
+    file = "DejaVuSans-Bold.ttf" if bold else "DejaVuSans.ttf"
+    return ImageFont.truetype(f"{mpl.get_data_path()}/fonts/ttf/{file}", size)

@@ -1,0 +1,177 @@
+"""Ratio heat maps: two factors on the axes, a ratio of two levels of a third in the cells.
+
+As Figure 3 of Biswal and Gnawali (2016): the size and the number of objects, and the ratio of two
+protocols, a panel for each condition. Every cell says its ratio, so that no colour has to be looked
+up; what is within noise stands in brackets.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from matplotlib.axes import Axes
+from matplotlib.colors import to_hex
+from matplotlib.figure import Figure
+from matplotlib.patches import Rectangle
+
+from httpbed.analysis.compare import Ratio
+from httpbed.analysis.findings import Findings
+from httpbed.model import units
+from httpbed.model.experiment import reached, references
+from httpbed.report.curves import WIDE_IN
+from httpbed.report.figures import QUIET
+from httpbed.report.phrasing import base_name, level, ratio_number, title
+
+MOST_PANELS = 12
+COLUMNS = 3
+LEAST_LEVELS = 2
+CELL_IN, FRAME_IN = 0.3, 0.62
+FULL = 2.0
+"""Ratio from which on, either way, a colour does not get any stronger."""
+LESS, MORE = (0.05, 0.42, 0.62), (0.78, 0.36, 0.05)
+"""Blue and orange, which the colour-blind tell apart."""
+DARK, LIGHT = "#111111", "#fefefe"
+"""Of numbers in cells: not the page's ink, for cells keep their colours in the dark."""
+MOST_TITLE = 46
+
+Cells = Mapping[tuple[str, str], Ratio]
+
+
+@dataclass(frozen=True)
+class Map:
+    """What a heat map shows."""
+
+    rows: tuple[str, str]
+    """Factors on the axes: of the rows and of the columns."""
+    levels: tuple[tuple[str, ...], tuple[str, ...]]
+    panels: Mapping[str, Cells]
+    """By what else is the same in a panel."""
+
+
+def of(findings: Findings, document: Mapping[str, Any]) -> Map | None:
+    """Find the two factors that a page is made of; None where there are no two, or no ratios."""
+    axes = _axes(findings, document)
+    if axes is None or not any(row.ratio for _, row in findings.rows()):
+        return None
+    levels = tuple(_ordered({row.levels[name] for _, row in findings.rows()}) for name in axes)
+    panels: dict[str, dict[tuple[str, str], Ratio]] = {}
+    rest = [name for name in (*findings.others, *findings.network) if name not in axes]
+    telling = [name for name in rest if len({r.levels[name] for _, r in findings.rows()}) > 1]
+    for _, row in findings.rows():
+        if row.ratio:
+            name = ", ".join(level(one, row.levels[one]) for one in telling)
+            panels.setdefault(name, {})[row.levels[axes[0]], row.levels[axes[1]]] = row.ratio
+    return Map(axes, (levels[0], levels[1]), panels)
+
+
+def _axes(findings: Findings, document: Mapping[str, Any]) -> tuple[str, str] | None:
+    """Name two factors: those of the page itself, else two of the network with most levels."""
+    workload = document.get("workload")
+    own = reached(document, (name for _, name in references(workload)))
+    counts = {
+        name: len({row.levels[name] for _, row in findings.rows()})
+        for name in (*findings.others, *findings.network)
+        if name not in findings.base
+    }
+    of_page = [name for name in counts if name in own and counts[name] >= LEAST_LEVELS]
+    if len(of_page) < 2:  # noqa: PLR2004 - the axes
+        network = [name for name in findings.network if counts.get(name, 0) > LEAST_LEVELS]
+        of_page = sorted(network, key=lambda name: -counts[name])
+    return (of_page[0], of_page[1]) if len(of_page) > 1 else None
+
+
+def _ordered(levels: Iterable[str]) -> tuple[str, ...]:
+    """Order levels by what they amount to, whatever is no number by its letters."""
+    return tuple(sorted(levels, key=lambda said: (_amount(said), said)))
+
+
+def _amount(said: str) -> float:
+    for parse in (
+        float,
+        units.parse_size,
+        units.parse_duration,
+        units.parse_rate,
+        units.parse_share,
+    ):
+        try:
+            return float(parse(said))
+        except ValueError:
+            continue
+    return math.inf
+
+
+def draw(shown: Map) -> Figure:
+    """Draw the panels."""
+    panels = list(shown.panels.items())[:MOST_PANELS]
+    columns = min(COLUMNS, len(panels))
+    rows = math.ceil(len(panels) / columns)
+    tall = rows * (FRAME_IN + CELL_IN * len(shown.levels[0]))
+    figure = Figure(figsize=(WIDE_IN, tall), layout="constrained")
+    grid = figure.subplots(rows, columns, squeeze=False, sharex=True, sharey=True)
+    for axes in grid.flat[len(panels) :]:
+        axes.axis("off")
+    for index, (axes, (name, cells)) in enumerate(zip(grid.flat, panels, strict=False)):
+        _panel(axes, shown, cells)
+        axes.set_title(name[:MOST_TITLE], loc="left", fontsize=8, fontweight="bold")
+        axes.tick_params(labelbottom=index + columns >= len(panels), length=0, labelsize=8)
+        if index + columns >= len(panels):
+            axes.set_xlabel(title(shown.rows[1]), fontsize=8)
+    for axes in grid[:, 0]:
+        axes.set_ylabel(title(shown.rows[0]), fontsize=8)
+    return figure
+
+
+def caption(findings: Findings, shown: Map) -> str:
+    """Say what is drawn."""
+    left = len(shown.panels) - MOST_PANELS
+    more = f" {left} further panels are not drawn; the table has all." if left > 0 else ""
+    return (
+        f"Ratio of the {title(findings.metric)} to that of {base_name(findings)}: below 1, blue, is"
+        " less, above 1, orange, is more; the number is the ratio, and in brackets one that is"
+        f" within noise.{more}"
+    )
+
+
+def alternative(shown: Map) -> str:
+    """Tell the extremes of each panel."""
+    return "Heat map of ratios. " + "; ".join(
+        f"{name or 'all'}: from {ratio_number(min(values))} to {ratio_number(max(values))}"
+        for name, cells in list(shown.panels.items())[:MOST_PANELS]
+        for values in ([ratio.median.value for ratio in cells.values()],)
+    )
+
+
+def _panel(axes: Axes, shown: Map, cells: Cells) -> None:
+    vertical, horizontal = shown.levels
+    for y, row in enumerate(vertical):
+        for x, column in enumerate(horizontal):
+            ratio = cells.get((row, column))
+            face = shade(ratio.median.value) if ratio else "none"
+            axes.add_patch(
+                Rectangle((x - 0.5, y - 0.5), 1, 1, facecolor=face, edgecolor=QUIET, linewidth=0.4)
+            )
+            if ratio:
+                said = ratio_number(ratio.median.value)
+                said = f"({said})" if ratio.judgement == "open" else said
+                ink = LIGHT if _strength(ratio.median.value) > 0.72 else DARK  # noqa: PLR2004
+                axes.text(x, y, said, ha="center", va="center", fontsize=8, color=ink)
+    axes.set(xlim=(-0.5, len(horizontal) - 0.5), ylim=(-0.5, len(vertical) - 0.5))
+    axes.set_xticks(range(len(horizontal)), horizontal)
+    axes.set_yticks(range(len(vertical)), vertical)
+    axes.spines[:].set_visible(False)
+
+
+def shade(ratio: float) -> str:
+    """Return a ratio's colour: white at 1, stronger the farther it is, on a logarithmic scale."""
+    strength = _strength(ratio)
+    red, green, blue = (1 - strength * (1 - one) for one in (LESS if ratio < 1 else MORE))
+    return to_hex((red, green, blue))
+
+
+def _strength(ratio: float) -> float:
+    if ratio <= 0:
+        return 1.0
+    return min(1.0, abs(math.log(ratio)) / math.log(FULL))

@@ -1,0 +1,204 @@
+"""The section on page loads: all its pictures, bounded in number and so in bytes and time.
+
+Of at most three scenes (:mod:`~httpbed.report.pages.scenes`) there are a film, a filmstrip, curves
+of progress, the resources, and waterfalls of two typical loads; and of all loads the distribution
+of a time, and a heat map of ratios where a page is made of two factors. Pictures are small JPEG
+files. A film has at most 1.2 MB, and all together stays below 10 MB, whatever the number of loads.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import matplotlib as mpl
+from matplotlib.figure import Figure
+
+from httpbed.analysis import loads
+from httpbed.analysis.findings import Findings
+from httpbed.analysis.sample import Sample, samples
+from httpbed.pages.load import Load
+from httpbed.report.figures import STYLE, Plot
+from httpbed.report.pages import (
+    cumulative,
+    film,
+    filmstrip,
+    heat,
+    progress,
+    resources,
+    scenes,
+    waterfall,
+)
+from httpbed.report.pages.film import Film
+from httpbed.report.pages.pictured import Pictured
+from httpbed.report.pages.scenes import Scene, Shown
+from httpbed.report.phrasing import level, title, treatment
+from httpbed.store.results import Results
+
+MOST_WATERFALLS = 2
+"""Of a scene."""
+
+
+@dataclass(frozen=True)
+class Part:
+    """What is shown of a scene."""
+
+    name: str
+    film: Film | None
+    plots: tuple[Plot, ...]
+    left_out: str
+
+
+@dataclass(frozen=True)
+class Section:
+    """What is shown of a campaign's page loads."""
+
+    plots: tuple[Plot, ...]
+    """Of all loads."""
+    parts: tuple[Part, ...]
+    left_out: str
+    example: str
+    """A trial, as ``--trial`` takes it."""
+
+    def save(self, folder: Path) -> None:
+        """Write all pictures."""
+        for plot in (*self.plots, *(plot for part in self.parts for plot in part.plots)):
+            plot.save(folder)
+        for part in self.parts:
+            if part.film:
+                part.film.save(folder)
+
+
+def make(findings: Findings, results: Results) -> Section | None:
+    """Draw everything; None where no treatment loads a page."""
+    if not findings.has_pages:
+        return None
+    chosen = scenes.choose(findings, results)
+    with mpl.rc_context(STYLE):
+        return Section(
+            plots=tuple(_of_all(findings, results)),
+            parts=tuple(_part(scene, number) for number, scene in enumerate(chosen, start=1)),
+            left_out=scenes.left_out(findings, chosen),
+            example=next((s.typical.name for one in chosen for s in one.treatments), ""),
+        )
+
+
+def _of_all(findings: Findings, results: Results) -> Iterator[Plot]:
+    shown = heat.of(findings, results.document)
+    if shown is not None:
+        yield Plot(
+            "pages-ratios", heat.caption(findings, shown), heat.alternative(shown), heat.draw(shown)
+        )
+    metric = "page_load_time"
+    panels = _panels(findings, samples(results, metric))
+    if panels:
+        left = len(panels) - cumulative.MOST_PANELS
+        more = f" {left} further panels are not drawn." if left > 0 else ""
+        what = title(metric)
+        yield Plot(
+            "pages-cumulative",
+            f"Share of loads that were done by a {what}; a curve that ends below 100 % has loads"
+            f" that were not.{more}",
+            f"Cumulative distribution of the {what} of each treatment.",
+            cumulative.draw(panels, f"{what} (s)"),
+        )
+
+
+def _panels(
+    findings: Findings, found: dict[tuple[str, ...], Sample]
+) -> dict[str, dict[str, Sample]]:
+    """Group samples of a metric as scenes are, by what is the same in a panel."""
+    by_levels = {tuple(one.levels.items()): one for one in found.values()}
+    rows = [row for _, row in findings.rows()]
+    telling = [
+        name
+        for name in (*findings.others, *findings.network)
+        if name not in findings.base and len({row.levels[name] for row in rows}) > 1
+    ]
+    panels: dict[str, dict[str, Sample]] = {}
+    for row in rows:
+        sample = by_levels[tuple(row.levels.items())]
+        if sample.n:
+            where = ", ".join(level(name, row.levels[name]) for name in telling)
+            panels.setdefault(where, {})[treatment(row.levels, findings.base)] = sample
+    return panels
+
+
+def _part(scene: Scene, number: int) -> Part:
+    shown = {one.name: one for one in scene.treatments}
+    typical = {name: one.typical.load for name, one in shown.items()}
+    where = f" {scene.name}:" if scene.name else ""
+    made = film.make(
+        typical,
+        f"page-{number}-film",
+        f"Film,{where} typical loads in real time, from the start of the navigation; the bar is the"
+        " visual progress. A film begins again after its end.",
+    )
+    return Part(scene.name, made, tuple(_plots(shown, number)), scene.left_out)
+
+
+def _plots(shown: dict[str, Shown], number: int) -> Iterator[Plot]:
+    loaded = {name: one.typical.load for name, one in shown.items()}
+    if any(load.frames for load in loaded.values()):
+        yield _strip(shown, number)
+        yield _progress(shown, number)
+    if any(resources.spans(load) for load in loaded.values()):
+        yield _plot(
+            f"page-{number}-resources",
+            "Resources of the typical loads, in the order in which the page asked for them: the grey"
+            " line is the time from then until the request was sent, the bar from then until the"
+            " last byte. Below, how long each took with that wait and without it.",
+            resources.draw(loaded),
+        )
+    for index, (name, one) in enumerate(_ends(list(shown.items())), start=1):
+        yield waterfall_of(
+            one.typical.load, f"page-{number}-waterfall-{index}", f"{name}: {one.told}"
+        )
+
+
+def _ends(shown: Sequence[tuple[str, Shown]]) -> list[tuple[str, Shown]]:
+    """Choose the first and the last: the protocols that differ most stand there."""
+    return [*shown[:1], *shown[1:][-(MOST_WATERFALLS - 1) :]]
+
+
+def _strip(shown: dict[str, Shown], number: int) -> Plot:
+    strips = {name: (one.typical.load, one.told) for name, one in shown.items()}
+    told = "; ".join(f"{name}: {one.told}" for name, one in shown.items())
+    return Pictured(
+        f"page-{number}-filmstrip",
+        "What was seen when, of each treatment's typical load: the one whose value, at the right,"
+        " is nearest to the median. A dark frame is a picture that differs from the one before.",
+        f"Filmstrips. {told}.",
+        filmstrip.draw(strips),
+    )
+
+
+def _progress(shown: dict[str, Shown], number: int) -> Plot:
+    curves = {name: [loads.progress(t.load) for t in one.trials] for name, one in shown.items()}
+    fewer = [one for one in shown.values() if len(one.trials) < one.of]
+    most = max((one.of for one in fewer), default=0)
+    note = f" Of up to {most} loads the {scenes.MOST_LOADS} nearest to the median are drawn."
+    note *= bool(fewer)
+    return _plot(
+        f"page-{number}-progress",
+        "Visual progress, by colour histograms: the median of the loads of each treatment, and"
+        f" behind it a thin line for each load.{note}",
+        progress.draw(curves),
+    )
+
+
+def waterfall_of(load: Load, name: str, said: str) -> Plot:
+    """Draw the waterfall of a load."""
+    left = waterfall.left_out(load)
+    return _plot(
+        name,
+        f"Waterfall of {said}. A thin line is the wait in the browser, a frame the making of a"
+        " connection, the light bar the wait for the answer, the full one its body."
+        f" FCP and LCP: first and largest contentful paint; DOM: the document was parsed. {left}",
+        waterfall.draw(load),
+    )
+
+
+def _plot(name: str, caption: str, figure: Figure) -> Plot:
+    return Plot(name, caption.strip(), caption.strip(), figure)

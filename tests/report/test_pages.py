@@ -1,0 +1,324 @@
+"""Page loads in reports: pictures, words, bounds, and nothing of a page that is not escaped."""
+
+from __future__ import annotations
+
+import io
+import json
+import re
+import tomllib
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from PIL import Image
+
+from campaigns import Ending
+from httpbed.analysis.findings import Findings, find
+from httpbed.pages import reading
+from httpbed.pages.load import Frame, Load, Request
+from httpbed.report import cast, html, one_trial, publish, tables
+from httpbed.report.pages import (
+    bands,
+    film,
+    filmstrip,
+    heat,
+    phases,
+    scenes,
+    section,
+    thumbnails,
+    waterfall,
+)
+from httpbed.report.pages.pictured import Pictured
+from httpbed.report.pages.section import Section
+from httpbed.store.results import Results
+from paging import GRID, PAGES, RECORDED, paging
+
+EVIL = "<script>alert('$x_1$')</script>"
+FULL = Request(
+    id="1",
+    url="https://server.httpbed.test/img/a.jpg?v=2",
+    http_version="2",
+    status=200,
+    wire_bytes=12_000,
+    queued_s=0.1,
+    started_s=0.15,
+    dns_start_s=0.16,
+    dns_end_s=0.17,
+    connect_start_s=0.17,
+    connect_end_s=0.3,
+    tls_start_s=0.2,
+    tls_end_s=0.3,
+    send_start_s=0.32,
+    send_end_s=0.33,
+    headers_start_s=0.4,
+    headers_end_s=0.41,
+    ended_s=0.5,
+)
+
+
+@pytest.fixture(scope="module")
+def load() -> Load:
+    """Provide a real load over HTTP/3."""
+    return reading.read(RECORDED / "h3")
+
+
+@pytest.fixture(scope="module")
+def results(tmp_path_factory: pytest.TempPathFactory) -> Results:
+    """Provide a campaign of loads whose every word is a script; some left nothing."""
+    return paging(tmp_path_factory.mktemp("campaign"), evil=EVIL, most=5)
+
+
+@pytest.fixture(scope="module")
+def findings(results: Results) -> Findings:
+    """Provide what it says."""
+    return find(results)
+
+
+@pytest.fixture(scope="module")
+def shown(results: Results, findings: Findings) -> Section:
+    """Provide its pictures."""
+    made = section.make(findings, results)
+    assert made is not None
+    return made
+
+
+@pytest.fixture(scope="module")
+def page(results: Results, findings: Findings, shown: Section) -> str:
+    """Provide its page, without the figures of all campaigns."""
+    return html.render(results, findings, [], (), shown)
+
+
+def test_a_request_is_cut_into_phases() -> None:
+    """Each until the next begins, without holes."""
+    found = [(one.kind, one.begin_s, one.end_s) for one in phases.phases(FULL)]
+    assert found == [
+        ("queue", 0.1, 0.16),
+        ("connect", 0.16, 0.3),
+        ("queue", 0.3, 0.32),
+        ("send", 0.32, 0.33),
+        ("wait", 0.33, 0.4),
+        ("receive", 0.4, 0.5),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("change", "kinds"),
+    [
+        (
+            {"queued_s": None, "started_s": None, "ended_s": None},
+            ["connect", "queue", "send", "wait"],
+        ),
+        (
+            {"dns_start_s": None, "connect_start_s": None, "tls_start_s": None}
+            | {"dns_end_s": None, "connect_end_s": None, "tls_end_s": None},
+            ["queue", "send", "wait", "receive"],
+        ),
+        ({"ended_s": -7.0}, ["queue", "connect", "queue", "send", "wait"]),
+        ({"send_start_s": -1.0, "send_end_s": -2.0}, ["queue", "connect", "queue", "receive"]),
+    ],
+)
+def test_times_that_are_missing_or_run_backwards(change: dict[str, Any], kinds: list[str]) -> None:
+    """What is not told is no phase, and none has a negative length."""
+    found = phases.phases(replace(FULL, **change))
+    assert [one.kind for one in found] == kinds
+    assert all(one.end_s > one.begin_s for one in found)
+
+
+@pytest.mark.parametrize(
+    ("url", "named"),
+    [
+        ("https://a.test/", "a.test"),
+        ("https://a.test/css/site.css", "site.css"),
+        ("https://a.test/x?" + "q" * 300, "x?qqqqqqqqqqq…qqqqqqqqqqqqqqq"[:28]),
+        ("data:image/png;base64,AAAA", "data:"),
+        ("https://[broken/", "https://[broken/"),
+        ("https://a.test/\u202egpj.exe", "\\u202egpj.exe"),
+    ],
+)
+def test_names_of_resources(url: str, named: str) -> None:
+    """The end of the path, bounded, with nothing that a terminal or a reader would obey."""
+    found = phases.name(Request("1", url))
+    assert len(found) <= phases.MOST_NAME
+    assert found.startswith(named[:12])
+
+
+def test_a_waterfall_is_bounded_and_says_what_it_leaves_out() -> None:
+    """Of 3,000 requests the first are drawn."""
+    many = tuple(replace(FULL, id=str(n), url=f"https://a.test/{n}.jpg") for n in range(3000))
+    of = Load(url="https://a.test/", ended="loaded", requests=many)
+    plot = section.waterfall_of(of, "w", "many")
+    assert len(waterfall.drawn(of)) == waterfall.MOST_ROWS
+    assert "2960 of its 3000 requests are not drawn." in plot.caption
+    assert len(plot.svg()) < 200_000
+
+
+def test_times_of_a_filmstrip_are_round(load: Load) -> None:
+    """They begin at zero and end when nothing changes any more."""
+    times = filmstrip.times([load])
+    assert times[0] == 0
+    assert times[-2] < thumbnails.last_change_s(load) <= times[-1]
+    assert filmstrip.times([Load("https://a.test/", "crashed")])[0] == 0
+    assert len(filmstrip.times([replace(load, frames=(Frame(1e4, Path("a")),))])) <= 8
+
+
+def test_pictures_in_figures_are_small(load: Load) -> None:
+    """They are JPEG, though matplotlib writes PNG."""
+    svg = Pictured("s", "c", "a", filmstrip.draw({"HTTP/3": (load, "typical")})).svg()
+    assert "data:image/jpeg" in svg
+    assert "image/png" not in svg
+    assert len(svg) < 100_000
+
+
+def test_a_film_shows_both_until_both_are_done(load: Load) -> None:
+    """It is an animated picture, bounded, with the end as a still one."""
+    made = film.make({"HTTP/2": reading.read(RECORDED / "h2"), "HTTP/3": load}, "f", "c")
+    assert made is not None
+    assert "HTTP/3: as in the end after 0.41 s" in made.alternative
+    moving = Image.open(io.BytesIO(made.data))
+    assert moving.format == "WEBP"
+    assert 2 <= moving.n_frames <= film.MOST_PICTURES + 1
+    assert moving.size == made.size == Image.open(io.BytesIO(made.still)).size
+    assert film.make({"HTTP/3": replace(load, frames=())}, "f", "c") is None
+
+
+def test_pictures_that_are_none_are_blank(tmp_path: Path, load: Load) -> None:
+    """A load whose pictures are damaged, links or absent is a white screen, not an error."""
+    (tmp_path / "a.jpg").write_bytes(b"\xff\xd8 not a picture")
+    (tmp_path / "b.jpg").symlink_to(load.frames[-1].file)
+    frames = tuple(Frame(n / 10, tmp_path / f"{name}.jpg") for n, name in enumerate("abc", start=1))
+    seen = thumbnails.screen(replace(load, frames=frames), 80)
+    assert {seen.at(n / 10).getcolors()[0][1] for n in range(5)} == {(255, 255, 255)}  # type: ignore[index]
+
+
+def test_bands_stand_beside_the_metric(results: Results, findings: Findings) -> None:
+    """In the terminal, and with what they mean in the page."""
+    out = tables.console(io.StringIO())
+    tables.show(results, findings, None, out)
+    text = out.file.getvalue()  # type: ignore[attr-defined]
+    assert bands.HEADER in text
+    assert "6 fast" in text
+    assert "6 moderate" in text
+    assert "6 slow" in text
+
+
+def test_the_page_has_a_section(page: str) -> None:
+    """With a film, strips, curves and waterfalls, each described."""
+    assert '<section id="pages">' in page
+    assert '<a href="#pages">' in page
+    assert page.count("data:image/webp;base64,") == 1
+    assert "prefers-reduced-motion" in page
+    assert re.search(r"Speed Index 3\.03 s, trial 1/[0-9a-f]{12}", page)
+    assert "moderate up to 5.8 s" in page
+    assert len(page) < 2_000_000
+
+
+def test_nothing_of_a_page_is_markup(page: str) -> None:
+    """Names, titles and messages are text; every address is the page itself."""
+    assert "<script" not in page
+    assert "javascript:" not in page
+    sources = re.findall(r'(?:src|srcset|href)="([^"]{0,30})', page)
+    assert {one[:11] for one in sources if not one.startswith("#")} == {"data:image/"}
+
+
+def test_a_campaign_of_downloads_has_no_such_section(results: Results) -> None:
+    """Nor bands."""
+    told = dict(results.document) | {"workload": {"kind": "download", "size": "1 MB"}}
+    found = find(replace(results, document=told))
+    assert not found.has_pages
+    assert section.make(found, results) is None
+    assert not list(bands.brief(found))
+
+
+def test_pages_are_compared_by_their_load_time(results: Results) -> None:
+    """Where the experiment does not say; and the answer is a sentence about pages."""
+    said = {key: part for key, part in tomllib.loads(PAGES).items() if key != "report"}
+    silent = results.experiment.model_validate(
+        {key: said[key] for key in ("schema", "name", "question", "replicates", "seed", "factors")}
+    )
+    found = find(replace(results, experiment=silent))
+    assert found.metric == "page_load_time"
+    answer = publish.summary(results, None, found)["answer"]
+    assert "HTTP/3 loaded the page in 0.83x the time of HTTP/2" in answer[0]
+
+
+@pytest.mark.parametrize(
+    ("workload", "said"),
+    [
+        (
+            {"page": {"objects": 64, "size": "10 kB"}},
+            "page of 64 images of 10 kB each, cold",
+        ),
+        (
+            {"page": {"objects": {"factor": "n"}, "size": "1 kB"}, "visit": {"factor": "visit"}},
+            "page of 2 | 8 images of 1 kB each, cold | repeat view",
+        ),
+        (
+            {"page": "startbootstrap-agency", "visit": "resumed"},
+            "page startbootstrap-agency, resumed",
+        ),
+        ({"page": {"name": "ranjan-small-few"}}, "page ranjan-small-few, cold"),
+        ({"page": {"factor": "site"}}, "page a | b, cold"),
+        (
+            {"page": {"folder": "mine"}, "viewport": "412x823"},
+            "page in mine, cold, viewport 412x823",
+        ),
+        ({"page": {"har": "x.har"}}, "page recorded in x.har, cold"),
+    ],
+)
+def test_a_page_in_words(workload: dict[str, Any], said: str) -> None:
+    """Which one, in which state."""
+    factors = {"n": ["2", "8"], "visit": ["cold", "repeat view"], "site": {"a": {}, "b": {}}}
+    assert cast.workload({"factors": factors, "workload": {"kind": "page", **workload}}) == said
+
+
+def test_few_scenes_of_many(tmp_path: Path) -> None:
+    """The extremes and the middle, and a heat map over what the page is made of."""
+    ratios = {"2": 0.5, "16": 1.0, "128": 2.0}
+
+    def ends(levels: dict[str, str], block: int) -> Ending:
+        third = levels["http_version"] == "3"
+        seconds = (ratios[levels["objects"]] if third else 1.0) * (1 + block / 100)
+        return Ending(
+            {"page_load_time": seconds * (1.1 if levels["loss"] == "2 %" and third else 1)}
+        )
+
+    results = paging(tmp_path, GRID, ends)  # type: ignore[arg-type]
+    found = find(results)
+    chosen = scenes.choose(found, results)
+    assert [one.name.split(",")[0] for one in chosen] == ["objects 2", "objects 16", "objects 128"]
+    assert "3 of 12 scenes" in scenes.left_out(found, chosen)
+    shown = heat.of(found, results.document)
+    assert shown is not None
+    assert shown.rows == ("objects", "size")
+    assert shown.levels == (("2", "16", "128"), ("100 B", "10 kB"))
+    assert list(shown.panels) == ["HTTP/3, loss 0 %", "HTTP/3, loss 2 %"]
+    assert shown.panels["HTTP/3, loss 0 %"]["128", "10 kB"].median.value == pytest.approx(2)
+    assert "HTTP/3, loss 0 %: from 0.50 to 2.00" in heat.alternative(shown)
+
+
+def test_colours_of_ratios_are_symmetric() -> None:
+    """White at 1, and as strong for a half as for the double; never an error."""
+    assert heat.shade(1.0) == "#ffffff"
+    assert heat.shade(0.5) == heat.shade(0.1) == heat.shade(0.0)
+    assert heat.shade(2.0) == heat.shade(9.0)
+
+
+def test_one_load_by_itself(results: Results) -> None:
+    """Its lines, its figures and its values; what the page says is bounded and one line."""
+    row = results.trials.to_pylist()[2]
+    trial = one_trial.find(results, f"{row['block']}/{row['trial'][:8]}")
+    paths = publish.one(results, trial)
+    assert [path.suffix for path in paths] == [".svg", ".pdf"] * 3
+    out = tables.console(io.StringIO())
+    one_trial.show(trial, paths, out)
+    text = out.file.getvalue()  # type: ignore[attr-defined]
+    for said in ("13 over the network", "13 HTTP/3", "Speed Index", "onload", "10 image", "dialog"):
+        assert said in text
+    told = json.loads(json.dumps(one_trial.values(trial, paths)))
+    assert len(told["requests"]) == 13
+    assert told["page"]["title"] == EVIL
+    assert told["page"]["visual_progress"][-1][1] == 1.0
+    svg = paths[0].read_text()
+    assert "<script" not in svg
+    assert "&lt;script" in svg
