@@ -147,9 +147,9 @@ def _plots(shown: dict[str, Shown], number: int) -> Iterator[Plot]:
     if any(resources.spans(load) for load in loaded.values()):
         yield _plot(
             f"page-{number}-resources",
-            "Resources of the typical loads, in the order in which the page asked for them: the"
-            " grey line is the time from then until the request was sent, the bar from then until the"
-            " last byte. Below, how long each took with that wait and without it.",
+            "Resources of the typical loads, in the order in which the page asked for them: a grey"
+            " line is the time from then until the request was sent, a bar from then until the last"
+            " byte. Below, how long each took with that wait and without it.",
             resources.draw(loaded),
         )
     for index, (name, one) in enumerate(_ends(list(shown.items())), start=1):
