@@ -11,6 +11,8 @@ from pathlib import Path
 import pytest
 
 import kept
+import replays
+from hars import Said, har
 from httpbed.cli import main as command_line
 from httpbed.model.errors import HostError
 from recorded import DEMO
@@ -299,3 +301,22 @@ def test_a_program_that_cannot_be_run_is_the_users_mistake(
     code, said = complaint("recipes", "check", *names, "--program", "curl=/absent/curl")
     assert code == 2
     assert "/absent/curl is not there" in said[0]
+
+
+def test_all_mistakes_of_a_recording_are_told_at_once(complaint: Complaint, tmp_path: Path) -> None:
+    """Each with its entry, at the experiment's own line, before anything is built or run."""
+    entries = [
+        Said("https://a.test/", kind="document", mime="text/html"),
+        Said("https://a.test/%00", 1),
+        Said("https://\x1b2J.test/<script>", 2),
+        Said("https://a.test/slow", 3, wait=5e6),
+    ]
+    (tmp_path / "site.har").write_text(har(entries))
+    (tmp_path / "own.toml").write_text(replays.EXPERIMENT.format(
+        versions='["2"]', server="nginx", time_limit="5 s"
+    ))  # fmt: skip
+    code, said = complaint("validate", tmp_path / "own.toml")
+    assert code == 2
+    told = [line for line in said if "workload.page.har" in line]
+    assert [f"entries[{number}]" in line for number, line in enumerate(told, start=1)] == [True] * 3
+    assert not any("\x1b" in line for line in said)

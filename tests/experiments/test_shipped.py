@@ -12,6 +12,7 @@ from httpbed.implementations import catalog as catalogs
 from httpbed.implementations.settings import Transport
 from httpbed.model.crossing import ScaleName
 from httpbed.model.roles import ClientRole
+from httpbed.sites import corpus
 from httpbed.trial import preparation
 
 FOLDER = Path(__file__).parents[2] / "experiments"
@@ -21,6 +22,9 @@ LONGEST_S = {"smoke": 10 * 60, "standard": 60 * 60}
 LONGEST_OF_MIGRATION_S = {"smoke": 60 * 60, "standard": 130 * 60}
 """One trial after another, of which four may run side by side: with New Reno at 4 % and 50 ms a
 client of TCP takes one to two minutes for the paper's 5 MB: the claims are about that corner."""
+LONGEST_OF_FIGURE_3_S = {"smoke": 10 * 60, "standard": 90 * 60}
+"""Of Biswal and Gnawali: five loads of each of its corners, of which 6.4 MB at 1 Mbit/s is one."""
+LIMITS = {"migration": LONGEST_OF_MIGRATION_S, "grid": LONGEST_OF_FIGURE_3_S}
 CATALOG = catalogs.load()
 
 
@@ -52,8 +56,8 @@ def test_it_loads_and_its_time_is_told(path: Path) -> None:
 @pytest.mark.parametrize("path", STUDIES, ids=lambda path: str(path.relative_to(FOLDER)))
 def test_each_scale_of_a_study_fits_its_time(path: Path, scale: ScaleName) -> None:
     """Smoke is minutes, standard under an hour; full has the paper's own number of runs."""
-    longest_s = LONGEST_OF_MIGRATION_S if path.stem == "migration" else LONGEST_S
-    assert planned_s(path, scale) < longest_s.get(scale, float("inf"))
+    longest_s = LIMITS.get(path.stem, LONGEST_S).get(scale, float("inf"))
+    assert planned_s(path, scale) < longest_s
 
 
 @pytest.mark.parametrize("study", ["single-stream", "multi-stream"])
@@ -73,6 +77,19 @@ def test_liu_2024_is_as_the_paper_set_it_up(study: str) -> None:
     assert len(found) == 2 * grid * len(experiment.factors["client"])
 
 
+@pytest.mark.parametrize(("file", "impairments"), [("rates", 7), ("losses", 4)])
+def test_zhang_2023_has_both_sites_and_every_rate_and_loss(file: str, impairments: int) -> None:
+    """HTTP/1.1 by nginx, HTTP/3 by aioquic and by nginx; acknowledgements are unimpaired."""
+    path = FOLDER / f"zhang2023/{file}.toml"
+    loaded = preparation.load(path.read_text(), CATALOG, path.parent, "full")
+    scenarios = loaded.scenarios()
+    assert len(scenarios) == 2 * impairments * 3
+    assert {one.workload.requests() for one in scenarios} == {13, 43}
+    for one in scenarios:
+        up, _ = one.link.directions()
+        assert (up.rate, up.loss, up.delay) == (None, 0.0, 0.0)
+
+
 def test_liu_2024s_migrations_are_figure_6() -> None:
     """Ten runs of its four clients, in nine conditions, stable and changed, on both paths."""
     path = FOLDER / "liu2024/migration.toml"
@@ -87,6 +104,57 @@ def test_liu_2024s_migrations_are_figure_6() -> None:
         and treatment["delay_reading"] == "one-way"
     ]
     assert len(found) == len(papers) * 9 * 2 * 2
+
+
+def test_biswal_2016s_grid_is_tables_2_and_4() -> None:
+    """Five runs of 360 combinations over both protocols, the RTT split equally, on one server."""
+    path = FOLDER / "biswal2016/grid.toml"
+    loaded = preparation.load(path.read_text(), CATALOG, path.parent, "full")
+    assert loaded.experiment.replicates == 5
+    found = [
+        treatment
+        for treatment in loaded.experiment.treatments()
+        if treatment["stack"] != "envoy-h3" and treatment["delay_reading"] == "round-trip"
+    ]
+    assert len(found) == 2 * 360
+    delays_s = {
+        way.delay
+        for scenario in loaded.scenarios()
+        if scenario.topology.links[0].delay_reading == "round-trip"
+        for way in scenario.topology.links[0].directions()
+    }
+    assert delays_s == {0.005, 0.05, 0.1}
+
+
+def test_biswal_2016s_standard_scale_is_a_part_of_figure_3() -> None:
+    """Sizes, counts, round-trip times, losses and rates, two of each, five loads over either."""
+    path = FOLDER / "biswal2016/grid.toml"
+    experiment = preparation.load(path.read_text(), CATALOG, path.parent, "standard").experiment
+    assert experiment.replicates == 5
+    assert len(list(experiment.treatments())) == 2**5 * 2
+
+
+def test_biswal_2016s_complete_sites_are_the_corpus_15_and_15() -> None:
+    """In configurations 1, 3, 7 and 9 of Table 4, at both rates."""
+    path = FOLDER / "biswal2016/sites.toml"
+    experiment = preparation.load(path.read_text(), CATALOG, path.parent, "full").experiment
+    few, dense = corpus.group("biswal2016-few"), corpus.group("biswal2016-dense")
+    assert (len(few), len(dense)) == (15, 15)
+    assert set(experiment.factors["page"]) == {*few, *dense}
+    assert len(list(experiment.treatments())) == 30 * 4 * 2 * len(experiment.factors["stack"])
+
+
+def test_ranjan_2019_has_64_sets() -> None:
+    """Eight conditions, four sites, two protocols; 50 loads of each; 100 ms are each way's."""
+    path = FOLDER / "ranjan2019/pages.toml"
+    loaded = preparation.load(path.read_text(), CATALOG, path.parent, "full")
+    assert loaded.experiment.replicates == 50
+    found = [
+        treatment
+        for treatment in loaded.experiment.treatments()
+        if not treatment["page"].endswith("-200") and treatment["delay_reading"] == "one-way"
+    ]
+    assert len(found) == 64
 
 
 def test_liu_2024s_delay_and_loss_are_the_clients_links_alone() -> None:

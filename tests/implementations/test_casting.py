@@ -159,3 +159,16 @@ def test_a_client_with_a_retry_fetches_one_file_once(more: dict[str, int]) -> No
     )
     said["workload"] = {"kind": "download", "size": "1 kB", **more}
     assert "one file once" in found(said)["roles.client.retry"]
+
+
+@pytest.mark.parametrize("kind", ["har", "folder"])
+def test_no_proxy_has_a_recorded_sites_origins(kind: str) -> None:
+    """Each has a name and a certificate of its own, which a proxy has not."""
+    said = cast(
+        {"implementation": "chromium-headless-shell", "http_version": "2"},
+        {"implementation": "nginx"},
+        proxies=[{"implementation": "nginx"}],
+    )
+    said["workload"] = {"kind": "page", "page": {kind: "site"}}
+    complaint = found(said).get("roles.proxies[0]", "")
+    assert ("names and certificates" in complaint) == (kind == "har")

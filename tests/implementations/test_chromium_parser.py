@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from httpbed.implementations import parsers
+from httpbed.implementations import catalog, parsers
+from httpbed.implementations.parsers import chromium
 from httpbed.implementations.protocol import Findings
 from recorded import FOLDER
 
@@ -114,3 +115,12 @@ def test_what_was_cut_off_is_a_complaint(tmp_path: Path) -> None:
 def test_a_driver_that_left_nothing_is_a_complaint(tmp_path: Path) -> None:
     """It was killed, or never ran."""
     assert read(tmp_path).complaint == "the browser's driver left no load.json"
+    (tmp_path / chromium.DRIVER_OUTPUT).write_text("a warning\nno such browser\n")
+    assert read(tmp_path).complaint.endswith("left no load.json: no such browser")
+
+
+def test_the_recipes_put_the_drivers_words_where_they_are_read() -> None:
+    """Else nobody would hear why there is no load."""
+    known = catalog.load()
+    for name in ("chromium-headless-shell", "chromium"):
+        assert known[name].run.stderr == chromium.DRIVER_OUTPUT

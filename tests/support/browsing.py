@@ -15,6 +15,7 @@ from httpbed.host import toolbox
 from httpbed.implementations import catalog as catalogs
 from httpbed.implementations.catalog import Catalog
 from httpbed.implementations.protocol import PageToLoad, Part
+from httpbed.model.page import Visit
 from httpbed.network import plan as network
 from httpbed.network import running
 from httpbed.network.plan import NO_NEIGHBOUR_DISCOVERY, TOOLS, NetworkPlan
@@ -47,6 +48,7 @@ class Setting:
     server: str = "nginx"
     rate: str = "10 Mbit/s"
     delay: str = "20 ms"
+    visit: Visit = "cold"
     certificates: Path | None = None
     """Folder; httpbed's own by default."""
 
@@ -56,6 +58,10 @@ class Setting:
         ends = ["client", "server"]
         link = {"between": ends, "rate": self.rate, "delay": self.delay, "queue": queue}
         return network.plan(topology([link]), {}, 7, 0)
+
+    def page(self, path: str, *, net_log: bool = False) -> PageToLoad:
+        """Describe what is loaded."""
+        return PageToLoad(path, (SERVER_NAME,), self.visit, "1366x768", net_log=net_log)
 
     def sandbox(self, folder: Path, planned: NetworkPlan) -> SandboxSpec:
         """Describe the sandbox, whose folders are made."""
@@ -99,7 +105,7 @@ class Place:
         self, name: str, path: str, http_version: str = "2", limit_s: float = 20
     ) -> ProcessSpec:
         """Plan the load of a page, by the browser's recipe."""
-        page = PageToLoad(path, (SERVER_NAME,), "cold", "1366x768", net_log=name == "net-log")
+        page = self.setting.page(path, net_log=name == "net-log")
         part = replace(self.server(), name=name, role="client", host="client", page=page)
         part = replace(part, http_version=http_version, time_limit_s=limit_s)
         return catalog()[self.setting.browser].plan(part)
@@ -120,6 +126,8 @@ class Place:
             content="/content",
             time_limit_s=60,
             file_bytes=FILE_BYTES,
+            resumption="early data" if self.setting.visit == "early data" else "none",
+            page=self.setting.page("/"),
             congestion_control=quic.resolved("reno") if quic and not quic.fixed else "",
         )
 
@@ -128,8 +136,8 @@ class Place:
         events = lines(self.folder / name / "cdp.jsonl")
         return [event["params"] for event in events if event["method"] == method]
 
-    def requests(self, http_version: str) -> list[dict[str, Any]]:
-        """Return what nginx has logged of those in a version."""
+    def requests(self, http_version: str = "") -> list[dict[str, Any]]:
+        """Return what nginx has logged: all, or those in a version."""
         logged = lines(self.folder / "server/nginx-access.jsonl")
         return [one for one in logged if one["protocol"].startswith(f"HTTP/{http_version}")]
 

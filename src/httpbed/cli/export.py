@@ -1,27 +1,34 @@
-"""``httpbed export``: the observations of a campaign as one tidy table."""
+"""``httpbed export``: the observations of a campaign as one tidy table, or its loads as files."""
 
 from __future__ import annotations
 
-import json
 import sys
 from pathlib import Path
-from typing import IO
 
 import click
-import pyarrow as pa
-import pyarrow.csv
-import pyarrow.parquet
 
+from httpbed.cli import export_loads, tables
 from httpbed.model.errors import ConfigError, Mistake
 from httpbed.store import query
+from httpbed.store.results import Results
 
 
 @click.command("export")
 @click.argument("directory", metavar="DIR", type=click.Path(path_type=Path))
 @click.option(
-    "--format", "kind", type=click.Choice(["csv", "parquet"]), default="csv", show_default=True
+    "--format",
+    "kind",
+    type=click.Choice([*tables.KINDS, *export_loads.KINDS]),
+    default="csv",
+    show_default=True,
+    help="A table; or loads of pages: as HAR 1.2, or each request as CDP tells it.",
 )
-@click.option("-o", "--output", type=click.Path(path_type=Path), help="Write to this file instead.")
+@click.option(
+    "-o",
+    "--output",
+    type=click.Path(path_type=Path),
+    help="Write to this file instead; of loads, into this folder.",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print JSON lines instead.")
 def command(*, directory: Path, kind: str, output: Path | None, as_json: bool) -> None:
     """Print the campaign in DIR with one row per observation.
@@ -30,22 +37,30 @@ def command(*, directory: Path, kind: str, output: Path | None, as_json: bool) -
     attempt, outcome, one per factor, metric, item, value, unit, source; the item names which of
     several files a value is of. Attempts that were invalid are left out; trials that failed or
     timed out have rows for what was seen of them.
+
+    With --format har or cdp-json every load of a page becomes a file in the folder of -o,
+    BLOCK-TRIAL.har or BLOCK-TRIAL.json.
     """
-    table = query.tidy(query.read(directory))
+    results = query.read(directory)
+    if kind in export_loads.KINDS:
+        _loads(results, kind, output, as_json=as_json)
+        return
+    table, form = query.tidy(results), tables.JSON if as_json else kind
     if output is None:
-        _write(table, sys.stdout.buffer, kind, as_json=as_json)
+        tables.write(table, sys.stdout.buffer, form)
         return
     if not output.parent.is_dir():
         raise ConfigError([Mistake(str(output), "its folder does not exist", "make it first")])
     with output.open("wb") as file:
-        _write(table, file, kind, as_json=as_json)
+        tables.write(table, file, form)
 
 
-def _write(table: pa.Table, file: IO[bytes], kind: str, *, as_json: bool) -> None:
+def _loads(results: Results, kind: str, output: Path | None, *, as_json: bool) -> None:
     if as_json:
-        file.write("".join(f"{json.dumps(row)}\n" for row in table.to_pylist()).encode())
-    elif kind == "csv":
-        pa.csv.write_csv(table, file)
-    else:
-        pa.parquet.write_table(table, file)
-    file.flush()
+        reason = f"is not for loads, which --format {kind} writes into files"
+        raise ConfigError([Mistake("--json", reason, "leave one of the two out")])
+    if output is None:
+        reason = f"is needed with --format {kind}: a folder, into which each load is written"
+        raise ConfigError([Mistake("-o", reason)])
+    for line in export_loads.write(results, kind, output):
+        click.echo(line, err=True)

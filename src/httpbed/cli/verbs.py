@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import keyword
 
 import click
 
@@ -14,7 +15,8 @@ VERBS = {
     "validate": "List all mistakes in an experiment file.",
     "status": "Show how far a campaign is.",
     "report": "Print what a campaign found; write its page and figures.",
-    "export": "Print a campaign as a tidy table.",
+    "export": "Print a campaign as a tidy table, or write its loads as HAR files.",
+    "import": "Turn HAR files into observations, and audit what is claimed of them.",
     "link": "Run any command behind an emulated link.",
     "calibrate": "Run the emulated link against arithmetic, and certify it.",
     "capacity": "Measure how many page loads this machine carries side by side.",
@@ -22,6 +24,8 @@ VERBS = {
     "doctor": "Say what this machine can do, each point tried.",
     "toolbox": "Show, build or remove the programs under test.",
     "recipes": "List the programs that an experiment can name, or check them.",
+    "pages": "List, make or check the pages that experiments can load by name.",
+    "mirror": "Make a page of your own self-contained, so that experiments can load it.",
     "schema": "Print the JSON Schema of an experiment file.",
 }
 """In the order in which one meets them, with what each is for."""
@@ -40,7 +44,9 @@ class Verbs(click.Group):
         del ctx
         if cmd_name not in VERBS:
             return None
-        command = importlib.import_module(f"httpbed.cli.{cmd_name}").command
+        # A module cannot be imported by a name that is a word of the language.
+        name = f"{cmd_name}_" if keyword.iskeyword(cmd_name) else cmd_name
+        command = importlib.import_module(f"httpbed.cli.{name}").command
         return command if isinstance(command, click.Command) else None
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:

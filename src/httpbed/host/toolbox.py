@@ -84,6 +84,8 @@ class Root:
     """The requirements asked for of the Python index."""
     wheels: Mapping[str, str] = field(default_factory=dict)
     """The version of every package from there."""
+    digests: Mapping[str, str] = field(default_factory=dict)
+    """The SHA-256 of every package's file; of roots that were built before it was kept, nothing."""
 
     @property
     def name(self) -> str:
@@ -141,6 +143,7 @@ def _read(home: Path) -> Root | None:
         built=record["built"],
         pypi=frozenset(record.get("pypi", ())),
         wheels=record.get("wheels", {}),
+        digests=record.get("digests", {}),
     )
 
 
@@ -164,7 +167,7 @@ def _build(target: Path, contents: Contents, lock: int, say: Callable[[str], Non
     program = mmdebstrap.command(say)
     say(f"building a root filesystem from {contents}")
     partial.mkdir()
-    versions = _unpack(program, partial, contents, lock)
+    versions, digests = _unpack(program, partial, contents, lock)
     _complete(partial / "root")
     wheels = _add_wheels(partial, contents, lock) if contents.pypi else {}
     pypi.compile_modules(partial / "root")
@@ -174,6 +177,7 @@ def _build(target: Path, contents: Contents, lock: int, say: Callable[[str], Non
         "packages": sorted(contents.packages),
         "pypi": sorted(contents.pypi),
         "versions": versions,
+        "digests": digests,
         "wheels": wheels,
         "built": datetime.now(UTC).isoformat(timespec="seconds"),
     }
@@ -185,8 +189,10 @@ def _build(target: Path, contents: Contents, lock: int, say: Callable[[str], Non
     return root
 
 
-def _unpack(program: list[str], partial: Path, contents: Contents, lock: int) -> dict[str, str]:
-    """Run mmdebstrap into ``partial/root`` and return each package's version."""
+def _unpack(
+    program: list[str], partial: Path, contents: Contents, lock: int
+) -> tuple[dict[str, str], dict[str, str]]:
+    """Run mmdebstrap into ``partial/root``; return each package's version, and its digest."""
     listing, log = partial / "versions", partial / "log"
     # Scripts of packages do not run in this variant: chrootless mode then changes nothing of
     # the host even as root, and needs neither fakechroot nor namespaces as an ordinary user.
@@ -206,13 +212,15 @@ def _unpack(program: list[str], partial: Path, contents: Contents, lock: int) ->
         code = guard.run(command, holding=[lock], environment=environment, output=output)
     if code != 0:
         raise _failure(contents, log, "mmdebstrap")
-    return dict(line.split("\t") for line in listing.read_text().splitlines())
+    listed = [line.split() for line in listing.read_text().splitlines()]
+    return {name: version for name, version, _ in listed}, {name: sha for name, _, sha in listed}
 
 
 # Run by mmdebstrap while the package files are still there; $1 is the root.
 _LIST_VERSIONS = (
     'for package in "$1"/var/cache/apt/archives/*.deb; do'
-    " dpkg-deb --show --showformat='${Package}\\t${Version}\\n' \"$package\" || exit 1;"
+    " dpkg-deb --show --showformat='${Package} ${Version} ' \"$package\" || exit 1;"
+    ' sha256sum - <"$package" | cut -d" " -f1 || exit 1;'
     ' done >"$HTTPBED_VERSIONS"'
 )
 

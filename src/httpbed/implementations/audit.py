@@ -9,7 +9,12 @@ from collections.abc import Collection, Iterator
 from typing import get_args
 
 from httpbed.implementations import parsers, template
-from httpbed.implementations.protocol import REQUEST_VARIABLES, UPSTREAM_VARIABLES, VARIABLES
+from httpbed.implementations.protocol import (
+    ORIGIN_VARIABLES,
+    REQUEST_VARIABLES,
+    UPSTREAM_VARIABLES,
+    VARIABLES,
+)
 from httpbed.implementations.recipe import Recipe
 from httpbed.implementations.run import LISTS, PROGRAMS, Choice, Run
 from httpbed.model.errors import Mistake
@@ -23,7 +28,7 @@ _SHELL_SYNTAX = re.compile(r"[|&;<>]+|[0-9]?>&[0-9]|.*(\$\(|`|\$\{).*", re.DOTAL
 _NO_SHELL = "is shell syntax, and no shell sees the command"
 PROGRAM = "program"
 """A variable of recipes whose program is in no toolbox: where it is."""
-RESERVED = VARIABLES | LISTS | REQUEST_VARIABLES | UPSTREAM_VARIABLES | {PROGRAM}
+RESERVED = VARIABLES | LISTS | REQUEST_VARIABLES | UPSTREAM_VARIABLES | ORIGIN_VARIABLES | {PROGRAM}
 
 
 def mistakes(recipe: Recipe) -> Iterator[Mistake]:
@@ -109,6 +114,7 @@ def _variables(recipe: Recipe, run: Run) -> Iterator[Mistake]:
     for index, word in enumerate(run.each_request):
         yield from _unknown(f"each_request[{index}]", word, known | REQUEST_VARIABLES)
     yield from _unknown("each_upstream", run.each_upstream, known | UPSTREAM_VARIABLES)
+    yield from _unknown("each_origin", run.each_origin, known | ORIGIN_VARIABLES)
     several = {"requests"} | {
         name
         for name, choice in run.choose.items()

@@ -22,9 +22,23 @@ Path = tuple[str | int, ...]
 Document = Mapping[str, Any]
 
 _VERSIONS = get_args(HttpVersion)
-HAS_PAGE: Capability = "page"
-"""Asked of the server, whoever stands before it."""
-OF_SERVERS = frozenset({"resumed", "early data", "page", "recorded page"})
+OF_ORIGINS: frozenset[Capability] = frozenset({"page", "page: repeat view"})
+"""Asked of the server, whoever stands before it: it has the page, and says what may be kept."""
+OF_SERVERS = frozenset(
+    {
+        "resumed",
+        "early data",
+        "page",
+        "recorded page",
+        "page: repeat view",
+        "page: resumed",
+        "page: early data",
+        "page: discovery",
+    }
+)
+UNRECORDED = ("page: discovery", "page: repeat view")
+"""Visits for which answers bear headers that a recording may not have."""
+RECORDED: Capability = "recorded page"
 _MULTIPLEXED = frozenset({"2", "3"})
 """In these, no client opens several connections to one server."""
 
@@ -82,6 +96,7 @@ def miscast(catalog: Catalog, scenario: Document) -> Iterator[Miscast]:
         else:
             yield from _version_mistakes(cast, recipe)
             yield from _workload_mistakes(cast, recipe)
+            yield from _visit_mistakes(cast)
             yield from _retry_mistakes(cast, recipe)
             yield from _knob_mistakes(cast, recipe)
             yield from _control_mistakes(cast, recipe)
@@ -116,11 +131,11 @@ def _cast_of(path: Path, roles: Document, workload: Document) -> Iterator[_Cast]
             proxy,
             asked=versions[index],
             asks=versions[index + 1],
-            needs=tuple(need for need in needs if need != HAS_PAGE) if index == 0 else (),
+            needs=tuple(need for need in needs if need not in OF_ORIGINS) if index == 0 else (),
             following=names[index + 2],
             behind=names[index],
         )
-    of_server = tuple(need for need in needs if need == HAS_PAGE or not proxies)
+    of_server = tuple(need for need in needs if need in OF_ORIGINS or not proxies)
     place = (*path, "server")
     yield _Cast(
         place, "server", server, versions[-1], needs=of_server, behind=names[-2], retry=retry
@@ -148,7 +163,12 @@ def _version_mistakes(cast: _Cast, recipe: Recipe) -> Iterator[Miscast]:
 
 
 def _workload_mistakes(cast: _Cast, recipe: Recipe) -> Iterator[Miscast]:
-    asked = cast.needs if cast.role == "client" else _of_servers(cast.needs)
+    if cast.role == "proxy" and RECORDED in cast.needs:
+        reason = "a recorded page's origins have names and certificates that no proxy has"
+        yield Miscast(cast.path, reason, "leave proxies out, or load another page")
+        return
+    of_client = [need for need in cast.needs if need != RECORDED]
+    asked = of_client if cast.role == "client" else _of_servers(cast.needs)
     for need in asked:
         if need not in recipe.workloads:
             can = ", ".join(recipe.workloads)
@@ -159,6 +179,20 @@ def _workload_mistakes(cast: _Cast, recipe: Recipe) -> Iterator[Miscast]:
         if "connections" in recipe.workloads:
             remedy = "exclude these treatments, or leave connections out; HTTP/1.1 takes several"
             yield Miscast(("workload", "connections"), reason, remedy)
+
+
+def _visit_mistakes(cast: _Cast) -> Iterator[Miscast]:
+    """Refuse a visit that another of the workload's or the roles' settings makes impossible."""
+    if cast.role != "client":
+        return
+    if "page: discovery" in cast.needs and cast.asked not in {"3", None}:
+        reason = "it is HTTP/3 that is discovered, and the page loaded over it"
+        path = (*cast.path, "http_version")
+        yield Miscast(path, f"{reason}, not HTTP/{cast.asked}", 'say "3", or take another visit')
+    told = [need for need in cast.needs if need in UNRECORDED]
+    if "recorded page" in cast.needs and told:
+        reason = f"a recorded site has the headers that it was recorded with: no {told[0]}"
+        yield Miscast(("workload", "visit"), reason, "take another visit, or another page")
 
 
 def _of_servers(needs: Sequence[Capability]) -> list[Capability]:

@@ -6,8 +6,9 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePosixPath
 from typing import Literal, Protocol
 
@@ -65,6 +66,8 @@ class PageToLoad:
         }
 
 
+REPLAY_PORT = 8080
+"""On the loopback interface of a server's host, where a recorded site's answers are had."""
 NO_PAGE = PageToLoad("/", ("page.invalid",), "cold", "1366x768")
 """Stands in the variables of those who have nothing to do with pages."""
 
@@ -125,6 +128,7 @@ class Part:
             "server_address": self.server_address,
             "server_authority": authority(self.server_address),
             "port": str(self.port),
+            "replay_port": str(REPLAY_PORT),
             "url": self.url(first),
             "resolve": f"{self.server_name}:{self.port}:{authority(self.server_address)}",
             "body": first.body,
@@ -170,6 +174,23 @@ class Part:
             for number, upstream in enumerate(self.upstreams, start=1)
         ]
 
+    def each_origin(self) -> list[dict[str, str]]:
+        """What differs from one origin of a recorded site to the next, as variables."""
+        page = self.page
+        return [
+            {
+                "number": str(number),
+                "origin": name,
+                "origin_certificate": f"{self.certificates}/{certificate_file(name)}",
+            }
+            for number, name in enumerate(page.origins if page and page.recorded else (), start=1)
+        ]
+
+
+def certificate_file(name: str) -> str:
+    """Name the file with a recorded origin's certificate; names may be as long as a file's."""
+    return f"origin-{hashlib.sha256(name.encode()).hexdigest()[:16]}.pem"
+
 
 def authority(address: str) -> str:
     """Write an address as in a URL: one of IPv6 in brackets (RFC 3986 section 3.2.2)."""
@@ -179,7 +200,7 @@ def authority(address: str) -> str:
 _SAMPLE = Part(
     name="", role="client", host="", http_version="", server_name="", server_address="", port=0,
     fetches=(Fetch("", ""),), certificates="", content="", time_limit_s=0, file_bytes=0,
-    upstreams=(Upstream("", 0),),
+    upstreams=(Upstream("", 0),), page=replace(NO_PAGE, recorded=True),
 )  # fmt: skip
 VARIABLES = frozenset(_SAMPLE.variables()) | {"congestion_control"}
 """Names that every template may use."""
@@ -187,6 +208,8 @@ REQUEST_VARIABLES = frozenset(_SAMPLE.each_request()[0])
 """Names that ``each_request`` may use besides."""
 UPSTREAM_VARIABLES = frozenset(_SAMPLE.each_upstream()[0])
 """Names that ``each_upstream`` may use besides."""
+ORIGIN_VARIABLES = frozenset(_SAMPLE.each_origin()[0])
+"""Names that ``each_origin`` may use besides."""
 
 
 @dataclass(frozen=True)
@@ -260,6 +283,8 @@ class Findings:
     """In the order in which they happened; empty where the program tells of none."""
     migrations: Migrations | None = None
     """None where the program does not tell."""
+    before: tuple[Request, ...] = ()
+    """Requests of a visit before, which is not measured; their times mean nothing."""
 
 
 class Implementation(Protocol):

@@ -14,8 +14,8 @@ from httpbed.implementations.template import Words
 from httpbed.model.value import Value
 
 PROGRAMS = resources.files("httpbed.implementations.programs")
-LISTS = frozenset({"requests", "upstreams"})
-"""Variables that are made of a template for each request or upstream."""
+LISTS = frozenset({"requests", "upstreams", "origins"})
+"""Variables that are made of a template for each request, upstream or recorded origin."""
 
 
 class Choice(Value):
@@ -56,6 +56,8 @@ class Run(Value):
     """Words for each file that is fetched; all of them together are ``{requests}``."""
     each_upstream: str = ""
     """Text for each upstream; all of them together are ``{upstreams}``."""
+    each_origin: str = ""
+    """Text for each origin of a recorded site; all of them together are ``{origins}``."""
 
     def templates(self) -> Iterator[tuple[str, str]]:
         """Yield every template but those for each request and upstream, with its place."""
@@ -91,6 +93,9 @@ class Run(Value):
         ]
         known["upstreams"] = "".join(
             template.fill(self.each_upstream, known | each) for each in part.each_upstream()
+        )
+        known["origins"] = "".join(
+            template.fill(self.each_origin, known | each) for each in part.each_origin()
         )
         return known
 

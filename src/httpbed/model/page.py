@@ -25,7 +25,11 @@ PageCapability = Literal[
 ]
 """What a page asks of a program: of a server that it has the site, of a client all else."""
 OriginName = Annotated[
-    str, Field(pattern=r"^[a-z0-9]([a-z0-9-]*[a-z0-9])?(\.[a-z0-9]([a-z0-9-]*[a-z0-9])?)+$")
+    str,
+    Field(
+        pattern=r"^[a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?(\.[a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?)+$",
+        max_length=253,
+    ),
 ]
 OWN_ORIGIN = "server.httpbed.test"
 """Host name of all that was not recorded with names of its own. It is in .test (RFC 6761), which
@@ -106,6 +110,10 @@ class RecordedPage(KnownPage):
 
     har: str = Field(min_length=1)
     """The file, relative to the experiment's folder."""
+    order: Literal["recorded", "its own"] | None = None
+    """Who asks for what the document leads to. ``recorded``: a skeleton in its place, in the
+    recorded order; ``its own``: the page itself, which needs all its bodies in the recording. Not
+    given: the page itself where it can."""
 
 
 def _named(said: object) -> object:
@@ -125,6 +133,7 @@ Page = Annotated[
         size="<synthetic>",
         folder="<folder>",
         har="<recorded>",
+        order="<recorded>",
     ),
     BeforeValidator(_named),
 ]

@@ -99,6 +99,8 @@ class Load:
     visit: str = "cold"
     requests: tuple[Request, ...] = ()
     """In the order in which the page asked for them, its document first."""
+    before: tuple[Request, ...] = ()
+    """Those of the visit before, which is not measured: their times are negative."""
     frames: tuple[Frame, ...] = ()
     """In order of time."""
     content_loaded_s: float | None = None

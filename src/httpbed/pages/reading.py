@@ -43,7 +43,7 @@ def read(folder: Path) -> Load:
     """
     driver = _driver(folder)
     notes = ["the browser told more than is kept"] if driver.get("truncated") is True else []
-    told = _events(folder, notes)
+    told = _events(folder / "cdp.jsonl", notes)
     marks = _marks(folder, told.loader, notes)
     began_s = marks.began_s or told.asked_s or (said.number(driver, "navigated_ns") or 0.0) * NS
     return Load(
@@ -53,6 +53,7 @@ def read(folder: Path) -> Load:
         product=said.text(driver, "product", 200),
         visit=said.text(driver, "visit", 40) or "cold",
         requests=told.requests.told(began_s),
+        before=_events(folder / "cdp-before.jsonl", notes).requests.told(began_s),
         frames=_frames(folder, began_s, notes),
         content_loaded_s=_since(began_s, told.at("Page.domContentEventFired", began_s)),
         onload_s=_since(began_s, told.at("Page.loadEventFired", began_s)),
@@ -127,9 +128,9 @@ def _of(lifecycle: Said) -> tuple[str, str]:
     return said.text(lifecycle, "loaderId", 200), said.text(lifecycle, "name", 80)
 
 
-def _events(folder: Path, notes: list[str]) -> _Events:
+def _events(file: Path, notes: list[str]) -> _Events:
     told = _Events()
-    for event in _objects(folder / "cdp.jsonl", notes):
+    for event in _objects(file, notes):
         told.take(event)
     if told.requests.left_out:
         notes.append(f"{told.requests.left_out} further requests are left out")

@@ -12,13 +12,18 @@ from typing import Any
 
 from httpbed.host import cache
 from httpbed.model.errors import ConfigError, Mistake
-from httpbed.model.page import KnownPage, NamedPage, SyntheticPage
-from httpbed.sites import named, synthetic
+from httpbed.model.page import FolderPage, KnownPage, NamedPage, RecordedPage, SyntheticPage
+from httpbed.sites import mirrored, named, recorded, synthetic
 from httpbed.sites import site as sites
 from httpbed.sites.making import Maker, Outline, Say
 from httpbed.sites.site import Site
 
-MAKERS: Mapping[type[KnownPage], Maker] = {NamedPage: named, SyntheticPage: synthetic}
+MAKERS: Mapping[type[KnownPage], Maker] = {
+    NamedPage: named,
+    SyntheticPage: synthetic,
+    FolderPage: mirrored,
+    RecordedPage: recorded,
+}
 """By the kind of page."""
 
 
@@ -74,7 +79,7 @@ def _key(page: KnownPage, known: Outline, seed: int) -> str:
     said: Mapping[str, Any] = {
         "page": page.model_dump(mode="json"),
         "version": known.version,
-        "seed": seed,
+        "seed": seed if known.drawn else None,
     }
     return hashlib.sha256(json.dumps(said, sort_keys=True).encode()).hexdigest()[:12]
 

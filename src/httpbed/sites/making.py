@@ -32,6 +32,8 @@ class Outline:
     origins: tuple[str, ...] = (OWN_ORIGIN,)
     sha256: str | None = None
     """Digest of the site, where it must be that one."""
+    drawn: bool = True
+    """Whether the experiment's seed makes a difference."""
 
     def known(self) -> dict[str, Any]:
         """Say it as an experiment does."""

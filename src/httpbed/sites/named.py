@@ -9,7 +9,7 @@ from typing import Protocol
 
 from httpbed.model.errors import ConfigError, Mistake
 from httpbed.model.page import NamedPage
-from httpbed.sites import ranjan, zhang
+from httpbed.sites import corpus, ranjan, zhang
 from httpbed.sites.making import Maker, Outline, Say
 from httpbed.sites.site import Site
 
@@ -20,7 +20,7 @@ class Named(Maker, Protocol):
     NAMES: Collection[str]
 
 
-MAKERS: tuple[Named, ...] = (ranjan, zhang)
+MAKERS: tuple[Named, ...] = (corpus, ranjan, zhang)
 
 
 def outline(page: NamedPage, folder: Path) -> Outline:

@@ -11,7 +11,7 @@ import hashlib
 import json
 from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
-from typing import Annotated
+from typing import Annotated, Literal
 
 from pydantic import Field, ValidationError
 
@@ -28,22 +28,29 @@ PRIOR_BYTES = 1000
 """Each site has such a file at its root, for visits before the one that is measured."""
 MOST_RESOURCES = 20_000
 MOST_BYTES = 2 * 2**30
-MOST_LISTED_BYTES = 32 * 2**20
+MOST_LISTED_BYTES = 64 * 2**20
 """Of ``site.json``."""
+MOST_S = 3600.0
+"""Of an answer's delay, and of a wait before a request."""
+MOST_PATH = 2**15
+"""Bytes of a path with its query."""
 
 
 class Answer(Value):
     """What a recorded resource answers besides its body."""
 
+    method: Literal["GET", "HEAD", "POST"] = "GET"
     status: Annotated[int, Field(ge=200, le=599)] = 200
     headers: list[tuple[str, str]] = Field(default_factory=list)
     """In order; those of the connection and of the length are the server's own."""
-    delay_s: Annotated[float, Field(ge=0, le=3600)] = 0.0
+    delay_s: Annotated[float, Field(ge=0, le=MOST_S)] = 0.0
     """From the request until the answer begins."""
     after: int | None = None
     """Index of the resource whose answer led to its request; None for the document."""
-    wait_s: Annotated[float, Field(ge=0, le=3600)] = 0.0
-    """From the end of that answer until the request."""
+    since: Literal["head", "end"] = "end"
+    """Whether that answer's head led to it, while its body was still to come, or its end."""
+    wait_s: Annotated[float, Field(ge=0, le=MOST_S)] = 0.0
+    """From then until the request."""
 
 
 class Resource(Value):
@@ -51,7 +58,7 @@ class Resource(Value):
 
     origin: Annotated[int, Field(ge=0, lt=MOST_ORIGINS)]
     """Index of its origin."""
-    path: Annotated[str, Field(pattern=r"^/[^\s#]*$", max_length=8192)]
+    path: Annotated[str, Field(pattern=r"^/[^\s#]*$", max_length=MOST_PATH)]
     """In the URL; it may have a query."""
     file: str
     """Relative to ``files``; the first part is the origin's index."""
@@ -77,6 +84,8 @@ class Site(Value):
     origins: Annotated[list[OriginName], Field(min_length=1, max_length=MOST_ORIGINS)]
     recorded: bool = False
     """Whether answers are given as they were recorded."""
+    skeleton: bool = False
+    """Whether a script asks for all in the recorded order, not the page itself."""
     resources: Annotated[list[Resource], Field(min_length=1, max_length=MOST_RESOURCES)]
 
     @property

@@ -22,7 +22,7 @@ from httpbed.network.plan import NetworkPlan
 from httpbed.process.spec import TRIAL_FOLDER, ProcessSpec
 from httpbed.sites.catalog import Stored
 from httpbed.sites.site import FILES
-from httpbed.trial import handover, legs, parts
+from httpbed.trial import handover, legs, parts, recording
 from httpbed.trial.content import Content
 from httpbed.trial.handover import HandoverPlan
 from httpbed.trial.legs import Leg, Way, ping_file, sockets_file
@@ -113,12 +113,15 @@ class TrialPlan:
     """Read the accepted sockets of each part that sends by TCP, in the kernel."""
     handover: HandoverPlan | None = None
     """How the client goes from one of its links to the next."""
+    recordings: Mapping[str, ProcessSpec] = field(default_factory=dict)
+    """Who answers for recorded sites, behind each server that has one."""
 
     def specs(self) -> tuple[ProcessSpec, ...]:
         """Every process, in order, but for the steps of hand-overs."""
         moved = self.handover
         return (
             *self.network.specs(),
+            *self.recordings.values(),
             *self.answering.values(),
             *((moved.monitor,) if moved else ()),
             *(probe.process for group in self.probes for probe in group),
@@ -134,13 +137,15 @@ class TrialPlan:
 
     def folders(self) -> list[str]:
         """Names of the folders in which parts leave their files."""
-        return [*self.answering, *(one.part.name for one in self.clients())]
+        names = (one.part.name for one in self.clients())
+        return [*self.recordings, *self.answering, *names]
 
     def folders_seen(self) -> dict[str, list[str]]:
         """Name the folders that are seen in a root, by the root's name: those of its programs."""
         seen: dict[str, list[str]] = {}
         clients = [(one.part.name, one.process) for one in self.clients()]
-        for name, process in (*self.answering.items(), *clients):
+        own = (*self.recordings.items(), *self.answering.items())
+        for name, process in (*own, *clients):
             if process.root is not None:
                 seen.setdefault(process.root, []).append(name)
         return seen
@@ -199,6 +204,7 @@ def plan(  # noqa: PLR0913 - all but the first two are told by name
         probes=_apart([_probe(leg, way, net) for leg in found for way in leg.ways]),
         sockets={leg.hop.answers: _sockets(leg) for leg in found if leg.hop.transport == "tcp"},
         handover=handover.plan(scenario, net),
+        recordings=cast.recordings(),
     )
 
 
@@ -223,6 +229,13 @@ class _Cast:
     def answering(self) -> dict[str, ProcessSpec]:
         names = [name for name, part in self.parts.items() if part.role != "client"]
         return {name: self._process(self.parts[name], name) for name in reversed(names)}
+
+    def recordings(self) -> dict[str, ProcessSpec]:
+        return {
+            recording.name(name): recording.process(part)
+            for name, part in self.parts.items()
+            if part.role == "server" and part.page and part.page.recorded
+        }
 
     def asking(self) -> tuple[Asking, ...]:
         after = [0.0, *(competitor.after for competitor in self.scenario.competitors)]

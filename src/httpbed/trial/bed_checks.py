@@ -13,7 +13,7 @@ from httpbed.model.scenario import Scenario
 from httpbed.model.trial import Check, Trial
 from httpbed.network import idle
 from httpbed.network.plan import NetworkPlan
-from httpbed.trial import handover_checks, kernel_checks, link_checks
+from httpbed.trial import handover_checks, kernel_checks, link_checks, replay_checks
 from httpbed.trial.bed import TrialPlan
 from httpbed.trial.legs import Leg, Way
 from httpbed.trial.seen import Seen
@@ -35,7 +35,9 @@ SHORTEST_JUDGED_S = 0.2
 handshake keep client, server and emulator awake together for tens of ms on any machine, and one
 turn of somebody else's takes a few. What that does to packets, the emulator's lateness shows."""
 PRESSURE, LATENESS = "CPU pressure", "emulator lateness"
-STRAIN = frozenset({PRESSURE, LATENESS, handover_checks.PROMPT, handover_checks.PACED})
+STRAIN = frozenset(
+    {PRESSURE, LATENESS, handover_checks.PROMPT, handover_checks.PACED, replay_checks.PUNCTUAL}
+)
 """Checks that a busy machine breaks, and nothing else does."""
 
 

@@ -13,6 +13,7 @@ import hashlib
 import os
 import shutil
 import tempfile
+from collections.abc import Collection
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -22,6 +23,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
 from httpbed.host import cache
+from httpbed.implementations.protocol import certificate_file
 from httpbed.model.page import OWN_ORIGIN
 
 SERVER_NAME = OWN_ORIGIN
@@ -30,18 +32,22 @@ RENEW_BEFORE = timedelta(days=30)
 SPKI = "server.spki"
 
 
-def ensure(now: datetime) -> Path:
+def ensure(now: datetime, origins: Collection[str] = ()) -> Path:
     """Return a folder with what a server and its clients need, valid for a month more.
 
-    It has ca.pem, server.pem, server.key and server.spki.
+    It has ca.pem, server.pem, server.key and server.spki, and for each of the ``origins`` a
+    certificate of its own for the same key: a browser asks for several names over one connection
+    where a certificate has them all (RFC 9113 section 9.1.1).
     """
     parent = cache.folder() / "certificates"
-    for folder in sorted(parent.glob("until-*"), reverse=True):
-        until = datetime.strptime(folder.name, "until-%Y%m%d").replace(tzinfo=UTC)
+    said = hashlib.sha256(" ".join(sorted(origins)).encode()).hexdigest()[:16]
+    stem = f"of-{said}-until-" if origins else "until-"
+    for folder in sorted(parent.glob(f"{stem}*"), reverse=True):
+        until = datetime.strptime(folder.name, f"{stem}%Y%m%d").replace(tzinfo=UTC)
         if until > now + RENEW_BEFORE:
             return _completed(folder)
     parent.mkdir(parents=True, exist_ok=True)
-    return _make(parent, now)
+    return _make(parent, now, stem, origins)
 
 
 def untrusted(own: Path, folder: Path, now: datetime) -> Path:
@@ -73,11 +79,14 @@ def _pin(certificate: x509.Certificate) -> str:
     return base64.b64encode(hashlib.sha256(key).digest()).decode() + "\n"
 
 
-def _make(parent: Path, now: datetime) -> Path:
+def _make(parent: Path, now: datetime, stem: str = "until-", origins: Collection[str] = ()) -> Path:
     folder = Path(tempfile.mkdtemp(dir=parent))
     authority_key, server_key = (ec.generate_private_key(ec.SECP256R1()) for _ in range(2))
     authority = _authority(authority_key, now)
-    server = _server(server_key, authority, authority_key, now)
+    server = _server(SERVER_NAME, server_key, authority, authority_key, now)
+    for name in origins:
+        own = _server(name, server_key, authority, authority_key, now)
+        (folder / certificate_file(name)).write_bytes(own.public_bytes(serialization.Encoding.PEM))
     (folder / "ca.pem").write_bytes(authority.public_bytes(serialization.Encoding.PEM))
     (folder / "server.pem").write_bytes(server.public_bytes(serialization.Encoding.PEM))
     key = server_key.private_bytes(
@@ -87,7 +96,7 @@ def _make(parent: Path, now: datetime) -> Path:
     )
     (folder / "server.key").write_bytes(key)
     (folder / SPKI).write_text(_pin(server))
-    final = parent / f"until-{now + VALID:%Y%m%d}"
+    final = parent / f"{stem}{now + VALID:%Y%m%d}"
     try:
         return folder.rename(final)
     except OSError:  # another run was faster
@@ -132,15 +141,16 @@ def _authority(key: ec.EllipticCurvePrivateKey, now: datetime) -> x509.Certifica
 
 
 def _server(
+    name: str,
     key: ec.EllipticCurvePrivateKey,
     authority: x509.Certificate,
     authority_key: ec.EllipticCurvePrivateKey,
     now: datetime,
 ) -> x509.Certificate:
-    names = x509.SubjectAlternativeName([x509.DNSName(SERVER_NAME)])
+    names = x509.SubjectAlternativeName([x509.DNSName(name)])
     issuer = authority.extensions.get_extension_for_class(x509.SubjectKeyIdentifier).value
     identifier = x509.AuthorityKeyIdentifier.from_issuer_subject_key_identifier(issuer)
     purpose = x509.ExtendedKeyUsage([ExtendedKeyUsageOID.SERVER_AUTH])
-    builder = _builder(SERVER_NAME, key, now).add_extension(names, critical=False)
+    builder = _builder("httpbed test server", key, now).add_extension(names, critical=False)
     builder = builder.add_extension(identifier, critical=False)
     return builder.add_extension(purpose, critical=False).sign(authority_key, hashes.SHA256())

@@ -14,7 +14,7 @@ from httpbed.implementations.protocol import Request
 from httpbed.model.page import PageLoad
 from httpbed.model.trial import Check
 from httpbed.sites.site import Site
-from httpbed.trial import accounts
+from httpbed.trial import accounts, visit_checks
 from httpbed.trial.accounts import Account
 from httpbed.trial.legs import Chain
 from httpbed.trial.seen import Seen
@@ -45,8 +45,10 @@ def checks(chain: Chain, load: PageLoad, site: Site, seen: Seen, of: str) -> Ite
 
 def connections(chain: Chain, load: PageLoad, count: int, of: str) -> Check:
     """Check that there were no more connections than a browser of that protocol opens."""
+    origins = len(load.page.origins or [""])
     each = H1_CONNECTIONS if chain.legs[0].hop.http_version == "1.1" else 1
-    most = each * POOLS * len(load.page.origins or [""])
+    most = each * POOLS * origins
+    most += visit_checks.connections_before(load, origins, most)
     figure = f"{count}, by the packets"
     return _check(
         f"connection count{of}", passed=count <= most, figure=figure, limit=f"at most {most}"
@@ -59,7 +61,9 @@ def _check(name: str, *, passed: bool | None, figure: str, limit: str = "") -> C
 
 def _requests(browser: Iterable[Request], load: PageLoad, site: Site, of: str) -> Check:
     """Check that the load was this page's: nothing missing, nothing besides."""
-    listed = Counter({(host, path): number for host, path, number in site.expected()})
+    listed: Counter[Named] = Counter()
+    for host, path, number in site.expected():  # a recorded site may list a path several times
+        listed[host, path] += number
     asked = Counter(map(_named, browser))
     missing = listed - asked if load.visit != "repeat view" else Counter[Named]()
     besides = asked - listed

@@ -21,6 +21,7 @@ from httpbed.model import reading
 from httpbed.model.crossing import ScaleName
 from httpbed.model.errors import ConfigError, Mistake
 from httpbed.model.experiment import SCENARIO_PARTS, Experiment, fill, values
+from httpbed.model.page import PageLoad, RecordedPage
 from httpbed.model.reading import Reading
 from httpbed.model.roles import DEFAULT_CONTROL
 from httpbed.model.scenario import Scenario
@@ -66,6 +67,12 @@ class Loaded:
             for scenario in self.scenarios()
             if scenario.workload.kind == "page"
         }
+
+    def recorded_origins(self) -> list[str]:
+        """Name every origin of recorded sites, sorted."""
+        pages = [one.page for one in self.workloads() if isinstance(one, PageLoad)]
+        recorded = [page for page in pages if isinstance(page, RecordedPage)]
+        return sorted({name for page in recorded for name in page.origins or ()})
 
     def tcp_controls(self) -> set[str]:
         """Congestion controls that the kernel must have."""
@@ -131,7 +138,9 @@ def make_bed(
         HostError: The toolbox cannot be built here, or the kernel has no such backend or
             congestion control.
     """
-    found = programs.ensure(catalog, loaded.implementations(), say=say)
+    origins = loaded.recorded_origins()
+    names = loaded.implementations()
+    found = programs.ensure(catalog, names, say=say, replays=bool(origins))
     seeded = backend in KINDS and doctor.require_qdisc(backend, found.tools)
     if others := loaded.tcp_controls() - {DEFAULT_CONTROL}:
         doctor.require_congestion(others, found.tools)
@@ -139,7 +148,7 @@ def make_bed(
     return Bed(
         catalog=catalog,
         programs=found,
-        certificates=certificates.ensure(datetime.now(UTC)),
+        certificates=certificates.ensure(datetime.now(UTC), origins),
         contents=content.ensure_all(seed, loaded.workloads()),
         sites=pages.ensure_all(loaded.workloads(), seed, loaded.folder, say),
         capture=capture,

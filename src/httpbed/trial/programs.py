@@ -24,6 +24,7 @@ from httpbed.implementations.recipe import Recipe
 from httpbed.model.errors import ConfigError, HostError, Mistake
 from httpbed.network.plan import TOOLS
 from httpbed.process import binaries
+from httpbed.trial import recording
 
 _AT_ONCE = 4
 """Roots that are built side by side: a build mostly waits for the network or one core."""
@@ -53,6 +54,8 @@ class Programs:
     """What the network is set up and looked at with."""
     places: Mapping[str, Place]
     """By the name of the implementation."""
+    recording: Root | None = None
+    """What answers for recorded sites, where there are any."""
 
     def roots(self) -> dict[str, Path]:
         """Every root filesystem of the sandbox, by the name that processes call it."""
@@ -60,7 +63,8 @@ class Programs:
             name: place.root.path if place.root else Path("/")
             for name, place in self.places.items()
         }
-        return {**found, TOOLS: self.tools.path}
+        own = {recording.ROOT: self.recording.path} if self.recording else {}
+        return {**found, **own, TOOLS: self.tools.path}
 
     def shared(self) -> dict[str, Path]:
         """What the sandbox shows besides: seen as -> path on this machine."""
@@ -84,8 +88,10 @@ class Programs:
         return dict(root.wheels) if root else {}
 
 
-def ensure(catalog: Catalog, names: Iterable[str], *, say: Say) -> Programs:
+def ensure(catalog: Catalog, names: Iterable[str], *, say: Say, replays: bool = False) -> Programs:
     """Find the programs of these implementations, building what is missing.
+
+    With ``replays``, what answers for recorded sites, too.
 
     Raises:
         HostError: A root cannot be built here, or not today.
@@ -94,12 +100,13 @@ def ensure(catalog: Catalog, names: Iterable[str], *, say: Say) -> Programs:
     wanted = [catalog[name] for name in sorted(set(names))]
     places = _places_here((one for one in wanted if one.install.suite is None), say)
     installs = catalog.installs(recipe.name for recipe in wanted)
-    roots, failures = build([toolbox.TOOLS, *installs], say=say)
+    own = [toolbox.TOOLS, *([recording.CONTENTS] if replays else [])]
+    roots, failures = build([*own, *installs], say=say)
     for contents, failure in failures.items():
         raise _unavailable(installs.get(contents, []), failure)
     for contents, recipes in installs.items():
         places |= dict.fromkeys(recipes, Place(roots[contents]))
-    return Programs(roots[toolbox.TOOLS], places)
+    return Programs(roots[toolbox.TOOLS], places, roots.get(recording.CONTENTS))
 
 
 def _unavailable(recipes: list[str], failure: HostError) -> HostError:

@@ -14,7 +14,7 @@ from typing import get_args
 from httpbed.implementations.protocol import Request
 from httpbed.model.roles import HttpVersion
 from httpbed.model.trial import Check
-from httpbed.trial import accounts, page_checks, retry_checks
+from httpbed.trial import accounts, page_checks, retry_checks, visit_checks
 from httpbed.trial.accounts import Account
 from httpbed.trial.legs import Chain, Leg
 from httpbed.trial.seen import Seen
@@ -69,17 +69,23 @@ def _protocol(leg: Leg, chain: Chain, told: Sequence[Account], seen: Seen, where
         passed, figure = None if cut_off else False, wrong[0]
     elif cut_off and not carried:
         passed, figure = None, "cut off before any connection"
-    elif carried - {TRANSPORTS[leg.hop.transport]} or not telling:
+    elif carried - _transports(leg, chain) or not telling:
         passed, figure = _by_packets(leg, chain, carried)
     else:
         passed, figure = True, _spoken(telling[0])
     return _check(f"protocol used{where}", passed=passed, figure=figure, limit=f"HTTP/{asked}")
 
 
+def _transports(leg: Leg, chain: Chain) -> set[str]:
+    """Name what may carry a hop; who is to discover HTTP/3 came over TCP before."""
+    discovers = visit_checks.discovers(chain) and leg == chain.legs[0]
+    return {TRANSPORTS[leg.hop.transport], *(["tcp"] if discovers else [])}
+
+
 def _by_packets(leg: Leg, chain: Chain, carried: Collection[str]) -> tuple[bool | None, str]:
     """Judge by what carried a hop alone: it can be wrong, and is not enough to be right."""
     figure = f"{' and '.join(sorted(carried))}, by the packets"
-    if set(carried) - {TRANSPORTS[leg.hop.transport]}:
+    if set(carried) - _transports(leg, chain):
         return False, figure
     if carried:
         return None, f"{figure}; no more is told"

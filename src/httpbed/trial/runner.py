@@ -36,6 +36,7 @@ from httpbed.trial.asking import Asked, ask
 from httpbed.trial.bed import Asking, Bed, TrialPlan
 from httpbed.trial.moving import Signals, move
 from httpbed.trial.parts import BODIES, CERTIFICATES, CONTENT
+from httpbed.trial.recording import replaying
 from httpbed.trial.watching import listen
 
 MEMORY_BYTES = 512 * 2**20
@@ -172,7 +173,10 @@ class _Run:
 
     async def _work(self) -> dict[str, Any]:
         await self._make_folders()  # before a program could be in the way
-        async with answering(self.supervisor, self.planned.answering) as those:
+        async with (
+            replaying(self.supervisor, self.planned.recordings) as recorded,
+            answering(self.supervisor, self.planned.answering) as those,
+        ):
             emulator = await running.build(self.supervisor, self.planned.network)
             self.phases.end("network")
             async with self._monitored():  # from now on, so that it listens when something changes
@@ -181,7 +185,10 @@ class _Run:
                 self.phases.end("probe")
                 for spec in self.planned.handover.before() if self.planned.handover else ():
                     await run_tool(self.supervisor, spec)
-                return await self._subject_runs(those, emulator)
+                await recorded.ready()
+                told = await self._subject_runs(those, emulator)
+                await recorded.end()
+                return told
 
     @asynccontextmanager
     async def _monitored(self) -> AsyncIterator[None]:

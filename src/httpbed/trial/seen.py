@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -11,14 +12,17 @@ from typing import Any
 
 from httpbed.implementations.catalog import Catalog
 from httpbed.implementations.protocol import Findings, Request, RoleName
+from httpbed.model.page import PageLoad
 from httpbed.model.scenario import Scenario
+from httpbed.model.workload import Download
 from httpbed.process import left
 from httpbed.process.spec import Exit
-from httpbed.trial import deliveries, handover_seen, sharing
+from httpbed.trial import deliveries, handover_seen, recording, sharing
 from httpbed.trial.content import PRIOR
 from httpbed.trial.deliveries import Bins
 from httpbed.trial.handover_seen import HandoverSeen
 from httpbed.trial.legs import Leg, ping_file, sockets_file
+from httpbed.trial.recording import Replayed
 from httpbed.trial.runner import EVIDENCE, LINK_RESULT
 from httpbed.trial.sharing import Sharing
 
@@ -65,6 +69,8 @@ class Seen:
     """When the client's network changed; None where it never does, or the client did not run."""
     deliveries: Mapping[str, Bins] = field(default_factory=dict)
     """What was delivered to the client over each of its links, where it goes between them."""
+    replayed: Mapping[str, Sequence[Replayed]] = field(default_factory=dict)
+    """What was answered of recorded sites, by the server."""
     excess: bool = False
     """Whether somebody was ended for filling the disk, and took of the machine what there was."""
 
@@ -115,6 +121,10 @@ def read(scenario: Scenario, legs: Sequence[Leg], catalog: Catalog, artifacts: P
         silent=_silent(scenario, legs, catalog),
         handover=moved,
         deliveries=deliveries.read(artifacts, moved.absences) if moved else {},
+        replayed={
+            leg.hop.answers: recording.read(artifacts / recording.name(leg.hop.answers))
+            for leg in legs
+        },
         excess=evidence.get("excess", False),
     )
 
@@ -138,8 +148,32 @@ def measured(requests: Sequence[Request], visits: int) -> tuple[Request, ...]:
     They are known by their path, or else by coming first.
     """
     if any(request.path for request in requests):
-        return tuple(one for one in requests if one.path.partition("?")[0] != PRIOR.path)
+        return tuple(one for one in requests if not _is_prior(one))
     return tuple(requests[visits:])
+
+
+def divided(found: Findings, before: Sequence[Request]) -> Findings:
+    """Divide what a log has by what the browser asked for ``before`` what is measured.
+
+    Of one resource the first answers are of the visit before.
+    """
+    has_names = any(one.authority for one in found.requests)
+    due = Counter(_named(one, has_names) for one in before)
+    divided: tuple[list[Request], list[Request]] = ([], [])
+    for one in found.requests:
+        named = _named(one, has_names)
+        is_before = due[named] > 0 or _is_prior(one)
+        due[named] -= is_before
+        divided[is_before].append(one)
+    return replace(found, requests=tuple(divided[False]), before=tuple(divided[True]))
+
+
+def _named(request: Request, has_names: bool) -> tuple[str, str]:
+    return (request.authority if has_names else "", request.path)
+
+
+def _is_prior(request: Request) -> bool:
+    return request.path.partition("?")[0] == PRIOR.path
 
 
 def _sharing(legs: Sequence[Leg], artifacts: Path) -> Sharing | None:
@@ -151,14 +185,23 @@ def _sharing(legs: Sequence[Leg], artifacts: Path) -> Sharing | None:
 def _findings(
     scenario: Scenario, legs: Sequence[Leg], catalog: Catalog, artifacts: Path
 ) -> dict[str, Findings]:
-    found = {}
-    for name, implementation in scenario.implementations.items():
-        role = _role(name, legs)
-        said = catalog[implementation].parse(role, artifacts / name)
-        if role != "client":
-            said = replace(said, requests=measured(said.requests, _visits(scenario, name)))
-        found[name] = said
-    return found
+    told = {
+        name: catalog[implementation].parse(_role(name, legs), artifacts / name)
+        for name, implementation in scenario.implementations.items()
+    }
+    return {
+        name: found if _role(name, legs) == "client" else _of_visit(name, scenario, told)
+        for name, found in told.items()
+    }
+
+
+def _of_visit(name: str, scenario: Scenario, told: Mapping[str, Findings]) -> Findings:
+    """Leave out of a log what was before the visit that is measured."""
+    group, workload = _workload(scenario, name)
+    if workload.kind == "page":
+        return divided(told[name], told[f"{group}client"].before)
+    left = measured(told[name].requests, workload.visits_before)
+    return replace(told[name], requests=left)
 
 
 def _silent(scenario: Scenario, legs: Sequence[Leg], catalog: Catalog) -> frozenset[str]:
@@ -175,11 +218,11 @@ def _role(name: str, legs: Sequence[Leg]) -> RoleName:
     return "proxy" if any(leg.hop.asks == name for leg in legs) else "server"
 
 
-def _visits(scenario: Scenario, answers: str) -> int:
-    """Count the visits before that a server or proxy may have logged."""
+def _workload(scenario: Scenario, answers: str) -> tuple[str, Download | PageLoad]:
+    """Find for whom a server or proxy answers: the prefix of its group's names, and its task."""
     number = re.match(r"competitor-(\d+)-", answers)
     workload = scenario.workloads()[int(number[1]) if number else 0]
-    return workload.visits_before
+    return number[0] if number else "", workload
 
 
 def _pings(text: str) -> tuple[float, ...]:

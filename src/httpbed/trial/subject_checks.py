@@ -11,7 +11,15 @@ from dataclasses import dataclass
 from httpbed.model.trial import Check
 from httpbed.model.workload import Download
 from httpbed.sites.catalog import Stored
-from httpbed.trial import accounts, page_checks, protocol_checks, retry_checks
+from httpbed.sites.site import Site
+from httpbed.trial import (
+    accounts,
+    page_checks,
+    protocol_checks,
+    replay_checks,
+    retry_checks,
+    visit_checks,
+)
 from httpbed.trial.content import Content, targets
 from httpbed.trial.legs import Chain
 from httpbed.trial.seen import Body, Seen
@@ -93,8 +101,18 @@ def _fetched(chain: Chain, served: Served, seen: Seen, where: str) -> Iterator[C
     if chain.workload.kind == "page":
         site = served.sites[chain.workload.key].site
         yield from page_checks.checks(chain, chain.workload, site, seen, where)
+        yield from visit_checks.checks(chain, chain.workload, site.requests(), seen, where)
+        if site.recorded:
+            yield from _recorded(chain, site, seen, where)
     else:
         yield from _files(chain, chain.workload, served, seen, where)
+
+
+def _recorded(chain: Chain, site: Site, seen: Seen, where: str) -> Iterator[Check]:
+    replayed = [one for name in chain.servers for one in seen.replayed[name]]
+    logged = [one for name in chain.servers for one in seen.findings[name].requests]
+    yield replay_checks.punctual(site, replayed, where)
+    yield from replay_checks.checks(site, logged, replayed, where)
 
 
 def _files(

@@ -9,7 +9,10 @@ from urllib.parse import urlsplit
 from httpbed.implementations.protocol import Findings, Request
 from httpbed.pages import load, observing, reading
 from httpbed.pages.load import Load
+from httpbed.process import left
 
+DRIVER_OUTPUT = "chromium-output.txt"
+"""Where the recipes put what the driver says of itself."""
 NOT_MODIFIED = 304
 MOST_TOLD = 3
 """Dialogs, or failed requests, that a complaint names; the rest are counted."""
@@ -28,12 +31,14 @@ def parse(file: Path) -> Findings:
     try:
         found = reading.read(file.parent)
     except reading.LoadError as error:
-        return Findings(complaint=str(error))
+        last = left.last_line(file.parent, DRIVER_OUTPUT)
+        return Findings(complaint=f"{error}: {last}" if last else str(error))
     return Findings(
         observations=observing.observations(found),
         requests=tuple(
             _request(request, found.browser_ready_s or 0.0) for request in found.on_network()
         ),
+        before=tuple(_request(one, 0.0) for one in found.before if one.is_on_network),
         complaint=_complaint(found),
     )
 

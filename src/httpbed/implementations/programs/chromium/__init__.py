@@ -8,6 +8,8 @@
     cdp         commands, answers and events over that pipe
     watching    from the events alone: is the load over, and how did it end (pure)
     keeping     files of bounded length
+    visits      in which state a load begins, and how that comes about (pure)
+    sockets     ends a browser's connections, and nothing else of it
 
 Standard library only: it runs as ``python3 -m chromium`` in a root filesystem with the browser.
 """

@@ -18,16 +18,17 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from . import sockets, visits
 from .browser import Browser, BrowserEndedError
 from .cdp import CommandError, Connection, Message
 from .flags import Wanted, arguments, make_profile
 from .keeping import MOST_EVENT_BYTES, Lines, Trace
 from .watching import MOST_WORDS, Ending, Watch
 
+QUIT_S = 10.0
+"""Within which a browser that was told to ends by itself."""
 TRACE_S = 10.0
 """Within which a trace is collected after the load, whether or not that was in time."""
-NET_LOG_S = 5.0
-"""Within which a browser ends by itself."""
 SESSION_COMMANDS = ("Network.enable", "Page.enable", "Runtime.runIfWaitingForDebugger")
 CATEGORIES = ("blink.user_timing", "disabled-by-default-devtools.screenshot", "rail")
 """Of the trace: marks of navigation and paint, and pictures."""
@@ -63,17 +64,16 @@ class Load:
         self.options = options
         self.give_up_s = time.monotonic() + options.time_limit
         self.wanted = wanted(options, profile)
-        said = arguments(self.wanted)
         self.told = Told(
-            arguments=said,
+            arguments=arguments(self.wanted),
             url=options.url,
             visit=options.visit,
             http_version=options.http_version,
         )
         self.events = Lines(options.folder / "cdp.jsonl", MOST_EVENT_BYTES)
-        self.browser = Browser(said, options.folder / "browser.txt")
-        self.cdp = Connection(self.browser)
         self.watch: Watch | None = None
+        self.context: dict[str, str] = {}
+        self._start()
 
     def run(self) -> Told:
         """Load it, and say how it ended."""
@@ -93,39 +93,105 @@ class Load:
         return self.told
 
     def _perform(self) -> Ending:
+        self._greet()
+        if self.options.visit != visits.COLD:
+            ending = self._come_before()
+            if ending.kind != "loaded":
+                return Ending(ending.kind, f"before what was to be measured: {ending.reason}")
+        return self._measure()
+
+    def _start(self) -> None:
+        self.told.began_ns = time.monotonic_ns()
+        self.browser = Browser(self.told.arguments, self.options.folder / "browser.txt")
+        self.cdp = Connection(self.browser)
+
+    def _greet(self) -> None:
+        """Wait until it answers; have a place for pages that keeps nothing on the disk.
+
+        Only what is to be found again by another browser is kept in its profile.
+        """
         self.told.product = self.cdp.call("Browser.getVersion")["product"]
         self.told.ready_ns = time.monotonic_ns()
-        context = self.cdp.call("Target.createBrowserContext")["browserContextId"]
-        self.watch = self._open_page(context)
+        if self.options.visit != visits.REPEAT_VIEW:
+            made = self.cdp.call("Target.createBrowserContext")
+            self.context = {"browserContextId": made["browserContextId"]}
+
+    def _come_before(self) -> Ending:
+        """Load what is to be loaded before, and keep of it what the visit is to begin with."""
+        options = self.options
+        events = Lines(options.folder / "cdp-before.jsonl", MOST_EVENT_BYTES)
+        ending = Ending("loaded")
+        for url in visits.before(options.visit, options.url, options.names, options.port):
+            if ending.kind == "loaded":
+                ending = self._load_before(url, events)
+        events.close()
+        self.told.truncated |= events.truncated
+        if ending.kind == "loaded":
+            self._leave()
+        return ending
+
+    def _load_before(self, url: str, events: Lines) -> Ending:
+        """Load something in a page of its own, which is closed."""
+        watch = self._open_page()
+        if self.options.visit != visits.REPEAT_VIEW:
+            self.cdp.call("Network.setBlockedURLs", watch.session, urls=[f"*{visits.ICON_PATH}"])
+        ending = self._follow(watch, url, events)
+        if ending.kind == "loaded":
+            self.cdp.call("Target.closeTarget", targetId=watch.target)
+        return ending
+
+    def _leave(self) -> None:
+        """Take away what the visit is to be without: connections, or all but the disk's cache."""
+        options = self.options
+        if transport := visits.ended_transport(options.visit, options.http_version):
+            sockets.destroy(transport, options.port, self.browser.pids())
+        elif options.visit == visits.REPEAT_VIEW:
+            if not self._quit():
+                raise CommandError(f"Browser.close did not end it within {QUIT_S:g} s")
+            self.browser.end()
+            self._start()
+            self._greet()
+
+    def _quit(self) -> bool:
+        """End the browser as its user would, and say whether it did.
+
+        Only then are its cache and its own log written to the end.
+        """
+        self.cdp.send("Browser.close")
+        until = time.monotonic() + QUIT_S
+        with contextlib.suppress(BrowserEndedError):
+            while self.cdp.next(until):
+                pass
+        return self.browser.await_end(until)
+
+    def _measure(self) -> Ending:
+        self.watch = self._open_page()
         if not self.options.download:
             self._begin_trace(self.watch.session)
-        ending = self._watch(self.watch)
+        self.told.navigated_ns = time.monotonic_ns()
+        ending = self._follow(self.watch, self.options.url, self.events)
+        self.told.ended_ns = time.monotonic_ns()
         try:
             if not self.options.download:
                 self._collect_trace(self.watch)
-            # While the browser lives, it tells its servers that it leaves them.
-            self.cdp.call("Target.disposeBrowserContext", browserContextId=context)
-            if self.wanted.net_log:
-                self._finish_net_log()
+            self._take_leave()
         except (BrowserEndedError, CommandError):  # the load is over all the same
             self.told.truncated = True
         return ending
 
-    def _finish_net_log(self) -> None:
-        """Have the browser end by itself, as it writes the log's end then only."""
-        self.cdp.send("Browser.close")
-        with contextlib.suppress(BrowserEndedError):
-            until = time.monotonic() + NET_LOG_S
-            while self.cdp.next(until):
-                pass
-            self.told.truncated = True
+    def _take_leave(self) -> None:
+        """Have the browser tell its servers that it leaves them, which it does while it lives."""
+        if self.context:
+            self.cdp.call("Target.disposeBrowserContext", **self.context)
+        if self.wanted.net_log or not self.context:
+            self.told.truncated |= not self._quit()
 
-    def _open_page(self, context: str) -> Watch:
+    def _open_page(self) -> Watch:
         """Make an empty page of the size that is wanted, which tells all that it does."""
         width, height = self.wanted.viewport
         created = self.cdp.call(
-            "Target.createTarget", url="about:blank", browserContextId=context,
-            width=width, height=height,
+            "Target.createTarget", url="about:blank", newWindow=True,
+            width=width, height=height, **self.context
         )  # fmt: skip
         target = created["targetId"]
         session = self.cdp.call("Target.attachToTarget", targetId=target, flatten=True)["sessionId"]
@@ -136,7 +202,7 @@ class Load:
         self.cdp.send("Target.setDiscoverTargets", discover=True)
         self.cdp.send(
             "Browser.setDownloadBehavior",
-            behavior="deny", browserContextId=context, eventsEnabled=True,
+            behavior="deny", eventsEnabled=True, **self.context
         )  # fmt: skip
         self.cdp.call(
             "Emulation.setDeviceMetricsOverride", session,
@@ -159,22 +225,20 @@ class Load:
         config |= {"includedCategories": list(CATEGORIES), "excludedCategories": ["*"]}
         self.cdp.call("Tracing.start", session, transferMode="ReportEvents", traceConfig=config)
 
-    def _watch(self, watch: Watch) -> Ending:
-        """Navigate, and follow what happens until the load is over."""
+    def _follow(self, watch: Watch, url: str, events: Lines) -> Ending:
+        """Navigate, and follow what happens until the load is over; keep all that is told."""
         self.cdp.drop()
-        self.told.navigated_ns = time.monotonic_ns()
-        number = self.cdp.send("Page.navigate", watch.session, url=self.options.url)
+        number = self.cdp.send("Page.navigate", watch.session, url=url)
         while (now := time.monotonic()) < self.give_up_s and not watch.look(now):
             message = self.cdp.next(min(self.give_up_s, watch.due()))
             if message and message.said.get("id") == number:
                 watch.answer(message.said)
             elif message and message.method:
+                events.write(message.raw)
                 self._take(watch, message)
-        self.told.ended_ns = time.monotonic_ns()
         return watch.ending or Ending("time limit", watch.unfinished())
 
     def _take(self, watch: Watch, message: Message) -> None:
-        self.events.write(message.raw)
         watch.take(message.method, message.params, message.session, time.monotonic())
         if message.method == "Page.javascriptDialogOpening":
             self.cdp.send("Page.handleJavaScriptDialog", message.session, accept=False)
@@ -212,6 +276,7 @@ def wanted(options: argparse.Namespace, profile: Path) -> Wanted:
         viewport=options.viewport,
         profile=profile,
         net_log=options.folder / "net-log.json" if options.net_log else None,
+        visit=options.visit,
     )
 
 
@@ -227,7 +292,7 @@ def read() -> argparse.Namespace:
     parser.add_argument("--browser", required=True)
     parser.add_argument("--url", required=True)
     parser.add_argument("--http-version", choices=("1.1", "2", "3"), required=True)
-    parser.add_argument("--visit", choices=("cold",), default="cold")
+    parser.add_argument("--visit", choices=visits.VISITS, default="cold")
     parser.add_argument("--address", required=True)
     parser.add_argument("--port", type=int, required=True)
     parser.add_argument("--names", type=lambda text: text.split(","), required=True)

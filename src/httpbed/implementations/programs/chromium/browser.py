@@ -65,6 +65,23 @@ class Browser:
             raise BrowserEndedError("it closed the pipe")
         return said
 
+    def pids(self) -> list[int]:
+        """List its processes, which have no others between them and this program but each other."""
+        parents = {int(one.name): _parent(one) for one in _processes()}
+        found = [os.getpid()]
+        for pid in found:
+            found += [child for child, parent in parents.items() if parent == pid]
+        return found[1:]
+
+    def await_end(self, until: float) -> bool:
+        """Wait for it to end by itself; return whether it has when the clock shows ``until``."""
+        watched = os.pidfd_open(self.pid)
+        try:
+            left_s = max(0.0, until - time.monotonic())
+            return bool(select.select([watched], [], [], left_s)[0])
+        finally:
+            os.close(watched)
+
     def end(self) -> float:
         """End all of its processes; return the CPU seconds that they used."""
         os.close(self._to)
@@ -116,9 +133,11 @@ def _reap_one() -> bool:
 
 def _children(parent: int) -> Iterator[int]:
     """Find who is a child of this program now."""
-    for entry in Path("/proc").iterdir():
-        if entry.name.isdecimal() and _parent(entry) == parent:
-            yield int(entry.name)
+    return (int(entry.name) for entry in _processes() if _parent(entry) == parent)
+
+
+def _processes() -> Iterator[Path]:
+    return (entry for entry in Path("/proc").iterdir() if entry.name.isdecimal())
 
 
 def _parent(entry: Path) -> int | None:

@@ -12,6 +12,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from . import visits
+
 NEVER_ASKED = (
     "AutofillServerCommunication",
     "CertificateTransparencyComponentUpdater",
@@ -66,6 +68,11 @@ UNWATCHED = (
 )
 """It is at work although nobody looks at it, and draws without a graphics card."""
 
+NEVER_ASKED_PORT = 1
+EARLY_DATA = "EnableTLS13EarlyData"
+"""Over TCP, Chromium sends requests in the first flight only with this feature; over QUIC always
+where its ticket allows."""
+
 CONFINED = (
     # The trial's sandbox is the boundary. Chromium's own needs CAP_SYS_ADMIN or CAP_SYS_CHROOT
     # there, which programs under test are without, and it refuses to start as root with it.
@@ -105,6 +112,7 @@ class Wanted:
     profile: Path
     """A folder of its own, which holds nothing of an earlier browser's."""
     net_log: Path | None = None
+    visit: str = "cold"
 
 
 def arguments(wanted: Wanted) -> list[str]:
@@ -120,17 +128,26 @@ def arguments(wanted: Wanted) -> list[str]:
         *CONFINED,
         f"--host-resolver-rules={resolver_rules(wanted.names, wanted.address)}",
         f"--ignore-certificate-errors-spki-list={wanted.spki}",
-        *forced(wanted.http_version, wanted.names, wanted.port),
+        *forced(wanted),
         *_net_log(wanted.net_log),
     ]
 
 
-def forced(http_version: str, names: Sequence[str], port: int) -> list[str]:
-    """Leave the browser no other protocol than the one that is wanted."""
-    if http_version == "3":
-        origins = ",".join(f"{name}:{port}" for name in names)
+def forced(wanted: Wanted) -> list[str]:
+    """Leave the browser no other protocol than the one that is wanted, or to be discovered.
+
+    Over QUIC, the certificate of an authority that no browser knows is taken from hosts that are
+    named here, with whatever port. So a port that is never asked allows it, and forces nothing.
+    """
+    if wanted.http_version == "3":
+        port = NEVER_ASKED_PORT if wanted.visit == visits.DISCOVERY else wanted.port
+        origins = ",".join(f"{name}:{port}" for name in wanted.names)
         return ["--enable-quic", f"--origin-to-force-quic-on={origins}"]
-    return ["--disable-quic", *(["--disable-http2"] if http_version == "1.1" else [])]
+    return [
+        "--disable-quic",
+        *(["--disable-http2"] if wanted.http_version == "1.1" else []),
+        *([f"--enable-features={EARLY_DATA}"] if wanted.visit == visits.EARLY_DATA else []),
+    ]
 
 
 def resolver_rules(names: Sequence[str], address: str) -> str:

@@ -1,0 +1,292 @@
+"""Whether a HAR file bears out what is claimed of it: the protocol and the network.
+
+A published HAR says little of how it came about, and its label may be wrong: a browser falls back
+to HTTP/2 and tells nobody, a proxy answers from beside the client, an emulated rate is not that of
+the link. What a HAR can show is bounded from one side: no answer is faster than a round trip, no
+window of time has more bytes than the link can carry. So each claim is
+
+- **contradicted** where something was faster than the claim allows, or of another version;
+- **borne out** where nothing was, and something comes as close as such a network would let it;
+- one that **cannot be told** otherwise.
+
+Times in a HAR are those of a browser under load, rounded: a millisecond is allowed for.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from httpbed.analysis import har_throughput
+from httpbed.analysis.har_throughput import ALLOWANCE_BYTES, CLOCK_S
+from httpbed.model import phrase
+from httpbed.pages.har.entries import Entry
+from httpbed.pages.har.loads import ArchivedLoad
+from httpbed.pages.load import Request
+
+Verdict = Literal["borne out", "contradicted", "cannot be told", "told"]
+"""``told``: of what nothing was claimed."""
+
+MOST_PLACES = 5
+"""Of entries that are named as examples."""
+_ADDS_UP_SHARE = 0.01
+_NEAR_SHARE, _NEAR_S = 1.25, 0.010
+"""How far above the claimed round trip the fastest answer may be and still bear it out."""
+_FULL_SHARE = 0.5
+"""Of the claimed rate that the fastest stretch must reach to bear it out."""
+_SAME_S = 1e-5
+_TCP_VERSIONS, _QUIC_VERSION = ("1.0", "1.1", "2"), "3"
+_NOT_MODIFIED = 304
+
+
+@dataclass(frozen=True)
+class Claims:
+    """What is said of how a HAR came about; None where nothing is."""
+
+    http_version: str | None = None
+    rate_bit_s: int | None = None
+    """Of the narrowest link towards the client."""
+    rtt_s: float | None = None
+    """Of an idle path to whoever answers."""
+    visit: str | None = None
+    """``cold`` or ``repeat view``."""
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What a HAR says of one thing."""
+
+    about: str
+    verdict: Verdict
+    said: str
+    """In words, with figures."""
+    entries: tuple[int, ...] = ()
+    """Places in the file of what speaks against it, the first few."""
+
+
+def audit(archived: ArchivedLoad, claims: Claims) -> list[Finding]:
+    """Judge each claim, and tell what nothing was claimed of."""
+    pairs = [
+        (request, entry)
+        for request, entry in zip(archived.load.requests, archived.entries, strict=True)
+        if request.is_on_network
+    ]
+    answered = [pair for pair in pairs if not pair[1].failed]
+    found = [_protocol(answered, claims.http_version)]
+    if claims.rtt_s is not None:
+        found += [_answers(answered, claims.rtt_s), *_handshakes(answered, claims.rtt_s)]
+    found.append(_rate(answered, claims.rate_bit_s))
+    found.append(_cache(archived, claims.visit))
+    found += [_failures(pairs), _redirects(pairs), _sums(archived.entries)]
+    return found
+
+
+Pairs = Sequence[tuple[Request, Entry]]
+Lengths = Sequence[tuple[float, Entry]]
+"""In seconds, with what took them."""
+
+
+def _protocol(answered: Pairs, claimed: str | None) -> Finding:
+    counts = Counter(request.http_version for request, _ in answered)
+    mix = ", ".join(f"{_version(name)}: {count}" for name, count in counts.most_common())
+    about = "protocol"
+    if claimed is None:
+        return Finding(about, "told", mix or "no request was answered over the network")
+    others = [entry for request, entry in answered if request.http_version not in (claimed, "")]
+    if others:
+        share = phrase.share(len(others) / len(answered))
+        said = f"{len(others)} of {len(answered)} ({share}) were not over HTTP/{claimed}: {mix}"
+        return _finding(about, "contradicted", said + _downgrades(answered, claimed), others)
+    untold = counts[""]
+    if untold or not answered:
+        said = f"{untold} of {len(answered)} do not tell their version"
+        return Finding(about, "cannot be told", said)
+    return Finding(about, "borne out", f"all {len(answered)} over HTTP/{claimed}")
+
+
+def _downgrades(answered: Pairs, claimed: str) -> str:
+    """Tell a first visit that found the better protocol on its way from one that never did."""
+    by_origin: dict[object, list[str]] = {}
+    for request, entry in answered:
+        if request.http_version:
+            by_origin.setdefault(entry.origin, []).append(request.http_version)
+    begun = sum(one[0] < claimed and claimed in one for one in by_origin.values())
+    fallen = sum(claimed in one and one[-1] < claimed for one in by_origin.values())
+    said = f"; {begun} origins changed to it on the way" if begun else ""
+    return said + (f"; {fallen} origins ended below it" if fallen else "")
+
+
+def _version(name: str) -> str:
+    return f"HTTP/{name}" if name[:1].isdigit() else name or "not told"
+
+
+def _answers(answered: Pairs, rtt_s: float) -> Finding:
+    """Compare the time from sending a request to its answer with a round trip."""
+    waits = [
+        (request.headers_end_s - request.send_start_s, entry)
+        for request, entry in answered
+        if request.headers_end_s is not None and request.send_start_s is not None
+    ]
+    return _round_trips("responses", "answered", waits, rtt_s)
+
+
+def _handshakes(answered: Pairs, rtt_s: float) -> Iterator[Finding]:
+    """Compare what setting connections up took with a round trip."""
+    whole = [
+        (request.connect_end_s - request.connect_start_s, request.http_version, entry)
+        for request, entry in answered
+        if request.connect_end_s is not None
+        and request.connect_start_s is not None
+        and request.connect_end_s > request.connect_start_s
+        and _is_whole(request, entry)
+    ]
+    versions = {request.http_version for request, _ in answered}
+    if versions & set(_TCP_VERSIONS):
+        over_tcp = [(length, entry) for length, spoken, entry in whole if spoken in _TCP_VERSIONS]
+        yield _tcp_handshakes(over_tcp, rtt_s)
+    if _QUIC_VERSION in versions:
+        over_quic = [(length, entry) for length, spoken, entry in whole if spoken == _QUIC_VERSION]
+        yield _quic_handshakes(over_quic, rtt_s)
+
+
+def _tcp_handshakes(lengths: Lengths, rtt_s: float) -> Finding:
+    found = _round_trips("connections over TCP", "set up", lengths, rtt_s)
+    if not lengths or not rtt_s:
+        return found
+    trips = min(length for length, _ in lengths) / rtt_s
+    said = f"{found.said}: {trips:.1f} round trips, of which TCP takes one and TLS 1.3 one more"
+    is_many = found.verdict == "cannot be told" and trips <= 3 * _NEAR_SHARE + _NEAR_S / rtt_s
+    return replace(found, said=said, verdict="borne out" if is_many else found.verdict)
+
+
+def _quic_handshakes(lengths: Lengths, rtt_s: float) -> Finding:
+    """With 0-RTT a request is sent before the handshake's round trip is over: no contradiction."""
+    found = _round_trips("connections over QUIC", "set up", lengths, rtt_s)
+    if found.verdict != "contradicted":
+        return found
+    said = f"{found.said}; with 0-RTT that can be"
+    return Finding(found.about, "cannot be told", said)
+
+
+def _is_whole(request: Request, entry: Entry) -> bool:
+    """Tell whether all of a connection's set-up is told.
+
+    Chrome gives a request a connection that was begun for another one, and then tells of it only
+    what came after the request: such a set-up begins in the instant in which the request does, and
+    its name is looked up in no time at all.
+    """
+    if entry.timings.queued is None:
+        return entry.timings.dns != 0
+    return (request.connect_start_s or 0.0) - (request.started_s or 0.0) > _SAME_S
+
+
+def _round_trips(about: str, done: str, lengths: Lengths, rtt_s: float) -> Finding:
+    if not lengths:
+        return Finding(about, "cannot be told", "none has its times")
+    fast = [entry for length, entry in lengths if length < rtt_s - CLOCK_S]
+    shortest = min(length for length, _ in lengths)
+    told = f"the fastest of {len(lengths)} was {done} in {_time(shortest)}"
+    if fast:
+        said = f"{len(fast)} of {len(lengths)} were {done} within less than {_time(rtt_s)}; {told}"
+        return _finding(about, "contradicted", said, fast)
+    is_near = shortest <= rtt_s * _NEAR_SHARE + _NEAR_S
+    return Finding(about, "borne out" if is_near else "cannot be told", told)
+
+
+def _rate(answered: Pairs, claimed: int | None) -> Finding:
+    transfers = list(_transfers(answered))
+    certain = har_throughput.beyond_a_burst(transfers)
+    if claimed is not None and certain is not None and certain.bit_s > claimed:
+        beyond = f"{phrase.size(ALLOWANCE_BYTES, 2)} of it a burst, the rest takes"
+        said = (
+            f"{_stretch(certain)}: {beyond} {_rate_of(certain)}, more than {phrase.rate(claimed)}"
+        )
+        return Finding("rate", "contradicted", said, certain.entries[:MOST_PLACES])
+    fastest = har_throughput.fastest(transfers)
+    untold: Verdict = "told" if claimed is None else "cannot be told"
+    if fastest is None:
+        least = phrase.size(har_throughput.FEWEST_BYTES, phrase.AT_A_GLANCE)
+        return Finding("rate", untold, f"no stretch has {least} with their times")
+    is_full = claimed is not None and fastest.bit_s >= _FULL_SHARE * claimed
+    said = f"{_stretch(fastest)}: {_rate_of(fastest)}"
+    return Finding("rate", "borne out" if is_full else untold, said)
+
+
+def _stretch(found: har_throughput.Stretch) -> str:
+    return f"{phrase.size(found.bytes, phrase.AT_A_GLANCE)} came in {_time(found.seconds)}"
+
+
+def _rate_of(found: har_throughput.Stretch) -> str:
+    return phrase.rate(found.bit_s, phrase.AT_A_GLANCE)
+
+
+def _transfers(answered: Pairs) -> Iterator[har_throughput.Transfer]:
+    """Yield what certainly came over the link: a length as it was sent, and between which times."""
+    for request, entry in answered:
+        told = entry.wire_bytes if entry.wire_bytes is not None else entry.sent_body_bytes
+        start, end = request.send_start_s, request.ended_s
+        if told and start is not None and end is not None and end >= start:
+            yield har_throughput.Transfer(start, end, told, entry.index)
+
+
+def _cache(archived: ArchivedLoad, claimed: str | None) -> Finding:
+    kept = [entry for entry in archived.entries if entry.from_cache]
+    revalidated = [entry for entry in archived.entries if entry.status == _NOT_MODIFIED]
+    said = f"{len(kept)} from a cache, {len(revalidated)} not modified"
+    said += f", of {len(archived.entries)}"
+    if claimed is None:
+        return Finding("cache", "told", said)
+    hits = kept + revalidated
+    if claimed == "cold":
+        verdict: Verdict = "contradicted" if hits else "borne out"
+        return _finding("cache", verdict, said, hits)
+    return Finding("cache", "borne out" if hits else "cannot be told", said)
+
+
+def _failures(pairs: Pairs) -> Finding:
+    failed = [entry for _, entry in pairs if entry.failed]
+    refused = [entry for _, entry in pairs if entry.status >= 400]  # noqa: PLR2004 - RFC 9110, 15
+    reasons = Counter(entry.failed for entry in failed)
+    why = "".join(f"; {reason}: {count}" for reason, count in reasons.most_common(MOST_PLACES))
+    said = f"{len(failed)} without a response, {len(refused)} with an error, of {len(pairs)}{why}"
+    return _finding("failed requests", "told", said, failed + refused)
+
+
+def _redirects(pairs: Pairs) -> Finding:
+    moved = [entry for _, entry in pairs if entry.redirected_to]
+    return _finding("redirects", "told", f"{len(moved)} of {len(pairs)}", moved)
+
+
+def _sums(entries: Iterable[Entry]) -> Finding:
+    """Check what HAR 1.2 demands: phases add up to the time, and TLS is part of connecting."""
+    told = [entry for entry in entries if entry.time_s is not None and _phases(entry)]
+    wrong = [entry for entry in told if not _adds_up(entry)]
+    if not told:
+        return Finding("timings", "cannot be told", "no entry has both a time and its phases")
+    if wrong:
+        said = f"of {len(wrong)} of {len(told)} entries the phases do not add up to the time"
+        return _finding("timings", "contradicted", said, wrong)
+    return Finding("timings", "borne out", f"the phases of all {len(told)} add up")
+
+
+def _phases(entry: Entry) -> list[float]:
+    times = entry.timings
+    all_of_them = (times.blocked, times.dns, times.connect, times.send, times.wait, times.receive)
+    return [one for one in all_of_them if one is not None]
+
+
+def _adds_up(entry: Entry) -> bool:
+    total = entry.time_s or 0.0
+    allowed = CLOCK_S + _ADDS_UP_SHARE * total
+    is_nested = (entry.timings.ssl or 0.0) <= (entry.timings.connect or 0.0) + CLOCK_S
+    return abs(sum(_phases(entry)) - total) <= allowed and is_nested
+
+
+def _finding(about: str, verdict: Verdict, said: str, against: Iterable[Entry]) -> Finding:
+    return Finding(about, verdict, said, tuple(one.index for one in against)[:MOST_PLACES])
+
+
+def _time(seconds: float) -> str:
+    return phrase.duration(seconds, phrase.AT_A_GLANCE)

@@ -1,0 +1,107 @@
+"""HAR files as observations, each load with an audit of what is claimed of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from httpbed.analysis import har_audit
+from httpbed.analysis.har_audit import Claims, Finding
+from httpbed.model.errors import ConfigError, Mistake
+from httpbed.model.metric import Observation
+from httpbed.pages import observing
+from httpbed.pages.har import loads, reading
+from httpbed.pages.har.loads import ArchivedLoad
+
+_OF_BYTES = frozenset({"page_bytes", "page_throughput"})
+
+
+@dataclass(frozen=True)
+class Imported:
+    """A load of a HAR file."""
+
+    file: Path
+    archived: ArchivedLoad
+    observations: tuple[Observation, ...]
+    findings: tuple[Finding, ...]
+
+    @property
+    def is_contradicted(self) -> bool:
+        """Whether the file speaks against something that is claimed of it, or against itself."""
+        return any(one.verdict == "contradicted" for one in self.findings)
+
+
+def read(files: Sequence[Path], claims: Claims) -> list[Imported]:
+    """Read files, and judge the claims for each of their loads.
+
+    Raises:
+        ConfigError: Every mistake in every file.
+    """
+    found: list[Imported] = []
+    mistakes: list[Mistake] = []
+    for file in files:
+        try:
+            found += _imported(file, claims)
+        except ConfigError as error:
+            mistakes += error.mistakes
+        except OSError as error:
+            mistakes.append(Mistake(str(file), f"cannot be read: {error.strerror}"))
+    if mistakes:
+        raise ConfigError(mistakes)
+    return found
+
+
+def _imported(file: Path, claims: Claims) -> Iterator[Imported]:
+    archived = loads.loads(reading.read_file(file))
+    if not archived:
+        reason = "has no entry"
+        raise ConfigError(
+            [Mistake(str(file), reason, "export it again, after the page was loaded")]
+        )
+    for one in archived:
+        findings = tuple(har_audit.audit(one, claims))
+        yield Imported(file, one, tuple(_observations(one)), findings)
+
+
+def _observations(archived: ArchivedLoad) -> Iterator[Observation]:
+    """Take what the file bears: bytes only where it tells those of every response."""
+    on_network = [
+        entry
+        for request, entry in zip(archived.load.requests, archived.entries, strict=True)
+        if request.is_on_network and not entry.failed
+    ]
+    tells_bytes = all(entry.wire_bytes is not None for entry in on_network)
+    if archived.speed_index_s is not None:
+        yield Observation(metric="speed_index", value=archived.speed_index_s, source="client")
+    for one in observing.observations(archived.load):
+        if tells_bytes or one.metric not in _OF_BYTES:
+            yield one
+
+
+def table(imported: Sequence[Imported], claimed: Mapping[str, str]) -> pa.Table:
+    """Return one row per observation; what is claimed are columns, as factors of a campaign are."""
+    fields = ["file", "page", "url", "product", "visit", *claimed, "metric", "item"]
+    schema = pa.schema(
+        [(name, pa.string()) for name in fields]
+        + [("value", pa.float64()), ("unit", pa.string()), ("source", pa.string())]
+    )
+    rows = [row for one in imported for row in _rows(one, claimed)]
+    return pa.Table.from_pylist(rows, schema=schema)
+
+
+def _rows(one: Imported, claimed: Mapping[str, str]) -> Iterator[dict[str, Any]]:
+    load = one.archived.load
+    about = {
+        "file": str(one.file),
+        "page": one.archived.page,
+        "url": load.url,
+        "product": load.product,
+    }
+    for observation in one.observations:
+        told = observation.model_dump() | {"unit": observation.unit}
+        # Claims come last: who claims a visit knows more than a tool that tells none.
+        yield about | {"visit": load.visit} | told | dict(claimed)

@@ -1,0 +1,106 @@
+"""Loads of pages in a campaign, each as a file that other tools read."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from httpbed.analysis import timelines
+from httpbed.model.errors import ConfigError, Mistake
+from httpbed.pages import net_log, per_request, reading
+from httpbed.pages.har import writing
+from httpbed.pages.load import Load
+from httpbed.pages.net_log import NetLog
+from httpbed.pages.reading import LoadError
+from httpbed.process import left
+from httpbed.store import campaign
+from httpbed.store.results import Results
+
+HAR, CDP_JSON = "har", "cdp-json"
+KINDS = (HAR, CDP_JSON)
+LOAD, NET_LOG = "load.json", "net-log.json"
+
+
+@dataclass(frozen=True)
+class Kept:
+    """A load in a campaign."""
+
+    name: str
+    """``BLOCK-TRIAL``; with the part's name added where several parts load pages."""
+    load: Load
+    started: datetime
+    """When its attempt began; the navigation came some seconds later."""
+    speed_index_s: float | None
+    net_log: NetLog | None
+
+
+def write(results: Results, kind: str, folder: Path) -> Iterator[str]:
+    """Write every load into a folder; yield what there is to tell of it.
+
+    Raises:
+        ConfigError: The campaign has none.
+    """
+    written, unread = 0, 0
+    indexes = _speed_indexes(results)
+    for row in timelines.attempts(results):
+        for found in _loads(results, row, indexes.get((row["trial"], row["attempt"]))):
+            if isinstance(found, str):
+                unread += 1
+                yield found
+                continue
+            folder.mkdir(parents=True, exist_ok=True)
+            _write(found, kind, folder)
+            written += 1
+    if not written and not unread:
+        reason = "has no load of a page"
+        remedy = 'its experiment needs a [workload] with kind = "page"'
+        raise ConfigError([Mistake(str(results.directory), reason, remedy)])
+    yield f"{written} loads written to {folder}"
+
+
+def _speed_indexes(results: Results) -> dict[tuple[str, int], float]:
+    """Return what was found of each attempt, by trial and number."""
+    return {
+        (seen["trial"], seen["attempt"]): seen["value"]
+        for seen in results.observations.to_pylist()
+        if seen["metric"] == "speed_index"
+    }
+
+
+def _loads(
+    results: Results, row: Mapping[str, Any], speed_index_s: float | None
+) -> Iterator[Kept | str]:
+    artifacts = campaign.artifacts(results.directory, row["block"], row["trial"], row["attempt"])
+    folders = sorted(file.parent for file in artifacts.glob(f"*/{LOAD}"))
+    for place in folders:
+        part = f"-{place.name}" if len(folders) > 1 else ""
+        name = f"{row['block']:04d}-{row['trial']}{part}"
+        try:
+            load = reading.read(place)
+        except LoadError as error:
+            yield f"{name}: not written: {error}"
+            continue
+        started = datetime.fromisoformat(row["started"])
+        yield Kept(name, load, started, speed_index_s, _net_log(place))
+
+
+def _net_log(folder: Path) -> NetLog | None:
+    try:
+        return net_log.read(left.text(folder / NET_LOG, most=left.OWN_BYTES))
+    except (FileNotFoundError, ValueError):
+        return None
+
+
+def _write(kept: Kept, kind: str, folder: Path) -> None:
+    if kind == HAR:
+        said: object = writing.har(
+            kept.load, kept.started, speed_index_s=kept.speed_index_s, net_log=kept.net_log
+        )
+        name = f"{kept.name}.har"
+    else:
+        said, name = per_request.requests(kept.load), f"{kept.name}.json"
+    (folder / name).write_text(json.dumps(said, indent=1) + "\n")

@@ -1,0 +1,167 @@
+"""``httpbed import``: what other tools measured, as observations."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any, get_args
+
+import click
+
+from httpbed.analysis import har_import
+from httpbed.analysis.har_audit import Claims
+from httpbed.analysis.har_import import Imported
+from httpbed.cli import tables
+from httpbed.cli.experiment import json_option
+from httpbed.model import units
+from httpbed.model.errors import ConfigError, Mistake
+from httpbed.model.roles import HttpVersion
+from httpbed.report import har_text
+
+AUDIT, OBSERVATIONS = "audit.json", "observations"
+_VISITS = ("cold", "repeat view")
+
+
+@click.group("import")
+def command() -> None:
+    """Turn what other tools measured into observations.
+
+    Use it to lay published or own measurements beside a campaign's, and to see whether they are
+    what their label says.
+    """
+
+
+@command.command("har")
+@click.argument("files", nargs=-1, required=True, type=click.Path(path_type=Path))
+@click.option(
+    "--claim",
+    "claims",
+    multiple=True,
+    metavar="NAME=VALUE",
+    help="What is said of how they came about, to be audited: http_version=3,"
+    ' rate="10 Mbit/s", rtt="50 ms", visit=cold; may be given several times.',
+)
+@click.option(
+    "-o",
+    "--output",
+    type=click.Path(path_type=Path, file_okay=False),
+    metavar="DIR",
+    help=f"Write {OBSERVATIONS}.csv and {AUDIT} there, too.",
+)
+@click.option(
+    "--format",
+    "kind",
+    type=click.Choice(tables.KINDS),
+    default="csv",
+    show_default=True,
+    help=f"Of the {OBSERVATIONS}.",
+)
+@json_option
+@click.pass_context
+def har(
+    context: click.Context,
+    *,
+    files: tuple[Path, ...],
+    claims: tuple[str, ...],
+    output: Path | None,
+    kind: str,
+    as_json: bool,
+) -> None:
+    """Read HAR FILES from any tool; tell the page metrics of each load, and audit it.
+
+    Use it on files of Chrome, Firefox, WebPageTest, chrome-har-capturer or httpbed. The audit says
+    of each claim whether a file bears it out, contradicts it, or cannot tell: versions of HTTP,
+    no answer faster than a round trip, no stretch above the rate, nothing from a cache.
+
+    Exit codes: 0 nothing is contradicted; 1 something is; 2 usage, or a file with mistakes.
+    """
+    claimed = _pairs(claims)
+    imported = har_import.read(files, _claims(claimed))
+    if output is not None:
+        _write(imported, claimed, output, kind)
+    if as_json:
+        click.echo(json.dumps([_told(one) for one in imported], indent=1))
+    else:
+        for line in har_text.lines(imported):
+            click.echo(line)
+    context.exit(1 if any(one.is_contradicted for one in imported) else 0)
+
+
+def _one_of(known: Sequence[str]) -> Callable[[str], str]:
+    def check(said: str) -> str:
+        if said not in known:
+            raise ValueError(f"{said!r} is not known; known: {', '.join(known)}")
+        return said
+
+    return check
+
+
+_CLAIMS: Mapping[str, tuple[str, Callable[[str], Any]]] = {
+    "http_version": ("http_version", _one_of(get_args(HttpVersion))),
+    "rate": ("rate_bit_s", units.parse_rate),
+    "rtt": ("rtt_s", units.parse_duration),
+    "visit": ("visit", _one_of(_VISITS)),
+}
+"""What each is called in :class:`Claims`, and how it is read."""
+
+
+def _pairs(words: Sequence[str]) -> dict[str, str]:
+    found: dict[str, str] = {}
+    mistakes = []
+    for word in words:
+        name, equals, value = word.partition("=")
+        if not equals or name not in _CLAIMS:
+            remedy = f"write NAME=VALUE with one of {', '.join(_CLAIMS)}"
+            mistakes.append(Mistake("--claim", f"{word!r} is not understood", remedy))
+        elif name in found:
+            mistakes.append(Mistake("--claim", f"{name} is claimed twice", "keep one of them"))
+        found[name] = value
+    if mistakes:
+        raise ConfigError(mistakes)
+    return found
+
+
+def _claims(said: Mapping[str, str]) -> Claims:
+    values: dict[str, Any] = {}
+    mistakes = []
+    for name, value in said.items():
+        field, parse = _CLAIMS[name]
+        try:
+            values[field] = parse(value)
+        except ValueError as error:
+            mistakes.append(Mistake(f"--claim {name}", str(error)))
+    if mistakes:
+        raise ConfigError(mistakes)
+    return Claims(**values)
+
+
+def _told(one: Imported) -> dict[str, Any]:
+    load = one.archived.load
+    return {
+        "file": str(one.file),
+        "page": one.archived.page,
+        "url": load.url,
+        "product": load.product,
+        "visit": load.visit,
+        "ended": load.ended,
+        "notes": list(load.notes),
+        "audit": [asdict(finding) for finding in one.findings],
+        "observations": [
+            observation.model_dump() | {"unit": observation.unit}
+            for observation in one.observations
+        ],
+    }
+
+
+def _write(
+    imported: Sequence[Imported], claimed: Mapping[str, str], folder: Path, kind: str
+) -> None:
+    folder.mkdir(parents=True, exist_ok=True)
+    with (folder / f"{OBSERVATIONS}.{kind}").open("wb") as file:
+        tables.write(har_import.table(imported, claimed), file, kind)
+    audits = [_told(one) | {"claims": dict(claimed)} for one in imported]
+    for audit in audits:
+        del audit["observations"]
+    (folder / AUDIT).write_text(json.dumps(audits, indent=1) + "\n")

@@ -1,0 +1,130 @@
+"""``httpbed mirror``: a user's own page, made self-contained."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import click
+
+from httpbed.cli.experiment import catalog, json_option, recipes_option
+from httpbed.host import curl
+from httpbed.mirror import session
+from httpbed.mirror.collecting import Bounds
+from httpbed.mirror.loading import Loader
+from httpbed.model.errors import ConfigError, Mistake
+
+
+@click.command("mirror")
+@click.argument("source", metavar="URL|DIR")
+@click.option(
+    "-o", "--output", type=click.Path(path_type=Path), required=True, help="The folder to make."
+)
+@click.option(
+    "--entry",
+    default="index.html",
+    show_default=True,
+    help="Of a folder: which of its files is the page.",
+)
+@click.option(
+    "--strip",
+    is_flag=True,
+    help="Take out of the page what is outside or not there, where its text refers to that.",
+)
+@click.option(
+    "--bytes",
+    "most_bytes",
+    type=click.IntRange(1, 10**9),
+    default=100_000_000,
+    show_default=True,
+    help="The most that all of it may weigh.",
+)
+@click.option(
+    "--files",
+    "most_files",
+    type=click.IntRange(1, 10_000),
+    default=3000,
+    show_default=True,
+    help="The most files that it may have.",
+)
+@click.option(
+    "--time-limit",
+    type=click.FloatRange(1, 3600),
+    default=300.0,
+    show_default=True,
+    help="The most seconds that fetching may take.",
+)
+@click.option(
+    "--browser",
+    default="chromium-headless-shell",
+    show_default=True,
+    help="The implementation that loads it.",
+)
+@click.option(
+    "--server", default="nginx", show_default=True, help="The implementation that serves it."
+)
+@recipes_option
+@json_option
+def command(
+    *,
+    source: str,
+    output: Path,
+    entry: str,
+    strip: bool,
+    most_bytes: int,
+    most_files: int,
+    time_limit: float,
+    browser: str,
+    server: str,
+    recipe_folders: tuple[Path, ...],
+    as_json: bool,
+) -> None:
+    """Make a page of your own self-contained, so that experiments can load it.
+
+    Use it before an experiment with `page = { folder = "..." }`. A URL is fetched with all that the
+    page asks for, which is the one thing that httpbed does outside; a folder is copied. Then a
+    browser loads the page from a server of its own, twice, and what it asked for is written down. A
+    page that asks outside, or for what is not there, is refused with the list of that.
+    """
+    session.refuse_existing(output)
+    known = catalog(recipe_folders)
+    bounds = Bounds(most_bytes, most_files, time_limit)
+    found = _found(source, entry, bounds, strip=strip)
+    made = session.mirror(found, output, Loader(known, browser, server, _say), _say)
+    told = {
+        "schema": 1,
+        "folder": str(output),
+        "name": made.name,
+        "entry": made.entry,
+        "requests": made.requests(),
+        "bytes": made.weight(),
+        "sha256": made.digest,
+    }
+    if as_json:
+        click.echo(json.dumps(told, indent=1))
+        return
+    click.echo(f"{made.requests()} requests, {made.weight() / 1000:.0f} kB")
+    click.echo(f"page = {{ folder = {json.dumps(str(output), ensure_ascii=False)} }}")
+
+
+def _found(
+    source: str, entry: str, bounds: Bounds, *, strip: bool
+) -> session.Address | session.Folder:
+    if source.startswith(("http://", "https://")):
+        program = curl.command(_say)
+        return session.from_url(
+            source,
+            lambda urls, most, left: curl.fetch(
+                program, urls, most_bytes=max(1, most), time_limit_s=max(1.0, left)
+            ),
+            bounds,
+            strip=strip,
+        )
+    if not Path(source).is_dir():
+        remedy = "give a folder, or an address that begins with http:// or https://"
+        raise ConfigError([Mistake(source, "is neither a folder nor an address", remedy)])
+    return session.from_folder(Path(source), entry, bounds, strip=strip)
+
+
+def _say(line: str) -> None:
+    click.echo(line, err=True)

@@ -1,0 +1,1 @@
+"""A page made self-contained: collected, loaded by a browser, mended, and listed."""

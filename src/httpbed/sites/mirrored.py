@@ -1,0 +1,92 @@
+"""A user's own page, as ``httpbed mirror`` left it in a folder: read, checked, and copied.
+
+The folder may have come from anywhere. Nothing in it is followed out of it, and every file must be
+the one that its list names, so that a page that was changed by hand is told before anything runs.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+from httpbed.model.errors import ConfigError, Mistake
+from httpbed.model.page import FolderPage
+from httpbed.sites import site as sites
+from httpbed.sites.making import Outline, Say
+from httpbed.sites.site import Resource, Site
+
+_CHUNK = 2**20
+
+
+def outline(page: FolderPage, folder: Path) -> Outline:
+    """Tell what is known of a page.
+
+    Raises:
+        ConfigError: With everything that is wrong in its folder.
+    """
+    found = checked(folder / page.folder)
+    return Outline(
+        name="mirrored",
+        version=found.digest,
+        requests=found.requests(),
+        weight=found.weight(),
+        entry=found.entry,
+        origins=tuple(found.origins),
+        sha256=found.digest,
+        drawn=False,
+    )
+
+
+def make(page: FolderPage, seed: int, folder: Path, into: Path, say: Say) -> Site:
+    """Copy a page's files, so that a campaign goes on from what it began with.
+
+    Raises:
+        ConfigError: With everything that is wrong in its folder.
+    """
+    del seed, say
+    source = folder / page.folder
+    site = checked(source)
+    for name in dict.fromkeys(one.file for one in site.resources):
+        target = into / sites.FILES / name
+        target.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(source / sites.FILES / name, target, follow_symlinks=False)
+    return site
+
+
+def checked(folder: Path) -> Site:
+    """Read a mirrored page, and compare every file with its list.
+
+    Raises:
+        ConfigError: With everything that is wrong; all places are of the experiment's ``folder``.
+    """
+    try:
+        site = sites.read(folder)
+        wrong = [*_mistakes(site, folder)]
+    except ConfigError as error:
+        wrong = list(error.mistakes)
+    if wrong:
+        raise ConfigError(
+            Mistake("folder", f"{one.place}: {one.reason}", one.remedy) for one in wrong
+        )
+    return site
+
+
+def _mistakes(site: Site, folder: Path) -> Iterator[Mistake]:
+    again = "mirror the page again, or undo what was changed in its folder"
+    if site.recorded or any(one.answer for one in site.resources):
+        yield Mistake(str(folder), "is a recorded site", "name its HAR file: page = { har = ... }")
+    for one in site.resources:
+        if _digest(folder, one) != one.sha256:
+            yield Mistake(one.file, "is another file than the one that was mirrored", again)
+
+
+def _digest(folder: Path, one: Resource) -> str:
+    handle = os.open(folder / sites.FILES / one.file, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+    summed = hashlib.sha256()
+    with os.fdopen(handle, "rb") as file:
+        while part := file.read(_CHUNK):
+            summed.update(part)
+    return summed.hexdigest()

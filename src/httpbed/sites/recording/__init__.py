@@ -1,0 +1,1 @@
+"""What a recording's entries become when they are replayed: pure."""

@@ -1,0 +1,176 @@
+"""Bodies of exactly the recorded length.
+
+A HAR file has bodies decoded, and says how long they were encoded. To have that length again a
+body is encoded anew, by an encoder that does at least as well as the recorded one, and what is
+missing then is added where decoders skip it: a comment in gzip's head (RFC 1952, section 2.3.1), a
+metadata block in front of brotli's data (RFC 7932, section 9.2), a frame to skip behind
+Zstandard's (RFC 8878, section 3.1.2). Where there is no body, bytes of value 0 stand for it, behind
+the head of an image where one is due: a browser stops fetching an image that it cannot read.
+"""
+
+from __future__ import annotations
+
+import re
+import zlib
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+_GIF = bytes.fromhex("47494638396101000100800000000000ffffff2c00000000010001000002024401003b")
+"""One pixel."""
+_SVG = b'<svg xmlns="http://www.w3.org/2000/svg"/>'
+_TEXT = re.compile(r"text/|javascript|ecmascript|json|xml|svg")
+_LEAST_FRAME = 8
+_ASKING = re.compile(r"html|css|script|json|xml|svg|wasm|mpegurl|manifest")
+"""Kinds of bodies that lead to further requests."""
+
+
+@dataclass(frozen=True)
+class Body:
+    """Bytes to send, and how they are encoded; whatever is missing of ``length`` is 0."""
+
+    start: bytes
+    length: int
+    coding: str = ""
+    is_filler: bool = False
+
+
+def filler(kind: str, length: int) -> Body:
+    """Stand in for a body of this kind that the recording has not."""
+    if "svg" in kind and len(_SVG) <= length:
+        return Body(_SVG + b" " * (length - len(_SVG)), length, is_filler=True)
+    start = _GIF if kind.startswith("image/") and len(_GIF) <= length else b""
+    return Body(start, length, is_filler=True)
+
+
+def leads_further(kind: str) -> bool:
+    """Whether a body of this kind may have a browser ask for more."""
+    return not kind or bool(_ASKING.search(kind))
+
+
+def exact(body: bytes, kind: str, coding: str, length: int) -> Body | None:
+    """Encode a body to exactly ``length`` bytes, by ``coding`` if that can be; None if none can."""
+    recorded = coding.lower().strip()
+    if not recorded and (plain := _plain(body, kind, length)) is not None:
+        return Body(plain, length)
+    for name in dict.fromkeys((recorded, "gzip", "br")):
+        encode = _ENCODERS.get(name)
+        if encode and (encoded := encode(body, length)) is not None:
+            return Body(encoded, length, name)
+    return None
+
+
+def padded(text: bytes, length: int) -> Body | None:
+    """Fill a document or script up with spaces; None where it is too long."""
+    return Body(text + b" " * (length - len(text)), length) if len(text) <= length else None
+
+
+def _plain(body: bytes, kind: str, length: int) -> bytes | None:
+    if len(body) == length:
+        return body
+    # The recording has text as UTF-8, whatever it was sent in.
+    if charset := re.search(r"charset=[\"']?([\w-]+)", kind, re.IGNORECASE):
+        try:
+            recoded = body.decode().encode(charset[1])
+        except (LookupError, UnicodeError):
+            recoded = b""
+        if len(recoded) == length:
+            return recoded
+    if len(body) < length and _TEXT.search(kind):
+        return body + b" " * (length - len(body))
+    return None
+
+
+def _gzip(body: bytes, length: int) -> bytes | None:
+    head, tail = 10, zlib.crc32(body).to_bytes(4, "little")
+    tail += (len(body) % 2**32).to_bytes(4, "little")
+    for level in (6, 9):
+        packer = zlib.compressobj(level, wbits=-zlib.MAX_WBITS)
+        packed = packer.compress(body) + packer.flush()
+        missing = length - head - len(packed) - len(tail)
+        if missing >= 0:
+            flags, comment = (16, b" " * (missing - 1) + b"\0") if missing else (0, b"")
+            return bytes([31, 139, 8, flags, 0, 0, 0, 0, 0, 255]) + comment + packed + tail
+    return None
+
+
+def _brotli(body: bytes, length: int) -> bytes | None:
+    for level in (5, 9, 11):
+        packed = pa.Codec("brotli", compression_level=level).compress(body, asbytes=True)
+        if len(packed) == length:
+            return bytes(packed)
+        if len(packed) < length and (padded := _with_metadata(bytes(packed), len(body), length)):
+            return padded
+    return None
+
+
+def _with_metadata(packed: bytes, size: int, length: int) -> bytes | None:
+    """Put skipped metadata blocks between a stream's window size and its data."""
+    window_bits = _window_bits(packed[0])
+    bits = int.from_bytes(packed, "little")
+    window, data = bits & ((1 << window_bits) - 1), bits >> window_bits
+    # A last byte of 0 may be data, or be left from the shift; nothing but the decoder knows.
+    for rest_bytes in range(
+        len(packed) - (data.bit_length() <= 8 * len(packed) - 8), len(packed) + 1
+    ):
+        rest = data.to_bytes(rest_bytes, "little")
+        blocks = _metadata(window, window_bits, length - rest_bytes)
+        if blocks and _decodes(blocks + rest, size):
+            return blocks + rest
+    return None
+
+
+def _metadata(window: int, window_bits: int, length: int) -> bytes | None:
+    """Write a window size and metadata of ``length`` bytes: a block, or an empty one before it."""
+    for empty_blocks in (0, 1):
+        for skip_bytes in range(4):
+            # ISLAST 0, MNIBBLES 0 (as 11), reserved 0, MSKIPBYTES, MSKIPLEN, filled up to a byte.
+            before = window_bits if not empty_blocks else 0
+            header_bytes = (before + 6 + 8 * skip_bytes + 7) // 8
+            first = (window_bits + 6 + 7) // 8 if empty_blocks else 0
+            skipped = length - header_bytes - first
+            least = {0: 0, 1: 1}.get(skip_bytes, 256 ** max(0, skip_bytes - 1) + 1)
+            if not least <= skipped <= (256**skip_bytes if skip_bytes else 0):
+                continue
+            header = (0b0110 | skip_bytes << 4 | max(0, skipped - 1) << 6) << before
+            empty = (window | 0b0110 << window_bits).to_bytes(first, "little") if first else b""
+            header |= 0 if empty else window
+            return empty + header.to_bytes(header_bytes, "little") + bytes(skipped)
+    return None
+
+
+def _decodes(packed: bytes, size: int) -> bool:
+    try:
+        pa.Codec("brotli").decompress(packed, size)
+    except OSError:
+        return False
+    return True
+
+
+def _window_bits(first: int) -> int:
+    """Return by how many bits a stream tells its window's size (RFC 7932, section 9.1)."""
+    if not first & 1:
+        return 1
+    return 4 if first & 0b1110 else 7
+
+
+def _zstandard(body: bytes, length: int) -> bytes | None:
+    for level in (3, 12):
+        packed = pa.Codec("zstd", compression_level=level).compress(body, asbytes=True)
+        missing = length - len(packed)
+        if missing == 0:
+            return bytes(packed)
+        if missing >= _LEAST_FRAME:
+            skipped = missing - _LEAST_FRAME
+            head = b"\x50\x2a\x4d\x18" + skipped.to_bytes(4, "little")
+            return bytes(packed) + head + bytes(skipped)
+    return None
+
+
+_ENCODERS: Mapping[str, Callable[[bytes, int], bytes | None]] = {
+    "gzip": _gzip,
+    "x-gzip": _gzip,
+    "br": _brotli,
+    "zstd": _zstandard,
+}

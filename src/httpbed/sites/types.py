@@ -1,0 +1,56 @@
+"""Content types by the names of files, as the servers' recipes have them."""
+
+from __future__ import annotations
+
+from pathlib import PurePosixPath
+
+TYPES = {
+    "html": "text/html",
+    "htm": "text/html",
+    "css": "text/css",
+    "js": "text/javascript",
+    "mjs": "text/javascript",
+    "json": "application/json",
+    "map": "application/json",
+    "xml": "application/xml",
+    "svg": "image/svg+xml",
+    "png": "image/png",
+    "jpg": "image/jpeg",
+    "jpeg": "image/jpeg",
+    "gif": "image/gif",
+    "webp": "image/webp",
+    "avif": "image/avif",
+    "ico": "image/x-icon",
+    "woff": "font/woff",
+    "woff2": "font/woff2",
+    "ttf": "font/ttf",
+    "otf": "font/otf",
+    "eot": "application/vnd.ms-fontobject",
+    "mp4": "video/mp4",
+    "webm": "video/webm",
+    "mp3": "audio/mpeg",
+    "webmanifest": "application/manifest+json",
+    "wasm": "application/wasm",
+    "pdf": "application/pdf",
+}
+OTHER = "text/plain"
+
+
+def of(path: str) -> str:
+    """Return the content type of a file."""
+    return TYPES.get(PurePosixPath(path).suffix[1:].lower(), OTHER)
+
+
+def suffix(kind: str) -> str:
+    """Return the ending of a file's name that gives a type, with its dot; empty if none does."""
+    return next((f".{ending}" for ending, type_ in TYPES.items() if type_ == kind), "")
+
+
+KINDS = ("image", "script", "style", "font", "document", "other")
+"""What resources are to a page, in a few words."""
+
+
+def kind(type_: str) -> str:
+    """Tell which of the :data:`KINDS` a content type is."""
+    known = {"text/html": "document", "text/css": "style", "text/javascript": "script"}
+    return known.get(type_, next((one for one in KINDS if type_.startswith(f"{one}/")), "other"))

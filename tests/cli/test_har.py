@@ -1,0 +1,220 @@
+"""HAR files in and out: ``import har``, and ``export`` of loads."""
+
+from __future__ import annotations
+
+import csv
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+import pytest
+
+import archives
+import kept
+from httpbed.cli import main as command_line
+from httpbed.pages.har import loads, reading, writing
+from httpbed.store import campaign as campaigns
+
+TESTS = Path(__file__).parent.parent
+RECORDED = TESTS / "recorded/chromium-headless-shell-156.0.8078.79"
+NET_LOG = TESTS / "pages/net_logs/quic.json"
+Command = Callable[..., tuple[int, str, str]]
+
+
+@pytest.fixture
+def httpbed(monkeypatch: pytest.MonkeyPatch, capfdbinary: pytest.CaptureFixture[bytes]) -> Command:
+    """Return what runs the command line: its exit code, stdout and stderr."""
+
+    def run(*words: str | Path) -> tuple[int, str, str]:
+        monkeypatch.setattr("sys.argv", ["httpbed", *map(str, words)])
+        with pytest.raises(SystemExit) as left:
+            command_line.main()
+        out, err = capfdbinary.readouterr()
+        assert isinstance(left.value.code, int)
+        return left.value.code, out.decode(), err.decode()
+
+    return run
+
+
+@pytest.fixture
+def har(tmp_path: Path) -> Path:
+    """Write the HAR file of a load over HTTP/2."""
+    file = tmp_path / "load.har"
+    written = writing.har(archives.load(), archives.BEGAN, speed_index_s=0.0905)
+    file.write_text(json.dumps(written))
+    return file
+
+
+@pytest.fixture
+def campaign(tmp_path: Path) -> Path:
+    """Make a campaign of whose trials two left loads, one of them with a net-log, a third scrap."""
+    folder = tmp_path / "campaign"
+    trials = kept.loaded().trials
+    records = [kept.record(trial) for trial in trials[:4]]
+    kept.make(folder, records)
+    for record, name in zip(records, ("h2", "h3", None), strict=False):
+        place = campaigns.Campaign(folder).artifacts(record.attempt) / "client"
+        if name is None:
+            place.mkdir(parents=True)
+            (place / "load.json").write_text("{")
+        else:
+            shutil.copytree(RECORDED / name, place)
+    shutil.copyfile(NET_LOG, _artifacts(folder, 1) / "client/net-log.json")
+    return folder
+
+
+def _artifacts(folder: Path, index: int) -> Path:
+    record = kept.record(kept.loaded().trials[index])
+    return campaigns.Campaign(folder).artifacts(record.attempt)
+
+
+def _names(index: int) -> str:
+    trial = kept.loaded().trials[index]
+    return f"{trial.block:04d}-{trial.id}"
+
+
+def test_import_tells_metrics_and_audit(httpbed: Command, har: Path) -> None:
+    """For people; nothing claimed is nothing contradicted."""
+    code, out, err = httpbed("import", "har", har)
+    assert (code, err) == (0, "")
+    lines = [" ".join(line.split()) for line in out.splitlines()]
+    assert lines[0] == f"{har}, page_1: https://server.httpbed.test/?q=a%20b"
+    assert "speed_index 90.5 ms" in lines
+    assert "onload_time 120 ms" in lines
+    assert "resource_time_to_first_byte 30.6 ms, median of 3" in lines
+    assert "protocol told HTTP/2: 3" in lines
+    assert any(line.startswith("cache told 1 from a cache") for line in lines)
+
+
+def test_a_contradicted_claim_is_the_exit_code(httpbed: Command, har: Path) -> None:
+    """Which entries speak against it is told, too."""
+    code, out, _ = httpbed("import", "har", har, "--claim", "http_version=3", "--json")
+    assert code == 1
+    (one,) = json.loads(out)
+    protocol = next(finding for finding in one["audit"] if finding["about"] == "protocol")
+    assert (protocol["verdict"], protocol["entries"]) == ("contradicted", [0, 1, 4])
+    assert httpbed("import", "har", har, "--claim", "http_version=2")[0] == 0
+
+
+def test_observations_are_a_tidy_table(httpbed: Command, har: Path, tmp_path: Path) -> None:
+    """With a column for each claim, so that files of several conditions can be put together."""
+    said = ["--claim", "http_version=2", "--claim", "rate=10 Mbit/s", "-o", tmp_path / "out"]
+    assert httpbed("import", "har", har, *said)[0] == 0
+    rows = list(csv.DictReader((tmp_path / "out/observations.csv").read_text().splitlines()))
+    columns = ["file", "page", "url", "product", "visit", "http_version", "rate"]
+    assert list(rows[0]) == [*columns, "metric", "item", "value", "unit", "source"]
+    (loaded,) = [row for row in rows if row["metric"] == "page_load_time"]
+    assert (loaded["value"], loaded["unit"], loaded["rate"]) == ("0.112", "s", "10 Mbit/s")
+    (audit,) = json.loads((tmp_path / "out/audit.json").read_text())
+    assert audit["claims"] == {"http_version": "2", "rate": "10 Mbit/s"}
+    httpbed("import", "har", har, "--format", "parquet", "-o", tmp_path / "out")
+    assert pq.read_table(tmp_path / "out/observations.parquet").num_rows == len(rows)
+
+
+def test_bytes_are_not_told_of_a_har_that_tells_them_of_some(
+    httpbed: Command, tmp_path: Path
+) -> None:
+    """A sum of half of them would be a wrong one."""
+    told = {"status": 200, "_transferSize": 1000}
+    file = tmp_path / "half.har"
+    for responses, metrics in (([told, told], {"page_bytes"}), ([told, {"status": 200}], set())):
+        entries = [archives.entry(response=one, timings={"wait": 1}) for one in responses]
+        file.write_bytes(archives.as_bytes(archives.har(*entries)))
+        (one,) = json.loads(httpbed("import", "har", file, "--json")[1])
+        seen = {observation["metric"] for observation in one["observations"]}
+        assert seen & {"page_bytes"} == metrics
+        assert "page_load_time" in seen
+
+
+def test_every_file_with_mistakes_is_told(httpbed: Command, har: Path, tmp_path: Path) -> None:
+    """All at once, and nothing is imported."""
+    torn, empty = tmp_path / "torn.har", tmp_path / "empty.har"
+    torn.write_bytes(har.read_bytes()[:500])
+    empty.write_bytes(archives.as_bytes(archives.har()))
+    code, out, err = httpbed("import", "har", har, torn, empty, tmp_path / "no.har", tmp_path)
+    assert (code, out) == (2, "")
+    assert "torn.har: is truncated at line 1, column" in err
+    assert "empty.har: has no entry" in err
+    assert "no.har: cannot be read: No such file or directory" in err
+    assert f"{tmp_path}: cannot be read: Is a directory" in err
+
+
+def test_claims_that_are_none_are_told(httpbed: Command, har: Path) -> None:
+    """With what can be claimed."""
+    said = ["--claim", "speed=fast", "--claim", "rtt"]
+    code, _, err = httpbed("import", "har", har, *said)
+    assert (code, err.count("--claim")) == (2, 2)
+    assert "write NAME=VALUE with one of http_version, rate, rtt, visit" in err
+    code, _, err = httpbed("import", "har", har, "--claim", "rate=10", "--claim", "http_version=4")
+    assert code == 2
+    assert "--claim rate: the unit is missing" in err
+    assert "--claim http_version: '4' is not known; known: 1.1, 2, 3" in err
+
+
+def test_what_a_har_says_moves_no_cursor(httpbed: Command, tmp_path: Path) -> None:
+    """Escape sequences and scripts are shown as they are written."""
+    entry = archives.entry(
+        request={"method": "GET", "url": "https://a.test/\x1b[2J<script>"},
+        response={"status": 0, "_error": "\x1b]0;owned\x07"},
+    )
+    file = tmp_path / "hostile.har"
+    file.write_bytes(archives.as_bytes(archives.har(entry)))
+    _, out, err = httpbed("import", "har", file)
+    assert "\x1b" not in out + err
+    assert r"\x1b[2J<script>" in out
+
+
+def test_loads_of_a_campaign_are_exported_as_har(
+    httpbed: Command, campaign: Path, tmp_path: Path
+) -> None:
+    """A file for each load, with what the net-log told; what cannot be read is told."""
+    code, out, err = httpbed("export", campaign, "--format", "har", "-o", tmp_path / "hars")
+    assert (code, out) == (0, "")
+    assert f"2 loads written to {tmp_path / 'hars'}" in err
+    assert f"{_names(2)}: not written: " in err
+    files = sorted(path.name for path in (tmp_path / "hars").iterdir())
+    assert files == sorted(f"{_names(index)}.har" for index in (0, 1))
+    (load,) = loads.loads(reading.read_file(tmp_path / f"hars/{_names(0)}.har"))
+    assert {request.http_version for request in load.load.requests} == {"2"}
+    assert len(load.load.requests) == 13
+    told = json.loads((tmp_path / f"hars/{_names(1)}.har").read_text())["log"]
+    assert [session["version"] for session in told["_quicSessions"]] == ["RFCv1"]
+
+
+def test_loads_of_a_campaign_are_exported_by_request(
+    httpbed: Command, campaign: Path, tmp_path: Path
+) -> None:
+    """In the form of Zhang and Song, of which the figures of their paper are made."""
+    assert httpbed("export", campaign, "--format", "cdp-json", "-o", tmp_path / "by")[0] == 0
+    requests: list[dict[str, Any]] = json.loads((tmp_path / f"by/{_names(1)}.json").read_text())
+    assert len(requests) == 13
+    first = requests[0]
+    names = ["requestId", "url", "timestamp", "protocol", "dataLength", "responseUrl", "timing"]
+    assert list(first) == names
+    assert {one["protocol"] for one in requests} == {"h3"}
+    recorded = [json.loads(line) for line in (RECORDED / "h3/cdp.jsonl").read_text().splitlines()]
+    told = next(
+        event["params"]["response"]["timing"]
+        for event in recorded
+        if event["method"] == "Network.responseReceived"
+        and event["params"]["requestId"] == first["requestId"]
+    )
+    assert first["timing"]["requestTime"] == pytest.approx(told["requestTime"], abs=2e-6)
+    for name in ("connectStart", "connectEnd", "sendStart", "sendEnd", "receiveHeadersEnd"):
+        assert first["timing"][name] == pytest.approx(told[name], abs=0.002)
+
+
+def test_exports_of_loads_that_cannot_be(httpbed: Command, tmp_path: Path) -> None:
+    """Without a folder, as JSON lines, or of a campaign without loads."""
+    kept.make(tmp_path / "campaign", [kept.record(kept.loaded().trials[0])])
+    export = ("export", tmp_path / "campaign", "--format", "har")
+    code, _, err = httpbed(*export)
+    assert (code, "-o: is needed with --format har" in err) == (2, True)
+    code, _, err = httpbed(*export, "-o", tmp_path / "x", "--json")
+    assert (code, "--json: is not for loads" in err) == (2, True)
+    code, _, err = httpbed(*export, "-o", tmp_path / "x")
+    assert (code, "has no load of a page" in err) == (2, True)
+    assert not (tmp_path / "x").exists()

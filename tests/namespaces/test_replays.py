@@ -1,0 +1,114 @@
+"""Sites rebuilt from HAR files: a real browser loads them as they were recorded."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+import replays
+from hars import CDN, MAIN, MIXED, STATS, Said, har
+from httpbed.model.trial import Record
+from httpbed.pages import reading as loads
+from httpbed.pages.har import reading, writing
+from httpbed.pages.har.entries import Document, Entry
+from httpbed.sites.recording import choosing, sizes
+from real_runs import check
+
+pytestmark = [pytest.mark.namespaces, pytest.mark.toolbox]
+
+_PAGE = (
+    "<!doctype html><title>own</title><link rel=stylesheet href=/a.css>"
+    f"<img src={CDN}/b.png><script src={STATS}/s.js></script>"
+)
+_SCRIPT = "fetch('/data.json').then(r => r.json())"
+OWN = (
+    Said(f"{MAIN}/", 0, 60, size=400, kind="document", mime="text/html", text=_PAGE,
+         headers={"content-encoding": "br"}),
+    Said(f"{MAIN}/a.css", 60, 40, size=300, kind="stylesheet", mime="text/css",
+         text="body { color: red }", headers={"content-encoding": "gzip"}),
+    Said(f"{CDN}/b.png", 60, 50, size=5000),
+    Said(f"{STATS}/s.js", 60, 80, size=len(_SCRIPT), kind="script", mime="text/javascript",
+         text=_SCRIPT),
+    Said(f"{MAIN}/data.json", 150, 40, size=64, kind="fetch", mime="application/json", text="{}"),
+)  # fmt: skip
+"""A page that asks for all by itself, its image without a body."""
+
+
+def artifacts(directory: Path, record: Record) -> Path:
+    """Return the folder that an attempt left."""
+    attempt = record.attempt
+    trial = directory / "trials" / f"{attempt.trial.block:04d}" / attempt.id
+    return trial / str(attempt.number) / "artifacts"
+
+
+def exported(folder: Path) -> Document:
+    """Write the HAR file of a load, and read it."""
+    load = loads.read(folder / "client")
+    said = writing.har(load, started=datetime(2026, 1, 31, tzinfo=UTC))
+    return reading.read(json.dumps(said).encode(), "exported.har")
+
+
+def told(entries: Iterable[Entry]) -> Counter[tuple[str, int, int]]:
+    """Say of each entry what was asked, and status and length of the answer."""
+    return Counter((one.url, one.status, sizes.body_size(one).bytes) for one in entries)
+
+
+def recorded_order(entries: Sequence[Entry]) -> list[str]:
+    """List the paths by the time at which they were asked for."""
+    return [one.path for one in sorted(entries, key=lambda one: one.started_s)]
+
+
+def test_three_origins_over_all_versions(tmp_path: Path) -> None:
+    """Status, head, length, delay and order are the recording's, by the browser and by nginx."""
+    made = replays.stage(tmp_path, MIXED)
+    recording = choosing.choose(reading.read(har(MIXED).encode()), "site.har")
+    round_trips = sizes.round_trips_s([*recording.asked])
+    for record in made.run(tmp_path / "campaign"):
+        assert record.attempt.outcome.kind == "completed", record.attempt.outcome
+        folder = artifacts(tmp_path / "campaign", record)
+        again = exported(folder)
+        entries = [one.entry for one in recording.asked]
+        assert told(again.entries) == told(entries)
+        paths = recorded_order(again.entries)
+        led_first = ["/", "/a.css", "/old.png", "/new.png"]  # each led to the next
+        assert [path for path in paths if path in led_first] == led_first
+        assert paths[-4:] == ["/t?e=1", "/t?e=1", "/big.bin", "/late.png"]
+        statuses = [one.status for one in again.entries if one.path == "/t?e=1"]
+        assert statuses == [204, 500]
+        for one in recording.asked:
+            least = sizes.delay_s(one.entry, round_trips[one.host])
+            waits = [two.timings.wait for two in again.entries if two.url == one.entry.url]
+            assert all(wait is not None and wait >= least for wait in waits), one.path
+        style = next(one for one in again.entries if one.path == "/a.css")
+        assert sizes.header(style, "x-one") == "1"
+        assert style.body_bytes == 840
+        for name in ("recorded delays", "lengths of the bodies", "recorded order"):
+            assert check(record, name).passed
+
+
+def test_a_page_asks_for_all_by_itself(tmp_path: Path) -> None:
+    """Where all bodies are there the recorded document is loaded, encoded to its old length."""
+    made = replays.stage(tmp_path, OWN, versions='["2"]')
+    (site,) = made.bed.sites.values()
+    assert not site.site.skeleton
+    (record,) = made.run(tmp_path / "campaign")
+    assert record.attempt.outcome.kind == "completed", record.attempt.outcome
+    again = exported(artifacts(tmp_path / "campaign", record))
+    assert Counter(one.url for one in again.entries) == Counter(one.url for one in OWN)
+    assert check(record, "lengths of the bodies").passed
+    document = next(one for one in again.entries if one.path == "/")
+    assert document.body_bytes == len(_PAGE)
+
+
+def test_an_answer_that_never_comes_in_time(tmp_path: Path) -> None:
+    """A load that the recording's own delays keep from ending is out of time, and not invalid."""
+    slow = [OWN[0], replace(OWN[1], wait=60_000, lasted=60_100)]
+    made = replays.stage(tmp_path, slow, versions='["2"]', time_limit="3 s")
+    (record,) = made.run(tmp_path / "campaign")
+    assert record.attempt.outcome.kind in {"timed out", "failed"}, record.attempt.outcome

@@ -1,0 +1,105 @@
+"""What a browser brings along from a visit before, as nginx and Chromium tell of it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from browsing import Setting, catalog, place
+from httpbed.implementations.protocol import Findings, Request
+from httpbed.model.page import Visit
+from httpbed.trial import seen
+
+pytestmark = pytest.mark.namespaces
+PICTURE = b'<svg xmlns="http://www.w3.org/2000/svg" width="9" height="9"/>'
+IMAGES = 3
+
+
+@pytest.fixture
+def site(tmp_path: Path) -> Path:
+    """Make a page of a few images, with the file that is no part of it."""
+    folder = tmp_path / "site"
+    folder.mkdir()
+    images = "".join(f'<img src="/{number}.svg">' for number in range(IMAGES))
+    (folder / "index.html").write_text(f"<!doctype html><title>page</title>{images}")
+    for number in range(IMAGES):
+        (folder / f"{number}.svg").write_bytes(PICTURE)
+    (folder / "prior.txt").write_text("." * 1000)
+    return folder
+
+
+def visited(tmp_path: Path, site: Path, visit: Visit, version: str) -> Sequence[Findings]:
+    """Load the page, and return what browser and server tell of it."""
+
+    async def load() -> None:
+        async with place(tmp_path, Setting(site, ("client",), visit=visit)) as made:
+            told = await made.load("client", made.driver("client", "/index.html", version))
+        assert (told["ended"], told["truncated"]) == ("loaded", False), told["reason"]
+
+    asyncio.run(load())
+    browser = catalog()["chromium-headless-shell"].parse("client", tmp_path / "trial/client")
+    log = catalog()["nginx"].parse("server", tmp_path / "trial/server")
+    assert not browser.complaint
+    return browser, seen.divided(log, browser.before)
+
+
+def document(of: Findings) -> Request:
+    """Find the request for the page itself."""
+    return next(one for one in of.requests if one.path == "/index.html")
+
+
+def connections(requests: Sequence[Request]) -> set[str]:
+    """List the connections of requests."""
+    return {one.connection for one in requests}
+
+
+@pytest.mark.parametrize("version", ["2", "3"])
+def test_a_ticket_is_all_that_is_left_and_carries_the_first_request(
+    tmp_path: Path, site: Path, version: str
+) -> None:
+    """New connections only, over TCP as over QUIC."""
+    browser, log = visited(tmp_path, site, "early data", version)
+    assert (document(log).resumed, document(log).early_data) == (True, True)
+    assert {one.http_version for one in (*log.requests, *log.before)} == {version}
+    assert not connections(log.requests) & connections(log.before)
+    assert not connections(browser.requests) & connections(browser.before)
+
+
+@pytest.mark.slow
+def test_a_ticket_is_used_without_early_data_where_the_server_takes_none(
+    tmp_path: Path, site: Path
+) -> None:
+    """It resumes, and waits for the handshake's end."""
+    browser, log = visited(tmp_path, site, "resumed", "3")
+    assert (document(log).resumed, document(log).early_data) == (True, False)
+    assert len(browser.requests) == len(log.requests) == IMAGES + 1
+
+
+def test_a_warm_connection_is_the_documents(tmp_path: Path, site: Path) -> None:
+    """Both sides know it."""
+    browser, log = visited(tmp_path, site, "warm connection", "1.1")
+    assert document(log).connection in connections(log.before)
+    assert document(browser).connection in connections(browser.before)
+    assert [one.path for one in browser.before] == ["/prior.txt"]
+
+
+def test_http3_is_discovered_over_http2(tmp_path: Path, site: Path) -> None:
+    """Everything of the page comes over HTTP/3, by a certificate of an authority of our own."""
+    browser, log = visited(tmp_path, site, "discovery", "3")
+    for told in (browser, log):
+        assert [(one.path, one.http_version) for one in told.before] == [("/prior.txt", "2")]
+        assert {one.http_version for one in told.requests} == {"3"}
+    assert document(log).resumed is False
+
+
+def test_a_repeat_view_asks_again_for_the_document_only(tmp_path: Path, site: Path) -> None:
+    """The rest is in the cache of a browser that was started anew."""
+    browser, log = visited(tmp_path, site, "repeat view", "2")
+    for told in (browser, log):
+        assert len(told.before) == IMAGES + 1
+        assert [(one.path, one.status) for one in told.requests] == [("/index.html", 304)]
+    assert not connections(log.requests) & connections(log.before)
+    assert document(log).resumed is False

@@ -1,0 +1,103 @@
+"""Loads and HAR files that several tests are about."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime
+from typing import Any
+
+from httpbed.pages.load import Load, Request
+
+BEGAN = datetime(2026, 1, 31, 12, 0, 0, 250_000, tzinfo=UTC)
+HOST = "https://server.httpbed.test"
+
+
+def fetched(name: str, at_s: float, **said: Any) -> Request:
+    """Make a request that took 50 ms from when it was asked for, 10 of them in a queue."""
+    times: dict[str, Any] = {
+        "queued_s": at_s,
+        "started_s": at_s + 0.010,
+        "send_start_s": at_s + 0.0125,
+        "send_end_s": at_s + 0.013,
+        "headers_end_s": at_s + 0.0431,
+        "ended_s": at_s + 0.050,
+    }
+    about: dict[str, Any] = {
+        "id": name,
+        "url": f"{HOST}/{name}",
+        "http_version": "2",
+        "status": 200,
+        "kind": "Image",
+        "mime_type": "image/jpeg",
+        "priority": "Low",
+        "initiator": f"{HOST}/",
+        "initiator_kind": "parser",
+        "connection": "17",
+        "remote": "10.0.0.2:443",
+        "wire_bytes": 10_150,
+        "body_bytes": 10_000,
+    }
+    return Request(**(about | times | said))
+
+
+def document(**said: Any) -> Request:
+    """Make the request of a page: with a connection of its own."""
+    about: dict[str, Any] = {
+        "url": f"{HOST}/?q=a%20b",
+        "kind": "Document",
+        "mime_type": "text/html",
+        "priority": "VeryHigh",
+        "initiator": "",
+        "initiator_kind": "other",
+        "dns_start_s": 0.001,
+        "dns_end_s": 0.002,
+        "connect_start_s": 0.002,
+        "connect_end_s": 0.0113,
+        "tls_start_s": 0.005,
+        "tls_end_s": 0.0113,
+        "started_s": 0.0004,
+        "request_headers": (("cookie", "a=1; b=2"),),
+        "response_headers": (("content-type", "text/html"), ("set-cookie", "c=3; Path=/")),
+    }
+    return fetched("document", 0.0, **(about | said))
+
+
+def load() -> Load:
+    """Make a load with one request of each sort."""
+    return Load(
+        url=f"{HOST}/?q=a%20b",
+        ended="loaded",
+        product="HeadlessChrome/156.0.1.2",
+        requests=(
+            document(),
+            fetched("1.jpg", 0.060),
+            fetched("2.jpg", 0.060, from_cache=True, send_start_s=None, send_end_s=None),
+            fetched("3.jpg", 0.061, status=0, failed="net::ERR_FAILED", headers_end_s=None),
+            fetched("4.jpg", 0.062, status=302, redirected_to=f"{HOST}/1.jpg", connection="18"),
+        ),
+        content_loaded_s=0.0613,
+        onload_s=0.120,
+        first_contentful_paint_s=0.080,
+        largest_contentful_paint_s=0.118,
+        title="<script>alert(1)</script>",
+    )
+
+
+def entry(**said: Any) -> dict[str, Any]:
+    """Make the least that an entry of a HAR file has, and whatever is said."""
+    least = {
+        "startedDateTime": "2026-01-31T12:00:00.250Z",
+        "request": {"method": "GET", "url": f"{HOST}/"},
+        "response": {"status": 200},
+    }
+    return least | said
+
+
+def har(*entries: dict[str, Any], **said: Any) -> dict[str, Any]:
+    """Make a HAR file of entries."""
+    return {"log": {"version": "1.2", "entries": list(entries)} | said}
+
+
+def as_bytes(said: Any) -> bytes:
+    """Write it as a file has it."""
+    return json.dumps(said).encode()

@@ -1,0 +1,60 @@
+"""A recorded site, loaded by a real browser from a real server over an emulated link."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from hars import Said, har
+from httpbed.implementations import catalog as catalogs
+from httpbed.trial import preparation
+from real_runs import Stage
+
+EXPERIMENT = """
+schema = 1
+name = "replayed"
+question = "Is the site as it was recorded?"
+replicates = 1
+seed = 3
+time_limit = "{time_limit}"
+
+[factors]
+http_version = {versions}
+
+[topology]
+hosts = ["client", "server"]
+
+[[topology.links]]
+between = ["client", "server"]
+rate = "20 Mbit/s"
+delay = "10 ms"
+queue = {{ limit = "1000 packets" }}
+
+[roles.client]
+implementation = "chromium-headless-shell"
+http_version = {{ factor = "http_version" }}
+
+[roles.server]
+implementation = "{server}"
+
+[workload]
+kind = "page"
+page = {{ har = "site.har" }}
+"""
+
+
+def stage(
+    folder: Path,
+    entries: Iterable[Said | dict[str, Any]],
+    versions: str = '["1.1", "2", "3"]',
+    server: str = "nginx",
+    time_limit: str = "30 s",
+) -> Stage:
+    """Make a recorded site of some entries, and the bed to load it on."""
+    (folder / "site.har").write_text(har(entries))
+    catalog = catalogs.load()
+    text = EXPERIMENT.format(versions=versions, server=server, time_limit=time_limit)
+    loaded = preparation.load(text, catalog, folder)
+    bed = preparation.make_bed(loaded, catalog, capture=False, say=lambda _: None)
+    return Stage(loaded, bed)
