@@ -294,9 +294,9 @@ def test_few_scenes_of_many(tmp_path: Path) -> None:
     assert shown is not None
     assert shown.rows == ("objects", "size")
     assert shown.levels == (("2", "16", "128"), ("100 B", "10 kB"))
-    assert list(shown.panels) == ["HTTP/3, loss 0 %", "HTTP/3, loss 2 %"]
-    assert shown.panels["HTTP/3, loss 0 %"]["128", "10 kB"].median.value == pytest.approx(2)
-    assert "HTTP/3, loss 0 %: from 0.50 to 2.00" in heat.alternative(shown)
+    assert list(shown.panels) == ["loss 0 %", "loss 2 %"]
+    assert shown.panels["loss 0 %"]["128", "10 kB"].median.value == pytest.approx(2)
+    assert "loss 0 %: from 0.50 to 2.00" in heat.alternative(shown)
 
 
 def test_colours_of_ratios_are_symmetric() -> None:
