@@ -69,8 +69,8 @@ class Site:
         self._entry: Key = (first["method"], first["host"], first["path"])
         prior = _body(folder / PRIOR_FILE)
         head = f"HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: {len(prior)}\r\n"
-        prior_key: Key = ("GET", said["hosts"][0], PRIOR_PATH)
-        self._answers.setdefault(prior_key, [Answer(-1, head, head, prior, 0.0)])
+        for host in said["hosts"]:
+            self._answers.setdefault(("GET", host, PRIOR_PATH), [Answer(-1, head, head, prior, 0)])
         self.permits_all = bool(said["skeleton"])
         self._asked: Counter[Key] = Counter()
 
