@@ -1,6 +1,6 @@
 # The verbs of httpbed: people and CI use these, and nothing else. `make` alone lists them.
 .DEFAULT_GOAL := help
-.PHONY: help prepare demo test check build calibrate bench bench-link bench-quiche bench-speed-index docs
+.PHONY: help prepare demo test check build calibrate bench bench-link bench-quiche bench-replay bench-speed-index docs
 MAKEFLAGS += --no-print-directory
 # Debian's ordinary users have no sbin on their PATH, where ip and ethtool are.
 export PATH := $(CURDIR)/.venv/bin:$(PATH):$(HOME)/.cargo/bin:/usr/sbin:/sbin
@@ -48,6 +48,9 @@ bench-link: prepare  ## the link emulator beside its peers and bounds; ARGS="--q
 
 bench-quiche: prepare  ## httpbed-quiche beside curl: CPU time, goodput, memory; ARGS="--rounds 5"
 	python -m bench.quiche_client $(ARGS)
+
+bench-replay: prepare  ## what the program behind a recorded site's server answers at the most
+	python -m bench.replay_origin $(ARGS)
 
 bench-speed-index: prepare  ## Speed Index of recorded traces beside speedline-core's, from npm
 	python -m bench.speed_index $(ARGS)

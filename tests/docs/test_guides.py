@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import re
 import shlex
+import tomllib
 from pathlib import Path
 from typing import get_args
 
 from click.testing import CliRunner
 
 from httpbed.cli import compare
-from httpbed.model import reading
+from httpbed.model import reading, workload
 from httpbed.model.experiment import scenario_document
 from httpbed.model.handover import Kind
+from httpbed.model.page import PageLoad, RecordedPage
 from httpbed.model.scenario import Scenario
 
 GUIDES = Path(__file__).parents[2] / "docs/guides"
@@ -85,3 +87,13 @@ def test_the_line_in_the_guide_is_a_comparison() -> None:
     name = re.search(r'^name = "(compare-\w+)"', result.output, re.MULTILINE)
     assert name
     assert f"cp {name[1]}/experiment.toml" in blocks("compare.md", "sh")[1]
+
+
+def test_the_recorded_site_in_the_guide_is_a_page() -> None:
+    """With the order that its text speaks of."""
+    (shown,) = (text for text in blocks("pages.md", "toml") if "har =" in text)
+    load = workload.parse(tomllib.loads(shown)["workload"])
+    assert isinstance(load, PageLoad)
+    assert isinstance(load.page, RecordedPage)
+    for order in get_args(get_args(RecordedPage.model_fields["order"].annotation)[0]):
+        assert f'`order = "{order}"`' in (GUIDES / "pages.md").read_text()

@@ -12,6 +12,7 @@ from httpbed.implementations import catalog as catalogs
 from httpbed.implementations.settings import Transport
 from httpbed.model.crossing import ScaleName
 from httpbed.model.roles import ClientRole
+from httpbed.sites import corpus
 from httpbed.trial import preparation
 
 FOLDER = Path(__file__).parents[2] / "experiments"
@@ -131,6 +132,16 @@ def test_biswal_2016s_standard_scale_is_a_part_of_figure_3() -> None:
     experiment = preparation.load(path.read_text(), CATALOG, path.parent, "standard").experiment
     assert experiment.replicates == 5
     assert len(list(experiment.treatments())) == 2**5 * 2
+
+
+def test_biswal_2016s_complete_sites_are_the_corpus_15_and_15() -> None:
+    """In configurations 1, 3, 7 and 9 of Table 4, at both rates."""
+    path = FOLDER / "biswal2016/sites.toml"
+    experiment = preparation.load(path.read_text(), CATALOG, path.parent, "full").experiment
+    few, dense = corpus.group("biswal2016-few"), corpus.group("biswal2016-dense")
+    assert (len(few), len(dense)) == (15, 15)
+    assert set(experiment.factors["page"]) == {*few, *dense}
+    assert len(list(experiment.treatments())) == 30 * 4 * 2 * len(experiment.factors["stack"])
 
 
 def test_ranjan_2019_has_64_sets() -> None:

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from pydantic import TypeAdapter
 
-from browsing import place
+from browsing import Setting, place
 from httpbed.model.page import Page
 from httpbed.sites import catalog
 from httpbed.sites import site as sites
@@ -69,6 +69,7 @@ def test_a_browser_asks_for_what_is_listed(
 
 
 async def _loaded(folder: Path, served: Path) -> tuple[dict[str, Any], list[dict[str, Any]]]:
-    async with place(folder, served, ["load"], rate="1 Gbit/s", delay="1 ms") as found:
-        load = await found.load("load", "/witness.html")
-        return load, found.requests()
+    setting = Setting(served, ["load"], rate="1 Gbit/s", delay="1 ms")
+    async with place(folder, setting) as made:
+        load = await made.load("load", made.driver("load", "/witness.html"))
+        return load, made.requests("2")

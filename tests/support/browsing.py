@@ -136,8 +136,8 @@ class Place:
         events = lines(self.folder / name / "cdp.jsonl")
         return [event["params"] for event in events if event["method"] == method]
 
-    def requests(self, http_version: str) -> list[dict[str, Any]]:
-        """Return what nginx has logged of those in a version."""
+    def requests(self, http_version: str = "") -> list[dict[str, Any]]:
+        """Return what nginx has logged: all, or those in a version."""
         logged = lines(self.folder / "server/nginx-access.jsonl")
         return [one for one in logged if one["protocol"].startswith(f"HTTP/{http_version}")]
 

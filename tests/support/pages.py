@@ -39,6 +39,6 @@ def write(folder: Path) -> Path:
     (folder / "app.js").write_text("document.querySelector('h1').textContent = 'By a script'")
     (folder / "worker.js").write_text("fetch('/style.css')")
     (folder / "file.bin").write_bytes(bytes(50_000))
-    for name, body in ENDINGS.items():
-        (folder / f"{name}.html").write_text(_HEAD + body)
+    for name, rest in ENDINGS.items():
+        (folder / f"{name}.html").write_text(_HEAD + rest)
     return folder

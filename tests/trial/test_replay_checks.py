@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from pathlib import Path
 
@@ -87,7 +88,8 @@ def test_asked_before_its_cause() -> None:
 
 def test_what_the_program_wrote_is_read(tmp_path: Path) -> None:
     """A line each; of a server without recorded sites there is none."""
-    line = '{"method":"GET","host":"h","path":"/","answer":null,"asked_ns":1,"begun_ns":2,"ended_ns":3}\n'
+    times = {"asked_ns": 1, "begun_ns": 2, "ended_ns": 3}
+    line = json.dumps({"method": "GET", "host": "h", "path": "/", "answer": None, **times}) + "\n"
     (tmp_path / recording.LOG).write_text(line * 2)
     assert recording.read(tmp_path) == (Replayed("h", "/", None, 1, 2, 3),) * 2
     assert recording.read(tmp_path / "other") == ()

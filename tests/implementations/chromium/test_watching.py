@@ -40,7 +40,7 @@ def committed(of: Watch, loader: str, url: str = "https://a.test/", **more: Any)
 def ended(of: Watch, now_s: float = 1.0) -> tuple[str, str] | None:
     """Say how it ended."""
     ending = of.look(now_s)
-    return ending and (ending.kind, ending.reason)
+    return (ending.kind, ending.reason) if ending else None
 
 
 @pytest.mark.parametrize("version", ["h1", "h2", "h3"])

@@ -70,7 +70,8 @@ class Site:
         prior = _body(folder / PRIOR_FILE)
         head = f"HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: {len(prior)}\r\n"
         for host in said["hosts"]:
-            self._answers.setdefault(("GET", host, PRIOR_PATH), [Answer(-1, head, head, prior, 0)])
+            key = ("GET", host, PRIOR_PATH)
+            self._answers.setdefault(key, [Answer(-1, head, head, prior, 0.0)])
         self.permits_all = bool(said["skeleton"])
         self._asked: Counter[Key] = Counter()
 
