@@ -123,21 +123,22 @@ async def _by_turns(
 
 def _seen(record: Record) -> Seen:
     attempt = record.attempt
-    is_data = attempt.outcome.kind == "completed"
+    strained = verdict.is_strained(attempt)
     values = {one.metric: one.value for one in record.observations if one.metric in METRICS}
     return Seen(
         version=attempt.trial.levels[experiment.FACTOR],
-        values=values if is_data else {},
-        strained=verdict.is_strained(attempt),
+        values=values if strained or attempt.outcome.kind == "completed" else {},
+        strained=strained,
     )
 
 
 def _require(alone: Sequence[Seen]) -> None:
     """Refuse to judge others by loads that were not undisturbed themselves."""
     for version in experiment.VERSIONS:
-        whole = sum(one.version == version and bool(one.values) for one in alone)
+        own = [one for one in alone if one.version == version]
+        whole = sum(bool(one.values) and not one.strained for one in own)
         if whole < LEAST_LOADS:
             raise HostError(
-                f"only {whole} loads over HTTP/{version} completed one at a time",
+                f"only {whole} of {len(own)} loads over HTTP/{version} were undisturbed even alone",
                 "try again when the machine is quiet; --keep leaves the trials to look at",
             )
