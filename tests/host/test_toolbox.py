@@ -21,7 +21,7 @@ FAKE = """
 root="${@: -1}"
 mkdir -p "$root/etc" "$root/dev" "$root/tmp" "$root/usr/bin"
 touch "$root/usr/bin/dash"
-printf 'curl 8.23.0-1 aa\\nlibc6 2.43-7 bb\\n' >"$HTTPBED_VERSIONS"
+printf 'curl 8.23.0-1 c0ffee\\nlibc6 2.43-7 decade\\n' >"$HTTPBED_VERSIONS"
 echo built >>"$FAKE_LOG"
 """
 """What mmdebstrap leaves behind, without an archive."""
@@ -57,6 +57,7 @@ def test_a_root_is_built_once_and_found_again(log: Path, monkeypatch: pytest.Mon
     assert toolbox.ensure(holding("sid", "nginx", "curl"), say=quiet) == built
     assert toolbox.find_all() == [built]
     assert built.versions == {"curl": "8.23.0-1", "libc6": "2.43-7"}
+    assert built.digests == {"curl": "c0ffee", "libc6": "decade"}
     assert log.read_text().split() == ["built"]
 
 
@@ -150,6 +151,7 @@ def test_a_real_root_holds_programs_that_can_be_identified(
     monkeypatch.setenv("HTTPBED_CACHE", str(tmp_path))
     root = toolbox.ensure(toolbox.TOOLS, say=quiet)
     assert {*toolbox.BASE, *toolbox.TOOLS.packages} <= set(root.versions)
+    assert not root.digests or root.digests.keys() == root.versions.keys()
     program = identity.identity(root, "ip")
     assert program.path == "/usr/bin/ip"
     assert any("/libc.so" in library for library in program.libraries)
