@@ -70,8 +70,8 @@ def write(folder: Path, host: str) -> None:
         (folder / f"0/{length}").write_bytes(bytes(length))
         said = {"host": host, "path": f"/{length}", "file": f"0/{length}", "method": "GET"}
         answers.append({**said, "status": 200, "headers": [], "delay_s": 0.0})
-    said = {"schema": 1, "hosts": [host], "skeleton": False, "answers": answers}
-    (folder / "answers.json").write_text(json.dumps(said))
+    site = {"schema": 1, "hosts": [host], "skeleton": False, "answers": answers}
+    (folder / "answers.json").write_text(json.dumps(site))
 
 
 def wait(port: int) -> None:

@@ -172,3 +172,37 @@ def test_no_proxy_has_a_recorded_sites_origins(kind: str) -> None:
     said["workload"] = {"kind": "page", "page": {kind: "site"}}
     complaint = found(said).get("roles.proxies[0]", "")
     assert ("names and certificates" in complaint) == (kind == "har")
+
+
+@pytest.mark.parametrize(
+    ("page", "visit", "version", "place", "reason"),
+    [
+        ("ranjan-small-few", "discovery", "2", "roles.client.http_version", "not HTTP/2"),
+        ({"har": "a.har"}, "repeat view", "2", "workload.visit", "headers that it was recorded"),
+        ({"har": "a.har"}, "discovery", "3", "workload.visit", "headers that it was recorded"),
+    ],
+)
+def test_a_visit_that_cannot_be_is_refused(
+    page: object, visit: str, version: str, place: str, reason: str
+) -> None:
+    """HTTP/3 is what is discovered; what a recording has no headers for does not happen."""
+    workload = {"kind": "page", "page": page, "visit": visit}
+    client = {"implementation": "chromium-headless-shell", "http_version": version}
+    said = {**cast(client, {"implementation": "nginx"}), "workload": workload}
+    assert reason in found(said)[place]
+
+
+@pytest.mark.parametrize(
+    ("server", "visit", "refused"),
+    [
+        ("caddy", "discovery", True),
+        ("caddy", "warm connection", False),
+        ("nginx", "resumed", False),
+    ],
+)
+def test_a_server_has_its_part_in_most_visits(server: str, visit: str, *, refused: bool) -> None:
+    """It gives tickets, takes early data, says for how long, or says where HTTP/3 is."""
+    workload = {"kind": "page", "page": "ranjan-small-few", "visit": visit}
+    client = {"implementation": "chromium-headless-shell", "http_version": "3"}
+    said = {**cast(client, {"implementation": server}), "workload": workload}
+    assert bool(found(said)) is refused

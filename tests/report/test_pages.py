@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from PIL import Image
+from PIL import Image, ImageSequence
 
 from campaigns import Ending
 from httpbed.analysis.findings import Findings, find
@@ -35,6 +35,8 @@ from httpbed.store.results import Results
 from paging import GRID, PAGES, RECORDED, paging
 
 EVIL = "<script>alert('$x_1$')</script>"
+KEPT = {"loss": "0 %", "block": 1}
+"""Of the trials whose loads are there."""
 FULL = Request(
     id="1",
     url="https://server.httpbed.test/img/a.jpg?v=2",
@@ -66,7 +68,7 @@ def load() -> Load:
 @pytest.fixture(scope="module")
 def results(tmp_path_factory: pytest.TempPathFactory) -> Results:
     """Provide a campaign of loads whose every word is a script; some left nothing."""
-    return paging(tmp_path_factory.mktemp("campaign"), evil=EVIL, most=5)
+    return paging(tmp_path_factory.mktemp("campaign"), evil=EVIL, only=KEPT)
 
 
 @pytest.fixture(scope="module")
@@ -177,7 +179,7 @@ def test_a_film_shows_both_until_both_are_done(load: Load) -> None:
     assert "HTTP/3: as in the end after 0.41 s" in made.alternative
     moving = Image.open(io.BytesIO(made.data))
     assert moving.format == "WEBP"
-    assert 2 <= moving.n_frames <= film.MOST_PICTURES + 1
+    assert 2 <= len(list(ImageSequence.Iterator(moving))) <= film.MOST_PICTURES + 1
     assert moving.size == made.size == Image.open(io.BytesIO(made.still)).size
     assert film.make({"HTTP/3": replace(load, frames=())}, "f", "c") is None
 
@@ -239,7 +241,7 @@ def test_pages_are_compared_by_their_load_time(results: Results) -> None:
     found = find(replace(results, experiment=silent))
     assert found.metric == "page_load_time"
     answer = publish.summary(results, None, found)["answer"]
-    assert "HTTP/3 loaded the page in 0.83x the time of HTTP/2" in answer[0]
+    assert "HTTP/3 loaded the page in 0.83x the time of HTTP/2" in " ".join(answer)
 
 
 @pytest.mark.parametrize(
@@ -292,9 +294,9 @@ def test_few_scenes_of_many(tmp_path: Path) -> None:
     assert shown is not None
     assert shown.rows == ("objects", "size")
     assert shown.levels == (("2", "16", "128"), ("100 B", "10 kB"))
-    assert list(shown.panels) == ["HTTP/3, loss 0 %", "HTTP/3, loss 2 %"]
-    assert shown.panels["HTTP/3, loss 0 %"]["128", "10 kB"].median.value == pytest.approx(2)
-    assert "HTTP/3, loss 0 %: from 0.50 to 2.00" in heat.alternative(shown)
+    assert list(shown.panels) == ["loss 0 %", "loss 2 %"]
+    assert shown.panels["loss 0 %"]["128", "10 kB"].median.value == pytest.approx(2)
+    assert "loss 0 %: from 0.50 to 2.00" in heat.alternative(shown)
 
 
 def test_colours_of_ratios_are_symmetric() -> None:
@@ -306,7 +308,8 @@ def test_colours_of_ratios_are_symmetric() -> None:
 
 def test_one_load_by_itself(results: Results) -> None:
     """Its lines, its figures and its values; what the page says is bounded and one line."""
-    row = results.trials.to_pylist()[2]
+    version = {"http_version": "3", **KEPT}
+    row = next(row for row in results.trials.to_pylist() if version.items() <= row.items())
     trial = one_trial.find(results, f"{row['block']}/{row['trial'][:8]}")
     paths = publish.one(results, trial)
     assert [path.suffix for path in paths] == [".svg", ".pdf"] * 3
@@ -321,4 +324,4 @@ def test_one_load_by_itself(results: Results) -> None:
     assert told["page"]["visual_progress"][-1][1] == 1.0
     svg = paths[0].read_text()
     assert "<script" not in svg
-    assert "&lt;script" in svg
+    assert "script&gt;.js" in svg

@@ -72,15 +72,20 @@ def usual(levels: Mapping[str, str], block: int) -> Ending:
 
 
 def paging(
-    folder: Path, text: str = PAGES, ends: Ends = usual, evil: str = "", most: int = 10**6
+    folder: Path,
+    text: str = PAGES,
+    ends: Ends = usual,
+    evil: str = "",
+    only: Mapping[str, object] | None = None,
 ) -> Results:
-    """Make a campaign whose trials left recorded loads, at most so many of them.
+    """Make a campaign whose trials left recorded loads: those of some levels, or of a block.
 
     With ``evil`` it is the title, the reason, a dialog, a note and the URL of every load.
     """
     results = campaign(ends, text, folder)
-    for row in results.trials.to_pylist()[:most]:
-        _leave(loads.folder(results, row), row["http_version"], evil)
+    for row in results.trials.to_pylist():
+        if (only or {}).items() <= row.items():
+            _leave(loads.folder(results, row), row["http_version"], evil)
     return results
 
 

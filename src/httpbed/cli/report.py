@@ -43,7 +43,7 @@ from httpbed.store.results import Results
 @click.option(
     "--trial",
     metavar="BLOCK/TRIAL",
-    help="Of one trial only: what was delivered when, and each hand-over, with a figure.",
+    help="Of one trial only: its page load, or deliveries and each hand-over, with figures.",
 )
 def command(
     *,
@@ -60,7 +60,7 @@ def command(
     metrics. It reads the campaign only, and needs no Linux.
 
     Use --trial where a figure of all trials raises a question about one of them: BLOCK/TRIAL is its
-    folder in trials. It needs what trials of experiments with a hand-over keep.
+    folder in trials. It shows page loads, and what trials of experiments with a hand-over keep.
     """
     if output is not None and not output.parent.is_dir():
         raise ConfigError([Mistake(str(output), "its folder does not exist", "make it first")])

@@ -284,7 +284,7 @@ class Findings:
     migrations: Migrations | None = None
     """None where the program does not tell."""
     before: tuple[Request, ...] = ()
-    """Requests of a visit before, which is not measured; their times mean nothing."""
+    """Requests of a visit before, answered and not measured; their times mean nothing."""
 
 
 class Implementation(Protocol):

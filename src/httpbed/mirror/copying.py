@@ -55,13 +55,16 @@ def _files(folder: Path) -> Iterator[Path]:
     """Yield what is in a folder, in order; no link to a folder is followed."""
     for place, folders, names in os.walk(folder):
         folders.sort()
+        yield from (Path(place, name) for name in folders if Path(place, name).is_symlink())
         yield from (Path(place, name) for name in sorted(names))
 
 
 def _wrong(path: Path, name: str) -> str:
     if path.is_symlink():
         inside = path.resolve().is_relative_to(path.parents[name.count("/")].resolve())
-        return "" if inside and path.is_file() else "is a link that leads out of the folder"
+        if inside and path.is_file():
+            return ""
+        return "is a link to no file" if inside else "is a link that leads out of the folder"
     if not path.is_file():
         return "is no regular file"
     try:

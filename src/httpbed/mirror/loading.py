@@ -10,9 +10,13 @@ from pathlib import Path
 from typing import Any
 
 from httpbed.implementations.catalog import Catalog
+from httpbed.model.errors import BedError
 from httpbed.model.page import OWN_ORIGIN
 from httpbed.pages import reading
+
 from httpbed.pages.load import Load
+from httpbed.pages.reading import LoadError
+from httpbed.process import left
 from httpbed.trial import preparation, runner
 from httpbed.trial.bed import Bed
 
@@ -57,7 +61,11 @@ class Loader:
         bed = preparation.make_bed(loaded, self._catalog, capture=False, say=self._say)
         artifacts = scratch / f"load-{self._number}"
         asyncio.run(self._run(loaded, bed, artifacts))
-        return asked(reading.read(artifacts / "client"))
+        try:
+            return asked(reading.read(artifacts / "client"))
+        except LoadError as error:
+            said = left.last_line(artifacts / "client", "chromium-output.txt")
+            raise BedError(f"{self._browser} left nothing of its load: {error} ({said})") from None
 
     async def _run(self, loaded: preparation.Loaded, bed: Bed, artifacts: Path) -> None:
         await runner.run(loaded.trials[0], bed, artifacts)

@@ -47,11 +47,14 @@ def discovers(chain: Chain) -> bool:
 def connections_before(load: PageLoad, origins: int, most: int) -> int:
     """Say how many connections there may be of the visit before, besides those of the page.
 
-    ``most`` is how many a cold load may open.
+    ``most`` is how many a cold load may open. Who discovers HTTP/3 may begin a connection over TCP
+    for each over QUIC, and goes on with whichever is there first.
     """
     if load.visit == "cold":
         return 0
-    return most if load.visit == "repeat view" else origins
+    if load.visit == "repeat view":
+        return most
+    return origins + (most if load.visit == "discovery" else 0)
 
 
 def _check(name: str, *, passed: bool | None, figure: str, limit: str = "") -> Check:

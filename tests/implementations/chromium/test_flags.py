@@ -37,6 +37,23 @@ def test_one_version_is_left(http_version: str, forced: list[str]) -> None:
     assert [word for word in said if "quic" in word or "http2" in word] == forced
 
 
+def test_http3_to_be_discovered_is_forced_nowhere() -> None:
+    """A port that is never asked has the certificates of those hosts accepted over QUIC."""
+    said = flags.arguments(replace(WANTED, http_version="3", visit="discovery"))
+    forced = f"--origin-to-force-quic-on=a.test:{flags.NEVER_ASKED_PORT},b.test"
+    assert [word for word in said if word.startswith(forced)]
+    assert "--disable-http2" not in said
+
+
+@pytest.mark.parametrize(("http_version", "count"), [("1.1", 1), ("2", 1), ("3", 0)])
+def test_early_data_over_tcp_is_a_feature(http_version: str, count: int) -> None:
+    """Over QUIC there is no switch for it; and no other visit has it."""
+    feature = f"--enable-features={flags.EARLY_DATA}"
+    wanted = replace(WANTED, http_version=http_version, visit="early data")
+    assert flags.arguments(wanted).count(feature) == count
+    assert feature not in flags.arguments(replace(wanted, visit="resumed"))
+
+
 @pytest.mark.parametrize(("address", "found"), [("10.0.0.2", "10.0.0.2"), ("fd00::2", "[fd00::2]")])
 def test_no_other_name_is_found(address: str, found: str) -> None:
     """The last rule is for every name that is not the site's."""

@@ -38,7 +38,9 @@ def parse(file: Path) -> Findings:
         requests=tuple(
             _request(request, found.browser_ready_s or 0.0) for request in found.on_network()
         ),
-        before=tuple(_request(one, 0.0) for one in found.before if one.is_on_network),
+        before=tuple(
+            _request(one, 0.0) for one in found.before if one.is_on_network and one.status
+        ),
         complaint=_complaint(found),
     )
 

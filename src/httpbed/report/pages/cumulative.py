@@ -12,6 +12,7 @@ from matplotlib.ticker import FuncFormatter, MaxNLocator
 from httpbed.analysis.sample import Sample
 from httpbed.report.curves import WIDE_IN
 from httpbed.report.figures import PALETTE, QUIET
+from httpbed.report.pages import heat
 from httpbed.report.pages.progress import DASHES, legend
 
 PANEL_IN = 1.85
@@ -54,7 +55,7 @@ def _panel(axes: Axes, title: str, samples: Sequence[Sample]) -> None:
             linestyle=DASHES[index % len(DASHES)],
             linewidth=1.5,
         )
-    axes.set_title(title, loc="left", fontsize=8, fontweight="bold", wrap=True)
+    axes.set_title(heat.wrapped(title), loc="left", fontsize=8, fontweight="bold")
     axes.set(xlim=(0, 1.04 * end), ylim=(0, 103), yticks=[0, 25, 50, 75, 100])
     axes.spines[["top", "right"]].set_visible(False)
     axes.grid(color=QUIET, alpha=0.22, linewidth=0.6)

@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from textwrap import wrap
 from typing import Any
 
 from matplotlib.axes import Axes
@@ -25,17 +26,17 @@ from httpbed.report.curves import WIDE_IN
 from httpbed.report.figures import QUIET
 from httpbed.report.phrasing import base_name, level, ratio_number, title
 
-MOST_PANELS = 12
+MOST_PANELS = 18
 COLUMNS = 3
 LEAST_LEVELS = 2
-CELL_IN, FRAME_IN = 0.3, 0.62
+CELL_IN, FRAME_IN = 0.3, 0.6
 FULL = 2.0
 """Ratio from which on, either way, a colour does not get any stronger."""
 LESS, MORE = (0.05, 0.42, 0.62), (0.78, 0.36, 0.05)
 """Blue and orange, which the colour-blind tell apart."""
 DARK, LIGHT = "#111111", "#fefefe"
 """Of numbers in cells: not the page's ink, for cells keep their colours in the dark."""
-MOST_TITLE = 46
+TITLE_LETTERS, TITLE_LINES = 32, 2
 
 Cells = Mapping[tuple[str, str], Ratio]
 
@@ -59,7 +60,8 @@ def of(findings: Findings, document: Mapping[str, Any]) -> Map | None:
     levels = tuple(_ordered({row.levels[name] for _, row in findings.rows()}) for name in axes)
     panels: dict[str, dict[tuple[str, str], Ratio]] = {}
     rest = [name for name in (*findings.others, *findings.network) if name not in axes]
-    telling = [name for name in rest if len({r.levels[name] for _, r in findings.rows()}) > 1]
+    compared = [row.levels for _, row in findings.rows() if row.ratio]
+    telling = [name for name in rest if len({levels[name] for levels in compared}) > 1]
     for _, row in findings.rows():
         if row.ratio:
             name = ", ".join(level(one, row.levels[one]) for one in telling)
@@ -115,13 +117,18 @@ def draw(shown: Map) -> Figure:
         axes.axis("off")
     for index, (axes, (name, cells)) in enumerate(zip(grid.flat, panels, strict=False)):
         _panel(axes, shown, cells)
-        axes.set_title(name[:MOST_TITLE], loc="left", fontsize=8, fontweight="bold")
+        axes.set_title(wrapped(name), loc="left", fontsize=8, fontweight="bold")
         axes.tick_params(labelbottom=index + columns >= len(panels), length=0, labelsize=8)
         if index + columns >= len(panels):
             axes.set_xlabel(title(shown.rows[1]), fontsize=8)
     for axes in grid[:, 0]:
         axes.set_ylabel(title(shown.rows[0]), fontsize=8)
     return figure
+
+
+def wrapped(name: str) -> str:
+    """Write a panel's name so that it stays above its panel."""
+    return "\n".join(wrap(name, TITLE_LETTERS, max_lines=TITLE_LINES, placeholder=" …"))
 
 
 def caption(findings: Findings, shown: Map) -> str:

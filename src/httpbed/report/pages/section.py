@@ -3,7 +3,8 @@
 Of at most three scenes (:mod:`~httpbed.report.pages.scenes`) there are a film, a filmstrip, curves
 of progress, the resources, and waterfalls of two typical loads; and of all loads the distribution
 of a time, and a heat map of ratios where a page is made of two factors. Pictures are small JPEG
-files. A film has at most 1.2 MB, and all together stays below 10 MB, whatever the number of loads.
+files. A film has at most 1.2 MB, and all together stays below 10 MB, of
+however many loads.
 """
 
 from __future__ import annotations
@@ -146,9 +147,9 @@ def _plots(shown: dict[str, Shown], number: int) -> Iterator[Plot]:
     if any(resources.spans(load) for load in loaded.values()):
         yield _plot(
             f"page-{number}-resources",
-            "Resources of the typical loads, in the order in which the page asked for them: the grey"
-            " line is the time from then until the request was sent, the bar from then until the"
-            " last byte. Below, how long each took with that wait and without it.",
+            "Resources of the typical loads, in the order in which the page asked for them: a grey"
+            " line is the time from then until the request was sent, a bar from then until the last"
+            " byte. Below, how long each took with that wait and without it.",
             resources.draw(loaded),
         )
     for index, (name, one) in enumerate(_ends(list(shown.items())), start=1):

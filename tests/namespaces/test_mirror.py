@@ -1,0 +1,67 @@
+"""Pages are made self-contained by what a real browser asks for."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from browsing import SHELL, catalog
+from httpbed.host import curl
+from httpbed.mirror import session
+from httpbed.mirror.agreement import differences
+from httpbed.mirror.collecting import Bounds
+from httpbed.mirror.loading import Asked, Loader
+from httpbed.model.errors import ConfigError
+from web import PNG, web
+
+pytestmark = [pytest.mark.namespaces, pytest.mark.toolbox]
+
+AMPLE = Bounds(1_000_000, 100, 60.0)
+
+
+@pytest.fixture
+def loader() -> Loader:
+    """Load pages by Chromium from nginx."""
+    return Loader(catalog(), SHELL, "nginx", print)
+
+
+def test_a_page_is_mirrored_with_what_its_scripts_insert(tmp_path: Path, loader: Loader) -> None:
+    """Its own host, another one, a lazy image, an image of an imported style sheet."""
+    program = curl.command(print)
+    with web() as (main, other):
+        source = session.from_url(
+            f"http://{main}/",
+            lambda urls, most, left: curl.fetch(program, urls, most_bytes=most, time_limit_s=left),
+            AMPLE,
+            strip=False,
+        )
+        site = session.mirror(source, tmp_path / "mine", loader, print)
+    asked = {one.path: one.requested for one in site.resources if not one.path.startswith("/evil/")}
+    folder = f"/-/{other}"
+    assert asked == dict.fromkeys(
+        [
+            *("/start.html", "/a.png", "/lazy.png", f"{folder}/css.css", f"{folder}/deep.css"),
+            *(f"{folder}/bg.png", f"{folder}/app.js", f"{folder}/in.png"),
+        ],
+        1,
+    )
+    assert (tmp_path / f"mine/files/0/-/{other}/in.png").read_bytes() == PNG
+    assert differences(site, Asked({"/start.html": 1}, (), (), "")) != []
+
+
+def test_a_page_that_asks_outside_is_refused_with_the_list(tmp_path: Path, loader: Loader) -> None:
+    page = tmp_path / "page"
+    page.mkdir()
+    (page / "index.html").write_text(
+        "<script>for (const x of ['/gone.png', 'https://outside.example/a.png'])"
+        " new Image().src = x</script>"
+    )
+    source = session.from_folder(page, "index.html", AMPLE, strip=False)
+    with pytest.raises(ConfigError) as caught:
+        session.mirror(source, tmp_path / "mine", loader, print)
+    assert [(one.place, one.reason) for one in caught.value.mistakes] == [
+        ("https://outside.example/a.png", "is asked for outside"),
+        ("/gone.png", "is asked for and not there"),
+    ]
+    assert not (tmp_path / "mine").exists()

@@ -1,0 +1,59 @@
+"""A small web on loopback: two hosts, a redirect, and what pages do that others miss."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+PNG = bytes.fromhex(
+    "89504e470d0a1a0a0000000d49484452000000010000000108000000003a7e9b55"
+    "0000000a49444154789c6360000000020001e221bc330000000049454e44ae426082"
+)
+PAGE = """<!doctype html><html><head><title>x</title>
+<link rel="stylesheet" href="http://{other}/css?family=A"></head><body>
+<img src="a.png?v=1" loading="lazy"><img data-src="/lazy.png" id="lazy"><img src="/gone.png">
+<img src="/evil/%2e%2e%2f%2e%2e%2fx%00.png"><script src="//{other}/app.js"></script>
+<script>lazy.src = lazy.dataset.src</script></body></html>"""
+APP = "new Image().src = 'http://{other}/in.png'"
+
+
+@contextmanager
+def web() -> Iterator[tuple[str, str]]:
+    """Serve it; gives the names of both hosts."""
+    with _serving("127.0.0.1", {}) as (main, answers), _serving("127.0.0.2", answers) as (other, _):
+        answers |= {
+            "/start": ("text/html", PAGE.format(other=other).encode()),
+            "/css?family=A": ("text/css; charset=utf-8", b"@import 'deep.css';p{color:red}"),
+            "/deep.css": ("text/css", b"body{background:url(bg.png)}"),
+            "/app.js": ("application/javascript", APP.format(other=other).encode()),
+            "/large": ("text/html", bytes(100_000)),
+        }
+        yield main, other
+
+
+_Answers = dict[str, tuple[str, bytes]]
+
+
+@contextmanager
+def _serving(address: str, answers: _Answers) -> Iterator[tuple[str, _Answers]]:
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            status = {"/": 302, "/gone.png": 404}.get(self.path, 200)
+            kind, body = answers.get(self.path, ("image/png", PNG))
+            self.send_response(status)
+            self.send_header("Content-Type", kind)
+            self.send_header("Content-Length", str(len(body)))
+            if status == 302:
+                self.send_header("Location", "/start")
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, *_: object) -> None:
+            """Say nothing."""
+
+    with ThreadingHTTPServer((address, 0), Handler) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield f"{address}:{server.server_port}", answers
+        server.shutdown()
