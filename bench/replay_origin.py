@@ -68,10 +68,10 @@ def write(folder: Path, host: str) -> None:
     answers = []
     for length in (SMALL, LARGE):
         (folder / f"0/{length}").write_bytes(bytes(length))
-        said = {"host": host, "path": f"/{length}", "file": f"0/{length}", "method": "GET"}
-        answers.append({**said, "status": 200, "headers": [], "delay_s": 0.0})
-    site = {"schema": 1, "hosts": [host], "skeleton": False, "answers": answers}
-    (folder / "answers.json").write_text(json.dumps(site))
+        each = {"host": host, "path": f"/{length}", "file": f"0/{length}", "method": "GET"}
+        answers.append({**each, "status": 200, "headers": [], "delay_s": 0.0})
+    said = {"schema": 1, "hosts": [host], "skeleton": False, "answers": answers}
+    (folder / "answers.json").write_text(json.dumps(said))
 
 
 def wait(port: int) -> None:

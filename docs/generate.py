@@ -15,7 +15,8 @@ import click
 
 from httpbed import cli
 from httpbed.model import profiles
-from httpbed.report import network
+from httpbed.report import network, pages_figure
+from httpbed.sites import entries, types
 
 REFERENCE = Path(__file__).resolve().parent / "reference"
 
@@ -25,6 +26,8 @@ def main() -> None:
     REFERENCE.mkdir(exist_ok=True)
     (REFERENCE / "commands.md").write_text(commands())
     (REFERENCE / "profiles.md").write_text(networks())
+    (REFERENCE / "corpus.md").write_text(corpus())
+    pages_figure.write(entries.read().sites, REFERENCE.parent / "corpus.svg")
     schema = subprocess.run(["httpbed", "schema"], check=True, capture_output=True, text=True)
     (REFERENCE / "experiment.schema.json").write_text(schema.stdout)
 
@@ -64,6 +67,48 @@ def networks() -> str:
             ),
         ]
     return "\n\n".join(sections) + "\n"
+
+
+GROUPS = {
+    "liu2024": "Liu et al. 2024: 18 sites",
+    "biswal2016-few": "Biswal and Gnawali 2016: 15 sites with at most 20 objects",
+    "biswal2016-dense": "Biswal and Gnawali 2016: 15 sites with 80 to 100 objects",
+}
+
+
+def corpus() -> str:
+    """List every page of the corpus with its figures and its source."""
+    known = entries.read()
+    sections = ["# Corpus", CORPUS, "![Weight and requests of each page](../corpus.svg)"]
+    for group, title in {**GROUPS, "": "In no group"}.items():
+        names = [
+            name
+            for name, entry in known.sites.items()
+            if group in entry.groups or not (group or entry.groups)
+        ]
+        rows = [_row_of(name, known.sites[name], known) for name in names]
+        head = ["page", "requests", "kB", *types.KINDS, "from"]
+        sections.append(f"## {title}" + (f" (`{group}`)" if group else ""))
+        sections.append("\n".join(map(_line, [head, ["---"] * len(head), *rows])))
+    return "\n\n".join(sections) + "\n"
+
+
+CORPUS = (
+    "Written by `make docs` from `src/httpbed/sites/corpus.toml`: real pages from packages of npm"
+    " and Debian, repaired so that nothing is asked for outside. Requests and bytes of bodies are"
+    " those of one cold load by Chromium 156 at 1366x768; of each kind of resource, the requests."
+)
+
+
+def _row_of(name: str, entry: entries.Entry, known: entries.Corpus) -> list[str]:
+    shares = [entry.by_type.get(kind) for kind in types.KINDS]
+    kinds = [str(share.requests) if share else "" for share in shares]
+    package = str(known.packages[entry.package])
+    return [f"`{name}`", str(entry.requests), f"{entry.weight / 1000:.0f}", *kinds, package]
+
+
+def _line(cells: list[str]) -> str:
+    return f"| {' | '.join(cells)} |"
 
 
 PATH = {"between": ["client", "server"]}

@@ -9,6 +9,7 @@ pytestmark = pytest.mark.toolbox
 
 
 def test_what_came_is_told_and_what_did_not() -> None:
+    """A redirect is followed; too many bytes, nobody there and a file are not had."""
     program = curl.command(print)
     with web() as (main, other):
         urls = [

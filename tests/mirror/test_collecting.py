@@ -12,8 +12,10 @@ from httpbed.model.errors import ConfigError
 WEB = {
     "https://page.test/start": (
         "text/html",
-        '<base href="/sub/"><link rel=stylesheet href="https://cdn.test/css?a"><img src=a.png>'
-        '<script src="//cdn.test/app.js"></script><img src=gone.png>',
+        (
+            '<base href="/sub/"><link rel=stylesheet href="https://cdn.test/css?a"><img src=a.png>'
+            '<script src="//cdn.test/app.js"></script><img src=gone.png>'
+        ),
     ),
     "https://cdn.test/css?a": ("text/css", "@import 'deep.css';p{b:url(bg.png)}"),
     "https://cdn.test/deep.css": ("text/css", "@import 'css?a'"),
@@ -44,6 +46,7 @@ def _written(found: Collected) -> dict[str, str]:
 
 
 def test_a_page_is_collected_from_where_redirects_lead_with_all_that_it_names() -> None:
+    """Even what scripts name by its whole URL leads to the mirrored file."""
     found = collecting.collect("https://page.test/", _fetch, AMPLE)
     assert _written(found) == {
         "start.html": '<link rel=stylesheet href="/-/cdn.test/css.css"><img src="/sub/a.png">'
@@ -57,6 +60,7 @@ def test_a_page_is_collected_from_where_redirects_lead_with_all_that_it_names() 
 
 
 def test_what_could_not_be_had_is_told() -> None:
+    """In the words of who did not give it."""
     found = collecting.collect("https://page.test/", _fetch, AMPLE)
     changes = [one for *_, changed in collecting.rewritten(found, strip=False) for one in changed]
     assert changes == ["base taken out: /sub/", "its server answered 404: gone.png"]
@@ -67,11 +71,13 @@ def test_what_could_not_be_had_is_told() -> None:
     [(Bounds(100, 100, 60.0), "--bytes"), (Bounds(10_000, 3, 60.0), "--files")],
 )
 def test_a_page_beyond_its_bounds_is_refused(bounds: Bounds, option: str) -> None:
+    """With the option that raises the bound."""
     with pytest.raises(ConfigError, match=f"raise {option}"):
         collecting.collect("https://page.test/", _fetch, bounds)
 
 
 def test_time_is_bounded() -> None:
+    """From the first request on."""
     with pytest.raises(ConfigError, match="raise --time-limit"):
         collecting.collect("https://page.test/", _fetch, Bounds(10_000, 100, 1e-9))
 
@@ -81,5 +87,6 @@ def test_time_is_bounded() -> None:
     [("https://page.test/nobody", "answered 404"), ("https://page.test/file.pdf", "no page")],
 )
 def test_what_is_no_page_is_refused(url: str, reason: str) -> None:
+    """A missing one, and a document of another kind."""
     with pytest.raises(ConfigError, match=reason):
         collecting.collect(url, _fetch, AMPLE)

@@ -26,17 +26,20 @@ def page(tmp_path: Path) -> Path:
 
 
 def test_a_folder_is_read_with_all_below_it(page: Path) -> None:
+    """A link inside the folder is as good as a file."""
     (page / "link.png").symlink_to("img/a.png")
     assert set(copying.read(page, "index.html", AMPLE)) == {"index.html", "img/a.png", "link.png"}
 
 
 def test_a_page_is_copied_as_it_is_but_for_its_icon(page: Path) -> None:
+    """Some browsers would ask for one, and some not."""
     files = copying.read(page, "index.html", AMPLE)
     made = {path: body for path, body, _ in copying.repaired(files, strip=False)}
     assert made["index.html"] == files["index.html"].replace(b"<head>", b"<head>" + ICON)
 
 
 def test_what_is_outside_goes_where_that_is_asked_for(page: Path) -> None:
+    """And what went is told."""
     files = copying.read(page, "index.html", AMPLE)
     made = {path: (body, told) for path, body, told in copying.repaired(files, strip=True)}
     assert made["index.html"] == (
@@ -46,6 +49,7 @@ def test_what_is_outside_goes_where_that_is_asked_for(page: Path) -> None:
 
 
 def test_everything_that_cannot_be_served_is_told_at_once(page: Path) -> None:
+    """Links out, to nothing and upwards, a pipe, a name that moves the cursor, a missing page."""
     (page / "out").symlink_to("/etc/hostname")
     (page / "dangling").symlink_to("nowhere")
     (page / "up").symlink_to("..")
@@ -65,5 +69,6 @@ def test_everything_that_cannot_be_served_is_told_at_once(page: Path) -> None:
 
 @pytest.mark.parametrize("bounds", [Bounds(10, 100, 60.0), Bounds(10_000, 1, 60.0)])
 def test_a_folder_beyond_its_bounds_is_refused(page: Path, bounds: Bounds) -> None:
+    """By bytes and by files."""
     with pytest.raises(ConfigError, match="raise --bytes or --files"):
         copying.read(page, "index.html", bounds)

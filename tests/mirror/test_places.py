@@ -51,6 +51,7 @@ def _place(url: str, kind: str) -> str:
     ],
 )
 def test_a_file_is_where_its_url_says(url: str, kind: str, path: str) -> None:
+    """With the ending that its type needs; other hosts have a folder each."""
     assert _place(url, kind) == path
 
 
@@ -58,12 +59,14 @@ def test_a_file_is_where_its_url_says(url: str, kind: str, path: str) -> None:
     "part", ["%2e%2e", "..", "%00", "a%2fb", "a%5cb", "x" * 300, "%ff", "%0a", "."]
 )
 def test_a_name_that_could_do_harm_is_another_one(part: str) -> None:
+    """Upwards, NUL, slashes, too long, no UTF-8, a line break."""
     (only,) = Path(_place(f"https://page.test/{part}", "")).parts
     assert len(only) == 12
     assert only.isalnum()
 
 
 def test_equal_urls_share_a_place_and_others_never_do() -> None:
+    """A query may make another file."""
     places = Places("page.test")
     first = places.add("https://page.test/a.png?1", "image/png")
     assert places.add("https://page.test/a.png?1", "image/png") == first
@@ -72,6 +75,7 @@ def test_equal_urls_share_a_place_and_others_never_do() -> None:
 
 @given(st.lists(st.tuples(URLS, TYPES), max_size=20, unique_by=lambda one: one[0]))
 def test_all_places_can_be_written_on_any_filesystem(asked: list[tuple[str, str]]) -> None:
+    """No two differ by case alone, none is file and folder, none leads out."""
     places = Places("page.test")
     made = [Path(places.add(url, kind)) for url, kind in asked]
     lower = [str(path).lower() for path in made]

@@ -51,6 +51,7 @@ def test_a_page_is_mirrored_with_what_its_scripts_insert(tmp_path: Path, loader:
 
 
 def test_a_page_that_asks_outside_is_refused_with_the_list(tmp_path: Path, loader: Loader) -> None:
+    """Nothing is left of it."""
     page = tmp_path / "page"
     page.mkdir()
     (page / "index.html").write_text(

@@ -47,12 +47,14 @@ def mine(tmp_path: Path) -> Path:
 
 
 def test_what_is_known_of_it_is_what_its_list_says(mine: Path) -> None:
+    """Nothing has to be made for that."""
     outline = mirrored.outline(PAGE, mine.parent)
     assert (outline.requests, outline.weight, outline.entry) == (2, 20, "/index.html")
     assert outline.sha256 == sites.read(mine).digest
 
 
 def test_a_campaign_has_a_copy_of_its_own(mine: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One, whatever the seed."""
     monkeypatch.setenv("HTTPBED_CACHE", str(mine.parent / "cache"))
     first = catalog.ensure(PAGE, 1, mine.parent, print)
     again = catalog.ensure(PAGE, 2, mine.parent, print)
@@ -62,6 +64,7 @@ def test_a_campaign_has_a_copy_of_its_own(mine: Path, monkeypatch: pytest.Monkey
 
 
 def test_every_mistake_is_told_at_once(mine: Path) -> None:
+    """Even where lengths are as listed."""
     (mine / "files/0/a.png").write_bytes(b"imagf")
     (mine / "files/0/index.html").write_bytes(b"<img src=b.png>")
     with pytest.raises(ConfigError) as caught:
@@ -71,6 +74,7 @@ def test_every_mistake_is_told_at_once(mine: Path) -> None:
 
 
 def test_a_link_out_of_the_folder_is_not_followed(mine: Path) -> None:
+    """Though what it leads to is as listed."""
     (mine.parent / "secret").write_bytes(b"image")
     (mine / "files/0/a.png").unlink()
     (mine / "files/0/a.png").symlink_to(mine.parent / "secret")
@@ -80,6 +84,7 @@ def test_a_link_out_of_the_folder_is_not_followed(mine: Path) -> None:
 
 @pytest.mark.parametrize("file", ["0/../../secret", "/etc/passwd", "1/a.png", "0/a\0.png"])
 def test_a_list_that_names_other_places_is_refused(mine: Path, file: str) -> None:
+    """Upwards, absolute, of another origin, with a NUL."""
     said = json.loads((mine / "site.json").read_text())
     said["resources"][1]["file"] = file
     (mine / "site.json").write_text(json.dumps(said))
@@ -88,5 +93,6 @@ def test_a_list_that_names_other_places_is_refused(mine: Path, file: str) -> Non
 
 
 def test_a_folder_that_is_none_is_told_with_the_way_out(tmp_path: Path) -> None:
+    """Which is to make one."""
     with pytest.raises(ConfigError, match="make the folder by httpbed mirror"):
         mirrored.outline(PAGE, tmp_path)

@@ -130,7 +130,7 @@ def compile_modules(root: Path) -> None:
     again, so the times of copied files do not matter.
     """
     version = "".join(_version(root)[1:])
-    loading = elf.loading(root, f"/usr/bin/python{version}")
+    loading = elf.loading(root, f"/usr/bin/python{version}") if version else None
     if loading is None:
         return
     words = ["-m", "compileall", "-q", "-s", str(root), "--invalidation-mode", "unchecked-hash"]

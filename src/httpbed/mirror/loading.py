@@ -13,7 +13,6 @@ from httpbed.implementations.catalog import Catalog
 from httpbed.model.errors import BedError
 from httpbed.model.page import OWN_ORIGIN
 from httpbed.pages import reading
-
 from httpbed.pages.load import Load
 from httpbed.pages.reading import LoadError
 from httpbed.process import left

@@ -84,7 +84,7 @@ class NamedPage(KnownPage):
 class SyntheticPage(KnownPage):
     """A page of equal images, as Biswal and Gnawali (2016, section 3.2) made them."""
 
-    objects: Annotated[int, BeforeValidator(_count), Field(ge=1, le=MOST_OBJECTS, strict=True)]
+    objects: Annotated[int, Field(ge=1, le=MOST_OBJECTS, strict=True), BeforeValidator(_count)]
     """How many images it has."""
     size: Bytes = Field(ge=100, le=10**8)
     """Each image's length in bytes."""

@@ -1,0 +1,86 @@
+"""The verbs about pages: what they list, and what they refuse."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from httpbed.cli import main as command_line
+
+Command = Callable[..., tuple[int, str, str]]
+
+
+@pytest.fixture
+def httpbed(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Command:
+    """Return what runs the command line: its exit code, stdout and stderr."""
+
+    def run(*words: str | Path) -> tuple[int, str, str]:
+        monkeypatch.setattr("sys.argv", ["httpbed", *map(str, words)])
+        with pytest.raises(SystemExit) as left:
+            command_line.main()
+        assert isinstance(left.value.code, int)
+        out, err = capsys.readouterr()
+        return left.value.code, out, err
+
+    return run
+
+
+def test_pages_are_listed_with_what_they_are_made_of(httpbed: Command) -> None:
+    """Those from packages by type, too."""
+    code, out, _ = httpbed("pages", "--json")
+    listed = {one["name"]: one for one in json.loads(out)["pages"]}
+    assert code == 0
+    assert listed["startbootstrap-agency"]["requests"] == 24
+    assert listed["startbootstrap-agency"]["by_type"]["image"]["requests"] == 21
+    assert listed["ranjan-small-few"]["requests"] == 17
+
+
+def test_pages_are_listed_for_people(httpbed: Command) -> None:
+    """A line each."""
+    code, out, _ = httpbed("pages")
+    (line,) = [line for line in out.splitlines() if "kicad-eeschema-1 " in line]
+    assert code == 0
+    assert line.split()[1:] == [
+        "89",
+        "2486",
+        "debian",
+        "kicad-doc-en",
+        "9.0.2+dfsg-1",
+        "biswal2016-dense",
+    ]
+
+
+def test_pages_are_drawn(httpbed: Command, tmp_path: Path) -> None:
+    """Equal pages give equal figures."""
+    assert httpbed("pages", "--plot", tmp_path / "a.svg")[0] == 0
+    assert httpbed("pages", "--plot", tmp_path / "b.svg")[0] == 0
+    drawn = (tmp_path / "a.svg").read_text()
+    assert "startbootstrap-agency" in drawn
+    assert drawn == (tmp_path / "b.svg").read_text()
+
+
+@pytest.mark.parametrize("verb", ["make", "check"])
+def test_every_wrong_name_is_told(httpbed: Command, verb: str) -> None:
+    """Before anything is fetched."""
+    code, _, err = httpbed("pages", verb, "nobody", "startbootstrap-agency", "nothing")
+    assert code == 2
+    assert err.count("no page has this name") == 2
+
+
+def test_a_page_that_is_nowhere_is_refused(httpbed: Command, tmp_path: Path) -> None:
+    """It is neither an address nor a folder."""
+    code, _, err = httpbed("mirror", "ftp://page.test/", "-o", tmp_path / "mine")
+    assert code == 2
+    assert "neither a folder nor an address" in err
+
+
+def test_a_folder_is_never_written_over(httpbed: Command, tmp_path: Path) -> None:
+    """Whatever is in it."""
+    (tmp_path / "kept").write_text("")
+    code, _, err = httpbed("mirror", tmp_path, "-o", tmp_path)
+    assert code == 2
+    assert "is there already" in err
+    assert (tmp_path / "kept").exists()
