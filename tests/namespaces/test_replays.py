@@ -5,14 +5,13 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 
 import replays
-from hars import CDN, MAIN, MIXED, STATS, Said, har
+from hars import CDN, MAIN, MIXED, ODD, STATS, Said, har
 from httpbed.model.trial import Record
 from httpbed.pages import reading as loads
 from httpbed.pages.har import reading, writing
@@ -106,9 +105,12 @@ def test_a_page_asks_for_all_by_itself(tmp_path: Path) -> None:
     assert document.body_bytes == len(_PAGE)
 
 
-def test_an_answer_that_never_comes_in_time(tmp_path: Path) -> None:
-    """A load that the recording's own delays keep from ending is out of time, and not invalid."""
-    slow = [OWN[0], replace(OWN[1], wait=60_000, lasted=60_100)]
-    made = replays.stage(tmp_path, slow, versions='["2"]', time_limit="3 s")
+@pytest.mark.parametrize(("server", "version"), [("nginx", "3"), ("caddy", "2")])
+def test_odd_answers_are_answers(tmp_path: Path, server: str, version: str) -> None:
+    """Dialogs, policies, addresses, chains of redirects, other methods: all as recorded."""
+    made = replays.stage(tmp_path, ODD, versions=f'["{version}"]', server=server)
     (record,) = made.run(tmp_path / "campaign")
-    assert record.attempt.outcome.kind in {"timed out", "failed"}, record.attempt.outcome
+    assert record.attempt.outcome.kind == "completed", record.attempt.outcome
+    assert check(record, "requests of the page").figure.startswith(f"{len(ODD) + 1} of ")
+    assert check(record, "lengths of the bodies").passed
+    assert check(record, "recorded order").passed

@@ -103,3 +103,36 @@ MIXED = (
     Said(f"{MAIN}/late.png", 760, 40, size=4_321),
 )  # fmt: skip
 """Three origins, twelve requests: bodies there and not, redirects, errors, answers that change."""
+
+_X, _Y, _ADDRESS = "https://x.test", "https://y.test:8443", "https://192.0.2.9"
+_OWN = "https://server.httpbed.test"
+_NOSNIFF = {"x-content-type-options": "nosniff"}
+_POSTED = {"method": "POST", "headers": [], "postData": {"text": "y" * 5000}}
+
+ODD = (
+    Said(f"{_X}/", 0, 30, status=302, size=0, kind="document",
+         headers={"location": f"{_OWN}/index.html"}),
+    Said(f"{_OWN}/index.html", 40, 40, size=90, kind="document", mime="text/html",
+         headers={"content-security-policy": "default-src 'none'",
+                  "link": "</other.css>; rel=preload; as=style"}),
+    Said(f"{_Y}/frame.html", 100, size=500, mime="text/html",
+         headers={**_NOSNIFF, "cross-origin-resource-policy": "same-origin"}),
+    Said(f"{_ADDRESS}/a.json", 110, size=600, mime="application/json", headers=_NOSNIFF),
+    Said(f"{_X}/auth", 120, size=70, status=401, headers={"www-authenticate": "Basic realm=x"}),
+    Said(f"{_X}/post", 130, size=70, method="POST",
+         more={"request": {**_POSTED, "url": f"{_X}/post"}}),
+    Said(f"{_X}/head", 140, size=70, method="HEAD"),
+    Said(f"{_Y}/1", 150, 20, status=307, size=0, headers={"location": f"{_ADDRESS}/2"}),
+    Said(f"{_ADDRESS}/2", 170, 20, status=302, size=0, headers={"location": f"{_X}/3"}),
+    Said(f"{_X}/3", 190, 20, size=300),
+    Said(f"{_X}/kept", 200, 20, size=0, status=304),
+    Said(f"{_X}/nowhere", 210, 20, size=11, status=301),
+    Said(f"{_X}/q?{'z' * 7700}", 220, 20, size=200, headers={"x-big": "b" * 15_000}),
+    Said(f"{_X}/sp ace/\u00fc'\"<>|^`{{}}?a='\"<>`{{}}|^", 230, 20, size=55),
+    Said(f"{_X}//dd//e/../f", 240, 20, size=56),
+    Said(f"{_X}/coded", 250, 20, size=57, headers={"content-encoding": "br"}),
+    Said("http://plain.test/x", 260, 20, size=58),
+    Said(f"{_X}/part", 290, 20, size=5000, status=206, mime="video/mp4",
+         headers={"content-range": "bytes 0-4999/90000"}),
+)  # fmt: skip
+"""What a browser would do something of its own about, were it not a recording."""

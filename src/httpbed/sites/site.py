@@ -32,8 +32,8 @@ MOST_LISTED_BYTES = 64 * 2**20
 """Of ``site.json``."""
 MOST_S = 3600.0
 """Of an answer's delay, and of a wait before a request."""
-MOST_PATH = 2**15
-"""Bytes of a path with its query."""
+MOST_PATH = 7900
+"""Bytes of a path with its query: with its host, what is read of a URL of the browser's."""
 
 
 class Answer(Value):

@@ -27,6 +27,8 @@ from httpbed.trial.runner import MEMORY_BYTES
 
 UNKNOWN = "unknown"
 """Version of a binary of the user's that tells none: its digest tells it apart."""
+RECORDING_PROGRAM = "python3"
+"""What answers for recorded sites is written in, and its package."""
 TOOLS_USED = {"ip": "iproute2", "ss": "iproute2", "ethtool": "ethtool", "ping": "iputils-ping"}
 """What the network is set up and looked at with, and the package that has it."""
 
@@ -53,6 +55,9 @@ def manifest(loaded: Loaded, bed: Bed, *, command: str) -> dict[str, Any]:
     told = asyncio.run(versions(recipes.values(), bed))
     known = {name: _required(recipes[name], version) for name, version in told.items()}
     known |= {tool: tools.versions[package] for tool, package in TOOLS_USED.items()}
+    if answering := bed.programs.recording:
+        found[RECORDING_PROGRAM] = identity.identity(answering, RECORDING_PROGRAM)
+        known[RECORDING_PROGRAM] = answering.versions[RECORDING_PROGRAM]
     wheels = {name: bed.programs.wheels(name) for name in recipes}
     programs = [
         _program(name, known[name], program, wheels.get(name, {}))

@@ -153,6 +153,7 @@ def test_no_names(url: str) -> None:
         ("/a#part", "/a"),
         ("//x//y", "//x//y"),
         ("/a\\b", "/a/b"),
+        ("/|^`{}[]'?|^`{}[]'", "/%7C%5E%60%7B%7D[]'?|^`{}[]%27"),
     ],
 )
 def test_paths_are_written_as_browsers_write_them(path: str, written: str) -> None:

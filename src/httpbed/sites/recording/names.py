@@ -21,7 +21,7 @@ RENAMED = "replayed.httpbed.test"
 _HAS_DOT_SEGMENT = re.compile(r"(^|/)(\.|%2e){1,2}(/|$)", re.IGNORECASE)
 _OWN_RESOLUTION = ("localhost", "onion", "invalid")
 """Names of which browsers know the address, or that there is none."""
-_LEFT_IN_PATHS = "/:@!$&'()*+,;=-._~%[]|^\\"
+_LEFT_IN_PATHS = "/:@!$&'()*+,;=-._~%[]"
 _LEFT_IN_QUERIES = "/?:@!$&()*+,;=-._~%[]|^\\`{}"
 
 
