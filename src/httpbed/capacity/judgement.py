@@ -2,10 +2,10 @@
 
 A load is disturbed where others beside it make its figures worse than alone. So the median with k
 side by side is compared with that of one at a time, for each HTTP version, and the worst of them
-counts. A number is undisturbed where that ratio is within the margin, few loads were invalid because
-the machine was busy, and all smaller numbers are undisturbed, too. The ratio's interval is the bootstrap's (Efron
-and Tibshirani 1993, percentile, 95 %) of the ratio of medians, for loads at different numbers are
-not pairs.
+counts. A number is undisturbed where that ratio is within the margin, few loads were invalid
+because the machine was busy, and all smaller numbers are undisturbed, too. The ratio's interval is
+the bootstrap's (Efron and Tibshirani 1993, percentile, 95 %) of the ratio of medians, for loads at
+different numbers are not pairs.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ class Seen:
 
     version: str
     values: Mapping[str, float]
-    """Of each metric; empty where it failed. Those of a load that is invalid because the machine was
-    busy are among them: how much worse they are is what is asked."""
+    """Of each metric; empty where it failed. Those of a load that is invalid because the machine
+    was busy are among them: how much worse they are is what is asked."""
     strained: bool
     """Whether the machine was too busy, by the validity checks."""
 
