@@ -112,6 +112,17 @@ def test_what_was_cut_off_is_a_complaint(tmp_path: Path) -> None:
     assert "more than is kept" in left(tmp_path, "loaded", truncated=True).complaint
 
 
+def test_pictures_that_were_cut_off_are_none(tmp_path: Path) -> None:
+    """Nor is a good-bye that nobody answered: the load was over."""
+    (tmp_path / "cdp.jsonl").touch()
+    found = left(tmp_path, "loaded", pictures_cut=True, notes=["after the load: no answer"])
+    assert found.complaint == ""
+    assert found.remarks == (
+        "the pictures end at 0.00 s, so there is no Speed Index",
+        "after the load: no answer",
+    )
+
+
 def test_a_driver_that_left_nothing_is_a_complaint(tmp_path: Path) -> None:
     """It was killed, or never ran."""
     assert read(tmp_path).complaint == "the browser's driver left no load.json"

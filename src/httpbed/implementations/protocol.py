@@ -285,6 +285,8 @@ class Findings:
     """None where the program does not tell."""
     before: tuple[Request, ...] = ()
     """Requests of a visit before, answered and not measured; their times mean nothing."""
+    remarks: tuple[str, ...] = ()
+    """What the program did not tell that no request depends on."""
 
 
 class Implementation(Protocol):

@@ -118,8 +118,12 @@ class Load:
     navigation_ns: int | None = None
     """CLOCK_MONOTONIC at the start of the navigation."""
     title: str = ""
+    pictures_end_s: float | None = None
+    """From when on nobody knows what was seen; None where the pictures are those of all of it."""
     notes: tuple[str, ...] = ()
-    """What could not be read, or was cut off."""
+    """What could not be read, or was cut off: there may be requests that are not here."""
+    remarks: tuple[str, ...] = ()
+    """What is missing that no request depends on."""
 
     def on_network(self) -> tuple[Request, ...]:
         """Return the requests that went over the network."""

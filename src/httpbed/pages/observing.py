@@ -61,7 +61,7 @@ def _told(values: Mapping[str, float | None], item: str = "") -> Iterator[Observ
 
 def _speed_index(load: Load) -> float | None:
     with suppress(PictureError):
-        if progress := speed_index.of_frames(load.frames):
+        if progress := speed_index.of_load(load):
             return speed_index.speed_index(progress)
     return None
 

@@ -96,7 +96,31 @@ def test_pictures_that_are_equal_share_a_file(tmp_path: Path) -> None:
 
 
 def test_a_trace_of_too_many_pictures_says_so(tmp_path: Path) -> None:
-    """The browser takes no more of them, and the page may still change."""
+    """The browser takes no more of them, and the page may still change; the marks are whole."""
     trace = Trace(tmp_path)
-    trace.take([screenshot(number, b"a") for number in range(keeping.MOST_PICTURES)])
-    assert trace.close() is True
+    trace.take([screenshot(number, b"a") for number in range(keeping.MOST_PICTURES - 1)])
+    assert not trace.pictures_cut
+    trace.take([screenshot(1000, b"b")])
+    assert trace.close() is False
+    assert trace.pictures_cut
+
+
+def test_pictures_end_with_the_first_that_does_not_fit(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A smaller one after it would make believe that nothing had changed between."""
+    monkeypatch.setattr(keeping, "MOST_PICTURE_BYTES", 20)
+    trace = Trace(tmp_path)
+    pictures = [b"a" * 9, b"b" * 99, b"c"]
+    trace.take([screenshot(number, one) for number, one in enumerate(pictures)])
+    trace.close()
+    assert trace.pictures_cut
+    assert len((tmp_path / "frames.jsonl").read_text().splitlines()) == 1
+
+
+def test_nothing_is_awaited_after_its_time() -> None:
+    """Who takes leave has one time for all that it says."""
+    pipe = Connection(Said())
+    pipe.give_up_s = 1.0
+    with pytest.raises(CommandError, match="not answered in time"):
+        pipe.call("Target.disposeBrowserContext")

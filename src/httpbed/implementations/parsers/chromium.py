@@ -42,6 +42,7 @@ def parse(file: Path) -> Findings:
             _request(one, 0.0) for one in found.before if one.is_on_network and one.status
         ),
         complaint=_complaint(found),
+        remarks=found.remarks,
     )
 
 

@@ -27,8 +27,8 @@ from .watching import MOST_WORDS, Ending, Watch
 
 QUIT_S = 10.0
 """Within which a browser that was told to ends by itself."""
-TRACE_S = 10.0
-"""Within which a trace is collected after the load, whether or not that was in time."""
+AFTER_S = 10.0
+"""For all that is done once a load is over: its trace is collected, and leave is taken."""
 SESSION_COMMANDS = ("Network.enable", "Page.enable", "Runtime.runIfWaitingForDebugger")
 CATEGORIES = ("blink.user_timing", "disabled-by-default-devtools.screenshot", "rail")
 """Of the trace: marks of navigation and paint, and pictures."""
@@ -55,6 +55,13 @@ class Told:
     dialogs: list[dict[str, str]] = field(default_factory=list)
     cpu_s: float = 0.0
     truncated: bool = False
+    """Whether there were more events than are kept: requests may be missing."""
+    trace_cut: bool = False
+    """Whether marks of paint may be missing."""
+    pictures_cut: bool = False
+    """Whether the pictures end before the load did."""
+    notes: list[str] = field(default_factory=list)
+    """What else is missing, that no request depends on."""
 
 
 class Load:
@@ -89,7 +96,8 @@ class Load:
         self.told.truncated |= self.events.truncated
         if self.watch:
             self.told.dialogs = self.watch.dialogs
-            self.told.truncated |= self.watch.truncated
+            if self.watch.untold:
+                self.told.notes.append(f"{self.watch.untold} further dialogs")
         return self.told
 
     def _perform(self) -> Ending:
@@ -158,7 +166,7 @@ class Load:
         Only then are its cache and its own log written to the end.
         """
         self.cdp.send("Browser.close")
-        until = time.monotonic() + QUIT_S
+        until = min(time.monotonic() + QUIT_S, self.cdp.give_up_s)
         with contextlib.suppress(BrowserEndedError):
             while self.cdp.next(until):
                 pass
@@ -171,20 +179,25 @@ class Load:
         self.told.navigated_ns = time.monotonic_ns()
         ending = self._follow(self.watch, self.options.url, self.events)
         self.told.ended_ns = time.monotonic_ns()
+        self._after(self.watch)
+        return ending
+
+    def _after(self, watch: Watch) -> None:
+        """Collect the trace and take leave; whatever fails of that, the load is over."""
+        self.cdp.give_up_s = time.monotonic() + AFTER_S
         try:
             if not self.options.download:
-                self._collect_trace(self.watch)
+                self._collect_trace(watch)
             self._take_leave()
-        except (BrowserEndedError, CommandError):  # the load is over all the same
-            self.told.truncated = True
-        return ending
+        except (BrowserEndedError, CommandError) as error:
+            self.told.notes.append(f"after the load: {error}")
 
     def _take_leave(self) -> None:
         """Have the browser tell its servers that it leaves them, which it does while it lives."""
         if self.context:
             self.cdp.call("Target.disposeBrowserContext", **self.context)
-        if self.wanted.net_log or not self.context:
-            self.told.truncated |= not self._quit()
+        if (self.wanted.net_log or not self.context) and not self._quit():
+            self.told.notes.append("after the load: the browser did not end when it was told to")
 
     def _open_page(self) -> Watch:
         """Make an empty page of the size that is wanted, which tells all that it does."""
@@ -252,16 +265,24 @@ class Load:
             self.cdp.send("Target.closeTarget", targetId=about["targetId"])
 
     def _collect_trace(self, watch: Watch) -> None:
+        trace, is_whole = Trace(self.options.folder), False
+        try:
+            is_whole = self._await_trace(watch, trace)
+        finally:
+            self.told.trace_cut = trace.close() or not is_whole
+            self.told.pictures_cut = trace.pictures_cut or not is_whole
         about = self.cdp.call("Target.getTargetInfo", targetId=watch.target)["targetInfo"]
         self.told.title = str(about["title"])[:MOST_WORDS]
-        trace = Trace(self.options.folder)
+
+    def _await_trace(self, watch: Watch, trace: Trace) -> bool:
+        """End the trace and keep what comes of it; return whether that was all."""
         self.cdp.send("Tracing.end", watch.session)
-        until = time.monotonic() + TRACE_S
-        while (message := self.cdp.next(until)) and message.method != "Tracing.tracingComplete":
+        while message := self.cdp.next(self.cdp.give_up_s):
             if message.method == "Tracing.dataCollected":
                 trace.take(message.params["value"])
-        lost = message is None or message.params.get("dataLossOccurred", False)
-        self.told.truncated |= trace.close() or lost
+            elif message.method == "Tracing.tracingComplete":
+                return not message.params.get("dataLossOccurred", False)
+        return False
 
 
 def wanted(options: argparse.Namespace, profile: Path) -> Wanted:

@@ -6,6 +6,7 @@ import json
 import time
 from collections import deque
 from dataclasses import dataclass
+from math import inf
 from typing import Any, Protocol
 
 MOST_MESSAGE_BYTES = 2**27
@@ -57,6 +58,8 @@ class Connection:
 
     def __init__(self, pipe: Pipe) -> None:
         self._pipe = pipe
+        self.give_up_s = inf
+        """When no answer is awaited any more, by the clock."""
         self._number = 0
         self._rest = bytearray()
         self._waiting: deque[Message] = deque()
@@ -77,7 +80,7 @@ class Connection:
             CommandError: It was refused, or not answered in time.
         """
         number = self.send(method, session, **params)
-        until = time.monotonic() + CALL_S
+        until = min(time.monotonic() + CALL_S, self.give_up_s)
         kept = []
         try:
             while message := self.next(until):
@@ -86,7 +89,7 @@ class Connection:
                 kept.append(message)
         finally:
             self._waiting.extendleft(reversed(kept))
-        raise CommandError(f"{method} was not answered within {CALL_S:g} s")
+        raise CommandError(f"{method} was not answered in time")
 
     def next(self, until: float) -> Message | None:
         """Return the next message; None when the clock shows ``until`` before it came."""
