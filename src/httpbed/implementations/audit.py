@@ -168,6 +168,7 @@ def _domains(recipe: Recipe) -> dict[str, Collection[str]]:
         "workload": [kind for kind in ("download", "page") if kind in recipe.workloads],
         "site": ["static", *(["recorded"] if "recorded page" in recipe.workloads else [])],
         "net_log": ("on", "off"),
+        "page_icon": ("its-own", "unasked"),
         "page_visit": get_args(Visit),
         "retry": ("none", *recipe.retrying.able()),
         "congestion_control": quic.choices if quic else (),

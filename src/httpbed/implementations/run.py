@@ -39,6 +39,8 @@ class Run(Value):
 
     argv: list[str] = Field(min_length=1)
     """Command and arguments; no shell sees them. ``{name}`` stands for a variable."""
+    program: str | None = Field(default=None, pattern="^/")
+    """The executable that is under test, where the command only drives it: what campaigns cite."""
     files: dict[str, str] = Field(default_factory=dict)
     """Files to write into its folder before: name -> template."""
     programs: list[str] = Field(default_factory=list)

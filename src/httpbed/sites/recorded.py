@@ -20,7 +20,7 @@ from urllib.parse import urljoin, urlsplit
 from httpbed.model.errors import ConfigError, Mistake
 from httpbed.model.page import RecordedPage
 from httpbed.pages.har import reading
-from httpbed.sites.making import Outline, Say
+from httpbed.sites.making import ICON_PATH, Outline, Say
 from httpbed.sites.recording import bodies, choosing, headers, names, order, sizes, skeleton
 from httpbed.sites.recording.bodies import Body
 from httpbed.sites.recording.choosing import Asked, Chosen
@@ -88,6 +88,7 @@ def outline(page: RecordedPage, folder: Path) -> Outline:
         weight=sum(one.bytes for one in read.sizes),
         entry=read.chosen.asked[0].path,
         origins=tuple(read.hosts),
+        icon=any(one.path == ICON_PATH for one in read.chosen.asked),
     )
 
 

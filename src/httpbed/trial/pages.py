@@ -56,7 +56,8 @@ class Pages:
     def _look(self, load: PageLoad) -> Outline | list[Mistake]:
         if load.key not in self._known:
             try:
-                found: Outline | list[Mistake] = catalog.outline(load.page, self._folder)
+                outline = catalog.outline(load.page, self._folder)
+                found: Outline | list[Mistake] = [*outline.contradicts(load.page)] or outline
             except ConfigError as error:
                 found = list(error.mistakes)
             self._known[load.key] = found

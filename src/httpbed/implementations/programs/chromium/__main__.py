@@ -142,11 +142,16 @@ class Load:
         """Load something in a page of its own, which is closed."""
         watch = self._open_page()
         if self.options.visit != visits.REPEAT_VIEW:
-            self.cdp.call("Network.setBlockedURLs", watch.session, urls=[f"*{visits.ICON_PATH}"])
+            self._forbid_icons(watch)
         ending = self._follow(watch, url, events)
         if ending.kind == "loaded":
             self.cdp.call("Target.closeTarget", targetId=watch.target)
         return ending
+
+    def _forbid_icons(self, watch: Watch) -> None:
+        """Keep the browser from asking for an icon that no document names."""
+        icons = visits.icons(self.options.names, self.options.port)
+        self.cdp.call("Network.setBlockedURLs", watch.session, urls=icons)
 
     def _leave(self) -> None:
         """Take away what the visit is to be without: connections, or all but the disk's cache."""
@@ -174,6 +179,8 @@ class Load:
 
     def _measure(self) -> Ending:
         self.watch = self._open_page()
+        if self.options.no_icon:
+            self._forbid_icons(self.watch)
         if not self.options.download:
             self._begin_trace(self.watch.session)
         self.told.navigated_ns = time.monotonic_ns()
@@ -322,6 +329,7 @@ def read() -> argparse.Namespace:
     parser.add_argument("--time-limit", type=float, required=True)
     parser.add_argument("--folder", type=Path, required=True)
     parser.add_argument("--net-log", action="store_true")
+    parser.add_argument("--no-icon", action="store_true")
     parser.add_argument("--download", action="store_true")
     return parser.parse_args()
 
