@@ -110,9 +110,11 @@ class Load:
     first_contentful_paint_s: float | None = None
     largest_contentful_paint_s: float | None = None
     browser_ready_s: float | None = None
-    """From the start of the browser until it was asked to navigate."""
+    """From the start of the browser until it was asked to navigate, without a visit before."""
     browser_cpu_s: float | None = None
-    """CPU time of all its processes, its start included."""
+    """CPU time of all its processes, its start included and a visit before not."""
+    navigated_s: float | None = None
+    """From the start of the client until the browser was asked to navigate."""
     dialogs: Sequence[tuple[str, str]] = ()
     """Kind and message of each dialog that the page opened."""
     navigation_ns: int | None = None

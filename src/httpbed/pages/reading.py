@@ -66,7 +66,8 @@ def read(folder: Path) -> Load:
         first_contentful_paint_s=_since(began_s, marks.first_paint_s or told.first_paint_s),
         largest_contentful_paint_s=(None if is_torn else _since(began_s, marks.largest_paint_s)),
         browser_ready_s=_ready_s(driver),
-        browser_cpu_s=said.number(driver, "cpu_s"),
+        browser_cpu_s=_cpu_s(driver),
+        navigated_s=_navigated_s(driver, "started_ns"),
         dialogs=_dialogs(driver),
         navigation_ns=round(began_s / NS) or None,
         title=said.text(driver, "title", 500),
@@ -205,7 +206,17 @@ def _since(began_s: float, at_s: float | None) -> float | None:
 
 
 def _ready_s(driver: Said) -> float | None:
-    began, navigated = (said.number(driver, name) for name in ("began_ns", "navigated_ns"))
+    passed_s = _navigated_s(driver, "began_ns")
+    return None if passed_s is None else passed_s - (said.number(driver, "before_ns") or 0.0) * NS
+
+
+def _cpu_s(driver: Said) -> float | None:
+    used_s = said.number(driver, "cpu_s")
+    return None if used_s is None else used_s - (said.number(driver, "before_cpu_s") or 0.0)
+
+
+def _navigated_s(driver: Said, since: str) -> float | None:
+    began, navigated = (said.number(driver, name) for name in (since, "navigated_ns"))
     return None if began is None or navigated is None else (navigated - began) * NS
 
 

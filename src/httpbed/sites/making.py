@@ -53,7 +53,7 @@ class Outline:
 
     def contradicts(self, page: KnownPage) -> Iterator[Mistake]:
         """Find what an author says of the page that is not so."""
-        known = type(page).model_validate({**page.model_dump(exclude_none=True), **self.known()})
+        known = KnownPage.model_validate(self.known())
         for name in self.known():
             asked, found = getattr(page, name), getattr(known, name)
             if asked is not None and asked != found:

@@ -42,8 +42,9 @@ def checks(chain: Chain, load: PageLoad, site: Site, seen: Seen, of: str) -> Ite
     yield _requests(browser, load, site, of)
     yield _statuses(browser, load, site, of)
     log = accounts.answered(chain.answering[0], seen)
-    if log.requests:
+    if log.requests or log.is_owed:
         yield _agreement(browser, log, of)
+    if log.requests:
         yield _bytes(browser, log, of)
     if findings.remarks:
         yield _check(f"not known of the load{of}", passed=None, figure="; ".join(findings.remarks))
@@ -79,11 +80,12 @@ def _requests(browser: Iterable[Request], load: PageLoad, site: Site, of: str) -
     for host, path, number in site.expected():  # a recorded site may list a path several times
         listed[host, path] += number
     asked = Counter(map(_named, browser))
-    missing = listed - asked if load.visit != "repeat view" else Counter[Named]()
+    may_lack = load.visit == "repeat view"
+    missing = Counter[Named]() if may_lack else listed - asked
     besides = asked - listed
-    figure = f"{asked.total()} of {listed.total()}"
+    figure = f"{(asked & listed).total()} of {listed.total()}"
     figure += _some("missing", missing) + _some("not the page's", besides)
-    limit = "what the page consists of" if not missing or load.visit == "cold" else ""
+    limit = "nothing but what the page consists of" if may_lack else "what the page consists of"
     return _check(
         f"requests of the page{of}", passed=not missing and not besides, figure=figure, limit=limit
     )

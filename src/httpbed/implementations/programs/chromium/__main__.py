@@ -29,6 +29,8 @@ QUIT_S = 10.0
 """Within which a browser that was told to ends by itself."""
 AFTER_S = 10.0
 """For all that is done once a load is over: its trace is collected, and leave is taken."""
+MOST_DUMPS = 5
+"""How often it is looked whether all connections are ended: what is opened meanwhile is missed."""
 SESSION_COMMANDS = ("Network.enable", "Page.enable", "Runtime.runIfWaitingForDebugger")
 CATEGORIES = ("blink.user_timing", "disabled-by-default-devtools.screenshot", "rail")
 """Of the trace: marks of navigation and paint, and pictures."""
@@ -46,7 +48,8 @@ class Told:
     """Of the page, when the load was over."""
     visit: str
     http_version: str
-    began_ns: int = field(default_factory=time.monotonic_ns)
+    started_ns: int = field(default_factory=time.monotonic_ns)
+    began_ns: int = 0
     ready_ns: int | None = None
     navigated_ns: int | None = None
     ended_ns: int | None = None
@@ -54,6 +57,9 @@ class Told:
     reason: str = ""
     dialogs: list[dict[str, str]] = field(default_factory=list)
     cpu_s: float = 0.0
+    before_ns: int = 0
+    """How long the browser was at the visit before; ``before_cpu_s``: what it used for that."""
+    before_cpu_s: float = 0.0
     truncated: bool = False
     """Whether there were more events than are kept: requests may be missing."""
     trace_cut: bool = False
@@ -87,7 +93,7 @@ class Load:
         try:
             ending = self._perform()
         except BrowserEndedError as error:
-            ending = Ending("browser ended", str(error))
+            ending = Ending("browser ended", f"{error}{self.browser.last_words()}")
         finally:
             self.told.ended_ns = self.told.ended_ns or time.monotonic_ns()
             self.told.cpu_s = self.browser.end()
@@ -103,9 +109,13 @@ class Load:
     def _perform(self) -> Ending:
         self._greet()
         if self.options.visit != visits.COLD:
+            began_ns, used_s = time.monotonic_ns(), self.browser.used_s()
             ending = self._come_before()
             if ending.kind != "loaded":
                 return Ending(ending.kind, f"before what was to be measured: {ending.reason}")
+            if self.options.visit != visits.REPEAT_VIEW:  # of which another browser took care
+                self.told.before_ns = time.monotonic_ns() - began_ns
+                self.told.before_cpu_s = self.browser.used_s() - used_s
         return self._measure()
 
     def _start(self) -> None:
@@ -157,13 +167,24 @@ class Load:
         """Take away what the visit is to be without: connections, or all but the disk's cache."""
         options = self.options
         if transport := visits.ended_transport(options.visit, options.http_version):
-            sockets.destroy(transport, options.port, self.browser.pids())
+            self._disconnect(transport)
         elif options.visit == visits.REPEAT_VIEW:
             if not self._quit():
                 raise CommandError(f"Browser.close did not end it within {QUIT_S:g} s")
             self.browser.end()
             self._start()
             self._greet()
+
+    def _disconnect(self, transport: str) -> None:
+        """End its connections, until there are none."""
+        ended = 0
+        for _ in range(MOST_DUMPS):
+            more = sockets.destroy(transport, self.options.port, self.browser.pids())
+            if ended and not more:
+                return
+            ended += more
+        left = "it goes on opening them" if ended else f"there was none over {transport}"
+        raise CommandError(f"the connections of the visit before cannot be ended: {left}")
 
     def _quit(self) -> bool:
         """End the browser as its user would, and say whether it did.

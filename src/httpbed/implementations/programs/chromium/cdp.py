@@ -109,9 +109,16 @@ class Connection:
         if b"\0" in said:
             *whole, last = self._rest.split(b"\0")
             self._rest = bytearray(last)
-            self._waiting.extend(Message(bytes(raw), json.loads(raw)) for raw in whole)
+            self._waiting.extend(Message(bytes(raw), _read(raw)) for raw in whole)
         elif len(self._rest) > MOST_MESSAGE_BYTES:
             raise CommandError("the browser said something endless")
+
+
+def _read(raw: bytearray) -> dict[str, Any]:
+    try:
+        return dict(json.loads(raw))
+    except (ValueError, TypeError, RecursionError) as error:
+        raise CommandError(f"the browser said what is no message: {error!r}") from None
 
 
 def _result(method: str, said: dict[str, Any]) -> dict[str, Any]:
