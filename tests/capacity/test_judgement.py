@@ -42,6 +42,16 @@ def test_a_busy_machine_is_too_much_whatever_the_figures(strained: int, most: in
     assert judgement.undisturbed([beside], METRIC) == most
 
 
+@pytest.mark.parametrize("failed", [1, 20])
+def test_loads_that_fail_beside_others_are_disturbed(failed: int) -> None:
+    """However good the rest looks, and where nothing is left to look at."""
+    seen = loads(1.0) + loads(1.0, version="3")
+    seen = [Seen("2", {}, strained=False)] * failed + seen[failed:]
+    beside = level(2, seen)
+    assert beside.failed == failed
+    assert judgement.undisturbed([level(1, ALONE), beside], METRIC) == 1
+
+
 def test_more_count_only_where_fewer_are_good() -> None:
     """Three that happen to look well do not mend two that do not."""
     levels = [level(2, loads(1.2) + loads(1.2, version="3")), level(3, ALONE)]

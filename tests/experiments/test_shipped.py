@@ -77,6 +77,20 @@ def test_liu_2024_is_as_the_paper_set_it_up(study: str) -> None:
     assert len(found) == 2 * grid * len(experiment.factors["client"])
 
 
+def test_liu_2024s_pages_are_18_in_nine_conditions() -> None:
+    """Ten runs over HTTP/2 and HTTP/3, direct with New Reno and through Envoy with BBR."""
+    path = FOLDER / "liu2024/pages.toml"
+    loaded = preparation.load(path.read_text(), CATALOG, path.parent, "full")
+    assert loaded.experiment.replicates == 10
+    found = [
+        treatment
+        for treatment in loaded.experiment.treatments()
+        if treatment["path"] in {"direct", "envoy"} and treatment["delay_reading"] == "one-way"
+    ]
+    assert len(found) == 18 * 9 * 2 * 2
+    assert set(loaded.experiment.factors["page"]) == set(corpus.group("liu2024"))
+
+
 @pytest.mark.parametrize(("file", "impairments"), [("rates", 7), ("losses", 4)])
 def test_zhang_2023_has_both_sites_and_every_rate_and_loss(file: str, impairments: int) -> None:
     """HTTP/1.1 by nginx, HTTP/3 by aioquic and by nginx; acknowledgements are unimpaired."""

@@ -7,8 +7,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
-import tempfile
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -17,7 +15,7 @@ from typing import Any
 
 from httpbed.calibration import envelope
 from httpbed.calibration.judge import Verdict
-from httpbed.host import facts, state
+from httpbed.host import facts, record, state
 from httpbed.host.facts import Facts
 from httpbed.process.binaries import LINK, executable
 
@@ -92,17 +90,7 @@ def write(verdicts: Sequence[Verdict], scale: str, *, backend: str, load_before:
         "envelope": envelope.envelope(verdicts),
         "cells": [verdict.as_json() for verdict in verdicts],
     }
-    return _replace(path(), json.dumps(said, indent=1) + "\n")
-
-
-def _replace(target: Path, text: str) -> Path:
-    target.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.NamedTemporaryFile("w", dir=target.parent, delete=False) as file:
-        file.write(text)
-        file.flush()
-        os.fsync(file.fileno())
-    Path(file.name).replace(target)
-    return target
+    return record.keep(path(), said)
 
 
 def read() -> Certificate | None:

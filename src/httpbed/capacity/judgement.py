@@ -10,7 +10,7 @@ different numbers are not pairs.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -23,6 +23,8 @@ MARGIN = 1.05
 MOST_STRAINED = 0.25
 """Share of loads that may be invalid because the machine was busy: they are run again, and more of
 them cost more than running side by side saves."""
+LEAST_LOADS = 3
+"""Of each HTTP version, that are compared."""
 RESAMPLES = 4000
 INTERVAL = (2.5, 97.5)
 SEED = 1
@@ -62,18 +64,22 @@ class Level:
     at_once: int
     loads: int
     strained: int
-    """Attempts that were invalid because the machine was busy."""
+    """Those that were invalid because the machine was busy."""
+    failed: int
+    """Those that have no values, for whatever reason."""
     loads_per_minute: float
     medians: Mapping[str, float]
-    """Of each metric, in seconds, over all versions."""
+    """Of each metric, in seconds, over all versions; without those that no load has."""
     worsening: Mapping[str, Worsening]
-    """By metric; empty for one at a time."""
+    """By metric; empty for one at a time, and where too few loads have values to be compared."""
 
     def is_undisturbed(self, metric: str) -> bool:
-        """Whether this metric may be measured so."""
+        """Whether this metric may be measured so; one at a time there is nothing that disturbs."""
+        if self.at_once == 1:
+            return True
         worse = self.worsening.get(metric)
-        few = self.strained <= MOST_STRAINED * self.loads
-        return few and (worse is None or not worse.is_disturbed)
+        sound = not self.failed and self.strained <= MOST_STRAINED * self.loads
+        return sound and worse is not None and not worse.is_disturbed
 
     def as_json(self) -> dict[str, Any]:
         """Return it ready for :func:`json.dumps`."""
@@ -86,9 +92,10 @@ def level(at_once: int, seen: Sequence[Seen], alone: Sequence[Seen], lasted_s: f
         at_once=at_once,
         loads=len(seen),
         strained=sum(one.strained for one in seen),
+        failed=sum(not one.values for one in seen),
         loads_per_minute=60 * len(seen) / lasted_s if lasted_s else 0.0,
-        medians={name: float(np.median(_values(seen, name))) for name in METRICS},
-        worsening={name: _worst(seen, alone, name) for name in METRICS} if at_once > 1 else {},
+        medians=dict(_medians(seen)),
+        worsening=dict(_compared(seen, alone)) if at_once > 1 else {},
     )
 
 
@@ -102,14 +109,25 @@ def undisturbed(levels: Iterable[Level], metric: str) -> int:
     return most
 
 
-def _worst(seen: Sequence[Seen], alone: Sequence[Seen], metric: str) -> Worsening:
+def _medians(seen: Sequence[Seen]) -> Iterator[tuple[str, float]]:
+    for metric in METRICS:
+        if (values := _values(seen, metric)).size:
+            yield metric, float(np.median(values))
+
+
+def _compared(seen: Sequence[Seen], alone: Sequence[Seen]) -> Iterator[tuple[str, Worsening]]:
+    """Yield each metric with how much worse it was over the HTTP version where it was worst."""
     versions = sorted({one.version for one in alone})
-    found = [_worsening(seen, alone, metric, version) for version in versions]
-    return max(found, key=lambda worse: worse.ratio)
+    for metric in METRICS:
+        pairs = [[_values(some, metric, version) for some in (seen, alone)] for version in versions]
+        if all(values.size >= LEAST_LOADS for pair in pairs for values in pair):
+            found = [
+                _worsening(version, *pair) for version, pair in zip(versions, pairs, strict=True)
+            ]
+            yield metric, max(found, key=lambda worse: worse.ratio)
 
 
-def _worsening(seen: Sequence[Seen], alone: Sequence[Seen], metric: str, version: str) -> Worsening:
-    beside, base = (_values(some, metric, version) for some in (seen, alone))
+def _worsening(version: str, beside: Any, base: Any) -> Worsening:
     draw = np.random.Generator(np.random.PCG64(SEED))
     medians = [
         np.median(draw.choice(values, (RESAMPLES, values.size)), axis=1)

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from httpbed.capacity import experiment, judgement
-from httpbed.capacity.judgement import Level, Seen
+from httpbed.capacity.judgement import LEAST_LOADS, Level, Seen
 from httpbed.executor import local
 from httpbed.executor.local import Progress
 from httpbed.host.backend import Backend
@@ -24,9 +24,6 @@ from httpbed.store.campaign import Campaign
 from httpbed.store.capacities import METRICS
 from httpbed.trial import manifest, preparation, verdict
 from httpbed.trial.bed import Bed
-
-LEAST_LOADS = 3
-"""Of each HTTP version, one at a time, that all others are compared with."""
 
 
 @dataclass(frozen=True)

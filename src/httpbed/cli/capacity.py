@@ -18,12 +18,13 @@ from rich.table import Table
 
 from httpbed.capacity import session
 from httpbed.capacity.experiment import VERSIONS
-from httpbed.capacity.judgement import MARGIN, Level
+from httpbed.capacity.judgement import LEAST_LOADS, MARGIN, Level
 from httpbed.capacity.session import Found, Test
 from httpbed.cli import experiment
 from httpbed.cli.progress import Reporter
 from httpbed.host import backend, cache
 from httpbed.host.backend import Backend
+from httpbed.report.phrasing import DASH
 from httpbed.store import capacities
 from httpbed.store.capacities import METRICS
 
@@ -46,7 +47,7 @@ DEFAULT_TURNS = 6
 )
 @click.option(
     "--turns",
-    type=click.IntRange(session.LEAST_LOADS, 100),
+    type=click.IntRange(LEAST_LOADS, 100),
     default=DEFAULT_TURNS,
     show_default=True,
     help="How often each number has its turn; more make the intervals narrower.",
@@ -104,6 +105,7 @@ def _record(test: Test, found: Found) -> dict[str, Any]:
     programs = {one["name"]: one for one in found.made_by["programs"]}
     browser = programs[test.browser]
     return {
+        "backend": test.backend,
         "date": datetime.now(UTC).isoformat(timespec="seconds"),
         "browser": {name: browser[name] for name in ("name", "version", "sha256")},
         "machine": found.made_by["host"],
@@ -117,7 +119,15 @@ def _show(test: Test, found: Found, kept: Path) -> None:
     out = Console()
     table = Table(box=None, pad_edge=False)
     table.add_column("side by side", justify="right")
-    for name in ("loads", "busy", "a minute", "Speed Index", "against alone", "page load time"):
+    for name in (
+        "loads",
+        "failed",
+        "busy",
+        "a minute",
+        "Speed Index",
+        "against alone",
+        "page load time",
+    ):
         table.add_column(name, justify="right")
     table.add_column("against alone", justify="right")
     for level in found.levels:
@@ -133,12 +143,13 @@ def _show(test: Test, found: Found, kept: Path) -> None:
 
 
 def _cells(level: Level) -> list[str]:
-    cells = [f"{level.at_once}", f"{level.loads}", f"{level.strained}"]
+    cells = [f"{level.at_once}", f"{level.loads}", f"{level.failed}", f"{level.strained}"]
     cells.append(f"{level.loads_per_minute:.0f}")
     for metric in METRICS:
         worse = level.worsening.get(metric)
-        ratio = f"{worse.ratio:.2f}x ({worse.low:.2f} .. {worse.high:.2f})" if worse else "base"
-        cells += [f"{level.medians[metric]:.2f} s", ratio]
+        ratio = f"{worse.ratio:.2f}x ({worse.low:.2f} .. {worse.high:.2f})" if worse else DASH
+        median = level.medians.get(metric)
+        cells += [DASH if median is None else f"{median:.2f} s", ratio]
     return cells
 
 

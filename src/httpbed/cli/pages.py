@@ -22,6 +22,7 @@ from httpbed.sites import entries, named
 _names = click.argument("names", nargs=-1, metavar="[PAGE]...")
 _UNABLE, _WRONG = 3, 1
 _SEED = 1
+"""Of pages that are drawn; those of the corpus are the same for every seed."""
 
 
 @click.group("pages", invoke_without_command=True)

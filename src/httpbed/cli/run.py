@@ -6,17 +6,18 @@ import asyncio
 import json
 import shlex
 import sys
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import get_args
+from typing import Any, get_args
 
 import click
 
 from httpbed.cli import experiment
 from httpbed.cli.progress import Reporter
 from httpbed.executor import local
-from httpbed.host import backend, facts
+from httpbed.host import backend
 from httpbed.host.backend import Backend
 from httpbed.implementations.catalog import Catalog
 from httpbed.model.crossing import ScaleName
@@ -89,40 +90,19 @@ def command(
     """
     loaded, catalog = experiment.load(file, recipe_folders, scale)
     directory = output or Path("-".join([loaded.experiment.name, *([scale] if scale else [])]))
-    options = Options(side_by_side(loaded, jobs), capture, backend.choose(link_backend))
+    options = Options(jobs, capture, backend.choose(link_backend))
     capability.require(loaded, options.backend)
     if strict:
         calibrated.require(calibrated.standing(loaded, options.backend))
     context.exit(carry_out(loaded, catalog, directory, options, as_json=as_json))
 
 
-def side_by_side(loaded: Loaded, jobs: int | None) -> int:
-    """Say how many trials run at a time: as told, or what the machine carries of page loads."""
-    metric = loaded.experiment.report.metric
-    measured = metric if metric in capacities.METRICS else capacities.TIMES
-    machine = facts.gather().as_json()
-    browsers = sorted(loaded.browsers())
-    known = [capacities.undisturbed(browser, machine, measured) for browser in browsers]
-    most = min((one or 1 for one in known), default=jobs or 1)
-    for browser, one in zip(browsers, known, strict=True):
-        if one is None:
-            _say(
-                f"note: nobody measured how many loads of {browser} run side by side here; httpbed"
-                " capacity does"
-            )
-    if jobs is not None and jobs > most:
-        _say(
-            f"note: {jobs} side by side, of which {most} are known to leave {measured} undisturbed"
-        )
-    return jobs or most
-
-
 @dataclass(frozen=True)
 class Options:
     """How a campaign is run."""
 
-    jobs: int
-    """Trials side by side."""
+    jobs: int | None
+    """Trials side by side; None for one, or what the machine is known to carry of page loads."""
     capture: bool
     """Whether every packet is kept."""
     backend: Backend
@@ -141,10 +121,28 @@ def carry_out(
     made_by["scale"] = loaded.scale
     made_by["link_certificate"] = standing.as_json()
     made_by["senders"] = senders.standings(loaded.scenarios(), catalog, made_by)
+    jobs = _side_by_side(loaded, made_by, options.jobs)
     files = {digest: file.path for digest, file in bed.files.items()}
     with campaigns.opened(directory, loaded.text, loaded.trials, made_by, files) as campaign:
-        _work(campaign, bed, loaded, options.jobs)
+        _work(campaign, bed, loaded, jobs)
     return _report(directory, as_json=as_json)
+
+
+def _side_by_side(loaded: Loaded, made_by: Mapping[str, Any], said: int | None) -> int:
+    """Say how many trials run at a time: as told, or what the machine carries of page loads."""
+    metric = loaded.experiment.report.metric
+    browsers = sorted(loaded.browsers())
+    known = {browser: capacities.undisturbed(browser, made_by, metric) for browser in browsers}
+    for browser in browsers:
+        if known[browser] is None:
+            _say(
+                f"note: how many loads of {browser} leave each other undisturbed here is not known;"
+                " httpbed capacity measures it"
+            )
+    most = min((one or 1 for one in known.values()), default=said or 1)
+    if said is not None and said > most:
+        _say(f"note: {said} side by side, of which {most} is known to leave loads undisturbed")
+    return said or most
 
 
 def _report(directory: Path, *, as_json: bool) -> int:

@@ -87,10 +87,15 @@ class Scenario(Value):
         """Map each part's name to its implementation."""
         return {name: role.implementation for name, role, _ in self.parts()}
 
+    def clients(self) -> Iterator[tuple[ClientRole, Workload]]:
+        """Yield the client and each competitor's, with what it fetches."""
+        yield self.roles.client, self.workload
+        for competitor in self.competitors:
+            yield competitor.client, competitor.workload or self.workload
+
     def workloads(self) -> list[Workload]:
         """List what the client and each competitor fetch."""
-        others = [competitor.workload or self.workload for competitor in self.competitors]
-        return [self.workload, *others]
+        return [workload for _, workload in self.clients()]
 
     def senders(self) -> dict[str, str]:
         """Map each host with a role to the congestion control of what it sends by TCP."""

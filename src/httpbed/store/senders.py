@@ -10,12 +10,11 @@ senders into their manifest.
 from __future__ import annotations
 
 import json
-import os
-import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from httpbed.host import record as records
 from httpbed.host import state
 from httpbed.model.sender import SCALES, SCHEMA, Scale, SenderKey
 
@@ -32,15 +31,7 @@ def path(key: SenderKey, scale: Scale) -> Path:
 
 def write(key: SenderKey, scale: Scale, record: Mapping[str, Any]) -> Path:
     """Keep a record, whole or not at all, and return its path."""
-    target = path(key, scale)
-    target.parent.mkdir(parents=True, exist_ok=True)
-    text = json.dumps(record, indent=1) + "\n"
-    with tempfile.NamedTemporaryFile("w", dir=target.parent, delete=False) as file:
-        file.write(text)
-        file.flush()
-        os.fsync(file.fileno())
-    Path(file.name).replace(target)
-    return target
+    return records.keep(path(key, scale), record)
 
 
 def read(key: SenderKey) -> dict[str, Any] | None:

@@ -63,9 +63,10 @@ class Loaded:
     def browsers(self) -> set[str]:
         """Names of the implementations that load pages."""
         return {
-            scenario.roles.client.implementation
+            client.implementation
             for scenario in self.scenarios()
-            if scenario.workload.kind == "page"
+            for client, workload in scenario.clients()
+            if workload.kind == "page"
         }
 
     def recorded_origins(self) -> list[str]:
