@@ -78,6 +78,7 @@ def test_a_ticket_is_used_without_early_data_where_the_server_takes_none(
     assert len(browser.requests) == len(log.requests) == IMAGES + 1
 
 
+@pytest.mark.slow
 def test_a_warm_connection_is_the_documents(tmp_path: Path, site: Path) -> None:
     """Both sides know it."""
     browser, log = visited(tmp_path, site, "warm connection", "1.1")
