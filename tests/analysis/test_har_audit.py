@@ -205,12 +205,13 @@ def test_failures_and_redirects_are_told_with_their_places() -> None:
         (100.9, {"wait": 100}, "borne out"),
         (150, {"wait": 100}, "contradicted"),
         (100, {"connect": 10, "ssl": 60, "wait": 90}, "contradicted"),
+        (160, {"connect": 10, "ssl": 60, "wait": 90}, "borne out"),  # beside each other
         (-1, {"wait": 100}, "cannot be told"),
         (100, {}, "cannot be told"),
     ],
 )
 def test_phases_add_up_to_the_time(time: float, timings: dict[str, float], verdict: str) -> None:
-    """As HAR 1.2 demands, TLS within the connection."""
+    """As HAR 1.2 demands, TLS within the connection: beside it only where that adds up."""
     found = audit(Claims(), archives.entry(time=time, timings=timings))["timings"]
     assert found.verdict == verdict
 

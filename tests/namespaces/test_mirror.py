@@ -32,7 +32,9 @@ def test_a_page_is_mirrored_with_what_its_scripts_insert(tmp_path: Path, loader:
     with web() as (main, other):
         source = session.from_url(
             f"http://{main}/",
-            lambda urls, most, left: curl.fetch(program, urls, most_bytes=most, time_limit_s=left),
+            lambda urls, most, left: curl.fetch(
+                program, urls, most_bytes=most, time_limit_s=left, may_be_inside=True
+            ),
             AMPLE,
             strip=False,
         )

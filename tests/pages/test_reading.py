@@ -304,6 +304,28 @@ def test_too_many_requests_are_counted(tmp_path: Path, monkeypatch: pytest.Monke
     assert load.notes == ("5 further requests are left out",)
 
 
+def test_what_nobody_asked_for_leaves_no_room_wanting(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Answers to requests that were not told of, however many, keep no request from being read."""
+    monkeypatch.setattr("httpbed.pages.requests.MOST_REQUESTS", 10)
+    strays = [
+        event("Network.responseReceivedExtraInfo", requestId=f"X{at}", statusCode=200)
+        for at in range(20)
+    ]
+    load = left(tmp_path, *strays, sent(10.0), received(10.1), finished(10.2))
+    assert [(one.url, one.status) for one in load.requests] == [(URL, 200)]
+    assert load.notes == ()
+
+
+def test_what_comes_before_its_request_belongs_to_it(tmp_path: Path) -> None:
+    """Events of the network's process may overtake those of the page's."""
+    early = event("Network.responseReceivedExtraInfo", statusCode=304)
+    answer = event("Network.responseReceived", 10.1, response={"status": 200}, hasExtraInfo=True)
+    (request,) = left(tmp_path, early, sent(10.0), answer, finished(10.2)).requests
+    assert request.status == 304
+
+
 def test_dialogs_are_told(tmp_path: Path) -> None:
     """With their words, cut."""
     said = SAID | {"dialogs": [{"type": "alert", "message": "<script>" * 1000}, 7]}

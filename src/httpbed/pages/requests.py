@@ -58,6 +58,8 @@ class Requests:
         self.left_out = 0
         """Requests beyond ``MOST_REQUESTS``."""
         self._chains: dict[str, _Chain] = {}
+        self._early: dict[str, _Chain] = {}
+        """What came of ids that nobody asked for, or not yet."""
         self._order: list[tuple[str, int]] = []
         self._of = {
             "requestWillBeSent": self._sent,
@@ -95,9 +97,12 @@ class Requests:
         return tuple(made[place] for place in self._order if place[0] not in self._forbidden)
 
     def _chain(self, key: str) -> _Chain:
-        if key not in self._chains and len(self._chains) >= MOST_REQUESTS:
+        """Return where what came of an id is kept, before its request as well; both are bounded."""
+        if (known := self._chains.get(key)) is not None:
+            return known
+        if key not in self._early and len(self._early) >= MOST_REQUESTS:
             return _Chain()
-        return self._chains.setdefault(key, _Chain())
+        return self._early.setdefault(key, _Chain())
 
     def _last(self, key: str) -> _Told | None:
         chain = self._chains.get(key)
@@ -116,7 +121,9 @@ class Requests:
         if len(self._order) >= MOST_REQUESTS:
             self.left_out += 1
             return
-        chain = self._chain(key)
+        if key not in self._chains:
+            self._chains[key] = self._early.pop(key, _Chain())
+        chain = self._chains[key]
         self._order.append((key, len(chain.hops)))
         chain.hops.append(_Told(params, kind=said.text(params, "type", 40)))
 

@@ -198,6 +198,34 @@ def test_firefox() -> None:
     assert {entry.connection for entry in document.entries} == {""}
     assert [entry.failed for entry in document.entries] == ["", "", "no response"]
     assert load.load.onload_s == pytest.approx(0.812)
+    first = load.load.requests[0]
+    assert (first.connect_start_s, first.tls_start_s) == pytest.approx((0.002, 0.033))
+    assert (first.connect_end_s, first.tls_end_s) == pytest.approx((0.065, 0.065))
+    assert (first.send_start_s, first.ended_s) == pytest.approx((0.065, 0.105))
+
+
+@pytest.mark.parametrize(
+    ("tool", "time", "connect", "ssl", "told"),
+    [
+        ("Chrome", 140, 40, 20, 40),  # within connect, as the specification has it
+        ("mitmproxy", 160, 40, 20, 60),  # beside it
+        ("mitmproxy", 120, -1, 20, 20),
+        ("Firefox", 158, 40, 20, 58),  # rounded
+        ("Firefox", 141, 31, 41, 41),  # HTTP/3: both at once
+        ("Firefox", 139, 40, 20, 40),
+        ("Chrome", 150, 40, 20, 40),  # something else is missing
+        ("Firefox", 190, 40, 20, 40),
+        ("Chrome", 140, 40, -1, 40),
+    ],
+)
+def test_tls_is_within_connect_where_the_sums_prove_it(
+    tool: str, time: float, connect: float, ssl: float, told: float
+) -> None:
+    """Tools tell it beside; where the time does not bear that out nothing is changed."""
+    timings = {"blocked": 60, "connect": connect, "ssl": ssl, "send": 0, "wait": 39, "receive": 1}
+    one = archives.entry(time=time, timings=timings)
+    (entry,) = read(archives.har(one, creator={"name": tool, "version": "1"})).entries
+    assert entry.timings.connect == pytest.approx(told / 1000)
 
 
 def test_chrome() -> None:

@@ -24,6 +24,8 @@ MOST_BYTES = 128 * 2**20
 MOST_ENTRIES = 20_000
 MOST_MISTAKES = 40
 """That are told of one file; how many more there are is told in a last one."""
+ROUNDED_S = 0.002
+"""By how much phases in whole milliseconds may miss their sum."""
 _REASONS = {
     "missing": "is missing",
     "model_type": "an object is needed",
@@ -126,15 +128,14 @@ def _body(form: EntryForm, index: int, name: str) -> bytes | Mistake | None:
 
 
 def _document(log: Log, bodies: Iterable[bytes | None]) -> Document:
-    # Firefox writes the server's port there, which is the same for all connections.
-    tells_connections = "firefox" not in f"{log.creator.name} {log.browser.name}".lower()
+    is_firefox = "firefox" in f"{log.creator.name} {log.browser.name}".lower()
     return Document(
         version=log.version,
         creator=f"{log.creator.name} {log.creator.version}".strip(),
         browser=f"{log.browser.name} {log.browser.version}".strip(),
         pages=tuple(_page(form) for form in log.pages),
         entries=tuple(
-            _entry(index, form, body, tells_connections=tells_connections)
+            _entry(index, form, body, is_firefox=is_firefox)
             for index, (form, body) in enumerate(zip(log.entries, bodies, strict=True))
         ),
     )
@@ -154,7 +155,7 @@ def _page(form: PageForm) -> Page:
     )
 
 
-def _entry(index: int, form: EntryForm, body: bytes | None, *, tells_connections: bool) -> Entry:
+def _entry(index: int, form: EntryForm, body: bytes | None, *, is_firefox: bool) -> Entry:
     initiator, initiator_kind = _initiator(form.initiator)
     before_s = form.timings.queued_before or 0.0
     return Entry(
@@ -162,7 +163,7 @@ def _entry(index: int, form: EntryForm, body: bytes | None, *, tells_connections
         page=form.page,
         started_s=form.started - before_s,
         time_s=form.time + before_s if form.time is not None else None,
-        timings=_with_queue(form.timings, before_s),
+        timings=_with_queue(_with_tls(form, is_firefox=is_firefox), before_s),
         method=form.request.method,
         url=form.request.url,
         request_headers=_fields(form.request.headers),
@@ -171,10 +172,31 @@ def _entry(index: int, form: EntryForm, body: bytes | None, *, tells_connections
         priority=form.priority,
         initiator=initiator,
         initiator_kind=form.initiator_kind or initiator_kind,
-        connection=_connection(form) if tells_connections else "",
+        # Firefox writes the server's port there, which is the same for all connections.
+        connection=_connection(form) if not is_firefox else "",
         server_address=form.server_address,
         **_answer(form, body),
     )
+
+
+def _with_tls(form: EntryForm, *, is_firefox: bool) -> Timings:
+    """Take TLS for a part of connecting, as HAR 1.2 has it, where a tool tells it beside that.
+
+    Which it was the entry's time says: without what all other phases took, the set-up is left. In
+    Firefox's (devtools, NetworkTimings.sys.mjs) it lasts from the connection's start until the
+    request is sent, so that TLS which overlaps the rest of the set-up counts in part.
+    """
+    timings = form.timings
+    if form.time is None or timings.ssl is None:
+        return timings
+    connect_s = timings.connect or 0.0
+    others = (timings.blocked, timings.dns, timings.send, timings.wait, timings.receive)
+    set_up_s = form.time - sum(one or 0.0 for one in others)
+    both_s = connect_s + timings.ssl
+    is_beside = connect_s + ROUNDED_S < set_up_s <= both_s + ROUNDED_S
+    if not is_beside or (set_up_s < both_s - ROUNDED_S and not is_firefox):
+        return timings
+    return timings.model_copy(update={"connect": max(set_up_s, timings.ssl)})
 
 
 def _with_queue(timings: Timings, before_s: float) -> Timings:
