@@ -14,6 +14,8 @@ import pytest
 
 import pages
 from browsing import SHELL, Place, Setting, catalog, lines, place
+from httpbed.host import toolbox
+from httpbed.host.identity import identity
 from httpbed.process.spec import ProcessSpec
 from httpbed.trial import certificates
 
@@ -189,6 +191,18 @@ def test_the_whole_browser_asks_for_no_icon_that_is_not_the_pages(
     found = catalog()["chromium"].parse("client", made.folder / "a")
     assert [one.path for one in found.requests] == asked
     assert found.complaint == ""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", [SHELL, "chromium"])
+def test_a_browser_is_cited_by_its_own_binary_and_libraries(name: str) -> None:
+    """Those in a folder of their own included, which only another library knows."""
+    recipe = catalog()[name]
+    contents = recipe.install.contents()
+    assert contents
+    found = identity(toolbox.ensure(contents, say=print), recipe.command("client"))
+    assert found.path == f"/usr/lib/chromium/{name}"
+    assert any("/pulseaudio/libpulsecommon" in library for library in found.libraries)
 
 
 def test_dialogs_are_dismissed_and_told(endings: Loads) -> None:

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import base64
 import json
+from argparse import Namespace
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from httpbed.implementations.programs.chromium import keeping
+from httpbed.implementations.programs.chromium.__main__ import Load, Told
 from httpbed.implementations.programs.chromium.cdp import CommandError, Connection
 from httpbed.implementations.programs.chromium.keeping import Lines, Trace
+from httpbed.implementations.programs.chromium.watching import Watch
 
 PATIENCE_S = float("inf")
 
@@ -116,6 +119,27 @@ def test_pictures_end_with_the_first_that_does_not_fit(
     trace.close()
     assert trace.pictures_cut
     assert len((tmp_path / "frames.jsonl").read_text().splitlines()) == 1
+
+
+@pytest.mark.parametrize("download", [True, False])
+def test_what_fails_after_a_load_costs_nothing_of_it(tmp_path: Path, download: bool) -> None:
+    """A browser that answers no more has a trace that is cut, and a load all the same."""
+    load = object.__new__(Load)
+    load.options = Namespace(download=download, folder=tmp_path)
+    load.told = Told(arguments=[], url="", visit="cold", http_version="2")
+    load.cdp, load.context = Connection(Said()), {"browserContextId": "1"}
+    load._after(Watch((), "session", "target", 0.0))
+    asked = "Target.disposeBrowserContext" if download else "Target.getTargetInfo"
+    assert load.told.notes == [f"after the load: {asked} was not answered in time"]
+    assert load.told.trace_cut == load.told.pictures_cut == (not download)
+    assert not load.told.truncated
+
+
+def test_what_is_no_message_is_refused() -> None:
+    """However deep it is nested."""
+    for said in (b"[" * 100_000 + b"\0", b"{\0", b"7\0"):
+        with pytest.raises(CommandError, match="what is no message"):
+            Connection(Said(said)).next(PATIENCE_S)
 
 
 def test_nothing_is_awaited_after_its_time() -> None:
