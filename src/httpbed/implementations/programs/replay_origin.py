@@ -31,7 +31,7 @@ from typing import Any, TextIO
 MOST_HEAD_BYTES = 2**18
 SLICE_BYTES = 2**18
 """Of a body that is given to the kernel at once."""
-PRIOR_PATH, PRIOR_FILE = "/prior.txt", "0/prior.txt"
+PRIOR_PATH, PRIOR_FILE = "/.httpbed/prior.txt", "0/.httpbed/prior.txt"
 """For visits before the measured one."""
 PHRASES = {one.value: one.phrase for one in HTTPStatus}
 WITHOUT_BODY = frozenset({204, 304})
