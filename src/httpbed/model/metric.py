@@ -229,7 +229,7 @@ METRICS: dict[str, Metric] = {
     "page_throughput": _metric(
         "byte/s",
         "higher",
-        "bytes of all answers over the page load time (Zhang & Song 2023 section 5)",
+        "bytes of all whole answers over the page load time (Zhang & Song 2023 section 5)",
     ),
     "page_bytes": _metric(
         "byte",

@@ -12,8 +12,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-Ending = Literal["loaded", "time limit", "crashed", "left", "refused", "browser ended", "download"]
-"""How a load ended. ``left``: the page went elsewhere; ``refused``: the navigation failed."""
+Ending = Literal[
+    "loaded", "time limit", "crashed", "left", "refused", "browser ended", "download", "not told"
+]
+"""How a load ended. ``left``: the page went elsewhere; ``refused``: the navigation failed, or the
+page's answer was an error; ``not told``: by a HAR, which may be of half a load."""
 Headers = tuple[tuple[str, str], ...]
 """Names and values, in order."""
 
