@@ -250,6 +250,12 @@ METRICS: dict[str, Metric] = {
         "lower",
         "CPU time of all processes of the browser, its start and end included, a visit before not",
     ),
+    "browser_starts": _metric(
+        "1",
+        "lower",
+        "how many browsers were started until one answered; one that does not answer within ten"
+        " seconds has been asked for nothing, and another is started in its place",
+    ),
     "browser_ready_time": _metric(
         "s",
         "lower",

@@ -112,6 +112,8 @@ class Load:
     """When the load event was fired."""
     first_contentful_paint_s: float | None = None
     largest_contentful_paint_s: float | None = None
+    browser_starts: float | None = None
+    """How many browsers were started until one answered."""
     browser_ready_s: float | None = None
     """From the start of the browser until it was asked to navigate, without a visit before."""
     browser_cpu_s: float | None = None

@@ -49,7 +49,11 @@ def _of_page(load: Load) -> Iterator[Observation]:
 
 def _of_browser(load: Load) -> Iterator[Observation]:
     yield from _told(
-        {"browser_cpu": load.browser_cpu_s, "browser_ready_time": load.browser_ready_s}
+        {
+            "browser_cpu": load.browser_cpu_s,
+            "browser_ready_time": load.browser_ready_s,
+            "browser_starts": load.browser_starts,
+        }
     )
 
 
