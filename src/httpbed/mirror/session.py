@@ -8,7 +8,6 @@ there, is rejected with the list of that.
 
 from __future__ import annotations
 
-import hashlib
 import re
 import shutil
 import tempfile
@@ -24,10 +23,10 @@ from httpbed.mirror.loading import Asked
 from httpbed.mirror.places import OTHERS
 from httpbed.model.errors import ConfigError, Mistake
 from httpbed.model.page import OWN_ORIGIN
-from httpbed.sites import repair, types
+from httpbed.sites import repair
 from httpbed.sites import site as sites
-from httpbed.sites.corpus import file_of
-from httpbed.sites.site import Resource, Site
+from httpbed.sites.laying import file_of, lay
+from httpbed.sites.site import Site
 
 MOST_ROUNDS = 5
 Files = dict[str, bytes]
@@ -207,12 +206,6 @@ def write(
     """Write a site of what a load asked for; before the first load, of its document alone."""
     sites.served(folder).mkdir(parents=True)
     paths = asked.paths if asked else {source.entry: 1}
-    laid = [_laid(path, body, paths, folder) for path, body in sorted(files.items())]
-    own = {one.path for one in laid}
-    by_file = {one.file: one for one in laid}
-    for url, count in sorted(paths.items()):
-        if url not in own and (one := by_file.get(f"0/{file_of(url)}")):
-            laid.append(one.model_copy(update={"path": url, "requested": count}))
     said = "; ".join([f"mirrored: {source.name}", *changes])
     sites.write(
         Site(
@@ -221,29 +214,13 @@ def write(
             source=said,
             entry=source.entry,
             origins=[OWN_ORIGIN],
-            resources=laid,
+            resources=lay(sorted(files.items()), paths, folder),
         ),
         folder,
     )
 
 
 _LONGEST_NAME = 100
-
-
-def _laid(path: str, body: bytes, paths: dict[str, int], folder: Path) -> Resource:
-    target = sites.served(folder) / path
-    target.parent.mkdir(parents=True, exist_ok=True)
-    target.write_bytes(body)
-    url = repair.as_url(path)
-    return Resource(
-        origin=0,
-        path=url,
-        file=f"0/{path}",
-        bytes=len(body),
-        sha256=hashlib.sha256(body).hexdigest(),
-        type=types.of(path),
-        requested=paths.get(url, 0),
-    )
 
 
 def refuse_existing(target: Path) -> None:
