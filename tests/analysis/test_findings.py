@@ -9,12 +9,14 @@ from typing import Any
 
 import pytest
 
-from campaigns import VERSIONS, Ending, campaign, timed
+from campaigns import VERSIONS, Ending, Ends, campaign, timed
 from httpbed.analysis.evidence import size_of
 from httpbed.analysis.findings import Findings, Row, find
 from httpbed.analysis.sample import Bounded, samples
 from httpbed.model.errors import ConfigError
 from httpbed.model.experiment import scenario_document
+from httpbed.report import notes
+from httpbed.store.results import Results
 
 TIMES = {"1.1": 1.1, "2": 1.0, "3": 0.8}
 
@@ -93,6 +95,60 @@ def test_timed_out_trials_rank_as_longer_than_the_limit() -> None:
     assert found.estimate is not None
     assert found.estimate.median == Bounded(600.0, ">")
     assert found.goodput == Bounded(8e6 / 600, "<")
+
+
+def loads(ends: Ends) -> Results:
+    """Make a campaign of loads of 8 images of 10 kB."""
+    head, _ = VERSIONS.split("[workload]")
+    page = 'kind = "page"\npage = { objects = 8, size = "10 kB" }\n'
+    head = head.replace('implementation = "curl"', 'implementation = "chromium-headless-shell"')
+    return campaign(ends, f'{head}[workload]\n{page}')
+
+
+@pytest.mark.parametrize(
+    ("metric", "median"),
+    [
+        ("page_load_time", Bounded(600.0, ">")),
+        ("network_page_load_time", Bounded(600.0, ">")),
+        ("onload_time", Bounded(600.0, ">")),
+        ("first_contentful_paint", Bounded(600.0, ">")),
+        ("page_throughput", Bounded((80_000 + 633 + 9 * 1000) / 600, "<")),
+        ("speed_index", None),
+        ("largest_contentful_paint", None),
+        ("page_bytes", None),
+        ("browser_cpu", None),
+    ],
+)
+def test_on_which_side_a_load_that_timed_out_lies(metric: str, median: Bounded | None) -> None:
+    """Of what only the end tells it is left out, and counted; throughput is in byte/s."""
+
+    def ends(levels: Mapping[str, str], block: int) -> Ending:
+        del levels
+        return Ending({metric: 1e6}) if block <= 2 else Ending({}, "timed out", "still busy")
+
+    results = loads(ends)
+    found = row(find(results, metric), http_version="2", loss="0 %")
+    assert found.estimate is not None
+    assert found.tally.outcomes["timed out"] == 3
+    if median is None:
+        assert (found.sample.n, found.estimate.median) == (2, Bounded(1e6))
+        assert any("left out" in note for note in notes.notes(find(results, metric), results))
+    else:
+        assert found.sample.n == 5
+        assert found.estimate.median.beyond == median.beyond
+        assert found.estimate.median.value == pytest.approx(median.value, rel=0.01)
+
+
+def test_a_load_event_before_the_time_out_counts() -> None:
+    """It came when it came, though the page went on asking."""
+
+    def ends(levels: Mapping[str, str], block: int) -> Ending:
+        del levels
+        return Ending({"onload_time": float(block)}, "timed out" if block > 2 else "completed")
+
+    found = row(find(loads(ends), "onload_time"), http_version="2", loss="0 %")
+    assert found.estimate is not None
+    assert found.estimate.median == Bounded(3.0)
 
 
 def test_what_came_before_the_time_out_counts() -> None:

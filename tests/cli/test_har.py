@@ -122,7 +122,7 @@ def test_bytes_are_not_told_of_a_har_that_tells_them_of_some(
     file = tmp_path / "half.har"
     for responses, metrics in (([told, told], {"page_bytes"}), ([told, {"status": 200}], set())):
         entries = [archives.entry(response=one, timings={"wait": 1}) for one in responses]
-        file.write_bytes(archives.as_bytes(archives.har(*entries)))
+        file.write_bytes(archives.as_bytes(archives.har(*entries, pages=[archives.page()])))
         (one,) = json.loads(httpbed("import", "har", file, "--json")[1])
         seen = {observation["metric"] for observation in one["observations"]}
         assert seen & {"page_bytes"} == metrics

@@ -13,6 +13,7 @@ from httpbed.mirror.agreement import differences
 from httpbed.mirror.collecting import Bounds
 from httpbed.mirror.loading import Asked, Loader
 from httpbed.model.errors import ConfigError
+from httpbed.sites import catalog as catalog_of_sites
 from web import PNG, web
 
 pytestmark = [pytest.mark.namespaces, pytest.mark.toolbox]
@@ -52,8 +53,11 @@ def test_a_page_is_mirrored_with_what_its_scripts_insert(tmp_path: Path, loader:
     assert differences(site, Asked({"/start.html": 1}, (), (), "")) != []
 
 
-def test_a_page_that_asks_outside_is_refused_with_the_list(tmp_path: Path, loader: Loader) -> None:
-    """Nothing is left of it."""
+def test_a_page_that_asks_outside_is_refused_with_the_list(
+    tmp_path: Path, loader: Loader, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nothing is left of it, in the cache neither."""
+    monkeypatch.delattr(catalog_of_sites, "ensure")
     page = tmp_path / "page"
     page.mkdir()
     (page / "index.html").write_text(

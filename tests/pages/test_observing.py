@@ -49,12 +49,25 @@ def test_names_are_cut_and_stay_different() -> None:
 
 def test_a_load_that_did_not_end_well_has_no_metric_of_the_page() -> None:
     """Its resources have theirs: they came."""
-    found = told(Load("https://site.test/", "time limit", requests=(WHOLE,), onload_s=1.0))
+    found = told(Load("https://site.test/", "crashed", requests=(WHOLE,), onload_s=1.0))
     assert {item for _, item in found} == {"/"}
     assert found["resource_start", "/"] == 0.1
     assert found["resource_time_to_first_byte", "/"] == pytest.approx(0.1)
     assert found["resource_time", "/"] == pytest.approx(0.2)
     assert found["resource_time_queued", "/"] == pytest.approx(0.3)
+
+
+def test_of_a_load_out_of_time_is_told_what_was_over() -> None:
+    """The load event may have fired, though the page goes on asking."""
+    late = Load(
+        "https://site.test/", "time limit", requests=(WHOLE,), onload_s=1.0,
+        first_contentful_paint_s=0.5, largest_contentful_paint_s=0.6, browser_ready_s=0.2,
+    )  # fmt: skip
+    assert {metric: value for (metric, item), value in told(late).items() if not item} == {
+        "first_contentful_paint": 0.5,
+        "onload_time": 1.0,
+        "browser_ready_time": 0.2,
+    }
 
 
 def test_what_was_not_told_is_not_observed() -> None:

@@ -93,6 +93,12 @@ def entry(**said: Any) -> dict[str, Any]:
     return least | said
 
 
+def page(**said: Any) -> dict[str, Any]:
+    """Make the page of entries that name none, loaded after a second, and whatever is said."""
+    least = {"id": "", "startedDateTime": "2026-01-31T12:00:00.250Z", "title": ""}
+    return least | {"pageTimings": {"onLoad": 1000}} | said
+
+
 def har(*entries: dict[str, Any], **said: Any) -> dict[str, Any]:
     """Make a HAR file of entries."""
     return {"log": {"version": "1.2", "entries": list(entries)} | said}

@@ -15,7 +15,7 @@ from httpbed.trial.legs import Chain
 from recorded import H3_CLEAN, chains, what_was_seen
 
 LISTED = 3
-PRIOR, DOCUMENT, IMAGE, STYLE = "/prior.txt", "/index.html", "/0.jpeg", "/a.css"
+PRIOR, DOCUMENT, IMAGE, STYLE = "/.httpbed/prior.txt", "/index.html", "/0.jpeg", "/a.css"
 
 
 def asked(path: str, connection: str, **more: Any) -> Request:

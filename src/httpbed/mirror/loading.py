@@ -5,17 +5,19 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from httpbed.implementations.catalog import Catalog
 from httpbed.model.errors import BedError
-from httpbed.model.page import OWN_ORIGIN
+from httpbed.model.page import OWN_ORIGIN, PageLoad
 from httpbed.pages import reading
 from httpbed.pages.load import Load
 from httpbed.pages.reading import LoadError
 from httpbed.process import left
+from httpbed.sites import site as sites
+from httpbed.sites.catalog import Stored
 from httpbed.trial import preparation, runner
 from httpbed.trial.bed import Bed
 
@@ -57,6 +59,10 @@ class Loader:
         self._number += 1
         document = _experiment(site, self._browser, self._server)
         loaded = preparation.load(document, self._catalog)
+        # Served from where it is, for no campaign needs a copy of what is still in the making.
+        stored = Stored(sites.read(site), site)
+        found = {one.key: stored for one in loaded.workloads() if isinstance(one, PageLoad)}
+        loaded = replace(loaded, sites=found)
         bed = preparation.make_bed(loaded, self._catalog, capture=False, say=self._say)
         artifacts = scratch / f"load-{self._number}"
         asyncio.run(self._run(loaded, bed, artifacts))

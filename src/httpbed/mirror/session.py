@@ -112,8 +112,7 @@ class Address:
         for path, body, url, changed in collecting.rewritten(self.found, strip=self.strip):
             made[path] = body
             changes += [f"{url}: {one}" for one in changed]
-        for path, url in self.aliases.items():
-            made.setdefault(path, self.found.got[url].body)
+        made |= {path: self.found.got[url].body for path, url in self.aliases.items()}
         return made, changes
 
     def fetch(self, asked: Asked) -> bool:
@@ -123,7 +122,7 @@ class Address:
         collecting.follow(self.found, came, self.get)
         for url in came:
             path = file_of(here[url]) if url in here else ""
-            if path and ".." not in path.split("/") and "\0" not in path:
+            if self.found.places.take(path):
                 self.aliases[path] = url
         return bool(came)
 

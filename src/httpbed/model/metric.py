@@ -229,7 +229,7 @@ METRICS: dict[str, Metric] = {
     "page_throughput": _metric(
         "byte/s",
         "higher",
-        "bytes of all answers over the page load time (Zhang & Song 2023 section 5)",
+        "bytes of all whole answers over the page load time (Zhang & Song 2023 section 5)",
     ),
     "page_bytes": _metric(
         "byte",
@@ -249,6 +249,12 @@ METRICS: dict[str, Metric] = {
         "s",
         "lower",
         "CPU time of all processes of the browser, its start and end included, a visit before not",
+    ),
+    "browser_starts": _metric(
+        "1",
+        "lower",
+        "how many browsers were started until one answered; one that does not answer within ten"
+        " seconds has been asked for nothing, and another is started in its place",
     ),
     "browser_ready_time": _metric(
         "s",

@@ -12,8 +12,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-Ending = Literal["loaded", "time limit", "crashed", "left", "refused", "browser ended", "download"]
-"""How a load ended. ``left``: the page went elsewhere; ``refused``: the navigation failed."""
+Ending = Literal[
+    "loaded", "time limit", "crashed", "left", "refused", "browser ended", "download", "not told"
+]
+"""How a load ended. ``left``: the page went elsewhere; ``refused``: the navigation failed, or the
+page's answer was an error; ``not told``: by a HAR, which may be of half a load."""
 Headers = tuple[tuple[str, str], ...]
 """Names and values, in order."""
 
@@ -109,6 +112,8 @@ class Load:
     """When the load event was fired."""
     first_contentful_paint_s: float | None = None
     largest_contentful_paint_s: float | None = None
+    browser_starts: float | None = None
+    """How many browsers were started until one answered."""
     browser_ready_s: float | None = None
     """From the start of the browser until it was asked to navigate, without a visit before."""
     browser_cpu_s: float | None = None

@@ -1,6 +1,7 @@
 """From a load to observations: one value per metric that could be taken.
 
 What is of the whole page is told only of a load that ended as loaded: half a page is no quick one.
+Of one that reached its time limit it is told what was over before.
 """
 
 from __future__ import annotations
@@ -27,7 +28,11 @@ _OF_EACH: Mapping[str, Callable[[Request], timing.Interval | None]] = {
 
 def observations(load: Load) -> tuple[Observation, ...]:
     """Take every metric of a load that its browser told enough for."""
-    found = [*_of_page(load), *_of_browser(load)] if load.ended == "loaded" else []
+    found: list[Observation] = []
+    if load.ended == "loaded":
+        found = [*_of_page(load), *_of_browser(load)]
+    elif load.ended == "time limit":
+        found = [*_before_the_end(load)]
     return tuple(found + list(_of_resources(load)))
 
 
@@ -47,9 +52,23 @@ def _of_page(load: Load) -> Iterator[Observation]:
     yield from _told(values)
 
 
+def _before_the_end(load: Load) -> Iterator[Observation]:
+    yield from _told(
+        {
+            "first_contentful_paint": load.first_contentful_paint_s,
+            "onload_time": load.onload_s,
+            "browser_ready_time": load.browser_ready_s,
+        }
+    )
+
+
 def _of_browser(load: Load) -> Iterator[Observation]:
     yield from _told(
-        {"browser_cpu": load.browser_cpu_s, "browser_ready_time": load.browser_ready_s}
+        {
+            "browser_cpu": load.browser_cpu_s,
+            "browser_ready_time": load.browser_ready_s,
+            "browser_starts": load.browser_starts,
+        }
     )
 
 

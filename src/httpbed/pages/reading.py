@@ -65,6 +65,7 @@ def read(folder: Path) -> Load:
         onload_s=_since(began_s, told.at("Page.loadEventFired", began_s)),
         first_contentful_paint_s=_since(began_s, marks.first_paint_s or told.first_paint_s),
         largest_contentful_paint_s=(None if is_torn else _since(began_s, marks.largest_paint_s)),
+        browser_starts=said.number(driver, "starts"),
         browser_ready_s=_ready_s(driver),
         browser_cpu_s=_cpu_s(driver),
         navigated_s=_navigated_s(driver, "started_ns"),

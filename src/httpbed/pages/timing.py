@@ -74,12 +74,13 @@ def wire_bytes(load: Load) -> int:
 
 
 def throughput(load: Load) -> float | None:
-    """Return the bytes that came over the page load time, in byte/s.
+    """Return the bytes of all whole answers over the page load time, in byte/s.
 
     Zhang & Song 2023, section 5: all received data over the time to receive the entire response.
+    An answer that was broken off is in neither.
     """
     took_s = page_load_time_s(load)
-    return wire_bytes(load) / took_s if took_s else None
+    return sum(one.wire_bytes for one in fetched(load)) / took_s if took_s else None
 
 
 def connections(load: Load) -> int | None:

@@ -8,7 +8,7 @@ from typing import Any
 from httpbed.analysis.compare import EQUAL_MARGIN, LEAST_BLOCKS, Ratio
 from httpbed.analysis.estimate import CONFIDENCE
 from httpbed.analysis.findings import FAIRNESS, Condition, Findings, Row
-from httpbed.analysis.sample import OVER_BEFORE_THE_END, Tally
+from httpbed.analysis.sample import OVER_BEFORE_THE_END, OVER_OR_LATER, Tally
 from httpbed.report import handovers, network, senders
 from httpbed.report.manifest import uncovered
 from httpbed.report.phrasing import (
@@ -220,11 +220,17 @@ def _endings(findings: Findings, document: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _late(metric: str, row: Row) -> str:
+    limit = duration(row.limit_s)
+    if row.sample.side == "<":
+        return f"ranked as less than all of it within {limit}, left out of the mean"
+    if metric in OVER_OR_LATER:
+        return f"counts where it came before the end, else ranked as longer than {limit}"
     if row.sample.side:
-        return f"ranked as longer than {duration(row.limit_s)}, left out of the mean"
+        return f"ranked as longer than {limit}, left out of the mean"
     if metric in OVER_BEFORE_THE_END:
         return f"{title(metric)} was over before, and counts where observed"
-    return f"left out: {title(metric)} is of whole transfers"
+    what = "loads" if row.bands is not None else "transfers"
+    return f"left out: {title(metric)} is of whole {what}"
 
 
 def _reason(tally: Tally, outcome: str) -> str:

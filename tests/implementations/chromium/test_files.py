@@ -135,6 +135,36 @@ def test_what_fails_after_a_load_costs_nothing_of_it(tmp_path: Path, download: b
     assert not load.told.truncated
 
 
+class Starting(Load):
+    """A load whose browsers answer as is given, one after another."""
+
+    def __init__(self, *answers: bytes) -> None:
+        self.told = Told(arguments=[], url="", visit="cold", http_version="2")
+        self.answers = iter(answers)
+        self.ended = 0
+        self._start()
+
+    def _start(self) -> None:
+        self.cdp = Connection(Said(next(self.answers)))
+        self.browser = self  # type: ignore[assignment]
+
+    def end(self) -> float:
+        """Count the browsers that are given up."""
+        self.ended += 1
+        return 0.0
+
+
+def test_a_browser_that_never_answers_is_given_up_for_another() -> None:
+    """Which is told, and done so often only."""
+    answer = b'{"id": 1, "result": {"product": "Chromium"}}\0'
+    load = Starting(b"", answer)
+    assert load._first_answer() == "Chromium"
+    assert (load.told.starts, load.ended) == (2, 1)
+    assert load.told.notes == ["start 1: Browser.getVersion was not answered in time"]
+    with pytest.raises(CommandError):
+        Starting(b"", b"", b"", answer)._first_answer()
+
+
 def test_what_is_no_message_is_refused() -> None:
     """However deep it is nested."""
     for said in (b"[" * 100_000 + b"\0", b"{\0", b"7\0"):

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 import archives
 from httpbed.model.errors import ConfigError
+from httpbed.pages import observing
 from httpbed.pages import reading as loads_reading
 from httpbed.pages.har import loads, reading
 from httpbed.pages.har.entries import Document, Entry, Origin
@@ -298,7 +299,7 @@ def test_entries_of_no_page_belong_to_the_first() -> None:
     lost, found = archives.entry(pageref="c"), archives.entry(pageref="b")
     first, second = loads.loads(read(archives.har(lost, found, pages=pages)))
     assert (first.page, second.page) == ("a", "b")
-    assert "1 entries belong to no page of the file; the first page has them" in first.load.notes
+    assert first.load.notes == ("1 entries belong to no page of the file; the first page has them",)
 
 
 def test_pages_of_the_same_name_are_one() -> None:
@@ -313,6 +314,34 @@ def test_a_load_whose_document_failed_was_refused() -> None:
     response = {"status": 0, "_error": "net::ERR_CONNECTION_REFUSED"}
     (load,) = loads.loads(read(archives.har(archives.entry(response=response))))
     assert (load.load.ended, load.load.reason) == ("refused", "net::ERR_CONNECTION_REFUSED")
+
+
+@pytest.mark.parametrize(
+    ("statuses", "timings", "ended"),
+    [
+        ((200, 404), {"onLoad": 900}, "loaded"),
+        ((301, 200), {"onLoad": 900}, "loaded"),
+        ((404, 200), {"onLoad": 900}, "refused"),
+        ((301, 503), {"onLoad": 900}, "refused"),
+        ((200, 200), {"onLoad": -1}, "not told"),
+        ((200, 200), {}, "not told"),
+    ],
+)
+def test_only_a_whole_load_of_a_page_has_metrics_of_the_page(
+    statuses: tuple[int, ...], timings: dict[str, float], ended: str
+) -> None:
+    """An error or half a load would be a quick one; its resources have their times."""
+    moved = {301: {"redirectURL": "/b"}}
+    entries = [
+        archives.entry(response={"status": one, **moved.get(one, {})}, timings={"wait": 9})
+        for one in statuses
+    ]
+    page = archives.page(pageTimings=timings)
+    (one,) = loads.loads(read(archives.har(*entries, pages=[page])))
+    seen = observing.observations(one.load)
+    assert (one.load.ended, bool(one.load.reason)) == (ended, ended != "loaded")
+    assert any(not seen.item for seen in seen) == (ended == "loaded")
+    assert sum(seen.metric == "resource_time" for seen in seen) == 2
 
 
 ANY = st.recursive(

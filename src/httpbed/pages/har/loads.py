@@ -13,6 +13,10 @@ from dataclasses import dataclass, replace
 from httpbed.pages.har.entries import Document, Entry, Page
 from httpbed.pages.load import Ending, Load, Request
 
+ERROR = 400
+"""Status from which on an answer is an error (RFC 9110, 15)."""
+NO_ONLOAD = "the load event is not told, so it may be half a load: no metric of the page is"
+
 
 @dataclass(frozen=True)
 class ArchivedLoad:
@@ -51,7 +55,7 @@ def _whole(document: Document) -> Page:
 def _load(document: Document, page: Page, entries: Sequence[Entry], strays: int) -> ArchivedLoad:
     # A page that begins after its document was asked for was stamped late, by the tool.
     began_s = min(page.started_s, entries[0].started_s)
-    ended, reason = _ending(entries[0])
+    ended, reason = _ending(entries, page)
     load = Load(
         url=entries[0].url,
         ended=ended,
@@ -64,22 +68,27 @@ def _load(document: Document, page: Page, entries: Sequence[Entry], strays: int)
         first_contentful_paint_s=page.first_contentful_paint_s,
         largest_contentful_paint_s=page.largest_contentful_paint_s,
         title=page.title,
-        notes=_notes(document, page, strays),
+        notes=_notes(document, strays),
     )
     return ArchivedLoad(page.id, load, tuple(entries), page.speed_index_s)
 
 
-def _ending(first: Entry) -> tuple[Ending, str]:
-    return ("refused", first.failed) if first.failed else ("loaded", "")
-
-
-def _notes(document: Document, page: Page, strays: int) -> tuple[str, ...]:
-    notes = []
-    if strays and document.pages:
-        notes.append(f"{strays} entries belong to no page of the file; the first page has them")
+def _ending(entries: Sequence[Entry], page: Page) -> tuple[Ending, str]:
+    """Tell how a load ended; where it was stopped, or its record, the load event is missing."""
+    document = next((one for one in entries if not one.redirected_to), entries[-1])
+    if document.failed:
+        return "refused", document.failed
+    if document.status >= ERROR:
+        return "refused", f"the page was answered with status {document.status}"
     if page.onload_s is None:
-        notes.append("does not tell when the load event was fired")
-    return tuple(notes)
+        return "not told", NO_ONLOAD
+    return "loaded", ""
+
+
+def _notes(document: Document, strays: int) -> tuple[str, ...]:
+    if not strays or not document.pages:
+        return ()
+    return (f"{strays} entries belong to no page of the file; the first page has them",)
 
 
 def _request(entry: Entry, began_s: float) -> Request:

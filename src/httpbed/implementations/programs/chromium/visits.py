@@ -19,7 +19,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-PRIOR_PATH = "/prior.txt"
+PRIOR_PATH = "/.httpbed/prior.txt"
 ICON_PATH = "/favicon.ico"
 """What a browser with a window asks for by itself, where a document names no icon."""
 COLD = "cold"
