@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -38,7 +38,9 @@ class Asked:
     outside: tuple[str, ...]
     """URLs elsewhere."""
     ended: str
-    """Why the load did not end well; empty if it did."""
+    """Why the load did not end well, or is not known as a whole; empty if it did and is."""
+    in_parts: tuple[str, ...] = ()
+    """Paths of which parts were asked for, as players do."""
 
 
 class Loader:
@@ -79,22 +81,29 @@ class Loader:
 def asked(load: Load) -> Asked:
     """Sort what a load asked for."""
     paths: dict[str, int] = {}
-    missing, outside = list[str](), list[str]()
+    missing, outside, in_parts = list[str](), list[str](), list[str]()
     for request in load.requests:
         if not request.url.startswith(("http:", "https:", "ws:", "wss:")):
             continue
         path = request.url.removeprefix(_OWN).partition("#")[0]
         if not request.url.startswith(_OWN + "/"):
             outside.append(request.url)
+        elif request.status == _PARTIAL:
+            in_parts.append(path)
         elif request.failed or request.status != _OK:
             missing.append(path)
         else:
             paths[path] = paths.get(path, 0) + 1
-    ended = "" if load.ended == "loaded" else f"{load.ended}: {load.reason}"
-    return Asked(paths, tuple(dict.fromkeys(missing)), tuple(dict.fromkeys(outside)), ended)
+    wrong = [] if load.ended == "loaded" else [f"{load.ended}: {load.reason}"]
+    ended = "; ".join([*wrong, *load.notes])
+    return Asked(paths, _once(missing), _once(outside), ended, _once(in_parts))
 
 
-_OK = 200
+def _once(found: Iterable[str]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(found))
+
+
+_OK, _PARTIAL = 200, 206
 
 
 def _experiment(site: Path, browser: str, server: str) -> str:

@@ -187,8 +187,13 @@ def mistakes(source: Source, asked: Asked) -> list[Mistake]:
     return [
         *(Mistake(url, "is asked for outside", remedy) for url in sorted(asked.outside)),
         *(Mistake(path, "is asked for and not there", remedy) for path in sorted(asked.missing)),
+        *(Mistake(path, _IN_PARTS, _AT_REST) for path in sorted(asked.in_parts)),
         *([Mistake(source.name, f"the load ended: {asked.ended}")] if asked.ended else []),
     ]
+
+
+_IN_PARTS = "is asked for in parts, as a player does, and in how many is the browser's whim"
+_AT_REST = 'give video and audio preload="none" and no autoplay, or take them out'
 
 
 def _unsteady(source: Source, asked: Asked) -> list[Mistake]:

@@ -57,14 +57,23 @@ def ensure(page: KnownPage, seed: int, folder: Path, say: Say) -> Stored:
     parent.mkdir(parents=True, exist_ok=True)
     final = parent / f"{known.name}-{_key(page, known, seed)}"
     if (whole := _whole(final)) is not None:
-        return Stored(whole, final)
+        return _said(page, Stored(whole, final))
     with tempfile.TemporaryDirectory(dir=parent, prefix=".making-") as scratch:
         into = Path(scratch, "site")
         sites.served(into).mkdir(parents=True)
         sites.write(maker.make(page, seed, folder, into, say), into)
         into.chmod(0o755)
         _put(into, final, Path(scratch, "damaged"))
-    return Stored(sites.read(final), final)
+    return _said(page, Stored(sites.read(final), final))
+
+
+def _said(page: KnownPage, stored: Stored) -> Stored:
+    """Return a site if it is the one that the experiment names."""
+    digest = stored.site.digest
+    if page.sha256 not in (None, digest):
+        remedy = "leave it out, or go back to the page that it is of"
+        raise ConfigError([Mistake("sha256", f"is {page.sha256}, the site's is {digest}", remedy)])
+    return stored
 
 
 def _maker(page: KnownPage) -> Maker:
