@@ -9,8 +9,9 @@ import pytest
 
 from httpbed.implementations import catalog
 from httpbed.model.errors import ConfigError
+from httpbed.model.page import PageLoad
 from httpbed.sites import images
-from httpbed.trial import preparation
+from httpbed.trial import pages, preparation
 from paging import PAGES
 
 PAGE = '{ objects = 64, size = "10 kB" }'
@@ -45,3 +46,14 @@ def test_what_is_not_so_is_refused(said: str, place: str) -> None:
         trials(PAGE.replace(" }", f", {said} }}"))
     assert [one.place for one in refused.value.mistakes] == [place]
     assert trials(PAGE.replace(" }", ", requests = 65 }")) == trials()
+
+
+def test_a_site_of_another_digest_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What is drawn is known only once it is."""
+    monkeypatch.setenv("HTTPBED_CACHE", str(tmp_path / "cache"))
+    page = {"objects": 1, "size": "100 B", "sha256": "0" * 64}
+    load = PageLoad.model_validate({"kind": "page", "page": page})
+    with pytest.raises(ConfigError, match="is 000"):
+        pages.ensure_all([load], 1, tmp_path, print)
