@@ -94,7 +94,9 @@ class Site(Value):
     @property
     def digest(self) -> str:
         """SHA-256 of all that a load can tell apart; not of its name and source."""
-        said = self.model_dump(by_alias=True, exclude={"name", "source"})
+        # Digests are pinned: what only some sites have is no part of those of others.
+        unsaid = {"name", "source"} | (set() if self.skeleton else {"skeleton"})
+        said = self.model_dump(by_alias=True, exclude=unsaid)
         return hashlib.sha256(json.dumps(said, sort_keys=True).encode()).hexdigest()
 
     def expected(self) -> Iterator[tuple[str, str, int]]:
