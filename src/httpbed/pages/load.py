@@ -120,6 +120,8 @@ class Load:
     """Kind and message of each dialog that the page opened."""
     navigation_ns: int | None = None
     """CLOCK_MONOTONIC at the start of the navigation."""
+    navigated_at: float | None = None
+    """Seconds since 1970 then, by the browser's own word."""
     title: str = ""
     notes: tuple[str, ...] = ()
     """What could not be read, or was cut off."""
