@@ -102,7 +102,7 @@ def loads(ends: Ends) -> Results:
     head, _ = VERSIONS.split("[workload]")
     page = 'kind = "page"\npage = { objects = 8, size = "10 kB" }\n'
     head = head.replace('implementation = "curl"', 'implementation = "chromium-headless-shell"')
-    return campaign(ends, f'{head}[workload]\n{page}')
+    return campaign(ends, f"{head}[workload]\n{page}")
 
 
 @pytest.mark.parametrize(
