@@ -6,6 +6,7 @@ import csv
 import json
 import shutil
 from collections.abc import Callable
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,8 @@ import pytest
 import archives
 import kept
 from httpbed.cli import main as command_line
+from httpbed.pages import net_log
+from httpbed.pages import reading as pages_reading
 from httpbed.pages.har import loads, reading, writing
 from httpbed.store import campaign as campaigns
 
@@ -182,6 +185,16 @@ def test_loads_of_a_campaign_are_exported_as_har(
     assert len(load.load.requests) == 13
     told = json.loads((tmp_path / f"hars/{_names(1)}.har").read_text())["log"]
     assert [session["version"] for session in told["_quicSessions"]] == ["RFCv1"]
+    asked = next(
+        event["params"]
+        for event in map(json.loads, (RECORDED / "h3/cdp.jsonl").read_text().splitlines())
+        if event["method"] == "Network.requestWillBeSent"
+    )
+    started = datetime.fromisoformat(told["pages"][0]["startedDateTime"]).timestamp()
+    assert 0 <= asked["wallTime"] - started < 0.1
+    (session,) = net_log.read(NET_LOG.read_text()).quic
+    zero_s = (pages_reading.read(RECORDED / "h3").navigation_ns or 0) / 1e9
+    assert told["_quicSessions"][0]["began_s"] == pytest.approx(session.began_s - zero_s)
 
 
 def test_loads_of_a_campaign_are_exported_by_request(

@@ -7,17 +7,19 @@ import json
 import re
 import tomllib
 from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import pytest
 from PIL import Image, ImageSequence
 
-from campaigns import Ending
+from campaigns import Ending, campaign
 from httpbed.analysis.findings import Findings, find
 from httpbed.pages import reading
+from httpbed.pages.har import writing
 from httpbed.pages.load import Frame, Load, Request
-from httpbed.report import cast, html, one_trial, publish, tables
+from httpbed.report import cast, figures, html, one_trial, publish, tables
 from httpbed.report.pages import (
     bands,
     film,
@@ -96,12 +98,25 @@ def test_a_request_is_cut_into_phases() -> None:
     found = [(one.kind, one.begin_s, one.end_s) for one in phases.phases(FULL)]
     assert found == [
         ("queue", 0.1, 0.16),
-        ("connect", 0.16, 0.3),
-        ("queue", 0.3, 0.32),
+        ("connect", 0.16, 0.32),
         ("send", 0.32, 0.33),
-        ("wait", 0.33, 0.4),
-        ("receive", 0.4, 0.5),
+        ("wait", 0.33, 0.41),
+        ("receive", 0.41, 0.5),
     ]
+
+
+def test_a_waterfall_and_a_har_tell_the_same_phases() -> None:
+    """A reader who opens the exported file in another tool sees the bars of the report."""
+    load = Load("https://server.httpbed.test/", "loaded", requests=(FULL,))
+    (entry,) = writing.har(load, datetime.now(UTC))["log"]["entries"]
+    told = entry["timings"]
+    of_har = {
+        "queue": told["blocked"],
+        "connect": told["dns"] + told["connect"],
+        **{name: told[name] for name in ("send", "wait", "receive")},
+    }
+    drawn = {one.kind: 1000 * (one.end_s - one.begin_s) for one in phases.phases(FULL)}
+    assert drawn == pytest.approx(of_har)
 
 
 @pytest.mark.parametrize(
@@ -109,15 +124,15 @@ def test_a_request_is_cut_into_phases() -> None:
     [
         (
             {"queued_s": None, "started_s": None, "ended_s": None},
-            ["connect", "queue", "send", "wait"],
+            ["connect", "send", "wait"],
         ),
         (
             {"dns_start_s": None, "connect_start_s": None, "tls_start_s": None}
             | {"dns_end_s": None, "connect_end_s": None, "tls_end_s": None},
             ["queue", "send", "wait", "receive"],
         ),
-        ({"ended_s": -7.0}, ["queue", "connect", "queue", "send", "wait"]),
-        ({"send_start_s": -1.0, "send_end_s": -2.0}, ["queue", "connect", "queue", "receive"]),
+        ({"ended_s": -7.0}, ["queue", "connect", "send", "wait"]),
+        ({"send_start_s": -1.0, "send_end_s": -2.0}, ["queue", "connect", "wait", "receive"]),
     ],
 )
 def test_times_that_are_missing_or_run_backwards(change: dict[str, Any], kinds: list[str]) -> None:
@@ -288,7 +303,9 @@ def test_few_scenes_of_many(tmp_path: Path) -> None:
     results = paging(tmp_path, GRID, ends)  # type: ignore[arg-type]
     found = find(results)
     chosen = scenes.choose(found, results)
-    assert [one.name.split(",")[0] for one in chosen] == ["objects 2", "objects 16", "objects 128"]
+    objects = [(name := one.name.split(", "))[0] for one in chosen]
+    assert objects == ["objects 2", "objects 16", "objects 128"]
+    assert name[1:] == ["size 100 B", "loss 2 %"]
     assert "3 of 12 scenes" in scenes.left_out(found, chosen)
     shown = heat.of(found, results.document)
     assert shown is not None
@@ -297,6 +314,43 @@ def test_few_scenes_of_many(tmp_path: Path) -> None:
     assert list(shown.panels) == ["loss 0 %", "loss 2 %"]
     assert shown.panels["loss 0 %"]["128", "10 kB"].median.value == pytest.approx(2)
     assert "loss 0 %: from 0.50 to 2.00" in heat.alternative(shown)
+
+
+def test_a_typical_load_is_told_in_its_unit(tmp_path: Path) -> None:
+    """Of a quick page that is milliseconds."""
+    results = paging(tmp_path, PAGES, lambda _, block: Ending({"speed_index": 0.1 + block / 1000}))
+    (chosen, *_) = scenes.choose(find(results), results)
+    assert chosen.treatments[0].told.startswith("Speed Index 103.0 ms, trial ")
+
+
+STUDIES = Path(__file__).parents[2] / "experiments"
+
+
+@pytest.mark.parametrize(
+    ("file", "axes", "panel"),
+    [
+        ("biswal2016/grid.toml", ("size", "objects"), "nginx-h3, RTT 10 ms, loss 0 %"),
+        ("zhang2023/rates.toml", ("page", "rate"), "aioquic-h3"),
+        ("zhang2023/losses.toml", ("page", "loss"), "nginx-h3"),
+        ("ranjan2019/pages.toml", ("page", "bandwidth"), "delay 0 ms, loss 0 %"),
+    ],
+)
+@pytest.mark.filterwarnings("error")
+def test_studies_as_heat_maps(file: str, axes: tuple[str, str], panel: str) -> None:
+    """Over what the page is made of, else over the page and the network; all of it is drawn."""
+    text = re.sub("(?m)^replicates = .*$", "replicates = 1", (STUDIES / file).read_text())
+    text = text.replace('["1 Mbit/s", "100 Mbit/s"]', '["1 Mbit/s"]')  # half of it is enough
+    metric = tomllib.loads(text)["report"]["metric"]
+    results = campaign(lambda _, block: Ending({metric: float(block)}), text)
+    found = find(results)
+    shown = heat.of(found, results.document)
+    assert shown is not None
+    assert shown.rows == axes
+    assert any(name.startswith(panel) for name in shown.panels)
+    plots = figures.plots(found, results.document)
+    plots.append(figures.Plot("heat", heat.caption(found, shown), "", heat.draw(shown)))
+    assert all(0 < len(plot.svg()) < 3_000_000 for plot in plots)
+    assert max(plot.figure.get_figheight() for plot in plots) < 36
 
 
 def test_colours_of_ratios_are_symmetric() -> None:

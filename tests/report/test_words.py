@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,7 @@ from httpbed.analysis.estimate import Interval
 from httpbed.analysis.findings import find
 from httpbed.analysis.sample import Bounded
 from httpbed.report import drawing, levels, network, notes, page, publish
-from httpbed.report.figures import against_factors, plots
+from httpbed.report.figures import LABEL_POINTS, against_factors, plots, spread
 from httpbed.report.phrasing import beside, covering, goodput_number, ratio_text, scale
 
 DELIVERED = {"delivered": "200 kB", "to": "client"}
@@ -441,3 +442,11 @@ def test_the_drawing_is_short_by_meaning(link: dict[str, Any], lines: list[str])
     told = re.findall(r'<text class="fact"[^>]*>([^<]*)</text>', drawn)
     assert all(any(line in text for text in told) for line in lines), told
     assert not [text for text in told if "…" in text or len(text) > drawing.MOST_CHARACTERS + 2]
+
+
+def test_names_of_curves_stay_apart_and_within_their_panel() -> None:
+    """Where many end at the top, the lower ones give way."""
+    places = spread([10.0, 95.0, 96.0, 97.0], 100.0)
+    assert places[0] == 10
+    assert places[-1] == 100
+    assert all(b - a >= LABEL_POINTS - 1e-9 for a, b in pairwise(places))

@@ -13,7 +13,7 @@ result is itself only a bound, and is printed with ``>`` or ``<``.
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -158,10 +158,13 @@ def samples(results: Results, metric: str) -> dict[Key, Sample]:
     """Gather the sample of each treatment, in the order of the experiment."""
     observed = of_trials(results, metric)
     rows = by_treatment(results, last_attempts(results.trials))
-    return {
-        tuple(levels.values()): _sample(results, metric, levels, rows, observed)
-        for levels in results.experiment.treatments()
-    }
+    planned = planned_per_treatment(results)  # reckoned once: it looks at all treatments
+    found = {}
+    for levels in results.experiment.treatments():
+        key = tuple(levels.values())
+        own = [(row, observed.get((row["trial"], row["attempt"]))) for row in rows.get(key, [])]
+        found[key] = _sample(results, metric, levels, own, planned)
+    return found
 
 
 def of_trials(results: Results, metric: str) -> dict[tuple[str, int], float]:
@@ -204,16 +207,16 @@ def _sample(
     results: Results,
     metric: str,
     levels: Mapping[str, str],
-    rows: Mapping[Key, list[dict[str, Any]]],
-    observed: Mapping[tuple[str, int], float],
+    seen: Sequence[tuple[Mapping[str, Any], float | None]],
+    planned: int,
 ) -> Sample:
-    own = rows.get(tuple(levels.values()), [])
-    seen = {row["block"]: observed.get((row["trial"], row["attempt"])) for row in own}
+    own = [row for row, _ in seen]
+    values = {row["block"]: value for row, value in seen}
     late = {row["block"]: row["time_limit_s"] for row in own if row["outcome"] == "timed out"}
     done = {row["block"] for row in own if row["outcome"] == "completed"}
     side = _side(metric)
     counted = done | set(late) if metric in OVER_BEFORE_THE_END | OVER_OR_LATER else done
-    found = {b: value for b, value in seen.items() if value is not None and b in counted}
+    found = {b: value for b, value in values.items() if value is not None and b in counted}
     open_ = {b: limit for b, limit in late.items() if side and b not in found}
     return Sample(
         metric=metric,
@@ -221,7 +224,7 @@ def _sample(
         observed=found,
         censored={b: _bound(results, metric, levels, limit) for b, limit in open_.items()},
         side=side,
-        tally=tally(planned_per_treatment(results), own),
+        tally=tally(planned, own),
     )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -33,7 +33,7 @@ class Kept:
     """``BLOCK-TRIAL``; with the part's name added where several parts load pages."""
     load: Load
     started: datetime
-    """When its attempt began; the navigation came some seconds later."""
+    """When the navigation began; when the attempt did, some seconds earlier, where that is all."""
     speed_index_s: float | None
     net_log: NetLog | None
 
@@ -84,8 +84,13 @@ def _loads(
         except LoadError as error:
             yield f"{name}: not written: {error}"
             continue
-        started = datetime.fromisoformat(row["started"])
-        yield Kept(name, load, started, speed_index_s, _net_log(place))
+        yield Kept(name, load, _started(load, row), speed_index_s, _net_log(place))
+
+
+def _started(load: Load, row: Mapping[str, Any]) -> datetime:
+    if load.navigated_at is None:
+        return datetime.fromisoformat(row["started"])
+    return datetime.fromtimestamp(load.navigated_at, UTC)
 
 
 def _net_log(folder: Path) -> NetLog | None:

@@ -124,6 +124,8 @@ class Load:
     """Kind and message of each dialog that the page opened."""
     navigation_ns: int | None = None
     """CLOCK_MONOTONIC at the start of the navigation."""
+    navigated_at: float | None = None
+    """Seconds since 1970 then, by the browser's own word."""
     title: str = ""
     pictures_end_s: float | None = None
     """From when on nobody knows what was seen; None where the pictures are those of all of it."""

@@ -29,6 +29,8 @@ MOST_FRAMES = 5000
 MOST_DIALOGS = 100
 MOST_NOTES = 10
 """Of the driver's own."""
+MOST_CALENDAR_S = 2**32
+"""Until the year 2106: what is told of later is no time."""
 US, NS = 1e-6, 1e-9
 _PICTURE = re.compile(r"frames/[0-9]{1,8}\.jpg")
 _ENDINGS: dict[str, Ending] = {ending: ending for ending in get_args(Ending)}
@@ -71,6 +73,7 @@ def read(folder: Path) -> Load:
         navigated_s=_navigated_s(driver, "started_ns"),
         dialogs=_dialogs(driver),
         navigation_ns=round(began_s / NS) or None,
+        navigated_at=told.calendar(began_s),
         title=said.text(driver, "title", 500),
         pictures_end_s=pictures_end_s,
         notes=tuple(notes),
@@ -101,6 +104,8 @@ class _Events:
     """Of the document: the trace calls it the navigation's id."""
     asked_s: float | None = None
     """When the document was asked for."""
+    asked_at: float | None = None
+    """The same in seconds since 1970."""
     first_paint_s: float | None = None
     _session: str = ""
     _fired: list[tuple[str, float]] = field(default_factory=list)
@@ -121,10 +126,18 @@ class _Events:
         times = (at_s for which, at_s in self._fired if which == method and at_s >= began_s)
         return next(times, None)
 
+    def calendar(self, clock_s: float) -> float | None:
+        """Return a time of the browser's clock in seconds since 1970."""
+        if self.asked_s is None or self.asked_at is None:
+            return None
+        at = self.asked_at + clock_s - self.asked_s
+        return at if 0 <= at < MOST_CALENDAR_S else None
+
     def _begin(self, session: str, params: Said) -> None:
         if said.text(params, "type", 40) == "Document":
             self.loader = said.text(params, "loaderId", 200)
             self.asked_s = said.number(params, "timestamp")
+            self.asked_at = said.number(params, "wallTime")
             self._session = session
 
     def _of_page(self, method: str, params: Said, at_s: float) -> None:

@@ -13,18 +13,21 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from textwrap import wrap
 from typing import Any
 
 import matplotlib as mpl
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, MaxNLocator, NullFormatter, NullLocator
+from matplotlib.transforms import blended_transform_factory
 
 from httpbed.analysis.findings import Condition, Findings, Row
 from httpbed.model import units
 from httpbed.model.impairments.queue import parse_queue_limit
 from httpbed.report import network
-from httpbed.report.phrasing import Scale, covering, scale_of, title, treatment
+from httpbed.report.pages.phases import shortened
+from httpbed.report.phrasing import Scale, covering, level, scale_of, title, treatment
 
 INK = "#1b1b1b"
 QUIET = "#8a8a8a"
@@ -36,6 +39,12 @@ ROW_IN = 0.27
 FIGURE_DPI = 100
 LABEL_POINTS = 11.0
 """Least distance between the names of two curves."""
+MOST_LINES = 120
+"""Of a distribution."""
+MOST_CURVES, MOST_PANELS = 12, 6
+"""Of a figure against a factor: so many names find room beside a panel."""
+MOST_NAME, MOST_HEADING, MOST_AXIS = 36, 60, 30
+"""Letters of a treatment, of what stands above it, and of a line beside an axis."""
 LOG_SPAN = 20
 """Ratio of largest to smallest value from which an axis is logarithmic."""
 STYLE: dict[Any, Any] = {
@@ -114,15 +123,16 @@ def plots(findings: Findings, document: Mapping[str, Any]) -> list[Plot]:
 def distribution(findings: Findings, document: Mapping[str, Any]) -> Plot:
     """Draw every value as a dot, with median and interval, a line for each treatment."""
     scale = scale_of(findings)
-    lines = list(_lines(findings, document))
+    every, styles = list(_lines(findings, document)), _styles(findings)
+    lines = every[:MOST_LINES]
     figure = Figure(figsize=(WIDTH_IN, 0.75 + ROW_IN * len(lines)), layout="constrained")
     axes = figure.subplots()
-    for y, (_, row) in enumerate(lines):
-        if row is not None:
-            _strip(axes, y, row, scale, _style(findings, row))
-    axes.set_yticks(range(len(lines)), [label for label, _ in lines])
-    for tick, (_, row) in zip(axes.get_yticklabels(), lines, strict=True):
-        tick.set_fontweight("normal" if row is not None else "bold")
+    for y, (label, row) in enumerate(lines):
+        if row is None:
+            _heading(figure, axes, y, label)
+        else:
+            _strip(axes, y, row, scale, styles[label])
+    axes.set_yticks(range(len(lines)), [shortened(said, MOST_NAME) * bool(r) for said, r in lines])
     axes.set_ylim(len(lines) - 0.4, -0.6)
     axes.tick_params(axis="y", length=0)
     _quiet(axes, grid="x")
@@ -131,6 +141,8 @@ def distribution(findings: Findings, document: Mapping[str, Any]) -> Plot:
     what = title(findings.metric)
     censored = any(row.sample.censored for _, row in findings.rows())
     beyond = " A triangle is a trial that timed out: its value lies beyond." if censored else ""
+    more = sum(row is not None for _, row in every[MOST_LINES:])
+    beyond += f" {more} further treatments are not drawn; the table has all." if more else ""
     return Plot(
         name=f"{findings.metric}-distribution",
         caption=f"Each dot is one trial's {what}; the tall tick is the median, the bar its"
@@ -152,14 +164,17 @@ def against_factors(findings: Findings) -> Iterator[Plot]:
 
 def _against(findings: Findings, name: str, places: Mapping[str, float], unit: str) -> Plot:
     scale = scale_of(findings)
-    facets = _facets(findings, name)
+    every, chosen = _facets(findings, name), _chosen(findings)
+    facets = dict(itertools.islice(every.items(), MOST_PANELS))
     size = (WIDTH_IN, 0.4 + 2.4 * len(facets))
     figure = Figure(figsize=size, layout="constrained")
     grid = figure.subplots(len(facets), 1, sharex=True, sharey=True, squeeze=False)[:, 0]
     ends = []
     for axes, (facet, conditions) in zip(grid, facets.items(), strict=True):
-        drawn = _curves(axes, findings, _points(findings, conditions, name, places), scale)
-        axes.set_title(facet, loc="left", fontsize=9, fontweight="bold")
+        points = _points(findings, conditions, name, places)
+        kept = {label: points[label] for label in points if label in chosen}
+        drawn = _curves(axes, findings, kept, scale)
+        axes.set_title(shortened(facet, MOST_HEADING), loc="left", fontsize=9, fontweight="bold")
         _quiet(axes, grid="y")
         _value_axis(axes, findings, scale, "y")
         axes.set_xticks(sorted(set(places.values())))
@@ -172,18 +187,55 @@ def _against(findings: Findings, name: str, places: Mapping[str, float], unit: s
     what = title(findings.metric)
     return Plot(
         name=f"{findings.metric}-by-{name}",
-        caption=f"Median {what} against {title(name)}; bars are the intervals of the medians.",
+        caption=f"Median {what} against {title(name)}; bars are the intervals of the medians."
+        + _left_out(len(_names(findings)) - len(chosen), len(every) - len(facets)),
         alternative=f"Median {what} against {title(name)}, a line for each treatment;"
         " the same figures are in the table of medians.",
         figure=figure,
     )
 
 
+def _names(findings: Findings) -> list[str]:
+    every = (treatment(row.levels, findings.others) for _, row in findings.rows())
+    return list(dict.fromkeys(every))
+
+
+def _chosen(findings: Findings) -> list[str]:
+    """Choose treatments to draw: all, or some evenly, each with those that it is compared with."""
+    groups: dict[tuple[str, ...], list[str]] = {}
+    apart = [name for name in findings.others if name not in findings.base]
+    for _, row in findings.rows():
+        same = groups.setdefault(tuple(row.levels[name] for name in apart), [])
+        if (label := treatment(row.levels, findings.others)) not in same:
+            same.append(label)
+    many = list(groups.values())
+    count = min(len(many), max(1, MOST_CURVES // max(map(len, many))))
+    step = (len(many) - 1) / max(1, count - 1)
+    return [label for at in range(count) for label in many[round(at * step)]][:MOST_CURVES]
+
+
+def _left_out(curves: int, panels: int) -> str:
+    said = [
+        f"{count} further {what}"
+        for count, what in ((curves, "treatments"), (panels, "conditions"))
+        if count > 0
+    ]
+    return f" {' and '.join(said)} are not drawn; the table has all." if said else ""
+
+
+def _heading(figure: Figure, axes: Axes, y: float, said: str) -> None:
+    """Write what the lines below have in common, from the figure's edge on."""
+    place = blended_transform_factory(figure.transFigure, axes.transData)
+    text = shortened(said, MOST_HEADING)
+    axes.text(0.01, y, text, transform=place, va="center", fontweight="bold").set_in_layout(False)
+
+
 def _lines(findings: Findings, document: Mapping[str, Any]) -> Iterator[tuple[str, Row | None]]:
     """Yield the label of each line; a condition's heading has no row."""
     for condition in findings.conditions:
         if condition.levels:
-            yield network.condition(document, condition.levels), None
+            told = _told_apart(findings, condition)
+            yield told or network.condition(document, condition.levels), None
         for row in condition.rows:
             yield treatment(row.levels, findings.others), row
 
@@ -226,10 +278,9 @@ def _points(
 def _curves(
     axes: Axes, findings: Findings, curves: Mapping[str, list[tuple[float, Row]]], scale: Scale
 ) -> list[End]:
-    ends = []
+    ends, styles = [], _styles(findings)
     for label, points in curves.items():
-        style = _style(findings, points[0][1])
-        ends.append((_curve(axes, points, scale, style), label, style[0]))
+        ends.append((_curve(axes, points, scale, styles[label]), label, styles[label][0]))
     return ends
 
 
@@ -254,12 +305,13 @@ def _curve(
 def _name_curves(axes: Axes, ends: list[End]) -> None:
     """Write each curve's name beside its end, moved apart where ends lie close."""
     right = max((point[0] for point, _, _ in ends), default=0.0)
-    last = float("-inf")
-    for point, label, color in sorted(ends, key=lambda end: end[0][1]):
-        y_points = axes.transData.transform(point)[1] * 72 / FIGURE_DPI
-        at = last = max(y_points, last + LABEL_POINTS)
+    ordered = sorted(ends, key=lambda end: end[0][1])
+    points = 72 / FIGURE_DPI
+    heights = [axes.transData.transform(point)[1] * points for point, _, _ in ordered]
+    places = spread(heights, axes.bbox.y1 * points)
+    for (point, label, color), y_points, at in zip(ordered, heights, places, strict=True):
         axes.annotate(
-            label,
+            shortened(label, MOST_NAME),
             (right, point[1]),
             xytext=(8, at - y_points),
             textcoords="offset points",
@@ -269,13 +321,32 @@ def _name_curves(axes: Axes, ends: list[End]) -> None:
         )
 
 
+def spread(heights: list[float], top: float) -> list[float]:
+    """Move heights, which ascend, as far apart as names need, but not above a panel."""
+    places: list[float] = []
+    for height in heights:
+        places.append(max(height, places[-1] + LABEL_POINTS) if places else height)
+    for index in reversed(range(len(places))):
+        places[index] = min(places[index], top)
+        top = places[index] - LABEL_POINTS
+    return places
+
+
 def _facets(findings: Findings, name: str) -> dict[str, list[Condition]]:
     facets: dict[str, list[Condition]] = {}
     for condition in findings.conditions:
-        rest = {key: level for key, level in condition.levels.items() if key != name}
-        label = ", ".join(f"{title(key)} {level}" for key, level in rest.items())
-        facets.setdefault(label, []).append(condition)
+        facets.setdefault(_told_apart(findings, condition, besides=name), []).append(condition)
     return facets
+
+
+def _told_apart(findings: Findings, condition: Condition, besides: str = "") -> str:
+    """Say of a condition what not all of them have."""
+    telling = [
+        name
+        for name in findings.network
+        if name != besides and len({one.levels[name] for one in findings.conditions}) > 1
+    ]
+    return ", ".join(level(name, condition.levels[name]) for name in telling)
 
 
 def _numeric(levels: tuple[str, ...]) -> tuple[dict[str, float], str] | None:
@@ -287,11 +358,11 @@ def _numeric(levels: tuple[str, ...]) -> tuple[dict[str, float], str] | None:
     return None
 
 
-def _style(findings: Findings, row: Row) -> tuple[str, str]:
-    """Give a treatment the same colour and marker in every condition."""
-    keys = [treatment(other.levels, findings.others) for _, other in findings.rows()]
-    index = list(dict.fromkeys(keys)).index(treatment(row.levels, findings.others))
-    return PALETTE[index % len(PALETTE)], MARKERS[index % len(MARKERS)]
+def _styles(findings: Findings) -> dict[str, tuple[str, str]]:
+    """Give each treatment the same colour and marker in every condition."""
+    return dict(
+        zip(_names(findings), itertools.cycle(zip(PALETTE, MARKERS, strict=True)), strict=False)
+    )
 
 
 def _quiet(axes: Axes, grid: str) -> None:
@@ -306,7 +377,8 @@ def _value_axis(axes: Axes, findings: Findings, scale: Scale, which: str) -> Non
     ]
     axis = axes.xaxis if which == "x" else axes.yaxis
     unit = f" ({scale.unit})" if scale.unit else ""
-    axis.set_label_text(f"{title(findings.metric)}{unit}")
+    said = f"{title(findings.metric)}{unit}"
+    axis.set_label_text("\n".join(wrap(said, MOST_AXIS)) if which == "y" else said)
     if values and max(values) / min(values) >= LOG_SPAN:
         (axes.set_xscale if which == "x" else axes.set_yscale)("log")
         axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))

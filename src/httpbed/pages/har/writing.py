@@ -4,10 +4,9 @@
 specification says no more than "request HTTP version" and has ``HTTP/1.1`` in its example; Firefox
 and WebPageTest write these names, Chrome ``http/2.0`` and ``h3``, and readers that care take all.
 
-Each phase lasts until the next one begins, as in Chrome's HARs, so that phases add up to ``time``
-to the microsecond: what passes between the answer of the DNS and the start of the connection
-belongs to ``dns``. A phase that a request did not have is -1, or 0 where the specification wants
-a number. Fields with an underscore are named as Chrome names its own.
+Phases (:mod:`~httpbed.pages.phases`) add up to ``time`` to the microsecond. One that a request did
+not have is -1, or 0 where the specification wants a number. Fields with an underscore are named as
+Chrome names its own.
 """
 
 from __future__ import annotations
@@ -17,13 +16,13 @@ from collections.abc import Iterable, Iterator
 from dataclasses import asdict
 from datetime import UTC, datetime, timedelta
 from importlib.metadata import version
-from itertools import pairwise
 from typing import Any
 from urllib.parse import parse_qsl, urlsplit
 
 from httpbed.pages.http_versions import name_of, version_of
 from httpbed.pages.load import Headers, Load, Request
 from httpbed.pages.net_log import NetLog
+from httpbed.pages.phases import begun_s, phases
 
 PAGE = "page_1"
 NOT_TOLD = -1
@@ -39,11 +38,11 @@ def har(
 ) -> dict[str, Any]:
     """Return the object that a HAR file holds.
 
-    ``started`` is when the navigation began by the calendar, which a load does not know. What the
+    ``started`` is when the navigation began by the calendar. What the
     browser's net-log told of its sessions stands in ``_quicSessions`` and ``_http2Sessions``.
     """
     began = started.astimezone(UTC)
-    entries = [_entry(request, began) for request in load.requests if _begun(request) is not None]
+    entries = [_entry(request, began) for request in load.requests if begun_s(request) is not None]
     return {
         "log": {
             "version": "1.2",
@@ -51,7 +50,7 @@ def har(
             "browser": _browser(load.product),
             "pages": [_page(load, began, speed_index_s)],
             "entries": sorted(entries, key=lambda one: str(one["startedDateTime"])),
-            **(_sessions(net_log) if net_log else {}),
+            **(_sessions(net_log, (load.navigation_ns or 0) / 1e9) if net_log else {}),
         }
     }
 
@@ -83,10 +82,11 @@ def _page(load: Load, began: datetime, speed_index_s: float | None) -> dict[str,
     }
 
 
-def _sessions(net_log: NetLog) -> dict[str, Any]:
+def _sessions(net_log: NetLog, zero_s: float) -> dict[str, Any]:
+    """Tell sessions; each began so many seconds after the page, or before it."""
     return {
-        "_quicSessions": [asdict(one) for one in net_log.quic],
-        "_http2Sessions": [asdict(one) for one in net_log.http2],
+        name: [asdict(one) | {"began_s": round(one.began_s - zero_s, 6)} for one in sessions]
+        for name, sessions in (("_quicSessions", net_log.quic), ("_http2Sessions", net_log.http2))
     }
 
 
@@ -97,7 +97,7 @@ def _entry(request: Request, began: datetime) -> dict[str, Any]:
     address = _address(request.remote)
     return {
         "pageref": PAGE,
-        "startedDateTime": _date(began + timedelta(seconds=_begun(request) or 0.0)),
+        "startedDateTime": _date(began + timedelta(seconds=begun_s(request) or 0.0)),
         "time": time_us / _US_IN_MS,
         "request": _asked(request),
         "response": _answered(request),
@@ -113,15 +113,10 @@ def _entry(request: Request, began: datetime) -> dict[str, Any]:
     }
 
 
-def _begun(request: Request) -> float | None:
-    told = (request.queued_s, request.started_s, request.send_start_s, request.ended_s)
-    return next((one for one in told if one is not None), None)
-
-
 def _timings(request: Request) -> dict[str, float]:
-    marks = list(_marks(request))
-    us = {name: end - start for (name, start), (_, end) in pairwise(marks)}
+    us = {one.kind: _us(one.end_s) - _us(one.begin_s) for one in phases(request)}
     timings = {name: us[name] / _US_IN_MS if name in us else -1 for name in _OPTIONAL}
+    timings["ssl"] = NOT_TOLD
     timings |= {name: us.get(name, 0) / _US_IN_MS for name in ("send", "wait", "receive")}
     if request.tls_start_s is not None and request.tls_end_s is not None and "connect" in us:
         tls_us = max(0, _us(request.tls_end_s) - _us(request.tls_start_s))
@@ -132,27 +127,7 @@ def _timings(request: Request) -> dict[str, float]:
     return timings
 
 
-_OPTIONAL = ("blocked", "dns", "connect", "ssl")
-
-
-def _marks(request: Request) -> Iterator[tuple[str, int]]:
-    """Yield the start of each phase in microseconds, in order and never going back, and the end."""
-    told = (
-        ("blocked", _begun(request)),
-        ("dns", request.dns_start_s),
-        ("connect", request.connect_start_s),
-        ("send", request.send_start_s),
-        ("wait", request.send_end_s),
-        ("receive", request.headers_end_s),
-        ("end", request.ended_s),
-    )
-    latest = _us(_begun(request) or 0.0)
-    for name, at_s in told:
-        if at_s is not None:
-            latest = max(latest, _us(at_s))
-            yield name, latest
-    if request.ended_s is None:
-        yield "end", latest
+_OPTIONAL = ("blocked", "dns", "connect")
 
 
 def _asked(request: Request) -> dict[str, Any]:

@@ -11,7 +11,7 @@ import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from textwrap import wrap
-from typing import Any
+from typing import Any, Literal
 
 from matplotlib.axes import Axes
 from matplotlib.colors import to_hex
@@ -29,6 +29,7 @@ from httpbed.report.phrasing import base_name, level, ratio_number, title
 MOST_PANELS = 18
 COLUMNS = 3
 LEAST_LEVELS = 2
+AXES = 2
 CELL_IN, FRAME_IN = 0.3, 0.6
 FULL = 2.0
 """Ratio from which on, either way, a colour does not get any stronger."""
@@ -36,7 +37,11 @@ LESS, MORE = (0.05, 0.42, 0.62), (0.78, 0.36, 0.05)
 """Blue and orange, which the colour-blind tell apart."""
 DARK, LIGHT = "#111111", "#fefefe"
 """Of numbers in cells: not the page's ink, for cells keep their colours in the dark."""
-TITLE_LETTERS, TITLE_LINES = 32, 2
+TITLE_LETTERS, TITLE_LINES = 32, 3
+LETTER_IN = 0.075
+"""Width of a letter beside an axis, with its share of the space between words."""
+SLANT = 35
+"""Of names below columns that do not stand side by side, in degrees."""
 
 Cells = Mapping[tuple[str, str], Ratio]
 
@@ -53,7 +58,7 @@ class Map:
 
 
 def of(findings: Findings, document: Mapping[str, Any]) -> Map | None:
-    """Find the two factors that a page is made of; None where there are no two, or no ratios."""
+    """Find two factors, best those that a page is made of; None without two, or without ratios."""
     axes = _axes(findings, document)
     if axes is None or not any(row.ratio for _, row in findings.rows()):
         return None
@@ -70,19 +75,22 @@ def of(findings: Findings, document: Mapping[str, Any]) -> Map | None:
 
 
 def _axes(findings: Findings, document: Mapping[str, Any]) -> tuple[str, str] | None:
-    """Name two factors: those of the page itself, else two of the network with most levels."""
-    workload = document.get("workload")
-    own = reached(document, (name for _, name in references(workload)))
+    """Name two factors: of the page itself, else of the network, those with most levels."""
+    own = reached(document, (name for _, name in references(document.get("workload"))))
     counts = {
         name: len({row.levels[name] for _, row in findings.rows()})
         for name in (*findings.others, *findings.network)
         if name not in findings.base
     }
     of_page = [name for name in counts if name in own and counts[name] >= LEAST_LEVELS]
-    if len(of_page) < 2:  # noqa: PLR2004 - the axes
-        network = [name for name in findings.network if counts.get(name, 0) > LEAST_LEVELS]
-        of_page = sorted(network, key=lambda name: -counts[name])
-    return (of_page[0], of_page[1]) if len(of_page) > 1 else None
+    network = [name for name in findings.network if counts.get(name, 0) >= LEAST_LEVELS]
+    network.sort(key=lambda name: -counts[name])
+    axes = [*of_page, *(name for name in network if name not in of_page)][:AXES]
+    if len(axes) < AXES:
+        return None
+    is_small = all(counts[name] == LEAST_LEVELS for name in axes)
+    # Of two by two a table says as much, but for what a page is made of.
+    return None if is_small and len(of_page) < AXES else (axes[0], axes[1])
 
 
 def _ordered(levels: Iterable[str]) -> tuple[str, ...]:
@@ -108,9 +116,11 @@ def _amount(said: str) -> float:
 def draw(shown: Map) -> Figure:
     """Draw the panels."""
     panels = list(shown.panels.items())[:MOST_PANELS]
-    columns = min(COLUMNS, len(panels))
+    wide = LETTER_IN * len(shown.levels[1]) * (2 + max(map(len, shown.levels[1])))
+    columns = min(_columns(len(panels)), max(1, int(WIDE_IN * 0.85 / wide)))
+    slant = SLANT if columns == 1 and wide > 0.75 * WIDE_IN else 0
     rows = math.ceil(len(panels) / columns)
-    tall = rows * (FRAME_IN + CELL_IN * len(shown.levels[0]))
+    tall = rows * (FRAME_IN + CELL_IN * len(shown.levels[0])) + slant / SLANT
     figure = Figure(figsize=(WIDE_IN, tall), layout="constrained")
     grid = figure.subplots(rows, columns, squeeze=False, sharex=True, sharey=True)
     for axes in grid.flat[len(panels) :]:
@@ -121,9 +131,17 @@ def draw(shown: Map) -> Figure:
         axes.tick_params(labelbottom=index + columns >= len(panels), length=0, labelsize=8)
         if index + columns >= len(panels):
             axes.set_xlabel(title(shown.rows[1]), fontsize=8)
+            side: Literal["right", "center"] = "right" if slant else "center"
+            for tick in axes.get_xticklabels():
+                tick.set(rotation=slant, ha=side, rotation_mode="anchor" if slant else "default")
     for axes in grid[:, 0]:
         axes.set_ylabel(title(shown.rows[0]), fontsize=8)
     return figure
+
+
+def _columns(panels: int) -> int:
+    """Three in a row, or two where that leaves no hole."""
+    return min(panels, COLUMNS - 1 if panels == 4 else COLUMNS)  # noqa: PLR2004
 
 
 def wrapped(name: str) -> str:

@@ -16,7 +16,6 @@ from httpbed.analysis.findings import Condition, Findings, Row
 from httpbed.analysis.loads import MEASURES, PageTrial
 from httpbed.analysis.sample import Key, by_treatment, of_trials
 from httpbed.analysis.timelines import attempts
-from httpbed.report import network
 from httpbed.report.phrasing import level, scale, title, treatment
 from httpbed.store.results import Results
 
@@ -138,16 +137,14 @@ def _scene(
     ]
     rest = len(rows) - MOST_TREATMENTS
     more = f"{rest} further treatments are not shown." if rest > 0 else ""
-    return Scene(_name(findings, results, *rows[0]), tuple(shown), more)
+    return Scene(_name(findings, rows[0][1]), tuple(shown), more)
 
 
-def _name(findings: Findings, results: Results, condition: Condition, row: Row) -> str:
+def _name(findings: Findings, row: Row) -> str:
     """Say what is the same in a scene, as far as it differs between scenes."""
     every = [one.levels for _, one in findings.rows()]
     names = [name for name in _apart(findings) if len({levels[name] for levels in every}) > 1]
-    own = [level(name, row.levels[name]) for name in names if name not in findings.network]
-    at = network.condition(results.document, condition.levels)
-    return ", ".join([*own, *([at] if at and set(names) & set(findings.network) else [])])
+    return ", ".join(level(name, row.levels[name]) for name in names)
 
 
 def _treatment(
@@ -186,4 +183,5 @@ def _told(measure: str, values: Values, trial: PageTrial) -> str:
     value = values.get((trial.trial, trial.attempt))
     if value is None:
         return f"trial {trial.name}"
-    return f"{title(measure)} {scale(measure, [value]).number(value)} s, trial {trial.name}"
+    fitting = scale(measure, [value])
+    return f"{title(measure)} {fitting.number(value)} {fitting.unit}, trial {trial.name}"
