@@ -66,6 +66,7 @@ def test_every_other_ending_is_a_complaint_in_words(tmp_path: Path, ended: str, 
     assert words in found.complaint
     assert found.complaint.endswith(": because")
     assert found.observations == ()
+    assert found.timed_out == (ended == "time limit")
 
 
 def test_dialogs_that_held_a_page_up_are_told(tmp_path: Path) -> None:
@@ -101,6 +102,7 @@ def test_a_resource_that_failed_is_a_complaint(tmp_path: Path) -> None:
         )
     ]
     (tmp_path / "cdp.jsonl").write_text("".join(json.dumps(one) + "\n" for one in events))
+    assert not left(tmp_path, "time limit").timed_out  # it is not the network alone
     found = left(tmp_path, "loaded")
     assert found.complaint == "requests that failed: /a.jpg?b=1 (net::ERR_NAME_NOT_RESOLVED)"
     (one,) = found.requests
@@ -110,6 +112,17 @@ def test_a_resource_that_failed_is_a_complaint(tmp_path: Path) -> None:
 def test_what_was_cut_off_is_a_complaint(tmp_path: Path) -> None:
     """Nobody can tell what else the page did."""
     assert "more than is kept" in left(tmp_path, "loaded", truncated=True).complaint
+
+
+def test_pictures_that_were_cut_off_are_none(tmp_path: Path) -> None:
+    """Nor is a good-bye that nobody answered: the load was over."""
+    (tmp_path / "cdp.jsonl").touch()
+    found = left(tmp_path, "loaded", pictures_cut=True, notes=["after the load: no answer"])
+    assert found.complaint == ""
+    assert found.remarks == (
+        "the pictures end at 0.00 s, so there is no Speed Index",
+        "after the load: no answer",
+    )
 
 
 def test_a_driver_that_left_nothing_is_a_complaint(tmp_path: Path) -> None:

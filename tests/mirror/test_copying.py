@@ -55,6 +55,8 @@ def test_everything_that_cannot_be_served_is_told_at_once(page: Path) -> None:
     (page / "up").symlink_to("..")
     os.mkfifo(page / "pipe")
     (page / "new\nline").write_text("")
+    (page / ".httpbed").mkdir()
+    (page / ".httpbed/prior.txt").write_text("mine")
     with pytest.raises(ConfigError) as caught:
         copying.read(page, "gone.html", AMPLE)
     assert sorted(Path(one.place).name for one in caught.value.mistakes) == [
@@ -63,6 +65,7 @@ def test_everything_that_cannot_be_served_is_told_at_once(page: Path) -> None:
         "new\nline",
         "out",
         "pipe",
+        "prior.txt",
         "up",
     ]
 

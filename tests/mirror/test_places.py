@@ -73,6 +73,12 @@ def test_equal_urls_share_a_place_and_others_never_do() -> None:
     assert places.add("https://page.test/a.png?2", "image/png") != first
 
 
+def test_a_file_of_the_page_is_not_where_the_folder_of_other_hosts_is() -> None:
+    """Which may be needed later."""
+    places = Places("page.test")
+    assert places.add("https://page.test/-", "").startswith("-/")
+
+
 @given(st.lists(st.tuples(URLS, TYPES), max_size=20, unique_by=lambda one: one[0]))
 def test_all_places_can_be_written_on_any_filesystem(asked: list[tuple[str, str]]) -> None:
     """No two differ by case alone, none is file and folder, none leads out."""

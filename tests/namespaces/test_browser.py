@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+from collections.abc import Collection
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -12,7 +13,9 @@ from typing import Any
 import pytest
 
 import pages
-from browsing import SHELL, Place, Setting, lines, place
+from browsing import SHELL, Place, Setting, catalog, lines, place
+from httpbed.host import toolbox
+from httpbed.host.identity import identity
 from httpbed.process.spec import ProcessSpec
 from httpbed.trial import certificates
 
@@ -21,20 +24,26 @@ pytestmark = [pytest.mark.namespaces, pytest.mark.toolbox]
 PROTOCOLS = {"1.1": "http/1.1", "2": "h2", "3": "h3"}
 CONNECTIONS = {"1.1": 6, "2": 1, "3": 1}
 AT_ONCE = 3
-NEVER_S = 6.0
+PAGE = "/index.html"
+Loads = dict[str, dict[str, Any]]
+"""What the driver says of loads, by name or version."""
+NEVER_S = 4.0
 """For a browser to begin on a machine that is busy, and to go on and on."""
+ANIMATED_S = 20.0
 SMALL_BYTES = 2**29
 """For the data of each process, so that a page that takes all soon has it."""
 ENDINGS = {
+    "never": ("time limit", "the network was not idle"),
     "dialogs": ("loaded", ""),
     "outside": ("left", "it went on to https://outside.example/x"),
+    "download": ("download", "it began a download of https://server.httpbed.test/file.bin"),
+    "memory": ("crashed", "the tab crashed"),
+}
+MORE_ENDINGS = {
     "elsewhere": ("left", "it went on to https://server.httpbed.test/index.html"),
     "refresh": ("left", "it went on to https://outside.example/"),
-    "download": ("download", "it began a download of https://server.httpbed.test/file.bin"),
-    "never": ("time limit", "the network was not idle"),
     "name": ("loaded", ""),
     "frame": ("loaded", ""),
-    "memory": ("crashed", "the tab crashed"),
 }
 
 
@@ -44,33 +53,45 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return pages.write(tmp_path_factory.mktemp("site"))
 
 
-@pytest.mark.parametrize("http_version", PROTOCOLS)
-def test_a_page_comes_whole_over_the_version_that_is_asked(
-    tmp_path: Path, site: Path, http_version: str
-) -> None:
-    """The browser's word and the server's agree, to the last byte; its files are as promised."""
+@pytest.fixture(scope="module")
+def whole(site: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Place, Loads]:
+    """Load the ordinary page over each version."""
 
-    async def load() -> tuple[Place, dict[str, Any]]:
-        async with place(tmp_path, Setting(site, ["net-log"])) as made:
-            spec = made.driver("net-log", "/index.html", http_version)
-            return made, await made.load("net-log", spec)
+    async def load() -> tuple[Place, list[dict[str, Any]]]:
+        setting = Setting(site, [f"net-log-{version}" for version in PROTOCOLS])
+        async with place(tmp_path_factory.mktemp("whole"), setting) as made:
+            loads = (
+                made.load(f"net-log-{version}", made.driver(f"net-log-{version}", PAGE, version))
+                for version in PROTOCOLS
+            )
+            return made, await asyncio.gather(*loads)
 
     made, told = asyncio.run(load())
-    assert (told["ended"], told["reason"], told["truncated"]) == ("loaded", "", False)
+    return made, dict(zip(PROTOCOLS, told, strict=True))
+
+
+@pytest.mark.parametrize("http_version", PROTOCOLS)
+def test_a_page_comes_whole_over_the_version_that_is_asked(
+    whole: tuple[Place, Loads], http_version: str
+) -> None:
+    """The browser's word and the server's agree, to the last byte; its files are as promised."""
+    made, told, name = whole[0], whole[1][http_version], f"net-log-{http_version}"
+    assert (told["ended"], told["reason"], told["notes"]) == ("loaded", "", [])
+    assert not told["truncated"] | told["trace_cut"] | told["pictures_cut"]
     assert told["title"] == "A page"
     times = [told[f"{name}_ns"] for name in ("began", "ready", "navigated", "ended")]
     assert times == sorted(times)
     assert 0 < told["cpu_s"] < told["all_cpu_s"]
-    answers = [told["response"] for told in made.events("net-log", "Network.responseReceived")]
+    answers = [told["response"] for told in made.events(name, "Network.responseReceived")]
     assert {one["protocol"] for one in answers} == {PROTOCOLS[http_version]}
     assert len({one["connectionId"] for one in answers}) == CONNECTIONS[http_version]
     logged = made.requests(http_version)
     assert len(logged) == len(answers) == pages.REQUESTS
-    ended = made.events("net-log", "Network.loadingFinished")
+    ended = made.events(name, "Network.loadingFinished")
     assert sum(one["wire_bytes"] for one in logged) == sum(
         one["encodedDataLength"] for one in ended
     )
-    left = made.folder / "net-log"
+    left = made.folder / name
     assert (left / lines(left / "frames.jsonl")[-1]["file"]).read_bytes().startswith(b"\xff\xd8")
     marks = {event["name"] for event in lines(left / "trace.jsonl")}
     assert {"navigationStart", "firstContentfulPaint"} <= marks
@@ -78,8 +99,19 @@ def test_a_page_comes_whole_over_the_version_that_is_asked(
 
 
 @pytest.fixture(scope="module")
-def endings(site: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, Any]]:
-    """Load every page that is not as others, some at once."""
+def endings(site: Path, tmp_path_factory: pytest.TempPathFactory) -> Loads:
+    """Load pages that are not as others."""
+    return all_of(ENDINGS, site, tmp_path_factory.mktemp("endings"))
+
+
+@pytest.fixture(scope="module")
+def more_endings(site: Path, tmp_path_factory: pytest.TempPathFactory) -> Loads:
+    """Load further ones."""
+    return all_of(MORE_ENDINGS, site, tmp_path_factory.mktemp("more"))
+
+
+def all_of(names: Collection[str], site: Path, folder: Path) -> Loads:
+    """Load pages, some at once."""
     turns = asyncio.Semaphore(AT_ONCE)
 
     async def one(made: Place, name: str) -> dict[str, Any]:
@@ -87,11 +119,11 @@ def endings(site: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, d
             return await made.load(name, _ending(made, name))
 
     async def load() -> list[dict[str, Any]]:
-        setting = Setting(site, list(ENDINGS), rate="100 Mbit/s", delay="1 ms")
-        async with place(tmp_path_factory.mktemp("endings"), setting) as made:
-            return await asyncio.gather(*(one(made, name) for name in ENDINGS))
+        setting = Setting(site, list(names), rate="100 Mbit/s", delay="1 ms")
+        async with place(folder, setting) as made:
+            return await asyncio.gather(*(one(made, name) for name in names))
 
-    return dict(zip(ENDINGS, asyncio.run(load()), strict=True))
+    return dict(zip(names, asyncio.run(load()), strict=True))
 
 
 def _ending(made: Place, name: str) -> ProcessSpec:
@@ -100,14 +132,80 @@ def _ending(made: Place, name: str) -> ProcessSpec:
 
 
 @pytest.mark.parametrize("name", ENDINGS)
-def test_every_load_has_an_end(endings: dict[str, dict[str, Any]], name: str) -> None:
+def test_every_load_has_an_end(endings: Loads, name: str) -> None:
     """Whatever the page does, it is told."""
     kind, reason = ENDINGS[name]
     assert endings[name]["ended"] == kind, endings[name]["reason"]
     assert reason in endings[name]["reason"]
 
 
-def test_dialogs_are_dismissed_and_told(endings: dict[str, dict[str, Any]]) -> None:
+@pytest.mark.slow
+@pytest.mark.parametrize("name", MORE_ENDINGS)
+def test_further_loads_have_an_end(more_endings: Loads, name: str) -> None:
+    """Likewise."""
+    kind, reason = MORE_ENDINGS[name]
+    assert more_endings[name]["ended"] == kind, more_endings[name]["reason"]
+    assert reason in more_endings[name]["reason"]
+
+
+@pytest.mark.slow
+def test_a_page_that_moves_for_long_lacks_its_speed_index_only(tmp_path: Path, site: Path) -> None:
+    """The browser takes so many pictures, and no more; all else is whole."""
+    page = site / "long.html"
+    polls = "<script>setTimeout(() => clearInterval(polls), 11000);"
+    polls += "const polls = setInterval(() => fetch('/style.css?' + Math.random()), 100)</script>"
+    page.write_text((site / "animation.html").read_text() + polls)
+
+    async def load() -> tuple[Place, dict[str, Any]]:
+        async with place(tmp_path, Setting(site, ["a"])) as made:
+            return made, await made.load("a", made.driver("a", "/long.html", limit_s=ANIMATED_S))
+
+    made, told = asyncio.run(load())
+    assert (told["ended"], told["pictures_cut"]) == ("loaded", True)
+    found = catalog()[SHELL].parse("client", made.folder / "a")
+    assert found.complaint == ""
+    assert any("the pictures end at" in one for one in found.remarks)
+    observed = {one.metric for one in found.observations}
+    assert "largest_contentful_paint" in observed
+    assert "speed_index" not in observed
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("no_icon", [False, True])
+def test_the_whole_browser_asks_for_no_icon_that_is_not_the_pages(
+    tmp_path: Path, site: Path, no_icon: bool
+) -> None:
+    """It would by itself, where a document names none."""
+
+    async def load() -> Place:
+        async with place(tmp_path, Setting(site, ["a"], browser="chromium")) as made:
+            spec = made.driver("a", "/plain.html")
+            more = ("--no-icon",) * no_icon
+            told = await made.load("a", replace(spec, argv=(*spec.argv, *more)))
+            assert told["ended"] == "loaded", told["reason"]
+            return made
+
+    made = asyncio.run(load())
+    asked = ["/plain.html"] if no_icon else ["/plain.html", "/favicon.ico"]
+    assert [one["path"] for one in made.requests()] == asked
+    found = catalog()["chromium"].parse("client", made.folder / "a")
+    assert [one.path for one in found.requests] == asked
+    assert found.complaint == ""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", [SHELL, "chromium"])
+def test_a_browser_is_cited_by_its_own_binary_and_libraries(name: str) -> None:
+    """Those in a folder of their own included, which only another library knows."""
+    recipe = catalog()[name]
+    contents = recipe.install.contents()
+    assert contents
+    found = identity(toolbox.ensure(contents, say=print), recipe.command("client"))
+    assert found.path == f"/usr/lib/chromium/{name}"
+    assert any("/pulseaudio/libpulsecommon" in library for library in found.libraries)
+
+
+def test_dialogs_are_dismissed_and_told(endings: Loads) -> None:
     """In their order, as the page worded them."""
     told = [(one["type"], one["message"]) for one in endings["dialogs"]["dialogs"]]
     assert told == [("alert", "<b>&"), ("confirm", "sure?"), ("prompt", "what?")]
@@ -151,6 +249,11 @@ whom, log = sys.argv[1], Path(sys.argv[2])
 while not (log.exists() and b"responseReceived" in log.read_bytes()):
     select.select([], [], [], 0.01)
 victims = {"driver": those("-mchromium"), "browser": those("--remote-debugging-pipe", "--type=")}
+browsers = those("/usr/lib/chromium/", "-mchromium")
+for pid in browsers:
+    told = dict(line.split(":\t") for line in Path(f"/proc/{pid}/status").read_text().splitlines())
+    if int(told["CapEff"], 16) & 3 << 12:
+        sys.exit("it could change the network")
 watched = [os.pidfd_open(pid) for pid in those("/usr/lib/chromium/")]
 for pid in victims[whom]:
     os.kill(pid, signal.SIGKILL)

@@ -13,6 +13,9 @@ from httpbed.mirror.agreement import differences
 from httpbed.mirror.collecting import Bounds
 from httpbed.mirror.loading import Asked, Loader
 from httpbed.model.errors import ConfigError
+from httpbed.pages import reading
+from httpbed.sites import catalog as catalog_of_sites
+from httpbed.sites import types
 from web import PNG, web
 
 pytestmark = [pytest.mark.namespaces, pytest.mark.toolbox]
@@ -32,7 +35,9 @@ def test_a_page_is_mirrored_with_what_its_scripts_insert(tmp_path: Path, loader:
     with web() as (main, other):
         source = session.from_url(
             f"http://{main}/",
-            lambda urls, most, left: curl.fetch(program, urls, most_bytes=most, time_limit_s=left),
+            lambda urls, most, left: curl.fetch(
+                program, urls, most_bytes=most, time_limit_s=left, may_be_inside=True
+            ),
             AMPLE,
             strip=False,
         )
@@ -50,8 +55,11 @@ def test_a_page_is_mirrored_with_what_its_scripts_insert(tmp_path: Path, loader:
     assert differences(site, Asked({"/start.html": 1}, (), (), "")) != []
 
 
-def test_a_page_that_asks_outside_is_refused_with_the_list(tmp_path: Path, loader: Loader) -> None:
-    """Nothing is left of it."""
+def test_a_page_that_asks_outside_is_refused_with_the_list(
+    tmp_path: Path, loader: Loader, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nothing is left of it, in the cache neither."""
+    monkeypatch.delattr(catalog_of_sites, "ensure")
     page = tmp_path / "page"
     page.mkdir()
     (page / "index.html").write_text(
@@ -66,3 +74,24 @@ def test_a_page_that_asks_outside_is_refused_with_the_list(tmp_path: Path, loade
         ("/gone.png", "is asked for and not there"),
     ]
     assert not (tmp_path / "mine").exists()
+
+
+@pytest.mark.parametrize("server", ["nginx", "caddy", "envoy"])
+def test_servers_give_every_file_the_type_that_is_listed(tmp_path: Path, server: str) -> None:
+    """Whatever tables of types the machine has."""
+    page = tmp_path / "page"
+    page.mkdir()
+    names = [*(f"a.{ending}" for ending in types.TYPES), "a.CSS", "a.unknown", "none"]
+    for name in names:
+        (page / name).write_bytes(b"<!doctype html>x")
+    asking = f"for (const x of {names}) fetch('/' + x)"
+    (page / "index.html").write_text(f"<!doctype html><script>{asking}</script>")
+    source = session.from_folder(page, "index.html", AMPLE, strip=False)
+    session.write(source, source.files()[0], None, (), tmp_path / "site")
+    Loader(catalog(), SHELL, server, print).load(tmp_path / "site", tmp_path)
+    requests = reading.read(tmp_path / "load-1/client").requests
+    told = {
+        one.url.rpartition("/")[2]: dict(one.response_headers).get("content-type")
+        for one in requests
+    }
+    assert {name: told[name] for name in names} == {name: types.of(name) for name in names}

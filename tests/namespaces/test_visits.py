@@ -27,7 +27,8 @@ def site(tmp_path: Path) -> Path:
     (folder / "index.html").write_text(f"<!doctype html><title>page</title>{images}")
     for number in range(IMAGES):
         (folder / f"{number}.svg").write_bytes(PICTURE)
-    (folder / "prior.txt").write_text("." * 1000)
+    (folder / ".httpbed").mkdir()
+    (folder / ".httpbed/prior.txt").write_text("." * 1000)
     return folder
 
 
@@ -78,19 +79,22 @@ def test_a_ticket_is_used_without_early_data_where_the_server_takes_none(
     assert len(browser.requests) == len(log.requests) == IMAGES + 1
 
 
+@pytest.mark.slow
 def test_a_warm_connection_is_the_documents(tmp_path: Path, site: Path) -> None:
     """Both sides know it."""
     browser, log = visited(tmp_path, site, "warm connection", "1.1")
     assert document(log).connection in connections(log.before)
     assert document(browser).connection in connections(browser.before)
-    assert [one.path for one in browser.before] == ["/prior.txt"]
+    assert [one.path for one in browser.before] == ["/.httpbed/prior.txt"]
 
 
 def test_http3_is_discovered_over_http2(tmp_path: Path, site: Path) -> None:
     """Everything of the page comes over HTTP/3, by a certificate of an authority of our own."""
     browser, log = visited(tmp_path, site, "discovery", "3")
     for told in (browser, log):
-        assert [(one.path, one.http_version) for one in told.before] == [("/prior.txt", "2")]
+        assert [(one.path, one.http_version) for one in told.before] == [
+            ("/.httpbed/prior.txt", "2")
+        ]
         assert {one.http_version for one in told.requests} == {"3"}
     assert document(log).resumed is False
 

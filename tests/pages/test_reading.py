@@ -341,6 +341,43 @@ def test_what_was_cut_off_is_noted(tmp_path: Path) -> None:
     )
 
 
+def test_a_visit_before_is_neither_start_nor_cpu_time(tmp_path: Path) -> None:
+    """Of all visits they mean the same; only the client's clock goes on."""
+    more = {"started_ns": 0, "before_ns": 5_000_000_000, "before_cpu_s": 0.2}
+    load = left(tmp_path, sent(10.0), said=SAID | more)
+    assert load.browser_ready_s == pytest.approx(3.9)
+    assert load.browser_cpu_s == pytest.approx(0.3)
+    assert load.navigated_s == pytest.approx(9.9)
+
+
+def test_what_the_driver_forbade_is_no_request(tmp_path: Path) -> None:
+    """Nobody was asked."""
+    icon = sent(10.1, f"{URL}favicon.ico", type="Other", requestId="icon")
+    blocked = {"errorText": "net::ERR_BLOCKED_BY_CLIENT", "blockedReason": "inspector"}
+    ended = event("Network.loadingFailed", 10.1, requestId="icon", **blocked)
+    load = left(tmp_path, sent(10.0), finished(10.2), icon, ended)
+    assert [one.url for one in load.requests] == [URL]
+
+
+def test_a_load_without_its_last_pictures_has_no_speed_index(tmp_path: Path) -> None:
+    """Requests are as they are: only what was seen is not known."""
+    whole = left(tmp_path, sent(10.0), said=SAID)
+    assert whole.remarks == ()
+    (tmp_path / "frames.jsonl").write_text('{"ts": 17e6, "file": "frames/0001.jpg"}\n')
+    more = {"pictures_cut": True, "trace_cut": True, "notes": ["after the load: no answer", 7]}
+    load = left(tmp_path, sent(10.0), said=SAID | more)
+    assert load.pictures_end_s == pytest.approx(7.0)
+    assert load.notes == ()
+    assert load.remarks == (
+        "the pictures end at 7.00 s, so there is no Speed Index",
+        "the trace is cut off, so there is no Largest Contentful Paint",
+        "after the load: no answer",
+    )
+    told = {one.metric for one in observing.observations(load)}
+    assert "page_requests" in told
+    assert not told & {"speed_index", "largest_contentful_paint"}
+
+
 @pytest.mark.parametrize(
     ("text", "why"),
     [
@@ -414,7 +451,9 @@ def test_no_link_and_no_pipe_is_followed(tmp_path: Path) -> None:
         | jsons,
         max_size=8,
     ),
-    st.dictionaries(st.sampled_from([*SAID, "dialogs", "title", "truncated"]), jsons),
+    st.dictionaries(
+        st.sampled_from([*SAID, "dialogs", "title", "truncated", "notes", "pictures_cut"]), jsons
+    ),
 )  # fmt: skip
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 def test_nothing_that_is_told_raises(

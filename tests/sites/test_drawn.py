@@ -110,3 +110,11 @@ def test_ranjans_sites_weigh_what_he_says(name: str, weight: int, lengths: tuple
     assert len(pictures) == (5 if "few" in name else 50)
     assert (min(pictures), max(pictures)) == lengths
     assert site.requests() - len(pictures) == 12
+
+
+def test_a_digest_that_is_named_is_the_sites() -> None:
+    """Of a page that is not known before it is made, when it is made and later."""
+    digest = ensured(SYNTHETIC[0]).site.digest
+    assert ensured({**SYNTHETIC[0], "sha256": digest}).site.digest == digest
+    with pytest.raises(ConfigError, match="sha256"):
+        ensured({**SYNTHETIC[0], "sha256": "0" * 64})

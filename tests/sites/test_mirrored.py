@@ -63,6 +63,37 @@ def test_a_campaign_has_a_copy_of_its_own(mine: Path, monkeypatch: pytest.Monkey
     assert first.folder.is_relative_to(mine.parent / "cache")
 
 
+def test_the_copy_is_one_wherever_the_page_is(mine: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """And whatever was known of it before."""
+    monkeypatch.setenv("HTTPBED_CACHE", str(mine.parent / "cache"))
+    first = catalog.ensure(PAGE, 1, mine.parent, print)
+    mine.rename(mine.parent / "yours")
+    known = FolderPage(folder="yours", requests=2, weight="20 B")
+    assert catalog.ensure(known, 1, mine.parent, print) == first
+
+
+@pytest.mark.parametrize("name", ["a.png", ".httpbed/prior.txt"])
+def test_a_copy_that_was_changed_is_made_anew(
+    name: str, mine: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Though it is as long as it was."""
+    monkeypatch.setenv("HTTPBED_CACHE", str(mine.parent / "cache"))
+    file = sites.served(catalog.ensure(PAGE, 1, mine.parent, print).folder) / name
+    before = file.read_bytes()
+    file.write_bytes(before.replace(b"ima", b"imb") if name == "a.png" else b"")
+    catalog.ensure(PAGE, 1, mine.parent, print)
+    assert file.read_bytes() == before
+
+
+def test_no_page_has_a_file_where_httpbed_has_its_own(mine: Path) -> None:
+    """It would be another one when it is served."""
+    said = json.loads((mine / "site.json").read_text())
+    said["resources"][1] |= {"file": "0/.httpbed/prior.txt", "bytes": sites.PRIOR_BYTES}
+    (mine / "site.json").write_text(json.dumps(said))
+    with pytest.raises(ConfigError, match="keeps for itself"):
+        mirrored.outline(PAGE, mine.parent)
+
+
 def test_every_mistake_is_told_at_once(mine: Path) -> None:
     """Even where lengths are as listed."""
     (mine / "files/0/a.png").write_bytes(b"imagf")

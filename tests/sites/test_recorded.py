@@ -145,6 +145,43 @@ def test_an_order_of_its_own_that_it_cannot_have(tmp_path: Path) -> None:
         recorded.outline(RecordedPage(har="site.har", order="its own"), tmp_path)
 
 
+@pytest.mark.parametrize(
+    "more",
+    [
+        Said(f"{CDN}/api", 70, method="OPTIONS", kind="preflight"),
+        Said(f"{CDN}/api", 70, method="PUT"),
+        Said("https://ads.test/a.js", 70, status=0),
+        Said(f"{CDN}/socket", 70, status=101, kind="websocket"),
+        Said(f"{MAIN}/cached.png", 70, more={"_fromCache": "disk"}),
+    ],
+)
+def test_a_page_that_asks_for_what_is_not_replayed_is_not_loaded_itself(
+    more: Said, tmp_path: Path
+) -> None:
+    """It would ask for that again, and get another answer than in the recording."""
+    found, said = made(tmp_path, (*OWN, more))
+    assert found.skeleton
+    assert any("is not replayed" in one for one in said)
+    with pytest.raises(ConfigError, match="is not replayed"):
+        recorded.outline(RecordedPage(har="site.har", order="its own"), tmp_path)
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        Said("data:image/png,x", 70),
+        Said(f"{MAIN}/a.png", 70, more={"_fromCache": "memory"}),
+        Said("http://www.page.test/", -30, 10, 301, 0, headers={"location": f"{MAIN}/"}),
+    ],
+)
+def test_what_asks_nobody_does_not_keep_a_page_from_being_loaded(
+    more: Said, tmp_path: Path
+) -> None:
+    """Inline pictures, what is there already, and being led from http: to the same by https:."""
+    found, _ = made(tmp_path, (*OWN, more))
+    assert not found.skeleton
+
+
 def test_ten_thousand_entries(tmp_path: Path) -> None:
     """Of one time, over many origins: in seconds, not in their square."""
     many = [Said(f"https://h{n % 150}.test/{n}", 10, 0, size=n) for n in range(9_999)]

@@ -75,6 +75,26 @@ def test_lazy_images_load_at_once_and_in_one_size() -> None:
     assert [one.split(":")[0] for one in done.changes] == ["one size", "made eager"]
 
 
+@pytest.mark.parametrize(
+    ("text", "where"),
+    [
+        ("<!DOCTYPE html><html lang=en><title>x</title>", "<title>"),
+        ("<!doctype html><title>x</title>", "<title>"),
+        ("\ufeff<HTML>\n<p>x", "\n<p>"),
+    ],
+)
+def test_a_page_without_a_head_has_an_icon_all_the_same(text: str, where: str) -> None:
+    """Where its head begins, behind what says how the page is to be read."""
+    wanted = text.replace(where, ICON + where, 1)
+    assert _page(text).text == wanted
+    assert repair.with_icon(text.encode()) == wanted.encode()
+
+
+def test_a_part_of_a_page_has_no_icon() -> None:
+    """Nobody loads it by itself."""
+    assert repair.with_icon(b"<li>x") == b"<li>x"
+
+
 def test_icons_are_one_empty_icon() -> None:
     """Whether browsers ask for an icon differs."""
     done = _page('<html><head><link rel="shortcut icon" href="img/a.png"></head></html>')

@@ -182,6 +182,21 @@ def test_another_experiment_or_other_binaries_are_refused(
     assert "-o" in mistake.remedy
 
 
+def test_another_site_is_refused(tmp_path: Path) -> None:
+    """It was drawn by another Pillow, say, and its trials have other names by that."""
+    sites = [{"name": "2x1000", "source": "seed 1, Pillow 12", "sha256": "a" * 64}]
+    read = kept.loaded()
+    with campaigns.opened(tmp_path, kept.SMALL, read.trials, {**kept.manifest(), "sites": sites}):
+        pass
+    drawn = [trial.model_copy(update={"seed": trial.seed + 1}) for trial in read.trials]
+    other = {**kept.manifest(), "sites": [{**sites[0], "sha256": "b" * 64}]}
+    with (
+        pytest.raises(ConfigError, match=r"site 2x1000 was a+ and is now b+"),
+        campaigns.opened(tmp_path, kept.SMALL, drawn, other),
+    ):
+        pass
+
+
 def test_a_second_run_is_refused_while_the_first_lasts(tmp_path: Path) -> None:
     """And welcome after; the lock is the kernel's, so that no death leaves it behind."""
     made = kept.loaded()

@@ -105,7 +105,7 @@ class Place:
         self, name: str, path: str, http_version: str = "2", limit_s: float = 20
     ) -> ProcessSpec:
         """Plan the load of a page, by the browser's recipe."""
-        page = self.setting.page(path, net_log=name == "net-log")
+        page = self.setting.page(path, net_log=name.startswith("net-log"))
         part = replace(self.server(), name=name, role="client", host="client", page=page)
         part = replace(part, http_version=http_version, time_limit_s=limit_s)
         return catalog()[self.setting.browser].plan(part)

@@ -22,6 +22,8 @@ ENDINGS = {
     "never": "<script>setInterval(() => fetch('/style.css?' + Math.random()), 100)</script>",
     "name": "<img src='https://outside.example/a.png'>",
     "frame": "<iframe src='/index.html'></iframe><script>new Worker('/worker.js')</script>",
+    "animation": "<style>@keyframes a { to { margin-left: 90% } } i { display: block; width: 9%;"
+    " animation: a 1s infinite alternate } </style><i>.</i>",
     "memory": "<script>for (const a = [];;) a.push(new Array(1e7).fill(Math.random()))</script>",
 }
 
@@ -38,6 +40,7 @@ def write(folder: Path) -> Path:
     (folder / "style.css").write_text("h1 { color: #a30 } img { width: 18% }")
     (folder / "app.js").write_text("document.querySelector('h1').textContent = 'By a script'")
     (folder / "worker.js").write_text("fetch('/style.css')")
+    (folder / "plain.html").write_text(_HEAD.partition("<link")[0])
     (folder / "file.bin").write_bytes(bytes(50_000))
     for name, rest in ENDINGS.items():
         (folder / f"{name}.html").write_text(_HEAD + rest)

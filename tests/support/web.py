@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -16,6 +17,8 @@ PAGE = """<!doctype html><html><head><title>x</title>
 <img src="a.png?v=1" loading="lazy"><img data-src="/lazy.png" id="lazy"><img src="/gone.png">
 <img src="/evil/%2e%2e%2f%2e%2e%2fx%00.png"><script src="//{other}/app.js"></script>
 <script>lazy.src = lazy.dataset.src</script></body></html>"""
+MOVED = {"/": "/start", "/round": "/round", "/to": "http://"}
+"""Redirects; the last to the host and path that are its query."""
 APP = "new Image().src = 'http://{other}/in.png'"
 
 
@@ -29,10 +32,14 @@ def web() -> Iterator[tuple[str, str]]:
             "/deep.css": ("text/css", b"body{background:url(bg.png)}"),
             "/app.js": ("application/javascript", APP.format(other=other).encode()),
             "/large": ("text/html", bytes(100_000)),
+            "/half": ("text/html", bytes(30_000)),
+            "/packed": ("text/html", gzip.compress(bytes(10_000_000))),
         }
         yield main, other
 
 
+asked: list[str] = []
+"""Paths of all requests to any of its hosts."""
 _Answers = dict[str, tuple[str, bytes]]
 
 
@@ -40,13 +47,17 @@ _Answers = dict[str, tuple[str, bytes]]
 def _serving(address: str, answers: _Answers) -> Iterator[tuple[str, _Answers]]:
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
-            status = {"/": 302, "/gone.png": 404}.get(self.path, 200)
+            asked.append(self.path)
+            leads_to = MOVED.get(self.path.partition("?")[0])
+            status = 302 if leads_to else 404 if self.path == "/gone.png" else 200
             kind, body = answers.get(self.path, ("image/png", PNG))
             self.send_response(status)
             self.send_header("Content-Type", kind)
             self.send_header("Content-Length", str(len(body)))
-            if status == 302:
-                self.send_header("Location", "/start")
+            if leads_to:
+                self.send_header("Location", leads_to + self.path.partition("?")[2])
+            if self.path == "/packed":
+                self.send_header("Content-Encoding", "gzip")
             self.end_headers()
             self.wfile.write(body)
 

@@ -74,6 +74,12 @@ def test_too_early_and_too_late() -> None:
     assert not passed((late, *REPLAYED[1:]))["recorded delays"]
 
 
+def test_an_answer_that_is_given_again_is_not_what_led_to_the_rest() -> None:
+    """But that it was given at first."""
+    again = replace(REPLAYED[0], asked_ns=93 * MS, begun_ns=93 * MS, ended_ns=94 * MS)
+    assert passed((*REPLAYED, again))["recorded order"]
+
+
 def test_another_length_or_status() -> None:
     """What the server sent is compared, not what it was given."""
     assert not passed(logged=(replace(LOGGED[0], body_bytes=99),))["lengths of the bodies"]

@@ -111,9 +111,9 @@ def _value(row: Row, values: Mapping[tuple[str, int], float]) -> float | None:
 
 
 def progress(load: Load) -> tuple[Step, ...]:
-    """Return a load's visual progress; nothing where a picture of it cannot be read."""
+    """Return a load's visual progress; nothing where it is not known, or cannot be read."""
     try:
-        return speed_index.of_frames(load.frames)
+        return speed_index.of_load(load)
     except PictureError:
         return ()
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from httpbed.cli.experiment import catalog, json_option, recipes_option
-from httpbed.host import curl
+from httpbed.host import curl, reach
 from httpbed.mirror import session
 from httpbed.mirror.collecting import Bounds
 from httpbed.mirror.loading import Loader
@@ -82,7 +82,8 @@ def command(
     """Make a page of your own self-contained, so that experiments can load it.
 
     Use it before an experiment with `page = { folder = "..." }`. A URL is fetched with all that the
-    page asks for, which is the one thing that httpbed does outside; a folder is copied. Then a
+    page asks for, which is the one thing that httpbed does outside; of your own network it asks
+    nobody, unless the page itself is there. A folder is copied. Then a
     browser loads the page from a server of its own, twice, and what it asked for is written down. A
     page that asks outside, or for what is not there, is refused with the list of that.
     """
@@ -111,11 +112,11 @@ def _found(
     source: str, entry: str, bounds: Bounds, *, strip: bool
 ) -> session.Address | session.Folder:
     if source.startswith(("http://", "https://")):
-        program = curl.command(_say)
+        program, inside = curl.command(_say), reach.leads_inside(source)
         return session.from_url(
             source,
             lambda urls, most, left: curl.fetch(
-                program, urls, most_bytes=max(1, most), time_limit_s=max(1.0, left)
+                program, urls, most_bytes=most, time_limit_s=left, may_be_inside=inside
             ),
             bounds,
             strip=strip,

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
 import subprocess
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -18,6 +19,9 @@ from httpbed.host import elf
 from httpbed.host.toolbox import Root
 from httpbed.model.errors import HostError
 
+_MISSING = re.compile(r"error while loading shared libraries: ([^/:\s]+):")
+_MOST_PRIVATE = 10
+"""Folders of libraries that only other libraries know."""
 _PATH = ("/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/sbin", "/bin")
 
 
@@ -111,14 +115,36 @@ def _libraries(root: Path, program: str) -> Iterator[str]:
         return
     start = elf.loaded_by(root, loader)
     yield start[0].removeprefix(str(root))
-    for name, place in _listed([*start, "--list", str(elf.outside(root, program))]):
+    for name, place in _listed_in(root, start, str(elf.outside(root, program))):
         if not name.startswith("/"):
             yield _inside(root, name, place)
 
 
+def _listed_in(root: Path, start: list[str], program: str) -> Iterator[tuple[str, str]]:
+    """List libraries in a root, those besides that only another library's own path leads to.
+
+    Such a path (ELF's RUNPATH) is absolute, and from outside leads to this machine's folders.
+    """
+    *command, folders = start
+    for _ in range(_MOST_PRIVATE):
+        asked = [*command, folders, "--list", program]
+        missing = _MISSING.search(_run(asked).stderr)
+        if missing is None:
+            return _listed(asked)
+        private = next((root / "usr/lib").glob(f"*/*/{missing[1]}"), None)
+        if private is None:
+            raise _lacking(missing[1])
+        folders += f":{private.parent}"
+    raise HostError(f"{program} has too many libraries in folders of their own", "use another one")
+
+
+def _run(command: list[str]) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(command, check=False, capture_output=True, text=True)
+
+
 def _listed(command: list[str]) -> Iterator[tuple[str, str]]:
     """Yield what a loader lists: each library's name, and where it was found."""
-    listed = subprocess.run(command, check=False, capture_output=True, text=True)
+    listed = _run(command)
     for line in listed.stdout.splitlines():
         name, arrow, rest = line.strip().partition(" => ")
         if arrow:
@@ -131,7 +157,11 @@ def _inside(root: Path, name: str, place: str) -> str:
         found = elf.resolved(root, place.removeprefix(str(root)))
         if found is not None:
             return found
-    raise HostError(
+    raise _lacking(name)
+
+
+def _lacking(name: str) -> HostError:
+    return HostError(
         f"the toolbox lacks the library {name}",
         "build it anew (httpbed toolbox remove, then build): the suite may have been in motion",
     )

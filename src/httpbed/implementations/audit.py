@@ -27,7 +27,7 @@ SHELLS = frozenset({"sh", "bash", "dash"})
 _SHELL_SYNTAX = re.compile(r"[|&;<>]+|[0-9]?>&[0-9]|.*(\$\(|`|\$\{).*", re.DOTALL)
 _NO_SHELL = "is shell syntax, and no shell sees the command"
 PROGRAM = "program"
-"""A variable of recipes whose program is in no toolbox: where it is."""
+"""A variable of recipes whose program is in no toolbox, or is driven by another: where it is."""
 RESERVED = VARIABLES | LISTS | REQUEST_VARIABLES | UPSTREAM_VARIABLES | ORIGIN_VARIABLES | {PROGRAM}
 
 
@@ -107,7 +107,7 @@ def _programs(run: Run) -> Iterator[Mistake]:
 
 def _variables(recipe: Recipe, run: Run) -> Iterator[Mistake]:
     known = VARIABLES | set(recipe.knobs) | set(run.choose)
-    known |= set() if recipe.install.suite else {PROGRAM}
+    known |= set() if recipe.install.suite and not run.program else {PROGRAM}
     for place, text in run.templates():
         usable = known if place.startswith("choose.") else known | LISTS
         yield from _unknown(place, text, usable)
@@ -168,6 +168,7 @@ def _domains(recipe: Recipe) -> dict[str, Collection[str]]:
         "workload": [kind for kind in ("download", "page") if kind in recipe.workloads],
         "site": ["static", *(["recorded"] if "recorded page" in recipe.workloads else [])],
         "net_log": ("on", "off"),
+        "page_icon": ("its-own", "unasked"),
         "page_visit": get_args(Visit),
         "retry": ("none", *recipe.retrying.able()),
         "congestion_control": quic.choices if quic else (),

@@ -53,6 +53,8 @@ class PageToLoad:
     net_log: bool = False
     recorded: bool = False
     """Whether its answers have a status, headers and a delay of their own."""
+    no_icon: bool = False
+    """Whether a browser that asks for ``/favicon.ico`` by itself is to be kept from it."""
 
     def variables(self) -> dict[str, str]:
         """What a recipe's templates may name in braces."""
@@ -62,6 +64,7 @@ class PageToLoad:
             "page_visit": self.visit,
             "viewport": self.viewport,
             "net_log": "on" if self.net_log else "off",
+            "page_icon": "unasked" if self.no_icon else "its-own",
             "site": "recorded" if self.recorded else "static",
         }
 
@@ -285,6 +288,8 @@ class Findings:
     """None where the program does not tell."""
     before: tuple[Request, ...] = ()
     """Requests of a visit before, answered and not measured; their times mean nothing."""
+    remarks: tuple[str, ...] = ()
+    """What the program did not tell that no request depends on."""
 
 
 class Implementation(Protocol):

@@ -129,8 +129,9 @@ class Recipe(Value):
         return self.run_as.get(role, self.run)
 
     def command(self, role: RoleName) -> str:
-        """Name or path of what is started in a role, as the root filesystem knows it."""
-        return template.fill(self.running(role).argv[0], self._place())
+        """Name or path of what is under test in a role, as the root filesystem knows it."""
+        run = self.running(role)
+        return run.program or template.fill(run.argv[0], self._place())
 
     def identify(self) -> ProcessSpec | None:
         """Say how to ask for its version, where somebody knows."""

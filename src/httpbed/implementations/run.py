@@ -39,6 +39,9 @@ class Run(Value):
 
     argv: list[str] = Field(min_length=1)
     """Command and arguments; no shell sees them. ``{name}`` stands for a variable."""
+    program: str | None = Field(default=None, pattern="^/")
+    """The executable that is under test, where the command only drives it: what campaigns cite.
+    ``{program}`` stands for it."""
     files: dict[str, str] = Field(default_factory=dict)
     """Files to write into its folder before: name -> template."""
     programs: list[str] = Field(default_factory=list)
@@ -76,7 +79,8 @@ class Run(Value):
 
     def variables(self, part: Part, own: Mapping[str, str]) -> dict[str, Words]:
         """Return what this run's templates may name; ``own`` are those of the whole recipe."""
-        base = {**part.variables(), **own}
+        driven = {"program": self.program} if self.program else {}
+        base = {**part.variables(), **own, **driven}
         deciding = base | {
             "role": part.role,
             "resumption": part.resumption,

@@ -16,4 +16,5 @@ def differences(site: Site, asked: Asked) -> list[str]:
     ]
     found += [f"{path} was asked for and is not there" for path in asked.missing]
     found += [f"{url} was asked for outside" for url in asked.outside]
+    found += [f"{path} was asked for in parts" for path in asked.in_parts]
     return found + ([f"the load ended: {asked.ended}"] if asked.ended else [])

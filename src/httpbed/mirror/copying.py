@@ -9,6 +9,7 @@ from pathlib import Path
 from httpbed.mirror.collecting import Bounds
 from httpbed.model.errors import ConfigError, Mistake
 from httpbed.sites import repair, types
+from httpbed.sites.site import RESERVED
 
 
 def read(folder: Path, entry: str, bounds: Bounds) -> dict[str, bytes]:
@@ -67,6 +68,8 @@ def _wrong(path: Path, name: str) -> str:
         return "is a link to no file" if inside else "is a link that leads out of the folder"
     if not path.is_file():
         return "is no regular file"
+    if name.split("/", maxsplit=1)[0] == RESERVED:
+        return "is where httpbed has a file of its own"
     try:
         name.encode()
     except UnicodeEncodeError:

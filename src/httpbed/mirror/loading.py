@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from httpbed.implementations.catalog import Catalog
 from httpbed.model.errors import BedError
-from httpbed.model.page import OWN_ORIGIN
+from httpbed.model.page import OWN_ORIGIN, PageLoad
 from httpbed.pages import reading
 from httpbed.pages.load import Load
 from httpbed.pages.reading import LoadError
 from httpbed.process import left
+from httpbed.sites import site as sites
+from httpbed.sites.catalog import Stored
 from httpbed.trial import preparation, runner
 from httpbed.trial.bed import Bed
 
@@ -36,7 +38,9 @@ class Asked:
     outside: tuple[str, ...]
     """URLs elsewhere."""
     ended: str
-    """Why the load did not end well; empty if it did."""
+    """Why the load did not end well, or is not known as a whole; empty if it did and is."""
+    in_parts: tuple[str, ...] = ()
+    """Paths of which parts were asked for, as players do."""
 
 
 class Loader:
@@ -57,6 +61,10 @@ class Loader:
         self._number += 1
         document = _experiment(site, self._browser, self._server)
         loaded = preparation.load(document, self._catalog)
+        # Served from where it is, for no campaign needs a copy of what is still in the making.
+        stored = Stored(sites.read(site), site)
+        found = {one.key: stored for one in loaded.workloads() if isinstance(one, PageLoad)}
+        loaded = replace(loaded, sites=found)
         bed = preparation.make_bed(loaded, self._catalog, capture=False, say=self._say)
         artifacts = scratch / f"load-{self._number}"
         asyncio.run(self._run(loaded, bed, artifacts))
@@ -73,22 +81,29 @@ class Loader:
 def asked(load: Load) -> Asked:
     """Sort what a load asked for."""
     paths: dict[str, int] = {}
-    missing, outside = list[str](), list[str]()
+    missing, outside, in_parts = list[str](), list[str](), list[str]()
     for request in load.requests:
         if not request.url.startswith(("http:", "https:", "ws:", "wss:")):
             continue
         path = request.url.removeprefix(_OWN).partition("#")[0]
         if not request.url.startswith(_OWN + "/"):
             outside.append(request.url)
+        elif request.status == _PARTIAL:
+            in_parts.append(path)
         elif request.failed or request.status != _OK:
             missing.append(path)
         else:
             paths[path] = paths.get(path, 0) + 1
-    ended = "" if load.ended == "loaded" else f"{load.ended}: {load.reason}"
-    return Asked(paths, tuple(dict.fromkeys(missing)), tuple(dict.fromkeys(outside)), ended)
+    wrong = [] if load.ended == "loaded" else [f"{load.ended}: {load.reason}"]
+    ended = "; ".join([*wrong, *load.notes])
+    return Asked(paths, _once(missing), _once(outside), ended, _once(in_parts))
 
 
-_OK = 200
+def _once(found: Iterable[str]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(found))
+
+
+_OK, _PARTIAL = 200, 206
 
 
 def _experiment(site: Path, browser: str, server: str) -> str:

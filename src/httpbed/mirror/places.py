@@ -13,9 +13,11 @@ from pathlib import PurePosixPath
 from urllib.parse import unquote_to_bytes, urlsplit
 
 from httpbed.sites import types
+from httpbed.sites.site import RESERVED
 
 _LONGEST_PART = 100
-_DEEPEST = 30
+_DEEPEST = 25
+"""A path of so many such parts, quoted, is no longer than a list of a site may have it."""
 OTHERS = "-"
 """The folder of what was on other hosts."""
 
@@ -27,8 +29,8 @@ class Places:
         """Keep what is on ``host``, a name with its port, at its own path."""
         self._host = host
         self._by_url: dict[str, str] = {}
-        self._taken: set[str] = set()
-        self._folders: set[str] = set()
+        self._taken = {RESERVED}
+        self._folders = {OTHERS}
 
     def get(self, url: str) -> str | None:
         """Return the path of what came from a URL."""
@@ -39,6 +41,17 @@ class Places:
         if url not in self._by_url:
             self._by_url[url] = self._free(self._wanted(url, kind), url)
         return self._by_url[url]
+
+    def take(self, path: str) -> bool:
+        """Take a path for what is asked for there and nowhere else; tell whether it may be."""
+        parts = path.split("/")
+        if len(parts) > _DEEPEST or not all(map(_is_harmless, parts)):
+            return False
+        wanted = PurePosixPath(path)
+        if self._clashes(wanted):
+            return False
+        self._hold(wanted)
+        return True
 
     def _wanted(self, url: str, kind: str) -> PurePosixPath:
         found = urlsplit(url)
@@ -58,9 +71,12 @@ class Places:
         if self._clashes(path):
             mark = hashlib.sha256(url.encode(errors="surrogateescape")).hexdigest()[:12]
             path = PurePosixPath(OTHERS, mark + path.suffix.lower())
+        self._hold(path)
+        return str(path)
+
+    def _hold(self, path: PurePosixPath) -> None:
         self._taken.add(str(path).lower())
         self._folders |= {str(folder).lower() for folder in path.parents}
-        return str(path)
 
     def _clashes(self, path: PurePosixPath) -> bool:
         folders = {str(folder).lower() for folder in path.parents}
@@ -75,12 +91,21 @@ def _harmless(part: str) -> str:
         name = raw.decode()
     except UnicodeDecodeError:
         name = ""
-    allowed = name.isprintable() and "/" not in name and "\\" not in name
-    if allowed and name.strip(". ") and len(raw) <= _LONGEST_PART:
+    if _is_harmless(name):
         return name
-    suffix = PurePosixPath(name).suffix if allowed else ""
+    suffix = PurePosixPath(name).suffix if _is_shown(name) else ""
     mark = hashlib.sha256(raw).hexdigest()[:12]
     return mark + (suffix if len(suffix) <= _LONGEST_SUFFIX else "")
+
+
+def _is_harmless(name: str) -> bool:
+    """Whether a file may be called so on every filesystem."""
+    fits = _is_shown(name) and len(name.encode()) <= _LONGEST_PART
+    return fits and bool(name.strip(". "))
+
+
+def _is_shown(name: str) -> bool:
+    return name.isprintable() and "/" not in name and "\\" not in name
 
 
 _LONGEST_SUFFIX = 8

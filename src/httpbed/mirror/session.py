@@ -8,7 +8,6 @@ there, is rejected with the list of that.
 
 from __future__ import annotations
 
-import hashlib
 import re
 import shutil
 import tempfile
@@ -24,10 +23,10 @@ from httpbed.mirror.loading import Asked
 from httpbed.mirror.places import OTHERS
 from httpbed.model.errors import ConfigError, Mistake
 from httpbed.model.page import OWN_ORIGIN
-from httpbed.sites import repair, types
+from httpbed.sites import repair
 from httpbed.sites import site as sites
-from httpbed.sites.corpus import file_of
-from httpbed.sites.site import Resource, Site
+from httpbed.sites.laying import file_of, lay
+from httpbed.sites.site import Site
 
 MOST_ROUNDS = 5
 Files = dict[str, bytes]
@@ -112,8 +111,7 @@ class Address:
         for path, body, url, changed in collecting.rewritten(self.found, strip=self.strip):
             made[path] = body
             changes += [f"{url}: {one}" for one in changed]
-        for path, url in self.aliases.items():
-            made.setdefault(path, self.found.got[url].body)
+        made |= {path: self.found.got[url].body for path, url in self.aliases.items()}
         return made, changes
 
     def fetch(self, asked: Asked) -> bool:
@@ -123,7 +121,7 @@ class Address:
         collecting.follow(self.found, came, self.get)
         for url in came:
             path = file_of(here[url]) if url in here else ""
-            if path and ".." not in path.split("/") and "\0" not in path:
+            if self.found.places.take(path):
                 self.aliases[path] = url
         return bool(came)
 
@@ -188,8 +186,13 @@ def mistakes(source: Source, asked: Asked) -> list[Mistake]:
     return [
         *(Mistake(url, "is asked for outside", remedy) for url in sorted(asked.outside)),
         *(Mistake(path, "is asked for and not there", remedy) for path in sorted(asked.missing)),
+        *(Mistake(path, _IN_PARTS, _AT_REST) for path in sorted(asked.in_parts)),
         *([Mistake(source.name, f"the load ended: {asked.ended}")] if asked.ended else []),
     ]
+
+
+_IN_PARTS = "is asked for in parts, as a player does, and in how many is the browser's whim"
+_AT_REST = 'give video and audio preload="none" and no autoplay, or take them out'
 
 
 def _unsteady(source: Source, asked: Asked) -> list[Mistake]:
@@ -203,12 +206,6 @@ def write(
     """Write a site of what a load asked for; before the first load, of its document alone."""
     sites.served(folder).mkdir(parents=True)
     paths = asked.paths if asked else {source.entry: 1}
-    laid = [_laid(path, body, paths, folder) for path, body in sorted(files.items())]
-    own = {one.path for one in laid}
-    by_file = {one.file: one for one in laid}
-    for url, count in sorted(paths.items()):
-        if url not in own and (one := by_file.get(f"0/{file_of(url)}")):
-            laid.append(one.model_copy(update={"path": url, "requested": count}))
     said = "; ".join([f"mirrored: {source.name}", *changes])
     sites.write(
         Site(
@@ -217,29 +214,13 @@ def write(
             source=said,
             entry=source.entry,
             origins=[OWN_ORIGIN],
-            resources=laid,
+            resources=lay(sorted(files.items()), paths, folder),
         ),
         folder,
     )
 
 
 _LONGEST_NAME = 100
-
-
-def _laid(path: str, body: bytes, paths: dict[str, int], folder: Path) -> Resource:
-    target = sites.served(folder) / path
-    target.parent.mkdir(parents=True, exist_ok=True)
-    target.write_bytes(body)
-    url = repair.as_url(path)
-    return Resource(
-        origin=0,
-        path=url,
-        file=f"0/{path}",
-        bytes=len(body),
-        sha256=hashlib.sha256(body).hexdigest(),
-        type=types.of(path),
-        requested=paths.get(url, 0),
-    )
 
 
 def refuse_existing(target: Path) -> None:

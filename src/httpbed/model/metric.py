@@ -246,10 +246,20 @@ METRICS: dict[str, Metric] = {
         " is in `connections` only",
     ),
     "browser_cpu": _metric(
-        "s", "lower", "CPU time of all processes of the browser, its start and end included"
+        "s",
+        "lower",
+        "CPU time of all processes of the browser, its start and end included, a visit before not",
+    ),
+    "browser_starts": _metric(
+        "1",
+        "lower",
+        "how many browsers were started until one answered; one that does not answer within ten"
+        " seconds has been asked for nothing, and another is started in its place",
     ),
     "browser_ready_time": _metric(
-        "s", "lower", "from the start of the browser until it was asked to navigate"
+        "s",
+        "lower",
+        "from the start of the browser until it was asked to navigate, a visit before left out",
     ),
 }
 """Every metric that a trial may observe, by name."""

@@ -65,6 +65,11 @@ class KnownPage(Value):
     """Path of its document in a URL."""
     origins: list[OriginName] | None = Field(default=None, min_length=1, max_length=MOST_ORIGINS)
     """Host names of its origins, the document's first."""
+    icon: bool | None = None
+    """Whether a load asks for ``/favicon.ico``. Not given: no browser does so by itself, since the
+    page names its icon."""
+    version: str | None = Field(default=None, max_length=200)
+    """What else its bytes depend on, such as what its images were drawn by."""
 
     def load_requests(self) -> int:
         """How many requests a cold load makes; 1 where that is not known yet."""

@@ -112,10 +112,14 @@ class Load:
     """When the load event was fired."""
     first_contentful_paint_s: float | None = None
     largest_contentful_paint_s: float | None = None
+    browser_starts: float | None = None
+    """How many browsers were started until one answered."""
     browser_ready_s: float | None = None
-    """From the start of the browser until it was asked to navigate."""
+    """From the start of the browser until it was asked to navigate, without a visit before."""
     browser_cpu_s: float | None = None
-    """CPU time of all its processes, its start included."""
+    """CPU time of all its processes, its start included and a visit before not."""
+    navigated_s: float | None = None
+    """From the start of the client until the browser was asked to navigate."""
     dialogs: Sequence[tuple[str, str]] = ()
     """Kind and message of each dialog that the page opened."""
     navigation_ns: int | None = None
@@ -123,8 +127,12 @@ class Load:
     navigated_at: float | None = None
     """Seconds since 1970 then, by the browser's own word."""
     title: str = ""
+    pictures_end_s: float | None = None
+    """From when on nobody knows what was seen; None where the pictures are those of all of it."""
     notes: tuple[str, ...] = ()
-    """What could not be read, or was cut off."""
+    """What could not be read, or was cut off: there may be requests that are not here."""
+    remarks: tuple[str, ...] = ()
+    """What is missing that no request depends on."""
 
     def on_network(self) -> tuple[Request, ...]:
         """Return the requests that went over the network."""

@@ -64,7 +64,11 @@ def _before_the_end(load: Load) -> Iterator[Observation]:
 
 def _of_browser(load: Load) -> Iterator[Observation]:
     yield from _told(
-        {"browser_cpu": load.browser_cpu_s, "browser_ready_time": load.browser_ready_s}
+        {
+            "browser_cpu": load.browser_cpu_s,
+            "browser_ready_time": load.browser_ready_s,
+            "browser_starts": load.browser_starts,
+        }
     )
 
 
@@ -76,7 +80,7 @@ def _told(values: Mapping[str, float | None], item: str = "") -> Iterator[Observ
 
 def _speed_index(load: Load) -> float | None:
     with suppress(PictureError):
-        if progress := speed_index.of_frames(load.frames):
+        if progress := speed_index.of_load(load):
             return speed_index.speed_index(progress)
     return None
 

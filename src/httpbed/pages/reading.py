@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import get_args
@@ -26,6 +27,8 @@ SCHEMA = 1
 MOST_LOAD_BYTES = 2**22
 MOST_FRAMES = 5000
 MOST_DIALOGS = 100
+MOST_NOTES = 10
+"""Of the driver's own."""
 MOST_CALENDAR_S = 2**32
 """Until the year 2106: what is told of later is no time."""
 US, NS = 1e-6, 1e-9
@@ -48,6 +51,9 @@ def read(folder: Path) -> Load:
     told = _events(folder / "cdp.jsonl", notes)
     marks = _marks(folder, told.loader, notes)
     began_s = marks.began_s or told.asked_s or (said.number(driver, "navigated_ns") or 0.0) * NS
+    frames = _frames(folder, began_s, notes)
+    pictures_end_s = _pictures_end_s(driver, frames)
+    is_torn = driver.get("trace_cut") is True
     return Load(
         url=said.text(driver, "url"),
         ended=_ENDINGS[said.text(driver, "ended")],
@@ -56,18 +62,22 @@ def read(folder: Path) -> Load:
         visit=said.text(driver, "visit", 40) or "cold",
         requests=told.requests.told(began_s),
         before=_events(folder / "cdp-before.jsonl", notes).requests.told(began_s),
-        frames=_frames(folder, began_s, notes),
+        frames=frames,
         content_loaded_s=_since(began_s, told.at("Page.domContentEventFired", began_s)),
         onload_s=_since(began_s, told.at("Page.loadEventFired", began_s)),
         first_contentful_paint_s=_since(began_s, marks.first_paint_s or told.first_paint_s),
-        largest_contentful_paint_s=_since(began_s, marks.largest_paint_s),
+        largest_contentful_paint_s=(None if is_torn else _since(began_s, marks.largest_paint_s)),
+        browser_starts=said.number(driver, "starts"),
         browser_ready_s=_ready_s(driver),
-        browser_cpu_s=said.number(driver, "cpu_s"),
+        browser_cpu_s=_cpu_s(driver),
+        navigated_s=_navigated_s(driver, "started_ns"),
         dialogs=_dialogs(driver),
         navigation_ns=round(began_s / NS) or None,
         navigated_at=told.calendar(began_s),
         title=said.text(driver, "title", 500),
+        pictures_end_s=pictures_end_s,
         notes=tuple(notes),
+        remarks=tuple(_remarks(driver, pictures_end_s, is_torn=is_torn)),
     )
 
 
@@ -210,8 +220,35 @@ def _since(began_s: float, at_s: float | None) -> float | None:
 
 
 def _ready_s(driver: Said) -> float | None:
-    began, navigated = (said.number(driver, name) for name in ("began_ns", "navigated_ns"))
+    passed_s = _navigated_s(driver, "began_ns")
+    return None if passed_s is None else passed_s - (said.number(driver, "before_ns") or 0.0) * NS
+
+
+def _cpu_s(driver: Said) -> float | None:
+    used_s = said.number(driver, "cpu_s")
+    return None if used_s is None else used_s - (said.number(driver, "before_cpu_s") or 0.0)
+
+
+def _navigated_s(driver: Said, since: str) -> float | None:
+    began, navigated = (said.number(driver, name) for name in (since, "navigated_ns"))
     return None if began is None or navigated is None else (navigated - began) * NS
+
+
+def _pictures_end_s(driver: Said, frames: Sequence[Frame]) -> float | None:
+    if driver.get("pictures_cut") is not True:
+        return None
+    return frames[-1].at_s if frames else 0.0
+
+
+def _remarks(driver: Said, pictures_end_s: float | None, *, is_torn: bool) -> Iterator[str]:
+    """Say what is missing that no request depends on."""
+    if pictures_end_s is not None:
+        yield f"the pictures end at {pictures_end_s:.2f} s, so there is no Speed Index"
+    if is_torn:
+        yield "the trace is cut off, so there is no Largest Contentful Paint"
+    found = driver.get("notes")
+    texts = [one for one in found if isinstance(one, str)] if isinstance(found, list) else []
+    yield from (said.clean(one, 500) for one in texts[:MOST_NOTES])
 
 
 def _dialogs(driver: Said) -> tuple[tuple[str, str], ...]:

@@ -19,6 +19,8 @@ from httpbed.pages.said import Said
 
 MOST_REQUESTS = 5000
 MS = 1e-3
+FORBIDDEN = "inspector"
+"""Why a request is blocked that whoever drives the browser has forbidden."""
 
 
 @dataclass
@@ -69,6 +71,8 @@ class Requests:
             "loadingFinished": self._finished,
             "loadingFailed": self._failed,
         }
+        self._forbidden: set[str] = set()
+        """Requests that the driver kept the browser from: nobody was asked."""
 
     def take(self, method: str, params: Said) -> None:
         """Take an event; what is not about requests is not looked at."""
@@ -90,7 +94,7 @@ class Requests:
             for key, chain in self._chains.items()
             for number, hop, request_extra, response_extra, onward in _with_extras(chain)
         }
-        return tuple(made[place] for place in self._order)
+        return tuple(made[place] for place in self._order if place[0] not in self._forbidden)
 
     def _chain(self, key: str) -> _Chain:
         """Return where what came of an id is kept, before its request as well; both are bounded."""
@@ -150,6 +154,8 @@ class Requests:
             told.wire_bytes = said.count(params, "encodedDataLength")
 
     def _failed(self, key: str, params: Said) -> None:
+        if said.text(params, "blockedReason", 40) == FORBIDDEN:
+            self._forbidden.add(key)
         if told := self._last(key):
             told.ended = said.number(params, "timestamp")
             reasons = ("errorText", "blockedReason")

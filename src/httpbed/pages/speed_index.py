@@ -28,7 +28,7 @@ import numpy as np
 import numpy.typing as npt
 
 from httpbed.pages import pictures
-from httpbed.pages.load import Frame
+from httpbed.pages.load import Frame, Load
 from httpbed.pages.pictures import Pixels
 
 MODERATE_FROM_S = 3.4
@@ -67,6 +67,15 @@ def of_frames(frames: Sequence[Frame]) -> tuple[Step, ...]:
     """
     counted = functools.cache(lambda file: histogram(pictures.pixels(pictures.read(file))))
     return visual_progress((frame.at_s, counted(frame.file)) for frame in frames)
+
+
+def of_load(load: Load) -> tuple[Step, ...]:
+    """Return a load's visual progress; nothing where its last picture is not known.
+
+    Raises:
+        PictureError: One of them is not there, is no picture, or is too large.
+    """
+    return of_frames(load.frames) if load.pictures_end_s is None else ()
 
 
 def visual_progress(pictures: Iterable[tuple[float, Histogram]]) -> tuple[Step, ...]:

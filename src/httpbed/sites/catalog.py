@@ -45,7 +45,7 @@ def outline(page: KnownPage, folder: Path) -> Outline:
 
 
 def ensure(page: KnownPage, seed: int, folder: Path, say: Say) -> Stored:
-    """Return a page's site, made now if it was not there or is damaged.
+    """Return a page's site, made now if it was not there or any file is not what it was.
 
     Raises:
         HostError: It cannot be made here, or not today.
@@ -56,17 +56,24 @@ def ensure(page: KnownPage, seed: int, folder: Path, say: Say) -> Stored:
     parent = cache.folder() / "sites"
     parent.mkdir(parents=True, exist_ok=True)
     final = parent / f"{known.name}-{_key(page, known, seed)}"
-    try:
-        return Stored(sites.read(final), final)
-    except ConfigError:
-        pass
+    if (whole := _whole(final)) is not None:
+        return _said(page, Stored(whole, final))
     with tempfile.TemporaryDirectory(dir=parent, prefix=".making-") as scratch:
         into = Path(scratch, "site")
         sites.served(into).mkdir(parents=True)
         sites.write(maker.make(page, seed, folder, into, say), into)
         into.chmod(0o755)
         _put(into, final, Path(scratch, "damaged"))
-    return Stored(sites.read(final), final)
+    return _said(page, Stored(sites.read(final), final))
+
+
+def _said(page: KnownPage, stored: Stored) -> Stored:
+    """Return a site if it is the one that the experiment names."""
+    digest = stored.site.digest
+    if page.sha256 not in (None, digest):
+        remedy = "leave it out, or go back to the page that it is of"
+        raise ConfigError([Mistake("sha256", f"is {page.sha256}, the site's is {digest}", remedy)])
+    return stored
 
 
 def _maker(page: KnownPage) -> Maker:
@@ -76,8 +83,11 @@ def _maker(page: KnownPage) -> Maker:
 
 
 def _key(page: KnownPage, known: Outline, seed: int) -> str:
+    """Name a site by what it is of: not by what is known of it, nor by where the user has it."""
+    elsewhere = {*KnownPage.model_fields, "folder", "har"}
     said: Mapping[str, Any] = {
-        "page": page.model_dump(mode="json"),
+        "page": page.model_dump(mode="json", exclude=elsewhere),
+        "kind": type(page).__name__,
         "version": known.version,
         "seed": seed if known.drawn else None,
     }
@@ -89,8 +99,15 @@ def _put(made: Path, final: Path, aside: Path) -> None:
     try:
         made.rename(final)
     except OSError:
-        try:
-            sites.read(final)
-        except ConfigError:
+        if _whole(final) is None:
             final.rename(aside)
             made.rename(final)
+
+
+def _whole(folder: Path) -> Site | None:
+    """Return the site in a folder if every byte of it is there."""
+    try:
+        site = sites.read(folder)
+    except ConfigError:
+        return None
+    return site if sites.has_prior(folder) and not any(sites.changed(site, folder)) else None

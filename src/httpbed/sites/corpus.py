@@ -12,11 +12,9 @@ files a load asks for, how many bytes) would not be true of it.
 
 from __future__ import annotations
 
-import hashlib
-from collections.abc import Collection, Iterator
+from collections.abc import Collection
 from dataclasses import dataclass, field
 from pathlib import Path
-from urllib.parse import unquote, urlsplit
 
 from httpbed.model.errors import HostError
 from httpbed.model.page import OWN_ORIGIN, NamedPage
@@ -24,9 +22,10 @@ from httpbed.sites import package as packages
 from httpbed.sites import repair, types
 from httpbed.sites import site as sites
 from httpbed.sites.entries import Entry, Package, read
+from httpbed.sites.laying import file_of, lay
 from httpbed.sites.making import Outline, Say
 from httpbed.sites.package import Tree
-from httpbed.sites.site import Resource, Site
+from httpbed.sites.site import Site
 
 MOST_TEXT_BYTES = 2**26
 
@@ -85,15 +84,13 @@ def build(name: str, entry: Entry, package: Package, tree: Tree, into: Path) -> 
         raise HostError(reason, "choose another page (httpbed pages)")
     closure = _Closure(tree, repair.Files(tree.paths), entry)
     closure.follow()
-    resources_ = [_laid(path, body, closure, into) for path, body in sorted(closure.bodies.items())]
-    extra = _with_queries(resources_, closure)
     return Site(
         schema=sites.SCHEMA,
         name=name,
         source="; ".join([str(package), *closure.changes]),
         entry=entry.entry,
         origins=[OWN_ORIGIN],
-        resources=[*resources_, *extra],
+        resources=lay(sorted(closure.bodies.items()), dict.fromkeys(closure.asked, 1), into),
     )
 
 
@@ -148,33 +145,3 @@ class _Closure:
         self.images.setdefault(image)
         first, end = self.entry.images
         return first <= list(self.images).index(image) < end
-
-
-def file_of(url: str) -> str:
-    """Return the path of a URL's file below its origin's folder."""
-    return unquote(urlsplit(url).path).lstrip("/")
-
-
-def _laid(path: str, body: bytes, closure: _Closure, into: Path) -> Resource:
-    target = sites.served(into) / path
-    target.parent.mkdir(parents=True, exist_ok=True)
-    target.write_bytes(body)
-    url = repair.as_url(path)
-    return Resource(
-        origin=0,
-        path=url,
-        file=f"0/{path}",
-        bytes=len(body),
-        sha256=hashlib.sha256(body).hexdigest(),
-        type=types.of(path),
-        requested=int(url in closure.asked),
-    )
-
-
-def _with_queries(laid: list[Resource], closure: _Closure) -> Iterator[Resource]:
-    """Yield what is asked for under another URL than its file's own: with a query."""
-    by_file = {one.file: one for one in laid}
-    own = {one.path for one in laid}
-    for url in sorted(closure.asked):
-        if url not in own and (one := by_file.get(f"0/{file_of(url)}")):
-            yield one.model_copy(update={"path": url, "requested": 1})

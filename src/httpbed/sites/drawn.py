@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,8 +9,9 @@ from pathlib import Path
 import numpy as np
 
 from httpbed.model.page import OWN_ORIGIN
+from httpbed.sites import laying
 from httpbed.sites import site as sites
-from httpbed.sites.site import Resource, Site
+from httpbed.sites.site import Site
 
 ENTRY = "/index.html"
 
@@ -37,8 +37,6 @@ class Drawn:
     path: str
     """In its URL, with the leading slash."""
     body: bytes
-    type: str
-    """Media type."""
 
 
 class Random:
@@ -57,30 +55,21 @@ class Random:
 def document(title: str, head: str, body: str) -> Drawn:
     """Return the page; its icon is an empty data URL, so that no browser asks for one."""
     text = _PAGE.format(title=title, head=head, body=body)
-    return Drawn(ENTRY, text.encode(), "text/html")
+    return Drawn(ENTRY, text.encode())
 
 
 def lay(files: Iterable[Drawn], into: Path, name: str, source: str) -> Site:
     """Write a site's files, the page first, and return its list."""
+    files = list(files)
     return Site(
         schema=sites.SCHEMA,
         name=name,
         source=source,
         entry=ENTRY,
         origins=[OWN_ORIGIN],
-        resources=[_laid(each, into) for each in files],
-    )
-
-
-def _laid(drawn: Drawn, into: Path) -> Resource:
-    target = sites.served(into) / drawn.path.lstrip("/")
-    target.parent.mkdir(parents=True, exist_ok=True)
-    target.write_bytes(drawn.body)
-    return Resource(
-        origin=0,
-        path=drawn.path,
-        file=f"0{drawn.path}",
-        bytes=len(drawn.body),
-        sha256=hashlib.sha256(drawn.body).hexdigest(),
-        type=drawn.type,
+        resources=laying.lay(
+            [(one.path.lstrip("/"), one.body) for one in files],
+            dict.fromkeys((one.path for one in files), 1),
+            into,
+        ),
     )

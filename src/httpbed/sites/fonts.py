@@ -30,7 +30,7 @@ def font(path: str, seed: int, family: str, characters: int) -> Drawn:
     builder.setupNameTable({"familyName": family, "styleName": "Regular"})
     builder.setupOS2(sTypoAscender=800, usWinAscent=800, usWinDescent=200)
     builder.setupPost()
-    return Drawn(path, _saved(builder), "font/ttf")
+    return Drawn(path, _saved(builder))
 
 
 def _glyph(slant: int, height: int) -> Glyph:

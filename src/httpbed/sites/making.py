@@ -6,15 +6,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
-from httpbed.model.page import OWN_ORIGIN
+from httpbed.model.errors import Mistake
+from httpbed.model.page import OWN_ORIGIN, KnownPage
 from httpbed.sites.site import Site
 
 Say = Callable[[str], None]
+ICON_PATH = "/favicon.ico"
+"""What a browser with a window asks for by itself, where a document names no icon."""
 
 
 @dataclass(frozen=True)
@@ -32,6 +35,8 @@ class Outline:
     origins: tuple[str, ...] = (OWN_ORIGIN,)
     sha256: str | None = None
     """Digest of the site, where it must be that one."""
+    icon: bool | None = None
+    """Whether a load asks for ``ICON_PATH``; None where no browser does so by itself."""
     drawn: bool = True
     """Whether the experiment's seed makes a difference."""
 
@@ -43,7 +48,17 @@ class Outline:
             "entry": self.entry,
             "origins": list(self.origins),
         }
-        return said | ({"sha256": self.sha256} if self.sha256 else {})
+        bytes_of = {"sha256": self.sha256} if self.sha256 else {"version": self.version}
+        return said | bytes_of | ({} if self.icon is None else {"icon": self.icon})
+
+    def contradicts(self, page: KnownPage) -> Iterator[Mistake]:
+        """Find what an author says of the page that is not so."""
+        known = KnownPage.model_validate(self.known())
+        for name in self.known():
+            asked, found = getattr(page, name), getattr(known, name)
+            if asked is not None and asked != found:
+                remedy = "leave it out, or name the page that was meant"
+                yield Mistake(name, f"is {asked}, and the page has {found}", remedy)
 
 
 class Maker(Protocol):

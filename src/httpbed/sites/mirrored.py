@@ -6,8 +6,6 @@ the one that its list names, so that a page that was changed by hand is told bef
 
 from __future__ import annotations
 
-import hashlib
-import os
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
@@ -16,9 +14,7 @@ from httpbed.model.errors import ConfigError, Mistake
 from httpbed.model.page import FolderPage
 from httpbed.sites import site as sites
 from httpbed.sites.making import Outline, Say
-from httpbed.sites.site import Resource, Site
-
-_CHUNK = 2**20
+from httpbed.sites.site import Site
 
 
 def outline(page: FolderPage, folder: Path) -> Outline:
@@ -78,15 +74,5 @@ def _mistakes(site: Site, folder: Path) -> Iterator[Mistake]:
     again = "mirror the page again, or undo what was changed in its folder"
     if site.recorded or any(one.answer for one in site.resources):
         yield Mistake(str(folder), "is a recorded site", "name its HAR file: page = { har = ... }")
-    for one in site.resources:
-        if _digest(folder, one) != one.sha256:
-            yield Mistake(one.file, "is another file than the one that was mirrored", again)
-
-
-def _digest(folder: Path, one: Resource) -> str:
-    handle = os.open(folder / sites.FILES / one.file, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
-    summed = hashlib.sha256()
-    with os.fdopen(handle, "rb") as file:
-        while part := file.read(_CHUNK):
-            summed.update(part)
-    return summed.hexdigest()
+    for one in sites.changed(site, folder):
+        yield Mistake(one.file, "is another file than the one that was mirrored", again)

@@ -34,7 +34,7 @@ def style(path: str, head: str, seed: int, size: int) -> Drawn:
         f".r{at} {{ color: #{drawn[at : at + 3].hex()}; margin: {drawn[at]}px; }}\n"
         for at in range(len(drawn) - 3)
     )
-    return Drawn(path, _filled(head, rules, "", size), "text/css")
+    return Drawn(path, _filled(head, rules, "", size))
 
 
 def script(path: str, seed: int, size: int) -> Drawn:
@@ -44,7 +44,7 @@ def script(path: str, seed: int, size: int) -> Drawn:
         f'"{base64.b64encode(drawn[at : at + _ROW]).decode()}",\n'
         for at in range(0, len(drawn), _ROW)
     )
-    return Drawn(path, _filled(_BEFORE, rows, _AFTER, size), "text/javascript")
+    return Drawn(path, _filled(_BEFORE, rows, _AFTER, size))
 
 
 def _filled(before: str, rows: Iterable[str], after: str, size: int) -> bytes:

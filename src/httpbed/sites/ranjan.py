@@ -125,7 +125,7 @@ def _sizes(of: Reading, seed: int) -> list[int]:
 
 
 def _picture(seed: int, number: int, size: int) -> Drawn:
-    return Drawn(f"/image/{number:02d}.jpeg", images.jpeg(seed, number, size), "image/jpeg")
+    return Drawn(f"/image/{number:02d}.jpeg", images.jpeg(seed, number, size))
 
 
 def _document(name: str, pictures: list[Drawn]) -> Drawn:

@@ -1,9 +1,9 @@
 """A site rebuilt from a HAR file: each origin under its own name, each answer as it was recorded.
 
 The page's own document asks for the rest by itself where the recording has all bodies that lead to
-requests, each can be sent in exactly its recorded length, and every URL in them leads to where the
-recording is served. Elsewhere a skeleton takes the document's place, and asks for everything in the
-recorded order.
+requests, each can be sent in exactly its recorded length, every URL in them leads to where the
+recording is served, and all that it asked for is replayed. Elsewhere a skeleton takes the
+document's place, and asks for everything in the recorded order.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from urllib.parse import urljoin, urlsplit
 from httpbed.model.errors import ConfigError, Mistake
 from httpbed.model.page import RecordedPage
 from httpbed.pages.har import reading
-from httpbed.sites.making import Outline, Say
+from httpbed.sites.making import ICON_PATH, Outline, Say
 from httpbed.sites.recording import bodies, choosing, headers, names, order, sizes, skeleton
 from httpbed.sites.recording.bodies import Body
 from httpbed.sites.recording.choosing import Asked, Chosen
@@ -88,6 +88,7 @@ def outline(page: RecordedPage, folder: Path) -> Outline:
         weight=sum(one.bytes for one in read.sizes),
         entry=read.chosen.asked[0].path,
         origins=tuple(read.hosts),
+        icon=any(one.path == ICON_PATH for one in read.chosen.asked),
     )
 
 
@@ -155,7 +156,7 @@ def _hindrance(read: Recording) -> str:
         is_missing = one.entry.body is None and size.bytes > 0
         if is_missing and not one.is_redirect and bodies.leads_further(_kind(one)):
             return f"the body of {one.path} may lead to requests, and is not in the recording"
-    return ""
+    return next(iter(read.chosen.unanswered), "")
 
 
 def _short(name: str) -> str:

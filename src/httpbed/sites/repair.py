@@ -38,6 +38,9 @@ _NAMES_OUTSIDE = re.compile(r"[\"'](?:https?:)?//[\w-]+\.|google-analytics|googl
 _UNQUOTED = "/:@!$&'()*+,;=~-._"
 """What stands for itself in a path (RFC 3986 section 3.3)."""
 _HEAD = re.compile(r"<head(?:\s[^>]*+)?>", re.IGNORECASE)
+_HTML = re.compile(r"<html(?:\s[^>]*+)?>", re.IGNORECASE)
+_DOCTYPE = re.compile(r"<!doctype[^>]*+>", re.IGNORECASE)
+"""Behind which a page's head begins. What has none of them may be a part of a page."""
 
 _SOURCES = {
     "img": ("src",),
@@ -194,9 +197,9 @@ def with_icon(body: bytes) -> bytes:
 
 
 def _with_icon(text: str) -> str:
-    found = _HEAD.search(text)
-    at = found.end() if found else 0
-    return text[:at] + _EMPTY_ICON + text[at:] if found else text
+    found = (one.search(text) for one in (_HEAD, _HTML, _DOCTYPE))
+    at = next((one.end() for one in found if one), None)
+    return text if at is None else text[:at] + _EMPTY_ICON + text[at:]
 
 
 class _Page:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
 from typing import Annotated, Literal
@@ -23,9 +24,11 @@ from httpbed.model.value import Value
 SITE_FILE = "site.json"
 FILES = "files"
 SCHEMA = 1
-PRIOR_FILE = "prior.txt"
+RESERVED = ".httpbed"
+"""Of each origin, the folder that no page has anything in."""
+PRIOR_PATH = f"/{RESERVED}/prior.txt"
 PRIOR_BYTES = 1000
-"""Each site has such a file at its root, for visits before the one that is measured."""
+"""Each site has such a file, for visits before the one that is measured."""
 MOST_RESOURCES = 20_000
 MOST_BYTES = 2 * 2**30
 MOST_LISTED_BYTES = 64 * 2**20
@@ -91,7 +94,9 @@ class Site(Value):
     @property
     def digest(self) -> str:
         """SHA-256 of all that a load can tell apart; not of its name and source."""
-        said = self.model_dump(by_alias=True, exclude={"name", "source"})
+        # Digests are pinned: what only some sites have is no part of those of others.
+        unsaid = {"name", "source"} | (set() if self.skeleton else {"skeleton"})
+        said = self.model_dump(by_alias=True, exclude=unsaid)
         return hashlib.sha256(json.dumps(said, sort_keys=True).encode()).hexdigest()
 
     def expected(self) -> Iterator[tuple[str, str, int]]:
@@ -116,7 +121,9 @@ def served(folder: Path) -> Path:
 
 def write(site: Site, folder: Path) -> None:
     """Write ``site.json``, and what visits before the measured one ask for."""
-    (served(folder) / PRIOR_FILE).write_bytes(b"." * PRIOR_BYTES)
+    prior = served(folder) / PRIOR_PATH.lstrip("/")
+    prior.parent.mkdir(exist_ok=True)
+    prior.write_bytes(b"." * PRIOR_BYTES)
     said = site.model_dump(by_alias=True, exclude_none=True)
     (folder / SITE_FILE).write_text(json.dumps(said, indent=1) + "\n", "utf-8")
 
@@ -143,6 +150,28 @@ def read(folder: Path) -> Site:
     return site
 
 
+def changed(site: Site, folder: Path) -> Iterator[Resource]:
+    """Yield what has other bytes than its list says, of a site whose list was read."""
+    summed: dict[str, str] = {}
+    for one in site.resources:
+        if one.file not in summed:
+            summed[one.file] = _digest(folder / FILES / one.file)
+        if summed[one.file] != one.sha256:
+            yield one
+
+
+def has_prior(folder: Path) -> bool:
+    """Whether a site has what visits before the measured one ask for."""
+    path = served(folder) / PRIOR_PATH.lstrip("/")
+    return path.is_file() and path.stat().st_size == PRIOR_BYTES
+
+
+def _digest(path: Path) -> str:
+    handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+    with os.fdopen(handle, "rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
 def _mistakes(site: Site, folder: Path) -> Iterator[Mistake]:
     root = (folder / FILES).resolve()
     for index, one in enumerate(site.resources):
@@ -161,6 +190,8 @@ def _wrong_file(one: Resource, root: Path) -> str:
     parts = PurePosixPath(one.file).parts
     if not parts or parts[0] != str(one.origin) or ".." in parts or "\0" in one.file:
         return f"{one.file!r} is not in the folder of its origin"
+    if RESERVED in parts[1:2]:
+        return f"{one.file!r} is in the folder that httpbed keeps for itself"
     path = root.joinpath(*parts)
     if path.resolve() != path or not path.is_file():
         return f"{one.file!r} is not there, or not a file of its own"

@@ -53,8 +53,8 @@ def files(page: SyntheticPage, seed: int) -> Iterator[Drawn]:
     """Yield the page, then its images, each with a content of its own."""
     yield _document(page)
     for number in range(1, page.objects + 1):
-        body, media_type = images.make(seed, number, page.size)
-        yield Drawn(_path(page, number), body, media_type)
+        body, _ = images.make(seed, number, page.size)
+        yield Drawn(_path(page, number), body)
 
 
 def _document(of: SyntheticPage) -> Drawn:

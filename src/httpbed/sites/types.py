@@ -1,4 +1,4 @@
-"""Content types by the names of files, as the servers' recipes have them."""
+"""Content types by the names of files: one table, which every server of sites has, too."""
 
 from __future__ import annotations
 

@@ -75,7 +75,7 @@ def files(name: str, seed: int) -> Iterator[Drawn]:
     for path, size in _named("/script/{:02d}.js", of.scripts):
         yield own_files.script(path, seed, size)
     for number, (path, size) in enumerate(_named("/image/{:02d}.jpeg", of.images), 1):
-        yield Drawn(path, images.jpeg(seed, number, size), "image/jpeg")
+        yield Drawn(path, images.jpeg(seed, number, size))
 
 
 def _named(pattern: str, sizes: tuple[int, ...]) -> Iterator[tuple[str, int]]:

@@ -217,16 +217,19 @@ def _refuse_other(
         holds = f"holds a campaign at scale {scale}" if scale else "holds a campaign of all of it"
         at = f"--scale {scale}" if scale else "no --scale"
         raise ConfigError([Mistake(place, holds, f"resume it with {at}, or {another}")])
-    if campaign.experiment_text != experiment_text or campaign.design() != list(design):
-        raise ConfigError([Mistake(place, "holds a campaign of another experiment", another)])
+    foreign = ConfigError([Mistake(place, "holds a campaign of another experiment", another)])
+    if campaign.experiment_text != experiment_text:
+        raise foreign
     made_by = campaign.manifest
     mistakes = [
         Mistake(place, f"{name} was {before or 'not there'} and is now {now or 'gone'}", another)
-        for identities in (_programs, _recipes, _machine, _link)
+        for identities in (_programs, _recipes, _sites, _machine, _link)
         for name, before, now in _differences(identities(made_by), identities(manifest))
     ]
     if mistakes:
         raise ConfigError(mistakes)
+    if campaign.design() != list(design):
+        raise foreign
 
 
 def _differences(old: Mapping[str, str], new: Mapping[str, str]) -> Iterator[tuple[str, str, str]]:
@@ -246,6 +249,15 @@ def _programs(manifest: Mapping[str, Any]) -> dict[str, str]:
 
 def _recipes(manifest: Mapping[str, Any]) -> dict[str, str]:
     return {f"recipe {name}": digest for name, digest in manifest.get("recipes", {}).items()}
+
+
+def _sites(manifest: Mapping[str, Any]) -> dict[str, str]:
+    """Name the sites that were served; several may have the same name."""
+    found: dict[str, str] = {}
+    for site in manifest.get("sites", ()):
+        name = f"site {site['name']}"
+        found[name] = " ".join(filter(None, (found.get(name), site["sha256"])))
+    return found
 
 
 def _machine(manifest: Mapping[str, Any]) -> dict[str, str]:

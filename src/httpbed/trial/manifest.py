@@ -74,6 +74,10 @@ def manifest(loaded: Loaded, bed: Bed, *, command: str) -> dict[str, Any]:
         "host": facts.gather().as_json(),
         "programs": programs,
         "recipes": {name: recipe.digest for name, recipe in recipes.items()},
+        "sites": [
+            {"name": one.site.name, "source": one.site.source, "sha256": one.site.digest}
+            for one in bed.sites.values()
+        ],
     }
 
 

@@ -20,6 +20,8 @@ from httpbed.trial.legs import Chain
 from httpbed.trial.seen import Seen
 
 HTTP_OK, NOT_MODIFIED = 200, 304
+DIGITS = 12
+"""Of a digest that a figure shows."""
 MOST_NAMED = 3
 """Resources that a figure names; the rest are counted."""
 H1_CONNECTIONS = 6
@@ -34,13 +36,18 @@ Named = tuple[str, str]
 
 def checks(chain: Chain, load: PageLoad, site: Site, seen: Seen, of: str) -> Iterator[Check]:
     """Check what a browser fetched; ``of`` names it where there are several clients."""
-    browser = seen.findings[chain.client].requests
+    findings = seen.findings[chain.client]
+    browser = findings.requests
+    yield _site(load, site, of)
     yield _requests(browser, load, site, of)
     yield _statuses(browser, load, site, of)
     log = accounts.answered(chain.answering[0], seen)
-    if log.requests:
+    if log.requests or log.is_owed:
         yield _agreement(browser, log, of)
+    if log.requests:
         yield _bytes(browser, log, of)
+    if findings.remarks:
+        yield _check(f"not known of the load{of}", passed=None, figure="; ".join(findings.remarks))
 
 
 def connections(chain: Chain, load: PageLoad, count: int, of: str) -> Check:
@@ -59,17 +66,26 @@ def _check(name: str, *, passed: bool | None, figure: str, limit: str = "") -> C
     return Check(name=name, of="subject", passed=passed, figure=figure, limit=limit)
 
 
+def _site(load: PageLoad, site: Site, of: str) -> Check:
+    """Say which site it was, and whether it is the one of which the trial's document tells."""
+    digest, asked = site.digest, load.page.sha256
+    figure = f"{site.name}, SHA-256 {digest[:DIGITS]}"
+    passed, limit = asked in {None, digest}, asked[:DIGITS] if asked else ""
+    return _check(f"site{of}", passed=passed, figure=figure, limit=limit)
+
+
 def _requests(browser: Iterable[Request], load: PageLoad, site: Site, of: str) -> Check:
     """Check that the load was this page's: nothing missing, nothing besides."""
     listed: Counter[Named] = Counter()
     for host, path, number in site.expected():  # a recorded site may list a path several times
         listed[host, path] += number
     asked = Counter(map(_named, browser))
-    missing = listed - asked if load.visit != "repeat view" else Counter[Named]()
+    may_lack = load.visit == "repeat view"
+    missing = Counter[Named]() if may_lack else listed - asked
     besides = asked - listed
-    figure = f"{asked.total()} of {listed.total()}"
+    figure = f"{(asked & listed).total()} of {listed.total()}"
     figure += _some("missing", missing) + _some("not the page's", besides)
-    limit = "what the page consists of" if not missing or load.visit == "cold" else ""
+    limit = "nothing but what the page consists of" if may_lack else "what the page consists of"
     return _check(
         f"requests of the page{of}", passed=not missing and not besides, figure=figure, limit=limit
     )

@@ -56,7 +56,8 @@ class Pages:
     def _look(self, load: PageLoad) -> Outline | list[Mistake]:
         if load.key not in self._known:
             try:
-                found: Outline | list[Mistake] = catalog.outline(load.page, self._folder)
+                outline = catalog.outline(load.page, self._folder)
+                found: Outline | list[Mistake] = [*outline.contradicts(load.page)] or outline
             except ConfigError as error:
                 found = list(error.mistakes)
             self._known[load.key] = found
@@ -70,12 +71,22 @@ def ensure_all(
 
     Raises:
         HostError: One cannot be made here, or not today.
+        ConfigError: One is not that of which the experiment gives the digest.
     """
     found: dict[str, Stored] = {}
     for load in workloads:
         if isinstance(load, PageLoad) and load.key not in found:
             found[load.key] = catalog.ensure(load.page, seed, folder, say)
+            _require(load.page.sha256, found[load.key])
     return found
+
+
+def _require(asked: str | None, made: Stored) -> None:
+    """Refuse a site that is not the one that an experiment names."""
+    digest = made.site.digest
+    if asked not in {None, digest}:
+        reason = f"is {asked}, and that of {made.site.name} is {digest}"
+        raise ConfigError([Mistake("workload.page.sha256", reason, "leave it out, or name that")])
 
 
 def loads(document: Mapping[str, Any]) -> Iterator[tuple[Path_, PageLoad]]:

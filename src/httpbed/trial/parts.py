@@ -85,6 +85,7 @@ def to_load(load: PageLoad) -> PageToLoad:
         viewport=load.viewport,
         net_log=load.net_log,
         recorded=isinstance(page, RecordedPage),
+        no_icon=page.icon is False,
     )
 
 

@@ -7,7 +7,7 @@ before anything is built or run.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -29,6 +29,7 @@ from httpbed.model.trial import Trial
 from httpbed.model.workload import Workload
 from httpbed.network.kernel import KINDS
 from httpbed.network.link_file import LinkFile
+from httpbed.sites.catalog import Stored
 from httpbed.trial import certificates, content, link_files, pages, programs
 from httpbed.trial.bed import Bed
 from httpbed.trial.link_files import LinkFiles
@@ -50,6 +51,8 @@ class Loaded:
     """The files that the experiment names, by digest."""
     folder: Path = Path()
     """To which names in it are relative."""
+    sites: Mapping[str, Stored] = field(default_factory=dict)
+    """All of its pages' sites by their keys, where they need not be found or made."""
 
     def implementations(self) -> list[str]:
         """Names of all implementations that take part, sorted."""
@@ -151,7 +154,7 @@ def make_bed(
         programs=found,
         certificates=certificates.ensure(datetime.now(UTC), origins),
         contents=content.ensure_all(seed, loaded.workloads()),
-        sites=pages.ensure_all(loaded.workloads(), seed, loaded.folder, say),
+        sites=loaded.sites or pages.ensure_all(loaded.workloads(), seed, loaded.folder, say),
         capture=capture,
         backend=backend,
         netem_seeded=seeded,

@@ -70,7 +70,8 @@ def _lengths(site: Site, logged: Sequence[Request], of: str) -> Check:
 
 def _order(site: Site, replayed: Sequence[Replayed], of: str) -> Check:
     """Check that nothing was asked for before what led to it in the recording."""
-    times = {one.answer: one for one in replayed if one.answer is not None}
+    # Of an answer that was given again, the first giving led to what followed.
+    times = {one.answer: one for one in reversed(replayed) if one.answer is not None}
     early, led = [], 0
     for one in replayed:
         answer = (

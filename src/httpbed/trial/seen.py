@@ -17,6 +17,7 @@ from httpbed.model.scenario import Scenario
 from httpbed.model.workload import Download
 from httpbed.process import left
 from httpbed.process.spec import Exit
+from httpbed.sites.site import PRIOR_PATH
 from httpbed.trial import deliveries, handover_seen, recording, sharing
 from httpbed.trial.content import PRIOR
 from httpbed.trial.deliveries import Bins
@@ -148,7 +149,7 @@ def measured(requests: Sequence[Request], visits: int) -> tuple[Request, ...]:
     They are known by their path, or else by coming first.
     """
     if any(request.path for request in requests):
-        return tuple(one for one in requests if not _is_prior(one))
+        return tuple(one for one in requests if not _is_for(one, PRIOR.path))
     return tuple(requests[visits:])
 
 
@@ -162,7 +163,7 @@ def divided(found: Findings, before: Sequence[Request]) -> Findings:
     divided: tuple[list[Request], list[Request]] = ([], [])
     for one in found.requests:
         named = _named(one, has_names)
-        is_before = due[named] > 0 or _is_prior(one)
+        is_before = due[named] > 0 or _is_for(one, PRIOR_PATH)
         due[named] -= is_before
         divided[is_before].append(one)
     return replace(found, requests=tuple(divided[False]), before=tuple(divided[True]))
@@ -172,8 +173,8 @@ def _named(request: Request, has_names: bool) -> tuple[str, str]:
     return (request.authority if has_names else "", request.path)
 
 
-def _is_prior(request: Request) -> bool:
-    return request.path.partition("?")[0] == PRIOR.path
+def _is_for(request: Request, path: str) -> bool:
+    return request.path.partition("?")[0] == path
 
 
 def _sharing(legs: Sequence[Leg], artifacts: Path) -> Sharing | None:

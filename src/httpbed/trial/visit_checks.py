@@ -33,6 +33,8 @@ def checks(chain: Chain, load: PageLoad, listed: int, seen: Seen, of: str = "") 
     if not browser.requests:
         return
     document = _document(browser, log)
+    if document is None and chain.answering[0] not in seen.silent:
+        yield _check(f"document in the log{of}", passed=False, figure="none", limit="1")
     yield _connection(load, document, log, of)
     yield _resumption(load, document, of)
     if load.visit == "repeat view":

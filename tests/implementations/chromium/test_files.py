@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import base64
 import json
+from argparse import Namespace
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from httpbed.implementations.programs.chromium import keeping
+from httpbed.implementations.programs.chromium.__main__ import Load, Told
 from httpbed.implementations.programs.chromium.cdp import CommandError, Connection
 from httpbed.implementations.programs.chromium.keeping import Lines, Trace
+from httpbed.implementations.programs.chromium.watching import Watch
 
 PATIENCE_S = float("inf")
 
@@ -96,7 +99,82 @@ def test_pictures_that_are_equal_share_a_file(tmp_path: Path) -> None:
 
 
 def test_a_trace_of_too_many_pictures_says_so(tmp_path: Path) -> None:
-    """The browser takes no more of them, and the page may still change."""
+    """The browser takes no more of them, and the page may still change; the marks are whole."""
     trace = Trace(tmp_path)
-    trace.take([screenshot(number, b"a") for number in range(keeping.MOST_PICTURES)])
-    assert trace.close() is True
+    trace.take([screenshot(number, b"a") for number in range(keeping.MOST_PICTURES - 1)])
+    assert not trace.pictures_cut
+    trace.take([screenshot(1000, b"b")])
+    assert trace.close() is False
+    assert trace.pictures_cut
+
+
+def test_pictures_end_with_the_first_that_does_not_fit(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A smaller one after it would make believe that nothing had changed between."""
+    monkeypatch.setattr(keeping, "MOST_PICTURE_BYTES", 20)
+    trace = Trace(tmp_path)
+    pictures = [b"a" * 9, b"b" * 99, b"c"]
+    trace.take([screenshot(number, one) for number, one in enumerate(pictures)])
+    trace.close()
+    assert trace.pictures_cut
+    assert len((tmp_path / "frames.jsonl").read_text().splitlines()) == 1
+
+
+@pytest.mark.parametrize("download", [True, False])
+def test_what_fails_after_a_load_costs_nothing_of_it(tmp_path: Path, download: bool) -> None:
+    """A browser that answers no more has a trace that is cut, and a load all the same."""
+    load = object.__new__(Load)
+    load.options = Namespace(download=download, folder=tmp_path)
+    load.told = Told(arguments=[], url="", visit="cold", http_version="2")
+    load.cdp, load.context = Connection(Said()), {"browserContextId": "1"}
+    load._after(Watch((), "session", "target", 0.0))
+    asked = "Target.disposeBrowserContext" if download else "Target.getTargetInfo"
+    assert load.told.notes == [f"after the load: {asked} was not answered in time"]
+    assert load.told.trace_cut == load.told.pictures_cut == (not download)
+    assert not load.told.truncated
+
+
+class Starting(Load):
+    """A load whose browsers answer as is given, one after another."""
+
+    def __init__(self, *answers: bytes) -> None:
+        self.told = Told(arguments=[], url="", visit="cold", http_version="2")
+        self.answers = iter(answers)
+        self.ended = 0
+        self._start()
+
+    def _start(self) -> None:
+        self.cdp = Connection(Said(next(self.answers)))
+        self.browser = self  # type: ignore[assignment]
+
+    def end(self) -> float:
+        """Count the browsers that are given up."""
+        self.ended += 1
+        return 0.0
+
+
+def test_a_browser_that_never_answers_is_given_up_for_another() -> None:
+    """Which is told, and done so often only."""
+    answer = b'{"id": 1, "result": {"product": "Chromium"}}\0'
+    load = Starting(b"", answer)
+    assert load._first_answer() == "Chromium"
+    assert (load.told.starts, load.ended) == (2, 1)
+    assert load.told.notes == ["start 1: Browser.getVersion was not answered in time"]
+    with pytest.raises(CommandError):
+        Starting(b"", b"", b"", answer)._first_answer()
+
+
+def test_what_is_no_message_is_refused() -> None:
+    """However deep it is nested."""
+    for said in (b"[" * 100_000 + b"\0", b"{\0", b"7\0"):
+        with pytest.raises(CommandError, match="what is no message"):
+            Connection(Said(said)).next(PATIENCE_S)
+
+
+def test_nothing_is_awaited_after_its_time() -> None:
+    """Who takes leave has one time for all that it says."""
+    pipe = Connection(Said())
+    pipe.give_up_s = 1.0
+    with pytest.raises(CommandError, match="not answered in time"):
+        pipe.call("Target.disposeBrowserContext")

@@ -21,10 +21,10 @@ def test_the_driver_knows_every_visit() -> None:
 def test_every_origin_is_visited_and_nothing_of_the_page(visit: str) -> None:
     """A file that is none of the page's, at the port of the page."""
     assert visits.before(visit, URL, ["a.test", "b.test"], 443) == [
-        "https://a.test/prior.txt",
-        "https://b.test/prior.txt",
+        "https://a.test/.httpbed/prior.txt",
+        "https://b.test/.httpbed/prior.txt",
     ]
-    assert visits.before(visit, URL, ["a.test"], 8443) == ["https://a.test:8443/prior.txt"]
+    assert visits.before(visit, URL, ["a.test"], 8443) == ["https://a.test:8443/.httpbed/prior.txt"]
 
 
 def test_nothing_or_the_page_itself_comes_before() -> None:

@@ -179,4 +179,4 @@ def test_dialogs_and_windows_are_told_and_bounded() -> None:
     assert len(of.dialogs[0]["message"]) == watching.MOST_WORDS + 3
     for _ in range(watching.MOST_DIALOGS):
         of.take("Page.javascriptDialogOpening", {"type": "alert", "message": ""}, PAGE, 1.0)
-    assert (len(of.dialogs), of.truncated) == (watching.MOST_DIALOGS, True)
+    assert (len(of.dialogs), of.untold) == (watching.MOST_DIALOGS, 2)

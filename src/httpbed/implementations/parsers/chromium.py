@@ -36,17 +36,19 @@ def parse(file: Path) -> Findings:
     return Findings(
         observations=observing.observations(found),
         requests=tuple(
-            _request(request, found.browser_ready_s or 0.0) for request in found.on_network()
+            _request(request, found.navigated_s or 0.0) for request in found.on_network()
         ),
         before=tuple(
             _request(one, 0.0) for one in found.before if one.is_on_network and one.status
         ),
         complaint=_complaint(found),
+        timed_out=found.ended == "time limit" and not (_failures(found) or found.notes),
+        remarks=found.remarks,
     )
 
 
 def _request(request: load.Request, navigated_s: float) -> Request:
-    """Make it a request as all programs log them, with times since the browser's start."""
+    """Make it a request as all programs log them, with times since the client's start."""
     host, path = _host_and_path(request.url)
     return Request(
         http_version=request.http_version,

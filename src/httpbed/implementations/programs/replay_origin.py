@@ -2,8 +2,7 @@
 
 The server under test ends the browser's connections and passes each request on to here, over
 HTTP/1.1 on the loopback interface of its own host. An answer is looked up by method, host and path;
-several of one are given one after the other, and the last of them again and again. When the
-document is asked for anew, all begin anew: a later visit finds what the first one found.
+several of one are given one after the other, and the last of them again and again.
 
 A script may read what another origin answers only where that one permits it (Fetch Standard,
 section 3.3). A skeleton's script is permitted everything: what it asks for was allowed in the
@@ -31,7 +30,7 @@ from typing import Any, TextIO
 MOST_HEAD_BYTES = 2**18
 SLICE_BYTES = 2**18
 """Of a body that is given to the kernel at once."""
-PRIOR_PATH, PRIOR_FILE = "/prior.txt", "0/prior.txt"
+PRIOR_PATH, PRIOR_FILE = "/.httpbed/prior.txt", "0/.httpbed/prior.txt"
 """For visits before the measured one."""
 PHRASES = {one.value: one.phrase for one in HTTPStatus}
 WITHOUT_BODY = frozenset({204, 304})
@@ -65,8 +64,6 @@ class Site:
         for number, one in enumerate(said["answers"]):
             key = (one["method"], one["host"], one["path"])
             self._answers.setdefault(key, []).append(_answer(number, one, folder))
-        first = said["answers"][0]
-        self._entry: Key = (first["method"], first["host"], first["path"])
         prior = _body(folder / PRIOR_FILE)
         head = f"HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: {len(prior)}\r\n"
         for host in said["hosts"]:
@@ -80,8 +77,6 @@ class Site:
         found = self._answers.get(key)
         if found is None:
             return None
-        if key == self._entry and self._asked[key] >= len(found):
-            self._asked.clear()
         number = min(self._asked[key], len(found) - 1)
         self._asked[key] += 1
         return found[number]

@@ -67,6 +67,12 @@ class _Pane:
     def done_s(self) -> float:
         return thumbnails.last_change_s(self.screen.load)
 
+    @property
+    def said(self) -> str:
+        if cut := thumbnails.end(self.screen.load):
+            return f"{self.name}{cut}"
+        return f"{self.name}: as in the end after {self.done_s:.2f} s"
+
 
 def make(treatments: Mapping[str, Load], name: str, caption: str) -> Film | None:
     """Film typical loads of at most three treatments.
@@ -85,7 +91,7 @@ def make(treatments: Mapping[str, Load], name: str, caption: str) -> Film | None
     data = _animated(pictures, step)
     if not data:
         return None
-    said = "; ".join(f"{pane.name}: as in the end after {pane.done_s:.2f} s" for pane in panes)
+    said = "; ".join(pane.said for pane in panes)
     return Film(
         name=name,
         caption=caption,
@@ -138,7 +144,8 @@ def _draw(picture: Image.Image, pane: _Pane, left: int, at_s: float) -> None:
     share = seen[-1] if seen else 0.0
     draw.rectangle((left - 1, bottom + 3, left + round(width * share), bottom + 6), fill=BAR)
     done = at_s >= pane.done_s
-    said = f"{min(at_s, pane.done_s):.2f} s" + ("  done" if done else "")
+    last = "  done" if pane.screen.load.pictures_end_s is None else "  no more pictures"
+    said = f"{min(at_s, pane.done_s):.2f} s" + (last if done else "")
     draw.text((left, bottom + 10), said, INK if done else SOFT, font=_font(13, bold=done))
     told = f"{100 * share:.0f} %"
     draw.text((left + width, bottom + 10), told, SOFT, font=_font(13, bold=False), anchor="ra")

@@ -14,7 +14,7 @@ from httpbed.model import phrase
 from httpbed.pages import speed_index, timing
 from httpbed.pages.load import Load, Request
 from httpbed.report.figures import STYLE, Plot
-from httpbed.report.pages import filmstrip, phases, progress, waterfall
+from httpbed.report.pages import filmstrip, phases, progress, thumbnails, waterfall
 from httpbed.report.pages.pictured import Pictured
 from httpbed.report.pages.section import waterfall_of
 from httpbed.report.phrasing import treatment
@@ -35,10 +35,12 @@ def plots(trial: PageTrial) -> list[Plot]:
         if load.frames:
             said = treatment(trial.levels, trial.levels)
             told = f"Filmstrip of trial {trial.name}."
-            strip = filmstrip.draw({said: (load, f"trial {trial.name}")})
+            where = f"trial {trial.name}{thumbnails.end(load)}"
+            strip = filmstrip.draw({said: (load, where)})
             made.append(Pictured(f"{name}-filmstrip", told, told, strip))
+        if steps := loads.progress(load):
             told = f"Visual progress of trial {trial.name}."
-            curve = progress.draw({said: [loads.progress(load)]})
+            curve = progress.draw({treatment(trial.levels, trial.levels): [steps]})
             made.append(Plot(f"{name}-progress", told, told, curve))
     return made
 
@@ -63,7 +65,7 @@ def lines(trial: PageTrial) -> Iterator[tuple[str, str]]:
         yield "failed", f"and {len(failed) - MOST_FAILED} more"
     for kind, message in list(load.dialogs)[:MOST_FAILED]:
         yield "dialog", f"{_cut(kind)}: {_cut(message)}"
-    for note in load.notes:
+    for note in (*load.notes, *load.remarks):
         yield "note", _cut(note)
 
 
@@ -90,7 +92,7 @@ def values(trial: PageTrial, figures: list[str]) -> dict[str, Any]:
             "speed_index_s": speed_index.speed_index(steps) if steps else None,
             "visual_progress": [[round(step.at_s, 6), step.complete] for step in steps],
             "dialogs": [list(one) for one in load.dialogs],
-            "notes": list(load.notes),
+            "notes": [*load.notes, *load.remarks],
         },
         "requests": [_request(one) for one in load.requests],
         "figures": figures,
@@ -129,7 +131,9 @@ def _seen(load: Load) -> Iterator[str]:
     if steps := loads.progress(load):
         seconds = speed_index.speed_index(steps)
         yield f"Speed Index {_time(seconds)} ({speed_index.band(seconds)})"
-        yield f"{len({frame.file for frame in load.frames})} pictures"
+    if load.frames:
+        pictures = len({frame.file for frame in load.frames})
+        yield f"{pictures} pictures{thumbnails.end(load)}"
 
 
 def _times(load: Load) -> Iterator[str]:

@@ -29,6 +29,7 @@ from httpbed.report.pages import (
     progress,
     resources,
     scenes,
+    thumbnails,
     waterfall,
 )
 from httpbed.report.pages.film import Film
@@ -143,7 +144,7 @@ def _plots(shown: dict[str, Shown], number: int) -> Iterator[Plot]:
     loaded = {name: one.typical.load for name, one in shown.items()}
     if any(load.frames for load in loaded.values()):
         yield _strip(shown, number)
-        yield _progress(shown, number)
+        yield from _progress(shown, number)
     if any(resources.spans(load) for load in loaded.values()):
         yield _plot(
             f"page-{number}-resources",
@@ -164,8 +165,11 @@ def _ends(shown: Sequence[tuple[str, Shown]]) -> list[tuple[str, Shown]]:
 
 
 def _strip(shown: dict[str, Shown], number: int) -> Plot:
-    strips = {name: (one.typical.load, one.told) for name, one in shown.items()}
-    told = "; ".join(f"{name}: {one.told}" for name, one in shown.items())
+    strips = {
+        name: (one.typical.load, one.told + thumbnails.end(one.typical.load))
+        for name, one in shown.items()
+    }
+    told = "; ".join(f"{name}: {said}" for name, (_, said) in strips.items())
     return Pictured(
         f"page-{number}-filmstrip",
         "What was seen when, of each treatment's typical load: the one whose value, at the right,"
@@ -175,13 +179,19 @@ def _strip(shown: dict[str, Shown], number: int) -> Plot:
     )
 
 
-def _progress(shown: dict[str, Shown], number: int) -> Plot:
-    curves = {name: [loads.progress(t.load) for t in one.trials] for name, one in shown.items()}
+def _progress(shown: dict[str, Shown], number: int) -> Iterator[Plot]:
+    """Draw the loads whose pictures are all there, if any."""
+    all_of = {name: [loads.progress(t.load) for t in one.trials] for name, one in shown.items()}
+    curves = {name: known for name, many in all_of.items() if (known := [*filter(None, many)])}
+    if not curves:
+        return
+    unknown = sum(not steps for many in all_of.values() for steps in many)
     fewer = [one for one in shown.values() if len(one.trials) < one.of]
     most = max((one.of for one in fewer), default=0)
     note = f" Of up to {most} loads the {scenes.MOST_LOADS} nearest to the median are drawn."
     note *= bool(fewer)
-    return _plot(
+    note += f" {unknown} loads whose pictures are not all there are left out." if unknown else ""
+    yield _plot(
         f"page-{number}-progress",
         "Visual progress, by colour histograms: the median of the loads of each treatment, and"
         f" behind it a thin line for each load.{note}",

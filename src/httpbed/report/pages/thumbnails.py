@@ -65,6 +65,13 @@ def last_change_s(load: Load) -> float:
     return later[-1] if later else (frames[0].at_s if frames else 0.0)
 
 
+def end(load: Load) -> str:
+    """Say, after other words, that the pictures are not those of all of a load, if so."""
+    if load.pictures_end_s is None:
+        return ""
+    return f"; the pictures end at {load.pictures_end_s:.2f} s"
+
+
 def jpeg(image: Image.Image, quality: int = JPEG_QUALITY) -> bytes:
     """Write a picture, without anything that was not its pixels."""
     buffer = io.BytesIO()

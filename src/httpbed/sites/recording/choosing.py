@@ -7,8 +7,8 @@ and all of them are told at once.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from urllib.parse import urljoin
 
 from httpbed.model.errors import ConfigError, Mistake
@@ -26,6 +26,8 @@ PROXY_AUTHENTICATION = 407
 REDIRECTS = frozenset({301, 302, 303, 307, 308})
 WITHOUT_BODY = frozenset({204, 205, 304})
 MOST_MISTAKES = 40
+_NO_HTTP = "no requests by HTTP, such as data: URLs"
+_CACHED = "from the browser's cache"
 
 
 @dataclass(frozen=True)
@@ -58,6 +60,8 @@ class Chosen:
     """How many entries are not replayed, by the reason."""
     changes: tuple[str, ...] = ()
     """What is otherwise than recorded, in sentences."""
+    unanswered: tuple[str, ...] = ()
+    """What the page asked for besides, and would again, but nobody answers; in words."""
 
 
 def choose(document: Document, name: str) -> Chosen:
@@ -67,12 +71,12 @@ def choose(document: Document, name: str) -> Chosen:
         ConfigError: With everything that cannot be replayed as it was recorded.
     """
     entries, changes = _of_page(document)
-    left_out: Counter[str] = Counter()
+    dropped: list[tuple[Entry, str]] = []
     asked: list[Asked] = []
     mistakes: list[Mistake] = []
     for entry in entries:
         if reason := _reason_against(entry):
-            left_out[reason] += 1
+            dropped.append((entry, reason))
             continue
         place = f"{name}: log.entries[{entry.index}]"
         mistakes += _mistakes(entry, place)
@@ -83,7 +87,26 @@ def choose(document: Document, name: str) -> Chosen:
     mistakes += _mistakes_of_all(asked, name)
     if mistakes:
         raise ConfigError(_bounded(mistakes, name))
-    return _ordered(asked, left_out, changes, name)
+    left_out = Counter(reason for _, reason in dropped)
+    unanswered = tuple(_unanswered(dropped, {one.target for one in asked}))
+    return replace(_ordered(asked, left_out, changes, name), unanswered=unanswered)
+
+
+def _unanswered(
+    dropped: Sequence[tuple[Entry, str]], answered: Collection[tuple[str, str]]
+) -> Iterator[str]:
+    """Say what a page asks the network for that is not replayed."""
+    for entry, reason in dropped:
+        if reason == _NO_HTTP or (reason == _CACHED and _target(entry) in answered):
+            continue
+        yield f"{entry.method} {entry.url[:200]} is not replayed ({reason})"
+
+
+def _target(entry: Entry) -> tuple[str, str] | None:
+    try:
+        return names.place(entry.url)
+    except WrongUrlError:
+        return None
 
 
 def _of_page(document: Document) -> tuple[list[Entry], tuple[str, ...]]:
@@ -99,9 +122,9 @@ def _of_page(document: Document) -> tuple[list[Entry], tuple[str, ...]]:
 def _reason_against(entry: Entry) -> str:
     """Say why an entry is not replayed; empty where it is."""
     kinds = {
-        "no requests by HTTP, such as data: URLs": not entry.is_http,
+        _NO_HTTP: not entry.is_http,
         "WebSockets": "websocket" in entry.kind.lower() or entry.status == 101,  # noqa: PLR2004
-        "from the browser's cache": entry.from_cache,
+        _CACHED: entry.from_cache,
         "failed": bool(entry.failed) or entry.status == 0,
         "no final answers, or a proxy's": entry.status < LEAST_STATUS
         or entry.status > MOST_STATUS

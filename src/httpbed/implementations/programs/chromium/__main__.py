@@ -25,10 +25,14 @@ from .flags import Wanted, arguments, make_profile
 from .keeping import MOST_EVENT_BYTES, Lines, Trace
 from .watching import MOST_WORDS, Ending, Watch
 
+MOST_STARTS = 3
+"""Of browsers, until one answers."""
 QUIT_S = 10.0
 """Within which a browser that was told to ends by itself."""
-TRACE_S = 10.0
-"""Within which a trace is collected after the load, whether or not that was in time."""
+AFTER_S = 10.0
+"""For all that is done once a load is over: its trace is collected, and leave is taken."""
+MOST_DUMPS = 5
+"""How often it is looked whether all connections are ended: what is opened meanwhile is missed."""
 SESSION_COMMANDS = ("Network.enable", "Page.enable", "Runtime.runIfWaitingForDebugger")
 CATEGORIES = ("blink.user_timing", "disabled-by-default-devtools.screenshot", "rail")
 """Of the trace: marks of navigation and paint, and pictures."""
@@ -46,7 +50,10 @@ class Told:
     """Of the page, when the load was over."""
     visit: str
     http_version: str
-    began_ns: int = field(default_factory=time.monotonic_ns)
+    started_ns: int = field(default_factory=time.monotonic_ns)
+    starts: int = 1
+    """How many browsers were started until one answered."""
+    began_ns: int = 0
     ready_ns: int | None = None
     navigated_ns: int | None = None
     ended_ns: int | None = None
@@ -54,7 +61,17 @@ class Told:
     reason: str = ""
     dialogs: list[dict[str, str]] = field(default_factory=list)
     cpu_s: float = 0.0
+    before_ns: int = 0
+    """How long the browser was at the visit before; ``before_cpu_s``: what it used for that."""
+    before_cpu_s: float = 0.0
     truncated: bool = False
+    """Whether there were more events than are kept: requests may be missing."""
+    trace_cut: bool = False
+    """Whether marks of paint may be missing."""
+    pictures_cut: bool = False
+    """Whether the pictures end before the load did."""
+    notes: list[str] = field(default_factory=list)
+    """What else is missing, that no request depends on."""
 
 
 class Load:
@@ -80,7 +97,7 @@ class Load:
         try:
             ending = self._perform()
         except BrowserEndedError as error:
-            ending = Ending("browser ended", str(error))
+            ending = Ending("browser ended", f"{error}{self.browser.last_words()}")
         finally:
             self.told.ended_ns = self.told.ended_ns or time.monotonic_ns()
             self.told.cpu_s = self.browser.end()
@@ -89,15 +106,20 @@ class Load:
         self.told.truncated |= self.events.truncated
         if self.watch:
             self.told.dialogs = self.watch.dialogs
-            self.told.truncated |= self.watch.truncated
+            if self.watch.untold:
+                self.told.notes.append(f"{self.watch.untold} further dialogs")
         return self.told
 
     def _perform(self) -> Ending:
         self._greet()
         if self.options.visit != visits.COLD:
+            began_ns, used_s = time.monotonic_ns(), self.browser.used_s()
             ending = self._come_before()
             if ending.kind != "loaded":
                 return Ending(ending.kind, f"before what was to be measured: {ending.reason}")
+            if self.options.visit != visits.REPEAT_VIEW:  # of which another browser took care
+                self.told.before_ns = time.monotonic_ns() - began_ns
+                self.told.before_cpu_s = self.browser.used_s() - used_s
         return self._measure()
 
     def _start(self) -> None:
@@ -110,11 +132,28 @@ class Load:
 
         Only what is to be found again by another browser is kept in its profile.
         """
-        self.told.product = self.cdp.call("Browser.getVersion")["product"]
+        self.told.product = self._first_answer()
         self.told.ready_ns = time.monotonic_ns()
         if self.options.visit != visits.REPEAT_VIEW:
             made = self.cdp.call("Target.createBrowserContext")
             self.context = {"browserContextId": made["browserContextId"]}
+
+    def _first_answer(self) -> str:
+        """Return which browser it is.
+
+        About one start in some hundreds of Chromium 156 comes to nothing: it never answers. It has
+        been asked for no page yet, so another is started in its place, which is told and counted.
+        """
+        while True:
+            try:
+                return str(self.cdp.call("Browser.getVersion")["product"])
+            except CommandError as error:
+                if self.told.starts == MOST_STARTS:
+                    raise
+                self.told.notes.append(f"start {self.told.starts}: {error}")
+            self.browser.end()
+            self.told.starts += 1
+            self._start()
 
     def _come_before(self) -> Ending:
         """Load what is to be loaded before, and keep of it what the visit is to begin with."""
@@ -134,17 +173,22 @@ class Load:
         """Load something in a page of its own, which is closed."""
         watch = self._open_page()
         if self.options.visit != visits.REPEAT_VIEW:
-            self.cdp.call("Network.setBlockedURLs", watch.session, urls=[f"*{visits.ICON_PATH}"])
+            self._forbid_icons(watch)
         ending = self._follow(watch, url, events)
         if ending.kind == "loaded":
             self.cdp.call("Target.closeTarget", targetId=watch.target)
         return ending
 
+    def _forbid_icons(self, watch: Watch) -> None:
+        """Keep the browser from asking for an icon that no document names."""
+        icons = visits.icons(self.options.names, self.options.port)
+        self.cdp.call("Network.setBlockedURLs", watch.session, urls=icons)
+
     def _leave(self) -> None:
         """Take away what the visit is to be without: connections, or all but the disk's cache."""
         options = self.options
         if transport := visits.ended_transport(options.visit, options.http_version):
-            sockets.destroy(transport, options.port, self.browser.pids())
+            self._disconnect(transport)
         elif options.visit == visits.REPEAT_VIEW:
             if not self._quit():
                 raise CommandError(f"Browser.close did not end it within {QUIT_S:g} s")
@@ -152,13 +196,24 @@ class Load:
             self._start()
             self._greet()
 
+    def _disconnect(self, transport: str) -> None:
+        """End its connections, until there are none."""
+        ended = 0
+        for _ in range(MOST_DUMPS):
+            more = sockets.destroy(transport, self.options.port, self.browser.pids())
+            if ended and not more:
+                return
+            ended += more
+        left = "it goes on opening them" if ended else f"there was none over {transport}"
+        raise CommandError(f"the connections of the visit before cannot be ended: {left}")
+
     def _quit(self) -> bool:
         """End the browser as its user would, and say whether it did.
 
         Only then are its cache and its own log written to the end.
         """
         self.cdp.send("Browser.close")
-        until = time.monotonic() + QUIT_S
+        until = min(time.monotonic() + QUIT_S, self.cdp.give_up_s)
         with contextlib.suppress(BrowserEndedError):
             while self.cdp.next(until):
                 pass
@@ -166,25 +221,32 @@ class Load:
 
     def _measure(self) -> Ending:
         self.watch = self._open_page()
+        if self.options.no_icon:
+            self._forbid_icons(self.watch)
         if not self.options.download:
             self._begin_trace(self.watch.session)
         self.told.navigated_ns = time.monotonic_ns()
         ending = self._follow(self.watch, self.options.url, self.events)
         self.told.ended_ns = time.monotonic_ns()
+        self._after(self.watch)
+        return ending
+
+    def _after(self, watch: Watch) -> None:
+        """Collect the trace and take leave; whatever fails of that, the load is over."""
+        self.cdp.give_up_s = time.monotonic() + AFTER_S
         try:
             if not self.options.download:
-                self._collect_trace(self.watch)
+                self._collect_trace(watch)
             self._take_leave()
-        except (BrowserEndedError, CommandError):  # the load is over all the same
-            self.told.truncated = True
-        return ending
+        except (BrowserEndedError, CommandError) as error:
+            self.told.notes.append(f"after the load: {error}")
 
     def _take_leave(self) -> None:
         """Have the browser tell its servers that it leaves them, which it does while it lives."""
         if self.context:
             self.cdp.call("Target.disposeBrowserContext", **self.context)
-        if self.wanted.net_log or not self.context:
-            self.told.truncated |= not self._quit()
+        if (self.wanted.net_log or not self.context) and not self._quit():
+            self.told.notes.append("after the load: the browser did not end when it was told to")
 
     def _open_page(self) -> Watch:
         """Make an empty page of the size that is wanted, which tells all that it does."""
@@ -252,16 +314,24 @@ class Load:
             self.cdp.send("Target.closeTarget", targetId=about["targetId"])
 
     def _collect_trace(self, watch: Watch) -> None:
+        trace, is_whole = Trace(self.options.folder), False
+        try:
+            is_whole = self._await_trace(watch, trace)
+        finally:
+            self.told.trace_cut = trace.close() or not is_whole
+            self.told.pictures_cut = trace.pictures_cut or not is_whole
         about = self.cdp.call("Target.getTargetInfo", targetId=watch.target)["targetInfo"]
         self.told.title = str(about["title"])[:MOST_WORDS]
-        trace = Trace(self.options.folder)
+
+    def _await_trace(self, watch: Watch, trace: Trace) -> bool:
+        """End the trace and keep what comes of it; return whether that was all."""
         self.cdp.send("Tracing.end", watch.session)
-        until = time.monotonic() + TRACE_S
-        while (message := self.cdp.next(until)) and message.method != "Tracing.tracingComplete":
+        while message := self.cdp.next(self.cdp.give_up_s):
             if message.method == "Tracing.dataCollected":
                 trace.take(message.params["value"])
-        lost = message is None or message.params.get("dataLossOccurred", False)
-        self.told.truncated |= trace.close() or lost
+            elif message.method == "Tracing.tracingComplete":
+                return not message.params.get("dataLossOccurred", False)
+        return False
 
 
 def wanted(options: argparse.Namespace, profile: Path) -> Wanted:
@@ -301,6 +371,7 @@ def read() -> argparse.Namespace:
     parser.add_argument("--time-limit", type=float, required=True)
     parser.add_argument("--folder", type=Path, required=True)
     parser.add_argument("--net-log", action="store_true")
+    parser.add_argument("--no-icon", action="store_true")
     parser.add_argument("--download", action="store_true")
     return parser.parse_args()
 

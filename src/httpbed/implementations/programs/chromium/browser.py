@@ -21,7 +21,12 @@ READS, WRITES = 3, 4
 """Descriptors on which a browser with --remote-debugging-pipe listens and speaks."""
 FIRST_FREE = 10
 CHUNK_BYTES = 2**20
+MOST_LAST_BYTES = 500
+"""Of what it said last, as reasons quote it."""
 _PR_SET_PDEATHSIG, _PR_SET_CHILD_SUBREAPER = 1, 36
+_PR_CAPBSET_DROP, _PR_SET_NO_NEW_PRIVS = 24, 38
+_CAP_NET_ADMIN, _CAP_NET_RAW = 12, 13
+_TICKS = os.sysconf("SC_CLK_TCK")
 _PRCTL = ctypes.CDLL(None, use_errno=True).prctl
 
 
@@ -35,6 +40,8 @@ class Browser:
     def __init__(self, argv: Sequence[str], log: Path) -> None:
         """Start it; what it says of itself goes to ``log``."""
         _PRCTL(_PR_SET_CHILD_SUBREAPER, 1)
+        self._log = log
+        self._used_s: float | None = None
         self._before_s = _children_s()
         read, self._to = _high_pipe()
         self._from, write = _high_pipe()
@@ -82,13 +89,25 @@ class Browser:
         finally:
             os.close(watched)
 
+    def last_words(self) -> str:
+        """Return the last line of what it said of itself, after a colon; empty without any."""
+        said = self._log.read_bytes()[-MOST_LAST_BYTES:].decode(errors="replace").split("\n")
+        return next((f": {line}" for line in reversed(said) if line.strip()), "")
+
+    def used_s(self) -> float:
+        """Return the CPU seconds that it has used until now, in whole ticks of the kernel's."""
+        running = sum(_ticks(Path(f"/proc/{pid}")) for pid in self.pids())
+        return _children_s() - self._before_s + running / _TICKS
+
     def end(self) -> float:
         """End all of its processes; return the CPU seconds that they used."""
-        os.close(self._to)
-        while _reap_one():
-            pass
-        os.close(self._from)
-        return _children_s() - self._before_s
+        if self._used_s is None:
+            os.close(self._to)
+            while _reap_one():
+                pass
+            os.close(self._from)
+            self._used_s = _children_s() - self._before_s
+        return self._used_s
 
 
 def _high_pipe() -> tuple[int, int]:
@@ -104,13 +123,21 @@ def _high(descriptor: int) -> int:
 
 
 def _become(argv: Sequence[str], read: int, write: int, log: Path) -> None:
-    """Be the browser, in a process of its own; it ends with who started it."""
+    """Be the browser, in a process of its own; it ends with who started it.
+
+    It may not change the network that it is measured in, nor read what others have on it.
+    """
     try:
         _PRCTL(_PR_SET_PDEATHSIG, signal.SIGKILL)
         out = _high(os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644))
         for mine, its in ((read, READS), (write, WRITES), (out, 1), (out, 2)):
             os.dup2(mine, its)
+        for capability in (_CAP_NET_ADMIN, _CAP_NET_RAW):
+            _PRCTL(_PR_CAPBSET_DROP, capability, 0, 0, 0)
+        _PRCTL(_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
         os.execv(argv[0], list(argv))
+    except OSError as error:
+        os.write(2, f"{argv[0]}: {error.strerror}\n".encode())
     finally:
         os._exit(127)
 
@@ -141,8 +168,19 @@ def _processes() -> Iterator[Path]:
 
 
 def _parent(entry: Path) -> int | None:
-    """Return a process's parent, by proc_pid_stat(5): what follows its name, in parentheses."""
+    """Return a process's parent."""
+    told = _stat(entry)
+    return int(told[1]) if told else None
+
+
+def _ticks(entry: Path) -> int:
+    """Return the CPU time of a process and of its children that it waited for."""
+    return sum(map(int, _stat(entry)[11:15]))
+
+
+def _stat(entry: Path) -> list[str]:
+    """Split proc_pid_stat(5) after a process's name, in parentheses; empty if it has ended."""
     try:
-        return int((entry / "stat").read_text().rpartition(")")[2].split()[1])
-    except OSError:  # it has ended
-        return None
+        return (entry / "stat").read_text().rpartition(")")[2].split()
+    except OSError:
+        return []

@@ -6,6 +6,7 @@ import json
 import time
 from collections import deque
 from dataclasses import dataclass
+from math import inf
 from typing import Any, Protocol
 
 MOST_MESSAGE_BYTES = 2**27
@@ -57,6 +58,8 @@ class Connection:
 
     def __init__(self, pipe: Pipe) -> None:
         self._pipe = pipe
+        self.give_up_s = inf
+        """When no answer is awaited any more, by the clock."""
         self._number = 0
         self._rest = bytearray()
         self._waiting: deque[Message] = deque()
@@ -77,7 +80,7 @@ class Connection:
             CommandError: It was refused, or not answered in time.
         """
         number = self.send(method, session, **params)
-        until = time.monotonic() + CALL_S
+        until = min(time.monotonic() + CALL_S, self.give_up_s)
         kept = []
         try:
             while message := self.next(until):
@@ -86,7 +89,7 @@ class Connection:
                 kept.append(message)
         finally:
             self._waiting.extendleft(reversed(kept))
-        raise CommandError(f"{method} was not answered within {CALL_S:g} s")
+        raise CommandError(f"{method} was not answered in time")
 
     def next(self, until: float) -> Message | None:
         """Return the next message; None when the clock shows ``until`` before it came."""
@@ -106,9 +109,16 @@ class Connection:
         if b"\0" in said:
             *whole, last = self._rest.split(b"\0")
             self._rest = bytearray(last)
-            self._waiting.extend(Message(bytes(raw), json.loads(raw)) for raw in whole)
+            self._waiting.extend(Message(bytes(raw), _read(raw)) for raw in whole)
         elif len(self._rest) > MOST_MESSAGE_BYTES:
             raise CommandError("the browser said something endless")
+
+
+def _read(raw: bytearray) -> dict[str, Any]:
+    try:
+        return dict(json.loads(raw))
+    except (ValueError, TypeError, RecursionError) as error:
+        raise CommandError(f"the browser said what is no message: {error!r}") from None
 
 
 def _result(method: str, said: dict[str, Any]) -> dict[str, Any]:

@@ -49,7 +49,8 @@ class Trace:
         self._different = 0
         self._room = MOST_PICTURE_BYTES
         self._last = ""
-        self._truncated = False
+        self.pictures_cut = False
+        """Whether there are pictures that are not kept: all after the last that is."""
         (folder / "frames").mkdir()
 
     def take(self, events: list[dict[str, Any]]) -> None:
@@ -62,19 +63,20 @@ class Trace:
                 self._events.write(json.dumps(event, separators=(",", ":")).encode())
 
     def close(self) -> bool:
-        """End it; return whether something was left out."""
+        """End it; return whether other events than pictures were left out."""
         self._events.close()
         self._taken.close()
-        return self._truncated or self._events.truncated or self._taken.truncated
+        return self._events.truncated
 
     def _take_picture(self, at_us: float, picture: str) -> None:
         """Keep a picture, unless it is equal to the one before."""
+        fits = picture == self._last or len(picture) <= self._room
+        self.pictures_cut |= not fits
+        if self.pictures_cut:
+            return
         self._pictures += 1
-        self._truncated |= self._pictures >= MOST_PICTURES
+        self.pictures_cut = self._pictures == MOST_PICTURES
         if picture != self._last:
-            if len(picture) > self._room:
-                self._truncated = True
-                return
             self._different += 1
             self._last = picture
             self._room -= (self._folder / self._name()).write_bytes(base64.b64decode(picture))

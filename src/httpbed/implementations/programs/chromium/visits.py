@@ -19,7 +19,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-PRIOR_PATH = "/prior.txt"
+PRIOR_PATH = "/.httpbed/prior.txt"
 ICON_PATH = "/favicon.ico"
 """What a browser with a window asks for by itself, where a document names no icon."""
 COLD = "cold"
@@ -37,8 +37,17 @@ def before(visit: str, url: str, names: Sequence[str], port: int) -> list[str]:
         return []
     if visit == REPEAT_VIEW:
         return [url]
-    return [f"https://{name}{'' if port == _PORT_OF_HTTPS else f':{port}'}{PRIOR_PATH}"
-            for name in names]  # fmt: skip
+    return _urls(names, port, PRIOR_PATH)
+
+
+def icons(names: Sequence[str], port: int) -> list[str]:
+    """List the icons that a browser asks each origin for by itself."""
+    return _urls(names, port, ICON_PATH)
+
+
+def _urls(names: Sequence[str], port: int, path: str) -> list[str]:
+    where = "" if port == _PORT_OF_HTTPS else f":{port}"
+    return [f"https://{name}{where}{path}" for name in names]
 
 
 def ended_transport(visit: str, http_version: str) -> str:

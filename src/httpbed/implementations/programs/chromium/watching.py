@@ -42,8 +42,8 @@ class Watch:
     """Whether it is a single file, which is over with its last byte."""
     ending: Ending | None = None
     dialogs: list[dict[str, str]] = field(default_factory=list)
-    truncated: bool = False
-    """Whether there were more dialogs than are told."""
+    untold: int = 0
+    """How many dialogs there were beyond those that are told."""
     _open: dict[str, str] = field(default_factory=dict)
     """Requests -> the target that told of it; another one may tell of its end."""
     _quiet_since_s: float = 0.0
@@ -164,7 +164,7 @@ class Watch:
         if len(self.dialogs) < MOST_DIALOGS:
             self.dialogs.append({"type": kind, "message": _short(message)})
         else:
-            self.truncated = True
+            self.untold += 1
 
     def _is_outside(self, url: str) -> bool:
         return bool(url) and _host(url) not in self.names
