@@ -56,8 +56,8 @@ def write(results: Results, kind: str, folder: Path) -> Iterator[str]:
             _write(found, kind, folder)
             written += 1
     if not written and not unread:
-        reason = "has no load of a page"
-        remedy = 'its experiment needs a [workload] with kind = "page"'
+        reason = "has no load of a page in an attempt that is valid"
+        remedy = 'see httpbed status; pages are loaded by a [workload] with kind = "page"'
         raise ConfigError([Mistake(str(results.directory), reason, remedy)])
     yield f"{written} loads written to {folder}"
 

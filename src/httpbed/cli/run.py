@@ -131,7 +131,7 @@ def carry_out(
 def _side_by_side(loaded: Loaded, made_by: Mapping[str, Any], said: int | None) -> int:
     """Say how many trials run at a time: as told, or what the machine carries of page loads."""
     metric = loaded.experiment.report.metric
-    browsers = sorted(loaded.browsers())
+    browsers = sorted(loaded.browsers()) if said != 1 else []
     known = {browser: capacities.undisturbed(browser, made_by, metric) for browser in browsers}
     for browser in browsers:
         if known[browser] is None:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Iterator, Mapping
 from typing import Annotated, Literal
 
-from pydantic import BeforeValidator, Field, Tag
+from pydantic import AfterValidator, BeforeValidator, Field, Tag
 
 from httpbed.model.alternatives import chosen
 from httpbed.model.units import Bytes
@@ -42,6 +43,9 @@ _VISITS: Mapping[Visit, PageCapability] = {
     "early data": "page: early data",
     "discovery": "page: discovery",
 }
+_VIEWPORT = re.compile(r"[1-9][0-9]{1,3}x[1-9][0-9]{1,3}")
+SMALLEST_IMAGE, LARGEST_IMAGE = 100, 10**8
+"""Bytes of an image of a synthetic page."""
 MOST_OBJECTS = 1000
 HTML_BYTES_EACH = 100
 """Of a synthetic page's own text, for each of its images; about."""
@@ -50,6 +54,20 @@ HTML_BYTES_EACH = 100
 def _count(said: object) -> object:
     """Take a count that stands as a text, as the levels of factors do."""
     return int(said) if isinstance(said, str) and said.isdecimal() else said
+
+
+def _image_size(size: int) -> int:
+    if not SMALLEST_IMAGE <= size <= LARGEST_IMAGE:
+        raise ValueError(f"an image has {SMALLEST_IMAGE} B to {LARGEST_IMAGE // 10**6} MB")
+    return size
+
+
+def _viewport(said: object) -> object:
+    if not isinstance(said, str) or not _VIEWPORT.fullmatch(said):
+        raise ValueError(
+            'is not a width and a height in pixels, 10 to 9999; write it like "1366x768"'
+        )
+    return said
 
 
 class KnownPage(Value):
@@ -91,8 +109,8 @@ class SyntheticPage(KnownPage):
 
     objects: Annotated[int, Field(ge=1, le=MOST_OBJECTS, strict=True), BeforeValidator(_count)]
     """How many images it has."""
-    size: Bytes = Field(ge=100, le=10**8)
-    """Each image's length in bytes."""
+    size: Annotated[Bytes, AfterValidator(_image_size)]
+    """Each image's length in bytes: 100 B, the smallest that is an image, to 100 MB."""
 
     def load_requests(self) -> int:
         """Count its images and itself."""
@@ -159,7 +177,7 @@ class PageLoad(Value):
     ``resumed``: it has a TLS ticket (RFC 8446 section 2.2) and no connection; ``early data``: and
     uses it for its first request. ``discovery``: it was here over HTTP/2 and was told of HTTP/3
     (RFC 7838)."""
-    viewport: str = Field(default="1366x768", pattern=r"^[1-9][0-9]{1,3}x[1-9][0-9]{1,3}$")
+    viewport: Annotated[str, BeforeValidator(_viewport)] = "1366x768"
     """Width and height of what is seen of the page, in CSS pixels."""
     net_log: bool = Field(default=False, strict=True)
     """Whether the browser's own log of its network is kept, some megabytes a load."""
