@@ -26,6 +26,7 @@ from httpbed.report.pages import (
     filmstrip,
     heat,
     phases,
+    resources,
     scenes,
     section,
     thumbnails,
@@ -379,3 +380,10 @@ def test_one_load_by_itself(results: Results) -> None:
     svg = paths[0].read_text()
     assert "<script" not in svg
     assert "script&gt;.js" in svg
+
+
+def test_marks_of_resources_are_named_beside_them(load: Load) -> None:
+    """A legend among them hid some, and looked like two more."""
+    figure = resources.draw({"HTTP/2": load, "HTTP/3": load})
+    assert all(axes.get_legend() is None for axes in figure.get_axes())
+    assert [len(part.legends) for part in figure.subfigs] == [0, 1]

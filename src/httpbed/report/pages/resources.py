@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure
+from matplotlib.figure import Figure, SubFigure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 
@@ -56,7 +56,7 @@ def draw(loads: Mapping[str, Load]) -> Figure:
     _times(with_queue, found, "queueing included", queued=True)
     _times(without, found, "queueing excluded", queued=False)
     with_queue.set_ylabel("resource time (s)")
-    _legend(with_queue, list(found))
+    _legend(below, list(found))
     return figure
 
 
@@ -105,7 +105,8 @@ def _plain(axes: Axes) -> None:
         axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
 
 
-def _legend(axes: Axes, names: Sequence[str]) -> None:
+def _legend(below: SubFigure, names: Sequence[str]) -> None:
+    """Name the marks above both panels, where there are none."""
     handles = [
         Line2D(
             [],
@@ -119,6 +120,12 @@ def _legend(axes: Axes, names: Sequence[str]) -> None:
         )
         for index, name in enumerate(names)
     ]
-    axes.legend(
-        handles=handles, frameon=False, fontsize=7.5, loc="best", handletextpad=0.2, borderpad=0.1
+    below.legend(
+        handles=handles,
+        frameon=False,
+        fontsize=8,
+        loc="outside upper right",
+        ncols=len(names),
+        handletextpad=0.2,
+        borderpad=0,
     )
