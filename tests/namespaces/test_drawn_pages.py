@@ -16,7 +16,7 @@ from httpbed.model.page import Page
 from httpbed.sites import catalog
 from httpbed.sites import site as sites
 
-pytestmark = [pytest.mark.namespaces, pytest.mark.toolbox]
+pytestmark = [pytest.mark.namespaces, pytest.mark.toolbox, pytest.mark.slow]
 
 PAGES: TypeAdapter[Any] = TypeAdapter(Page)
 WITNESS = """<!DOCTYPE html><title>Witness</title><link rel="icon" href="data:,">

@@ -18,7 +18,7 @@ from httpbed.sites import catalog as catalog_of_sites
 from httpbed.sites import types
 from web import PNG, web
 
-pytestmark = [pytest.mark.namespaces, pytest.mark.toolbox]
+pytestmark = [pytest.mark.namespaces, pytest.mark.toolbox, pytest.mark.slow]
 
 AMPLE = Bounds(1_000_000, 100, 60.0)
 

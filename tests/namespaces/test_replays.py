@@ -19,7 +19,7 @@ from httpbed.pages.har.entries import Document, Entry
 from httpbed.sites.recording import choosing, sizes
 from real_runs import check
 
-pytestmark = [pytest.mark.namespaces, pytest.mark.toolbox]
+pytestmark = [pytest.mark.namespaces, pytest.mark.toolbox, pytest.mark.slow]
 
 _PAGE = (
     "<!doctype html><title>own</title><link rel=stylesheet href=/a.css>"

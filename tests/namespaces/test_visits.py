@@ -13,7 +13,7 @@ from httpbed.implementations.protocol import Findings, Request
 from httpbed.model.page import Visit
 from httpbed.trial import seen
 
-pytestmark = pytest.mark.namespaces
+pytestmark = [pytest.mark.namespaces, pytest.mark.slow]
 PICTURE = b'<svg xmlns="http://www.w3.org/2000/svg" width="9" height="9"/>'
 IMAGES = 3
 
@@ -69,7 +69,6 @@ def test_a_ticket_is_all_that_is_left_and_carries_the_first_request(
     assert not connections(browser.requests) & connections(browser.before)
 
 
-@pytest.mark.slow
 def test_a_ticket_is_used_without_early_data_where_the_server_takes_none(
     tmp_path: Path, site: Path
 ) -> None:
@@ -79,7 +78,6 @@ def test_a_ticket_is_used_without_early_data_where_the_server_takes_none(
     assert len(browser.requests) == len(log.requests) == IMAGES + 1
 
 
-@pytest.mark.slow
 def test_a_warm_connection_is_the_documents(tmp_path: Path, site: Path) -> None:
     """Both sides know it."""
     browser, log = visited(tmp_path, site, "warm connection", "1.1")
