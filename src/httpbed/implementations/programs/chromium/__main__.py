@@ -221,7 +221,7 @@ class Load:
 
     def _measure(self) -> Ending:
         self.watch = self._open_page()
-        if self.options.no_icon:
+        if self.options.no_icon or self.options.download:  # a file names none
             self._forbid_icons(self.watch)
         if not self.options.download:
             self._begin_trace(self.watch.session)
