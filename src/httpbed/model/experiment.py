@@ -167,6 +167,15 @@ def scenario_document(document: Document, levels: Levels) -> dict[str, Any]:
     return filled
 
 
+def replaced(document: Any, path: Path, value: Any) -> Any:
+    """Copy a document with another value at ``path``."""
+    if not path:
+        return value
+    copy: Any = list(document) if isinstance(document, list) else dict(document)
+    copy[path[0]] = replaced(document[path[0]], path[1:], value)
+    return copy
+
+
 def narrowed(document: Document, factors: crossing.Factors) -> dict[str, Any]:
     """Copy a document with those levels of its factors only."""
     said = document.get("factors", {})

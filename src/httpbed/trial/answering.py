@@ -57,9 +57,18 @@ async def answering(
     supervisor: Supervisor, specs: Mapping[str, ProcessSpec]
 ) -> AsyncIterator[Answering]:
     """Start servers and proxies; none waits for another, for they ask only when they are asked."""
+    async with started(supervisor, specs) as starting:
+        yield Answering(supervisor, specs, starting)
+
+
+@asynccontextmanager
+async def started(
+    supervisor: Supervisor, specs: Mapping[str, ProcessSpec]
+) -> AsyncIterator[dict[str, asyncio.Task[Process]]]:
+    """Start programs side by side; nobody waits for their starts when the context has ended."""
     starting = {name: asyncio.create_task(supervisor.start(spec)) for name, spec in specs.items()}
     try:
-        yield Answering(supervisor, specs, starting)
+        yield starting
     finally:
         for task in starting.values():
             task.cancel()

@@ -18,7 +18,7 @@ from typing import Any
 from httpbed.host import cache
 from httpbed.model import reading
 from httpbed.model.errors import ConfigError, Mistake
-from httpbed.model.experiment import scenario_document
+from httpbed.model.experiment import replaced, scenario_document
 from httpbed.model.impairments.files import is_file_name
 from httpbed.model.reading import Reading
 from httpbed.network.files import FileError
@@ -63,7 +63,7 @@ class LinkFiles:
         for named in places(document):
             found = self._look(named)
             assert isinstance(found, LinkFile)  # noqa: S101 - mistakes() was asked before
-            document = _updated(document, named.path, found.known())
+            document = replaced(document, named.path, {**named.said, **found.known()})
         return document
 
     def found(self) -> dict[str, LinkFile]:
@@ -135,15 +135,3 @@ def _kept(file: LinkFile) -> Path:
 def _digest(path: Path) -> str:
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
-
-
-def _updated(document: Any, path: Path_, told: Mapping[str, Any]) -> Any:
-    """Copy a document with more said in the table at ``path``."""
-    if not path:
-        return {**document, **told}
-    if isinstance(document, list):
-        copy: Any = list(document)
-    else:
-        copy = dict(document)
-    copy[path[0]] = _updated(document[path[0]], path[1:], told)
-    return copy

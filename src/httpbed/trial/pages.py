@@ -6,6 +6,8 @@ what is loaded, not on a name or a folder.
 
 from __future__ import annotations
 
+import functools
+import operator
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -14,7 +16,7 @@ from pydantic import ValidationError
 
 from httpbed.model import reading
 from httpbed.model.errors import ConfigError, Mistake
-from httpbed.model.experiment import scenario_document
+from httpbed.model.experiment import replaced, scenario_document
 from httpbed.model.page import PageLoad
 from httpbed.model.reading import Reading
 from httpbed.model.workload import Download
@@ -50,7 +52,8 @@ class Pages:
         for path, load in loads(document):
             found = self._look(load)
             assert isinstance(found, Outline)  # noqa: S101 - mistakes() was asked before
-            document = _with_page(document, path, found.known())
+            at = (*path, "page")
+            document = replaced(document, at, {**found.known(), **_table(document, at)})
         return document
 
     def _look(self, load: PageLoad) -> Outline | list[Mistake]:
@@ -77,16 +80,7 @@ def ensure_all(
     for load in workloads:
         if isinstance(load, PageLoad) and load.key not in found:
             found[load.key] = catalog.ensure(load.page, seed, folder, say)
-            _require(load.page.sha256, found[load.key])
     return found
-
-
-def _require(asked: str | None, made: Stored) -> None:
-    """Refuse a site that is not the one that an experiment names."""
-    digest = made.site.digest
-    if asked not in {None, digest}:
-        reason = f"is {asked}, and that of {made.site.name} is {digest}"
-        raise ConfigError([Mistake("workload.page.sha256", reason, "leave it out, or name that")])
 
 
 def loads(document: Mapping[str, Any]) -> Iterator[tuple[Path_, PageLoad]]:
@@ -105,12 +99,7 @@ def loads(document: Mapping[str, Any]) -> Iterator[tuple[Path_, PageLoad]]:
             yield path, load
 
 
-def _with_page(document: Any, path: Path_, told: Mapping[str, Any]) -> Any:
-    """Copy a document with more said of the page of the workload at ``path``."""
-    if not path:
-        page = document["page"]
-        table = {"name": page} if isinstance(page, str) else page
-        return {**document, "page": {**told, **table}}
-    copy: Any = list(document) if isinstance(document, list) else dict(document)
-    copy[path[0]] = _with_page(document[path[0]], path[1:], told)
-    return copy
+def _table(document: Any, path: Path_) -> dict[str, Any]:
+    """Return the page at ``path`` as a table, of which a name is the short form."""
+    page = functools.reduce(operator.getitem, path, document)
+    return {"name": page} if isinstance(page, str) else page

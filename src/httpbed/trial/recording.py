@@ -22,7 +22,7 @@ from httpbed.process import left
 from httpbed.process.dialogue import last_words
 from httpbed.process.spec import TRIAL_FOLDER, Ports, ProcessSpec
 from httpbed.process.supervisor import Process, Supervisor
-from httpbed.trial.answering import stop
+from httpbed.trial.answering import started, stop
 
 ROOT = "recording"
 """Name of the root filesystem that it runs in."""
@@ -117,13 +117,8 @@ async def replaying(
     supervisor: Supervisor, specs: Mapping[str, ProcessSpec]
 ) -> AsyncIterator[Replaying]:
     """Start the programs; nobody waits for them before a client asks."""
-    starting = {said: asyncio.create_task(supervisor.start(one)) for said, one in specs.items()}
-    try:
+    async with started(supervisor, specs) as starting:
         yield Replaying(supervisor, specs, starting)
-    finally:
-        for task in starting.values():
-            task.cancel()
-        await asyncio.gather(*starting.values(), return_exceptions=True)
 
 
 def read(folder: Path) -> tuple[Replayed, ...]:
