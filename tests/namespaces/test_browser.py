@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 import pages
-from browsing import SHELL, Place, Setting, catalog, lines, place
+from browsing import CLIENT, SHELL, Place, Setting, catalog, lines, place
 from httpbed.host import toolbox
 from httpbed.host.identity import identity
 from httpbed.process.spec import ProcessSpec
@@ -276,7 +276,8 @@ def test_a_kill_leaves_nothing(tmp_path: Path, site: Path, whom: str) -> None:
             driver = replace(driver, argv=("python3", "-mchromium", *driver.argv[3:]))
             loading = await made.supervisor.start(driver)
             words = ("python3", "-c", KILL, whom, "/trial/a/cdp.jsonl")
-            killer = ProcessSpec(words, root=SHELL, stdout="b/out", stderr="b/out", timeout_s=30)
+            out = "b/out"
+            killer = ProcessSpec(words, part=CLIENT, stdout=out, stderr=out, timeout_s=30)
             ended = await made.supervisor.run(killer)
             assert ended.clean, (made.folder / "b/out").read_text()
             return await loading.exit, made

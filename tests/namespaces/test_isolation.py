@@ -10,6 +10,7 @@ import pytest
 
 import kin
 from families import until
+from httpbed.host import unprivileged
 from orchestrator import Run, Sandbox
 from real_runs import Wish
 
@@ -17,7 +18,7 @@ pytestmark = [pytest.mark.namespaces, pytest.mark.toolbox]
 
 LOOPBACK, LINK = "lo", "eth0"
 PROGRAMS = ("curl", "nginx")
-TOP = {"bin", "dev", "old", "overlays", "proc", "roots", "run", "shown", "tmp", "trial"}
+TOP = {"bin", "dev", "old", "overlays", "parts", "proc", "roots", "run", "tmp", "trial"}
 """All that is in the sandbox's own root; ``old`` is where the host's was, and empty."""
 
 
@@ -34,6 +35,7 @@ class Seen:
     secret: bool
     """Whether a file of this test is there."""
     uid_map: tuple[str, ...]
+    namespaces: frozenset[str]
     shared: frozenset[str]
     """Kinds of namespaces that it has in common with us."""
     top: frozenset[str]
@@ -94,6 +96,7 @@ def look(pid: int, secret: Path) -> Seen:
         ),
         secret=(root / secret.relative_to("/")).exists(),
         uid_map=tuple((process / "uid_map").read_text().split()),
+        namespaces=kin.namespaces(pid),
         shared=frozenset(name.partition(":")[0] for name in own),
         top=frozenset(entry.name for entry in root.iterdir()),
         old=frozenset(entry.name for entry in (root / "old").glob("*")),
@@ -124,9 +127,9 @@ def test_files_of_this_machine_are_not_seen(visit: Visit, name: str) -> None:
     """
     seen = visit.seen[name]
     assert not seen.secret
-    below_roots = {"/roots/curl/trial/client", "/roots/nginx/trial/server"}
+    below_parts = {f"/parts/{part}/root/trial/{part}" for part in ("client", "server")}
     places = {"curl": {"/trial/client"}, "nginx": {"/trial/server"}}
-    assert seen.writable == places.get(name, {"/trial"} | below_roots)
+    assert seen.writable == places.get(name, {"/trial"} | below_parts)
 
 
 @pytest.mark.parametrize("name", ["init", "httpbed-link"])
@@ -138,10 +141,20 @@ def test_the_sandbox_has_a_root_of_its_own(visit: Visit, name: str) -> None:
 
 
 def test_programs_have_no_rights_here(visit: Visit) -> None:
-    """Root inside is this user outside; no namespace but the cgroup's is this machine's."""
+    """Root inside is an ordinary user outside; only the cgroup's namespace is this machine's."""
+    user, _ = unprivileged.user() or (os.geteuid(), 0)
+    assert user != 0
     for name, seen in visit.seen.items():
-        assert seen.uid_map == ("0", str(os.geteuid()), "1"), name
+        assert seen.uid_map == ("0", str(user), "1"), name
         assert seen.shared <= ({"cgroup", "pid"} if name == "outer" else {"cgroup"}), name
+
+
+@pytest.mark.parametrize("program", PROGRAMS)
+def test_a_program_under_test_shares_nothing_with_the_bed(visit: Visit, program: str) -> None:
+    """Neither processes, files, shared memory nor network: with the emulator, or with another."""
+    for other in {*visit.seen} - {program, "outer"}:
+        common = visit.seen[program].namespaces & visit.seen[other].namespaces
+        assert {name.partition(":")[0] for name in common} <= {"cgroup", "user", "uts"}, other
 
 
 def test_settings_of_this_machine_stay(visit: Visit) -> None:

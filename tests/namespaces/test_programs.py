@@ -10,7 +10,7 @@ import pytest
 
 from httpbed.implementations import catalog
 from httpbed.implementations.catalog import Catalog
-from httpbed.process.spec import ProcessSpec
+from httpbed.process.spec import PartSpec, ProcessSpec
 from httpbed.process.supervisor import SandboxSpec, sandbox
 from httpbed.trial import programs
 from httpbed.trial.programs import Programs
@@ -51,17 +51,18 @@ def known(folder: Path, name: str, install: str, argv: list[str]) -> Catalog:
 
 
 async def _run(found: Programs, spec: ProcessSpec, folder: Path) -> str:
-    for part in ("scratch", "trial"):
-        (folder / part).mkdir()
+    for part in ("scratch", f"trial/{spec.part}"):
+        (folder / part).mkdir(parents=True)
     described = SandboxSpec(
         scratch=folder / "scratch",
         trial=folder / "trial",
         roots=found.roots(),
-        shared=found.shared(),
+        shared={},
         programs={},
         hosts={},
         sysctls={},
         tmpfs_bytes=2**26,
+        parts={str(spec.part): found.part(PartSpec(spec.root, folders=[str(spec.part)]))},
     )
     async with sandbox(described) as supervisor:
         ended = await supervisor.run(spec)
@@ -140,15 +141,17 @@ def test_a_library_in_an_unusual_place_is_shown_beside_it(
     shutil.copy(libc, tmp_path / "lib")
     monkeypatch.setenv("LD_LIBRARY_PATH", str(tmp_path / "lib"))
     found = programs.ensure(recipes, ["mine"], say=print)
-    assert set(found.shared()) == {"/programs/mine/my own", f"/programs/mine/{Path(libc).name}"}
+    shown = found.part(PartSpec("mine")).shared
+    assert shown[f"/programs/mine/{Path(libc).name}"] == tmp_path / "lib" / Path(libc).name
     spec = recipes["mine"].identify()
     assert spec
     shows_maps = ProcessSpec(
         argv=(f"/programs/mine/{program.name}", "--version"),
         root="mine",
+        part="mine",
         environment={**spec.environment, "LD_DEBUG": "files"},
-        stdout="said",
-        stderr="said",
+        stdout="mine/said",
+        stderr="mine/said",
     )
     said = asyncio.run(_run(found, shows_maps, tmp_path))
     assert f"/programs/mine/{Path(libc).name}" in said

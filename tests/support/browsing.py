@@ -20,13 +20,15 @@ from httpbed.network import plan as network
 from httpbed.network import running
 from httpbed.network.plan import NO_NEIGHBOUR_DISCOVERY, TOOLS, NetworkPlan
 from httpbed.process.binaries import LINK, executable
-from httpbed.process.spec import ProcessSpec
+from httpbed.process.spec import PartSpec, ProcessSpec
 from httpbed.process.supervisor import SandboxSpec, Supervisor, sandbox
 from httpbed.trial import certificates
 from httpbed.trial.certificates import SERVER_NAME
 from networks import topology
 
 SHELL = "chromium-headless-shell"
+CLIENT = "client"
+"""The part that all loads of a setting are."""
 MEMORY_BYTES = 2**29
 FILE_BYTES = 2**26
 
@@ -69,6 +71,7 @@ class Setting:
         scratch.mkdir(parents=True)
         for name in ("server", *self.parts):
             (trial / name).mkdir(parents=True)
+        self.site.chmod(0o755)  # a test's own folder is closed, and the server may be another user
         roots = {name: _root(name) for name in (self.browser, self.server)}
         known = self.certificates or certificates.ensure(datetime.now(UTC))
         return SandboxSpec(
@@ -80,7 +83,10 @@ class Setting:
             hosts=planned.sysctls,
             sysctls=NO_NEIGHBOUR_DISCOVERY,
             tmpfs_bytes=MEMORY_BYTES,
-            folders={self.server: ["server"], self.browser: list(self.parts)},
+            parts={
+                "server": PartSpec(self.server, "server", ["server"]),
+                CLIENT: PartSpec(self.browser, "client", list(self.parts)),
+            },
         )
 
 
@@ -108,7 +114,7 @@ class Place:
         page = self.setting.page(path, net_log=name.startswith("net-log"))
         part = replace(self.server(), name=name, role="client", host="client", page=page)
         part = replace(part, http_version=http_version, time_limit_s=limit_s)
-        return catalog()[self.setting.browser].plan(part)
+        return replace(catalog()[self.setting.browser].plan(part), part=CLIENT)
 
     def server(self) -> Part:
         """Describe who serves the site."""
@@ -150,7 +156,8 @@ async def place(folder: Path, setting: Setting) -> AsyncIterator[Place]:
     async with sandbox(spec) as supervisor:
         await running.build(supervisor, planned)
         made = Place(setting, supervisor, planned, folder / "trial")
-        await supervisor.start(catalog()[setting.server].plan(made.server()))
+        serving = catalog()[setting.server].plan(made.server())
+        await supervisor.start(replace(serving, part="server"))
         yield made
 
 

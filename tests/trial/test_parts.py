@@ -77,11 +77,11 @@ def test_bodies_are_named_as_the_url_is() -> None:
 
 def test_who_asks_finds_the_name_in_its_own_hosts_file() -> None:
     """A server asks nobody."""
-    client = parts.process(PARTS["client"], CATALOG["curl"])
+    client = parts.process(PARTS["client"], CATALOG["curl"], "client")
     assert "10.77.2.2 server.httpbed.test\n" in client.shown["/etc/hosts"]
-    proxy = parts.process(PARTS["proxy"], CATALOG["envoy"]).shown["/etc/hosts"]
+    proxy = parts.process(PARTS["proxy"], CATALOG["envoy"], "proxy").shown["/etc/hosts"]
     assert "10.77.3.2 server.httpbed.test\n10.77.4.2 server.httpbed.test\n" in proxy
-    assert not parts.process(PARTS["server"], CATALOG["nginx"]).shown
+    assert not parts.process(PARTS["server"], CATALOG["nginx"], "server").shown
 
 
 def test_connections_are_told_by_hop_and_link() -> None:

@@ -101,6 +101,7 @@ SUBJECT_FAULTS: dict[str, tuple[Fault, str]] = {
     "resumed unasked": (said(resumed=True), "resumption"),
     "status 404": (said(status=404), "status of the one answer"),
     "asked twice": (logged(OK, OK), "status of the one answer"),
+    "closed folder": (other(disorder={"client": "closed its folder"}), "parts' folders"),
     "server died": (other(survivors=frozenset()), "server ran"),
     "client failed": (ended(status=56), "client ended well"),
     "client killed": (ended(status=None, signal=11), "client ended well"),
@@ -137,6 +138,15 @@ def test_a_fault_of_the_subject_makes_the_outcome_failed(fault: Fault, check: st
     assert broken(found) == {check}
     assert ending(found).kind == "failed"
     assert check in ending(found).reason
+
+
+def test_a_kill_for_want_of_memory_is_named() -> None:
+    """Where the kernel killed while the client ran, and nobody here did."""
+    found = other(killed_for_memory=1)(ended(status=None, signal=9)(what_was_seen(H2_LOSS)))
+    assert "signal 9, when the kernel killed 1 for want of memory" in ending(found).reason
+    found = ended(status=None, signal=9, ended_for="used too much")(found)
+    assert "used too much, and was killed" in ending(found).reason
+    assert "the kernel" not in ending(found).reason
 
 
 PROXY_FAULTS: dict[str, tuple[Fault, str]] = {

@@ -4,73 +4,76 @@
 //! /                tmpfs, the only thing that is left of the host after pivot_root
 //! ├── bin/NAME     the configuration's static programs, read-only
 //! ├── proc         of the sandbox's PID namespace
-//! ├── dev          six devices of the host, its net/tun if there is one, and a private shm
+//! ├── dev          six devices of the host, read-only, its net/tun if there is one, and a private shm
 //! ├── tmp, run     private, in memory
 //! ├── trial        the attempt's folder on the host
 //! ├── links        files of the host that links are made of, read-only
-//! └── roots/NAME   a root filesystem under an overlay, with proc, dev, tmp and run in it
-//!     └── trial    in memory, with those of the attempt's folders that belong to this root's programs
+//! ├── roots/NAME   a root filesystem of the bed's own programs under an overlay, with proc, dev, tmp and run
+//! └── parts/NAME   a tmpfs for each part
+//!     ├── tmp, run, shm, upper
+//!     └── root     what the part sees: a root filesystem under an overlay, or nothing but what is named;
+//!         └── trial    in memory, with those of the attempt's folders that are the part's
 //! ```
 //!
-//! A program under test sees of the attempt's folder what is its own, each a mount that it can neither move
-//! nor replace; whatever else it writes below `/trial` is in memory, and ends with the sandbox.
+//! A part sees of the attempt's folder what is its own, each a mount that it can neither move nor replace;
+//! whatever else it writes is in its own memory, and ends with the sandbox.
 //!
 //! A command of the user's keeps the host's own filesystem instead: all of this then hangs below the
 //! scratch folder, and httpbed's own programs are started with that as their root. A root filesystem
 //! that is `/` is the host's, where its programs are as good as the toolbox's.
 
-use std::collections::BTreeMap;
-use std::ffi::OsString;
+use std::ffi::CString;
 use std::fs::{self, File};
 use std::io;
-use std::os::unix::ffi::OsStringExt;
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 
 use nix::mount::{MntFlags, MsFlags, mount, umount2};
 use nix::sched::{CloneFlags, unshare};
 use nix::unistd::{chdir, pivot_root};
-use sha2::{Digest, Sha256};
 
-use crate::protocol::{Config, Shell};
+use crate::protocol::{Config, Part, Shell};
 use crate::{Failure, Step};
 
 const NOTHING: Option<&str> = None;
-const DEVICES: [&str; 6] = ["null", "zero", "full", "random", "urandom", "tty"];
+/// The devices of the host that every program sees.
+pub const DEVICES: [&str; 6] = ["null", "zero", "full", "random", "urandom", "tty"];
 /// What is shared below it is for the emulator, which runs outside any root filesystem.
 const LINKS: &str = "/links";
 /// What programs of the host's own filesystem need to run.
-const OF_THE_HOST: [&str; 11] =
+pub const OF_THE_HOST: [&str; 11] =
     ["usr", "bin", "sbin", "lib", "lib32", "lib64", "libx32", "etc", "opt", "nix", "gnu"];
+/// Makes the devices of links in the emulator's network.
+pub const TUN: &str = "/dev/net/tun";
 const RESOLV_CONF: &str = "/etc/resolv.conf";
 const SEEN_IN_EVERY_ROOT: [&str; 4] = ["proc", "dev", "tmp", "run"];
+/// What a part that has no root filesystem finds of one; users have no names in it but these.
+const USERS: [(&str, &str); 2] = [
+    ("etc/passwd", "root:x:0:0:root:/tmp:/bin/sh\nnobody:x:65534:65534:nobody:/:/bin/false\n"),
+    ("etc/group", "root:x:0:\nnogroup:x:65534:\nnobody:x:65534:\n"),
+];
+/// A file in memory takes some kB of the kernel's, however short it is.
+const BYTES_PER_FILE: u64 = 16384;
 
 /// Build the filesystem and make it this process's root; return where it is seen afterwards.
 pub fn build(config: &Config) -> Result<PathBuf, Failure> {
     let top = &config.scratch;
     mount(NOTHING, "/", NOTHING, MsFlags::MS_REC | MsFlags::MS_PRIVATE, NOTHING)
         .step("make mounts private")?;
-    let size = format!("size={},mode=0755", config.tmpfs_bytes);
-    tmpfs(top, &size).step(format!("mount a tmpfs on {}", top.display()))?;
+    tmpfs(top, config.tmpfs_bytes).step(format!("mount a tmpfs on {}", top.display()))?;
     own_folders(top, config.trial.as_deref())?;
     for (name, program) in &config.programs {
         let seen = top.join("bin").join(name);
         bind(program, &seen, true).step(format!("bind {}", program.display()))?;
     }
     share(top, config, |seen| seen.starts_with(LINKS))?;
-    for (name, root) in &config.roots {
-        let make = if root == Path::new("/") { mirror } else { overlay };
-        make(top, name, root).step(format!("overlay the root filesystem {}", root.display()))?;
-        let root = top.join("roots").join(name);
-        for folder in SEEN_IN_EVERY_ROOT {
-            bind(&top.join(folder), &root.join(folder), false).step(format!("bind /{folder}"))?;
-        }
-        fs::create_dir_all(root.join("trial")).step("create /trial")?;
-        for folder in config.folders.get(name).into_iter().flatten() {
-            let own = Path::new("trial").join(folder);
-            bind(&top.join(&own), &root.join(&own), false).step(format!("bind /{}", own.display()))?;
-        }
-        share(&root, config, |seen| !seen.starts_with(LINKS))?;
+    for (name, root) in config.roots.iter().filter(|(name, _)| !is_of_a_part(config, name)) {
+        root_of_the_bed(top, name, root)?;
+        share(&root_folder(top, name), config, |seen| !seen.starts_with(LINKS))?;
+    }
+    for (name, part) in &config.parts {
+        root_of_a_part(top, name, part, config).step(format!("make the filesystem of part {name}"))?;
     }
     if let Some(shell) = &config.shell {
         keep(top, shell)?;
@@ -78,6 +81,84 @@ pub fn build(config: &Config) -> Result<PathBuf, Failure> {
     }
     enter(top).step("pivot_root")?;
     Ok(PathBuf::from("/"))
+}
+
+fn is_of_a_part(config: &Config, root: &str) -> bool {
+    config.parts.values().any(|part| part.root.as_deref() == Some(root))
+}
+
+fn root_of_the_bed(top: &Path, name: &str, root: &Path) -> Result<(), Failure> {
+    let seen = root_folder(top, name);
+    if root == Path::new("/") {
+        mirror(&seen, root).step("show the host's programs")?;
+    } else {
+        let layers = top.join("overlays").join(name);
+        fs::create_dir_all(layers.join("upper")).step("make the folders of an overlay")?;
+        overlay(&seen, root, &layers).step(format!("overlay the root filesystem {}", root.display()))?;
+    }
+    for folder in SEEN_IN_EVERY_ROOT {
+        bind(&top.join(folder), &seen.join(folder), false).step(format!("bind /{folder}"))?;
+    }
+    fs::create_dir_all(seen.join("trial")).step("create /trial")
+}
+
+/// Make all that a part will see, but for /proc, which is of its own PID namespace.
+fn root_of_a_part(top: &Path, name: &str, part: &Part, config: &Config) -> io::Result<()> {
+    let own = part_folder(top, name);
+    fs::create_dir_all(&own)?;
+    tmpfs(&own, config.tmpfs_bytes)?;
+    for folder in ["tmp", "run", "shm", "root", "upper"] {
+        fs::create_dir(own.join(folder))?;
+    }
+    let common = config.shared.iter().filter(|(seen, _)| !seen.starts_with(LINKS));
+    let shared: Vec<_> = common.chain(&part.shared).collect();
+    let (seen, upper) = (own.join("root"), own.join("upper"));
+    make_places(&upper, part, &shared)?;
+    if let Some(root) = part.root.as_ref().and_then(|name| config.roots.get(name)) {
+        overlay(&seen, root, &own)?;
+    } else {
+        for (place, text) in USERS {
+            write_below(&upper, Path::new(place), text)?;
+        }
+        mount(Some(&upper), &seen, NOTHING, MsFlags::MS_BIND, NOTHING)?;
+    }
+    bind_over(&top.join("dev"), &seen.join("dev"), true)?;
+    bind_over(&own.join("shm"), &seen.join("dev/shm"), false)?;
+    for folder in ["tmp", "run"] {
+        bind_over(&own.join(folder), &seen.join(folder), false)?;
+    }
+    for folder in &part.folders {
+        bind_over(&top.join("trial").join(folder), &seen.join("trial").join(folder), false)?;
+    }
+    shared.into_iter().try_for_each(|(place, path)| bind_over(path, &beneath(&seen, place), true))
+}
+
+/// Make the files and folders over which others will be mounted, and a part's own files.
+///
+/// They are made in the overlay's upper layer before it is one: in the root filesystem itself the sandbox
+/// may have no right to change anything.
+fn make_places(upper: &Path, part: &Part, shared: &[(&PathBuf, &PathBuf)]) -> io::Result<()> {
+    for folder in SEEN_IN_EVERY_ROOT {
+        fs::create_dir(upper.join(folder))?;
+    }
+    for folder in &part.folders {
+        fs::create_dir_all(upper.join("trial").join(folder))?;
+    }
+    for (place, text) in &part.files {
+        write_below(upper, place, text)?;
+    }
+    shared.iter().try_for_each(|(place, path)| make_place(path, &beneath(upper, place)))
+}
+
+/// Where an absolute path is below another root.
+pub fn beneath(top: &Path, path: &Path) -> PathBuf {
+    top.join(path.strip_prefix("/").unwrap_or(path))
+}
+
+fn write_below(top: &Path, place: &Path, text: &str) -> io::Result<()> {
+    let file = beneath(top, place);
+    file.parent().map_or(Ok(()), fs::create_dir_all)?;
+    fs::write(file, text)
 }
 
 /// Change of the host's own filesystem what a command behind the link must see otherwise.
@@ -100,44 +181,8 @@ pub fn show_resolv_conf(base: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// A file of a program's own, and what it covers.
-pub struct Shown {
-    text: PathBuf,
-    covered: PathBuf,
-}
-
-/// Write the files that one program in a root filesystem shall see otherwise; [`show`] covers others with them.
-pub fn prepare(base: &Path, root: &Path, files: &BTreeMap<PathBuf, String>) -> io::Result<Vec<Shown>> {
-    files.iter().map(|(seen, text)| prepare_one(base, root, seen, text)).collect()
-}
-
-/// A bind mount needs something to cover.
-fn prepare_one(base: &Path, root: &Path, seen: &Path, text: &str) -> io::Result<Shown> {
-    let covered = root.join(seen.strip_prefix("/").unwrap_or(seen));
-    if !covered.exists() {
-        covered.parent().map_or(Ok(()), fs::create_dir_all)?;
-        File::create(&covered)?;
-    }
-    let name = format!("{:x}", Sha256::digest(text));
-    let file = base.join("shown").join(name);
-    fs::create_dir_all(base.join("shown"))?;
-    fs::write(&file, text)?;
-    Ok(Shown { text: file, covered })
-}
-
-/// Let this process, and what it starts, see its own files.
-pub fn show(files: &[Shown]) -> io::Result<()> {
-    if !files.is_empty() {
-        unshare(CloneFlags::CLONE_NEWNS)?;
-    }
-    for Shown { text, covered } in files {
-        mount(Some(text), covered, NOTHING, MsFlags::MS_BIND, NOTHING)?;
-    }
-    Ok(())
-}
-
 fn own_folders(top: &Path, trial: Option<&Path>) -> Result<(), Failure> {
-    for folder in ["bin", "roots", "overlays", "old", "tmp", "run"] {
+    for folder in ["bin", "roots", "overlays", "parts", "old", "tmp", "run"] {
         fs::create_dir(top.join(folder)).step(format!("create /{folder}"))?;
     }
     fs::create_dir(top.join("proc")).step("create /proc")?;
@@ -159,39 +204,36 @@ fn make_run_shared(run: &Path) -> io::Result<()> {
 fn devices(dev: &Path) -> io::Result<()> {
     fs::create_dir_all(dev.join("shm"))?;
     for device in DEVICES {
-        bind(&Path::new("/dev").join(device), &dev.join(device), false)?;
+        bind(&Path::new("/dev").join(device), &dev.join(device), true)?;
     }
-    let tun = Path::new("/dev/net/tun");
+    let tun = Path::new(TUN);
     if tun.exists() {
-        bind(tun, &dev.join("net/tun"), false)?;
+        bind(tun, &dev.join("net/tun"), true)?;
     }
     symlink("/proc/self/fd", dev.join("fd"))?;
     symlink("/proc/self/fd/1", dev.join("stdout"))?;
     symlink("/proc/self/fd/2", dev.join("stderr"))
 }
 
-fn overlay(top: &Path, name: &str, root: &Path) -> io::Result<()> {
-    let (upper, work) =
-        (top.join("overlays").join(name).join("upper"), top.join("overlays").join(name).join("work"));
-    let merged = top.join("roots").join(name);
-    for folder in [&upper, &work, &merged] {
-        fs::create_dir_all(folder)?;
-    }
+/// Show a root filesystem that is never written; what programs write goes to `layers/upper`.
+fn overlay(seen: &Path, root: &Path, layers: &Path) -> io::Result<()> {
+    let (upper, work) = (layers.join("upper"), layers.join("work"));
+    fs::create_dir_all(seen)?;
+    fs::create_dir_all(&work)?;
     let options = format!(
         "lowerdir={},upperdir={},workdir={},userxattr",
         escaped(root),
         escaped(&upper),
         escaped(&work)
     );
-    Ok(mount(Some("overlay"), &merged, Some("overlay"), MsFlags::empty(), Some(options.as_str()))?)
+    Ok(mount(Some("overlay"), seen, Some("overlay"), MsFlags::empty(), Some(options.as_str()))?)
 }
 
 /// Show the host's own programs, to be read. An overlay would do but for the mounts below `/`, which it hides.
-fn mirror(top: &Path, name: &str, root: &Path) -> io::Result<()> {
-    let merged = top.join("roots").join(name);
-    fs::create_dir_all(&merged)?;
+fn mirror(seen: &Path, root: &Path) -> io::Result<()> {
+    fs::create_dir_all(seen)?;
     for entry in OF_THE_HOST {
-        let (from, to) = (root.join(entry), merged.join(entry));
+        let (from, to) = (root.join(entry), seen.join(entry));
         if let Ok(target) = fs::read_link(&from) {
             symlink(target, to)?;
         } else if from.exists() {
@@ -216,59 +258,46 @@ fn share(root: &Path, config: &Config, wanted: impl Fn(&Path) -> bool) -> Result
 }
 
 fn bind(from: &Path, to: &Path, read_only: bool) -> io::Result<()> {
+    make_place(from, to)?;
+    bind_over(from, to, read_only)
+}
+
+/// Make a file or folder over which another one can be mounted.
+fn make_place(from: &Path, to: &Path) -> io::Result<()> {
     if fs::metadata(from)?.is_dir() {
-        fs::create_dir_all(to)?;
-    } else {
-        to.parent().map_or(Ok(()), fs::create_dir_all)?;
-        File::create(to)?;
+        return fs::create_dir_all(to);
     }
+    to.parent().map_or(Ok(()), fs::create_dir_all)?;
+    File::create(to).map(drop)
+}
+
+fn bind_over(from: &Path, to: &Path, read_only: bool) -> io::Result<()> {
     mount(Some(from), to, NOTHING, MsFlags::MS_BIND | MsFlags::MS_REC, NOTHING)?;
-    if read_only {
-        make_read_only(to)?;
-        for place in mounts_below(to)? {
-            match make_read_only(&place) {
-                // Where we may not go, no program of the sandbox may.
-                Err(error) if error.kind() == io::ErrorKind::PermissionDenied && !place.exists() => {}
-                result => result?,
-            }
-        }
-    }
-    Ok(())
+    if read_only { make_read_only(to) } else { Ok(()) }
 }
 
-/// What is mounted below a mount: to remount changes one mount only.
-fn mounts_below(top: &Path) -> io::Result<Vec<PathBuf>> {
-    let top = top.canonicalize()?;
-    let table = fs::read("/proc/self/mountinfo")?;
-    let points =
-        table.split(|byte| *byte == b'\n').filter_map(|line| line.split(|byte| *byte == b' ').nth(4));
-    Ok(points.map(unescaped).filter(|place| place.starts_with(&top) && *place != top).collect())
+/// Make a mount and all mounts below it read-only, which keeps devices usable.
+pub fn make_read_only(path: &Path) -> io::Result<()> {
+    let path = CString::new(path.as_os_str().as_bytes())?;
+    // SAFETY: an all-zero mount_attr changes nothing, and path and attributes live through the call.
+    let done = unsafe {
+        let mut attributes: libc::mount_attr = std::mem::zeroed();
+        attributes.attr_set = libc::MOUNT_ATTR_RDONLY;
+        libc::syscall(
+            libc::SYS_mount_setattr,
+            libc::AT_FDCWD,
+            path.as_ptr(),
+            libc::AT_RECURSIVE,
+            &raw const attributes,
+            size_of::<libc::mount_attr>(),
+        )
+    };
+    if done == -1 { Err(io::Error::last_os_error()) } else { Ok(()) }
 }
 
-/// The kernel writes what would break its tables' lines as a backslash and three octal digits.
-fn unescaped(field: &[u8]) -> PathBuf {
-    let mut name = Vec::with_capacity(field.len());
-    let mut rest = field;
-    while let Some((&byte, after)) = rest.split_first() {
-        let digits =
-            after.get(..3).filter(|_| byte == b'\\').and_then(|digits| std::str::from_utf8(digits).ok());
-        let code = digits.and_then(|digits| u8::from_str_radix(digits, 8).ok());
-        name.push(code.unwrap_or(byte));
-        rest = if code.is_some() { &after[3..] } else { after };
-    }
-    OsString::from_vec(name).into()
-}
-
-/// Remount read-only. Flags that the host set are locked in a user namespace and must be kept.
-fn make_read_only(path: &Path) -> io::Result<()> {
-    let host = nix::sys::statvfs::statvfs(path)?.flags();
-    let locked = MsFlags::from_bits_truncate(host.bits());
-    let flags = MsFlags::MS_REMOUNT | MsFlags::MS_BIND | MsFlags::MS_RDONLY | locked;
-    Ok(mount(NOTHING, path, NOTHING, flags, NOTHING)?)
-}
-
-fn tmpfs(path: &Path, options: &str) -> io::Result<()> {
-    Ok(mount(Some("tmpfs"), path, Some("tmpfs"), nosuid(), Some(options))?)
+fn tmpfs(path: &Path, bytes: u64) -> io::Result<()> {
+    let options = format!("size={bytes},nr_inodes={},mode=0755", (bytes / BYTES_PER_FILE).max(1024));
+    Ok(mount(Some("tmpfs"), path, Some("tmpfs"), nosuid(), Some(options.as_str()))?)
 }
 
 fn nosuid() -> MsFlags {
@@ -287,16 +316,7 @@ pub fn root_folder(base: &Path, name: &str) -> PathBuf {
     base.join("roots").join(name)
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn names_of_mounts_are_read_as_they_are_written() {
-        for (field, name) in
-            [("/usr", "/usr"), ("/a\\040b\\134c", "/a b\\c"), ("/end\\", "/end\\"), ("/\\999", "/\\999")]
-        {
-            assert_eq!(unescaped(field.as_bytes()), Path::new(name));
-        }
-    }
+/// Folder of a part in the sandbox whose own root is `base`.
+pub fn part_folder(base: &Path, name: &str) -> PathBuf {
+    base.join("parts").join(name)
 }

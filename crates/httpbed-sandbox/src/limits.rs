@@ -4,33 +4,29 @@
 //!
 //! | of | bound |
 //! | --- | --- |
-//! | a file | `RLIMIT_FSIZE` |
+//! | a file | `RLIMIT_FSIZE`, of files in memory (`memfd_create`), too |
 //! | the memory of a process | `RLIMIT_DATA`: address space that is only reserved, as browsers do, is free |
-//! | files in memory, all together | the size of the sandbox's tmpfs |
-//! | processes and threads, all together | `RLIMIT_NPROC`, which spares the machine's own root; and the PID namespace's `pid_max`, which spares nobody |
+//! | the memory of a part, shared mappings included | [`crate::memory`] looks, and kills the part's programs |
+//! | files in memory of a part | the size of its tmpfs |
+//! | processes and threads of a part | the `pid_max` of its PID namespace; before Linux 6.14 `RLIMIT_NPROC`, for the whole sandbox |
 //!
 //! Should the machine's memory end all the same, the kernel ends such a program before others.
-//!
-//! A program under test is root of the sandbox, but without those rights that would let it leave its root
-//! filesystem, its network or its mounts: through `/proc/1/root`, by `chroot`, `setns` or `umount`.
 
 use std::fs;
 use std::io;
+use std::path::Path;
 
 use nix::sys::resource::{Resource, setrlimit};
 
 use crate::protocol::Program;
 
-const PID_MAX: &str = "/proc/sys/kernel/pid_max";
+const PID_MAX: &str = "sys/kernel/pid_max";
 /// Since when each PID namespace has its own; before, it is the whole machine's.
 const OWN_PID_MAX: (u32, u32) = (6, 14);
 /// The kernel refuses lower ones.
 const LEAST_PID_MAX: u32 = 301;
 /// How readily the kernel ends it when memory is short, of -1000 to 1000.
 const READINESS: &str = "800";
-
-/// `CAP_SYS_CHROOT`, `CAP_SYS_PTRACE` and `CAP_SYS_ADMIN` (linux/capability.h).
-const RIGHTS_GIVEN_UP: [libc::c_ulong; 3] = [18, 19, 21];
 
 /// The bounds of one program, which its process sets before it becomes the program.
 #[derive(Clone, Copy, Debug)]
@@ -50,14 +46,6 @@ impl Limits {
         }
     }
 
-    /// Bound the processes of the whole sandbox, as its first process.
-    pub fn bound_sandbox(&self) -> io::Result<()> {
-        match self.processes {
-            Some(most) if has_own_pid_max() => fs::write(PID_MAX, most.max(LEAST_PID_MAX).to_string()),
-            _ => Ok(()),
-        }
-    }
-
     /// Bound the calling process and all that it starts; `/proc` must be there.
     pub fn bound_process(&self) -> io::Result<()> {
         setrlimit(Resource::RLIMIT_CORE, 0, 0)?;
@@ -68,23 +56,23 @@ impl Limits {
             setrlimit(Resource::RLIMIT_NPROC, most.into(), most.into())?;
         }
         if let Some(bytes) = self.memory_bytes {
-            fs::write("/proc/self/oom_score_adj", READINESS)?;
             setrlimit(Resource::RLIMIT_DATA, bytes, bytes)?;
-            give_up_rights()?;
         }
         Ok(())
     }
 }
 
-/// What the program will be executed without.
-fn give_up_rights() -> io::Result<()> {
-    for right in RIGHTS_GIVEN_UP {
-        // SAFETY: concerns this process only, and takes no pointer.
-        if unsafe { libc::prctl(libc::PR_CAPBSET_DROP, right, 0, 0, 0) } != 0 {
-            return Err(io::Error::last_os_error());
-        }
+/// Bound the processes of the PID namespace whose `/proc` this is.
+pub fn bound_processes(proc: &Path, most: u32) -> io::Result<()> {
+    if has_own_pid_max() {
+        fs::write(proc.join(PID_MAX), most.max(LEAST_PID_MAX).to_string())?;
     }
     Ok(())
+}
+
+/// Let the kernel end this process, and all that it starts, before others when memory is short.
+pub fn offer_to_the_kernel() -> io::Result<()> {
+    fs::write("/proc/self/oom_score_adj", READINESS)
 }
 
 fn has_own_pid_max() -> bool {

@@ -7,9 +7,13 @@
 //! [`protocol::Event`]s, one JSON object a line each.
 //!
 //! ```text
-//! orchestrator ── httpbed-sandbox (outer) ── PID 1 of the sandbox ── nginx, curl, httpbed-link …
-//!                 user, net, mount, IPC, UTS namespaces └─ PID namespace
+//! orchestrator ── httpbed-sandbox (outer) ── PID 1 of the sandbox ─┬─ ip, httpbed-link …
+//!                 user, net, mount, IPC, UTS namespaces            ├─ PID 1 of a part ── nginx
+//!                 └─ PID namespace                                 └─ PID 1 of a part ── curl
 //! ```
+//!
+//! Programs under test live in parts ([`part`]), each with mount, PID and IPC namespaces of its own, in which
+//! nothing of the bed exists. A sandbox that the host's root starts runs as an ordinary user ([`unprivileged`]).
 //!
 //! Everything dies together, and the kernel sees to it: the outer process and PID 1 each ask
 //! to be killed when their parent dies (`PR_SET_PDEATHSIG`), the end of PID 1 kills all that
@@ -27,16 +31,20 @@
 //! folder and terminal, and one process may be left in the host's network to lead out of the sandbox.
 
 mod beneath;
+mod confinement;
 mod filesystem;
 mod hosts;
 mod limits;
 mod listening;
+mod memory;
 mod namespaces;
 mod outside;
+mod part;
 mod program;
 mod protocol;
 mod session;
 mod terminal;
+mod unprivileged;
 
 use std::io::{self, BufRead, BufReader, Read};
 use std::os::fd::{AsFd, OwnedFd};
@@ -45,8 +53,9 @@ use std::process::ExitCode;
 use nix::sched::{CloneFlags, unshare};
 use nix::sys::prctl;
 use nix::sys::signal::SigSet;
+use nix::sys::stat::{Mode, umask};
 use nix::sys::wait::{WaitStatus, waitpid};
-use nix::unistd::{ForkResult, fork};
+use nix::unistd::{ForkResult, fork, geteuid};
 
 use namespaces::User;
 use outside::Outside;
@@ -79,17 +88,28 @@ fn main() -> ExitCode {
     match run() {
         Ok(code) => code,
         Err(failure) => {
-            let errno = failure.cause.raw_os_error();
-            Event::Error { step: failure.step, message: failure.cause.to_string(), errno }.send();
+            failure.tell();
             ExitCode::FAILURE
         }
+    }
+}
+
+impl Failure {
+    fn tell(self) {
+        let errno = self.cause.raw_os_error();
+        Event::Error { step: self.step, message: self.cause.to_string(), errno }.send();
     }
 }
 
 fn run() -> Result<ExitCode, Failure> {
     namespaces::die_with_parent().step("PR_SET_PDEATHSIG")?;
     let mut input = BufReader::new(io::stdin());
-    let config = read_config(&mut input)?;
+    let mut config = read_config(&mut input)?;
+    close_on_exec().step("close descriptors")?;
+    if config.shell.is_none() {
+        forget_the_caller();
+        config = as_an_ordinary_user(config)?;
+    }
     let stdio = config.shell.as_ref().map(terminal::take).transpose().step("take the terminal")?;
     let leaves_one = config.shell.as_ref().is_some_and(|shell| shell.outside);
     let network = if leaves_one { CloneFlags::empty() } else { CloneFlags::CLONE_NEWNET };
@@ -107,11 +127,41 @@ fn run() -> Result<ExitCode, Failure> {
             namespaces::die_with_parent().step("PR_SET_PDEATHSIG")?;
             let outside = leaves_one.then(leave_one_behind).transpose()?;
             let around = settle(&config, user, stdio, outside)?;
+            let common = part::Common { base: &around.base, hosts: &around.hosts, user };
+            let parts = part::make_all(config.parts.iter(), &common)?;
             Event::Ready.send();
             let leftover = input.buffer().to_vec();
-            session::serve(&leftover, io::stdin().as_fd(), around).step("serve requests")?;
+            session::serve(&leftover, io::stdin().as_fd(), around, parts).step("serve requests")?;
             Ok(ExitCode::SUCCESS)
         }
+    }
+}
+
+/// No program inherits what the caller left open.
+fn close_on_exec() -> io::Result<()> {
+    // SAFETY: takes numbers only.
+    match unsafe { libc::syscall(libc::SYS_close_range, 3, libc::c_uint::MAX, libc::CLOSE_RANGE_CLOEXEC) } {
+        -1 => Err(io::Error::last_os_error()),
+        _ => Ok(()),
+    }
+}
+
+/// Leave the caller's keys and file mode mask, which a command of the user's keeps.
+fn forget_the_caller() {
+    umask(Mode::S_IWGRP | Mode::S_IWOTH);
+    // A kernel without keyrings has none to leave; a caller out of its quota of keys keeps programs from
+    // them all the same, by the filter of system calls.
+    // SAFETY: takes a number and a null pointer.
+    unsafe {
+        libc::syscall(libc::SYS_keyctl, libc::KEYCTL_JOIN_SESSION_KEYRING, std::ptr::null::<libc::c_char>())
+    };
+}
+
+/// A sandbox that the host's root makes is an ordinary user's.
+fn as_an_ordinary_user(config: Config) -> Result<Config, Failure> {
+    match config.unprivileged {
+        Some(user) if geteuid().is_root() => unprivileged::step_down(config, user),
+        _ => Ok(config),
     }
 }
 
@@ -137,7 +187,8 @@ fn settle(
     hosts::set_sysctls(&config.sysctls)?;
     let hosts = hosts::create(&config.hosts, &base)?;
     let mask = SigSet::thread_get_mask().step("read the signal mask")?;
-    Ok(Surroundings { base, hosts, user, mask, stdio, outside })
+    let (confinement, memory_bytes) = (None, None);
+    Ok(Surroundings { base, hosts, user, mask, stdio, outside, confinement, memory_bytes })
 }
 
 fn read_config(input: &mut BufReader<impl Read>) -> Result<Config, Failure> {

@@ -13,7 +13,8 @@ use nix::sys::signal::SigSet;
 use nix::unistd::{Pid, chdir, chroot, setpgid};
 
 use crate::beneath::open_file;
-use crate::filesystem::{Shown, prepare, root_folder, show, show_resolv_conf};
+use crate::confinement::Confinement;
+use crate::filesystem::{root_folder, show_resolv_conf};
 use crate::hosts::Hosts;
 use crate::limits::Limits;
 use crate::namespaces::{User, become_user, die_with_parent};
@@ -39,6 +40,10 @@ pub struct Surroundings {
     pub stdio: Option<[OwnedFd; 3]>,
     /// Who starts a program in the network that the sandbox was made in.
     pub outside: Option<Outside>,
+    /// What programs under test are bound by; absent means that these are the bed's own.
+    pub confinement: Option<Confinement>,
+    /// Upper bound of the memory of all programs together, in bytes.
+    pub memory_bytes: Option<u64>,
 }
 
 /// A program that has been started.
@@ -75,12 +80,21 @@ fn start_inside(program: &Program, around: &Surroundings) -> io::Result<Started>
     command.stdin(input(program)?);
     command.stdout(if program.lines { Stdio::piped() } else { output(program.stdout.as_deref(), &trial)? });
     command.stderr(output(program.stderr.as_deref(), &trial)?);
+    let limits = Limits::of(program);
+    if let Some(confinement) = around.confinement.clone() {
+        let become_subject = move || {
+            setpgid(Pid::from_raw(0), Pid::from_raw(0))?;
+            limits.bound_process()?;
+            die_with_parent()?;
+            confinement.apply()
+        };
+        // SAFETY: between fork and exec only system calls are made, and this process has one thread.
+        unsafe { command.pre_exec(become_subject) };
+        return Ok(command.spawn()?.into());
+    }
     let network = network(program, &around.hosts)?;
     let root = program.root.as_deref().map_or(around.base.clone(), |name| root_folder(&around.base, name));
-    let limits = Limits::of(program);
-    limits.bound_sandbox()?;
-    let shown = prepare(&around.base, &root, &program.shown)?;
-    let confine = move || confine(network, &root, &shown, limits);
+    let confine = move || confine(network, &root, limits);
     // SAFETY: between fork and exec only system calls are made, and this process has one thread.
     unsafe { command.pre_exec(confine) };
     Ok(command.spawn()?.into())
@@ -130,13 +144,12 @@ fn network(program: &Program, hosts: &Hosts) -> io::Result<Option<BorrowedFd<'st
     Ok(Some(unsafe { BorrowedFd::borrow_raw(file.as_fd().as_raw_fd()) }))
 }
 
-fn confine(network: Option<BorrowedFd>, root: &Path, shown: &[Shown], limits: Limits) -> io::Result<()> {
+fn confine(network: Option<BorrowedFd>, root: &Path, limits: Limits) -> io::Result<()> {
     // Keys at a terminal are for a command of the user's, never for the link.
     setpgid(Pid::from_raw(0), Pid::from_raw(0))?;
     if let Some(network) = network {
         setns(network, CloneFlags::CLONE_NEWNET)?;
     }
-    show(shown)?;
     chroot(root)?;
     chdir("/")?;
     limits.bound_process()?;

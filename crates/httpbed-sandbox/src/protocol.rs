@@ -17,9 +17,9 @@ pub struct Config {
     pub roots: BTreeMap<String, PathBuf>,
     /// Folder of the host that is seen outside the roots, writable, as `/trial`; absent means one in memory.
     pub trial: Option<PathBuf>,
-    /// Names of the folders of it that a root sees, by the root's name. Nothing else of it is seen there.
+    /// The parts of the trial, by name: programs under test, each in namespaces of its own.
     #[serde(default)]
-    pub folders: BTreeMap<String, Vec<String>>,
+    pub parts: BTreeMap<String, Part>,
     /// Further folders or files of the host that every root sees, read-only: seen as -> path; those below
     /// `/links` are seen outside the roots instead.
     pub shared: BTreeMap<PathBuf, PathBuf>,
@@ -29,10 +29,32 @@ pub struct Config {
     pub hosts: BTreeMap<String, BTreeMap<String, String>>,
     /// Sysctls to set in the sandbox's own network, where the links' other ends are.
     pub sysctls: BTreeMap<String, String>,
-    /// Upper bound, in bytes, of all that programs write to memory (overlays, /tmp, /run).
+    /// Upper bound, in bytes, of the files in memory of each part, and of all other programs together.
     pub tmpfs_bytes: u64,
+    /// The user and group, as the host counts, as whom all of it runs when the host's root starts it.
+    pub unprivileged: Option<(u32, u32)>,
     /// Present: the host's own filesystem stays, for a command of the user's at the user's terminal.
     pub shell: Option<Shell>,
+}
+
+/// What one part of the trial sees, and what it may use of the machine.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Part {
+    /// Name of its root filesystem; absent means an empty one, in which only `shared` and `files` are.
+    pub root: Option<String>,
+    /// Name of the host it lives on; absent means the sandbox's own network.
+    pub host: Option<String>,
+    /// Names of the folders of `/trial` that it sees, writable.
+    pub folders: Vec<String>,
+    /// Folders or files of the host that it alone sees, read-only: seen as -> path.
+    pub shared: BTreeMap<PathBuf, PathBuf>,
+    /// Files that it alone sees: seen as -> text.
+    pub files: BTreeMap<PathBuf, String>,
+    /// Upper bound of the memory of all its processes together, in bytes.
+    pub memory_bytes: Option<u64>,
+    /// Upper bound of its processes and threads.
+    pub processes: Option<u32>,
 }
 
 /// What a command of the user's needs besides.
@@ -54,6 +76,9 @@ pub struct Shell {
 pub struct Request {
     /// Chosen by the orchestrator; a started program is known by the id that started it.
     pub id: u64,
+    /// The part that it concerns; absent means the sandbox itself.
+    #[serde(default)]
+    pub part: Option<String>,
     /// What to do.
     #[serde(flatten)]
     pub what: What,
@@ -92,14 +117,14 @@ pub enum What {
         /// Seconds to wait at the most.
         timeout_s: f64,
     },
-    /// Answer with the length and SHA-256 of a file seen under `/tmp` or `/trial`; no link is followed.
+    /// Answer with the length and SHA-256 of a file; no link is followed.
     Digest {
-        /// Absolute path inside the sandbox.
+        /// Absolute path as the part sees it.
         path: PathBuf,
     },
     /// Make a folder with all above it, and answer `done`; no link is followed.
     MakeFolder {
-        /// Absolute path inside the sandbox.
+        /// Absolute path as the part sees it.
         path: PathBuf,
     },
 }
@@ -123,18 +148,17 @@ pub struct Program {
     /// Where it runs.
     #[serde(default)]
     pub place: Place,
-    /// Name of the host it runs on; absent means the sandbox's own network, where links are.
+    /// Name of the host it runs on; absent means the sandbox's own network, where links are. A part's
+    /// programs run on the part's host.
     pub host: Option<String>,
-    /// Name of the root filesystem; absent means one of the configuration's `programs`.
+    /// Name of the root filesystem; absent means one of the configuration's `programs`. A part's programs
+    /// run in the part's.
     pub root: Option<String>,
     /// Command and arguments; the command is looked up on the root's `PATH`.
     pub argv: Vec<String>,
     /// The whole environment besides `PATH` and `HOME`.
     #[serde(default)]
     pub env: BTreeMap<String, String>,
-    /// Files that this program alone sees otherwise: seen as -> text.
-    #[serde(default)]
-    pub shown: BTreeMap<PathBuf, String>,
     /// Text for standard input, which then ends.
     pub input: Option<String>,
     /// File for standard output, below `/trial`.
@@ -150,7 +174,7 @@ pub struct Program {
     pub file_bytes: Option<u64>,
     /// Upper bound of the memory that each of its processes has for data, in bytes.
     pub memory_bytes: Option<u64>,
-    /// Upper bound of the processes and threads of the whole sandbox.
+    /// Upper bound of the processes and threads of this user in the whole sandbox.
     pub processes: Option<u32>,
 }
 
@@ -204,6 +228,8 @@ pub enum Event {
         cpu_s: f64,
         /// Largest resident set, in KiB.
         max_rss_kib: i64,
+        /// Why the sandbox ended it, unless it did not, or its time was over.
+        ended_for: Option<String>,
     },
     /// A request was carried out.
     Done {
@@ -229,11 +255,30 @@ pub enum Event {
 }
 
 impl Event {
+    /// That a program was killed, of which nothing else is known.
+    pub fn killed(id: u64, reason: &str) -> Self {
+        Self::Exited {
+            id,
+            status: None,
+            signal: Some(libc::SIGKILL),
+            timed_out: false,
+            wall_s: 0.0,
+            cpu_s: 0.0,
+            max_rss_kib: 0,
+            ended_for: Some(reason.into()),
+        }
+    }
+
     /// Write the event as one line. A reader that is gone is the end of the sandbox.
     pub fn send(&self) {
-        let Ok(mut line) = serde_json::to_string(self) else { return };
-        line.push('\n');
-        if std::io::stdout().lock().write_all(line.as_bytes()).is_err() {
+        if let Ok(line) = serde_json::to_vec(self) {
+            Self::forward(&line);
+        }
+    }
+
+    /// Write an event that a part has written, without its line's end.
+    pub fn forward(line: &[u8]) {
+        if std::io::stdout().lock().write_all(&[line, b"\n"].concat()).is_err() {
             std::process::exit(1);
         }
     }

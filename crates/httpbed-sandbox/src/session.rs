@@ -16,6 +16,8 @@ use sha2::{Digest, Sha256};
 
 use crate::beneath;
 use crate::listening;
+use crate::memory;
+use crate::part::Link;
 use crate::program::{self, Surroundings};
 use crate::protocol::{Event, Request, What};
 
@@ -31,6 +33,7 @@ struct Running {
     started: Instant,
     deadline: Option<Instant>,
     timed_out: bool,
+    ended_for: Option<String>,
     partial_line: Vec<u8>,
 }
 
@@ -45,19 +48,32 @@ struct Await {
 
 struct Session {
     around: Surroundings,
+    parts: BTreeMap<String, Link>,
     programs: BTreeMap<u64, Running>,
     awaits: Vec<Await>,
     input: Vec<u8>,
+    memory_seen: Instant,
 }
 
 /// Serve requests until the orchestrator closes the pipe; `early` is what it already sent.
-pub fn serve(early: &[u8], requests: BorrowedFd, around: Surroundings) -> io::Result<()> {
+pub fn serve(
+    early: &[u8],
+    requests: BorrowedFd,
+    around: Surroundings,
+    parts: Vec<(String, Link)>,
+) -> io::Result<()> {
     let mut ended = SigSet::empty();
     ended.add(Signal::SIGCHLD);
     ended.thread_block()?;
     let children = SignalFd::with_flags(&ended, SfdFlags::SFD_NONBLOCK | SfdFlags::SFD_CLOEXEC)?;
-    let mut session =
-        Session { around, programs: BTreeMap::new(), awaits: Vec::new(), input: early.to_vec() };
+    let mut session = Session {
+        around,
+        parts: parts.into_iter().collect(),
+        programs: BTreeMap::new(),
+        awaits: Vec::new(),
+        input: early.to_vec(),
+        memory_seen: Instant::now(),
+    };
     session.take_requests();
     while session.step(requests, &children)? {}
     Ok(())
@@ -66,7 +82,7 @@ pub fn serve(early: &[u8], requests: BorrowedFd, around: Surroundings) -> io::Re
 impl Session {
     /// Wait for something to happen and deal with it; false at the end of input.
     fn step(&mut self, requests: BorrowedFd, children: &SignalFd) -> io::Result<bool> {
-        let (from_orchestrator, any_ended, spoke) = self.wait(requests, children)?;
+        let (from_orchestrator, any_ended, spoke, told) = self.wait(requests, children)?;
         let mut open = true;
         if from_orchestrator {
             open = read_some(requests, &mut self.input)? > 0;
@@ -75,16 +91,25 @@ impl Session {
         for id in spoke {
             self.forward_lines(id);
         }
+        for name in told {
+            self.parts.get_mut(&name).map(Link::forward);
+        }
         if any_ended {
             while children.read_signal()?.is_some() {}
             self.reap();
         }
         self.enforce_deadlines();
+        self.enforce_memory();
         self.look_for_listeners();
         Ok(open)
     }
 
-    fn wait(&self, requests: BorrowedFd, children: &SignalFd) -> io::Result<(bool, bool, Vec<u64>)> {
+    /// Wait; tell whether there are requests, whether a child ended, and which programs and parts spoke.
+    fn wait(
+        &self,
+        requests: BorrowedFd,
+        children: &SignalFd,
+    ) -> io::Result<(bool, bool, Vec<u64>, Vec<String>)> {
         let speaking: Vec<(u64, BorrowedFd)> = self
             .programs
             .iter()
@@ -92,14 +117,17 @@ impl Session {
             .collect();
         let mut fds = vec![requests, children.as_fd()];
         fds.extend(speaking.iter().map(|(_, fd)| *fd));
+        fds.extend(self.parts.values().map(Link::events));
         let mut fds: Vec<PollFd> = fds.into_iter().map(|fd| PollFd::new(fd, PollFlags::POLLIN)).collect();
         match poll(&mut fds, self.patience()) {
-            Err(nix::errno::Errno::EINTR) => return Ok((false, false, Vec::new())),
+            Err(nix::errno::Errno::EINTR) => return Ok((false, false, Vec::new(), Vec::new())),
             result => result?,
         };
         let ready = |fd: &PollFd| fd.any().unwrap_or(false);
-        let spoke = speaking.iter().zip(&fds[2..]).filter(|(_, fd)| ready(fd)).map(|((id, _), _)| *id);
-        Ok((ready(&fds[0]), ready(&fds[1]), spoke.collect()))
+        let (programs, parts) = fds[2..].split_at(speaking.len());
+        let spoke = speaking.iter().zip(programs).filter(|(_, fd)| ready(fd)).map(|((id, _), _)| *id);
+        let told = self.parts.keys().zip(parts).filter(|(_, fd)| ready(fd)).map(|(name, _)| name.clone());
+        Ok((ready(&fds[0]), ready(&fds[1]), spoke.collect(), told.collect()))
     }
 
     /// How long to sleep: until the next deadline, or the next look at a starting server.
@@ -107,7 +135,8 @@ impl Session {
         if !self.awaits.is_empty() {
             return PollTimeout::from(u16::try_from(LOOK.as_millis().max(1)).unwrap_or(1));
         }
-        let Some(first) = self.programs.values().filter_map(|program| program.deadline).min() else {
+        let deadlines = self.programs.values().filter_map(|program| program.deadline);
+        let Some(first) = deadlines.chain(self.next_look_at_memory()).min() else {
             return PollTimeout::NONE;
         };
         let left = first.saturating_duration_since(Instant::now()).as_millis() + 1;
@@ -117,9 +146,21 @@ impl Session {
     fn take_requests(&mut self) {
         for line in complete_lines(&mut self.input) {
             match serde_json::from_slice::<Request>(&line) {
+                Ok(request) if request.part.is_some() && self.around.confinement.is_none() => {
+                    self.pass_on(&request, &line);
+                }
                 Ok(request) => self.carry_out(request),
                 Err(error) => Event::Refused { id: 0, message: error.to_string() }.send(),
             }
+        }
+    }
+
+    /// Let a part carry out what concerns it.
+    fn pass_on(&mut self, request: &Request, line: &[u8]) {
+        let part = request.part.as_ref().and_then(|name| self.parts.get_mut(name));
+        let passed = part.ok_or_else(|| io::Error::other("no such part, or it has ended"));
+        if let Err(error) = passed.and_then(|part| part.pass_on(request.id, line)) {
+            Event::Refused { id: request.id, message: error.to_string() }.send();
         }
     }
 
@@ -154,7 +195,16 @@ impl Session {
         let started = Instant::now();
         let deadline = wanted.timeout_s.map(|seconds| started + Duration::from_secs_f64(seconds));
         let partial_line = Vec::new();
-        let running = Running { pid, stdin, stdout, started, deadline, timed_out: false, partial_line };
+        let running = Running {
+            pid,
+            stdin,
+            stdout,
+            started,
+            deadline,
+            timed_out: false,
+            ended_for: None,
+            partial_line,
+        };
         self.programs.insert(id, running);
         Ok(Event::Started { id, pid: pid.as_raw() })
     }
@@ -188,13 +238,45 @@ impl Session {
     /// Collect every ended process: programs are reported, orphans that came to PID 1 only reaped.
     fn reap(&mut self) {
         while let Some((pid, status, usage)) = wait_any() {
+            self.part_ended(pid);
             let ended = self.programs.iter().find(|(_, program)| program.pid == pid);
             let Some(id) = ended.map(|(id, _)| *id) else { continue };
             while self.forward_lines(id) {}
-            if let Some(program) = self.programs.remove(&id) {
-                report_end(id, &program, status, &usage);
+            let Some(program) = self.programs.remove(&id) else { continue };
+            if self.around.confinement.is_some() && self.programs.is_empty() {
+                end_all_others();
             }
+            report_end(id, &program, status, &usage);
         }
+    }
+
+    fn part_ended(&mut self, pid: Pid) {
+        let name = self.parts.iter().find(|(_, part)| part.pid == pid).map(|(name, _)| name.clone());
+        if let Some(part) = name.and_then(|name| self.parts.remove(&name)) {
+            part.close();
+        }
+    }
+
+    fn next_look_at_memory(&self) -> Option<Instant> {
+        let looks = self.around.memory_bytes.is_some() && !self.programs.is_empty();
+        looks.then(|| self.memory_seen + memory::LOOK)
+    }
+
+    /// End the programs that hold more memory together than they may.
+    fn enforce_memory(&mut self) {
+        let Some(most) = self.around.memory_bytes else { return };
+        if self.next_look_at_memory().is_none_or(|next| Instant::now() < next) {
+            return;
+        }
+        self.memory_seen = Instant::now();
+        if !memory::exceeds(most) {
+            return;
+        }
+        let reason = format!("used more than {} MB of memory", most / 1_000_000);
+        for program in self.programs.values_mut() {
+            program.ended_for = Some(reason.clone());
+        }
+        end_all_others();
     }
 
     fn enforce_deadlines(&mut self) {
@@ -243,8 +325,15 @@ fn report_end(id: u64, program: &Running, status: i32, usage: &libc::rusage) {
         wall_s: program.started.elapsed().as_secs_f64(),
         cpu_s: seconds(usage.ru_utime) + seconds(usage.ru_stime),
         max_rss_kib: usage.ru_maxrss,
+        ended_for: program.ended_for.clone(),
     }
     .send();
+}
+
+/// Kill every process of this PID namespace but its first, which this is.
+fn end_all_others() {
+    // SAFETY: -1 means every process that this one may signal and can see; it is spared itself.
+    unsafe { libc::kill(-1, libc::SIGKILL) };
 }
 
 /// Read no further than the file was long at first: who writes it may go on for ever.
@@ -257,14 +346,16 @@ fn digest(id: u64, base: &Path, path: &Path) -> io::Result<Event> {
     Ok(Event::Digest { id, bytes, sha256 })
 }
 
-fn complete_lines(buffer: &mut Vec<u8>) -> Vec<Vec<u8>> {
+/// Take the complete lines from a buffer, without the empty ones.
+pub fn complete_lines(buffer: &mut Vec<u8>) -> Vec<Vec<u8>> {
     let Some(end) = buffer.iter().rposition(|byte| *byte == b'\n') else { return Vec::new() };
     let rest = buffer.split_off(end + 1);
     let lines = std::mem::replace(buffer, rest);
     lines.split(|byte| *byte == b'\n').filter(|line| !line.is_empty()).map(<[u8]>::to_vec).collect()
 }
 
-fn read_some(from: BorrowedFd, into: &mut Vec<u8>) -> io::Result<usize> {
+/// Append what can be read at once; 0 at the end.
+pub fn read_some(from: BorrowedFd, into: &mut Vec<u8>) -> io::Result<usize> {
     let mut chunk = [0; READ_BYTES];
     let count = nix::unistd::read(from, &mut chunk)?;
     into.extend_from_slice(&chunk[..count]);

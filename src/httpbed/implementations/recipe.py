@@ -137,10 +137,11 @@ class Recipe(Value):
         """Say how to ask for its version, where somebody knows."""
         if self.version is None:
             return None
-        name = f"{self.name}-version.txt"
+        name = f"{self.name}/version.txt"
         return ProcessSpec(
             tuple(template.fill_words(self.version.argv, self._place())),
             root=self.name,
+            part=self.name,
             environment=self.install.environment(self.name),
             stdout=name,
             stderr=name,

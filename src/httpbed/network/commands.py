@@ -32,7 +32,9 @@ NO_NEIGHBOUR_DISCOVERY: Mapping[str, str] = {
 """In the emulator's own network: IPv6 would announce itself on every interface."""
 _NO_MEMORY: Mapping[str, str] = {"net.ipv4.tcp_no_metrics_save": "1"}
 """Of earlier connections."""
-HOST_SYSCTLS: Mapping[str, str] = {**_NO_MEMORY, **NO_NEIGHBOUR_DISCOVERY}
+_LOW_PORTS: Mapping[str, str] = {"net.ipv4.ip_unprivileged_port_start": "0"}
+"""For servers, which hold no capability; IPv6 heeds it, too."""
+HOST_SYSCTLS: Mapping[str, str] = {**_NO_MEMORY, **_LOW_PORTS, **NO_NEIGHBOUR_DISCOVERY}
 """On every host that speaks IPv4."""
 _QUIET_IPV6: Mapping[str, str] = {
     "net.ipv6.conf.all.disable_ipv6": "0",
@@ -46,7 +48,7 @@ _FORWARDING = {"4": "net.ipv4.ip_forward", "6": "net.ipv6.conf.all.forwarding"}
 
 def sysctls(ip_version: str, *, forwards: bool) -> dict[str, str]:
     """What is set in a host's network before anything is in it."""
-    quiet = HOST_SYSCTLS if ip_version == "4" else {**_NO_MEMORY, **_QUIET_IPV6}
+    quiet = HOST_SYSCTLS if ip_version == "4" else {**_NO_MEMORY, **_LOW_PORTS, **_QUIET_IPV6}
     return {**quiet, **({_FORWARDING[ip_version]: "1"} if forwards else {})}
 
 

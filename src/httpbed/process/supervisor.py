@@ -17,11 +17,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from httpbed.host import doctor
+from httpbed.host import doctor, unprivileged
 from httpbed.model.errors import BedError, HostError, SubjectError
 from httpbed.process import left
 from httpbed.process.binaries import SANDBOX, executable
-from httpbed.process.spec import Exit, ProcessSpec
+from httpbed.process.spec import Exit, PartSpec, ProcessSpec
 
 START_TIMEOUT_S = 20.0
 LINE_BYTES = 64 * 2**20
@@ -61,8 +61,10 @@ class SandboxSpec:
     sysctls: Mapping[str, str]
     """Of the sandbox's own network."""
     tmpfs_bytes: int
-    folders: Mapping[str, Sequence[str]] = field(default_factory=dict)
-    """What the programs of a root see of ``/trial``: names of folders, by the root's name."""
+    """Upper bound of the files in memory of each part, and of the bed's own."""
+    parts: Mapping[str, PartSpec] = field(default_factory=dict)
+    """The programs under test, by their parts' names; the sandbox's first process and the
+    emulator are in none."""
     shell: ShellSpec | None = None
     """For a command of the user's, which sees this machine's own filesystem."""
 
@@ -71,13 +73,14 @@ class SandboxSpec:
         said = {
             "scratch": str(self.scratch),
             "trial": self.trial and str(self.trial),
-            "folders": {root: list(names) for root, names in self.folders.items()},
+            "parts": {name: part.as_json() for name, part in self.parts.items()},
             "roots": {name: str(path) for name, path in self.roots.items()},
             "shared": {seen: str(path) for seen, path in self.shared.items()},
             "programs": {name: str(path) for name, path in self.programs.items()},
             "hosts": {name: dict(sysctls) for name, sysctls in self.hosts.items()},
             "sysctls": dict(self.sysctls),
             "tmpfs_bytes": self.tmpfs_bytes,
+            "unprivileged": unprivileged.user(),
             "shell": self.shell
             and {
                 "stdio": stdio,
@@ -155,22 +158,23 @@ class Supervisor:
 
     async def send(self, process: Process, message: Mapping[str, Any]) -> None:
         """Send a JSON line to a program started with ``lines``."""
-        said = {"do": "send", "to": process.id, "line": json.dumps(message)}
+        line = json.dumps(message)
+        said = {"do": "send", "to": process.id, "line": line, "part": process.spec.part}
         await self._ask(next(self._ids), said)
 
     async def signal(self, process: Process, signal: int) -> None:
         """Send a signal; a program that has ended already is no mistake."""
         if not process.exit.done():
-            said = {"do": "signal", "to": process.id, "signal": signal}
+            said = {"do": "signal", "to": process.id, "signal": signal, "part": process.spec.part}
             await self._ask(next(self._ids), said)
 
-    async def make_folder(self, path: str) -> None:
-        """Make a folder inside the sandbox, with all above it."""
-        await self._ask(next(self._ids), {"do": "make_folder", "path": path})
+    async def make_folder(self, path: str, part: str | None = None) -> None:
+        """Make a folder that a part sees, with all above it."""
+        await self._ask(next(self._ids), {"do": "make_folder", "path": path, "part": part})
 
-    async def digest(self, path: str) -> tuple[int, str]:
-        """Return length in bytes and SHA-256 of a file inside the sandbox."""
-        answer = await self._ask(next(self._ids), {"do": "digest", "path": path})
+    async def digest(self, path: str, part: str | None = None) -> tuple[int, str]:
+        """Return length in bytes and SHA-256 of a file that a part sees."""
+        answer = await self._ask(next(self._ids), {"do": "digest", "path": path, "part": part})
         return answer["bytes"], answer["sha256"]
 
     async def close(self) -> None:
@@ -182,9 +186,16 @@ class Supervisor:
 
     async def _await_ports(self, process: Process) -> None:
         ready = process.spec.ready
-        said = {"do": "await_ports", "to": process.id, "timeout_s": START_TIMEOUT_S}
+        said = {
+            "do": "await_ports",
+            "to": process.id,
+            "part": process.spec.part,
+            "tcp": ready.tcp,
+            "udp": ready.udp,
+            "timeout_s": START_TIMEOUT_S,
+        }
         try:
-            await self._ask(next(self._ids), {**said, "tcp": ready.tcp, "udp": ready.udp})
+            await self._ask(next(self._ids), said)
         except RefusalError as refusal:
             raise SubjectError(_not_started(process)) from refusal
 
@@ -291,12 +302,12 @@ def _not_started(process: Process) -> str:
 def _start_request(spec: ProcessSpec) -> dict[str, Any]:
     return {
         "do": "start",
+        "part": spec.part,
         "place": spec.place,
         "host": spec.host,
         "root": spec.root,
         "argv": spec.argv,
         "env": dict(spec.environment),
-        "shown": dict(spec.shown),
         "input": spec.input,
         "stdout": spec.stdout,
         "stderr": spec.stderr,

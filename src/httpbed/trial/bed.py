@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from httpbed.host.backend import Backend
 from httpbed.implementations.catalog import Catalog
-from httpbed.implementations.protocol import Part
+from httpbed.implementations.protocol import Implementation, Part
 from httpbed.model.page import PageLoad
 from httpbed.model.scenario import Scenario
 from httpbed.model.trial import Trial
@@ -19,7 +19,7 @@ from httpbed.network.files import PACKET_LOG
 from httpbed.network.kernel import KINDS
 from httpbed.network.link_file import LinkFile
 from httpbed.network.plan import NetworkPlan
-from httpbed.process.spec import TRIAL_FOLDER, ProcessSpec
+from httpbed.process.spec import TRIAL_FOLDER, PartSpec, ProcessSpec
 from httpbed.sites.catalog import Stored
 from httpbed.sites.site import FILES
 from httpbed.trial import handover, legs, parts, recording
@@ -140,19 +140,26 @@ class TrialPlan:
         names = (one.part.name for one in self.clients())
         return [*self.recordings, *self.answering, *names]
 
-    def folders_seen(self) -> dict[str, list[str]]:
-        """Name the folders that are seen in a root, by the root's name: those of its programs."""
-        seen: dict[str, list[str]] = {}
+    def isolated(self) -> dict[str, PartSpec]:
+        """What each part of the trial sees, but for where its program is."""
         clients = [(one.part.name, one.process) for one in self.clients()]
-        own = (*self.recordings.items(), *self.answering.items())
-        for name, process in (*own, *clients):
-            if process.root is not None:
-                seen.setdefault(process.root, []).append(name)
-        return seen
+        found: dict[str, PartSpec] = {}
+        for folder, process in (*self.recordings.items(), *self.answering.items(), *clients):
+            part = process.part or folder
+            seen = found.get(part, PartSpec(process.root, process.host))
+            found[part] = replace(
+                seen,
+                folders=(*seen.folders, folder),
+                files={**seen.files, **process.shown},
+                memory_bytes=process.memory_bytes,
+                processes=process.processes,
+            )
+        return found
 
     def most_bytes(self) -> dict[str, int]:
         """Upper bound of what each part leaves in its folder, all files together."""
-        processes = {**self.answering, **{one.part.name: one.process for one in self.clients()}}
+        clients = {one.part.name: one.process for one in self.clients()}
+        processes = {**self.recordings, **self.answering, **clients}
         return {name: one.file_bytes for name, one in processes.items() if one.file_bytes}
 
     @property
@@ -246,7 +253,7 @@ class _Cast:
 
     def visits(self) -> tuple[Asking, ...]:
         return tuple(
-            Asking(visit, self._process(visit, part.name))
+            Asking(visit, parts.process(visit, self._implementation(part.name), part.name))
             for part in self._clients()
             if part.resumption != "none" and not part.page
             for visit in [parts.prior_visit(part)]
@@ -256,7 +263,10 @@ class _Cast:
         return [part for part in self.parts.values() if part.role == "client"]
 
     def _process(self, part: Part, name: str) -> ProcessSpec:
-        return parts.process(part, self.catalog[self.scenario.implementations[name]])
+        return parts.process(part, self._implementation(name), name)
+
+    def _implementation(self, name: str) -> Implementation:
+        return self.catalog[self.scenario.implementations[name]]
 
 
 def _probe(leg: Leg, way: Way, net: NetworkPlan) -> Probe:

@@ -28,6 +28,8 @@ from httpbed.model.page import OWN_ORIGIN
 
 SERVER_NAME = OWN_ORIGIN
 VALID = timedelta(days=365)
+READABLE = 0o755
+"""By the programs under test, which may run as another user."""
 RENEW_BEFORE = timedelta(days=30)
 SPKI = "server.spki"
 
@@ -64,6 +66,7 @@ def untrusted(own: Path, folder: Path, now: datetime) -> Path:
 
 def _completed(folder: Path) -> Path:
     """Add what folders of earlier versions are without; many may do so at once."""
+    folder.chmod(READABLE)
     if not (folder / SPKI).exists():
         certificate = x509.load_pem_x509_certificate((folder / "server.pem").read_bytes())
         scratch = folder / f".{SPKI}-{os.getpid()}"
@@ -96,6 +99,7 @@ def _make(parent: Path, now: datetime, stem: str = "until-", origins: Collection
     )
     (folder / "server.key").write_bytes(key)
     (folder / SPKI).write_text(_pin(server))
+    folder.chmod(READABLE)
     final = parent / f"{stem}{now + VALID:%Y%m%d}"
     try:
         return folder.rename(final)

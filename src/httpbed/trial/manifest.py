@@ -7,7 +7,7 @@ import contextlib
 import hashlib
 import re
 import tempfile
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from importlib import metadata
@@ -20,6 +20,7 @@ from httpbed.implementations.recipe import Recipe
 from httpbed.model.errors import HostError
 from httpbed.network.plan import TOOLS
 from httpbed.process.binaries import LINK, SANDBOX, executable
+from httpbed.process.spec import PartSpec, ProcessSpec
 from httpbed.process.supervisor import RefusalError, SandboxSpec, sandbox
 from httpbed.trial.bed import Bed
 from httpbed.trial.preparation import Loaded
@@ -108,28 +109,39 @@ def _own(name: str) -> dict[str, Any]:
     }
 
 
-async def versions(recipes: Iterable[Recipe], bed: Bed) -> dict[str, Version]:
+async def versions(recipes: Collection[Recipe], bed: Bed) -> dict[str, Version]:
     """Ask every program for its version, in a sandbox."""
     with tempfile.TemporaryDirectory(prefix="versions-", dir=cache.folder()) as name:
         folder = Path(name)
-        for part in ("sandbox", "said"):
-            (folder / part).mkdir()
+        asked = [asking for recipe in recipes if (asking := recipe.identify())]
+        for part in ("sandbox", *(f"said/{asking.part}" for asking in asked)):
+            (folder / part).mkdir(parents=True)
         spec = SandboxSpec(
             scratch=folder / "sandbox",
             trial=folder / "said",
             roots=bed.programs.roots(),
-            shared=bed.programs.shared(),
+            shared={},
             programs={},
             hosts={},
             sysctls={},
             tmpfs_bytes=MEMORY_BYTES,
+            parts={str(asking.part): _part(asking, bed) for asking in asked},
         )
         async with sandbox(spec) as supervisor:
-            for recipe in recipes:
-                if asking := recipe.identify():
-                    with contextlib.suppress(RefusalError):  # then it has told nothing
-                        await supervisor.run(asking)
+            for asking in asked:
+                with contextlib.suppress(RefusalError):  # then it has told nothing
+                    await supervisor.run(asking)
         return {recipe.name: _version(recipe, folder / "said") for recipe in recipes}
+
+
+def _part(asking: ProcessSpec, bed: Bed) -> PartSpec:
+    limits = PartSpec(
+        asking.root,
+        folders=[str(asking.part)],
+        memory_bytes=asking.memory_bytes,
+        processes=asking.processes,
+    )
+    return bed.programs.part(limits)
 
 
 def _version(recipe: Recipe, folder: Path) -> Version:

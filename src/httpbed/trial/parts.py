@@ -64,9 +64,9 @@ def prior_visit(client: Part) -> Part:
     return replace(client, name=name, fetches=(fetch,), connections=1, rounds=1, visit="prior")
 
 
-def process(part: Part, implementation: Implementation) -> ProcessSpec:
-    """Plan a part's process, which finds whom it asks by name."""
-    spec = implementation.plan(part)
+def process(part: Part, implementation: Implementation, owner: str) -> ProcessSpec:
+    """Plan a process of the part ``owner``, which finds whom it asks by name."""
+    spec = replace(implementation.plan(part), part=owner)
     if part.role == "server":
         return spec
     addresses = [upstream.address for upstream in part.upstreams] or [part.server_address]

@@ -1,9 +1,8 @@
 """Where the programs under test are: in a root of the toolbox, or on this machine.
 
-A program of the user's, or one of httpbed's own that is not static, runs in this machine's own
-filesystem, which the sandbox shows it read-only. The program itself, and those of its libraries
-that are in unusual places, may be where the sandbox shows nothing, such as in a home folder: they
-are shown together in a folder of their own, which is on its library path.
+A program of the user's, or one of httpbed's own that is not static, sees of this machine what it
+is made of: itself, its loader and libraries, and what its recipe says it needs. Program and
+libraries are shown together in a folder of their own, which is on its library path.
 """
 
 from __future__ import annotations
@@ -12,7 +11,7 @@ import os
 import shutil
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from httpbed.host import elf, identity, quiche, toolbox
@@ -24,12 +23,11 @@ from httpbed.implementations.recipe import Recipe
 from httpbed.model.errors import ConfigError, HostError, Mistake
 from httpbed.network.plan import TOOLS
 from httpbed.process import binaries
+from httpbed.process.spec import PartSpec
 from httpbed.trial import recording
 
 _AT_ONCE = 4
 """Roots that are built side by side: a build mostly waits for the network or one core."""
-_USUAL = ("/lib", "/lib64", "/usr/lib", "/usr/lib64")
-"""Where every loader looks, and what the sandbox shows of this machine."""
 
 Say = Callable[[str], None]
 
@@ -59,16 +57,16 @@ class Programs:
 
     def roots(self) -> dict[str, Path]:
         """Every root filesystem of the sandbox, by the name that processes call it."""
-        found = {
-            name: place.root.path if place.root else Path("/")
-            for name, place in self.places.items()
-        }
+        found = {name: place.root.path for name, place in self.places.items() if place.root}
         own = {recording.ROOT: self.recording.path} if self.recording else {}
         return {**found, **own, TOOLS: self.tools.path}
 
-    def shared(self) -> dict[str, Path]:
-        """What the sandbox shows besides: seen as -> path on this machine."""
-        return {seen: path for place in self.places.values() for seen, path in place.shown.items()}
+    def part(self, seen: PartSpec) -> PartSpec:
+        """Give a part its program: the root filesystem, or what is shown of this machine."""
+        place = self.places.get(seen.root or "")
+        if place is None or place.root:
+            return seen
+        return replace(seen, root=None, shared=place.shown)
 
     def identity(self, name: str, program: str) -> Program:
         """Tell which program it is that an implementation starts as ``program``."""
@@ -152,7 +150,9 @@ def require(recipes: Iterable[Recipe]) -> None:
         ConfigError: With every one that cannot, and why.
     """
     own = [recipe for recipe in recipes if recipe.install.binary]
-    if mistakes := [*filter(None, (_mistake(recipe, _found(recipe)) for recipe in own))]:
+    mistakes = [*filter(None, (_mistake(recipe, _found(recipe)) for recipe in own))]
+    mistakes += [mistake for recipe in own for mistake in _missing(recipe)]
+    if mistakes:
         raise ConfigError(mistakes)
 
 
@@ -184,8 +184,20 @@ def own_executable(recipe: Recipe, say: Say) -> Path:
 
 def _found(recipe: Recipe) -> Path:
     """Find the user's executable; a bare name is looked up as a shell does."""
-    said = recipe.install.binary or ""
-    return Path((None if "/" in said else shutil.which(said)) or said).absolute()
+    return _named(recipe.install.binary or "")
+
+
+def _named(said: str) -> Path:
+    """Find what a path leads to, or a bare name of a program."""
+    return Path((None if "/" in said else shutil.which(said)) or said).expanduser().absolute()
+
+
+def _missing(recipe: Recipe) -> Iterator[Mistake]:
+    for said in recipe.install.needs:
+        if not _named(said).exists():
+            place, where = f"{recipe.name}: install.needs", "is not there"
+            where = where if "/" in said else "is not on the PATH"
+            yield Mistake(place, f"{said} {where}", "install it, or take it out of the recipe")
 
 
 def _mistake(recipe: Recipe, program: Path) -> Mistake | None:
@@ -209,8 +221,13 @@ def _mistake(recipe: Recipe, program: Path) -> Mistake | None:
 
 
 def _shown(recipe: Recipe, program: Path) -> Iterator[tuple[str, Path]]:
-    seen = recipe.install.program(recipe.name)
-    yield str(seen), program.resolve()
-    for name, path in identity.libraries(program).items():
-        if not str(path.resolve()).startswith(_USUAL):
-            yield f"{install.folder(recipe.name)}/{name}", path.resolve()
+    """Yield what the program sees of this machine: seen as, path."""
+    yield str(recipe.install.program(recipe.name)), program.resolve()
+    needed = [_named(said) for said in recipe.install.needs]
+    yield from ((str(path), path.resolve()) for path in needed)
+    folder = install.folder(recipe.name)
+    for one in (program, *(path for path in needed if path.is_file() and elf.is_program(path))):
+        loader = elf.loader(one)
+        for name, path in identity.libraries(one).items():
+            seen = loader if loader and Path(loader).name == name else f"{folder}/{name}"
+            yield seen, path.resolve()

@@ -67,6 +67,7 @@ def process(part: Part) -> ProcessSpec:
         argv=("python3", "-B", f"{TRIAL_FOLDER}/{folder}/{_PROGRAM}", *words),
         host=part.host,
         root=ROOT,
+        part=folder,
         files={f"{folder}/{_PROGRAM}": PROGRAMS.joinpath(_PROGRAM).read_text("utf-8")},
         stdout=f"{folder}/{_OUTPUT}",
         stderr=f"{folder}/{_OUTPUT}",

@@ -30,7 +30,7 @@ from httpbed.process.binaries import LINK, executable
 from httpbed.process.dialogue import patience, run_tool
 from httpbed.process.spec import Exit
 from httpbed.process.supervisor import RefusalError, SandboxSpec, Supervisor, sandbox
-from httpbed.trial import clocks, deliveries, sharing, stored
+from httpbed.trial import clocks, deliveries, part_folders, sharing
 from httpbed.trial.answering import Answering, answering, stop
 from httpbed.trial.asking import Asked, ask
 from httpbed.trial.bed import Asking, Bed, TrialPlan
@@ -75,12 +75,12 @@ async def run(trial: Trial, bed: Bed, artifacts: Path) -> Phases:
     try:
         async with sandbox(_sandbox_spec(trial, bed, planned, scratch, artifacts)) as supervisor:
             phases.end("sandbox")
-            excess = await _Run(planned, supervisor, artifacts, phases).perform()
+            evidence = await _Run(planned, supervisor, artifacts, phases).perform()
     finally:
         scratch.rmdir()
+    disorder = await asyncio.to_thread(part_folders.claim, artifacts, planned.most_bytes())
+    left.write(artifacts, EVIDENCE, json.dumps({**evidence, "disorder": disorder}) + "\n")
     await asyncio.to_thread(_reduce, planned, artifacts, keep_log=bed.log)
-    for name in excess:
-        stored.cut(artifacts / name)
     phases.end("tear-down")
     return phases
 
@@ -122,14 +122,13 @@ def _sandbox_spec(
     return SandboxSpec(
         scratch=scratch,
         trial=artifacts,
-        folders=planned.folders_seen(),
+        parts={name: bed.programs.part(seen) for name, seen in planned.isolated().items()},
         roots=bed.programs.roots(),
         shared={
             CERTIFICATES: bed.certificates,
             **{f"{CONTENT}{path}": content.path for path, content in contents.items()},
             **bed.shared_files(),
             **bed.shared_sites(trial.scenario()),
-            **bed.programs.shared(),
         },
         programs={LINK: executable(LINK)},
         hosts=planned.network.sysctls,
@@ -146,13 +145,13 @@ class _Run:
     artifacts: Path
     phases: Phases
 
-    async def perform(self) -> dict[str, str]:
+    async def perform(self) -> dict[str, Any]:
         """Go through a trial's life once, or until a part has left too much in its folder.
 
         Returns:
-            What there is to say of such parts, by their names.
+            What was seen, and what there is to say of such parts by their names.
         """
-        watching = asyncio.create_task(stored.until_excess(self._excess))
+        watching = asyncio.create_task(part_folders.until_excess(self._excess))
         working = asyncio.create_task(self._work())
         try:
             await asyncio.wait({working, watching}, return_when=asyncio.FIRST_COMPLETED)
@@ -165,11 +164,10 @@ class _Run:
         if not evidence:  # broken off, perhaps just after the emulator had told its result
             (self.artifacts / LINK_RESULT).unlink(missing_ok=True)
         told = {"failures": excess, "excess": True} if excess else {}
-        self._keep(EVIDENCE, {**evidence, **told})
-        return excess
+        return {**evidence, **told}
 
     def _excess(self) -> dict[str, str]:
-        return stored.excess(self.artifacts, self.planned.most_bytes())
+        return part_folders.excess(self.artifacts, self.planned.most_bytes())
 
     async def _work(self) -> dict[str, Any]:
         await self._make_folders()  # before a program could be in the way
@@ -210,7 +208,7 @@ class _Run:
         visits = await self._visits()
         if any(not ended.clean for ended in visits.values()):
             return {"exits": _told(visits)}
-        waited = pressure.read()
+        waited, killed = pressure.read(), pressure.killed_for_memory()
         signals, read = Signals(), []
         async with self._recording(emulator, signals) as listening:
             self.phases.end("recording")
@@ -237,13 +235,14 @@ class _Run:
                 "seconds": stall.seconds - waited.seconds,
                 "over_s": stall.at_s - waited.at_s,
             },
+            "killed_for_memory": pressure.killed_for_memory() - killed,
         }
 
     async def _make_folders(self) -> None:
         """Make the folders in which clients store bodies and tickets."""
         for one in self.planned.clients():
-            await self.supervisor.make_folder(f"{BODIES}/{one.part.name}")
-            await self.supervisor.make_folder(str(Path(one.part.session).parent))
+            for folder in (f"{BODIES}/{one.part.name}", str(Path(one.part.session).parent)):
+                await self.supervisor.make_folder(folder, one.process.part)
 
     async def _visits(self) -> dict[str, Exit]:
         """Let clients come that are not measured."""
@@ -310,11 +309,11 @@ class _Run:
             await move(self.supervisor, emulator, handovers, signals, self.artifacts)
 
     async def _bodies(self, one: Asking) -> list[dict[str, Any] | None]:
-        return [await self._body(fetch.body) for fetch in one.part.fetches]
+        return [await self._body(fetch.body, one.process.part) for fetch in one.part.fetches]
 
-    async def _body(self, path: str) -> dict[str, Any] | None:
+    async def _body(self, path: str, part: str | None) -> dict[str, Any] | None:
         try:
-            length, sha256 = await self.supervisor.digest(path)
+            length, sha256 = await self.supervisor.digest(path, part)
         except RefusalError:  # the client stored nothing
             return None
         return {"bytes": length, "sha256": sha256}

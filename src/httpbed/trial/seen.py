@@ -74,6 +74,10 @@ class Seen:
     """What was answered of recorded sites, by the server."""
     excess: bool = False
     """Whether somebody was ended for filling the disk, and took of the machine what there was."""
+    killed_for_memory: int = 0
+    """Processes of this machine that the kernel killed while the client ran, for want of memory."""
+    disorder: Mapping[str, str] = field(default_factory=dict)
+    """What was wrong with the folders that parts left, by their names."""
 
     @property
     def client(self) -> Exit | None:
@@ -127,6 +131,8 @@ def read(scenario: Scenario, legs: Sequence[Leg], catalog: Catalog, artifacts: P
             for leg in legs
         },
         excess=evidence.get("excess", False),
+        killed_for_memory=evidence.get("killed_for_memory", 0),
+        disorder=evidence.get("disorder", {}),
     )
 
 

@@ -5,11 +5,13 @@ One that is broken makes the outcome failed. It is counted, and never tried agai
 
 from __future__ import annotations
 
+import signal
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from httpbed.model.trial import Check
 from httpbed.model.workload import Download
+from httpbed.process.spec import Exit
 from httpbed.sites.catalog import Stored
 from httpbed.sites.site import Site
 from httpbed.trial import (
@@ -42,6 +44,7 @@ class Served:
 def checks(chains: Sequence[Chain], served: Served, seen: Seen) -> Iterator[Check]:
     """Check one attempt at a trial with these clients."""
     yield from _answering(chains, seen)
+    yield _folders(seen)
     yield from _visits(seen)
     for chain in chains if seen.client else ():
         ended_well = _client(chain, seen)
@@ -72,9 +75,30 @@ def _answering(chains: Sequence[Chain], seen: Seen) -> Iterator[Check]:
     names = [name for chain in chains for name in reversed(chain.answering)]
     for name in seen.failures or (names if seen.client else ()):
         ran = name in seen.survivors and name not in seen.failures
-        figure = "ran until the client was done" if ran else "ended before the client did"
+        figure = "ran until the client was done" if ran else _early(name, seen)
         figure = seen.failures.get(name, figure)
         yield _check(f"{name} ran", passed=ran, figure=figure)
+
+
+def _early(name: str, seen: Seen) -> str:
+    """Say how a server or proxy ended too early, where that is known."""
+    ended = seen.exits.get(name)
+    how = f" ({_end(ended, seen)})" if ended and not ended.clean else ""
+    return f"ended before the client did{how}"
+
+
+def _end(ended: Exit, seen: Seen) -> str:
+    """Say how a program ended; the kernel tells of those that it killed, and not which."""
+    if ended.signal == signal.SIGKILL and seen.killed_for_memory and not ended.ended_for:
+        return f"{ended}, when the kernel killed {seen.killed_for_memory} for want of memory"
+    return str(ended)
+
+
+def _folders(seen: Seen) -> Check:
+    """Check that each part left its folder as files that can be read."""
+    wrong = [f"{name} {what}" for name, what in seen.disorder.items()]
+    figure = "; ".join(wrong) or "plain files in each"
+    return _check("parts' folders", passed=not wrong, figure=figure)
 
 
 def _visits(seen: Seen) -> Iterator[Check]:
@@ -92,7 +116,7 @@ def _client(chain: Chain, seen: Seen) -> Check:
     if chain.client in seen.stopped:
         return _check(name, passed=None, figure="was stopped at work when the client was done")
     complaint = seen.findings[chain.client].complaint
-    figure = f"{ended}" + (f": {complaint}" if complaint else "")
+    figure = _end(ended, seen) + (f": {complaint}" if complaint else "")
     passed = ended.clean and not complaint
     return _check(name, passed=passed, figure=figure, limit="exit status 0")
 

@@ -7,14 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from httpbed.trial import stored
+from httpbed.trial import part_folders
 
 MOST = 10**6
 
 
 def said(artifacts: Path, most: int = MOST) -> str:
     """Look at the folder of the client; what is said of it, if anything."""
-    return stored.excess(artifacts, {"client": most}).get("client", "")
+    return part_folders.excess(artifacts, {"client": most}).get("client", "")
 
 
 @pytest.fixture
@@ -35,7 +35,7 @@ def test_links_are_not_followed(tmp_path: Path, folder: Path) -> None:
     assert said(tmp_path) == ""
     (folder / "inner/long").write_bytes(bytes(2 * MOST))
     assert said(tmp_path).startswith("wrote more than 1 MB into its folder")
-    stored.cut(folder)
+    part_folders.cut(folder)
     assert (folder / "inner/long").stat().st_size <= 2**20
     assert (tmp_path / "victim/file").stat().st_size == 3 * MOST
     left = {path.name for path in folder.rglob("*")}
@@ -48,7 +48,7 @@ def test_what_is_empty_counts_too(tmp_path: Path, folder: Path, make: str) -> No
     for number in range(300):
         (folder / f"{number}").mkdir() if make == "folder" else (folder / f"{number}").touch()
     assert said(tmp_path).startswith("wrote more than")
-    stored.cut(folder)
+    part_folders.cut(folder)
     assert sum(path.is_file() for path in folder.iterdir()) <= 64
 
 
@@ -58,7 +58,7 @@ def test_few_folders_deep_is_enough(tmp_path: Path, folder: Path) -> None:
     assert said(tmp_path) == ""
     (folder / "/".join("d" * 300)).mkdir(parents=True)
     assert said(tmp_path).startswith("made folders more than 32 deep")
-    stored.cut(folder)
+    part_folders.cut(folder)
 
 
 @pytest.mark.parametrize("other", ["link", "file", "nothing"])
@@ -70,5 +70,50 @@ def test_a_folder_must_stay(tmp_path: Path, folder: Path, other: str) -> None:
     elif other == "file":
         folder.touch()
     assert said(tmp_path).startswith("put something else in its folder's place")
-    stored.cut(folder)
+    part_folders.cut(folder)
     assert (tmp_path / "victim/file").stat().st_size == 3 * MOST
+
+
+def claimed(artifacts: Path, most: int = MOST) -> str:
+    """Take over the client's folder; what was wrong with it."""
+    return part_folders.claim(artifacts, {"client": most}).get("client", "")
+
+
+def test_what_is_no_plain_file_is_removed_and_named(tmp_path: Path, folder: Path) -> None:
+    """Nothing that a link leads to is touched."""
+    os.close(os.open(os.fsencode(folder) + b"/\xff\x1b", os.O_CREAT))
+    said = claimed(tmp_path)
+    for word in ("a named pipe, 'pipe'", "a symbolic link, 'link'", r"'\udcff\x1b'"):
+        assert word in said
+    assert [path.name for path in folder.rglob("*")] == ["inner"]
+    assert (tmp_path / "victim/file").stat().st_size == 3 * MOST
+    assert claimed(tmp_path) == ""
+
+
+def test_closed_folders_and_files_are_opened(tmp_path: Path, folder: Path) -> None:
+    """The user can read and remove them afterwards."""
+    (folder / "inner/file").write_text("text")
+    (folder / "inner/file").chmod(0)
+    for path in (folder / "inner", folder):
+        path.chmod(0)
+    said = claimed(tmp_path)
+    assert said.startswith("closed its folder; ")
+    assert "closed 'inner' in its folder" in said
+    assert (folder / "inner/file").read_text() == "text"
+
+
+def test_what_is_beyond_a_bound_is_cut(tmp_path: Path, folder: Path) -> None:
+    """In bytes or in names."""
+    (folder / "long").write_bytes(bytes(2 * MOST))
+    assert "wrote more than 1 MB" in claimed(tmp_path)
+    assert (folder / "long").stat().st_size <= 2**20
+    for number in range(part_folders.MOST_NAMES):
+        (folder / f"{number}").touch()
+    assert "made more than 4096 files" in claimed(tmp_path, 10**9)
+    assert len(list(folder.iterdir())) < 200
+
+
+def test_what_replaced_a_folder_is_named(tmp_path: Path) -> None:
+    """It stays as it is."""
+    (tmp_path / "client").touch()
+    assert claimed(tmp_path) == "put something else in its folder's place"

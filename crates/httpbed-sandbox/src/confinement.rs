@@ -1,0 +1,175 @@
+//! What a program under test may ask of the kernel.
+//!
+//! Three layers, each for what the others leave open:
+//!
+//! 1. **No capability**: not one is in any of its sets, and none can come back, for the bounding set is empty
+//!    and `no_new_privs` is set. It binds low ports because `net.ipv4.ip_unprivileged_port_start` says so.
+//! 2. **A filter of system calls** refuses what needs no capability and yet reaches further than a program
+//!    that speaks HTTP: tracing, other processes' memory, new namespaces and mounts, keyrings, BPF, perf,
+//!    `userfaultfd`, `io_uring` (whose requests no filter sees), and sockets of other families than
+//!    UNIX, IPv4, IPv6 and netlink: none to the host of a virtual machine (`AF_VSOCK`).
+//! 3. **Its namespaces** ([`crate::part`]), in which there is nothing to reach.
+//!
+//! A refused call returns EPERM, as in a container. `clone3` returns ENOSYS, because a filter cannot read
+//! its flags from memory: C libraries then use `clone`, whose flags it reads.
+
+use std::collections::BTreeMap;
+use std::io;
+
+use caps::CapSet;
+use seccompiler::{
+    BpfProgram, SeccompAction, SeccompCmpArgLen, SeccompCmpOp, SeccompCondition, SeccompFilter, SeccompRule,
+    apply_filter,
+};
+
+type Rules = BTreeMap<i64, Vec<SeccompRule>>;
+
+const REFUSED: [libc::c_long; 32] = [
+    // Other processes.
+    libc::SYS_ptrace,
+    libc::SYS_process_vm_readv,
+    libc::SYS_process_vm_writev,
+    libc::SYS_process_madvise,
+    libc::SYS_pidfd_getfd,
+    libc::SYS_kcmp,
+    // Namespaces and mounts.
+    libc::SYS_setns,
+    libc::SYS_unshare,
+    libc::SYS_mount,
+    libc::SYS_umount2,
+    libc::SYS_pivot_root,
+    libc::SYS_chroot,
+    libc::SYS_open_tree,
+    libc::SYS_move_mount,
+    libc::SYS_fsopen,
+    libc::SYS_fsconfig,
+    libc::SYS_fsmount,
+    libc::SYS_fspick,
+    libc::SYS_mount_setattr,
+    // Keyrings, which no namespace parts.
+    libc::SYS_keyctl,
+    libc::SYS_add_key,
+    libc::SYS_request_key,
+    // The kernel itself.
+    libc::SYS_bpf,
+    libc::SYS_perf_event_open,
+    libc::SYS_userfaultfd,
+    libc::SYS_open_by_handle_at,
+    libc::SYS_init_module,
+    libc::SYS_finit_module,
+    libc::SYS_delete_module,
+    libc::SYS_kexec_load,
+    libc::SYS_quotactl,
+    libc::SYS_reboot,
+];
+/// Absent, as on an older kernel: whoever calls them has another way.
+const ABSENT: [libc::c_long; 4] =
+    [libc::SYS_clone3, libc::SYS_io_uring_setup, libc::SYS_io_uring_enter, libc::SYS_io_uring_register];
+const NAMESPACES: i32 = libc::CLONE_NEWCGROUP
+    | libc::CLONE_NEWIPC
+    | libc::CLONE_NEWNET
+    | libc::CLONE_NEWNS
+    | libc::CLONE_NEWPID
+    | libc::CLONE_NEWUSER
+    | libc::CLONE_NEWUTS;
+const FAMILIES: [i32; 4] = [libc::AF_UNIX, libc::AF_INET, libc::AF_INET6, libc::AF_NETLINK];
+const ALL_CAPABILITY_SETS: [CapSet; 5] =
+    [CapSet::Ambient, CapSet::Bounding, CapSet::Inheritable, CapSet::Effective, CapSet::Permitted];
+/// System calls of the x32 ABI have this bit, and would pass by their other numbers.
+#[cfg(target_arch = "x86_64")]
+const X32: u32 = 0x4000_0000;
+
+/// The filters, compiled; applied by a process before it becomes the program.
+#[derive(Clone, Debug)]
+pub struct Confinement {
+    filters: Vec<BpfProgram>,
+}
+
+impl Confinement {
+    /// Compile the filters for this processor.
+    pub fn new() -> io::Result<Self> {
+        let mut refused: Rules = REFUSED.iter().map(|call| (*call, Vec::new())).collect();
+        for flag in (0..31).map(|bit| 1 << bit).filter(|flag| NAMESPACES & flag != 0) {
+            let rule = masked(0, flag)?;
+            refused.entry(libc::SYS_clone).or_default().push(rule);
+        }
+        let absent = ABSENT.iter().map(|call| (*call, Vec::new())).collect();
+        let foreign = Rules::from([(libc::SYS_socket, vec![none_of(&FAMILIES)?])]);
+        let mut filters = vec![
+            compiled(refused, libc::EPERM)?,
+            compiled(absent, libc::ENOSYS)?,
+            compiled(foreign, libc::EAFNOSUPPORT)?,
+        ];
+        #[cfg(target_arch = "x86_64")]
+        filters.push(without_x32());
+        Ok(Self { filters })
+    }
+
+    /// Give up every capability and pass the filters from now on.
+    pub fn apply(&self) -> io::Result<()> {
+        for set in ALL_CAPABILITY_SETS {
+            caps::clear(None, set).map_err(io::Error::other)?;
+        }
+        for filter in &self.filters {
+            apply_filter(filter).map_err(io::Error::other)?; // which sets no_new_privs
+        }
+        Ok(())
+    }
+}
+
+fn compiled(rules: Rules, errno: i32) -> io::Result<BpfProgram> {
+    let action = SeccompAction::Errno(errno.unsigned_abs());
+    let machine = std::env::consts::ARCH.try_into().map_err(io::Error::other)?;
+    let filter =
+        SeccompFilter::new(rules, SeccompAction::Allow, action, machine).map_err(io::Error::other)?;
+    filter.try_into().map_err(io::Error::other)
+}
+
+/// Match where an argument has this flag.
+fn masked(argument: u8, flag: i32) -> io::Result<SeccompRule> {
+    let flag = u64::from(flag.unsigned_abs());
+    rule(vec![condition(argument, SeccompCmpOp::MaskedEq(flag), flag)?])
+}
+
+/// Match where the first argument is none of these.
+fn none_of(values: &[i32]) -> io::Result<SeccompRule> {
+    let others = values.iter().map(|value| condition(0, SeccompCmpOp::Ne, u64::from(value.unsigned_abs())));
+    rule(others.collect::<io::Result<_>>()?)
+}
+
+fn condition(argument: u8, operator: SeccompCmpOp, value: u64) -> io::Result<SeccompCondition> {
+    SeccompCondition::new(argument, SeccompCmpArgLen::Dword, operator, value).map_err(io::Error::other)
+}
+
+fn rule(conditions: Vec<SeccompCondition>) -> io::Result<SeccompRule> {
+    SeccompRule::new(conditions).map_err(io::Error::other)
+}
+
+/// Refuse the calls of the x32 ABI, which the library cannot say: `if number >= X32 { ENOSYS } else { allow }`.
+#[cfg(target_arch = "x86_64")]
+fn without_x32() -> BpfProgram {
+    let statement = |code: u32, jump_true, k| seccompiler::sock_filter {
+        code: u16::try_from(code).unwrap_or_default(),
+        jt: jump_true,
+        jf: 0,
+        k,
+    };
+    vec![
+        statement(libc::BPF_LD | libc::BPF_W | libc::BPF_ABS, 0, 0), // seccomp_data.nr
+        statement(libc::BPF_JMP | libc::BPF_JGE | libc::BPF_K, 1, X32),
+        statement(libc::BPF_RET | libc::BPF_K, 0, libc::SECCOMP_RET_ALLOW),
+        statement(libc::BPF_RET | libc::BPF_K, 0, libc::SECCOMP_RET_ERRNO | libc::ENOSYS.unsigned_abs()),
+    ]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_filters_compile_and_fit_the_kernel() {
+        for filter in Confinement::new().unwrap().filters {
+            assert!((2..4096).contains(&filter.len()));
+        }
+    }
+}

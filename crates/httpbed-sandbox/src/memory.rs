@@ -1,0 +1,80 @@
+//! How much memory the processes of a part hold together.
+//!
+//! `RLIMIT_DATA` bounds what each process has for itself, and no memory that is shared: a program could map
+//! and fill any amount of it, or write to files in memory without mapping them. Where there is no cgroup, no
+//! limit of the kernel's counts that. So the part's first process looks while programs run.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+use std::time::Duration;
+
+/// Between two looks; a fast program fills some 500 MB in it.
+pub const LOOK: Duration = Duration::from_millis(250);
+const KIB: u64 = 1024;
+/// `st_blocks` counts these, whatever the filesystem.
+const BLOCK: u64 = 512;
+
+/// Tell whether the processes of this PID namespace hold more than so many bytes of memory.
+///
+/// To sum what each has mapped is cheap, and counts what several share for each of them. Only where that sum
+/// is too large is each page divided among those that map it, for which the kernel walks their page tables.
+pub fn exceeds(most: u64) -> bool {
+    [(STATUS, &MAPPED[..]), (SMAPS_ROLLUP, &DIVIDED[..])]
+        .into_iter()
+        .all(|(file, counted)| held(file, counted) > most)
+}
+
+const STATUS: &str = "status";
+const MAPPED: [&str; 3] = ["RssAnon:", "RssShmem:", "VmSwap:"];
+const SMAPS_ROLLUP: &str = "smaps_rollup";
+const DIVIDED: [&str; 3] = ["Pss_Anon:", "Pss_Shmem:", "SwapPss:"];
+
+/// Sum the counts of all processes, by one of their files in `/proc`, and their files in memory.
+fn held(file: &str, counted: &[&str]) -> u64 {
+    let mut files = BTreeMap::new();
+    let mapped: u64 = processes()
+        .map(|process| {
+            in_memory(&process, &mut files);
+            bytes(&fs::read_to_string(process.join(file)).unwrap_or_default(), counted)
+        })
+        .sum();
+    mapped + files.values().sum::<u64>()
+}
+
+fn processes() -> impl Iterator<Item = std::path::PathBuf> {
+    let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
+    entries
+        .filter(|entry| entry.file_name().to_string_lossy().bytes().all(|byte| byte.is_ascii_digit()))
+        .map(|entry| entry.path())
+}
+
+/// Sum the lines of such a file that begin with one of these names.
+fn bytes(text: &str, counted: &[&str]) -> u64 {
+    let lines = text.lines().filter(|line| counted.iter().any(|name| line.starts_with(name)));
+    lines.filter_map(|line| line.split_whitespace().nth(1)?.parse::<u64>().ok()).map(|kib| kib * KIB).sum()
+}
+
+/// Add the files in memory that a process holds open: by device and number, with the bytes of each.
+fn in_memory(process: &Path, files: &mut BTreeMap<(u64, u64), u64>) {
+    for entry in fs::read_dir(process.join("fd")).into_iter().flatten().flatten() {
+        let place = entry.path();
+        let is_one = fs::read_link(&place).is_ok_and(|to| to.to_string_lossy().starts_with("/memfd:"));
+        if is_one && let Ok(about) = fs::metadata(&place) {
+            files.insert((about.dev(), about.ino()), about.blocks() * BLOCK);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn own_and_shared_memory_is_counted_and_that_of_files_is_not() {
+        let status = "Name:\tx\nVmRSS:\t  900 kB\nRssAnon:\t  100 kB\nRssFile:\t  700 kB\nRssShmem:\t  100 kB\nVmSwap:\t  1 kB\n";
+        assert_eq!(bytes(status, &MAPPED), 201 * 1024);
+        assert_eq!(bytes("", &MAPPED), 0);
+    }
+}

@@ -1,0 +1,264 @@
+//! A part of the trial: a program under test, or several that are one subject, in namespaces of its own.
+//!
+//! ```text
+//! PID 1 of the sandbox ─┬─ ip, ping, httpbed-link …      what the bed consists of
+//!                       ├─ PID 1 of the part "client" ── curl
+//!                       └─ PID 1 of the part "server" ── nginx ── its workers
+//! ```
+//!
+//! A program under test is an adversary: it may search, signal, trace and change whatever it can name. So it
+//! can name nothing but its own. A part has a PID namespace, in which no process of the bed or of another
+//! part exists; a mount namespace, whose root was exchanged by `pivot_root`, so that no path and no
+//! `/proc/PID/root` leads further; an IPC namespace; and the network of its host. Its first process is a copy
+//! of the sandbox's own: it takes the same requests over a pipe, starts programs and tells how they ended.
+//! The programs hold no capability and pass a filter of system calls ([`crate::confinement`]); the part's
+//! first process holds them all, so that the kernel lets no program trace it or look into its `/proc` folder.
+//!
+//! When a program of a part ends, whatever it left running in the part is killed: nothing changes a part's
+//! files after its end.
+
+use std::collections::BTreeSet;
+use std::fs::{self, File};
+use std::io::{self, Write};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::path::{Path, PathBuf};
+
+use nix::fcntl::{FcntlArg, OFlag, fcntl};
+use nix::mount::{MntFlags, MsFlags, mount, umount2};
+use nix::sched::{CloneFlags, setns};
+use nix::sys::prctl;
+use nix::sys::signal::SigSet;
+use nix::unistd::{Pid, chdir, pipe2, pivot_root};
+use serde::Deserialize;
+
+use crate::confinement::Confinement;
+use crate::filesystem::{make_read_only, part_folder};
+use crate::hosts::Hosts;
+use crate::limits;
+use crate::namespaces::{User, die_with_parent};
+use crate::program::Surroundings;
+use crate::protocol::{Event, Part};
+use crate::session::{complete_lines, read_some, serve};
+use crate::{Failure, Step};
+
+/// Pages of System V shared memory that a part may have: 64 MiB.
+const SHARED_PAGES: &str = "16384";
+const NOTHING: Option<&str> = None;
+
+/// A part as the sandbox's first process sees it.
+#[derive(Debug)]
+pub struct Link {
+    /// Its first process.
+    pub pid: Pid,
+    requests: File,
+    events: OwnedFd,
+    partial_line: Vec<u8>,
+    /// Requests that it has not answered yet.
+    unanswered: BTreeSet<u64>,
+    /// Programs of it that run, by the requests that started them.
+    running: BTreeSet<u64>,
+}
+
+/// As much of an event as is needed to know what is still open.
+#[derive(Deserialize)]
+struct Answer {
+    event: String,
+    #[serde(default)]
+    id: u64,
+}
+
+impl Link {
+    /// Where its events come from.
+    pub fn events(&self) -> BorrowedFd<'_> {
+        self.events.as_fd()
+    }
+
+    /// Pass on a request, a line as the orchestrator wrote it.
+    pub fn pass_on(&mut self, id: u64, line: &[u8]) -> io::Result<()> {
+        self.unanswered.insert(id);
+        self.requests.write_all(&[line, b"\n"].concat())
+    }
+
+    /// Forward what the part has said; true while there may be more.
+    pub fn forward(&mut self) -> bool {
+        let read = read_some(self.events.as_fd(), &mut self.partial_line);
+        for line in complete_lines(&mut self.partial_line) {
+            self.note(&line);
+            Event::forward(&line);
+        }
+        matches!(read, Ok(1..))
+    }
+
+    fn note(&mut self, line: &[u8]) {
+        let Ok(answer) = serde_json::from_slice::<Answer>(line) else { return };
+        self.unanswered.remove(&answer.id);
+        match answer.event.as_str() {
+            "started" => _ = self.running.insert(answer.id),
+            "exited" => _ = self.running.remove(&answer.id),
+            _ => {}
+        }
+    }
+
+    /// Say of all that was open that the part is gone.
+    pub fn close(mut self) {
+        while self.forward() {}
+        for id in &self.unanswered {
+            Event::Refused { id: *id, message: "the part has ended".into() }.send();
+        }
+        for id in &self.running {
+            Event::killed(*id, "its part was killed").send();
+        }
+    }
+
+    /// Wait until the part's namespaces and mounts are made.
+    fn await_ready(&mut self) -> Result<(), Failure> {
+        while self.partial_line.last() != Some(&b'\n') {
+            if read_some(self.events.as_fd(), &mut self.partial_line).step("hear of a part")? == 0 {
+                return Err(io::Error::other("it ended")).step("make a part");
+            }
+        }
+        let line = std::mem::take(&mut self.partial_line);
+        if serde_json::from_slice::<Answer>(&line).is_ok_and(|answer| answer.event == "ready") {
+            let flags = OFlag::O_NONBLOCK;
+            fcntl(&self.events, FcntlArg::F_SETFL(flags)).step("make a pipe of a part non-blocking")?;
+            return Ok(());
+        }
+        Event::forward(line.trim_ascii_end());
+        std::process::exit(1);
+    }
+}
+
+/// What all parts have in common.
+pub struct Common<'a> {
+    /// Where the sandbox's own root is seen.
+    pub base: &'a Path,
+    /// The networks of the hosts.
+    pub hosts: &'a Hosts,
+    /// Who started the sandbox.
+    pub user: User,
+}
+
+/// Make every part; they are made side by side, and all are ready on return.
+pub fn make_all<'a>(
+    parts: impl Iterator<Item = (&'a String, &'a Part)>,
+    common: &Common,
+) -> Result<Vec<(String, Link)>, Failure> {
+    let mut links = Vec::new();
+    for (name, part) in parts {
+        links.push((name.clone(), make(name, part, common)?));
+    }
+    for (_, link) in &mut links {
+        link.await_ready()?;
+    }
+    Ok(links)
+}
+
+fn make(name: &str, part: &Part, common: &Common) -> Result<Link, Failure> {
+    let (hear, requests) = pipe2(OFlag::O_CLOEXEC).step("make a pipe")?;
+    let (events, say) = pipe2(OFlag::O_CLOEXEC).step("make a pipe")?;
+    let child = fork_into(CloneFlags::CLONE_NEWNS | CloneFlags::CLONE_NEWPID | CloneFlags::CLONE_NEWIPC)
+        .step(format!("unshare the namespaces of part {name}"))?;
+    let Some(pid) = child else { become_part(name, part, common, &hear, &say) };
+    Ok(Link {
+        pid,
+        requests: requests.into(),
+        events,
+        partial_line: Vec::new(),
+        unanswered: BTreeSet::new(),
+        running: BTreeSet::new(),
+    })
+}
+
+/// Fork a child into new namespaces; `None` in the child, which begins its PID namespace.
+fn fork_into(namespaces: CloneFlags) -> io::Result<Option<Pid>> {
+    let flags = libc::c_long::from(namespaces.bits()) | libc::c_long::from(libc::SIGCHLD);
+    // SAFETY: without a stack of its own the child goes on as after fork(2); this process has one thread.
+    let pid = unsafe { libc::syscall(libc::SYS_clone, flags, 0, 0, 0, 0) };
+    match i32::try_from(pid).map_err(io::Error::other)? {
+        -1 => Err(io::Error::last_os_error()),
+        0 => Ok(None),
+        pid => Ok(Some(Pid::from_raw(pid))),
+    }
+}
+
+/// Be the part's first process to the end of the trial.
+fn become_part(name: &str, part: &Part, common: &Common, hear: &OwnedFd, say: &OwnedFd) -> ! {
+    let done = enter(name, part, common, hear, say).and_then(|around| {
+        Event::Ready.send();
+        serve(&[], io::stdin().as_fd(), around, Vec::new()).step("serve requests")
+    });
+    if let Err(failure) = done {
+        failure.tell();
+    }
+    std::process::exit(1);
+}
+
+fn enter(
+    name: &str,
+    part: &Part,
+    common: &Common,
+    hear: &OwnedFd,
+    say: &OwnedFd,
+) -> Result<Surroundings, Failure> {
+    die_with_parent().step("PR_SET_PDEATHSIG")?;
+    take_pipes(hear, say).step("take the pipes of a part")?;
+    if let Some(host) = part.host.as_deref() {
+        let network =
+            common.hosts.get(host).ok_or_else(|| io::Error::other("no such host")).step("find a host")?;
+        setns(network, CloneFlags::CLONE_NEWNET).step(format!("enter the network of host {host}"))?;
+    }
+    see_own_root(&part_folder(common.base, name).join("root"), part)
+        .step(format!("make the filesystem of part {name}"))?;
+    limits::offer_to_the_kernel().step("write oom_score_adj")?;
+    close_all_but_pipes().step("close descriptors")?;
+    // From here on /proc/1 of the part belongs to nobody in it.
+    prctl::set_dumpable(false).step("PR_SET_DUMPABLE")?;
+    Ok(Surroundings {
+        base: PathBuf::from("/"),
+        hosts: Hosts::new(),
+        user: common.user,
+        mask: SigSet::empty(),
+        stdio: None,
+        outside: None,
+        confinement: Some(Confinement::new().step("compile the filter of system calls")?),
+        memory_bytes: part.memory_bytes,
+    })
+}
+
+fn take_pipes(hear: &OwnedFd, say: &OwnedFd) -> io::Result<()> {
+    for (pipe, number) in [(hear, 0), (say, 1)] {
+        // SAFETY: both numbers are this process's standard streams, which nothing here owns.
+        if unsafe { libc::dup2(pipe.as_raw_fd(), number) } == -1 {
+            return Err(io::Error::last_os_error());
+        }
+    }
+    Ok(())
+}
+
+/// Exchange the sandbox's root for the part's; the mounts of the sandbox are gone then.
+fn see_own_root(root: &Path, part: &Part) -> io::Result<()> {
+    mount(NOTHING, "/", NOTHING, MsFlags::MS_REC | MsFlags::MS_PRIVATE, NOTHING)?;
+    let proc = root.join("proc");
+    let flags = MsFlags::MS_NOSUID | MsFlags::MS_NODEV | MsFlags::MS_NOEXEC;
+    mount(Some("proc"), &proc, Some("proc"), flags, NOTHING)?;
+    if let Some(most) = part.processes {
+        limits::bound_processes(&proc, most)?;
+    }
+    // Only kernels since 5.19 leave it to the owner of the namespace.
+    let _ = fs::write(proc.join("sys/kernel/shmall"), SHARED_PAGES);
+    let settings = proc.join("sys");
+    mount(Some(&settings), &settings, NOTHING, MsFlags::MS_BIND | MsFlags::MS_REC, NOTHING)?;
+    make_read_only(&settings)?;
+    chdir(root)?;
+    pivot_root(".", ".")?;
+    umount2(".", MntFlags::MNT_DETACH)?;
+    Ok(chdir("/")?)
+}
+
+fn close_all_but_pipes() -> io::Result<()> {
+    // SAFETY: what owns these descriptors here is never dropped: this process ends by exit.
+    match unsafe { libc::syscall(libc::SYS_close_range, 3, libc::c_uint::MAX, 0) } {
+        -1 => Err(io::Error::last_os_error()),
+        _ => Ok(()),
+    }
+}
