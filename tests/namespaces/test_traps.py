@@ -54,15 +54,26 @@ def left(tmp_path: Path) -> Path:
     return next(iter(tmp_path.glob("campaign/trials/*/*/*/artifacts")))
 
 
-@pytest.mark.parametrize("trap", ["mkfifo", "ln -s VICTIM/said.txt", "ln -s /dev/zero", "mkdir"])
+@pytest.mark.parametrize(
+    ("trap", "kind"),
+    [
+        ("mkfifo", "a named pipe"),
+        ("ln -s VICTIM/said.txt", "a symbolic link"),
+        ("ln -s /dev/zero", "a symbolic link"),
+        ("mkdir", ""),
+    ],
+)
 @pytest.mark.parametrize("role", ["client", "server"])
-def test_what_is_no_file_is_not_read(tmp_path: Path, victim: Path, trap: str, role: str) -> None:
-    """In the place of what it prints, and of its errors."""
+def test_what_is_no_file_is_not_read(
+    tmp_path: Path, victim: Path, trap: str, kind: str, role: str
+) -> None:
+    """In the place of what it prints, and of its errors; what is no folder, either, is removed."""
     script = f"rm said.txt errors.txt\n{trap} said.txt\n{trap} errors.txt\n"
     record = trapped(tmp_path, victim, script, role)
-    if role == "client":
-        reason = check(record, "client ended well").figure
-        assert "said.txt is no regular file" in reason or "said.txt cannot be read" in reason
+    if kind:
+        assert f"{role} left {kind}, " in check(record, "parts' folders").figure
+    elif role == "client":
+        assert "said.txt is no regular file" in check(record, "client ended well").figure
 
 
 @pytest.mark.parametrize("trap", ["mkfifo", "ln -s /dev/zero", "ln -s /proc/kmsg", "mkdir"])
@@ -105,15 +116,27 @@ def test_what_is_beside_ones_folder_is_in_memory(tmp_path: Path, victim: Path) -
         "umount /trial/client",
         "mount -t tmpfs none /trial",
         "chroot /tmp /bin/true",
-        "nsenter --net=/run/netns/server true",
+        "nsenter --net=/proc/1/ns/net true",
     ],
 )
 def test_nobody_leaves(tmp_path: Path, victim: Path, way: str) -> None:
-    """Root of the sandbox has the right to; a program under test has not."""
+    """The kernel refuses it, whatever the program is inside."""
     record = trapped(tmp_path, victim, f"PATH=$PATH:/usr/sbin:/sbin; {way} && exit 0; exit 3")
     assert check(record, "client ended well").figure.startswith("exit status 3")
     said = (left(tmp_path) / "client/errors.txt").read_text()
     assert any(word in said for word in ("ermitted", "ermission", "superuser")), said
+
+
+@pytest.mark.parametrize(
+    "place", ["/etc/shadow", "/root", "/home", "/usr/share", "/etc/hostname", "/sys", "/old"]
+)
+def test_an_own_binary_sees_none_of_this_machines_files(
+    tmp_path: Path, victim: Path, place: str
+) -> None:
+    """It has itself, its libraries and what its recipe names."""
+    record = trapped(tmp_path, victim, f"ls {place} && exit 0; exit 3")
+    assert check(record, "client ended well").figure.startswith("exit status 3")
+    assert "No such file" in (left(tmp_path) / "client/errors.txt").read_text()
 
 
 def test_folders_without_end_are_ended(tmp_path: Path, victim: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from pathlib import Path
 
@@ -17,6 +18,7 @@ workloads = ["download"]
 
 [install]
 binary = "sh"
+needs = {needs}
 
 [version]
 argv = ["{{program}}", "-c", "echo 1"]
@@ -40,11 +42,19 @@ file = "said.txt"
 """
 
 
+TOOLS = (
+    *("cat", "chmod", "chroot", "head", "ln", "ls", "mkdir", "mkfifo", "mount", "mv", "nsenter"),
+    *("rm", "sh", "sleep", "tail", "touch", "truncate", "umount", "yes"),
+)
+"""What scripts may call; nothing else of this machine is there for them."""
+
+
 def outcome(tmp_path: Path, script: str, role: str = "client") -> Record:
     """Run a trial in which somebody is a shell that runs this script; it must have failed."""
     (tmp_path / "recipes").mkdir()
     ready, parser = ("[443]", "access-log-json") if role == "server" else ("[]", "curl-json")
-    text = RECIPE.format(role=role, ready=ready, parser=parser, script=script)
+    needs = json.dumps(TOOLS)
+    text = RECIPE.format(role=role, ready=ready, parser=parser, script=script, needs=needs)
     (tmp_path / "recipes/wild.toml").write_text(text)
     wish = Wish(versions=("1.1",), time_limit="15 s")
     wish = replace(wish, server="wild") if role == "server" else replace(wish, client="wild")

@@ -48,7 +48,13 @@ def mistakes(recipe: Recipe) -> Iterator[Mistake]:
         ("run", recipe.run),
         *((f"run_as.{k}", v) for k, v in recipe.run_as.items()),
     ):
-        found = (*_words(run), *_programs(run), *_variables(recipe, run), *_choices(recipe, run))
+        found = (
+            *_words(run),
+            *_unseen(recipe, run),
+            *_programs(run),
+            *_variables(recipe, run),
+            *_choices(recipe, run),
+        )
         for mistake in found:
             yield Mistake(f"{place}.{mistake.place}", mistake.reason, mistake.remedy)
 
@@ -92,6 +98,16 @@ def _words(run: Run) -> Iterator[Mistake]:
         if _SHELL_SYNTAX.fullmatch(word):
             remedy = "name files in stdout and stderr, or start sh -c yourself"
             yield Mistake(f"argv[{index}]", f"{word!r} {_NO_SHELL}", remedy)
+
+
+def _unseen(recipe: Recipe, run: Run) -> Iterator[Mistake]:
+    """Find what a binary's recipe starts and the sandbox does not show."""
+    program, needs = run.argv[0], recipe.install.needs
+    if recipe.install.binary and PROGRAM not in template.names(program) and program not in needs:
+        reason = f"{program!r} is not shown to this binary's recipe, which sees no other program"
+        yield Mistake(
+            "argv[0]", reason, f"add it to install.needs: {json.dumps([*needs, program])}"
+        )
 
 
 def _is_command_line(word: str) -> bool:

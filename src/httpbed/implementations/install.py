@@ -22,8 +22,11 @@ class Install(Value):
     own: str | None = None
     """Name of one of httpbed's own executables."""
     binary: str | None = None
-    """The user's own executable, which runs in this machine's filesystem: a path, which may be
-    relative to the recipe's folder, or a bare name, looked up on the user's PATH."""
+    """The user's own executable: a path, which may be relative to the recipe's folder, or a bare
+    name, looked up on the user's PATH. It sees itself, its libraries, and what it ``needs``."""
+    needs: list[str] = Field(default_factory=list)
+    """Further programs, files and folders of this machine that the binary reads: absolute paths,
+    or bare names of programs, which are shown with their libraries."""
 
     @model_validator(mode="after")
     def _comes_from_one_place(self) -> Install:
@@ -34,6 +37,13 @@ class Install(Value):
         if (self.suite is not None) != bool(self.packages or self.pypi):
             msg = "packages and pypi belong to a suite, and a suite has at least one of them"
             raise ValueError(msg)
+        if self.needs and self.binary is None:
+            msg = "needs belongs to a binary; a suite's root filesystem is whole"
+            raise ValueError(msg)
+        for name in self.needs:
+            if "/" in name and not name.startswith(("/", "~/")):
+                msg = f"needs: {name!r} is neither an absolute path nor a bare name"
+                raise ValueError(msg)
         return self
 
     def beside(self, folder: Path) -> Install:
