@@ -8,6 +8,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -17,7 +18,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from httpbed.host import cache, identity
+from httpbed.host import cache, identity, unprivileged
 from httpbed.host.facts import Facts
 from httpbed.host.toolbox import Root
 from httpbed.model.errors import HostError
@@ -33,6 +34,8 @@ _LEAST_DISK_BYTES = 500_000_000
 _LEAST_RECEIVE_BYTES = 1_000_000
 _LEAST_CORES = 2
 _PROBE_S = 30.0
+_OWN_PID_MAX = (6, 14)
+"""Since when each PID namespace has a bound of its own."""
 
 
 @dataclass(frozen=True)
@@ -139,6 +142,7 @@ def probe(root: Root | None, *, congestion: tuple[str, ...] = CONGESTION) -> dic
         "lower": str(lower),
         "congestion": congestion,
         "qdiscs": QDISCS,
+        "root": unprivileged.user() is not None,
     }
     done = subprocess.run(
         [sys.executable, "-P", "-m", "httpbed.host.probe", json.dumps(wish)],
@@ -178,11 +182,20 @@ def _namespace_points(findings: Mapping[str, Any]) -> Iterator[Point]:
     allow = namespace_remedy()
     container = "start the container with fewer restrictions, or run outside of one"
     yield _point(findings, "user", "user namespaces", allow)
+    if "ordinary" in findings:
+        yield _point(findings, "ordinary", "namespaces for an ordinary user", _OF_ROOT)
     yield _point(findings, "network", "network namespaces", allow)
     yield _point(findings, "mount", "mount namespaces", allow)
     yield _point(findings, "pid", "PID namespaces", container)
-    overlay = "needs Linux 5.11 or newer, and a cache folder (HTTPBED_CACHE) on a local disk"
+    overlay = "needs Linux 5.12 or newer, and a cache folder (HTTPBED_CACHE) on a local disk"
     yield _point(findings, "overlay", "overlay filesystem", overlay)
+
+
+_OF_ROOT = (
+    "what root starts runs as an ordinary user, who may make no namespaces here: allow it"
+    " (sysctl user.max_user_namespaces, kernel.unprivileged_userns_clone, or AppArmor's"
+    " kernel.apparmor_restrict_unprivileged_userns), or run httpbed outside of the container"
+)
 
 
 def namespace_remedy() -> str:
@@ -246,6 +259,9 @@ def _congestion_points(
 
 def _machine_points(facts: Facts) -> Iterator[Point]:
     yield _real_time_point()
+    yield _filter_point()
+    yield _processes_point(facts)
+    yield Point("memory of programs", True, "summed every 250 ms, shared memory included")
     yield _receive_buffer_point()
     yield Point(
         "CPU pressure (PSI)",
@@ -278,6 +294,24 @@ def _real_time_point() -> Point:
         with contextlib.suppress(OSError):
             child.communicate()
     return Point("SCHED_FIFO", True, "permitted")
+
+
+def _filter_point() -> Point:
+    """Look whether the kernel filters system calls (seccomp(2))."""
+    actions = _sysctl("kernel/seccomp/actions_avail")
+    return Point(
+        "filter of system calls",
+        "errno" in actions.split(),
+        "seccomp" if actions else "none",
+        "boot a kernel with CONFIG_SECCOMP_FILTER: without it programs under test are not confined",
+    )
+
+
+def _processes_point(facts: Facts) -> Point:
+    own = tuple(map(int, re.findall(r"\d+", facts.kernel)[:2])) >= _OWN_PID_MAX
+    figure = "bounded for each program" if own else "bounded for a whole trial"
+    remedy = "Linux 6.14 or newer bounds the processes of each program by itself"
+    return Point("processes of programs", own or None, figure, remedy)
 
 
 def _receive_buffer_point() -> Point:

@@ -42,3 +42,16 @@ def read() -> Waited:
         pass
     ticks = _STAT.read_text().splitlines()[0].split()[_STEAL_COLUMN]
     return Waited("steal", int(ticks) / os.sysconf("SC_CLK_TCK"), time.monotonic())
+
+
+def killed_for_memory() -> int:
+    """Count the processes that the kernel has killed for want of memory since this machine began.
+
+    0 where it does not tell (before Linux 4.13).
+    """
+    try:
+        lines = Path("/proc/vmstat").read_text().splitlines()
+    except OSError:
+        return 0
+    counts = dict(line.split() for line in lines)
+    return int(counts.get("oom_kill", 0))

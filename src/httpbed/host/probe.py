@@ -24,6 +24,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from httpbed.host.unprivileged import NOBODY
+
 _NEWNS, _NEWUSER, _NEWPID, _NEWNET = 0x00020000, 0x10000000, 0x20000000, 0x40000000
 _MS_REC, _MS_PRIVATE = 0x4000, 0x40000
 _ETH_P_ALL = 3
@@ -45,7 +47,8 @@ def main() -> None:
     """Try everything in order; without a user namespace nothing else can be tried."""
     wish = json.loads(sys.argv[1])
     ip: list[str] | None = wish["ip"]
-    findings = {"user": _try(_user)}
+    findings = {"ordinary": _try(_ordinary)} if wish["root"] else {}
+    findings["user"] = _try(_user)
     if "figure" in findings["user"]:
         findings["network"] = _try(lambda: _unshare(_NEWNET))
         findings["mount"] = _try(_mounts)
@@ -80,6 +83,24 @@ def _user() -> str:
     Path("/proc/self/uid_map").write_text(f"0 {uid} 1")
     Path("/proc/self/gid_map").write_text(f"0 {gid} 1")
     return f"uid {uid}"
+
+
+def _ordinary() -> str:
+    """Make namespaces as the user as whom root's trials run."""
+    child = os.fork()
+    if child == 0:
+        try:
+            os.setgroups([])
+            os.setgid(NOBODY[1])
+            os.setuid(NOBODY[0])
+            _unshare(_NEWUSER | _NEWNS | _NEWPID | _NEWNET)
+        except OSError as error:
+            os._exit(error.errno or 1)
+        os._exit(0)
+    refused = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    if refused:
+        raise OSError(refused, os.strerror(refused))
+    return f"as uid {NOBODY[0]}"
 
 
 def _mounts() -> str:
