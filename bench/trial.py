@@ -217,7 +217,7 @@ async def _bound(bed: Bed, trial: Trial, directory: Path) -> Phases:
     planned = bed.plan(trial)
     scratch = runner._folders(artifacts, planned.folders())  # noqa: SLF001 - the bound is made of the runner's parts
     spec = runner._sandbox_spec(trial, bed, planned, scratch, artifacts)  # noqa: SLF001
-    async with sandbox(replace(spec, hosts={})):
+    async with sandbox(replace(spec, hosts={}, parts={})):
         pass
     bare = time.monotonic() - began
     began = time.monotonic()

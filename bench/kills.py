@@ -1,0 +1,117 @@
+"""Kills a process of a running campaign at random, again and again: nothing is left, no trial is wrong.
+
+    make bench-kills ARGS="--kills 200 --seed 1"
+
+Each round starts or resumes ``httpbed run``, waits for a trial's sandbox, then for a random time, and
+sends SIGKILL to one process chosen at random: the orchestrator, a first process of the sandbox or of
+a part, the emulator, a server or a client. Afterwards no process, namespace or mount of that sandbox
+may exist, and the campaign's finished trials must be what they were. At the end one undisturbed run
+completes the campaign.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import random
+import signal
+import sys
+import tempfile
+import time
+from collections import Counter
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "tests/support"))
+
+import kin  # noqa: E402 - of the tests' support
+from orchestrator import Run, Sandbox  # noqa: E402
+from real_runs import Wish, finished  # noqa: E402
+
+from httpbed.store import campaign as campaigns  # noqa: E402
+
+LEFT_S = 20.0
+"""How long the kernel may take to remove what was killed."""
+
+
+def main() -> int:
+    """Kill, look, and say what was found; return the exit code."""
+    words = _arguments()
+    draw = random.Random(words.seed)  # noqa: S311 - which process and when, not a secret
+    killed, wrong = Counter[str](), list[str]()
+    began = time.monotonic()
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as name:
+        folder = Path(name)
+        (folder / "experiment.toml").write_text(
+            Wish(replicates=words.kills, size="50 kB", time_limit="5 s").text()
+        )
+        while sum(killed.values()) < words.kills and not wrong:
+            wrong += _round(folder, draw, killed)
+        with Run(folder / "experiment.toml", folder / "campaign") as run:
+            _until(lambda: len(finished(folder / "campaign")) > 0 or run.is_over())
+            run.interrupt()
+        wrong += _wrong_trials(folder / "campaign")
+        trials = len(finished(folder / "campaign"))
+    print(f"{sum(killed.values())} kills in {time.monotonic() - began:.0f} s: {dict(killed)}")
+    print(f"{trials} attempts finished meanwhile; wrong: {len(wrong)}", *wrong, sep="\n")
+    return bool(wrong)
+
+
+def _round(folder: Path, draw: random.Random, killed: Counter[str]) -> list[str]:
+    """Run, kill until the orchestrator is the victim, and look."""
+    directory = folder / "campaign"
+    before = finished(directory)
+    seen = list[Sandbox]()
+    with Run(folder / "experiment.toml", directory) as run:
+        while True:
+            sandbox = run.await_victim("init", {one.pids["outer"] for one in seen})
+            if sandbox is None:
+                return [f"the run ended by itself:\n{run.log[-2000:]}"]
+            seen.append(sandbox)
+            time.sleep(draw.uniform(0, 0.25))
+            family = [*kin.descendants(run.pid), kin.Kin(run.pid, 0, "orchestrator")]
+            victim = draw.choice(family)
+            try:
+                os.kill(victim.pid, signal.SIGKILL)
+            except ProcessLookupError:
+                continue
+            killed[victim.name] += 1
+            if victim.name == "orchestrator":
+                break
+    left = [one for one in seen if not _until(lambda one=one: not kin.holders(one.namespaces))]  # type: ignore[misc]
+    changed = [name for name, when in before.items() if finished(directory).get(name) != when]
+    return [f"left: {kin.holders(one.namespaces)}" for one in left] + [
+        f"changed: {name}" for name in changed
+    ]
+
+
+def _wrong_trials(directory: Path) -> list[str]:
+    """Look for completed trials with values that the link does not allow, or that differ from their files."""
+    least_s = 50_000 * 8 / 10e6 + 2 * 0.005
+    return [
+        f"{record.attempt.id}: {one.value} s"
+        for record in campaigns.existing(directory).records()
+        for one in record.observations
+        if record.attempt.outcome.kind == "completed"
+        and one.metric == "request_time"
+        and one.value < least_s
+    ]
+
+
+def _until(is_so: object, limit_s: float = LEFT_S) -> bool:
+    deadline = time.monotonic() + limit_s
+    while not is_so():  # type: ignore[operator]
+        if time.monotonic() > deadline:
+            return False
+        time.sleep(0.01)
+    return True
+
+
+def _arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--kills", type=int, default=200)
+    parser.add_argument("--seed", type=int, default=1)
+    return parser.parse_args()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

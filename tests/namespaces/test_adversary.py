@@ -1,0 +1,91 @@
+"""A program under test that attacks the bed reaches nothing, and its trial has the outcome it must.
+
+The attacks are those of ``tests/adversary``; each stands for a way that was once open, or would be
+without one of the layers of the sandbox (docs/concepts/isolation.md).
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from hostile import attacked
+from httpbed.implementations import recipe
+from httpbed.trial import parts
+from real_runs import values
+
+pytestmark = [pytest.mark.namespaces, pytest.mark.toolbox]
+
+MB = 10**6
+ROLES = ("client", "server")
+REFUSED = (
+    *("forger", "killer", "second_link", "keyring", "shadow", "sysctl", "tracer", "namespaces"),
+    "rights",
+)
+"""Attacks that reach for something: the kernel refuses each way of them."""
+BYTES, RATE_BIT_S, DELAY_S = 100_000, 10e6, 0.005
+LEAST_S = BYTES * 8 / RATE_BIT_S + 2 * DELAY_S
+
+
+@pytest.fixture(autouse=True)
+def _tight(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Set the bounds lower, so that they are reached sooner."""
+    monkeypatch.setattr(parts, "LOG_BYTES", 40 * MB)
+    monkeypatch.setattr(recipe, "MEMORY_BYTES", 400 * MB)
+    monkeypatch.setattr(recipe, "PROCESSES", 400)
+
+
+@pytest.mark.parametrize("role", ROLES)
+@pytest.mark.parametrize("attack", REFUSED)
+def test_an_attack_on_the_bed_is_refused(tmp_path: Path, attack: str, role: str) -> None:
+    """Every way of it; and the trial is measured as any other, at the first attempt."""
+    found = attacked(tmp_path, attack, role)
+    assert len(found.tried()) >= 3
+    assert found.succeeded() == []
+    assert (found.outcome, found.attempts) == ("completed", 1)
+    assert values(found.record)["request_time"] >= LEAST_S
+
+
+@pytest.mark.parametrize(
+    ("attack", "reason"),
+    [
+        ("chmod", "closed its folder"),
+        ("inner_chmod", "closed 'inner' in its folder"),
+        ("disk", "wrote more than 40 MB into its folder"),
+        ("names", "made more than 4096 files and folders in its folder"),
+        ("byte_name", "left a name that is no text, '\\udcff\\udcfe\\x1b[31m'"),
+        ("traps", "left a named pipe, 'pipe'"),
+        ("hole", "client ended well: exit status 1"),
+        ("deep", "made folders more than 32 deep in its folder"),
+        ("shared_memory", "client ended well: used more than 400 MB of memory, and was killed"),
+        ("memory_files", "client ended well: used more than 400 MB of memory, and was killed"),
+    ],
+)
+def test_an_attack_on_the_machine_is_a_failure_of_the_program(
+    tmp_path: Path, attack: str, reason: str
+) -> None:
+    """Its outcome says why, it is not tried again, and what it left can be read and removed."""
+    found = attacked(tmp_path, attack)
+    assert found.attempts == 1
+    assert found.outcome.startswith("failed: ")
+    assert reason in found.outcome
+    left = [path for path in found.artifacts.rglob("*") if not path.is_dir()]
+    assert all(path.is_file() and not path.is_symlink() for path in left)
+    assert len(left) < 200
+    assert sum(path.stat().st_size for path in left) < 80 * MB
+    assert {path.stat().st_uid for path in left} == {tmp_path.stat().st_uid}
+
+
+@pytest.mark.parametrize("attack", ["fork_bomb", "full_tmp"])
+def test_an_attack_on_other_parts_leaves_them_unharmed(tmp_path: Path, attack: str) -> None:
+    """A client that takes all processes or memory files that it can get still gets its file."""
+    found = attacked(tmp_path, attack)
+    assert (found.outcome, found.attempts) == ("completed", 1)
+
+
+def test_what_a_program_leaves_running_ends_with_it(tmp_path: Path) -> None:
+    """Nothing writes to a part's files after the part's program has ended."""
+    found = attacked(tmp_path, "survivor")
+    assert found.outcome == "completed"
+    assert int((found.artifacts / "client/later").read_text() or 0) < 300

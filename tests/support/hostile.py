@@ -1,0 +1,90 @@
+"""Trials in which the client or the server is the adversary of ``tests/adversary``."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from httpbed.model.trial import Record
+from real_runs import Wish, stage
+
+ADVERSARY = Path(__file__).parents[1] / "adversary"
+RECIPE = """
+schema = 1
+name = "adversary-{role}"
+roles = ["{role}"]
+http_versions = ["1.1"]
+workloads = ["download"]
+install = {{ suite = "trixie", packages = ["ngtcp2-client", "python3"] }}
+version = {{ argv = ["python3", "--version"], pattern = 'Python (?P<version>\\S+)' }}
+knobs.attack = {{ default = "none", pattern = '[a-z_]+', meaning = "what it attacks" }}
+parse = {{ parser = "{parser}", file = "said.jsonl" }}
+
+[run]
+argv = ["python3", "{{folder}}/adversary.py", "{{attack}}", "{role}", {words}]
+stdout = "said.jsonl"
+stderr = "errors.txt"
+{further}
+
+[run.files]
+{files}
+"""
+
+
+@dataclass(frozen=True)
+class Attacked:
+    """What came of a trial with an adversary in it."""
+
+    record: Record
+    attempts: int
+    """How often the trial was tried."""
+    artifacts: Path
+
+    def tried(self) -> list[dict[str, Any]]:
+        """Every way that was tried, with what it came to."""
+        (file,) = self.artifacts.glob("*/attacks.jsonl")
+        return [json.loads(line) for line in file.read_text().splitlines()]
+
+    def succeeded(self) -> list[dict[str, Any]]:
+        """The ways that led somewhere."""
+        return [one for one in self.tried() if one["succeeded"]]
+
+    @property
+    def outcome(self) -> str:
+        """How the trial ended, with the reason."""
+        outcome = self.record.attempt.outcome
+        return f"{outcome.kind}: {outcome.reason}" if outcome.reason else outcome.kind
+
+
+def attacked(folder: Path, attack: str, role: str = "client", **wish: Any) -> Attacked:
+    """Run one trial with an adversary as its client or its server."""
+    recipes = folder / "recipes"
+    recipes.mkdir()
+    (recipes / f"adversary-{role}.toml").write_text(recipe(role))
+    played = {role: f"adversary-{role}", f"on_{role}": f'knobs = {{ attack = "{attack}" }}'}
+    wanted = Wish(**{"versions": ("1.1",), "time_limit": "20 s", **played, **wish})
+    records = stage(wanted, [recipes]).run(folder / "campaign")
+    last = records[-1].attempt
+    artifacts = folder / f"campaign/trials/0001/{last.id}/{last.number}/artifacts"
+    return Attacked(records[-1], len(records), artifacts)
+
+
+def recipe(role: str) -> str:
+    """Write the adversary's recipe; in a template braces are doubled."""
+    is_client = role == "client"
+    client = '"{server_address}", "{server_name}", "{ca}", "{requests}"'
+    server = '"{certificate}", "{certificate_key}", "{content}"'
+    return RECIPE.format(
+        role=role,
+        words=client if is_client else server,
+        parser="requests-json" if is_client else "access-log-json",
+        further='each_request = ["{path}={file}"]' if is_client else "ready = { tcp = [443] }",
+        files="".join(map(_file, sorted(ADVERSARY.glob("*.py")))),
+    )
+
+
+def _file(module: Path) -> str:
+    text = module.read_text().replace("{", "{{").replace("}", "}}")
+    return f"\"{module.name}\" = '''\n{text}'''\n"
