@@ -209,18 +209,12 @@ def altered(directory: Path, place: str, below: str = "") -> list[str]:
     except (FileNotFoundError, left.UnreadableError, DifferentError) as error:
         return [f"{TRIAL} cannot vouch for the artifacts: {error}"]
     listed = said.artifacts(below)
-    now = digests.of_files(directory / place, listed)
     there = digests.names(directory / place, ARTIFACTS)
     more = (name for name in there if name not in listed and _is_below(name, below))
     return [
-        *(f"{name} {how}" for name, one in listed.items() if (how := change(one, now[name]))),
+        *(f"{name} {how}" for name, how in digests.differences(directory / place, listed).items()),
         *(f"{name} is not among the files that {TRIAL} names" for name in more),
     ]
-
-
-def change(said: FileDigest, now: FileDigest | str) -> str:
-    """Say how a file differs from its digest, from what was found; nothing where it does not."""
-    return now if isinstance(now, str) else said.difference(now)
 
 
 def strangers(directory: Path, place: str) -> list[str]:

@@ -14,11 +14,11 @@ import json
 import os
 import re
 import stat
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
 from urllib.parse import quote, unquote_to_bytes
 
 from httpbed.model.value import Value
@@ -60,41 +60,27 @@ def of_bytes(content: bytes) -> FileDigest:
     return FileDigest(bytes=len(content), sha256=hashlib.sha256(content).hexdigest())
 
 
-def of_file(top: Path, name: str, *, flush: bool = False) -> FileDigest:
-    """Read a file below a folder and return its digest; no link leads to it.
+def differences(top: Path, said: Mapping[str, FileDigest]) -> dict[str, str]:
+    """Say how files below a folder differ from their digests, by their names; none that do not.
 
-    ``flush`` also brings its bytes to the disk.
-
-    Raises:
-        FileNotFoundError: It is not there.
-        UnreadableError: It is no regular file, or may not be read.
+    No link leads to a file, and one of another length is not read: it may have no end.
     """
-    with left.opened(top / _path(name), _ANY_LENGTH, top=top) as file:
-        if flush:
-            os.fsync(file.fileno())
-        size, sha256 = 0, hashlib.sha256()
-        while chunk := file.buffer.read(_CHUNK_BYTES):
-            size += len(chunk)
-            sha256.update(chunk)
-        return FileDigest(bytes=size, sha256=sha256.hexdigest())
 
-
-def of_files(
-    top: Path, names: Iterable[str], *, flush: bool = False
-) -> dict[str, FileDigest | str]:
-    """Return the digest of each named file, several at a time; or why it has none."""
-
-    def digest(name: str) -> FileDigest | str:
+    def difference(name: str) -> str:
+        digest = said[name]
         try:
-            return of_file(top, name, flush=flush)
+            with left.opened(top / _path(name), _ANY_LENGTH, top=top) as file:
+                if (length := os.fstat(file.fileno()).st_size) != digest.bytes:
+                    return digest.difference(FileDigest(bytes=length, sha256=""))
+                return digest.difference(_of(file))
         except FileNotFoundError:
-            return "is missing"
+            return digest.difference(None)
         except left.UnreadableError as error:
             return str(error).removeprefix(f"{Path(_path(name)).name} ")
 
-    wanted = list(names)
     with ThreadPoolExecutor(_AT_ONCE) as pool:
-        return dict(zip(wanted, pool.map(digest, wanted), strict=True))
+        found = zip(said, pool.map(difference, said), strict=True)
+        return {name: how for name, how in found if how}
 
 
 def of_folder(top: Path, below: str) -> dict[str, FileDigest]:
@@ -104,9 +90,27 @@ def of_folder(top: Path, below: str) -> dict[str, FileDigest]:
     """
     files, folders = list[str](), list[Path]()
     _walk(top, top / below, files, folders)
-    found = of_files(top, files, flush=True)
+
+    def digest(name: str) -> FileDigest | None:
+        try:
+            with left.opened(top / _path(name), _ANY_LENGTH, top=top) as file:
+                os.fsync(file.fileno())
+                return _of(file)
+        except (FileNotFoundError, left.UnreadableError):
+            return None
+
+    with ThreadPoolExecutor(_AT_ONCE) as pool:
+        found = dict(zip(files, pool.map(digest, files), strict=True))
     durable.settle(folders)
-    return {name: one for name, one in found.items() if isinstance(one, FileDigest)}
+    return {name: one for name, one in found.items() if one is not None}
+
+
+def _of(file: TextIO) -> FileDigest:
+    size, sha256 = 0, hashlib.sha256()
+    while chunk := file.buffer.read(_CHUNK_BYTES):
+        size += len(chunk)
+        sha256.update(chunk)
+    return FileDigest(bytes=size, sha256=sha256.hexdigest())
 
 
 def names(top: Path, below: str) -> list[str]:

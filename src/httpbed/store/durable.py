@@ -6,6 +6,7 @@ on the disk (fsync(2)) before the rename that makes the file, or its folder, par
 
 from __future__ import annotations
 
+import errno
 import os
 from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
@@ -65,5 +66,8 @@ def _settle(folder: Path) -> None:
         handle = os.open(folder, _FOLDER)
         try:
             os.fsync(handle)
+        except OSError as error:
+            if error.errno != errno.EINVAL:  # a file system without fsync of folders
+                raise
         finally:
             os.close(handle)

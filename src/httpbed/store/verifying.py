@@ -58,9 +58,7 @@ def _own_files(campaign: Campaign) -> Iterator[Damage]:
         yield from (Damage(Path(one.place).name, (one.reason,)) for one in error.mistakes)
         return
     real = campaign.directory.resolve()
-    for name, now in digests.of_files(real, said).items():
-        if change := attempts.change(said[name], now):
-            yield Damage(name, (change,))
+    yield from (Damage(name, (how,)) for name, how in digests.differences(real, said).items())
     for name in (EXPERIMENT, DESIGN, *digests.names(real, LINKS)):
         if name not in said:
             yield Damage(name, ("is not among the files that manifest.json names",))
