@@ -16,10 +16,10 @@ import pytest
 import archives
 import kept
 from httpbed.cli import main as command_line
+from httpbed.model.trial import Record
 from httpbed.pages import net_log
 from httpbed.pages import reading as pages_reading
 from httpbed.pages.har import loads, reading, writing
-from httpbed.store import campaign as campaigns
 
 TESTS = Path(__file__).parent.parent
 RECORDED = TESTS / "recorded/chromium-headless-shell-156.0.8078.79"
@@ -56,22 +56,20 @@ def campaign(tmp_path: Path) -> Path:
     """Make a campaign of whose trials two left loads, one of them with a net-log, a third scrap."""
     folder = tmp_path / "campaign"
     trials = kept.loaded().trials
-    records = [kept.record(trial) for trial in trials[:4]]
-    kept.make(folder, records)
-    for record, name in zip(records, ("h2", "h3", None), strict=False):
-        place = campaigns.Campaign(folder).artifacts(record.attempt) / "client"
-        if name is None:
+    loads = dict(zip((trial.id for trial in trials), ("h2", "h3", ""), strict=False))
+
+    def leave(record: Record, artifacts: Path) -> None:
+        name, place = loads.get(record.attempt.id), artifacts / "client"
+        if name:
+            shutil.copytree(RECORDED / name, place)
+        elif name is not None:
             place.mkdir(parents=True)
             (place / "load.json").write_text("{")
-        else:
-            shutil.copytree(RECORDED / name, place)
-    shutil.copyfile(NET_LOG, _artifacts(folder, 1) / "client/net-log.json")
+        if name == "h3":
+            shutil.copyfile(NET_LOG, place / "net-log.json")
+
+    kept.make(folder, [kept.record(trial) for trial in trials[:4]], leave=leave)
     return folder
-
-
-def _artifacts(folder: Path, index: int) -> Path:
-    record = kept.record(kept.loaded().trials[index])
-    return campaigns.Campaign(folder).artifacts(record.attempt)
 
 
 def _names(index: int) -> str:

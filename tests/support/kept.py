@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
@@ -62,19 +62,31 @@ def record(trial: Trial, number: int = 1, kind: Any = "completed", seconds: floa
     return Record(attempt=attempt, observations=[observation])
 
 
-def keep(campaign: Campaign, *records: Record) -> list[Path]:
+Leave = Callable[[Record, Path], None]
+"""Puts what an attempt leaves into its folder of artifacts."""
+
+
+def nothing(_: Record, artifacts: Path) -> None:
+    """Leave nothing."""
+    del artifacts
+
+
+def keep(campaign: Campaign, *records: Record, leave: Leave = nothing) -> list[Path]:
     """Commit records to a campaign."""
     folders = []
     for one in records:
         folder = campaign.unfinished(one.attempt.trial, one.attempt.number)
         (folder / "artifacts").mkdir()
+        leave(one, folder / "artifacts")
         folders.append(campaign.commit(one, folder))
     return folders
 
 
-def make(directory: Path, records: Iterable[Record] = (), text: str = SMALL) -> Campaign:
+def make(
+    directory: Path, records: Iterable[Record] = (), text: str = SMALL, leave: Leave = nothing
+) -> Campaign:
     """Make a campaign with these attempts."""
     read = loaded(text)
     with campaigns.opened(directory, text, read.trials, manifest()) as campaign:
-        keep(campaign, *records)
+        keep(campaign, *records, leave=leave)
     return campaigns.existing(directory)

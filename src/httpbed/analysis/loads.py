@@ -22,7 +22,7 @@ from httpbed.pages import reading, speed_index
 from httpbed.pages.load import Load
 from httpbed.pages.pictures import PictureError
 from httpbed.pages.speed_index import Band, Step
-from httpbed.store import campaign
+from httpbed.store import places
 from httpbed.store.results import Results
 
 Floats = NDArray[np.float64]
@@ -73,7 +73,9 @@ def bands(results: Results) -> dict[Key, Counter[Band]]:
 
 
 def read(results: Results, row: Row) -> PageTrial | None:
-    """Read the load that an attempt left; None where it left none."""
+    """Read the load that an attempt left; None where it left none, or it was altered since."""
+    if results.artifacts.altered(row, CLIENT):
+        return None
     try:
         load = reading.read(folder(results, row))
     except reading.LoadError:
@@ -90,7 +92,7 @@ def read(results: Results, row: Row) -> PageTrial | None:
 
 def folder(results: Results, row: Row) -> Path:
     """Return where the browser of an attempt left what it saw."""
-    kept = campaign.artifacts(results.directory, row["block"], row["trial"], row["attempt"])
+    kept = places.artifacts(results.directory, row["block"], row["trial"], row["attempt"])
     return kept / CLIENT
 
 

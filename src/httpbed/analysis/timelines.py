@@ -23,14 +23,11 @@ from numpy.typing import NDArray
 
 from httpbed.analysis.sample import last_attempts
 from httpbed.model.moment import Moment
-from httpbed.store import campaign, handed_over
+from httpbed.store import artifacts, handed_over, places
 from httpbed.store.handed_over import BIN_S, DELIVERIES, HANDOVERS, Delivered
 from httpbed.store.results import Results
 
 Floats = NDArray[np.float64]
-
-MOST_BYTES = 64 * 2**20
-"""Of a file that is read; what is longer was not written by a trial."""
 
 
 @dataclass(frozen=True)
@@ -82,7 +79,9 @@ def attempts(results: Results) -> list[dict[str, Any]]:
 def timeline(results: Results, row: Mapping[str, Any]) -> Timeline:
     """Read one attempt's timeline; what it did not leave, or is damaged, is empty in it."""
     moved = moments(results, row)
-    curve, by_link = deliveries(_text(_artifacts(results, row) / DELIVERIES), moved)
+    altered = results.artifacts.altered(row, DELIVERIES)
+    text = "" if altered else artifacts.text(_artifacts(results, row) / DELIVERIES)
+    curve, by_link = deliveries(text, moved)
     return Timeline(
         block=row["block"],
         trial=row["trial"],
@@ -98,7 +97,7 @@ def timeline(results: Results, row: Mapping[str, Any]) -> Timeline:
 def moments(results: Results, row: Mapping[str, Any]) -> tuple[Moment, ...]:
     """Read one attempt's hand-overs."""
     file = _artifacts(results, row).parent / HANDOVERS
-    return tuple(handed_over.read_moments(_text(file)))
+    return tuple(handed_over.read_moments(artifacts.text(file)))
 
 
 def deliveries(text: str, moments: Iterable[Moment] = ()) -> tuple[Curve, dict[str, int]]:
@@ -154,13 +153,4 @@ def _farthest(x: Floats, y: Floats, first: int, last: int) -> tuple[float, int, 
 
 
 def _artifacts(results: Results, row: Mapping[str, Any]) -> Path:
-    return campaign.artifacts(results.directory, row["block"], row["trial"], row["attempt"])
-
-
-def _text(path: Path) -> str:
-    try:
-        with path.open("rb") as file:
-            text = file.read(MOST_BYTES + 1)
-    except OSError:
-        return ""
-    return text.decode(errors="replace") if len(text) <= MOST_BYTES else ""
+    return places.artifacts(results.directory, row["block"], row["trial"], row["attempt"])

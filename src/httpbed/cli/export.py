@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from httpbed.cli import export_loads, tables
+from httpbed.cli import damaged, export_loads, tables
 from httpbed.model.errors import ConfigError, Mistake
 from httpbed.store import query
 from httpbed.store.results import Results
@@ -42,6 +42,8 @@ def command(*, directory: Path, kind: str, output: Path | None, as_json: bool) -
     BLOCK-TRIAL.har or BLOCK-TRIAL.json.
     """
     results = query.read(directory)
+    for line in damaged.lines(results.damaged, directory):
+        click.echo(f"note: {line}", err=True)
     if kind in export_loads.KINDS:
         _loads(results, kind, output, as_json=as_json)
         return

@@ -17,7 +17,7 @@ from httpbed.pages.load import Load
 from httpbed.pages.net_log import NetLog
 from httpbed.pages.reading import LoadError
 from httpbed.process import left
-from httpbed.store import campaign
+from httpbed.store import places
 from httpbed.store.results import Results
 
 HAR, CDP_JSON = "har", "cdp-json"
@@ -74,11 +74,14 @@ def _speed_indexes(results: Results) -> dict[tuple[str, int], float]:
 def _loads(
     results: Results, row: Mapping[str, Any], speed_index_s: float | None
 ) -> Iterator[Kept | str]:
-    artifacts = campaign.artifacts(results.directory, row["block"], row["trial"], row["attempt"])
+    artifacts = places.artifacts(results.directory, row["block"], row["trial"], row["attempt"])
     folders = sorted(file.parent for file in artifacts.glob(f"*/{LOAD}"))
     for place in folders:
         part = f"-{place.name}" if len(folders) > 1 else ""
         name = f"{row['block']:04d}-{row['trial']}{part}"
+        if altered := results.artifacts.altered(row, place.name):
+            yield f"{name}: not written: {altered}"
+            continue
         try:
             load = reading.read(place)
         except LoadError as error:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import resource
 import sys
 from pathlib import Path
 
@@ -14,7 +15,14 @@ from httpbed.host import cache
 from httpbed.model.errors import BedError, ConfigError, HostError
 
 EXIT_USAGE, EXIT_HOST, EXIT_INTERRUPTED, EXIT_PIPE = 2, 3, 130, 141
-WRONG_PATHS = frozenset({errno.ENOENT, errno.ENOTDIR, errno.EISDIR, errno.ENAMETOOLONG})
+OUT_OF_MEMORY = ("failed to map segment", "can't start new thread", "Out of Memory Error")
+"""What the loader of shared libraries, threads and DuckDB say where memory ends."""
+LEAST_MEMORY_BYTES = 2**30
+"""Of address space: with less, OpenBLAS and DuckDB end the process, or wait for ever."""
+WRONG_PATHS = frozenset(
+    {errno.ENOENT, errno.ENOTDIR, errno.EISDIR, errno.ENAMETOOLONG}
+    | {errno.ELOOP, errno.EEXIST, errno.ENXIO}
+)
 """Refused because of what the user wrote, not of what the machine lacks."""
 PLACE_REFUSED = (errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOENT, errno.ENOTDIR, errno.ENOSPC)
 
@@ -36,6 +44,7 @@ def cli() -> None:
 def main() -> None:
     """Run the command line and leave with the exit code that says whose fault it was."""
     try:
+        _require_room()
         # Else matplotlib keeps its font cache in a folder of the user's that is not ours.
         os.environ.setdefault("MPLCONFIGDIR", str(cache.folder() / "matplotlib"))
         code = cli.main(standalone_mode=False)
@@ -48,19 +57,46 @@ def main() -> None:
     except click.ClickException as error:
         error.show()
         code = EXIT_USAGE
-    except ConfigError as error:
-        for mistake in error.mistakes:
-            _complain(str(mistake))
-        code = EXIT_USAGE
-    except HostError as error:
-        _complain(f"{error.reason}\n  remedy: {error.remedy}")
-        code = EXIT_HOST
-    except BedError as error:  # outside a trial, where no attempt is there to be invalid
-        _complain(f"{error}\n  remedy: try again; httpbed doctor says what this machine can do")
-        code = EXIT_HOST
     except OSError as error:
         code = _operating_system(error)
+    except Exception as error:  # noqa: BLE001 - what is not foreseen is raised again
+        code = _foreseen(error)
     sys.exit(code or 0)
+
+
+def _require_room() -> None:
+    """Refuse a limit of memory at which libraries fail without an exception."""
+    limit, _ = resource.getrlimit(resource.RLIMIT_AS)
+    if limit == resource.RLIM_INFINITY:
+        return
+    if limit < LEAST_MEMORY_BYTES:
+        raise MemoryError
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # each thread would reserve 32 MB
+
+
+def _foreseen(error: Exception) -> int:
+    """Explain a failure that is not a mistake of ours, which keeps its traceback."""
+    if isinstance(error, ConfigError):
+        for mistake in error.mistakes:
+            _complain(str(mistake))
+        return EXIT_USAGE
+    if isinstance(error, HostError):
+        _complain(f"{error.reason}\n  remedy: {error.remedy}")
+    elif isinstance(error, BedError):  # outside a trial, where no attempt is there to be invalid
+        _complain(f"{error}\n  remedy: try again; httpbed doctor says what this machine can do")
+    elif _is_out_of_memory(error):
+        _complain(
+            "there is not enough memory\n  remedy: raise the limit (ulimit -v unlimited), free"
+            " some memory, or run fewer trials at once with --jobs"
+        )
+    else:
+        raise error
+    return EXIT_HOST
+
+
+def _is_out_of_memory(error: Exception) -> bool:
+    """Tell it by Python's exception, or by the words of a library that has none of its own."""
+    return isinstance(error, MemoryError) or any(one in str(error) for one in OUT_OF_MEMORY)
 
 
 def _operating_system(error: OSError) -> int:
@@ -74,6 +110,9 @@ def _operating_system(error: OSError) -> int:
         errno.ENOTDIR: "choose a folder below folders with -o",
         errno.EISDIR: "name a file, not a folder",
         errno.ENAMETOOLONG: "choose a shorter name",
+        errno.ELOOP: "name a file or folder, not a link to one that is not there",
+        errno.EEXIST: "choose another name, or move away what has this one",
+        errno.ENXIO: "name a regular file, not a pipe or a socket",
         errno.EFBIG: "raise the limit of a file's size: ulimit -f unlimited",
         errno.EROFS: "choose a folder on a writable filesystem with -o",
         errno.EMFILE: "raise the number of open files: ulimit -n 4096",

@@ -10,7 +10,8 @@ from pathlib import Path
 import click
 
 from httpbed.analysis.findings import find
-from httpbed.model.errors import ConfigError, Mistake
+from httpbed.cli import damaged
+from httpbed.model.errors import ConfigError, Mistake, visible
 from httpbed.model.metric import METRICS
 from httpbed.report import one_trial, publish, tables
 from httpbed.store import query, senders
@@ -78,7 +79,11 @@ def command(
 
 
 def _one_trial(results: Results, said: str, *, as_json: bool) -> None:
+    for line in damaged.lines(results.damaged, results.directory):
+        click.echo(f"note: {line}", err=True)
     found = one_trial.find(results, said)
+    for one in results.artifacts.damaged:
+        click.echo(f"note: left out: {visible(str(one))}", err=True)
     paths = publish.one(results, found)
     if as_json:
         click.echo(json.dumps(one_trial.values(found, paths)))

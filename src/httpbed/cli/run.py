@@ -14,7 +14,7 @@ from typing import Any, get_args
 
 import click
 
-from httpbed.cli import experiment
+from httpbed.cli import damaged, experiment
 from httpbed.cli.progress import Reporter
 from httpbed.executor import local
 from httpbed.host import backend
@@ -164,6 +164,8 @@ def _report(directory: Path, *, as_json: bool) -> int:
 def _work(campaign: Campaign, bed: Bed, loaded: Loaded, jobs: int) -> None:
     broken_off = campaign.clear_unfinished()
     campaign.note_run(datetime.now(UTC), _command_line(), jobs)
+    for line in damaged.lines(campaign.damages(), campaign.directory):
+        _say(line)
     work = local.pending(campaign, loaded.trials)
     done = len(loaded.trials) - len(work)
     if done or broken_off:

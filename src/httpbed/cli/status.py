@@ -8,8 +8,11 @@ from pathlib import Path
 
 import click
 
+from httpbed.cli import damaged
 from httpbed.cli.experiment import json_option
+from httpbed.model.trial import Record
 from httpbed.store import campaign as campaigns
+from httpbed.store.attempts import Damage
 
 
 @click.command("status")
@@ -19,16 +22,22 @@ def command(*, directory: Path, as_json: bool) -> None:
     """Show how far the campaign in DIR is, and how its trials ended.
 
     Use it while a run is under way, from another terminal, or to see whether one is complete.
+    Attempts whose trial.json, observations or hand-overs differ from what was written are named,
+    and count as not there.
     """
     campaign = campaigns.existing(directory)
     design = campaign.design()
-    last = campaign.attempts()
+    examined = list(campaign.examined())
+    last = {one.attempt.id: one.attempt for one in examined if isinstance(one, Record)}
+    harmed = [one for one in examined if isinstance(one, Damage)]
     outcomes = Counter(attempt.outcome.kind for attempt in last.values())
     running = campaigns.is_locked(directory)
     if as_json:
         said = {"schema": 1, "planned": len(design), "outcomes": outcomes, "running": running}
-        click.echo(json.dumps(said))
+        click.echo(json.dumps({**said, "damaged": damaged.values(harmed)}))
         return
     ended = ", ".join(f"{count} {kind}" for kind, count in sorted(outcomes.items())) or "none yet"
     state = "a run is working on it" if running else "no run is working on it"
     click.echo(f"{directory}: {len(last)} of {len(design)} trials ended: {ended}; {state}")
+    for line in damaged.lines(harmed, directory):
+        click.echo(line)

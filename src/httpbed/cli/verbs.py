@@ -16,6 +16,7 @@ VERBS = {
     "status": "Show how far a campaign is.",
     "report": "Print what a campaign found; write its page and figures.",
     "export": "Print a campaign as a tidy table, or write its loads as HAR files.",
+    "verify": "Compare every file of a campaign with what was written.",
     "import": "Turn HAR files into observations, and audit what is claimed of them.",
     "link": "Run any command behind an emulated link.",
     "calibrate": "Run the emulated link against arithmetic, and certify it.",

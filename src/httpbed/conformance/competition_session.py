@@ -83,7 +83,7 @@ def _split(campaign: Campaign, attempt: Attempt, flows: Sequence[str]) -> Split 
     if blindness := readable.blindness(attempt):
         return blindness
     try:
-        return split_of(campaign.artifacts(attempt) / PACKET_LOG, flows)
+        return split_of(campaign.artifact(attempt, PACKET_LOG), flows)
     except (OSError, ValueError) as error:
         return f"its packet log cannot be read: {error}"
 

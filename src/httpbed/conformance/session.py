@@ -129,8 +129,8 @@ def _flight(campaign: Campaign, attempt: Attempt) -> Flight | str:
     if blindness := readable.blindness(attempt):
         return blindness
     down = attempt.trial.scenario().downstream()
-    log = campaign.artifacts(attempt) / PACKET_LOG
     try:
+        log = campaign.artifact(attempt, PACKET_LOG)
         found = flight(*packets.load(log, down, 1 - down))
     except (OSError, ValueError) as error:
         return f"its packet log cannot be read: {error}"

@@ -100,5 +100,6 @@ async def _attempt(campaign: Campaign, bed: Bed, trial: Trial, number: int) -> A
         )
     except BedError as error:
         record = verdict.broken_bed(this, str(error))
-    campaign.commit(record, folder)
+    # Beside the event loop: it waits for the disk, and other trials go on meanwhile.
+    await asyncio.to_thread(campaign.commit, record, folder)
     return record.attempt

@@ -67,9 +67,9 @@ class Check(Value):
 
 
 class Attempt(Value):
-    """One finished try at a trial: what ``trial.json`` holds."""
+    """One finished try at a trial; ``trial.json`` holds it with the digests of its files."""
 
-    schema_: Literal[1] = Field(default=1, alias="schema")
+    schema_: Literal[2] = Field(default=2, alias="schema")
     trial: Trial
     number: int
     """From 1; above 1 when earlier attempts were invalid."""

@@ -55,6 +55,7 @@ def notes(findings: Findings, results: Results) -> list[str]:
     """List what limits the findings, each with its remedy."""
     document = results.document
     return [
+        *_damaged(results),
         *_progress(findings),
         *_few(list(_endings(findings, document)), "treatments with trials that did not complete"),
         *_few(list(_gaps(findings, document)), "treatments with missing values"),
@@ -67,6 +68,24 @@ def notes(findings: Findings, results: Results) -> list[str]:
         *_few(list(senders.failed(results.manifest)), "senders that did not pass"),
         *_few(list(senders.untested(results.manifest)), "senders never tested for conformance"),
     ]
+
+
+def _damaged(results: Results) -> Iterator[str]:
+    """Name the attempts that are not as they were written, in the tables' files or in others."""
+    told = [str(one) for one in results.damaged]
+    if told:
+        listed = "; ".join(_few(told, "attempts"))
+        yield (
+            f"{len(told)} attempt{'s' * (len(told) > 1)} left out, for what is there differs from"
+            f" what was written: {listed}; httpbed run makes such trials again"
+        )
+    drawn = [str(one) for one in results.artifacts.damaged]
+    if drawn:
+        listed = "; ".join(_few(drawn, "attempts"))
+        yield (
+            f"{len(drawn)} attempt{'s' * (len(drawn) > 1)} left out of figures, for what is there"
+            f" differs from what was written: {listed}; httpbed verify names every file"
+        )
 
 
 def _moves(findings: Findings) -> Iterator[str]:

@@ -9,16 +9,21 @@
     runs.jsonl            a line per run that worked on it
     trials/<block>/<trial>/<attempt>/{trial.json, observations.jsonl, handovers.json, artifacts/}
     unfinished/           attempts under way; cleared when the campaign is next opened
+    damaged/              what was in the place of an attempt, and was not as it was written
     lock                  held while a run works on it
 
-An attempt becomes part of the campaign by one rename: it is there whole or not at all. What
-is left to do is the design minus the finished directories.
+An attempt becomes part of the campaign by one rename, after all of it is on the disk: it is there
+whole or not at all. The manifest has the digests of the experiment, the design and the links, and
+``trial.json`` those of an attempt's files; an attempt that differs from them counts as not there.
+What is left to do is the design minus the finished attempts.
 """
 
 from __future__ import annotations
 
 import fcntl
+import itertools
 import json
+import os
 import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -26,21 +31,19 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, TypeVar
 
-from pydantic import ValidationError
-
 from httpbed.model.errors import ConfigError, Mistake
-from httpbed.model.metric import Observation
-from httpbed.model.moment import Moment
 from httpbed.model.trial import Attempt, Record, Trial
-from httpbed.store import handed_over
-from httpbed.store.handed_over import HANDOVERS
+from httpbed.process import left
+from httpbed.store import attempts, digests, durable, places, resuming
+from httpbed.store.attempts import Damage
+from httpbed.store.digests import DifferentError, FileDigest
 
 T = TypeVar("T")
 
-FILES = ("manifest.json", "experiment.toml", "design.jsonl")
+MANIFEST, EXPERIMENT, DESIGN = FILES = ("manifest.json", "experiment.toml", "design.jsonl")
 LINKS = "links"
-MACHINE = ("kernel", "architecture", "cpu", "cores", "memory_bytes")
-"""What must be the same in a resumed run: comparisons stay within a machine."""
+RUNS = "runs.jsonl"
+artifacts = places.artifacts
 
 
 class Campaign:
@@ -52,24 +55,56 @@ class Campaign:
     @property
     def manifest(self) -> dict[str, Any]:
         """What made it."""
-        return self._parsed("manifest.json", lambda text: dict(json.loads(text)))
+        return {name: one for name, one in self._sealed_manifest().items() if name != "files"}
+
+    def _sealed_manifest(self) -> dict[str, Any]:
+        return self._parsed(MANIFEST, digests.unsealed)
 
     @property
     def experiment_text(self) -> str:
         """The experiment file, as it was."""
-        return self._parsed("experiment.toml", str)
+        return self._parsed(EXPERIMENT, lambda content: self._as_written(EXPERIMENT, content))
 
     def design(self) -> list[Trial]:
         """Every trial, in order."""
-        return self._parsed(
-            "design.jsonl", lambda text: [*map(Trial.model_validate_json, text.splitlines())]
-        )
+
+        def parse(content: bytes) -> list[Trial]:
+            lines = self._as_written(DESIGN, content).splitlines()
+            return [Trial.model_validate_json(line) for line in lines]
+
+        return self._parsed(DESIGN, parse)
+
+    def files(self) -> dict[str, FileDigest]:
+        """Return the digests of the experiment, the design and the links, by their names."""
+
+        def parse(content: bytes) -> dict[str, FileDigest]:
+            said = digests.unsealed(content)["files"].items()
+            return {name: FileDigest.model_validate(one) for name, one in said}
+
+        return self._parsed(MANIFEST, parse)
+
+    def _as_written(self, name: str, content: bytes) -> str:
+        said = self.files().get(name)
+        if said is None:
+            raise DifferentError(f"is not among the files that {MANIFEST} names")
+        if difference := said.difference(digests.of_bytes(content)):
+            raise DifferentError(difference)
+        return content.decode()
+
+    def examined(self) -> Iterator[Record | Damage]:
+        """Yield every finished attempt by block, trial and number, or what is wrong with it."""
+        design = {trial.id: trial for trial in self.design()}
+        real = self.directory.resolve()
+        for place in places.attempts(real):
+            yield attempts.understood(attempts.find(real, place), design)
 
     def records(self) -> Iterator[Record]:
-        """Yield every finished attempt, by block, trial and number."""
-        for folder in self._attempt_folders():
-            if record := _read(folder):
-                yield record
+        """Yield every finished attempt that is as it was written."""
+        return (one for one in self.examined() if isinstance(one, Record))
+
+    def damages(self) -> list[Damage]:
+        """List the attempts that are not as they were written; they count as not there."""
+        return [one for one in self.examined() if isinstance(one, Damage)]
 
     def attempts(self) -> dict[str, Attempt]:
         """The last finished attempt at each trial, by the trial's identifier."""
@@ -77,28 +112,63 @@ class Campaign:
 
     def unfinished(self, attempt_of: Trial, number: int) -> Path:
         """Make the folder in which an attempt is under way."""
-        folder = self.directory / "unfinished" / f"{attempt_of.id}-{number}"
+        folder = self.directory / places.UNFINISHED / f"{attempt_of.id}-{number}"
+        if os.path.lexists(folder):
+            self._set_aside(folder)
         folder.mkdir(parents=True)
         return folder
 
     def commit(self, record: Record, folder: Path) -> Path:
-        """Make an attempt part of the campaign, at once and for ever."""
-        attempt = record.attempt
-        lines = [_observation_line(observation) for observation in record.observations]
-        (folder / "observations.jsonl").write_text("".join(lines))
-        text = attempt.model_dump_json(by_alias=True, indent=1)
-        (folder / "trial.json").write_text(text + "\n")
-        if record.handovers is not None:
-            (folder / HANDOVERS).write_text(handed_over.moments_text(record.handovers))
-        final = self._home(attempt)
-        final.parent.mkdir(parents=True, exist_ok=True)
-        if final.exists() and _read(final) is None:
-            shutil.rmtree(final)  # torn by a power cut: it counts as never made
-        return folder.rename(final)
+        """Make an attempt part of the campaign, at once and for ever.
+
+        What is in its place, and is not as it was written, is moved to ``damaged``.
+        """
+        attempts.write(record, folder)
+        final = self._home(record.attempt)
+        self._make_way(final)
+        folder.rename(final)
+        above = [final.parents[level] for level in range(4)]  # trial, block, trials, campaign
+        durable.settle([folder.parent, *above])
+        return final
+
+    def _make_way(self, final: Path) -> None:
+        """Make the folders above an attempt's, and move away what is in the way."""
+        place = self.directory
+        for name in final.parent.relative_to(self.directory).parts:
+            place /= name
+            if os.path.lexists(place) and not digests.is_folder(place):
+                self._set_aside(place)
+            place.mkdir(exist_ok=True)
+        real = self.directory.resolve()
+        if os.path.lexists(final):
+            found = attempts.find(real, str(final.relative_to(self.directory)))
+            if isinstance(attempts.understood(found, None), Damage):
+                self._set_aside(final)
+
+    def _set_aside(self, path: Path) -> None:
+        """Move what is not as it was written to ``damaged``, under a name of its own."""
+        folder = self.directory / places.DAMAGED
+        folder.mkdir(exist_ok=True)
+        name = "-".join(path.relative_to(self.directory).parts)
+        others = (f"{name}.{number}" for number in itertools.count(2))
+        free = (one for one in itertools.chain([name], others) if not os.path.lexists(folder / one))
+        path.rename(folder / next(free))
+        durable.settle([folder])
 
     def artifacts(self, attempt: Attempt) -> Path:
         """Return the folder with what a finished attempt left."""
         return artifacts(self.directory, attempt.trial.block, attempt.id, attempt.number)
+
+    def artifact(self, attempt: Attempt, name: str) -> Path:
+        """Return one file that a finished attempt left, after reading it whole to verify it.
+
+        Raises:
+            ValueError: It is not there, or not as it was written.
+        """
+        place = places.attempt(attempt.trial.block, attempt.id, attempt.number)
+        if reasons := attempts.altered(self.directory.resolve(), place, name):
+            raise ValueError("; ".join(reasons))
+        return self.artifacts(attempt) / name
 
     def _home(self, attempt: Attempt) -> Path:
         return self.artifacts(attempt).parent
@@ -106,39 +176,52 @@ class Campaign:
     def note_run(self, now: datetime, command: str, jobs: int) -> None:
         """Write down that a run begins to work on it."""
         said = {"schema": 1, "started": now.isoformat(), "command": command, "jobs": jobs}
-        with (self.directory / "runs.jsonl").open("a") as file:
-            file.write(json.dumps(said) + "\n")
+        durable.append_line(self.directory / RUNS, json.dumps(said))
 
     def runs(self) -> list[dict[str, Any]]:
-        """Every run that worked on it, the first one first."""
-        if not (self.directory / "runs.jsonl").exists():
+        """Every run that worked on it, the first one first; torn lines are left out."""
+        return [said for said in map(_run, self._run_lines()) if said]
+
+    def torn_runs(self) -> list[int]:
+        """Return the numbers, from 1, of the lines of ``runs.jsonl`` that tell of no run."""
+        return [number for number, line in enumerate(self._run_lines(), start=1) if not _run(line)]
+
+    def _run_lines(self) -> list[str]:
+        if not os.path.lexists(self.directory / RUNS):
             return []
-        return self._parsed("runs.jsonl", lambda text: [*map(json.loads, text.splitlines())])
+        return self._parsed(RUNS, lambda content: content.decode(errors="replace").splitlines())
 
     def clear_unfinished(self) -> int:
-        """Remove what an earlier run left under way; return how many attempts that were."""
-        leftovers = list((self.directory / "unfinished").glob("*"))
+        """Remove what an earlier run left under way; return how many attempts that were.
+
+        What is no attempt's folder is not ours, and stays.
+        """
+        leftovers = places.under_way(self.directory)
         for folder in leftovers:
             shutil.rmtree(folder)
         return len(leftovers)
 
-    def _parsed(self, name: str, parse: Callable[[str], T]) -> T:
+    def _parsed(self, name: str, parse: Callable[[bytes], T]) -> T:
         path = self.directory / name
         try:
-            return parse(path.read_text(encoding="utf-8"))
-        except (ValueError, TypeError) as error:
-            reason = f"is damaged: {str(error).splitlines()[0]}"
-            raise ConfigError([Mistake(str(path), reason, "restore it from a copy")]) from None
+            return parse(left.data(self.directory.resolve() / name, most=left.OWN_BYTES))
+        except FileNotFoundError:
+            reason = "is missing"
+        except DifferentError as error:
+            reason = f"is damaged: it {error}"
+        except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
+            first, *_ = str(error).splitlines() or [type(error).__name__]
+            reason = f"is damaged: {first}"
+        raise ConfigError([Mistake(str(path), reason, "restore it from a copy")])
 
-    def _attempt_folders(self) -> list[Path]:
-        found = self.directory.glob("trials/*/*/*")
-        folders = (folder for folder in found if folder.name.isdecimal())
-        return sorted(folders, key=lambda path: (*path.parts[-3:-1], int(path.name)))
 
-
-def artifacts(directory: Path, block: int, trial: str, attempt: int) -> Path:
-    """Return the folder with what an attempt left, in a campaign's folder."""
-    return directory / "trials" / f"{block:04d}" / trial / str(attempt) / "artifacts"
+def _run(line: str) -> dict[str, Any] | None:
+    """Read a line of the log of runs; None where it is none, as a power cut may leave it."""
+    try:
+        said = json.loads(line)
+    except (ValueError, RecursionError):
+        return None
+    return said if isinstance(said, dict) and isinstance(said.get("jobs"), int) else None
 
 
 @contextmanager
@@ -158,14 +241,13 @@ def opened(
             run works on it now.
     """
     _refuse_foreign(directory)
-    directory.mkdir(parents=True, exist_ok=True)
+    _make_folder(directory)
     with _locked(directory):
         campaign = Campaign(directory)
-        if (directory / "manifest.json").exists():
+        if os.path.lexists(directory / MANIFEST):
             _refuse_other(campaign, experiment_text, design, manifest)
         else:
-            _keep(directory, files or {})
-            _write_new(directory, experiment_text, design, manifest)
+            _write_new(directory, experiment_text, design, manifest, files or {})
         yield campaign
 
 
@@ -175,56 +257,80 @@ def existing(directory: Path) -> Campaign:
     Raises:
         ConfigError: There is none.
     """
-    absent = [name for name in FILES if not (directory / name).is_file()]
+    absent = [name for name in FILES if not os.path.lexists(directory / name)]
     if absent:
         reason = f"is not a campaign: {', '.join(absent)} not found"
         raise ConfigError([Mistake(str(directory), reason, "httpbed run makes one")])
+    _require_folders(directory)
     return Campaign(directory)
 
 
+def _require_folders(directory: Path) -> None:
+    """Refuse links in the place of a campaign's folders: what they lead to is not verified."""
+    strange = [
+        directory / name
+        for name in places.FOLDERS
+        if os.path.lexists(directory / name) and not digests.is_folder(directory / name)
+    ]
+    if strange:
+        reason, remedy = "is no folder of the campaign's own", "move the folder itself here"
+        raise ConfigError([Mistake(str(path), reason, remedy) for path in strange])
+
+
+def _make_folder(directory: Path) -> None:
+    if not directory.is_dir():
+        directory.mkdir(parents=True, exist_ok=True)
+        durable.settle([directory.resolve().parent])
+
+
 def _write_new(
-    directory: Path, experiment_text: str, design: Sequence[Trial], manifest: Mapping[str, Any]
+    directory: Path,
+    experiment_text: str,
+    design: Sequence[Trial],
+    manifest: Mapping[str, Any],
+    files: Mapping[str, Path],
 ) -> None:
-    (directory / "experiment.toml").write_text(experiment_text)
-    (directory / "design.jsonl").write_text("".join(f"{t.model_dump_json()}\n" for t in design))
+    """Write what a campaign begins with, the manifest last: without it there is no campaign."""
+    contents = {
+        EXPERIMENT: experiment_text.encode(),
+        DESIGN: "".join(f"{trial.model_dump_json()}\n" for trial in design).encode(),
+    }
+    for name, content in contents.items():
+        durable.write(directory / name, content)
+    written = {name: digests.of_bytes(content) for name, content in contents.items()}
+    written |= _keep(directory, files)
+    said = {**manifest, "files": {name: one.model_dump() for name, one in written.items()}}
     unnamed = directory / ".manifest"
-    unnamed.write_text(json.dumps(manifest, indent=1) + "\n")
-    unnamed.rename(directory / "manifest.json")
+    durable.write(unnamed, digests.sealed(said))
+    unnamed.rename(directory / MANIFEST)
+    durable.settle([directory])
 
 
-def _keep(directory: Path, files: Mapping[str, Path]) -> None:
-    for digest, path in files.items():
+def _keep(directory: Path, files: Mapping[str, Path]) -> dict[str, FileDigest]:
+    """Copy the files that an experiment names; return their digests."""
+    if files:
         (directory / LINKS).mkdir(exist_ok=True)
-        shutil.copyfile(path, directory / LINKS / digest)
-
-
-def _refuse_foreign(directory: Path) -> None:
-    if directory.exists() and not directory.is_dir():
-        raise ConfigError([Mistake(str(directory), "is not a folder", "choose another with -o")])
-    names = {path.name for path in directory.iterdir()} if directory.is_dir() else set()
-    begun = "lock" in names and names <= {"lock", ".manifest", LINKS, *FILES}  # and then broken off
-    if names and not names >= set(FILES) and not begun:
-        reason = "holds other files than a campaign's"
-        raise ConfigError([Mistake(str(directory), reason, "choose another folder with -o")])
+    for digest, path in files.items():
+        durable.write(directory / LINKS / digest, path.read_bytes())
+    return digests.of_folder(directory.resolve(), LINKS)
 
 
 def _refuse_other(
     campaign: Campaign, experiment_text: str, design: Sequence[Trial], manifest: Mapping[str, Any]
 ) -> None:
     place, another = str(campaign.directory), "choose another folder with -o"
-    scale, asked = (said.get("scale") for said in (campaign.manifest, manifest))
-    if campaign.experiment_text == experiment_text and scale != asked:
+    made_by, same_text = campaign.manifest, campaign.experiment_text == experiment_text
+    scale, asked = made_by.get("scale"), manifest.get("scale")
+    if same_text and scale != asked:
         holds = f"holds a campaign at scale {scale}" if scale else "holds a campaign of all of it"
         at = f"--scale {scale}" if scale else "no --scale"
         raise ConfigError([Mistake(place, holds, f"resume it with {at}, or {another}")])
     foreign = ConfigError([Mistake(place, "holds a campaign of another experiment", another)])
-    if campaign.experiment_text != experiment_text:
+    if not same_text:
         raise foreign
-    made_by = campaign.manifest
     mistakes = [
         Mistake(place, f"{name} was {before or 'not there'} and is now {now or 'gone'}", another)
-        for identities in (_programs, _recipes, _sites, _machine, _link)
-        for name, before, now in _differences(identities(made_by), identities(manifest))
+        for name, before, now in resuming.differences(made_by, manifest)
     ]
     if mistakes:
         raise ConfigError(mistakes)
@@ -232,42 +338,16 @@ def _refuse_other(
         raise foreign
 
 
-def _differences(old: Mapping[str, str], new: Mapping[str, str]) -> Iterator[tuple[str, str, str]]:
-    for name in sorted(set(old) | set(new)):
-        if old.get(name) != new.get(name):
-            yield name, old.get(name, "")[:40], new.get(name, "")[:40]
-
-
-def _programs(manifest: Mapping[str, Any]) -> dict[str, str]:
-    found: dict[str, str] = {}
-    for program in manifest.get("programs", ()):
-        name, libraries = program["name"], program.get("libraries", {})
-        found |= {f"{path} of {name}": digest for path, digest in libraries.items()}
-        found[f"program {name}"] = f"{program['version']} ({program['sha256'][:12]})"
-    return found
-
-
-def _recipes(manifest: Mapping[str, Any]) -> dict[str, str]:
-    return {f"recipe {name}": digest for name, digest in manifest.get("recipes", {}).items()}
-
-
-def _sites(manifest: Mapping[str, Any]) -> dict[str, str]:
-    """Name the sites that were served; several may have the same name."""
-    found: dict[str, str] = {}
-    for site in manifest.get("sites", ()):
-        name = f"site {site['name']}"
-        found[name] = " ".join(filter(None, (found.get(name), site["sha256"])))
-    return found
-
-
-def _machine(manifest: Mapping[str, Any]) -> dict[str, str]:
-    host = manifest.get("host", {})
-    return {f"machine's {name}": str(host.get(name)) for name in MACHINE}
-
-
-def _link(manifest: Mapping[str, Any]) -> dict[str, str]:
-    backend = manifest.get("link", {}).get("backend", "af_packet")  # the first had no other
-    return {"link's backend": backend}
+def _refuse_foreign(directory: Path) -> None:
+    """Refuse a folder of something else; what may not be looked into is refused by the kernel."""
+    if os.path.lexists(directory) and not directory.is_dir():
+        raise ConfigError([Mistake(str(directory), "is not a folder", "choose another with -o")])
+    names = {path.name for path in directory.iterdir()} if directory.is_dir() else set()
+    begun = "lock" in names and names <= {"lock", ".manifest", LINKS, *FILES}  # and then broken off
+    if names and not names >= set(FILES) and not begun:
+        reason = "holds other files than a campaign's"
+        raise ConfigError([Mistake(str(directory), reason, "choose another folder with -o")])
+    _require_folders(directory)
 
 
 def is_locked(directory: Path) -> bool:
@@ -286,7 +366,8 @@ def is_locked(directory: Path) -> bool:
 @contextmanager
 def _locked(directory: Path) -> Iterator[None]:
     """Hold the campaign; the kernel lets go of it when the holder dies, however it dies."""
-    with (directory / "lock").open("a") as file:
+    flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+    with os.fdopen(os.open(directory / "lock", flags, 0o666), "r+b", buffering=0) as file:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
@@ -294,27 +375,3 @@ def _locked(directory: Path) -> Iterator[None]:
             remedy = "wait for it, or choose another folder with -o"
             raise ConfigError([Mistake(str(directory), reason, remedy)]) from None
         yield
-
-
-def _observation_line(observation: Observation) -> str:
-    said = {"schema": 1, **observation.model_dump(), "unit": observation.unit}
-    return json.dumps(said) + "\n"
-
-
-def _read(folder: Path) -> Record | None:
-    """Read a finished attempt; one torn by a power cut counts as never made."""
-    try:
-        attempt = Attempt.model_validate_json((folder / "trial.json").read_text())
-        lines = (folder / "observations.jsonl").read_text().splitlines()
-        observations = [
-            Observation(**{name: said[name] for name in Observation.model_fields})
-            for said in map(json.loads, lines)
-        ]
-    except (OSError, ValueError, KeyError, ValidationError):
-        return None
-    return Record(attempt=attempt, observations=observations, handovers=_handovers(folder))
-
-
-def _handovers(folder: Path) -> list[Moment] | None:
-    file = folder / HANDOVERS
-    return handed_over.read_moments(file.read_text()) if file.exists() else None

@@ -1,10 +1,19 @@
-"""Tidy tables of a campaign, cached as Parquet; the directories remain the truth."""
+"""Tidy tables of a campaign, cached as Parquet; the directories remain the truth.
+
+Each reader reads and hashes the files of every attempt, which is cheap; the cache saves parsing
+them. ``tables.json`` ties the cache to what it was made from: it has the digest of all of that, and
+the digest of each Parquet file. A cache of other files, or one that was edited, is made again.
+"""
 
 from __future__ import annotations
 
+import hashlib
+import io
 import json
-from collections.abc import Iterable, Mapping
+import os
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +21,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from httpbed.model.trial import Record
-from httpbed.store.campaign import Campaign
+from httpbed.process import left
+from httpbed.store import attempts, digests, durable, places
+from httpbed.store.attempts import Damage
+from httpbed.store.campaign import DESIGN, Campaign
 from httpbed.store.results import CHECK_FIELDS, OBSERVATION_FIELDS, TRIAL_FIELDS
 
 TABLES: Mapping[str, Mapping[str, pa.DataType]] = {
@@ -20,19 +32,52 @@ TABLES: Mapping[str, Mapping[str, pa.DataType]] = {
     "observations": OBSERVATION_FIELDS,
     "checks": CHECK_FIELDS,
 }
-_STAMP = b"httpbed.stamp"
+INDEX = "tables.json"
+SCHEMA = 1
 
 
-def tables(campaign: Campaign, factors: Iterable[str]) -> dict[str, pa.Table]:
-    """Return the three tables, from the cache when no attempt was added since."""
-    stamp = _stamp(campaign.directory)
-    cached = {name: _cached(campaign.directory, name, stamp) for name in TABLES}
-    if all(table is not None for table in cached.values()):
-        return {name: table for name, table in cached.items() if table is not None}
-    made = tabulate(campaign.records(), list(factors))
-    for name, table in made.items():
-        _keep(campaign.directory, name, table, stamp)
+@dataclass(frozen=True)
+class Compact:
+    """A campaign's attempts as tables."""
+
+    tables: Mapping[str, pa.Table]
+    """By the names in :data:`TABLES`."""
+    damaged: tuple[Damage, ...]
+    """Attempts that are not as they were written, and so in no table."""
+
+
+def compact(campaign: Campaign, factors: Iterable[str]) -> Compact:
+    """Return the tables, from the cache where it was made from what is there now."""
+    columns, real = list(factors), campaign.directory.resolve()
+    known = _made_from(campaign, columns, map(_fingerprint, _found(real)))
+    cached = _cached(real, known)
+    if cached is not None:
+        return cached
+    design = {trial.id: trial for trial in campaign.design()}
+    seen, records, damaged = list[str](), list[Record](), list[Damage]()
+    for found in _found(real):
+        seen.append(_fingerprint(found))  # again: an attempt may have been added meanwhile
+        one = attempts.understood(found, design)
+        records.append(one) if isinstance(one, Record) else damaged.append(one)
+    made = Compact(tabulate(records, columns), tuple(damaged))
+    _keep(campaign.directory, made, _made_from(campaign, columns, seen))
     return made
+
+
+def _found(real: Path) -> Iterator[attempts.Found]:
+    return (attempts.find(real, place) for place in places.attempts(real))
+
+
+def _fingerprint(found: attempts.Found) -> str:
+    return found.fingerprint
+
+
+def _made_from(campaign: Campaign, factors: list[str], fingerprints: Iterable[str]) -> str:
+    """Return the digest of all that tables are made from, and of how."""
+    columns = [list(fields) for fields in TABLES.values()]
+    design = campaign.files().get(DESIGN)
+    said = [SCHEMA, columns, factors, design.sha256 if design else "", *fingerprints]
+    return hashlib.sha256(json.dumps(said).encode()).hexdigest()
 
 
 def tabulate(records: Iterable[Record], factors: list[str]) -> dict[str, pa.Table]:
@@ -74,30 +119,54 @@ def _table(
     return pa.Table.from_pylist(rows, schema=schema)
 
 
-def _stamp(directory: Path) -> bytes:
-    """Identify the set of finished attempts, by names and times, and what is told of them."""
-    folders = sorted(directory.glob("trials/*/*/*"))
-    said = [[str(folder.relative_to(directory)), folder.stat().st_mtime_ns] for folder in folders]
-    columns = [list(fields) for fields in TABLES.values()]
-    return json.dumps([columns, said]).encode()
-
-
-def _cached(directory: Path, name: str, stamp: bytes) -> pa.Table | None:
-    path = directory / f"{name}.parquet"
+def _cached(real: Path, made_from: str) -> Compact | None:
+    """Read the cache; None where it was made from something else, or is not as it was written."""
     try:
-        if (pq.read_schema(path).metadata or {}).get(_STAMP) == stamp:
-            return pq.read_table(path)
-    except (OSError, pa.ArrowInvalid):
-        pass
-    return None
+        index = digests.unsealed(left.data(real / INDEX))
+        if index["made_from"] != made_from:
+            return None
+        read = {name: _table_of(real / f"{name}.parquet", index["tables"][name]) for name in TABLES}
+        damaged = tuple(Damage(place, tuple(reasons)) for place, reasons in index["damaged"])
+    except (OSError, ValueError, KeyError, TypeError, pa.ArrowException):
+        return None
+    return Compact(read, damaged)
 
 
-def _keep(directory: Path, name: str, table: pa.Table, stamp: bytes) -> None:
+def _table_of(file: Path, sha256: str) -> pa.Table:
+    content = left.data(file, most=left.OWN_BYTES)
+    if hashlib.sha256(content).hexdigest() != sha256:
+        raise ValueError("was edited")
+    return pq.read_table(pa.BufferReader(content))
+
+
+def _keep(directory: Path, made: Compact, made_from: str) -> None:
     """Write the cache if the campaign can be written; reading one needs no right to."""
-    unnamed = directory / f".{name}.parquet"
     try:
-        pq.write_table(table.replace_schema_metadata({_STAMP: stamp}), unnamed)
-        unnamed.rename(directory / f"{name}.parquet")
+        written = {name: _parquet(table) for name, table in made.tables.items()}
+        index = {
+            "schema": SCHEMA,
+            "made_from": made_from,
+            "tables": {name: hashlib.sha256(one).hexdigest() for name, one in written.items()},
+            "damaged": [[one.place, one.reasons] for one in made.damaged],
+        }
+        for name, content in written.items():
+            _replace(directory / f"{name}.parquet", content)
+        _replace(directory / INDEX, digests.sealed(index))
     except OSError:
+        return
+
+
+def _parquet(table: pa.Table) -> bytes:
+    content = io.BytesIO()
+    pq.write_table(table, content)
+    return content.getvalue()
+
+
+def _replace(file: Path, content: bytes) -> None:
+    unnamed = file.with_name(f".{file.name}.{os.getpid()}")
+    try:
+        durable.write(unnamed, content)
+        unnamed.replace(file)
+    finally:
         with suppress(OSError):
-            unnamed.unlink()
+            unnamed.unlink(missing_ok=True)

@@ -107,7 +107,7 @@ def read_moments(text: str) -> list[Moment]:
     """Read :data:`HANDOVERS`, as far as it can be."""
     try:
         said = json.loads(text or "[]")
-    except ValueError:
+    except (ValueError, RecursionError):
         return []
     return list(_moments(said if isinstance(said, list) else []))
 

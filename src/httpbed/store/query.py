@@ -12,6 +12,7 @@ from httpbed.model.errors import ConfigError
 from httpbed.model.experiment import narrowed
 from httpbed.store import campaign as campaigns
 from httpbed.store import compact
+from httpbed.store.artifacts import Artifacts
 from httpbed.store.campaign import Campaign
 from httpbed.store.results import Results
 
@@ -29,7 +30,7 @@ def read(directory: Path) -> Results:
     manifest = campaign.manifest
     experiment = read_back.experiment.at_scale(manifest.get("scale"))
     factors = experiment.factors
-    tables = compact.tables(campaign, factors)
+    found = compact.compact(campaign, factors)
     design = campaign.design()
     return Results(
         directory=directory,
@@ -40,7 +41,9 @@ def read(directory: Path) -> Results:
         scenarios={
             tuple(trial.levels[name] for name in factors): trial.document for trial in design
         },
-        **tables,
+        damaged=found.damaged,
+        artifacts=Artifacts(directory),
+        **found.tables,
     )
 
 
@@ -65,7 +68,8 @@ def tidy(results: Results) -> pa.Table:
 
 
 def _ask(results: Results, question: str) -> pa.Table:
-    with duckdb.connect() as connection:
+    # Where memory is limited, a thread that cannot be started ends the process.
+    with duckdb.connect(config={"threads": 1}) as connection:
         connection.register("observations", results.observations)
         connection.register("trials", results.trials)
         return connection.sql(question).to_arrow_table()

@@ -10,6 +10,8 @@ from typing import Any
 import pyarrow as pa
 
 from httpbed.model.experiment import Experiment
+from httpbed.store.artifacts import Artifacts
+from httpbed.store.attempts import Damage
 
 TRIAL_FIELDS: Mapping[str, pa.DataType] = {
     "block": pa.int32(),
@@ -68,3 +70,7 @@ class Results:
     scenarios: Mapping[tuple[str, ...], Mapping[str, Any]] = field(default_factory=dict)
     """The trials' documents, by the levels of their treatment in the order of the factors: they
     know of the files that the experiment only names."""
+    damaged: tuple[Damage, ...] = ()
+    """Attempts that are not as they were written; they are in no table."""
+    artifacts: Artifacts = field(default_factory=Artifacts)
+    """What attempts left, verified before it is read."""

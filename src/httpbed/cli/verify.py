@@ -1,0 +1,70 @@
+"""``httpbed verify``: whether a campaign is as it was written."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import click
+
+from httpbed.cli import damaged
+from httpbed.cli.experiment import json_option
+from httpbed.model.errors import visible
+from httpbed.store import campaign as campaigns
+from httpbed.store import verifying
+from httpbed.store.verifying import Verification
+
+
+@click.command("verify")
+@click.argument("directory", metavar="DIR", type=click.Path(path_type=Path))
+@json_option
+@click.pass_context
+def command(context: click.Context, *, directory: Path, as_json: bool) -> None:
+    """Compare every file of the campaign in DIR with the SHA-256 that was written with it.
+
+    Use it after a power cut, after a campaign was copied, and before its figures are published. It
+    names what is missing, cut off, changed or added, in the campaign's own files, in every attempt
+    and in all that the attempts left. Trials without an attempt are not a fault.
+
+    The digests show damage and edits. They do not show that a person changed a value and computed
+    all digests again.
+
+    Exit codes: 0 all is as it was written; 1 something differs; 2 DIR is not a campaign.
+    """
+    found = verifying.verify(campaigns.existing(directory))
+    if as_json:
+        click.echo(json.dumps(_values(found)))
+    else:
+        for line in _lines(found, directory):
+            click.echo(visible(line))
+    context.exit(1 if found.damaged else 0)
+
+
+def _lines(found: Verification, directory: Path) -> Iterator[str]:
+    yield from (f"{one.place}: {reason}" for one in found.damaged for reason in one.reasons)
+    yield from (f"note: {one}" for one in found.notes)
+    if found.damaged:
+        yield (
+            "remedy: restore what differs from a copy; or move an attempt's folder out of the"
+            " campaign, and httpbed run makes its trial again"
+        )
+    whole = f"{found.attempts} attempt{'s' * (found.attempts != 1)} as written"
+    rest = "" if found.planned is None else _rest(found)
+    yield f"{directory}: {whole}{rest}; {len(found.damaged) or 'nothing'} damaged"
+
+
+def _rest(found: Verification) -> str:
+    return f", {found.without_attempt} of {found.planned} trials without one"
+
+
+def _values(found: Verification) -> dict[str, object]:
+    return {
+        "schema": 1,
+        "whole": not found.damaged,
+        "planned": found.planned,
+        "attempts": found.attempts,
+        "trials_without_attempt": found.without_attempt,
+        "damaged": damaged.values(found.damaged),
+        "notes": list(found.notes),
+    }

@@ -1,0 +1,229 @@
+"""The files of one attempt: written once, and read only as they were written.
+
+``trial.json`` is written last. It has the attempt, the digest of every other file (``files``), the
+number of observations, and the digest of its own text. So an attempt of which a power cut lost a
+file, or in which a value was changed, is not read as if it were whole.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+
+from httpbed.model.metric import METRICS, Observation
+from httpbed.model.trial import Attempt, Record, Trial
+from httpbed.process import left
+from httpbed.store import digests, durable, handed_over, places
+from httpbed.store.digests import DifferentError, FileDigest
+from httpbed.store.handed_over import HANDOVERS
+
+TRIAL = "trial.json"
+OBSERVATIONS = "observations.jsonl"
+ARTIFACTS = "artifacts"
+MOST_REASONS = 3
+"""Of an attempt that are written in one line."""
+_READ = (TRIAL, OBSERVATIONS, HANDOVERS)
+"""What every reader of a campaign reads, and verifies; artifacts are verified apart."""
+
+
+@dataclass(frozen=True, order=True)
+class Damage:
+    """An attempt, or a file of the campaign's, that is not as it was written."""
+
+    place: str
+    """Below the campaign's folder."""
+    reasons: tuple[str, ...]
+
+    def __str__(self) -> str:
+        shown, rest = self.reasons[:MOST_REASONS], self.reasons[MOST_REASONS:]
+        return f"{self.place}: {'; '.join(shown)}" + (f"; and {len(rest)} more" if rest else "")
+
+
+def write(record: Record, folder: Path) -> None:
+    """Write an attempt's files into its folder, ``trial.json`` last, and bring all to the disk."""
+    lines = [_observation_line(observation) for observation in record.observations]
+    own = {OBSERVATIONS: "".join(lines)}
+    if record.handovers is not None:
+        own[HANDOVERS] = handed_over.moments_text(record.handovers)
+    for name, text in own.items():
+        durable.write(folder / name, text.encode())
+    files = {name: digests.of_bytes(text.encode()) for name, text in own.items()}
+    files |= digests.of_folder(folder, ARTIFACTS)
+    said = {
+        **record.attempt.model_dump(mode="json", by_alias=True),
+        "observation_count": len(lines),
+        "files": {name: one.model_dump() for name, one in files.items()},
+    }
+    durable.write(folder / TRIAL, digests.sealed(said))
+    durable.settle([folder])
+
+
+def _observation_line(observation: Observation) -> str:
+    said = {"schema": 1, **observation.model_dump(), "unit": observation.unit}
+    return json.dumps(said) + "\n"
+
+
+@dataclass(frozen=True)
+class Found:
+    """An attempt's folder as it is on the disk: its files' bytes, not understood yet."""
+
+    place: str
+    """``trials/BLOCK/TRIAL/ATTEMPT``."""
+    contents: Mapping[str, bytes]
+    unread: Mapping[str, str]
+    """Why a file cannot be read, by its name; a file that is not there is in neither."""
+
+    @property
+    def fingerprint(self) -> str:
+        """Digest of all of that: equal for equal bytes at the same place only."""
+        held = {name: hashlib.sha256(one).hexdigest() for name, one in self.contents.items()}
+        said = json.dumps([self.place, sorted(held.items()), sorted(self.unread.items())])
+        return hashlib.sha256(said.encode()).hexdigest()
+
+
+def find(directory: Path, place: str) -> Found:
+    """Read the bytes of an attempt's files; what is no regular file is not waited for."""
+    contents, unread = dict[str, bytes](), dict[str, str]()
+    if not digests.is_folder(directory / place):
+        return Found(place, {}, {"": "is no folder"})
+    for name in _READ:
+        try:
+            contents[name] = left.data(directory / place / name, most=left.OWN_BYTES)
+        except FileNotFoundError:
+            continue
+        except left.UnreadableError as error:
+            unread[name] = str(error)
+    return Found(place, contents, unread)
+
+
+def understood(found: Found, design: Mapping[str, Trial] | None) -> Record | Damage:
+    """Return the attempt whose files were found, or what is wrong with them.
+
+    Args:
+        found: Its files.
+        design: The campaign's trials by their identifiers; None where they are not known.
+    """
+    if found.unread:
+        return Damage(found.place, tuple(found.unread.values()))
+    if TRIAL not in found.contents:
+        return Damage(found.place, (f"{TRIAL} is missing",))
+    try:
+        written = _written(found.contents[TRIAL])
+        differences = (
+            *_elsewhere(found.place, written.attempt, design),
+            *_differences(written, found.contents),
+        )
+        return Damage(found.place, differences) if differences else _record(found, written)
+    except DifferentError as error:
+        return Damage(found.place, (f"{TRIAL} {error}",))
+
+
+@dataclass(frozen=True)
+class Written:
+    """What ``trial.json`` holds."""
+
+    attempt: Attempt
+    observation_count: int
+    files: Mapping[str, FileDigest]
+
+    def artifacts(self, below: str = "") -> dict[str, FileDigest]:
+        """Return the digests of the artifacts, or of those at or in ``artifacts/below``."""
+        return {name: one for name, one in self.files.items() if _is_below(name, below)}
+
+
+def _written(content: bytes) -> Written:
+    said = digests.unsealed(content)
+    try:
+        files = {name: FileDigest.model_validate(one) for name, one in said.pop("files").items()}
+        count = int(said.pop("observation_count"))
+        attempt = Attempt.model_validate(said)
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+        raise DifferentError(f"is not to be understood: {type(error).__name__}") from None
+    if strange := [name for name in files if not _is_ours(name)]:
+        raise DifferentError(f"names a file that no attempt has: {strange[0]!r}")
+    return Written(attempt, count, files)
+
+
+def _is_ours(name: str) -> bool:
+    return name in (OBSERVATIONS, HANDOVERS) or (_is_below(name) and ".." not in name.split("/"))
+
+
+def _is_below(name: str, folder: str = "") -> bool:
+    return PurePosixPath(name).is_relative_to(PurePosixPath(ARTIFACTS, folder))
+
+
+def _elsewhere(place: str, attempt: Attempt, design: Mapping[str, Trial] | None) -> Iterator[str]:
+    own = places.attempt(attempt.trial.block, attempt.id, attempt.number)
+    if own != place:
+        yield f"{TRIAL} belongs to {own}"
+    elif design is not None and design.get(attempt.id) != attempt.trial:
+        yield "the campaign's design has no such trial"
+
+
+def _differences(written: Written, contents: Mapping[str, bytes]) -> Iterator[str]:
+    """Compare the files that every reader reads with their digests."""
+    for name in (OBSERVATIONS, HANDOVERS):
+        said, content = written.files.get(name), contents.get(name)
+        if said is not None:
+            now = None if content is None else digests.of_bytes(content)
+            if difference := said.difference(now):
+                yield f"{name} {difference}"
+        elif content is not None or name == OBSERVATIONS:
+            yield f"{name} is not among the files that {TRIAL} names"
+
+
+def _record(found: Found, written: Written) -> Record:
+    moments = found.contents.get(HANDOVERS)
+    return Record(
+        attempt=written.attempt,
+        observations=_observations(found.contents[OBSERVATIONS], written.observation_count),
+        handovers=None if moments is None else handed_over.read_moments(moments.decode()),
+    )
+
+
+def _observations(content: bytes, count: int) -> list[Observation]:
+    try:
+        told = [json.loads(line) for line in content.decode().splitlines()]
+        found = [
+            Observation(**{name: said[name] for name in Observation.model_fields}) for said in told
+        ]
+        unknown = [one.metric for one in found if one.metric not in METRICS]
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
+        reason = f"stands beside an {OBSERVATIONS} that is not to be understood"
+        raise DifferentError(f"{reason}: {type(error).__name__}") from None
+    if unknown or len(found) != count:
+        raise DifferentError(f"stands beside an {OBSERVATIONS} of other observations")
+    return found
+
+
+def altered(directory: Path, place: str, below: str = "") -> list[str]:
+    """Say which artifacts of an attempt differ from what was written; each of them is read.
+
+    ``below`` limits it to one file or folder of the artifacts.
+    """
+    try:
+        said = _written(left.data(directory / place / TRIAL, most=left.OWN_BYTES))
+    except (FileNotFoundError, left.UnreadableError, DifferentError) as error:
+        return [f"{TRIAL} cannot vouch for the artifacts: {error}"]
+    listed = said.artifacts(below)
+    there = digests.names(directory / place, ARTIFACTS)
+    more = (name for name in there if name not in listed and _is_below(name, below))
+    return [
+        *(f"{name} {how}" for name, how in digests.differences(directory / place, listed).items()),
+        *(f"{name} is not among the files that {TRIAL} names" for name in more),
+    ]
+
+
+def strangers(directory: Path, place: str) -> list[str]:
+    """Say what lies in an attempt's folder beside its files, and is none of them."""
+    own = {TRIAL, OBSERVATIONS, HANDOVERS, ARTIFACTS}
+    names = sorted(path.name for path in (directory / place).iterdir())
+    said = [
+        f"{name} is not among the files that {TRIAL} names" for name in names if name not in own
+    ]
+    if ARTIFACTS in names and not digests.is_folder(directory / place / ARTIFACTS):
+        said.append(f"{ARTIFACTS} is no folder")
+    return said

@@ -1,0 +1,80 @@
+"""Where things are in a campaign's folder, and which names there are attempts."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+from httpbed.store import digests
+
+TRIALS, UNFINISHED, DAMAGED = "trials", "unfinished", "damaged"
+FOLDERS = (TRIALS, UNFINISHED, DAMAGED)
+_LEVELS = (re.compile(r"[0-9]{4,9}"), re.compile(r"[0-9a-f]{12}"), re.compile(r"[1-9][0-9]{0,8}"))
+"""Names of blocks, trials and attempts."""
+_UNDER_WAY = re.compile(r"[0-9a-f]{12}-[1-9][0-9]*")
+
+
+def attempt(block: int, trial: str, number: int) -> str:
+    """Name an attempt's folder, below its campaign's."""
+    return f"{TRIALS}/{block:04d}/{trial}/{number}"
+
+
+def artifacts(directory: Path, block: int, trial: str, number: int) -> Path:
+    """Return the folder with what an attempt left, in a campaign's folder."""
+    return directory / attempt(block, trial, number) / "artifacts"
+
+
+def attempts(directory: Path) -> Iterator[str]:
+    """Yield the places of attempts by block, trial and number, without following a link.
+
+    What has the name of a block, trial or attempt and is no folder is one of the places, too.
+    """
+    yield from _below(directory, TRIALS, 0)
+
+
+def _below(directory: Path, place: str, level: int) -> Iterator[str]:
+    for name in sorted(_names(directory / place, _LEVELS[level]), key=lambda one: (len(one), one)):
+        inner = f"{place}/{name}"
+        if level + 1 < len(_LEVELS) and digests.is_folder(directory / inner):
+            yield from _below(directory, inner, level + 1)
+        else:
+            yield inner
+
+
+def _names(folder: Path, pattern: re.Pattern[str]) -> list[str]:
+    return [name for name in _listed(folder) if pattern.fullmatch(name)]
+
+
+def strays(directory: Path) -> Iterator[str]:
+    """Yield what lies among blocks, trials, attempts and unfinished attempts, and is none."""
+    yield from _strays(directory, TRIALS, 0)
+    yield from _others(directory, UNFINISHED, _UNDER_WAY)
+
+
+def _strays(directory: Path, place: str, level: int) -> Iterator[str]:
+    yield from _others(directory, place, _LEVELS[level])
+    if level + 1 < len(_LEVELS):
+        for name in _names(directory / place, _LEVELS[level]):
+            yield from _strays(directory, f"{place}/{name}", level + 1)
+
+
+def _others(directory: Path, place: str, pattern: re.Pattern[str]) -> Iterator[str]:
+    names = (name for name in _listed(directory / place) if not pattern.fullmatch(name))
+    yield from (f"{place}/{name}" for name in sorted(names))
+
+
+def under_way(directory: Path) -> list[Path]:
+    """Return the folders of attempts that are under way, or were when their run ended."""
+    folder = directory / UNFINISHED
+    return [path for name in _names(folder, _UNDER_WAY) if digests.is_folder(path := folder / name)]
+
+
+def aside(directory: Path) -> list[str]:
+    """Name what was moved away because it was not as it was written."""
+    return [f"{DAMAGED}/{name}" for name in sorted(_listed(directory / DAMAGED))]
+
+
+def _listed(folder: Path) -> list[str]:
+    """Name what is in a folder; nothing where it is none, or a link to one."""
+    return [path.name for path in folder.iterdir()] if digests.is_folder(folder) else []

@@ -1,0 +1,55 @@
+"""What must be the same in a run that resumes a campaign: nothing is mixed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+MACHINE = ("kernel", "architecture", "cpu", "cores", "memory_bytes")
+"""Comparisons stay within a machine."""
+
+
+def differences(
+    made_by: Mapping[str, Any], manifest: Mapping[str, Any]
+) -> Iterator[tuple[str, str, str]]:
+    """Yield what is not as it was when a campaign began: its name, what it was, and what it is."""
+    for identities in (_programs, _recipes, _sites, _machine, _link):
+        yield from _differences(identities(made_by), identities(manifest))
+
+
+def _differences(old: Mapping[str, str], new: Mapping[str, str]) -> Iterator[tuple[str, str, str]]:
+    for name in sorted(set(old) | set(new)):
+        if old.get(name) != new.get(name):
+            yield name, old.get(name, "")[:40], new.get(name, "")[:40]
+
+
+def _programs(manifest: Mapping[str, Any]) -> dict[str, str]:
+    found: dict[str, str] = {}
+    for program in manifest.get("programs", ()):
+        name, libraries = program["name"], program.get("libraries", {})
+        found |= {f"{path} of {name}": digest for path, digest in libraries.items()}
+        found[f"program {name}"] = f"{program['version']} ({program['sha256'][:12]})"
+    return found
+
+
+def _recipes(manifest: Mapping[str, Any]) -> dict[str, str]:
+    return {f"recipe {name}": digest for name, digest in manifest.get("recipes", {}).items()}
+
+
+def _sites(manifest: Mapping[str, Any]) -> dict[str, str]:
+    """Name the sites that were served; several may have the same name."""
+    found: dict[str, str] = {}
+    for site in manifest.get("sites", ()):
+        name = f"site {site['name']}"
+        found[name] = " ".join(filter(None, (found.get(name), site["sha256"])))
+    return found
+
+
+def _machine(manifest: Mapping[str, Any]) -> dict[str, str]:
+    host = manifest.get("host", {})
+    return {f"machine's {name}": str(host.get(name)) for name in MACHINE}
+
+
+def _link(manifest: Mapping[str, Any]) -> dict[str, str]:
+    backend = manifest.get("link", {}).get("backend", "af_packet")  # the first had no other
+    return {"link's backend": backend}

@@ -1,0 +1,389 @@
+"""Damaged campaigns: every verb answers with a line and an exit code, no traceback and no wait."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+import kept
+from httpbed.cli import main as command_line
+from httpbed.executor import local
+from httpbed.model.errors import ConfigError
+from httpbed.model.trial import Record
+from httpbed.store import campaign as campaigns
+
+MOST_S = 20
+"""What a verb takes at most before it counts as waiting for ever."""
+DEEP = b"[" * 100_000
+OWN = ("manifest.json", "experiment.toml", "design.jsonl")
+OF_AN_ATTEMPT = ("trial.json", "observations.jsonl", "handovers.json")
+CACHED = ("tables.json", "trials.parquet")
+MAIN = "from httpbed.cli.main import main; main()"
+TRIALS = kept.loaded().trials
+Verb = Callable[..., tuple[int, str, str]]
+
+
+@pytest.fixture
+def httpbed(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Verb:
+    """Return what runs the command line: its exit code, stdout and stderr."""
+
+    def run(*words: str | Path) -> tuple[int, str, str]:
+        monkeypatch.setattr("sys.argv", ["httpbed", *map(str, words)])
+        with pytest.raises(SystemExit) as left:
+            command_line.main()
+        out, err = capsys.readouterr()
+        assert isinstance(left.value.code, int)
+        return left.value.code, out, err
+
+    return run
+
+
+@pytest.fixture(autouse=True)
+def _impatient(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Fail a test that waits for ever; wait for no real disk."""
+    monkeypatch.setattr(os, "fsync", lambda _: None)
+    signal.alarm(MOST_S)  # its action ends pytest, so give it another
+    before = signal.signal(signal.SIGALRM, _waited)
+    yield
+    signal.alarm(0)
+    signal.signal(signal.SIGALRM, before)
+
+
+def _waited(*_: object) -> None:
+    pytest.fail(f"waited for more than {MOST_S} s")
+
+
+def leave(_: Record, artifacts: Path) -> None:
+    """Leave one file."""
+    (artifacts / "evidence.json").write_text("{}\n")
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Make a campaign of twelve trials, two of which have ended, with hand-overs."""
+    folder = tmp_path_factory.mktemp("damaged") / "campaign"
+    records = [kept.record(trial) for trial in TRIALS[:2]]
+    records = [record.model_copy(update={"handovers": []}) for record in records]
+    kept.make(folder, records, leave=leave).note_run(datetime.now(UTC), "httpbed run", 1)
+    return folder
+
+
+@pytest.fixture
+def campaign(whole: Path, tmp_path: Path) -> Path:
+    """Copy the campaign, to be damaged."""
+    return shutil.copytree(whole, tmp_path / "campaign")
+
+
+def _content(content: bytes) -> Callable[[Path], None]:
+    return lambda path: _write(path, content)
+
+
+def _write(path: Path, content: bytes) -> None:
+    path.write_bytes(content)
+
+
+def _link_to_itself(path: Path) -> None:
+    path.unlink()
+    path.symlink_to(path)
+
+
+def _link_to_a_copy(path: Path) -> None:
+    copy = path.with_name(f"copy-of-{path.name}")
+    path.rename(copy)
+    path.symlink_to(copy)
+
+
+def _endless(path: Path) -> None:
+    path.unlink()
+    path.symlink_to("/dev/zero")
+
+
+def _pipe(path: Path) -> None:
+    path.unlink()
+    os.mkfifo(path)
+
+
+def _socket(path: Path) -> None:
+    path.unlink()
+    here = Path.cwd()
+    os.chdir(path.parent)  # a socket's name may have 107 bytes only
+    try:
+        with socket.socket(socket.AF_UNIX) as one:
+            one.bind(path.name)
+    finally:
+        os.chdir(here)
+
+
+def _folder(path: Path) -> None:
+    path.unlink()
+    path.mkdir()
+
+
+def _huge(path: Path) -> None:
+    with path.open("r+b") as file:
+        file.truncate(2**40)
+
+
+DAMAGES: dict[str, Callable[[Path], None]] = {
+    "5": _content(b"5"),
+    "a list": _content(b"[]"),
+    "nothing": _content(b""),
+    "zeros": _content(b"\0" * 700),
+    "deep": _content(DEEP),
+    "no UTF-8": _content(b'{"schema": "\xff\xfe"}'),
+    "cut off": lambda path: _write(path, path.read_bytes()[:-20]),
+    "a link to itself": _link_to_itself,
+    "a link to a copy": _link_to_a_copy,
+    "a device": _endless,
+    "a pipe": _pipe,
+    "a socket": _socket,
+    "a folder": _folder,
+    "a terabyte": _huge,
+    "missing": lambda path: path.unlink(),
+}
+
+
+@pytest.mark.parametrize("damage", DAMAGES)
+@pytest.mark.parametrize("name", OWN)
+def test_a_campaign_whose_own_file_is_damaged_is_refused(
+    httpbed: Verb, campaign: Path, name: str, damage: str
+) -> None:
+    """Exit 2, and the file is named; verify counts it, unless there is no campaign at all."""
+    DAMAGES[damage](campaign / name)
+    # Without a design, a status could not say how far the campaign is.
+    code, out, err = httpbed("status", campaign) if name != OWN[1] else httpbed("report", campaign)
+    assert code == 2, (out, err)
+    assert name in err
+    assert all(line.isprintable() for line in err.splitlines())
+    code, out, err = httpbed("verify", campaign)
+    if damage == "missing":
+        assert (code, name in err) == (2, True)
+    else:
+        assert code == 1
+        assert any(line.startswith(f"{name}: ") for line in out.splitlines()), out
+    with pytest.raises(ConfigError, match=name if damage != "missing" else "holds other files"):
+        _resumed(campaign)
+
+
+@pytest.mark.parametrize("damage", DAMAGES)
+@pytest.mark.parametrize("name", OF_AN_ATTEMPT)
+def test_a_damaged_attempt_is_named_and_counts_as_not_there(
+    httpbed: Verb, campaign: Path, name: str, damage: str
+) -> None:
+    """By every verb that reads; and the run makes it again, while what was there is kept."""
+    (file, *_) = sorted(campaign.glob(f"trials/*/*/*/{name}"))
+    DAMAGES[damage](file)
+    place = str(file.parent.relative_to(campaign))
+    code, out, _ = httpbed("status", campaign)
+    assert code == 0
+    assert "1 of 12 trials ended" in out
+    assert any(line.strip().startswith(f"{place}: ") for line in out.splitlines()), out
+    (damaged,) = json.loads(httpbed("status", campaign, "--json")[1])["damaged"]
+    assert damaged["place"] == place
+    for words in (("export", campaign), ("export", campaign)):  # made, and read from the cache
+        code, out, err = httpbed(*words)
+        assert (code, len(out.splitlines())) == (0, 2)
+        assert place in err
+    code, out, _ = httpbed("verify", campaign)
+    assert (code, place in out) == (1, True)
+    _resumed(campaign)
+    assert len(list(campaigns.existing(campaign).records())) == 12
+    assert (campaign / "damaged" / place.replace("/", "-")).is_dir()
+    assert httpbed("verify", campaign)[0] == 0
+
+
+def _resumed(folder: Path) -> None:
+    """Do what a run does, with ready attempts."""
+    with campaigns.opened(folder, kept.SMALL, TRIALS, kept.manifest()) as campaign:
+        campaign.clear_unfinished()
+        campaign.note_run(datetime.now(UTC), "httpbed run", 1)
+        work = local.pending(campaign, TRIALS)
+        kept.keep(campaign, *(kept.record(trial, number) for trial, number in work))
+
+
+@pytest.mark.parametrize("damage", DAMAGES)
+@pytest.mark.parametrize("name", CACHED)
+def test_a_damaged_cache_is_made_again(
+    httpbed: Verb, campaign: Path, name: str, damage: str
+) -> None:
+    """The table is the same."""
+    truth = httpbed("export", campaign)
+    DAMAGES[damage](campaign / name)
+    assert httpbed("export", campaign) == truth == httpbed("export", campaign)
+
+
+@pytest.mark.parametrize("damage", DAMAGES)
+def test_a_damaged_artifact_is_found_by_verify(httpbed: Verb, campaign: Path, damage: str) -> None:
+    """It is named with its path."""
+    (file, *_) = sorted(campaign.glob("trials/*/*/*/artifacts/evidence.json"))
+    DAMAGES[damage](file)
+    code, out, _ = httpbed("verify", campaign)
+    assert code == 1
+    assert f"{file.parents[1].relative_to(campaign)}: artifacts/evidence.json " in out
+
+
+@pytest.mark.parametrize("damage", DAMAGES)
+@pytest.mark.parametrize("name", ["runs.jsonl", "lock"])
+def test_other_files_stop_nobody_or_are_named(
+    httpbed: Verb, campaign: Path, name: str, damage: str
+) -> None:
+    """A campaign can be read without its log and its lock."""
+    DAMAGES[damage](campaign / name)
+    assert httpbed("status", campaign)[0] == 0
+    assert httpbed("verify", campaign)[0] == 0
+    code, _, err = httpbed("export", campaign)
+    assert code == 0 or (code == 2 and name in err)
+
+
+def test_an_attempt_of_another_trial_is_not_believed(httpbed: Verb, campaign: Path) -> None:
+    """Neither in another trial's place nor under another number, nor one of another campaign."""
+    first, second = sorted(campaign.glob("trials/*/*/1"))
+    shutil.rmtree(second)
+    shutil.copytree(first, second)
+    shutil.copytree(first, first.with_name("2"))
+    foreign = kept.loaded(kept.SMALL.replace("seed = 2", "seed = 3")).trials[0]
+    other = kept.make(campaign.parent / "other", text=kept.SMALL.replace("seed = 2", "seed = 3"))
+    (folder,) = kept.keep(other, kept.record(foreign))
+    shutil.copytree(folder, campaign / f"trials/0001/{foreign.id}/1")
+    said = json.loads(httpbed("status", campaign, "--json")[1])
+    assert said["outcomes"] == {"completed": 1}
+    reasons = {one["place"].split("/", 2)[2]: one["reasons"] for one in said["damaged"]}
+    own = str(first.relative_to(campaign))
+    assert reasons == {
+        f"{second.parent.name}/1": [f"trial.json belongs to {own}"],
+        f"{first.parent.name}/2": [f"trial.json belongs to {own}"],
+        f"{foreign.id}/1": ["the campaign's design has no such trial"],
+    }
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        b'{"trial": ' + b"[" * 100_000 + b"]" * 100_000,
+        b'{"files": 5',
+        b'{"files": {"../../secret": {"bytes": 1, "sha256": ""}}, "observation_count": 1',
+        b'{"files": {}, "observation_count": "many"',
+        b'{"a": 1',
+    ],
+    ids=lambda said: str(said[:14]),
+)
+def test_a_form_that_no_attempt_has_is_damage_whatever_its_digest(
+    httpbed: Verb, campaign: Path, said: bytes
+) -> None:
+    """Its digest of itself is right, and nothing else."""
+    (file, *_) = sorted(campaign.glob("trials/*/*/*/trial.json"))
+    text = said + b',\n "sha256": "' + b"0" * 64 + b'"\n}\n'
+    file.write_bytes(text.replace(b"0" * 64, hashlib.sha256(text).hexdigest().encode()))
+    code, out, _ = httpbed("status", campaign)
+    assert code == 0
+    assert "trial.json is not to be understood" in out or "names a file that no" in out
+
+
+def test_a_value_edited_by_hand_is_noticed(httpbed: Verb, campaign: Path) -> None:
+    """A time, an outcome, and a limit in the design."""
+    first, second = sorted(campaign.glob("trials/*/*/1"))
+    for file, old, new in (
+        (first / "observations.jsonl", '"value": 1.0', '"value": 0.1'),
+        (second / "trial.json", '"kind": "completed"', '"kind": "failed"'),
+    ):
+        text = file.read_text()
+        file.write_text(text.replace(old, new))
+        assert file.read_text() != text
+    assert "0 of 12 trials ended" in httpbed("status", campaign)[1]
+    _, out, _ = httpbed("verify", campaign)
+    assert "observations.jsonl has another SHA-256 than when it was written" in out
+    assert "trial.json has another SHA-256 than when it was written" in out
+
+
+def test_what_others_put_beside_attempts_is_a_note(httpbed: Verb, campaign: Path) -> None:
+    """It takes no part in a result; a file in an attempt's own folder would."""
+    (campaign / "unfinished").mkdir(exist_ok=True)
+    (campaign / "unfinished/notes.txt").write_text("years")
+    (campaign / "trials/.DS_Store").touch()
+    with (campaign / "runs.jsonl").open("a") as log:
+        log.write('{"schema": 1, "jo')
+    code, out, _ = httpbed("verify", campaign)
+    assert code == 0
+    assert "note: runs.jsonl: line 2 is torn" in out
+    assert "note: unfinished/notes.txt: " in out
+    _resumed(campaign)
+    assert (campaign / "unfinished/notes.txt").read_text() == "years"
+    assert [run["jobs"] for run in campaigns.existing(campaign).runs()] == [1, 1]
+    (file, *_) = sorted(campaign.glob("trials/*/*/*/artifacts"))
+    (file / "more.txt").touch()
+    (file.parent / "more.txt").touch()
+    code, out, _ = httpbed("verify", campaign)
+    assert code == 1
+    assert "artifacts/more.txt is not among the files" in out
+    assert "1: more.txt is not among the files" in out
+
+
+@pytest.mark.parametrize("name", ["trials", "unfinished", "damaged"])
+def test_a_link_in_the_place_of_a_campaigns_folder_is_refused(
+    httpbed: Verb, campaign: Path, name: str
+) -> None:
+    """What it leads to may be changed by others."""
+    (campaign / name).mkdir(exist_ok=True)
+    (campaign / name).rename(campaign.parent / name)
+    (campaign / name).symlink_to(campaign.parent / name)
+    code, _, err = httpbed("status", campaign)
+    assert (code, "is no folder of the campaign's own" in err) == (2, True)
+    with pytest.raises(ConfigError, match="is no folder"):
+        _resumed(campaign)
+
+
+def test_what_is_in_the_place_of_a_trials_folder_is_moved_away(
+    httpbed: Verb, campaign: Path
+) -> None:
+    """A file where a trial's folder was, and a pipe where an unfinished attempt would be."""
+    (folder, *_) = sorted(campaign.glob("trials/*/*"))
+    folder.rename(campaign.parent / "elsewhere")
+    folder.write_text("years")
+    os.mkfifo(campaign / "unfinished" / f"{folder.name}-1")
+    assert f"{folder.relative_to(campaign)}: is no folder" in httpbed("verify", campaign)[1]
+    _resumed(campaign)
+    assert len(list(campaigns.existing(campaign).records())) == 12
+    aside = {path.name for path in (campaign / "damaged").iterdir()}
+    assert aside == {f"trials-0001-{folder.name}", f"unfinished-{folder.name}-1"}
+
+
+@pytest.mark.parametrize("verb", ["status", "report", "export", "verify"])
+def test_a_loop_of_links_is_no_campaign(httpbed: Verb, tmp_path: Path, verb: str) -> None:
+    """A line, and exit code 2."""
+    (tmp_path / "loop").symlink_to(tmp_path / "loop")
+    code, _, err = httpbed(verb, tmp_path / "loop")
+    assert (code, "is not a campaign" in err) == (2, True)
+
+
+def test_a_loop_of_links_is_no_place_for_output(
+    httpbed: Verb, campaign: Path, tmp_path: Path
+) -> None:
+    """Neither for a campaign nor for a file."""
+    loop = tmp_path / "loop"
+    loop.symlink_to(loop)
+    with pytest.raises(ConfigError, match="is not a folder"):
+        _resumed(loop)
+    for words in (("-o", loop), ("-o", loop / "below"), ("--format", "har", "-o", loop)):
+        code, _, err = httpbed("export", campaign, *words)
+        assert code == 2
+        assert err.startswith("httpbed: ")
+
+
+@pytest.mark.parametrize("kilobytes", [40_000, 200_000, 600_000])
+def test_memory_that_ends_is_one_line(campaign: Path, kilobytes: int) -> None:
+    """With the remedy and exit code 3."""
+    command = f"ulimit -v {kilobytes}; exec {sys.executable} -c '{MAIN}' status {campaign}"
+    done = subprocess.run(["/bin/sh", "-c", command], capture_output=True, text=True, check=False)
+    assert done.returncode == 3
+    assert done.stderr.startswith("httpbed: there is not enough memory\n  remedy: ")
