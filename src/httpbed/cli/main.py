@@ -9,6 +9,7 @@ from pathlib import Path
 
 import click
 
+from httpbed.cli.echo import echo
 from httpbed.cli.verbs import Verbs
 from httpbed.host import cache
 from httpbed.model.errors import BedError, ConfigError, HostError
@@ -97,4 +98,4 @@ def _concerns_cache(error: OSError) -> bool:
 
 
 def _complain(text: str) -> None:
-    click.echo(f"httpbed: {text}", err=True)
+    echo(f"httpbed: {text}", err=True)
