@@ -9,7 +9,7 @@ import click
 
 from httpbed.cli.echo import echo
 from httpbed.cli.experiment import catalog, json_option, recipes_option
-from httpbed.host import toolbox
+from httpbed.host import pypi, toolbox
 from httpbed.host.toolbox import Contents, Root
 from httpbed.implementations.catalog import Catalog
 from httpbed.model.errors import ConfigError, HostError, Mistake
@@ -38,7 +38,7 @@ def show(*, as_json: bool) -> None:
         echo(json.dumps([_as_json(root) for root in roots], indent=2))
         return
     for root in roots:
-        contents = ", ".join([*sorted(root.packages), *sorted(root.pypi)])
+        contents = ", ".join([*sorted(root.packages), *sorted(map(pypi.named, root.pypi))])
         echo(f"{root.name}  {root.built}  {contents}")
 
 
