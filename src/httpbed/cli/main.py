@@ -5,16 +5,18 @@ from __future__ import annotations
 import errno
 import os
 import sys
+from contextlib import suppress
 from pathlib import Path
 
 import click
 
 from httpbed.cli.echo import echo
+from httpbed.cli.endings import Endings
 from httpbed.cli.verbs import Verbs
 from httpbed.host import cache
 from httpbed.model.errors import BedError, ConfigError, HostError
 
-EXIT_USAGE, EXIT_HOST, EXIT_INTERRUPTED, EXIT_PIPE = 2, 3, 130, 141
+EXIT_USAGE, EXIT_HOST, EXIT_PIPE = 2, 3, 141
 WRONG_PATHS = frozenset({errno.ENOENT, errno.ENOTDIR, errno.EISDIR, errno.ENAMETOOLONG})
 """Refused because of what the user wrote, not of what the machine lacks."""
 PLACE_REFUSED = (errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOENT, errno.ENOTDIR, errno.ENOSPC)
@@ -30,12 +32,19 @@ def cli() -> None:
     Begin with `httpbed demo`, then copy an experiment file, edit it, and `httpbed run` it.
 
     Exit codes: 0 every trial has an outcome; 1 invalid trials remain; 2 usage or configuration;
-    3 this machine cannot; 130 interrupted.
+    3 this machine cannot; 130 interrupted, 143 ended by SIGTERM, 129 by SIGHUP.
     """
 
 
 def main() -> None:
     """Run the command line and leave with the exit code that says whose fault it was."""
+    endings = Endings()
+    with endings.heeded():
+        code = _run(endings)
+    sys.exit(code)
+
+
+def _run(endings: Endings) -> int:
     try:
         # Else matplotlib keeps its font cache in a folder of the user's that is not ours.
         os.environ.setdefault("MPLCONFIGDIR", str(cache.folder() / "matplotlib"))
@@ -43,25 +52,43 @@ def main() -> None:
     except SystemExit:  # click's way out when nobody reads on
         code = EXIT_PIPE
     except (click.exceptions.Abort, KeyboardInterrupt):
-        kept = "; what was finished is kept, and the same command resumes it"
-        _complain("interrupted" + ("" if sys.argv[1:2] == ["link"] else kept))
-        code = EXIT_INTERRUPTED
+        code = _ended(endings)
     except click.ClickException as error:
         error.show()
         code = EXIT_USAGE
-    except ConfigError as error:
+    except (ConfigError, HostError, BedError) as error:
+        code = _foreseen(error)
+    except MemoryError:
+        code = _out_of_memory()
+    except OSError as error:
+        gone = endings.received and error.errno == errno.EIO  # click tells a terminal of its end
+        code = _ended(endings) if gone else _operating_system(error)
+    return code or 0
+
+
+def _foreseen(error: ConfigError | HostError | BedError) -> int:
+    if isinstance(error, ConfigError):
         for mistake in error.mistakes:
             _complain(str(mistake))
-        code = EXIT_USAGE
-    except HostError as error:
+        return EXIT_USAGE
+    if isinstance(error, HostError):
         _complain(f"{error.reason}\n  remedy: {error.remedy}")
-        code = EXIT_HOST
-    except BedError as error:  # outside a trial, where no attempt is there to be invalid
+    else:  # outside a trial, where no attempt is there to be invalid
         _complain(f"{error}\n  remedy: try again; httpbed doctor says what this machine can do")
-        code = EXIT_HOST
-    except OSError as error:
-        code = _operating_system(error)
-    sys.exit(code or 0)
+    return EXIT_HOST
+
+
+def _ended(endings: Endings) -> int:
+    kept = "; what was finished is kept, and the same command resumes it"
+    with suppress(OSError):  # after SIGHUP the terminal may be gone
+        _complain(str(endings) + ("" if sys.argv[1:2] == ["link"] else kept))
+    return endings.exit_code
+
+
+def _out_of_memory() -> int:
+    """Say so without a traceback, whose lines would need memory, too."""
+    _complain("out of memory\n  remedy: raise the limit (ulimit -v), or free some memory")
+    return EXIT_HOST
 
 
 def _operating_system(error: OSError) -> int:
