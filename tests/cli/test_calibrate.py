@@ -6,12 +6,12 @@ import io
 from pathlib import Path
 
 import pytest
-from rich.console import Console
 
 from httpbed.calibration.cell import Finding
 from httpbed.calibration.judge import Verdict
 from httpbed.cli import calibrate
 from httpbed.cli import main as command_line
+from httpbed.report.terminal import Console
 from recorded import DEMO
 
 GOOD = Finding("rate up", "bit/s", 1e7, 1.0001e7, 2e4, "as demanded")

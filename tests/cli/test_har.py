@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import os
 import shutil
 from collections.abc import Callable
 from datetime import datetime
@@ -16,6 +17,7 @@ import pytest
 import archives
 import kept
 from httpbed.cli import main as command_line
+from httpbed.model.errors import visible_lines
 from httpbed.model.trial import Record
 from httpbed.pages import net_log
 from httpbed.pages import reading as pages_reading
@@ -113,6 +115,30 @@ def test_observations_are_a_tidy_table(httpbed: Command, har: Path, tmp_path: Pa
     assert audit["claims"] == {"http_version": "2", "rate": "10 Mbit/s"}
     httpbed("import", "har", har, "--format", "parquet", "-o", tmp_path / "out")
     assert pq.read_table(tmp_path / "out/observations.parquet").num_rows == len(rows)
+
+
+@pytest.mark.parametrize("kind", ["csv", "parquet"])
+def test_observations_of_a_har_with_a_hostile_name_and_texts(
+    httpbed: Command, har: Path, tmp_path: Path, kind: str
+) -> None:
+    """Bytes that are not UTF-8, control characters and formulas end no command."""
+    said = json.loads(har.read_text())
+    said["log"]["browser"]["name"] = "=cmd\x1b\ud800"
+    for entry in said["log"]["entries"]:
+        entry["request"]["url"] += "?\x1b[2J\ud800\u202e"
+    hostile = tmp_path / os.fsdecode(b"\xff\x1b.har")
+    hostile.write_text(json.dumps(said))
+    output = tmp_path / "out"
+    code, out, _ = httpbed("import", "har", hostile, "-o", output, "--format", kind)
+    assert code == 0
+    assert visible_lines(out) == out
+    if kind == "csv":
+        text = (output / "observations.csv").read_text(encoding="utf-8")
+        assert visible_lines(text) == text
+        assert {row["product"][:2] for row in csv.DictReader(text.splitlines())} == {"'="}
+    else:
+        (file,) = set(pq.read_table(output / "observations.parquet")["file"].to_pylist())
+        assert file.endswith("\\udcff\x1b.har")
 
 
 def test_bytes_are_not_told_of_a_har_that_tells_them_of_some(

@@ -16,7 +16,7 @@ from httpbed.conformance.judgement import Judgement, reach
 from httpbed.conformance.networks import networks
 from httpbed.conformance.sender import Sender
 from httpbed.model.sender import SenderKey
-from httpbed.report import conformance, senders, tables, windows
+from httpbed.report import conformance, senders, terminal, windows
 from httpbed.store import senders as records
 from ideal_sender import Ideal
 
@@ -140,7 +140,7 @@ def test_the_page_escapes_everything() -> None:
 
 def test_the_table_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
     """A line for each property, and what it rests on."""
-    conformance.show(judgement(), Path("r.json"), None, tables.console())
+    conformance.show(judgement(), Path("r.json"), None, terminal.console())
     printed = capsys.readouterr().out
     assert "initial window" in printed
     assert "not read: x: y" in printed

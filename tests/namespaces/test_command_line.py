@@ -56,6 +56,27 @@ def test_a_second_run_and_an_interrupt(experiment: Path, tmp_path: Path) -> None
     assert json.loads(resumed.stdout)
 
 
+def test_sigterm_ends_a_run_that_was_started_in_the_background(
+    experiment: Path, tmp_path: Path
+) -> None:
+    """A shell ignores SIGINT in its background jobs; SIGTERM ends them in order all the same."""
+    directory = tmp_path / "campaign"
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        run = Run(experiment, directory)
+    finally:
+        signal.signal(signal.SIGINT, before)
+    with run:
+        until(lambda: run.sandbox() is not None or run.is_over())
+        os.kill(run.pid, signal.SIGTERM)
+        assert run.wait() == 143, run.log
+        assert "ended by SIGTERM; what was finished is kept" in run.log
+        assert "Traceback" not in run.log
+    resumed = httpbed("run", experiment, "-o", directory)
+    assert resumed.returncode == 0, resumed.stderr
+    assert len(completed(directory)) == 6
+
+
 def in_own_mounts(script: str) -> subprocess.CompletedProcess[str]:
     """Run a shell script as root of namespaces of its own, in which it may mount."""
     user = [] if os.geteuid() == 0 else ["--user", "--map-root-user"]

@@ -26,6 +26,7 @@ from httpbed.report import (
     notes,
     publish,
     tables,
+    terminal,
     timelines,
 )
 from httpbed.store import campaign as campaigns
@@ -146,7 +147,7 @@ def test_links_between_the_same_hosts_are_drawn_apart(upright: bool) -> None:
 
 def shown(results: Results) -> str:
     """Print a campaign as into a pipe."""
-    console = tables.console()
+    console = terminal.console()
     with console.capture() as captured:
         tables.show(results, find(results), None, console)
     return captured.get()
@@ -163,7 +164,7 @@ def test_the_terminal_tells_stall_and_what_became_of_connections(results: Result
         "hand-overs: migrated, same connection on the wire 6/18, a new connection 10/18,"
         " nothing on the new path 2/18" in words
     )
-    assert max(map(len, said.splitlines())) <= tables.PIPED_WIDTH
+    assert max(map(len, said.splitlines())) <= terminal.PIPED_WIDTH
 
 
 def test_notes_name_what_limits_and_the_way_out(results: Results) -> None:

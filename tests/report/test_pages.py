@@ -19,7 +19,7 @@ from httpbed.analysis.findings import Findings, find
 from httpbed.pages import reading
 from httpbed.pages.har import writing
 from httpbed.pages.load import Frame, Load, Request
-from httpbed.report import cast, figures, html, one_trial, publish, tables
+from httpbed.report import cast, figures, html, one_trial, publish, tables, terminal
 from httpbed.report.pages import (
     bands,
     film,
@@ -211,7 +211,7 @@ def test_pictures_that_are_none_are_blank(tmp_path: Path, load: Load) -> None:
 
 def test_bands_stand_beside_the_metric(results: Results, findings: Findings) -> None:
     """In the terminal, and with what they mean in the page."""
-    out = tables.console(io.StringIO())
+    out = terminal.console(io.StringIO())
     tables.show(results, findings, None, out)
     text = out.file.getvalue()  # type: ignore[attr-defined]
     assert bands.HEADER in text
@@ -368,7 +368,7 @@ def test_one_load_by_itself(results: Results) -> None:
     trial = one_trial.find(results, f"{row['block']}/{row['trial'][:8]}")
     paths = publish.one(results, trial)
     assert [path.suffix for path in paths] == [".svg", ".pdf"] * 3
-    out = tables.console(io.StringIO())
+    out = terminal.console(io.StringIO())
     one_trial.show(trial, paths, out)
     text = out.file.getvalue()  # type: ignore[attr-defined]
     for said in ("13 over the network", "13 HTTP/3", "Speed Index", "onload", "10 image", "dialog"):

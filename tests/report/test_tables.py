@@ -12,7 +12,7 @@ import pytest
 from campaigns import VERSIONS, Ending, campaign, timed
 from httpbed.analysis.findings import find
 from httpbed.report import tables
-from httpbed.report.tables import console
+from httpbed.report.terminal import console
 from httpbed.store.results import Results
 
 TIMES = {("1.1", "0 %"): 0.98, ("2", "0 %"): 0.98, ("3", "0 %"): 0.95}

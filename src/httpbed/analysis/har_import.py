@@ -96,7 +96,7 @@ def table(imported: Sequence[Imported], claimed: Mapping[str, str]) -> pa.Table:
 def _rows(one: Imported, claimed: Mapping[str, str]) -> Iterator[dict[str, Any]]:
     load = one.archived.load
     about = {
-        "file": str(one.file),
+        "file": _in_utf8(one.file),
         "page": one.archived.page,
         "url": load.url,
         "product": load.product,
@@ -105,3 +105,8 @@ def _rows(one: Imported, claimed: Mapping[str, str]) -> Iterator[dict[str, Any]]
         told = observation.model_dump() | {"unit": observation.unit}
         # Claims come last: who claims a visit knows more than a tool that tells none.
         yield about | {"visit": load.visit} | told | dict(claimed)
+
+
+def _in_utf8(file: Path) -> str:
+    """Return a file's name; Arrow holds UTF-8 only, and a name may have any bytes."""
+    return str(file).encode(errors="backslashreplace").decode()

@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any
 
 import click
-from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, TextColumn
 from rich.table import Table
 from rich.text import Text
@@ -21,10 +20,12 @@ from httpbed.calibration.cell import Cell, Finding
 from httpbed.calibration.grid import SCALES, Scale, about
 from httpbed.calibration.judge import Verdict
 from httpbed.calibration.runner import Bench
+from httpbed.cli.echo import echo
 from httpbed.cli.live import LiveBar
 from httpbed.host import backend, toolbox
 from httpbed.model import phrase
 from httpbed.model.errors import ConfigError, Mistake
+from httpbed.report.terminal import Console
 
 SEED = 3
 """Of all cells: with it every share lies within three standard errors, so none fails by chance."""
@@ -91,7 +92,7 @@ def command(
         verdicts = asyncio.run(run)
     written = None if words else _certify(verdicts, scale, bench, load)
     if as_json:
-        click.echo(json.dumps(_summary(verdicts, scale, written), indent=1))
+        echo(json.dumps(_summary(verdicts, scale, written), indent=1))
     else:
         show(verdicts, written, _console())
     context.exit(0 if all(verdict.passed for verdict in verdicts) else 1)
@@ -113,7 +114,7 @@ def _chosen(cells: Sequence[Cell], words: Iterable[str]) -> list[Cell]:
 
 def _root() -> Path:
     """Find or build the root filesystem that has ip and ethtool."""
-    return toolbox.ensure(toolbox.TOOLS, say=lambda line: click.echo(line, err=True)).path
+    return toolbox.ensure(toolbox.TOOLS, say=lambda line: echo(line, err=True)).path
 
 
 def _summary(verdicts: Sequence[Verdict], scale: str, written: Path | None) -> dict[str, Any]:
@@ -230,4 +231,4 @@ class _Teller(LiveBar):
         elif progress.verdict is not None:
             mark = "passed" if progress.verdict.passed else "FAILED"
             number = f"{progress.done} of {progress.total}"
-            click.echo(f"{number}: {progress.cell}: {mark}", err=True)
+            echo(f"{number}: {progress.cell}: {mark}", err=True)

@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Any, get_args
 
 import click
-from rich.console import Console
 from rich.table import Table
 
 from httpbed.capacity import session
@@ -21,10 +20,12 @@ from httpbed.capacity.experiment import VERSIONS
 from httpbed.capacity.judgement import LEAST_LOADS, MARGIN, Level
 from httpbed.capacity.session import Found, Test
 from httpbed.cli import experiment
+from httpbed.cli.echo import echo
 from httpbed.cli.progress import Reporter
 from httpbed.host import backend, cache
 from httpbed.host.backend import Backend
 from httpbed.report.phrasing import DASH
+from httpbed.report.terminal import Console
 from httpbed.store import capacities
 from httpbed.store.capacities import METRICS
 
@@ -85,7 +86,7 @@ def command(
     record = _record(test, found)
     kept = capacities.write(browser, record)
     if as_json:
-        click.echo(json.dumps(record, indent=1))
+        echo(json.dumps(record, indent=1))
     else:
         _show(test, found, kept)
 
@@ -158,4 +159,4 @@ def _command_line() -> str:
 
 
 def _say(line: str) -> None:
-    click.echo(line, err=True)
+    echo(line, err=True)

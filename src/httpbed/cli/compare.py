@@ -9,6 +9,7 @@ from typing import Any
 import click
 
 from httpbed.cli import experiment, run
+from httpbed.cli.echo import echo
 from httpbed.comparison import asking
 from httpbed.comparison.options import OPTIONS, Line
 from httpbed.host import backend
@@ -87,13 +88,13 @@ def command(
     asked = asking.comparison(line, catalog)
     loaded = asked.loaded
     for one in asked.skipped:
-        click.echo(f"not run: {one}", err=True)
+        echo(f"not run: {one}", err=True)
     if dry_run:
-        click.echo(loaded.text, nl=False)
+        echo(loaded.text, nl=False)
         return
     options = run.Options(jobs=jobs, capture=False, backend=backend.choose(None))
     capability.require(loaded, options.backend)
     directory = output or Path(loaded.experiment.name)
     code = run.carry_out(loaded, catalog, directory, options, as_json=as_json)
-    click.echo(f"experiment file: {directory / 'experiment.toml'}", err=True)
+    echo(f"experiment file: {directory / 'experiment.toml'}", err=True)
     context.exit(code)

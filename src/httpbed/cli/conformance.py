@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, get_args
 import click
 
 from httpbed.cli import experiment
+from httpbed.cli.echo import echo
 from httpbed.cli.progress import Reporter
 from httpbed.conformance.choosing import Asked, choose, competitor, pairs
 from httpbed.conformance.sender import CONTROLS, Control, Sender
@@ -146,7 +147,7 @@ def _carry_out(sender: Sender, catalog: Catalog, folder: Path, options: Options)
     # Statistics and plotting take seconds to import, and mistakes are told without them.
     from httpbed.conformance import session  # noqa: PLC0415
     from httpbed.report import conformance as report  # noqa: PLC0415
-    from httpbed.report import tables  # noqa: PLC0415
+    from httpbed.report import terminal  # noqa: PLC0415
 
     test = session.prepare(
         sender,
@@ -166,9 +167,9 @@ def _carry_out(sender: Sender, catalog: Catalog, folder: Path, options: Options)
         page.write_text(report.render(judgement), encoding="utf-8")
         (options.output / RECORD).write_text(json.dumps(judgement.as_json(), indent=1) + "\n")
     if options.as_json:
-        click.echo(json.dumps(judgement.as_json(), indent=1))
+        echo(json.dumps(judgement.as_json(), indent=1))
     else:
-        report.show(judgement, record, page, tables.console())
+        report.show(judgement, record, page, terminal.console())
     return _exit_code(judgement)
 
 
@@ -184,7 +185,7 @@ def _compete(
 ) -> int:
     from httpbed.conformance import competition_session  # noqa: PLC0415
     from httpbed.report import competition as report  # noqa: PLC0415
-    from httpbed.report import tables  # noqa: PLC0415
+    from httpbed.report import terminal  # noqa: PLC0415
 
     loaded = competition_session.prepare(senders, catalog, scale)
     with _folder(output) as folder, _reporter(loaded) as reporter:
@@ -199,9 +200,9 @@ def _compete(
             say=_say,
         )
     if as_json:
-        click.echo(json.dumps(outcome.as_json(), indent=1))
+        echo(json.dumps(outcome.as_json(), indent=1))
     else:
-        report.show(outcome, tables.console())
+        report.show(outcome, terminal.console())
     return EXIT_HOST if outcome.invalid else int(bool(outcome.blind))
 
 
@@ -225,4 +226,4 @@ def _folder(output: Path | None) -> Iterator[Path]:
 
 
 def _say(line: str) -> None:
-    click.echo(line, err=True)
+    echo(line, err=True)

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import click
 
+from httpbed.cli.echo import echo
 from httpbed.host import doctor, facts, toolbox
 from httpbed.implementations import catalog
 from httpbed.model.errors import HostError
@@ -44,9 +45,9 @@ def command(context: click.Context, *, as_json: bool) -> None:
             "machine": machine.as_json(),
             "points": [point.as_json() for point in points],
         }
-        click.echo(json.dumps(told, indent=2))
+        echo(json.dumps(told, indent=2))
     else:
-        click.echo(_text(machine, points))
+        echo(_text(machine, points))
     context.exit(0 if doctor.is_able(points) else _UNABLE)
 
 

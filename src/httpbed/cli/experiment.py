@@ -10,6 +10,7 @@ from typing import Any, TypeVar, get_args
 
 import click
 
+from httpbed.cli.echo import echo
 from httpbed.implementations import catalog as catalogs
 from httpbed.implementations.catalog import Catalog
 from httpbed.model.crossing import ScaleName
@@ -97,7 +98,7 @@ def catalog(recipe_folders: tuple[Path, ...]) -> Catalog:
     programs = context.meta.get(_PROGRAMS, {}) if context else {}
     known = catalogs.load(recipe_folders)
     for name, folder in known.replaced.items():
-        click.echo(f"note: {name} is the recipe in {folder}, not the one before it", err=True)
+        echo(f"note: {name} is the recipe in {folder}, not the one before it", err=True)
     return known.with_programs(programs)
 
 

@@ -38,6 +38,10 @@ def command(*, directory: Path, kind: str, output: Path | None, as_json: bool) -
     several files a value is of. Attempts that were invalid are left out; trials that failed or
     timed out have rows for what was seen of them.
 
+    In CSV a text that begins with =, +, - or @ and is no number gets an apostrophe in front, so
+    that no spreadsheet runs it, and characters that do not print become escapes. Parquet and JSON
+    hold every text as it is.
+
     With --format har or cdp-json every load of a page becomes a file in the folder of -o,
     BLOCK-TRIAL.har or BLOCK-TRIAL.json.
     """

@@ -14,6 +14,7 @@ from httpbed.analysis import har_import
 from httpbed.analysis.har_audit import Claims
 from httpbed.analysis.har_import import Imported
 from httpbed.cli import tables
+from httpbed.cli.echo import echo
 from httpbed.cli.experiment import json_option
 from httpbed.model import units
 from httpbed.model.errors import ConfigError, Mistake
@@ -82,10 +83,10 @@ def har(
     if output is not None:
         _write(imported, claimed, output, kind)
     if as_json:
-        click.echo(json.dumps([_told(one) for one in imported], indent=1))
+        echo(json.dumps([_told(one) for one in imported], indent=1))
     else:
         for line in har_text.lines(imported):
-            click.echo(line)
+            echo(line)
     context.exit(1 if any(one.is_contradicted for one in imported) else 0)
 
 

@@ -13,6 +13,7 @@ from typing import Any, get_args
 
 import click
 
+from httpbed.cli.echo import echo
 from httpbed.host import backend, cache
 from httpbed.host.backend import Backend
 from httpbed.model.errors import ConfigError, Mistake
@@ -129,9 +130,9 @@ def command(
     _forget_ours()
     outcome = asyncio.run(run(wish, _say))
     if as_json and wish.meter:
-        click.echo(err=True)  # the meter's line is not the counters'
+        echo(err=True)  # the meter's line is not the counters'
     told = _json(wish, outcome) if as_json else _table(wish, outcome, by_flag["seed"])
-    click.echo(told, err=True)
+    echo(told, err=True)
     context.exit(_status(outcome))
 
 
@@ -192,9 +193,9 @@ def _change(said: Mapping[str, Any], argv: tuple[str, ...], *, as_json: bool) ->
     whose = live.Whose.of(said["of"]) if said["of"] else live.Whose(os.environ)
     changed = asyncio.run(live.change(asked, whose))
     if as_json:
-        click.echo(json.dumps({"schema": 1, "changed": changed}))
+        echo(json.dumps({"schema": 1, "changed": changed}))
     for each in () if as_json else changed:
-        click.echo(live.told(each))
+        echo(live.told(each))
 
 
 def _live_mistakes(said: Mapping[str, str | bool]) -> Iterator[Mistake]:
@@ -235,7 +236,7 @@ def _text_mistakes(argv: tuple[str, ...]) -> Iterator[Mistake]:
 def _refuse(name: str) -> int:
     there = Path(name).exists() and "/" in name
     reason = "is not a program that can be run" if there else "no such command"
-    click.echo(f"httpbed: {name}: {reason}", err=True)
+    echo(f"httpbed: {name}: {reason}", err=True)
     return NOT_RUNNABLE if there else NOT_FOUND
 
 
@@ -277,4 +278,4 @@ def _json(wish: Wish, outcome: Outcome) -> str:
 
 
 def _say(line: str) -> None:
-    click.echo(f"httpbed: {line}", err=True)
+    echo(f"httpbed: {line}", err=True)

@@ -6,8 +6,9 @@ import sys
 from types import TracebackType
 from typing import Self
 
-from rich.console import Console
 from rich.progress import Progress, ProgressColumn
+
+from httpbed.report.terminal import Console
 
 
 class LiveBar:

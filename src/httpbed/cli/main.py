@@ -6,15 +6,20 @@ import errno
 import os
 import resource
 import sys
+from contextlib import suppress
 from pathlib import Path
 
 import click
 
+from httpbed.cli.echo import echo
+from httpbed.cli.endings import Endings
 from httpbed.cli.verbs import Verbs
 from httpbed.host import cache
 from httpbed.model.errors import BedError, ConfigError, HostError
 
-EXIT_USAGE, EXIT_HOST, EXIT_INTERRUPTED, EXIT_PIPE = 2, 3, 130, 141
+EXIT_USAGE, EXIT_HOST, EXIT_PIPE = 2, 3, 141
+NOT_WRITABLE = 0o022
+"""Group and others write to no file of ours, whatever the user's file mode mask."""
 OUT_OF_MEMORY = ("failed to map segment", "can't start new thread", "Out of Memory Error")
 """What the loader of shared libraries, threads and DuckDB say where memory ends."""
 LEAST_MEMORY_BYTES = 2**30
@@ -37,12 +42,21 @@ def cli() -> None:
     Begin with `httpbed demo`, then copy an experiment file, edit it, and `httpbed run` it.
 
     Exit codes: 0 every trial has an outcome; 1 invalid trials remain; 2 usage or configuration;
-    3 this machine cannot; 130 interrupted.
+    3 this machine cannot; 130 interrupted, 143 ended by SIGTERM, 129 by SIGHUP.
     """
 
 
 def main() -> None:
     """Run the command line and leave with the exit code that says whose fault it was."""
+    endings = Endings()
+    with endings.heeded():
+        code = _run(endings)
+    sys.exit(code)
+
+
+def _run(endings: Endings) -> int:
+    if sys.argv[1:2] != ["link"]:  # whose command keeps the user's
+        os.umask(os.umask(NOT_WRITABLE) | NOT_WRITABLE)
     try:
         _require_room()
         # Else matplotlib keeps its font cache in a folder of the user's that is not ours.
@@ -51,17 +65,23 @@ def main() -> None:
     except SystemExit:  # click's way out when nobody reads on
         code = EXIT_PIPE
     except (click.exceptions.Abort, KeyboardInterrupt):
-        kept = "; what was finished is kept, and the same command resumes it"
-        _complain("interrupted" + ("" if sys.argv[1:2] == ["link"] else kept))
-        code = EXIT_INTERRUPTED
+        code = _ended(endings)
     except click.ClickException as error:
         error.show()
         code = EXIT_USAGE
     except OSError as error:
-        code = _operating_system(error)
+        gone = endings.received and error.errno == errno.EIO  # click tells a terminal of its end
+        code = _ended(endings) if gone else _operating_system(error)
     except Exception as error:  # noqa: BLE001 - what is not foreseen is raised again
         code = _foreseen(error)
-    sys.exit(code or 0)
+    return code or 0
+
+
+def _ended(endings: Endings) -> int:
+    kept = "; what was finished is kept, and the same command resumes it"
+    with suppress(OSError):  # after SIGHUP the terminal may be gone
+        _complain(str(endings) + ("" if sys.argv[1:2] == ["link"] else kept))
+    return endings.exit_code
 
 
 def _require_room() -> None:
@@ -136,4 +156,4 @@ def _concerns_cache(error: OSError) -> bool:
 
 
 def _complain(text: str) -> None:
-    click.echo(f"httpbed: {text}", err=True)
+    echo(f"httpbed: {text}", err=True)

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import click
 
+from httpbed.cli.echo import echo
 from httpbed.cli.experiment import catalog, json_option, recipes_option
 from httpbed.host import curl, reach
 from httpbed.mirror import session
@@ -102,10 +103,10 @@ def command(
         "sha256": made.digest,
     }
     if as_json:
-        click.echo(json.dumps(told, indent=1))
+        echo(json.dumps(told, indent=1))
         return
-    click.echo(f"{made.requests()} requests, {made.weight() / 1000:.0f} kB")
-    click.echo(f"page = {{ folder = {json.dumps(str(output), ensure_ascii=False)} }}")
+    echo(f"{made.requests()} requests, {made.weight() / 1000:.0f} kB")
+    echo(f"page = {{ folder = {json.dumps(str(output), ensure_ascii=False)} }}")
 
 
 def _found(
@@ -128,4 +129,4 @@ def _found(
 
 
 def _say(line: str) -> None:
-    click.echo(line, err=True)
+    echo(line, err=True)

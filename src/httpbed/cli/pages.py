@@ -9,6 +9,7 @@ from typing import Any
 
 import click
 
+from httpbed.cli.echo import echo
 from httpbed.cli.experiment import catalog, json_option, recipes_option
 from httpbed.host import cache
 from httpbed.matrix import table
@@ -42,13 +43,11 @@ def command(context: click.Context, *, plot: Path | None, as_json: bool) -> None
 
         pages_figure.write(entries.read().sites, plot)
     if as_json:
-        click.echo(
-            json.dumps({"schema": 1, "pages": [_told(name) for name in named.names()]}, indent=1)
-        )
+        echo(json.dumps({"schema": 1, "pages": [_told(name) for name in named.names()]}, indent=1))
         return
     rows = [["page", "requests", "kB", "from", "groups"]]
     for line in table.aligned(rows + [_row(name) for name in named.names()]):
-        click.echo(line)
+        echo(line)
 
 
 @command.command()
@@ -63,7 +62,7 @@ def make(*, names: tuple[str, ...], every: bool) -> None:
     for name in _chosen(names, every=every):
         try:
             made = sites.ensure(NamedPage(name=name), _SEED, Path(), _say)
-            click.echo(f"{name}: {made.folder}")
+            echo(f"{name}: {made.folder}")
         except HostError as error:
             failures.append(name)
             _say(f"without {name}: {error}")
@@ -97,9 +96,9 @@ def check(
         made = sites.ensure(NamedPage(name=name), _SEED, Path(), _say)
         with tempfile.TemporaryDirectory(dir=parent) as scratch:
             found = agreement.differences(made.site, loader.load(made.folder, Path(scratch)))
-        click.echo(f"{name}: {'as listed' if not found else ''}".rstrip())
+        echo(f"{name}: {'as listed' if not found else ''}".rstrip())
         for line in found:
-            click.echo(f"  {line}")
+            echo(f"  {line}")
         wrong = wrong or bool(found)
     if wrong:
         raise SystemExit(_WRONG)
@@ -140,4 +139,4 @@ def _row(name: str) -> list[str]:
 
 
 def _say(line: str) -> None:
-    click.echo(line, err=True)
+    echo(line, err=True)

@@ -12,6 +12,7 @@ import click
 
 from httpbed.analysis import duration
 from httpbed.cli import experiment
+from httpbed.cli.echo import echo
 from httpbed.implementations.catalog import Catalog
 from httpbed.implementations.settings import Transport
 from httpbed.model import phrase
@@ -54,7 +55,7 @@ def command(
     if not trials:
         raise ConfigError([Mistake("--trial", f"no trial {wanted!r}", "httpbed plan lists them")])
     if as_json:
-        click.echo(
+        echo(
             json.dumps(
                 [_as_json(trial, loaded, catalog if commands else None) for trial in trials],
                 indent=1,
@@ -63,7 +64,7 @@ def command(
         return
     for trial in trials:
         _print(trial, loaded, catalog if commands else None)
-    click.echo(_summary(loaded, catalog), err=True)
+    echo(_summary(loaded, catalog), err=True)
 
 
 def _as_json(trial: Trial, loaded: Loaded, catalog: Catalog | None) -> dict[str, object]:
@@ -82,19 +83,19 @@ def _as_json(trial: Trial, loaded: Loaded, catalog: Catalog | None) -> dict[str,
 
 def _print(trial: Trial, loaded: Loaded, catalog: Catalog | None) -> None:
     levels = "  ".join(f"{factor}={level}" for factor, level in trial.levels.items())
-    click.echo(f"block {trial.block:>4}  {trial.position:>3}  {trial.id}  {levels}")
+    echo(f"block {trial.block:>4}  {trial.position:>3}  {trial.id}  {levels}")
     if catalog is None:
         return
     planned = bed.plan(trial, catalog, files=loaded.files)
     for place, settings in _sysctls(planned).items():
         for name, value in settings.items():
-            click.echo(f"    [{place}] sysctl --write {name}={value}")
+            echo(f"    [{place}] sysctl --write {name}={value}")
     for spec in planned.specs():
         for name, content in spec.files.items():
-            click.echo(f"    write /trial/{name}\n" + _indented(content))
+            echo(f"    write /trial/{name}\n" + _indented(content))
         for name, content in spec.shown.items():
-            click.echo(f"    {name}, as the next one sees it\n" + _indented(content))
-        click.echo(_indented(spec.shell(), by=4))
+            echo(f"    {name}, as the next one sees it\n" + _indented(content))
+        echo(_indented(spec.shell(), by=4))
     if planned.handover:
         _print_steps(planned.handover)
 
@@ -103,10 +104,10 @@ def _print_steps(planned: HandoverPlan) -> None:
     """Show the hand-overs of one round, each step with what makes it."""
     for step in _steps(planned):
         if step["is_first"]:
-            click.echo(f"    # hand-over {step['handover']}, {step['when']}")
+            echo(f"    # hand-over {step['handover']}, {step['when']}")
         later = f", {phrase.duration(step['after_s'])} later" if step["after_s"] else ""
-        click.echo(f"    # {step['step']} {step['link']}{later}")
-        click.echo(_indented(step["command"], by=4))
+        echo(f"    # {step['step']} {step['link']}{later}")
+        echo(_indented(step["command"], by=4))
 
 
 def _steps(planned: HandoverPlan) -> Iterator[dict[str, Any]]:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import time
 from collections import Counter
 
-import click
 from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
 
+from httpbed.cli.echo import echo
 from httpbed.cli.live import LiveBar
 from httpbed.executor import local
 from httpbed.model import phrase
@@ -66,7 +66,7 @@ class Reporter(LiveBar):
         if self.is_live:
             self.print(text)
         else:
-            click.echo(text, err=True)
+            echo(text, err=True)
 
 
 def _then(progress: local.Progress) -> str:

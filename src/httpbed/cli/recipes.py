@@ -11,6 +11,7 @@ from typing import Any
 
 import click
 
+from httpbed.cli.echo import echo
 from httpbed.cli.experiment import catalog, json_option, own_programs, recipes_option
 from httpbed.host import cache
 from httpbed.implementations.catalog import Catalog
@@ -47,12 +48,12 @@ def show(*, recipe_folders: tuple[Path, ...], as_json: bool) -> None:
 def _list(known: Catalog, *, as_json: bool) -> None:
     recipes = sorted(known.recipes.values(), key=lambda one: one.name)
     if as_json:
-        click.echo(json.dumps([_told(recipe) for recipe in recipes], indent=1))
+        echo(json.dumps([_told(recipe) for recipe in recipes], indent=1))
         return
     rows = [["implementation", "roles", "HTTP", "upstream", "is here", "from"]]
     rows += [_row(recipe) for recipe in recipes]
     for line in table.aligned(rows):
-        click.echo(line)
+        echo(line)
 
 
 def _told(recipe: Recipe) -> dict[str, Any]:
@@ -131,9 +132,9 @@ def check(
         raise HostError(f"nothing can be tried ({told or 'no counterpart is here'})", remedy)
     outcome = asyncio.run(_outcome(known, wanted, names, absent, jobs=jobs, output=output))
     if as_json:
-        click.echo(json.dumps(table.as_json(outcome), indent=1))
+        echo(json.dumps(table.as_json(outcome), indent=1))
     else:
-        click.echo("\n".join(table.lines(outcome)))
+        echo("\n".join(table.lines(outcome)))
     context.exit(0 if outcome.passed else 1)
 
 
@@ -173,4 +174,4 @@ def _tell(tried: Tried) -> None:
 
 
 def _say(line: str) -> None:
-    click.echo(line, err=True)
+    echo(line, err=True)

@@ -11,9 +11,10 @@ import click
 
 from httpbed.analysis.findings import find
 from httpbed.cli import damaged
+from httpbed.cli.echo import echo
 from httpbed.model.errors import ConfigError, Mistake, visible
 from httpbed.model.metric import METRICS
-from httpbed.report import one_trial, publish, tables
+from httpbed.report import one_trial, publish, terminal
 from httpbed.store import query, senders
 from httpbed.store.results import Results
 
@@ -73,7 +74,7 @@ def command(
     findings = find(results, metric, dict(_pairs(bases)))
     path = publish.report(results, findings, output)
     if as_json:
-        click.echo(json.dumps(publish.summary(results, path, findings), indent=1))
+        echo(json.dumps(publish.summary(results, path, findings), indent=1))
     else:
         publish.show(results, path, findings)
 
@@ -86,9 +87,9 @@ def _one_trial(results: Results, said: str, *, as_json: bool) -> None:
         click.echo(f"note: left out: {visible(str(one))}", err=True)
     paths = publish.one(results, found)
     if as_json:
-        click.echo(json.dumps(one_trial.values(found, paths)))
+        echo(json.dumps(one_trial.values(found, paths)))
     else:
-        one_trial.show(found, paths, tables.console())
+        one_trial.show(found, paths, terminal.console())
 
 
 def _pairs(bases: Iterable[str]) -> Iterable[tuple[str, str]]:

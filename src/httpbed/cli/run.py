@@ -15,6 +15,7 @@ from typing import Any, get_args
 import click
 
 from httpbed.cli import damaged, experiment
+from httpbed.cli.echo import echo
 from httpbed.cli.progress import Reporter
 from httpbed.executor import local
 from httpbed.host import backend
@@ -155,7 +156,7 @@ def _report(directory: Path, *, as_json: bool) -> int:
     findings = find(results)
     path = publish.report(results, findings)
     if as_json:
-        click.echo(json.dumps(publish.summary(results, path, findings), indent=1))
+        echo(json.dumps(publish.summary(results, path, findings), indent=1))
     else:
         publish.show(results, path, findings)
     return 1 if publish.invalid_remain(results, findings) else 0
@@ -183,4 +184,4 @@ def _command_line() -> str:
 
 
 def _say(line: str) -> None:
-    click.echo(line, err=True)
+    echo(line, err=True)

@@ -6,6 +6,7 @@ import json
 
 import click
 
+from httpbed.cli.echo import echo
 from httpbed.model.schema import experiment_schema
 
 
@@ -16,4 +17,4 @@ def command(*, as_json: bool) -> None:
 
     Use it to have an editor complete and check experiment files as you write them.
     """
-    click.echo(json.dumps(experiment_schema(), indent=None if as_json else 1))
+    echo(json.dumps(experiment_schema(), indent=None if as_json else 1))

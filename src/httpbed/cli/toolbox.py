@@ -7,8 +7,9 @@ from pathlib import Path
 
 import click
 
+from httpbed.cli.echo import echo
 from httpbed.cli.experiment import catalog, json_option, recipes_option
-from httpbed.host import toolbox
+from httpbed.host import pypi, toolbox
 from httpbed.host.toolbox import Contents, Root
 from httpbed.implementations.catalog import Catalog
 from httpbed.model.errors import ConfigError, HostError, Mistake
@@ -34,11 +35,11 @@ def show(*, as_json: bool) -> None:
     """List the finished ones, the oldest first."""
     roots = toolbox.find_all()
     if as_json:
-        click.echo(json.dumps([_as_json(root) for root in roots], indent=2))
+        echo(json.dumps([_as_json(root) for root in roots], indent=2))
         return
     for root in roots:
-        contents = ", ".join([*sorted(root.packages), *sorted(root.pypi)])
-        click.echo(f"{root.name}  {root.built}  {contents}")
+        contents = ", ".join([*sorted(root.packages), *sorted(map(pypi.named, root.pypi))])
+        echo(f"{root.name}  {root.built}  {contents}")
 
 
 @command.command()
@@ -99,7 +100,7 @@ def remove(names: tuple[str, ...], *, every: bool, as_json: bool) -> None:
         toolbox.remove(there[name])
         _say(f"removed {name}")
     if as_json:
-        click.echo(json.dumps({"schema": 1, "removed": list(chosen)}))
+        echo(json.dumps({"schema": 1, "removed": list(chosen)}))
 
 
 def _needed(known: Catalog, names: tuple[str, ...]) -> dict[Contents, list[str]]:
@@ -114,10 +115,10 @@ def _needed(known: Catalog, names: tuple[str, ...]) -> dict[Contents, list[str]]
 
 def _locate(roots: list[Root], *, as_json: bool) -> None:
     if as_json:
-        click.echo(json.dumps([_as_json(root) for root in roots], indent=2))
+        echo(json.dumps([_as_json(root) for root in roots], indent=2))
         return
     for root in roots:
-        click.echo(root.path)
+        echo(root.path)
 
 
 def _as_json(root: Root) -> dict[str, object]:
@@ -135,4 +136,4 @@ def _as_json(root: Root) -> dict[str, object]:
 
 
 def _say(line: str) -> None:
-    click.echo(line, err=True)
+    echo(line, err=True)

@@ -8,6 +8,7 @@ from pathlib import Path
 import click
 
 from httpbed.cli import experiment
+from httpbed.cli.echo import echo
 from httpbed.model.errors import ConfigError
 
 
@@ -28,13 +29,13 @@ def command(
     except ConfigError as error:
         if not as_json:
             raise
-        click.echo(json.dumps({"valid": False, "mistakes": [vars(one) for one in error.mistakes]}))
+        echo(json.dumps({"valid": False, "mistakes": [vars(one) for one in error.mistakes]}))
         context.exit(2)
     design = loaded.experiment
     scales = {name: design.at_scale(name).trials() for name in design.scales}
     if as_json:
         said = {"valid": True, "trials": len(loaded.trials), "scales": scales}
-        click.echo(json.dumps(said))
+        echo(json.dumps(said))
     else:
         told = [f"{trials} at scale {name}" for name, trials in scales.items()]
-        click.echo(f"{file}: no mistakes; {', '.join([f'{len(loaded.trials)} trials', *told])}")
+        echo(f"{file}: no mistakes; {', '.join([f'{len(loaded.trials)} trials', *told])}")

@@ -11,7 +11,7 @@ from typing import Any
 
 from httpbed.design import seeds
 from httpbed.model.experiment import Experiment, scenario_document
-from httpbed.model.scenario import Scenario
+from httpbed.model.scenarios import Scenarios
 from httpbed.model.trial import Trial
 
 
@@ -26,7 +26,8 @@ def design(
     """
     treatments = list(experiment.treatments())
     documents = [completed(scenario_document(document, levels)) for levels in treatments]
-    limits = [experiment.time_limit_s(Scenario.model_validate(said)) for said in documents]
+    scenarios = Scenarios()
+    limits = [experiment.time_limit_s(scenarios.read(said)) for said in documents]
     trials = []
     for block in range(1, experiment.replicates + 1):
         order = list(range(len(treatments)))

@@ -3,6 +3,8 @@
 They are installed as wheels, for the Python that the root holds and not for the one that runs
 this; nothing of theirs is run. uv does it, or else pip, and each with the settings of both: an
 index, a folder of wheels or a certificate that the user named for one is meant for the other.
+Every file must have a SHA-256 that the recipe names, what a program depends on included: an index
+may have another file under the same name and version tomorrow.
 
 ::
 
@@ -33,21 +35,44 @@ from httpbed.model.errors import HostError
 
 FOLDER = "opt/pypi"
 _LINKS = "usr/local/bin"
+_HASH = "--hash=sha256:"
+_OTHER_FILE = re.compile(
+    r"(?:Hash mismatch for `|DO NOT MATCH THE HASHES.*?\n\s+)(?P<what>[\w.-]+==[^\s`]+)"
+    r".*?(?:Computed:|Got)\s+(?:sha256:)?(?P<got>[0-9a-f]{64})",
+    re.DOTALL,
+)
+"""uv's words, and pip's."""
+_NO_DIGEST = re.compile(
+    r"(?:no trusted hash was provided for: `|pinned with ==\. These do not:\s+)(?P<what>[\w.-]+)"
+)
 _INTERPRETER = re.compile(rb"\A(#!.*\bpython[\d.]*\b[^\n]*|#!/bin/sh\n'''exec' [^\n]*\n' ''')\n")
 """How an installer begins a script; the second where the interpreter's path is long."""
 
 
-def command(requirements: Iterable[str], root: Path) -> tuple[list[str], dict[str, str]]:
-    """Say how to install them into a root: argv, and the whole environment.
+def pinned(requirement: str, digests: Iterable[str]) -> str:
+    """Return a requirement with the SHA-256 of each of its files, as a line for pip and uv."""
+    return " ".join([requirement, *(f"{_HASH}{one}" for one in sorted(set(digests)))])
+
+
+def named(line: str) -> str:
+    """Return the requirement of such a line, without digests."""
+    return line.split(" ", 1)[0]
+
+
+def command(listed: Path, root: Path) -> tuple[list[str], dict[str, str]]:
+    """Say how to install what a file lists, line by line as :func:`pinned` makes them, into a root.
+
+    Returns argv and the whole environment.
 
     Raises:
         HostError: When neither uv nor pip is there.
     """
     target = str(root / FOLDER)
     words = ["--quiet", "--target", target, *_version(root), "--only-binary", ":all:"]
+    words += ["--require-hashes", "--requirement", str(listed)]
     if uv := _uv():
         python = ["--python", sys.executable, "--no-python-downloads"]
-        return [uv, "pip", "install", *python, *words, *sorted(requirements)], {
+        return [uv, "pip", "install", *python, *words], {
             **os.environ,
             **settings_for_uv(sys.executable),
         }
@@ -57,7 +82,25 @@ def command(requirements: Iterable[str], root: Path) -> tuple[list[str], dict[st
             "install one of them where httpbed is installed, or on the PATH",
         )
     pip = [sys.executable, "-m", "pip", "install", "--disable-pip-version-check", "--no-compile"]
-    return [*pip, *words, *sorted(requirements)], {**_settings_for_pip(), **os.environ}
+    return [*pip, *words], {**_settings_for_pip(), **os.environ}
+
+
+def refusal(log: str) -> HostError | None:
+    """Explain what uv or pip refused because of a digest; None where it failed otherwise."""
+    if found := _OTHER_FILE.search(log):
+        return HostError(
+            f"the Python index has another file of {found['what']} than the recipe names: its"
+            f" SHA-256 is {found['got']}",
+            "do not install it unless you know why it changed; see which index pip uses (pip"
+            " config list), and correct the recipe if it is yours",
+        )
+    if found := _NO_DIGEST.search(log):
+        return HostError(
+            f"a program of the Python index needs {found['what']}, of which the recipe names no"
+            " file with its SHA-256",
+            'add it to the recipe: [install.pypi."NAME==VERSION"] with a line for each wheel',
+        )
+    return None
 
 
 def settings_for_uv(python: str) -> dict[str, str]:

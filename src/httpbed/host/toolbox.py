@@ -51,7 +51,8 @@ class Contents:
     packages: frozenset[str] = frozenset()
     """Of the suite, without :data:`BASE` and dependencies."""
     pypi: frozenset[str] = frozenset()
-    """Requirements of the Python index, such as ``aioquic==1.7.2``, without dependencies."""
+    """Lines for the Python index as :func:`httpbed.host.pypi.pinned` makes them, with all that
+    they depend on: a version, and the SHA-256 of every file that may be taken."""
 
     @property
     def name(self) -> str:
@@ -60,7 +61,9 @@ class Contents:
         return f"{self.suite}-{hashlib.sha256(json.dumps(said).encode()).hexdigest()[:12]}"
 
     def __str__(self) -> str:
-        return f"{self.suite}: {', '.join(sorted(self.packages) + sorted(self.pypi))}"
+        return (
+            f"{self.suite}: {', '.join(sorted(self.packages) + sorted(map(pypi.named, self.pypi)))}"
+        )
 
 
 TOOLS = Contents("trixie", frozenset({"ethtool", "iproute2", "iputils-ping"}))
@@ -81,7 +84,7 @@ class Root:
     built: str
     """When, as ISO 8601 in UTC."""
     pypi: frozenset[str] = frozenset()
-    """The requirements asked for of the Python index."""
+    """What was asked for of the Python index, with digests."""
     wheels: Mapping[str, str] = field(default_factory=dict)
     """The version of every package from there."""
     digests: Mapping[str, str] = field(default_factory=dict)
@@ -227,8 +230,9 @@ _LIST_VERSIONS = (
 
 def _add_wheels(partial: Path, contents: Contents, lock: int) -> dict[str, str]:
     """Install the programs of the Python index; return the version of each package."""
-    command, settings = pypi.command(contents.pypi, partial / "root")
-    log = partial / "log"
+    listed, log = partial / "requirements.txt", partial / "log"
+    listed.write_text("".join(f"{line}\n" for line in sorted(contents.pypi)))
+    command, settings = pypi.command(listed, partial / "root")
     with log.open("w") as output:
         code = guard.run(command, holding=[lock], environment=settings, output=output)
     if code != 0:
@@ -238,14 +242,17 @@ def _add_wheels(partial: Path, contents: Contents, lock: int) -> dict[str, str]:
 
 def _failure(contents: Contents, log: Path, installer: str) -> HostError:
     """Say what the installer said, and keep its log where the partial folder's end spares it."""
-    lines = [line for line in log.read_text(errors="replace").splitlines() if line.strip()]
+    said = log.read_text(errors="replace")
+    lines = [line for line in said.splitlines() if line.strip()]
     told = [line[3:] for line in lines if line.startswith("E: ")] or lines[-3:]
     kept = log.parent.with_name(log.parent.name.removesuffix(".partial").lstrip(".") + ".log")
     log.replace(kept)
     _delete(log.parent)
+    unbuilt = f"no root filesystem could be built from {contents}"
+    if refused := pypi.refusal(said):
+        return HostError(f"{unbuilt}: {refused.reason}", refused.remedy)
     return HostError(
-        f"no root filesystem could be built from {contents}:"
-        f" {'; '.join(map(str.strip, told)) or f'{installer} was ended'}",
+        f"{unbuilt}: {'; '.join(map(str.strip, told)) or f'{installer} was ended'}",
         f"read {kept}; check the network and the free disk space; a suite that moves may be"
         " whole again in some hours",
     )

@@ -2,12 +2,40 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
+from typing import Annotated
 
-from pydantic import Field, model_validator
+from packaging.utils import is_normalized_name, parse_wheel_filename
+from pydantic import BeforeValidator, Field, StringConstraints, model_validator
 
+from httpbed.host import pypi
 from httpbed.host.toolbox import Contents
 from httpbed.model.value import Value
+
+_HOW = 'write "FILE.whl" = "SHA-256" below it; pip download NAME==VERSION and pip hash tell them'
+_Sha256 = Annotated[str, StringConstraints(pattern="^[0-9a-f]{64}$")]
+
+
+def _with_digests(said: object) -> object:
+    """Refuse names alone: what an index has under a name may be another file tomorrow."""
+    if not isinstance(said, dict):
+        table = '[install.pypi."NAME==VERSION"]'
+        raise ValueError(f"is no table with the SHA-256 of each wheel; begin {table}, {_HOW}")  # noqa: TRY004
+    return said
+
+
+def _names_wheels(requirement: str, wheels: Iterable[str]) -> None:
+    """Raise ValueError for a requirement without a version, or a wheel of another one."""
+    name, equals, version = requirement.partition("==")
+    if not equals or not is_normalized_name(name):
+        raise ValueError(f"{requirement!r} is not NAME==VERSION, with the name as pip writes it")
+    if not wheels:
+        raise ValueError(f"{requirement} has no wheel; {_HOW}")
+    for wheel in wheels:
+        its_name, its_version, _, _ = parse_wheel_filename(wheel)
+        if (its_name, str(its_version)) != (name, version):
+            raise ValueError(f"{wheel!r} is not a wheel of {requirement}; {_HOW}")
 
 
 class Install(Value):
@@ -17,8 +45,11 @@ class Install(Value):
     """Debian suite of the root filesystem that it runs in."""
     packages: list[str] = Field(default_factory=list)
     """Packages of that suite."""
-    pypi: list[str] = Field(default_factory=list)
-    """Packages of the Python index that are installed into that root filesystem."""
+    pypi: Annotated[dict[str, dict[str, _Sha256]], BeforeValidator(_with_digests)] = Field(
+        default_factory=dict
+    )
+    """Packages of the Python index that are installed into that root filesystem, with all that
+    they depend on: ``NAME==VERSION`` -> the name of each platform's wheel -> its SHA-256."""
     own: str | None = None
     """Name of one of httpbed's own executables."""
     binary: str | None = None
@@ -46,6 +77,12 @@ class Install(Value):
                 raise ValueError(msg)
         return self
 
+    @model_validator(mode="after")
+    def _pins_wheels(self) -> Install:
+        for requirement, wheels in self.pypi.items():
+            _names_wheels(requirement, wheels)
+        return self
+
     def beside(self, folder: Path) -> Install:
         """Take a binary's relative path as of a recipe's folder; a bare name stays one."""
         if self.binary is None or "/" not in self.binary:
@@ -56,7 +93,8 @@ class Install(Value):
         """What the root filesystem holds that it runs in; None for this machine's own."""
         if self.suite is None:
             return None
-        return Contents(self.suite, frozenset(self.packages), frozenset(self.pypi))
+        pinned = (pypi.pinned(name, wheels.values()) for name, wheels in self.pypi.items())
+        return Contents(self.suite, frozenset(self.packages), frozenset(pinned))
 
     def program(self, name: str) -> str | None:
         """Where the program of recipe ``name`` is seen, if it is not in a root of the toolbox."""

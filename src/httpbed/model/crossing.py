@@ -67,9 +67,10 @@ def treatments(
 
     No groups are one crossing of everything.
     """
+    excluded = Exclusions(exclusions)
     for levels in _union(factors, _crossings(factors, groups)):
         treatment = dict(zip(factors, levels, strict=True))
-        if not any(exclusion.matches(treatment) for exclusion in exclusions):
+        if not any(excluded.matching(treatment)):
             yield treatment
 
 
@@ -83,21 +84,54 @@ def most(factors: Factors, groups: Sequence[Group] = ()) -> int:
 
 def narrowed(factors: Factors, kept: Factors) -> dict[str, list[str]]:
     """Keep some levels of some factors, in the factors' own order."""
+    chosen = {name: frozenset(levels) for name, levels in kept.items()}
     return {
-        name: [level for level in levels if level in kept.get(name, levels)]
+        name: [level for level in levels if name not in kept or level in chosen[name]]
         for name, levels in factors.items()
     }
 
 
+class Exclusions:
+    """Finds those that match a treatment, by the level of one factor that each of them names."""
+
+    def __init__(self, exclusions: Sequence[Exclusion]) -> None:
+        self._by_level: dict[str, dict[str, list[Exclusion]]] = {}
+        for exclusion in exclusions:
+            name, levels = min(exclusion.levels.items(), key=lambda item: len(item[1]))
+            for level in dict.fromkeys(levels):
+                self._by_level.setdefault(name, {}).setdefault(level, []).append(exclusion)
+
+    def matching(self, treatment: Mapping[str, str]) -> Iterator[Exclusion]:
+        """Yield those that leave a treatment out."""
+        for name, by_level in self._by_level.items():
+            for exclusion in by_level.get(treatment.get(name, ""), ()):
+                if exclusion.matches(treatment):
+                    yield exclusion
+
+
 def _crossings(factors: Factors, groups: Sequence[Group]) -> list[Factors]:
-    return [narrowed(factors, group.levels) for group in groups] or [factors]
+    """Return what each group crosses, in time proportional to the levels that it names."""
+    ranks = _ranks(factors) if groups else {}
+    return [
+        {
+            name: sorted(ranks[name].keys() & group.levels[name], key=ranks[name].__getitem__)
+            if name in group.levels
+            else levels
+            for name, levels in factors.items()
+        }
+        for group in groups
+    ] or [factors]
+
+
+def _ranks(factors: Factors) -> dict[str, dict[str, int]]:
+    return {name: {one: rank for rank, one in enumerate(said)} for name, said in factors.items()}
 
 
 def _union(factors: Factors, crossings: Sequence[Factors]) -> Iterator[tuple[str, ...]]:
     if len(crossings) == 1:
         yield from itertools.product(*crossings[0].values())
         return
-    ranks = [{level: rank for rank, level in enumerate(levels)} for levels in factors.values()]
+    ranks = [*_ranks(factors).values()]
     found = {levels for some in crossings for levels in itertools.product(*some.values())}
     yield from sorted(
         found, key=lambda levels: [r[one] for r, one in zip(ranks, levels, strict=True)]

@@ -5,19 +5,31 @@ Entries that are malformed are told by the models and passed over here.
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+import itertools
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar, get_args
 
 from pydantic import ValidationError
 
 from httpbed.model import crossing
-from httpbed.model.crossing import Exclusion, Factors, Group, Scale, ScaleName, Treatment
+from httpbed.model.crossing import (
+    Exclusion,
+    Exclusions,
+    Factors,
+    Group,
+    Scale,
+    ScaleName,
+    Treatment,
+)
 from httpbed.model.errors import Mistake
 from httpbed.model.value import Value
 
 _Entry = TypeVar("_Entry", bound=Value)
+Known = Mapping[str, Mapping[str, None]]
+"""The levels of each factor, to be looked up."""
+MOST_LISTED = 20
+"""Names that a message lists, of what would be right."""
 
 
 @dataclass(frozen=True)
@@ -65,14 +77,21 @@ def readable(document: Mapping[str, Any], factors: Factors) -> Crossing:
 def mistakes(said: Crossing, treatments: Sequence[Treatment]) -> Iterator[Mistake]:
     """Yield what is wrong with a design."""
     yield from _namesakes(said)
+    known = {name: dict.fromkeys(levels) for name, levels in said.factors.items()}
     for place, levels in _choices(said):
-        yield from _strangers(said.factors, place, levels)
+        yield from _strangers(known, place, levels)
     if said.whole and said.most() and not treatments:
         yield Mistake("exclude", "leaves no treatment", "exclude less")
     elif treatments:
         yield from _unused(said, treatments)
         yield from _idle(said)
         yield from _nothing_left(said, treatments)
+
+
+def listed(names: Collection[str]) -> str:
+    """Write names into a message: the first of them, and how many more there are."""
+    some = ", ".join(itertools.islice(names, MOST_LISTED))
+    return some if len(names) <= MOST_LISTED else f"{some} and {len(names) - MOST_LISTED} more"
 
 
 def _entries(said: object) -> dict[int, object]:
@@ -103,15 +122,15 @@ def _choices(said: Crossing) -> Iterator[tuple[str, Mapping[str, list[str]]]]:
         yield f"scales.{name}.levels", scale.levels
 
 
-def _strangers(factors: Factors, place: str, choice: Mapping[str, list[str]]) -> Iterator[Mistake]:
+def _strangers(factors: Known, place: str, choice: Mapping[str, list[str]]) -> Iterator[Mistake]:
     for name, levels in choice.items():
         if name not in factors:
-            known = f"known: {', '.join(factors)}" if factors else "there is no [factors] table"
+            known = f"known: {listed(factors)}" if factors else "there is no [factors] table"
             yield Mistake(f"{place}.{name}", f"unknown factor {name!r}; {known}")
             continue
         for index, level in enumerate(levels):
             if level not in factors[name]:
-                reason = f"{level!r} is not a level of {name}; known: {', '.join(factors[name])}"
+                reason = f"{level!r} is not a level of {name}; known: {listed(factors[name])}"
                 yield Mistake(f"{place}.{name}[{index}]", reason)
         if not levels:
             yield Mistake(f"{place}.{name}", "names no level", "name at least one, or delete it")
@@ -120,10 +139,10 @@ def _strangers(factors: Factors, place: str, choice: Mapping[str, list[str]]) ->
 
 
 def _namesakes(said: Crossing) -> Iterator[Mistake]:
-    names = Counter(group.name for group in said.groups.values())
+    named: dict[str, int] = {}
     for index, group in said.groups.items():
-        first = next(i for i, other in said.groups.items() if other.name == group.name)
-        if names[group.name] > 1 and index != first:
+        first = named.setdefault(group.name, index)
+        if index != first:
             reason = f"groups[{first}] is also named {group.name!r}"
             yield Mistake(f"groups[{index}].name", reason, "give each its own name")
 
@@ -132,26 +151,37 @@ def _unused(said: Crossing, treatments: Sequence[Treatment]) -> Iterator[Mistake
     """Find levels that no treatment has."""
     for name, levels in said.factors.items():
         used = {treatment[name] for treatment in treatments}
+        grouped = _grouped(said, name)
         for level in levels:
             if level not in used:
-                grouped = not said.groups or any(
-                    level in group.levels.get(name, levels) for group in said.groups.values()
+                reason = (
+                    "is excluded from every treatment" if level in grouped else "is in no group"
                 )
-                reason = "is excluded from every treatment" if grouped else "is in no group"
                 yield Mistake(f"factors.{name}", f"{level!r} {reason}", "use it, or delete it")
+
+
+def _grouped(said: Crossing, name: str) -> set[str]:
+    """Return the levels of a factor that some group has; without groups, all."""
+    levels = said.factors[name]
+    return {
+        level
+        for group in said.groups.values() or [None]
+        for level in (levels if group is None else group.levels.get(name, levels))
+    }
 
 
 def _idle(said: Crossing) -> Iterator[Mistake]:
     """Find groups of which nothing is left, and exclusions that leave nothing out."""
-    exclusions = [*said.exclusions.values()]
+    excluded = Exclusions([*said.exclusions.values()])
     for index, group in said.groups.items():
         own = crossing.treatments(said.factors, [group])
-        if all(any(one.matches(treatment) for one in exclusions) for treatment in own):
+        if all(any(excluded.matching(treatment)) for treatment in own):
             reason = f"{group.name!r} has no treatment that is not excluded"
             yield Mistake(f"groups[{index}]", reason, "delete it, or exclude less")
-    everything = [*crossing.treatments(said.factors, [*said.groups.values()])]
+    everything = crossing.treatments(said.factors, [*said.groups.values()])
+    busy = {id(one) for treatment in everything for one in excluded.matching(treatment)}
     for index, exclusion in said.exclusions.items():
-        if not any(map(exclusion.matches, everything)):
+        if id(exclusion) not in busy:
             reason = "no treatment has such levels"
             yield Mistake(f"exclude[{index}]", reason, "correct its levels, or delete it")
 

@@ -14,6 +14,7 @@ late is not.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
@@ -35,8 +36,21 @@ class Mistake:
 
 
 def visible(text: str) -> str:
-    """Keep what a file's author wrote from moving the terminal's cursor."""
+    r"""Return a line with every character that does not print as its escape, such as ``\x1b``.
+
+    Servers, HAR files, file names and experiments contain characters that move a terminal's
+    cursor, reverse the direction of text, or may not stand in XML: control characters, bidi
+    controls, lone surrogates, noncharacters. Everything that is shown passes through here.
+    """
     return "".join(one if one.isprintable() else repr(one)[1:-1] for one in text)
+
+
+def visible_lines(text: str) -> str:
+    """Return a text of several lines likewise; ends of lines and tabs stay."""
+    return "".join(part if part in "\n\t" else visible(part) for part in _LAYOUT.split(text))
+
+
+_LAYOUT = re.compile(r"([\n\t])")
 
 
 class HttpbedError(Exception):

@@ -11,7 +11,9 @@ list, and other factors may stand for values in it.
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterable, Iterator, Mapping
+from functools import cached_property
 from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field, WithJsonSchema
@@ -35,6 +37,8 @@ SHORTEST_TIME_LIMIT_S = 600.0
 LONGEST_TIME_LIMIT_S = 86_400.0
 """The recipes' own time-outs are set to a day, so that no program gives up before the trial."""
 IDEAL_TIMES_LIMIT = 20
+MOST_SHARED_PARTS = 20_000
+"""Parts of scenarios that are kept to be shared: some kB each."""
 
 
 def _names(levels: object) -> object:
@@ -108,6 +112,68 @@ class Experiment(Value):
         return self.model_copy(update={"factors": factors, "replicates": scale.replicates})
 
 
+class Written(dict[str, Any]):
+    """An experiment's document with what is looked up in it for each of many treatments.
+
+    It is not changed once it is made. Treatments with the same levels of all factors that a part
+    of the scenario refers to share that part, filled in once.
+    """
+
+    def __init__(self, document: Document) -> None:
+        super().__init__(document)
+        self._further = _further(self)
+        self._reach: dict[str, tuple[str, ...]] = {}
+        self._indices: dict[str, dict[str, int]] = {}
+        self._parts: dict[tuple[str | None, ...], Any] = {}
+
+    @cached_property
+    def references(self) -> dict[Path, str]:
+        """Each place that refers to a factor, with the factor's name."""
+        return dict(factor_references(self))
+
+    def reference_above(self, path: Path) -> Path | None:
+        """Return the reference that is at a path or above it; there is one at the most."""
+        ends = range(len(path) + 1)
+        return next((path[:end] for end in ends if path[:end] in self.references), None)
+
+    def key_of(self, factor: str, level: str) -> str | int:
+        """Return under what a level stands in its factor: its name, or its index in the list."""
+        said = self["factors"][factor]
+        if isinstance(said, Mapping):
+            return level
+        if factor not in self._indices:
+            backwards = reversed([*enumerate(said)])  # of a level that stands twice, the first
+            self._indices[factor] = {one: index for index, one in backwards}
+        return self._indices[factor][level]
+
+    def reached_from(self, name: str) -> tuple[str, ...]:
+        """Name a factor and those for which, in turn, a place in its levels stands."""
+        if name not in self._reach:
+            self._reach[name] = _follow(self._further, [name])
+        return self._reach[name]
+
+    def scenario(self, levels: Levels) -> dict[str, Any]:
+        """Return a treatment's scenario; parts of it are shared with other treatments."""
+        return {part: self._part(part, levels) for part in self._factors_of}
+
+    def _part(self, part: str, levels: Levels) -> Any:
+        key = (part, *map(levels.get, self._factors_of[part]))
+        if key not in self._parts:
+            if len(self._parts) >= MOST_SHARED_PARTS:
+                self._parts.clear()
+            self._parts[key] = _filled(self, part, levels)
+        return self._parts[key]
+
+    @cached_property
+    def _factors_of(self) -> dict[str, tuple[str, ...]]:
+        """Name the factors on which each part of the scenario depends."""
+        return {
+            part: _follow(self._further, [name for _, name in references(self[part])])
+            for part in SCENARIO_PARTS
+            if part in self
+        }
+
+
 def is_reference(node: object) -> bool:
     """Tell whether a node of a document stands for a factor."""
     return isinstance(node, Mapping) and set(node) == {"factor"}
@@ -147,6 +213,8 @@ def fill(node: Any, standing_for: Mapping[str, Any]) -> Any:
 
     A factor that stands for itself, by others in between, stays a reference.
     """
+    if isinstance(node, str):  # most nodes are
+        return node
     if is_reference(node):
         name = str(node["factor"])
         others = {one: value for one, value in standing_for.items() if one != name}
@@ -160,11 +228,14 @@ def fill(node: Any, standing_for: Mapping[str, Any]) -> Any:
 
 def scenario_document(document: Document, levels: Levels) -> dict[str, Any]:
     """Cut the scenario out of an experiment's document, with levels and profiles filled in."""
-    said = values(document, levels)
-    filled = {part: fill(document[part], said) for part in SCENARIO_PARTS if part in document}
-    if "topology" in filled:
-        filled["topology"] = profiles.expanded_topology(filled["topology"])
-    return filled
+    if isinstance(document, Written):
+        return document.scenario(levels)
+    return {part: _filled(document, part, levels) for part in SCENARIO_PARTS if part in document}
+
+
+def _filled(document: Document, part: str, levels: Levels) -> Any:
+    filled = fill(document[part], values(document, levels))
+    return profiles.expanded_topology(filled) if part == "topology" else filled
 
 
 def replaced(document: Any, path: Path, value: Any) -> Any:
@@ -195,15 +266,26 @@ def network_factors(document: Document) -> tuple[str, ...]:
 
 def reached(document: Document, names: Iterable[str]) -> tuple[str, ...]:
     """Name these factors and those for which, in turn, a place in their levels stands."""
-    further = _references_of_levels(document)
+    return _follow(_further(document), names)
+
+
+def _follow(further: Mapping[str, list[str]], names: Iterable[str]) -> tuple[str, ...]:
     found: dict[str, None] = {}
-    waiting = list(names)
+    waiting = deque(names)
     while waiting:
-        name = waiting.pop(0)
+        name = waiting.popleft()
         if name not in found:
             found[name] = None
-            waiting += [other for path, other in further if path[1] == name]
+            waiting += further.get(name, ())
     return tuple(found)
+
+
+def _further(document: Document) -> dict[str, list[str]]:
+    """Name, of each factor, those for which places in its levels stand, each once."""
+    named: dict[str, dict[str, None]] = {}
+    for path, other in _references_of_levels(document):
+        named.setdefault(str(path[1]), {})[other] = None
+    return {name: [*others] for name, others in named.items()}
 
 
 def _references_of_levels(document: Document) -> list[tuple[Path, str]]:

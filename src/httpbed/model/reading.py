@@ -21,13 +21,14 @@ from httpbed.model import changes, crossing_mistakes, handover
 from httpbed.model import experiment as experiments
 from httpbed.model.alternatives import is_form
 from httpbed.model.crossing import Exclusion, Group, Scale
-from httpbed.model.crossing_mistakes import Crossing
+from httpbed.model.crossing_mistakes import Crossing, listed
 from httpbed.model.errors import Mistake
-from httpbed.model.experiment import SCENARIO_PARTS, Experiment, Path
+from httpbed.model.experiment import SCENARIO_PARTS, Experiment, Path, Written
 from httpbed.model.impairments import delay, loss, queue, rate
 from httpbed.model.page import FolderPage, NamedPage, PageLoad, RecordedPage, SyntheticPage
 from httpbed.model.roles import ClientRole, ProxyRole, Roles, ServerRole
 from httpbed.model.scenario import Competitor, Scenario
+from httpbed.model.scenarios import Scenarios
 from httpbed.model.topology import Link, OneWay, Topology
 from httpbed.model.value import Value
 from httpbed.model.workload import NO_SUCH_KIND, Download
@@ -92,9 +93,9 @@ def read_again(text: str) -> Reading:
     return _read(text, lambda document: Reading(document, *_header(document)))
 
 
-def _read(text: str, how: Callable[[Mapping[str, Any]], Reading]) -> Reading:
+def _read(text: str, how: Callable[[Written], Reading]) -> Reading:
     try:
-        document = tomllib.loads(text)
+        document = Written(tomllib.loads(text))
     except (ValueError, RecursionError) as error:  # an integer may also have too many digits
         return Reading({}, mistakes=(Mistake("experiment file", f"not TOML: {error}"),))
     try:
@@ -103,7 +104,7 @@ def _read(text: str, how: Callable[[Mapping[str, Any]], Reading]) -> Reading:
         return Reading({}, mistakes=(Mistake("experiment file", "is nested too deeply"),))
 
 
-def _read_document(document: Mapping[str, Any]) -> Reading:
+def _read_document(document: Written) -> Reading:
     experiment, header = _header(document)
     factors = _readable_factors(document)
     found = [*header, *_factor_mistakes(document, factors), *_base_mistakes(document, factors)]
@@ -130,17 +131,20 @@ def _followed(
 
     Returns that path of the document, and the first reference on the way to it.
     """
-    references = dict(experiments.factor_references(document))
+    written = _written(document)
     unmet = dict(levels)
     first: Path = ()
     while True:
-        met = next((one for one in references if path[: len(one)] == one), None)
-        if met is None or references[met] not in unmet:
+        met = written.reference_above(path)
+        if met is None or written.references[met] not in unmet:
             return path, first
-        name = references[met]
-        said, level = document["factors"][name], unmet.pop(name)
-        where = level if isinstance(said, Mapping) else said.index(level)
+        name = written.references[met]
+        where = written.key_of(name, unmet.pop(name))
         path, first = ("factors", name, where, *path[len(met) :]), first or met
+
+
+def _written(document: Mapping[str, Any]) -> Written:
+    return document if isinstance(document, Written) else Written(document)
 
 
 def dotted(path: Path) -> str:
@@ -171,18 +175,16 @@ def _readable_factors(document: Mapping[str, Any]) -> dict[str, list[str]]:
     }
 
 
-def _factor_mistakes(
-    document: Mapping[str, Any], factors: Mapping[str, list[str]]
-) -> Iterator[Mistake]:
-    references = experiments.factor_references(document)
-    used = experiments.reached(
-        document, [name for path, name in references if path[0] != "factors"]
+def _factor_mistakes(document: Written, factors: Mapping[str, list[str]]) -> Iterator[Mistake]:
+    references = document.references.items()
+    used = set(
+        experiments.reached(document, [name for path, name in references if path[0] != "factors"])
     )
     for path, name in references:
         if name not in factors:
-            known = f"known: {', '.join(factors)}" if factors else "there is no [factors] table"
+            known = f"known: {listed(factors)}" if factors else "there is no [factors] table"
             yield Mistake(dotted(path), f"unknown factor {name!r}; {known}")
-        elif path[0] == "factors" and path[1] in experiments.reached(document, [name]):
+        elif path[0] == "factors" and path[1] in document.reached_from(name):
             yield Mistake(dotted(path), "stands for what it is a part of", "write its value")
     for name, levels in factors.items():
         if name not in used:
@@ -204,9 +206,9 @@ def _base_mistakes(
     base = report.get("base") if isinstance(report, Mapping) else None
     for name, level in base.items() if isinstance(base, Mapping) else ():
         if name not in factors:
-            yield Mistake(f"report.base.{name}", "is not a factor", f"known: {', '.join(factors)}")
+            yield Mistake(f"report.base.{name}", "is not a factor", f"known: {listed(factors)}")
         elif level not in factors[name]:
-            known = ", ".join(factors[name])
+            known = listed(factors[name])
             yield Mistake(f"report.base.{name}", f"{level!r} is not a level of it; known: {known}")
 
 
@@ -218,17 +220,21 @@ def _size_mistakes(experiment: Experiment | None, crossing: Crossing) -> Iterato
 
 
 def _scenario_mistakes(
-    document: Mapping[str, Any],
+    document: Written,
     experiment: Experiment | None,
     treatments: Iterable[Mapping[str, str]],
 ) -> Iterator[Mistake]:
     hosts = list(_host_mistakes(document))
     yield from hosts
+    scenarios = Scenarios()
     for levels in treatments:
+        said = document.scenario(levels)
+        if not scenarios.is_news(said):
+            continue
         try:
-            scenario = Scenario.model_validate(experiments.scenario_document(document, levels))
+            scenario = scenarios.read(said)
         except ValidationError as error:
-            for detail in error.errors():
+            for detail in error.errors(include_url=False):
                 if not _told_already(document, detail["loc"], levels, hosts):
                     yield _mistake(document, detail, levels)
         else:
@@ -243,13 +249,13 @@ def _too_late(
     levels: Mapping[str, str],
 ) -> Iterator[Mistake]:
     """Find competitors and hand-overs that would come when the trial has timed out."""
-    limit = experiment.time_limit_s(scenario)
     times: list[tuple[Path, float]] = [
         (("competitors", index, "after"), competitor.after)
         for index, competitor in enumerate(scenario.competitors)
     ]
     if scenario.handover:
         times += [(("handover", *at), s) for at, s in scenario.handover.durations_s().items()]
+    limit = experiment.time_limit_s(scenario) if times else 0.0
     for path, seconds in times:
         if seconds >= limit:
             place, used_at = place_of(document, path, levels)
@@ -273,14 +279,13 @@ def _host_mistakes(document: Mapping[str, Any]) -> Iterator[Mistake]:
 
 
 def _told_already(
-    document: Mapping[str, Any], path: Path, levels: Mapping[str, str], hosts: list[Mistake]
+    document: Written, path: Path, levels: Mapping[str, str], hosts: list[Mistake]
 ) -> bool:
     """Tell whether a mistake only follows from one that is reported anyway."""
     if hosts and path == ("topology",):
         return True
     at, _ = _followed(document, path, levels)
-    references = experiments.factor_references(document)
-    return any(at[: len(reference)] == reference for reference, _ in references)
+    return document.reference_above(at) is not None
 
 
 def _mistake(

@@ -12,9 +12,8 @@ from contextlib import suppress
 from urllib.parse import urlsplit
 
 from httpbed.model.metric import Observation
-from httpbed.pages import speed_index, timing
+from httpbed.pages import timing
 from httpbed.pages.load import Load, Request
-from httpbed.pages.pictures import PictureError
 
 MOST_NAME = 200
 """Characters of a resource's name."""
@@ -79,6 +78,10 @@ def _told(values: Mapping[str, float | None], item: str = "") -> Iterator[Observ
 
 
 def _speed_index(load: Load) -> float | None:
+    # Reading recipes needs the names of readers only; pictures need numpy, 0.2 s to import.
+    from httpbed.pages import speed_index  # noqa: PLC0415
+    from httpbed.pages.pictures import PictureError  # noqa: PLC0415
+
     with suppress(PictureError):
         if progress := speed_index.of_load(load):
             return speed_index.speed_index(progress)

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from statistics import median
 
-from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
 from httpbed.analysis.sender.split import Split
 from httpbed.conformance.competition import ONE_WAY_S, RATE_BIT_S, Competition
 from httpbed.model import phrase
+from httpbed.report.terminal import Console
 
 KEY_WIDTH = 10
 

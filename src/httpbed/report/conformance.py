@@ -5,15 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
-from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
 from httpbed.conformance.finding import Finding
 from httpbed.conformance.judgement import Judgement
 from httpbed.model import phrase
-from httpbed.report import inline, windows
+from httpbed.report import inline, templating, windows
+from httpbed.report.terminal import Console
 
 TEMPLATE = "conformance.html.j2"
 KEY_WIDTH = 9
@@ -132,14 +131,7 @@ def closing(
 
 
 def render(judgement: Judgement) -> str:
-    """Render the page. Whatever comes from a recipe or a user is escaped by the template."""
-    environment = Environment(
-        loader=PackageLoader("httpbed.report"),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
+    """Render the page."""
     rows = [
         {
             "name": finding.name,
@@ -152,7 +144,8 @@ def render(judgement: Judgement) -> str:
         }
         for finding in judgement.findings
     ]
-    return environment.get_template(TEMPLATE).render(
+    return templating.render(
+        TEMPLATE,
         sender=who(judgement),
         judged_as=judgement.sender.judged_as,
         outcome=outcome(judgement),

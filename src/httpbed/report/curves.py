@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 from numpy.typing import NDArray
@@ -18,6 +17,7 @@ from httpbed.analysis.timelines import Curve, Timeline, thinned
 from httpbed.model import phrase
 from httpbed.model.moment import Moment
 from httpbed.report.figures import INK, MARKERS, PALETTE, QUIET, WIDTH_IN
+from httpbed.report.visible_figure import VisibleFigure
 
 WIDE_IN = 7.4
 PANEL_IN, ALONE_IN = 1.9, 2.5
@@ -58,7 +58,7 @@ def are_alone(trials: Iterable[Timeline]) -> bool:
     return len({one.block for one in trials}) <= 1
 
 
-def overlay(panels: list[Panel]) -> Figure:
+def overlay(panels: list[Panel]) -> VisibleFigure:
     """Draw panels, two in a row, with one legend for all."""
     names = list(dict.fromkeys(name for panel in panels for name in panel.treatments))
     trials = [one for panel in panels for one in panel.every()]
@@ -68,7 +68,7 @@ def overlay(panels: list[Panel]) -> Figure:
     legend_columns = 4 if columns > 1 else 2
     legend_in = LINE_IN * math.ceil(len(names) / legend_columns) if len(names) > 1 else 0.0
     height = (PANEL_IN if columns > 1 else ALONE_IN) * rows + 0.35 + legend_in
-    figure = Figure(figsize=(width, height), layout="constrained")
+    figure = VisibleFigure(figsize=(width, height), layout="constrained")
     grid = figure.subplots(rows, columns, sharex=True, sharey=True, squeeze=False)
     most = _corners_of_each(len(trials))
     top = max((one.curve.end_bytes for one in trials), default=0.0)
@@ -161,7 +161,7 @@ def _label(grid: NDArray[Any], panels: int) -> None:
             axes.tick_params(labelbottom=True)
 
 
-def _legend(figure: Figure, names: list[str], columns: int) -> None:
+def _legend(figure: VisibleFigure, names: list[str], columns: int) -> None:
     lines = [
         Line2D(
             [],
@@ -186,11 +186,11 @@ def _legend(figure: Figure, names: list[str], columns: int) -> None:
     )
 
 
-def one(trial: Timeline) -> Figure:
+def one(trial: Timeline) -> VisibleFigure:
     """Draw one trial by itself: all of it, and each hand-over once more from close by."""
     close = trial.moments[:MOST_CLOSE]
     heights = [ALONE_IN, *([PANEL_IN] * len(close))]
-    figure = Figure(figsize=(WIDTH_IN, sum(heights) + 0.3), layout="constrained")
+    figure = VisibleFigure(figsize=(WIDTH_IN, sum(heights) + 0.3), layout="constrained")
     whole, *details = figure.subplots(len(heights), 1, squeeze=False, height_ratios=heights)[:, 0]
     _by_link(whole, trial, trial.curve, 0.0, 1.0)
     for moment in trial.moments[:MOST_MARKS]:

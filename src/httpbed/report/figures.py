@@ -18,7 +18,6 @@ from typing import Any
 
 import matplotlib as mpl
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, MaxNLocator, NullFormatter, NullLocator
 from matplotlib.transforms import blended_transform_factory
 
@@ -28,6 +27,7 @@ from httpbed.model.impairments.queue import parse_queue_limit
 from httpbed.report import network
 from httpbed.report.pages.phases import shortened
 from httpbed.report.phrasing import Scale, covering, level, scale_of, title, treatment
+from httpbed.report.visible_figure import VisibleFigure
 
 INK = "#1b1b1b"
 QUIET = "#8a8a8a"
@@ -83,7 +83,7 @@ class Plot:
     caption: str
     alternative: str
     """What it shows, for those who do not see it."""
-    figure: Figure
+    figure: VisibleFigure
 
     def svg(self) -> str:
         """Draw as SVG, with no date, so that the same results give the same file."""
@@ -125,7 +125,7 @@ def distribution(findings: Findings, document: Mapping[str, Any]) -> Plot:
     scale = scale_of(findings)
     every, styles = list(_lines(findings, document)), _styles(findings)
     lines = every[:MOST_LINES]
-    figure = Figure(figsize=(WIDTH_IN, 0.75 + ROW_IN * len(lines)), layout="constrained")
+    figure = VisibleFigure(figsize=(WIDTH_IN, 0.75 + ROW_IN * len(lines)), layout="constrained")
     axes = figure.subplots()
     for y, (label, row) in enumerate(lines):
         if row is None:
@@ -167,7 +167,7 @@ def _against(findings: Findings, name: str, places: Mapping[str, float], unit: s
     every, chosen = _facets(findings, name), _chosen(findings)
     facets = dict(itertools.islice(every.items(), MOST_PANELS))
     size = (WIDTH_IN, 0.4 + 2.4 * len(facets))
-    figure = Figure(figsize=size, layout="constrained")
+    figure = VisibleFigure(figsize=size, layout="constrained")
     grid = figure.subplots(len(facets), 1, sharex=True, sharey=True, squeeze=False)[:, 0]
     ends = []
     for axes, (facet, conditions) in zip(grid, facets.items(), strict=True):
@@ -223,7 +223,7 @@ def _left_out(curves: int, panels: int) -> str:
     return f" {' and '.join(said)} are not drawn; the table has all." if said else ""
 
 
-def _heading(figure: Figure, axes: Axes, y: float, said: str) -> None:
+def _heading(figure: VisibleFigure, axes: Axes, y: float, said: str) -> None:
     """Write what the lines below have in common, from the figure's edge on."""
     place = blended_transform_factory(figure.transFigure, axes.transData)
     text = shortened(said, MOST_HEADING)

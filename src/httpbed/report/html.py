@@ -5,11 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
-
 from httpbed.analysis.compare import EQUAL_MARGIN
 from httpbed.analysis.findings import Findings
-from httpbed.model.errors import visible
 from httpbed.report import (
     access,
     drawing,
@@ -19,6 +16,7 @@ from httpbed.report import (
     manifest,
     notes,
     page,
+    templating,
     timelines,
 )
 from httpbed.report.figures import Plot
@@ -38,26 +36,18 @@ def render(
     over_time: Sequence[Plot] = (),
     pages: Section | None = None,
 ) -> str:
-    """Render the page. Whatever comes from a file or a program is escaped by the template.
+    """Render the page.
 
     ``over_time`` are the figures of the section on hand-overs, ``pages`` the section on page loads.
     """
-    environment = Environment(
-        loader=PackageLoader("httpbed.report"),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    template = environment.get_template(TEMPLATE)
-    text = template.render(
+    return templating.render(
+        TEMPLATE,
         **_answer(results, findings),
         **_evidence(results, findings),
         plots=_drawn(plots),
         moves=_moves(findings, results, over_time),
         pages=_pages(findings, pages),
     )
-    return "\n".join(map(visible, text.split("\n")))
 
 
 def _drawn(plots: Sequence[Plot]) -> list[dict[str, Any]]:

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import matplotlib as mpl
-from rich.console import Console
 from rich.text import Text
 
 from httpbed.analysis import loads, timelines
@@ -21,6 +20,7 @@ from httpbed.report.figures import STYLE, Plot
 from httpbed.report.handovers import WORDS
 from httpbed.report.pages import one_load
 from httpbed.report.phrasing import treatment
+from httpbed.report.terminal import Console
 from httpbed.store.results import Results
 
 KEY_WIDTH = 9

@@ -9,9 +9,9 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import matplotlib as mpl
-from matplotlib.figure import Figure
 
 from httpbed.report.figures import INK, PALETTE, ROW_IN, STYLE
+from httpbed.report.visible_figure import VisibleFigure
 from httpbed.sites.entries import Entry
 from httpbed.sites.types import KINDS
 
@@ -22,7 +22,9 @@ def write(entries: Mapping[str, Entry], file: Path) -> None:
     """Draw pages, the lightest at the bottom, into a file whose name says its format."""
     names = sorted(entries, key=lambda name: (entries[name].weight, name))
     with mpl.rc_context(STYLE | {"svg.hashsalt": "httpbed"}):
-        figure = Figure(figsize=(_WIDTH_IN, ROW_IN * 0.75 * len(names) + 1.2), layout="constrained")
+        figure = VisibleFigure(
+            figsize=(_WIDTH_IN, ROW_IN * 0.75 * len(names) + 1.2), layout="constrained"
+        )
         weights, counts = figure.subplots(1, 2, sharey=True)
         before = dict.fromkeys(names, (0.0, 0.0))
         for kind, colour in zip(KINDS, PALETTE, strict=False):

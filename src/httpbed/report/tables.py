@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Literal
+from typing import Literal
 
-from rich.console import Console, RenderableType
+from rich.console import RenderableType
 from rich.measure import Measurement
 from rich.padding import Padding
 from rich.table import Table
@@ -36,9 +35,9 @@ from httpbed.report.phrasing import (
     shared,
     title,
 )
+from httpbed.report.terminal import Console
 from httpbed.store.results import Results
 
-PIPED_WIDTH = 100
 KEY_WIDTH = 9
 
 
@@ -51,14 +50,6 @@ class _Column:
     cells: list[Text]
     spare: int = 0
     """Above 0: may be left out where the terminal is narrow, the largest first."""
-
-
-def console(stream: IO[str] | None = None) -> Console:
-    """Make the console of a report: as wide as the terminal, or 100 columns into a pipe."""
-    made = Console(file=stream or sys.stdout, highlight=False, emoji=False, markup=False)
-    if not made.is_terminal:
-        made.width = max(PIPED_WIDTH, made.width)
-    return made
 
 
 def show(results: Results, findings: Findings, report: Path | None, out: Console) -> None:

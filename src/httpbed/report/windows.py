@@ -7,13 +7,13 @@ from collections.abc import Callable, Iterator, Sequence
 import matplotlib as mpl
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator, NullFormatter, NullLocator
 
 from httpbed.analysis.sender import delivery, models
 from httpbed.conformance.evidence import Transfer, Transfers
 from httpbed.conformance.sender import BBR, Control
 from httpbed.report.figures import INK, PALETTE, QUIET, STYLE, WIDTH_IN, Plot
+from httpbed.report.visible_figure import VisibleFigure
 
 PANEL_IN = 1.9
 FAR, FAR_BESIDE_LOSS = 10, 2
@@ -39,7 +39,7 @@ def _windows(transfers: Transfers) -> Iterator[Plot]:
     if not first:
         return
     size = (WIDTH_IN, 0.5 + PANEL_IN * len(first))
-    figure = Figure(figsize=size, layout="constrained")
+    figure = VisibleFigure(figsize=size, layout="constrained")
     panels = figure.subplots(len(first), 1, squeeze=False)[:, 0]
     for axes, (name, transfer) in zip(panels, first.items(), strict=True):
         _panel(axes, transfer)
@@ -109,7 +109,7 @@ def _delivery(transfers: Transfers) -> Iterator[Plot]:
     starts = transfers.of("start")
     if not starts:
         return
-    figure = Figure(figsize=(WIDTH_IN, 2.4), layout="constrained")
+    figure = VisibleFigure(figsize=(WIDTH_IN, 2.4), layout="constrained")
     axes = figure.subplots()
     times, total = delivery.delivered(starts[0].flight)
     part = total <= 2e6  # noqa: PLR2004 - short transfers: the first 2 MB
@@ -136,7 +136,7 @@ def _throughput(transfers: Transfers, judged_as: Control) -> Iterator[Plot]:
     seen = {rtt_s: trials for rtt_s, trials in by_rtt.items() if trials}
     if not seen:
         return
-    figure = Figure(figsize=(WIDTH_IN, 2.8), layout="constrained")
+    figure = VisibleFigure(figsize=(WIDTH_IN, 2.8), layout="constrained")
     axes = figure.subplots()
     name, expected = _model(judged_as)
     for (rtt_s, trials), colour in zip(sorted(seen.items()), PALETTE[1:], strict=False):

@@ -6,8 +6,6 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-import numpy as np
-
 from httpbed.model.page import OWN_ORIGIN
 from httpbed.sites import laying
 from httpbed.sites import site as sites
@@ -44,6 +42,8 @@ class Random:
 
     def __init__(self, *names: int) -> None:
         """Begin the stream that has these names."""
+        import numpy as np  # noqa: PLC0415 - slow to import, and checking an experiment draws none
+
         self._generator = np.random.PCG64(np.random.SeedSequence(names))
 
     def bytes(self, count: int) -> bytes:

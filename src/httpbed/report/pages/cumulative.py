@@ -6,7 +6,6 @@ import math
 from collections.abc import Mapping, Sequence
 
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 
 from httpbed.analysis.sample import Sample
@@ -14,6 +13,7 @@ from httpbed.report.curves import WIDE_IN
 from httpbed.report.figures import PALETTE, QUIET
 from httpbed.report.pages import heat
 from httpbed.report.pages.progress import DASHES, legend
+from httpbed.report.visible_figure import VisibleFigure
 
 PANEL_IN = 1.85
 COLUMNS = 3
@@ -21,12 +21,12 @@ MOST_PANELS = 6
 MOST_LINES = 7
 
 
-def draw(panels: Mapping[str, Mapping[str, Sample]], what: str) -> Figure:
+def draw(panels: Mapping[str, Mapping[str, Sample]], what: str) -> VisibleFigure:
     """Draw each panel's treatments; a load that did not end keeps its curve below 100 %."""
     shown = list(panels.items())[:MOST_PANELS]
     columns = min(COLUMNS, len(shown))
     rows = math.ceil(len(shown) / columns)
-    figure = Figure(figsize=(WIDE_IN, 0.45 + PANEL_IN * rows), layout="constrained")
+    figure = VisibleFigure(figsize=(WIDE_IN, 0.45 + PANEL_IN * rows), layout="constrained")
     grid = figure.subplots(rows, columns, sharey=True, squeeze=False)
     for axes in grid.flat[len(shown) :]:
         axes.axis("off")

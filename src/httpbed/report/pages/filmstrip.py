@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 
 from httpbed.pages.load import Load
 from httpbed.report.curves import WIDE_IN
 from httpbed.report.figures import INK, QUIET
 from httpbed.report.pages import thumbnails
+from httpbed.report.visible_figure import VisibleFigure
 
 MOST_PICTURES = 8
 """In a strip."""
@@ -40,7 +40,7 @@ def _round_up(step: float) -> float:
     return next(scale * one for one in _STEPS if scale * one >= step * (1 - 1e-9))
 
 
-def draw(loads: Mapping[str, tuple[Load, str]]) -> Figure:
+def draw(loads: Mapping[str, tuple[Load, str]]) -> VisibleFigure:
     """Draw strips, each with its treatment's name and what is said beside it."""
     moments = times([load for load, _ in loads.values()])
     screens = [thumbnails.screen(load, WIDTH_PIXELS) for load, _ in loads.values()]
@@ -49,7 +49,7 @@ def draw(loads: Mapping[str, tuple[Load, str]]) -> Figure:
     heights = [screen.size[1] / screen.size[0] for screen in screens]
     row = max(heights, default=thumbnails.USUAL_SHAPE) + NAME_IN / inch
     tall = row * len(screens) + (TIMES_IN + FOOT_IN) / inch
-    figure = Figure(figsize=(WIDE_IN, tall * inch))
+    figure = VisibleFigure(figsize=(WIDE_IN, tall * inch))
     axes = figure.add_axes((0, 0, 1, 1))
     axes.set(xlim=(-0.01, wide + 0.01), ylim=(tall, 0), aspect="equal")
     axes.axis("off")

@@ -15,7 +15,6 @@ from typing import Any, Literal
 
 from matplotlib.axes import Axes
 from matplotlib.colors import to_hex
-from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
 from httpbed.analysis.compare import Ratio
@@ -25,6 +24,7 @@ from httpbed.model.experiment import reached, references
 from httpbed.report.curves import WIDE_IN
 from httpbed.report.figures import QUIET
 from httpbed.report.phrasing import base_name, level, ratio_number, title
+from httpbed.report.visible_figure import VisibleFigure
 
 MOST_PANELS = 18
 COLUMNS = 3
@@ -113,7 +113,7 @@ def _amount(said: str) -> float:
     return math.inf
 
 
-def draw(shown: Map) -> Figure:
+def draw(shown: Map) -> VisibleFigure:
     """Draw the panels."""
     panels = list(shown.panels.items())[:MOST_PANELS]
     wide = LETTER_IN * len(shown.levels[1]) * (2 + max(map(len, shown.levels[1])))
@@ -121,7 +121,7 @@ def draw(shown: Map) -> Figure:
     slant = SLANT if columns == 1 and wide > 0.75 * WIDE_IN else 0
     rows = math.ceil(len(panels) / columns)
     tall = rows * (FRAME_IN + CELL_IN * len(shown.levels[0])) + slant / SLANT
-    figure = Figure(figsize=(WIDE_IN, tall), layout="constrained")
+    figure = VisibleFigure(figsize=(WIDE_IN, tall), layout="constrained")
     grid = figure.subplots(rows, columns, squeeze=False, sharex=True, sharey=True)
     for axes in grid.flat[len(panels) :]:
         axes.axis("off")

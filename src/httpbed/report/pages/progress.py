@@ -6,13 +6,13 @@ from collections.abc import Mapping, Sequence
 from typing import Literal
 
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from httpbed.analysis import loads
 from httpbed.pages.speed_index import Step
 from httpbed.report.curves import WIDE_IN
 from httpbed.report.figures import PALETTE, QUIET
+from httpbed.report.visible_figure import VisibleFigure
 
 HEIGHT_IN = 2.5
 DASHES: tuple[Literal["-"] | tuple[float, tuple[float, ...]], ...] = (
@@ -25,9 +25,9 @@ DASHES: tuple[Literal["-"] | tuple[float, tuple[float, ...]], ...] = (
 MEDIAN_WIDTH = 1.9
 
 
-def draw(treatments: Mapping[str, Sequence[Sequence[Step]]]) -> Figure:
+def draw(treatments: Mapping[str, Sequence[Sequence[Step]]]) -> VisibleFigure:
     """Draw each treatment's loads, and above them their median."""
-    figure = Figure(figsize=(WIDE_IN, HEIGHT_IN), layout="constrained")
+    figure = VisibleFigure(figsize=(WIDE_IN, HEIGHT_IN), layout="constrained")
     axes = figure.subplots()
     ends = (step.at_s for many in treatments.values() for steps in many for step in steps)
     end = max(ends, default=1.0)
@@ -43,7 +43,7 @@ def draw(treatments: Mapping[str, Sequence[Sequence[Step]]]) -> Figure:
     return figure
 
 
-def legend(figure: Figure, names: Sequence[str]) -> None:
+def legend(figure: VisibleFigure, names: Sequence[str]) -> None:
     """Name curves, each with its colour and its dashes, above all panels."""
     figure.legend(
         handles=[

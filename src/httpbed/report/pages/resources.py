@@ -12,13 +12,14 @@ from dataclasses import dataclass
 from typing import Any
 
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure, SubFigure
+from matplotlib.figure import SubFigure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 
 from httpbed.pages.load import Load
 from httpbed.report.curves import WIDE_IN
 from httpbed.report.figures import MARKERS, PALETTE, QUIET
+from httpbed.report.visible_figure import VisibleFigure
 
 MOST_RESOURCES = 150
 SPANS_IN, TIMES_IN = 1.9, 1.9
@@ -45,10 +46,10 @@ def spans(load: Load) -> list[Span]:
     return sorted(found, key=lambda span: (span.queued_s, span.sent_s))[:MOST_RESOURCES]
 
 
-def draw(loads: Mapping[str, Load]) -> Figure:
+def draw(loads: Mapping[str, Load]) -> VisibleFigure:
     """Draw the resources of typical loads."""
     found = {name: spans(load) for name, load in loads.items()}
-    figure = Figure(figsize=(WIDE_IN, SPANS_IN + TIMES_IN), layout="constrained")
+    figure = VisibleFigure(figsize=(WIDE_IN, SPANS_IN + TIMES_IN), layout="constrained")
     parts: Any = figure.subfigures(2, 1, height_ratios=(SPANS_IN + 0.2, TIMES_IN))
     above, below = parts
     _spans(above.subplots(1, len(found), sharex=True, sharey=True, squeeze=False)[0], found)

@@ -14,7 +14,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import matplotlib as mpl
-from matplotlib.figure import Figure
 
 from httpbed.analysis import loads
 from httpbed.analysis.findings import Findings
@@ -36,6 +35,7 @@ from httpbed.report.pages.film import Film
 from httpbed.report.pages.pictured import Pictured
 from httpbed.report.pages.scenes import Scene, Shown
 from httpbed.report.phrasing import level, title, treatment
+from httpbed.report.visible_figure import VisibleFigure
 from httpbed.store.results import Results
 
 MOST_WATERFALLS = 2
@@ -211,5 +211,5 @@ def waterfall_of(load: Load, name: str, said: str) -> Plot:
     )
 
 
-def _plot(name: str, caption: str, figure: Figure) -> Plot:
+def _plot(name: str, caption: str, figure: VisibleFigure) -> Plot:
     return Plot(name, caption.strip(), caption.strip(), figure)

@@ -10,7 +10,6 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 
@@ -21,6 +20,7 @@ from httpbed.report.curves import WIDE_IN
 from httpbed.report.figures import INK, PALETTE, QUIET
 from httpbed.report.pages import phases
 from httpbed.report.pages.phases import Kind
+from httpbed.report.visible_figure import VisibleFigure
 
 MOST_ROWS = 40
 """Requests of a load that are drawn."""
@@ -35,10 +35,12 @@ MILESTONES_APART = 0.13
 """Least distance of the names of two milestones, as a share of the width."""
 
 
-def draw(load: Load) -> Figure:
+def draw(load: Load) -> VisibleFigure:
     """Draw the first requests of a load, and its milestones."""
     rows = drawn(load)
-    figure = Figure(figsize=(WIDE_IN, FRAME_IN + ROW_IN * max(4, len(rows))), layout="constrained")
+    figure = VisibleFigure(
+        figsize=(WIDE_IN, FRAME_IN + ROW_IN * max(4, len(rows))), layout="constrained"
+    )
     axes = figure.subplots()
     end = _end_s(load, rows)
     for y, request in enumerate(rows):
@@ -170,7 +172,7 @@ def _frame(axes: Axes, rows: Sequence[Request], end: float) -> None:
     axes.set_xlabel("time since the start of the navigation (s)")
 
 
-def _legend(figure: Figure, rows: Sequence[Request]) -> None:
+def _legend(figure: VisibleFigure, rows: Sequence[Request]) -> None:
     figure.legend(
         handles=list(_signs(rows)),
         loc="outside upper left",

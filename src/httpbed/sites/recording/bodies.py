@@ -14,8 +14,7 @@ import re
 import zlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-
-import pyarrow as pa
+from typing import Any
 
 _GIF = bytes.fromhex("47494638396101000100800000000000ffffff2c00000000010001000002024401003b")
 """One pixel."""
@@ -95,9 +94,15 @@ def _gzip(body: bytes, length: int) -> bytes | None:
     return None
 
 
+def _codec(name: str, level: int | None = None) -> Any:
+    import pyarrow as pa  # noqa: PLC0415 - slow to import, and only recorded sites need it
+
+    return pa.Codec(name, compression_level=level)
+
+
 def _brotli(body: bytes, length: int) -> bytes | None:
     for level in (5, 9, 11):
-        packed = pa.Codec("brotli", compression_level=level).compress(body, asbytes=True)
+        packed = _codec("brotli", level).compress(body, asbytes=True)
         if len(packed) == length:
             return bytes(packed)
         if len(packed) < length and (padded := _with_metadata(bytes(packed), len(body), length)):
@@ -142,7 +147,7 @@ def _metadata(window: int, window_bits: int, length: int) -> bytes | None:
 
 def _decodes(packed: bytes, size: int) -> bool:
     try:
-        pa.Codec("brotli").decompress(packed, size)
+        _codec("brotli").decompress(packed, size)
     except OSError:
         return False
     return True
@@ -157,7 +162,7 @@ def _window_bits(first: int) -> int:
 
 def _zstandard(body: bytes, length: int) -> bytes | None:
     for level in (3, 12):
-        packed = pa.Codec("zstd", compression_level=level).compress(body, asbytes=True)
+        packed = _codec("zstd", level).compress(body, asbytes=True)
         missing = length - len(packed)
         if missing == 0:
             return bytes(packed)

@@ -1,0 +1,125 @@
+"""SIGTERM and SIGHUP end a verb in order, with the message and the code of their own."""
+
+from __future__ import annotations
+
+import os
+import pty
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import pytest
+
+SCRIPT = """
+import asyncio, sys, time
+from httpbed.cli import main as command_line
+
+async def work():
+    try:
+        print("ready", flush=True)
+        await asyncio.sleep(60)
+    finally:
+        print("cleared", flush=True)
+
+def verb(**_):
+    if "asyncio" in sys.argv:
+        asyncio.run(work())
+    try:
+        print("ready", flush=True)
+        time.sleep(60)
+    finally:
+        print("cleared", flush=True)
+
+command_line.cli.main = verb
+command_line.main()
+"""
+KEPT = "; what was finished is kept, and the same command resumes it"
+
+
+@contextmanager
+def verb(*words: str, ignoring: signal.Signals | None = None) -> Iterator[subprocess.Popen[str]]:
+    """Run a verb that waits; SIGINT ignored is what a shell's background job has."""
+
+    def ignore() -> None:
+        if ignoring:
+            signal.signal(ignoring, signal.SIG_IGN)
+
+    process = subprocess.Popen(
+        [sys.executable, "-c", SCRIPT, *words],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        preexec_fn=ignore,  # noqa: PLW1509 - there is one thread only
+    )
+    with process:
+        try:
+            assert process.stdout
+            assert process.stdout.readline() == "ready\n"
+            yield process
+        finally:
+            process.kill()
+
+
+@pytest.mark.parametrize("way", ["asyncio", "at once"])
+@pytest.mark.parametrize("ignoring", [None, signal.SIGINT], ids=["foreground", "background"])
+@pytest.mark.parametrize(
+    ("number", "code", "said"),
+    [
+        (signal.SIGTERM, 143, "ended by SIGTERM"),
+        (signal.SIGHUP, 129, "ended by SIGHUP"),
+        (signal.SIGINT, 130, "interrupted"),
+    ],
+    ids=lambda one: getattr(one, "name", None),
+)
+def test_a_signal_ends_a_verb_in_order(
+    number: signal.Signals, code: int, said: str, ignoring: signal.Signals | None, way: str
+) -> None:
+    """What runs is cleared, and one line says why it ended."""
+    if number == ignoring:
+        pytest.skip("a background job is not interrupted by the terminal")
+    with verb("run", way, ignoring=ignoring) as process:
+        process.send_signal(number)
+        out, err = process.communicate(timeout=30)
+    assert (process.returncode, out, err) == (code, "cleared\n", f"httpbed: {said}{KEPT}\n")
+
+
+def test_a_link_promises_nothing_after_a_signal() -> None:
+    """It keeps nothing that could be resumed."""
+    with verb("link") as process:
+        process.terminate()
+        _, err = process.communicate(timeout=30)
+    assert (process.returncode, err) == (143, "httpbed: ended by SIGTERM\n")
+
+
+def test_nohup_is_respected() -> None:
+    """Who starts a verb with SIGHUP ignored wants it to go on."""
+    with verb("run", "asyncio", ignoring=signal.SIGHUP) as process:
+        process.send_signal(signal.SIGHUP)
+        process.send_signal(signal.SIGTERM)
+        process.communicate(timeout=30)
+    assert process.returncode == 143
+
+
+def test_a_terminal_that_is_gone_gets_no_traceback() -> None:
+    """Its end sends SIGHUP, and there is nobody to tell."""
+    parent, terminal = pty.openpty()
+    os.set_inheritable(terminal, True)
+    reader, writer = os.pipe()
+    script = SCRIPT.replace('"ready", flush=True', f'"ready", file=open({writer}, "w"), flush=True')
+    with subprocess.Popen(
+        [sys.executable, "-c", script, "run", "asyncio"],
+        stdin=terminal,
+        stdout=terminal,
+        stderr=terminal,
+        pass_fds=[writer],
+        start_new_session=True,
+    ) as process:
+        os.close(terminal)
+        assert os.read(reader, 5) == b"ready"
+        os.close(parent)
+        process.send_signal(signal.SIGHUP)
+        assert process.wait(30) == 129
+    os.close(reader)
+    os.close(writer)
