@@ -64,6 +64,7 @@ def command(
     for trial in trials:
         _print(trial, loaded, catalog if commands else None)
     click.echo(_summary(loaded, catalog), err=True)
+    experiment.tell(loaded)
 
 
 def _as_json(trial: Trial, loaded: Loaded, catalog: Catalog | None) -> dict[str, object]:
