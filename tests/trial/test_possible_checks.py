@@ -123,9 +123,9 @@ def test_a_witnessed_attempt_is_possible() -> None:
 def test_the_figure_beside_its_bound_is_told() -> None:
     """The one that is nearest to what is possible, with both figures."""
     told = {one.name: one.figure for one in checks(what_was_seen(H2_LOSS))}
-    assert told[TIMES] == "2.27386 s for 1 MB to the client, where at least 850 ms is possible"
-    assert told[RECEIVED].startswith("1 MB of bodies at the client, where at most 1.04194 MB")
-    assert "at most 2.77512 MB is possible" in told[WINDOWS]
+    assert told[TIMES] == "2.27386 s for 1 MB to the client; possible: at least 850 ms"
+    assert told[RECEIVED].startswith("1 MB of bodies at the client; possible: at most 1.04194 MB")
+    assert "possible: at most 2.77512 MB" in told[WINDOWS]
 
 
 def test_the_reason_begins_with_what_it_is() -> None:
@@ -133,7 +133,7 @@ def test_the_reason_begins_with_what_it_is() -> None:
     found = on_link("connections", 0, "acknowledged_ahead", to=4000)
     reason = ending(found(witnessed(what_was_seen(H2_LOSS)))).reason
     assert reason.startswith("impossible for this link: 4 kB acknowledged beyond what")
-    assert reason.endswith("where at most 0 B is possible")
+    assert reason.endswith("possible: at most 0 B")
 
 
 def test_a_body_whose_transfer_nobody_logged_is_not_judged() -> None:

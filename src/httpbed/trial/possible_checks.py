@@ -77,10 +77,10 @@ class Compared:
         return low / high if high and self.bound else -1.0
 
     def __str__(self) -> str:
-        """Write ``1 MB from server to client in 0.1 s, where at most 125 kB are possible``."""
+        """Write ``1 MB from server to client in 100 ms; possible: at most 125 kB``."""
         measured, bound = (_FORMS[self.unit](value) for value in (self.measured, self.bound))
         word = "at most" if self.is_most else "at least"
-        return f"{measured} {self.what}, where {word} {bound} is possible"
+        return f"{measured} {self.what}; possible: {word} {bound}"
 
 
 _FORMS: Mapping[str, Callable[[float], str]] = {
@@ -149,16 +149,16 @@ class _Seen:
 
     def windows(self) -> Iterator[Compared]:
         """Compare the bytes of the tightest window, and of all the time."""
+        if window := self.witnessed.get("window"):
+            size, lasted = window["bytes"], (window["to_ns"] - window["from_ns"]) / NS
+            late = f"after the ideal transmitter for {_sent(size, lasted)}"
+            yield self._least(window["slack_ns"], late)
+            yield from self._window(window["bytes"], window["from_ns"] / NS, window["to_ns"] / NS)
         if self.is_witnessed:
             delivered = self.told["packets"]["delivered"]
             unknown = abs(delivered - self.witnessed.get("packets", 0))
             what = f"of {delivered} delivered {self.named} unknown to the witness"
             yield Compared(what, unknown, 0, True, "packets")
-        if window := self.witnessed.get("window"):
-            yield self._least(
-                window["slack_ns"], "after the ideal transmitter", "packet's departure"
-            )
-            yield from self._window(window["bytes"], window["from_ns"] / NS, window["to_ns"] / NS)
         if self.told["last_ns"] is None or self.told["first_ns"] is None:
             return
         # What the kernel carries may have come before the start and left after it.
@@ -174,14 +174,14 @@ class _Seen:
         if most is not None:
             tolerance = self.bounds.rounding_bytes()
             tolerance += 0.0 if self.is_carried else KERNEL_SHARE * most
-            lasted = phrase.duration(max(0.0, to_s - from_s), phrase.AT_A_GLANCE)
-            yield Compared(f"{self.named} in {lasted}", size, most, True, "bytes", tolerance)
+            what = f"{self.named} in {_lasted(to_s - from_s)}"
+            yield Compared(what, size, most, True, "bytes", tolerance)
 
     def times(self) -> Iterator[Compared]:
         """Compare the time under way, and when the first packet came."""
         slack_ns = self.witnessed.get("delay_slack_ns")
         if slack_ns is not None:
-            yield self._least(slack_ns, "after transmission and least delay", "packet's arrival")
+            yield self._least(slack_ns, "after transmission and least delay for each packet")
         if quickest := self.witnessed.get("quickest"):
             least = self.bounds.least_delay_s()
             least += self.bounds.least_transmission_s(quickest["bytes"])
@@ -192,8 +192,16 @@ class _Seen:
             since_s = self.told["first_ns"] / NS - self.started_s
             yield Compared(what, since_s, 0.0, False, "s")
 
-    def _least(self, slack_ns: int, after: str, of: str) -> Compared:
-        return Compared(f"{after} for each {of} {self.named}", slack_ns / NS, 0.0, False, "s")
+    def _least(self, slack_ns: int, after: str) -> Compared:
+        return Compared(f"{after} {self.named}", slack_ns / NS, 0.0, False, "s")
+
+
+def _sent(size: int, lasted_s: float) -> str:
+    return f"{phrase.size(size)} in {_lasted(lasted_s)}"
+
+
+def _lasted(seconds: float) -> str:
+    return phrase.duration(max(0.0, seconds), phrase.AT_A_GLANCE)
 
 
 def _has_witness(link: Table) -> bool:
