@@ -58,7 +58,23 @@ def test_validate_says_how_much_it_is(httpbed: Command, file: Path) -> None:
     """Exit 0, the number of trials, and nothing on stderr."""
     assert httpbed("validate", file) == (0, f"{file}: no mistakes; 12 trials\n", "")
     code, out, _ = httpbed("validate", file, "--json")
-    assert (code, json.loads(out)) == (0, {"valid": True, "trials": 12, "scales": {}})
+    told = {"valid": True, "trials": 12, "scales": {}, "notes": []}
+    assert (code, json.loads(out)) == (0, told)
+
+
+def test_a_bucket_that_holds_all_is_noted(httpbed: Command, tmp_path: Path) -> None:
+    """By validate and plan, beside their output: the file is right, and its label says nothing."""
+    deep = '{ bucket = "10 Mbit/s", burst = "12.5 MB" }'
+    file = tmp_path / "deep.toml"
+    file.write_text(kept.SMALL.replace('rate = "10 Mbit/s"', f"rate = {deep}"))
+    note = (
+        "client-server from server: the bucket of 12.5 MB holds the whole transfer of 1 MB, so the"
+        " rate of 10 Mbit/s is never in force; lower burst to far less than 1 MB"
+    )
+    code, out, err = httpbed("validate", file)
+    assert (code, out, err) == (0, f"{file}: no mistakes; 12 trials\n", f"note: {note}\n")
+    assert json.loads(httpbed("validate", file, "--json")[1])["notes"] == [note]
+    assert httpbed("plan", file)[2].endswith(f"note: {note}\n")
 
 
 def test_scales_are_told_by_validate_and_run_through_by_plan(

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import copy
 import dataclasses
+import json
 import os
 import signal
 import threading
@@ -10,6 +12,7 @@ import time
 from collections.abc import Callable
 from importlib import resources
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -18,7 +21,7 @@ from families import until
 from httpbed.model.errors import HostError
 from httpbed.model.scenario import Scenario
 from httpbed.model.trial import Record
-from httpbed.trial import manifest
+from httpbed.trial import manifest, seen
 from httpbed.trial.bed import Bed, TrialPlan
 from real_runs import Wish, check, stage
 
@@ -58,6 +61,97 @@ def recipe(folder: Path, name: str, old: str, new: str) -> Path:
     folder.mkdir()
     (folder / f"{name}.toml").write_text(text.replace(old, new))
     return folder
+
+
+def forge(monkeypatch: pytest.MonkeyPatch, change: Callable[[str, int], int]) -> None:
+    """Change the integers of the emulator's result, by their keys, before anybody reads it."""
+
+    def changed(said: Any) -> Any:
+        if isinstance(said, list):
+            return [changed(one) for one in said]
+        if not isinstance(said, dict):
+            return said
+        return {
+            key: change(key, value) if isinstance(value, int) else changed(value)
+            for key, value in said.items()
+        }
+
+    honest = seen.read
+
+    def read(scenario: Any, legs: Any, catalog: Any, artifacts: Path) -> seen.Seen:
+        result = artifacts / "link-result.json"
+        result.write_text(json.dumps(changed(json.loads(result.read_text()))))
+        return honest(scenario, legs, catalog, artifacts)
+
+    monkeypatch.setattr(seen, "read", read)
+
+
+def otherwise_emulated(
+    monkeypatch: pytest.MonkeyPatch, change: Callable[[dict[str, Any]], None]
+) -> None:
+    """Tell the emulator something else of each direction than the experiment says."""
+
+    def mistell(planned: TrialPlan) -> TrialPlan:
+        net = planned.network
+        config = copy.deepcopy(dict(net.emulator_config))
+        for link in config["links"]:
+            for direction in link["directions"]:
+                change(direction)
+        emulator = dataclasses.replace(
+            net.emulator, files={**net.emulator.files, "link.json": json.dumps(config)}
+        )
+        return dataclasses.replace(planned, network=dataclasses.replace(net, emulator=emulator))
+
+    replan(monkeypatch, mistell)
+
+
+def impossible(record: Record) -> set[str]:
+    """Return the topics of the broken checks of what is possible."""
+    names = {one.name for one in record.attempt.checks if one.passed is False}
+    possible = "possible for this link, "
+    return {name.removeprefix(possible) for name in names if name.startswith(possible)}
+
+
+@pytest.mark.parametrize("version", ["1.1", "3"])
+def test_times_divided_by_ten_are_impossible(
+    campaign: Path, monkeypatch: pytest.MonkeyPatch, version: str
+) -> None:
+    """The result of 100 kB at 10 Mbit/s in 12 ms: bytes and times are beyond what the link can."""
+    forge(monkeypatch, lambda key, value: value // 10 if key.endswith("_ns") else value)
+    records = stage(Wish(versions=(version,))).run(campaign)
+    assert [record.attempt.outcome.kind for record in records] == ["invalid"] * ATTEMPTS
+    for record in records:
+        assert impossible(record) >= {"bytes in any window", "times"}
+        assert "impossible for this link: " in record.attempt.outcome.reason
+
+
+def test_a_rate_that_is_not_applied_is_impossible(
+    campaign: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The emulator does all that it was told, and checks itself by that; the experiment counts."""
+    otherwise_emulated(monkeypatch, lambda direction: direction.update(rate=None))
+    for record in stage(Wish(versions=("2",))).run(campaign):
+        assert "bytes in any window" in impossible(record), record.attempt.outcome.reason
+        assert record.attempt.outcome.kind == "invalid"
+
+
+def test_a_rate_5_percent_too_high_is_impossible(
+    campaign: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By the window in which the link was busy for the longest time."""
+    faster = {"model": "constant", "bit_s": 10_500_000}
+    otherwise_emulated(monkeypatch, lambda direction: direction.update(rate=faster))
+    for record in stage(Wish(versions=("2",))).run(campaign):
+        assert "bytes in any window" in impossible(record), record.attempt.outcome.reason
+
+
+def test_a_delay_10_percent_short_is_impossible(
+    campaign: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By the packet that was under way for the shortest time."""
+    otherwise_emulated(monkeypatch, lambda direction: direction.update(delay_ns=4_500_000))
+    for record in stage(Wish(versions=("1.1",))).run(campaign):
+        assert "times" in impossible(record), record.attempt.outcome.reason
 
 
 @pytest.mark.parametrize("version", ["1.1", "3"])

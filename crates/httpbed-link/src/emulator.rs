@@ -1,26 +1,29 @@
 //! What the emulator decides: frames and arrival times in, frames with due times out. No socket, no clock.
 
 mod changing;
+mod following;
 mod observing;
 mod translating;
 
 use std::collections::VecDeque;
 use std::io;
 
-use link_model::{Account, Departure, Direction, Ecn, Fate, Nanos, Packet, Stage};
-use wire::{Codepoint, ConnectionTable, ETHERNET_HEADER_BYTES, Frame, Sighting, Transport};
+use link_model::{Account, Departure, Direction, Ecn, Fate, Nanos, Packet, Stage, Witness};
+use wire::{Codepoint, ConnectionTable, Delivery, ETHERNET_HEADER_BYTES, Frame, Transport};
 
 use crate::changes::{By, Changed};
 use crate::config::{Backend, Config, Link};
 use crate::heads::Heads;
 use crate::nat::Nat;
 use crate::records::{Carried, Records};
-use crate::triggers::{Firing, Triggers};
+use crate::triggers::Triggers;
 
 /// Links with their state. Interface `2 n + side` is link *n*'s towards its host *side*; frames that arrive
 /// there travel in the direction of the same number and leave by [`Emulator::exit`].
 pub struct Emulator {
     directions: Vec<Direction<Carried>>,
+    /// Who says of each direction whether any link like it could have done what it did.
+    witnesses: Vec<Witness>,
     /// What is seen of each direction whose packets the kernel carries; empty where we carry them.
     observed: Vec<Account>,
     overheads: Vec<u32>,
@@ -109,6 +112,7 @@ impl Emulator {
         let described: Vec<_> = config.links.iter().flat_map(|link| &link.directions).collect();
         Self {
             directions: described.iter().map(|of| Direction::new(of.impairments.clone())).collect(),
+            witnesses: described.iter().map(|of| Witness::new(&of.impairments)).collect(),
             observed: match config.backend {
                 Backend::Observer => vec![Account::default(); described.len()],
                 Backend::AfPacket | Backend::Tun => Vec::new(),
@@ -141,6 +145,7 @@ impl Emulator {
         self.started = Some(at);
         self.records.start(at);
         self.directions.iter_mut().for_each(|direction| direction.start(at));
+        self.witnesses.iter_mut().for_each(|witness| witness.start(at));
         for link in 0..self.links.len() {
             for place in 0..self.links[link].schedule.len() {
                 let scheduled = self.links[link].schedule[place];
@@ -162,6 +167,11 @@ impl Emulator {
     /// The directions, two for each link.
     pub fn directions(&self) -> &[Direction<Carried>] {
         &self.directions
+    }
+
+    /// Who compared what each direction delivered with its description; without packets where the kernel carries them.
+    pub fn witnesses(&self) -> &[Witness] {
+        &self.witnesses
     }
 
     /// What was seen of each direction, where the kernel carries the packets; else empty.
@@ -191,7 +201,7 @@ impl Emulator {
         let counts = self.started.is_some_and(|start| arrival.at >= start);
         let wanted = self.translate_back(interface, &mut arrival);
         let mut oddities = Oddities { unstamped: u64::from(!arrival.stamped), ..Oddities::default() };
-        let packet = if arrival.length > self.longest_frame {
+        let inspected = if arrival.length > self.longest_frame {
             oddities.oversize = 1;
             None
         } else {
@@ -200,7 +210,7 @@ impl Emulator {
         if counts {
             self.oddities.add(oddities);
         }
-        let Some(packet) = packet else { return Some(arrival.frame) };
+        let Some((packet, delivery)) = inspected else { return Some(arrival.frame) };
         if self.observes() {
             if counts {
                 self.note_arrival(interface, packet.bytes, &arrival);
@@ -209,7 +219,7 @@ impl Emulator {
             return Some(arrival.frame);
         }
         let place = if counts { self.records.arrived(interface, arrival.stamp, &arrival.frame) } else { 0 };
-        let body = Carried { frame: arrival.frame, place };
+        let body = Carried { frame: arrival.frame, place, delivery };
         let packet = with_body(&packet, body);
         if wanted {
             self.directions[interface].push(arrival.at, packet);
@@ -223,14 +233,14 @@ impl Emulator {
         None
     }
 
-    /// The packet without its frame, if it is to be carried.
+    /// The packet without its frame, if it is to be carried, and what its delivery will prove.
     fn inspect(
         &mut self,
         interface: usize,
         arrival: &Arrival,
         counts: bool,
         oddities: &mut Oddities,
-    ) -> Option<Packet<()>> {
+    ) -> Option<(Packet<()>, Option<Delivery>)> {
         let packet = match Frame::parse(&arrival.frame) {
             Frame::Stray => {
                 oddities.stray = 1;
@@ -243,9 +253,7 @@ impl Emulator {
             Frame::Ip(packet) => packet,
         };
         oddities.malformed = u64::from(packet.transport == Transport::Malformed || !arrival.finished);
-        if counts {
-            self.witness(interface, arrival.at, &packet);
-        }
+        let delivery = if counts { self.follow(interface, arrival.at, &packet) } else { None };
         let mut seen = Packet::new(packet.bytes + self.overheads[interface], ());
         seen.flow = packet.flow();
         seen.ecn = match packet.ecn {
@@ -253,31 +261,7 @@ impl Emulator {
             Codepoint::Ect0 | Codepoint::Ect1 => Ecn::Capable,
             Codepoint::Ce => Ecn::Ce,
         };
-        Some(seen)
-    }
-
-    /// What a packet says of its connection, and which triggers wait for that.
-    fn witness(&mut self, interface: usize, at: Nanos, packet: &wire::Packet<'_>) {
-        let link = interface / 2;
-        if !packet.transport.payload().is_empty() {
-            self.triggers.payload(interface, at);
-        }
-        match self.connections.observe(link, at, packet) {
-            Some(Sighting::ServerSpoke(place)) => self.happenings.push_back(Happening::ServerSpoke(place)),
-            Some(Sighting::HandshakeOver(_)) => self.triggers.handshake(link, at),
-            None => {}
-        }
-    }
-
-    /// Does what triggers have set off.
-    fn set_off(&mut self) {
-        for Firing { link, trigger, at, change } in self.triggers.take_fired() {
-            let at = self.since_start(at);
-            self.happenings.push_back(Happening::Triggered { link, trigger, at });
-            if let Some((due, target)) = change {
-                self.plan(link, due, target, By::Trigger(trigger));
-            }
-        }
+        Some((seen, delivery))
     }
 
     /// When something has to be done next.
@@ -330,6 +314,9 @@ impl Emulator {
         let bytes = packet.bytes - self.overheads[direction];
         self.records.settled(direction, bytes, at, fate, &packet)?;
         let counts = packet.number.is_some();
+        if fate == Fate::Delivered {
+            self.note_delivery(direction, at, &packet);
+        }
         let mut frame = packet.body.frame;
         if fate != Fate::Delivered {
             outbox.returned.push(frame);

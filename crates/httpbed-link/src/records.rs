@@ -5,6 +5,7 @@ use std::io::{self, Write};
 use std::path::Path;
 
 use link_model::{Fate, Nanos, Packet};
+use wire::Delivery;
 
 use crate::capture::Capture;
 use crate::config::Config;
@@ -21,6 +22,8 @@ pub struct Carried {
     pub frame: Vec<u8>,
     /// Its place in the capture, if there is one and it counts.
     pub place: u64,
+    /// What its delivery will prove of its connection.
+    pub delivery: Option<Delivery>,
 }
 
 /// Capture and log.

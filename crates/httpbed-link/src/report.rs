@@ -1,18 +1,23 @@
 //! What the emulator says on stdout: one JSON object a line.
 
 mod connections;
+mod witnessed;
 
 use std::net::SocketAddr;
 
-use link_model::{Account, Direction, Distribution, Nanos, Tally};
+use link_model::{Account, Direction, Distribution, Nanos, Seen, Tally};
 use serde::Serialize;
 use wire::{Connection, Protocol};
 
 use connections::ConnectionReport;
+use witnessed::Witnessed;
 
 use crate::changes::ChangeReport;
-use crate::config::{Config, SCHEMA};
+use crate::config::Config;
 use crate::emulator::Emulator;
+
+/// Version of the result's form.
+pub const SCHEMA: u32 = 3;
 
 /// A line.
 #[derive(Debug, Serialize)]
@@ -82,7 +87,8 @@ pub struct Counters<'a> {
 ///
 /// Times are in ns on one clock, `CLOCK_MONOTONIC`, from two zeros:
 ///
-/// * *ready* (`origin_ns` on that clock): `started_ns`, `stopped_ns`, `first_ns` and `last_ns` of directions, and every
+/// * *ready* (`origin_ns` on that clock): `started_ns`, `stopped_ns`, `first_ns` and `last_ns` of directions, `from_ns`
+///   and `to_ns` of what is witnessed, and every
 ///   `..._ns` of a connection that is a time. Adding `origin_ns` gives what `CLOCK_MONOTONIC` read then.
 /// * *start*, the end of the probe phase (`origin_ns + started_ns`): `at_ns` of changes, also in the events `changed`,
 ///   `triggered` and `counters`, and `in_ns` and `out_ns` of the packet log. Adding both gives `CLOCK_MONOTONIC`; adding
@@ -124,6 +130,8 @@ pub struct Machine {
     pub send_failures: u64,
     /// Actual send time minus due time.
     pub lateness_ns: Lateness,
+    /// By how much a frame was sent before it was due, at the most; more than 0 is a fault of the emulator.
+    pub early_ns: Nanos,
     /// CPU time of the emulator.
     pub cpu_ns: u64,
     /// Time for which it was ready to run but had no CPU.
@@ -162,6 +170,7 @@ struct DirectionReport<'a> {
 /// What only who carries the packets knows.
 #[derive(Debug, Serialize)]
 struct Inside<'a> {
+    witnessed: Witnessed,
     corrupted: u64,
     marked: u64,
     reordered: u64,
@@ -229,6 +238,7 @@ impl<'a> Report<'a> {
         let oddities = emulator.oddities();
         let directions = emulator.directions().iter().enumerate();
         let connections = emulator.connections().connections().iter();
+        let carries = !emulator.observes();
         Self {
             schema: SCHEMA,
             backend: config.backend.name(),
@@ -240,7 +250,7 @@ impl<'a> Report<'a> {
             directions: directions
                 .map(|(n, direction)| DirectionReport::new(config, emulator, n, direction))
                 .collect(),
-            connections: connections.map(|entry| ConnectionReport::new(config, entry)).collect(),
+            connections: connections.map(|entry| ConnectionReport::new(config, entry, carries)).collect(),
             changes: ChangeReport::all(config, emulator.changes()),
         }
     }
@@ -307,15 +317,16 @@ impl<'a> DirectionReport<'a> {
             first_ns: account.first_arrival,
             last_ns: account.last_delivery,
             utilisation: account.utilisation().filter(|_| has_rate),
-            inside: observed.is_none().then(|| Inside::new(direction)),
+            inside: observed.is_none().then(|| Inside::new(direction, emulator.witnesses()[number].seen())),
         }
     }
 }
 
 impl<'a> Inside<'a> {
-    fn new<B>(direction: &'a Direction<B>) -> Self {
+    fn new<B>(direction: &'a Direction<B>, seen: Seen) -> Self {
         let account = direction.account();
         Self {
+            witnessed: Witnessed::new(seen),
             corrupted: account.corrupted.packets,
             marked: account.marked.packets,
             reordered: account.reordered.packets,

@@ -44,6 +44,8 @@ pub struct Runner<'a> {
     stdin: File,
     commands: CommandReader,
     lateness: Distribution,
+    /// By how much a frame was sent before it was due, at the most.
+    early: Nanos,
     send_failures: u64,
     usage: Usage,
     spin: Spin,
@@ -87,6 +89,7 @@ impl<'a> Runner<'a> {
             stdin: stdin.into(),
             commands: CommandReader::default(),
             lateness: Distribution::new(),
+            early: 0,
             send_failures: 0,
             usage: Usage::default(),
             spin: Spin::new(config.spin_us.saturating_mul(1000), config.links.len()),
@@ -177,16 +180,18 @@ impl<'a> Runner<'a> {
             if !outbox.frames.is_empty() {
                 self.send_failures += ports[Emulator::exit(direction)].send(outgoing, &outbox.frames);
             }
-            self.settle();
+            self.settle(now);
         }
         Ok(())
     }
 
-    /// The clock is read after the whole batch, so no frame was later than its recorded lateness.
-    fn settle(&mut self) {
+    /// The clock is read after the whole batch, so no frame was later than its recorded lateness; and it was read at
+    /// `before`, before the batch, so none was sent earlier than recorded.
+    fn settle(&mut self, before: Nanos) {
         let sent = self.clock.now();
         for due in self.outbox.due.drain(..) {
             self.lateness.record(sent.saturating_sub(due));
+            self.early = self.early.max(due.saturating_sub(before));
         }
         for buffer in self.outbox.frames.drain(..).chain(self.outbox.returned.drain(..)) {
             self.intake.recycle(buffer);
@@ -221,6 +226,7 @@ impl<'a> Runner<'a> {
         }
         self.take_drops()?;
         self.lateness = Distribution::new();
+        self.early = 0;
         self.send_failures = 0;
         self.usage = Usage::now();
         self.emulator.start(self.clock.now());
@@ -250,6 +256,7 @@ impl<'a> Runner<'a> {
             socket_drops: self.take_drops()?,
             send_failures: self.send_failures,
             lateness_ns: Lateness::of(&self.lateness),
+            early_ns: self.early,
             cpu_ns: usage.cpu_since(self.usage),
             run_delay_ns: usage.run_delay_since(self.usage),
         };

@@ -36,6 +36,9 @@
 //! impairment of every direction has its own stream, and to switch one on shifts no other. Packet *n* takes draw *n*,
 //! or the draws *2n* and *2n + 1* where an impairment needs two. Each module says which, so that any program can
 //! recompute every fate.
+//!
+//! A [`Witness`] stands apart from all this: it takes what was delivered and says whether any link of the description
+//! could have done that.
 
 #![forbid(unsafe_code)]
 
@@ -54,6 +57,7 @@ mod rng;
 mod schedule;
 mod stage;
 mod tally;
+mod witness;
 
 pub use account::Account;
 pub use bottleneck::Bottleneck;
@@ -71,3 +75,4 @@ pub use rng::Stream;
 pub use schedule::Applied;
 pub use stage::{Cause, Departure, Ecn, Fate, Nanos, Packet, Stage};
 pub use tally::{Distribution, Tally};
+pub use witness::{Seen, Transit, Window, Witness};

@@ -4,7 +4,7 @@ use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 use std::num::NonZeroU64;
 
-use link_model::{Direction, Impairments, Packet, Queue, QueueLimit, Rate, Stage};
+use link_model::{Direction, Impairments, Packet, Queue, QueueLimit, Rate, Stage, Witness};
 
 thread_local! {
     /// Of this thread only: the test runner has others.
@@ -43,7 +43,8 @@ impl Clone for Unique {
 fn a_packet_on_a_plain_link_costs_no_allocation_and_no_copy() {
     let queue = Queue { limit: QueueLimit::Packets(100), ..Queue::default() };
     let rate = Some(Rate::Constant(NonZeroU64::new(12_000_000).expect("not 0")));
-    let mut link = Direction::new(Impairments { rate, queue, delay: 25_000_000, ..Impairments::default() });
+    let impairments = Impairments { rate, queue, delay: 25_000_000, ..Impairments::default() };
+    let (mut link, mut witness) = (Direction::new(impairments.clone()), Witness::new(&impairments));
     link.start(0);
     // 1500 bytes take 1 ms; the queue is never empty and never full.
     let mut now = 0;
@@ -51,7 +52,9 @@ fn a_packet_on_a_plain_link_costs_no_allocation_and_no_copy() {
         for _ in 0..packets {
             now += 1_000_000;
             link.push(now, Packet::new(1500, Unique));
-            while link.pop(now).is_some() {}
+            while let Some(departure) = link.pop(now) {
+                witness.see(departure.at, &departure.packet);
+            }
         }
     };
     carry(1_000);

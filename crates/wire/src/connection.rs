@@ -2,6 +2,7 @@
 
 use std::net::SocketAddr;
 
+use crate::acknowledged::Deliveries;
 use crate::quic::{Opening, ShortHeaderWatch};
 use crate::sequence::SequenceTracker;
 use crate::tls::RecordWalk;
@@ -86,6 +87,7 @@ pub struct Connection {
     /// First packet of the client under the keys the handshake agreed. `None` also where there is no handshake because
     /// a connection came from another four-tuple ([`Opening::Short`]).
     pub handshake: Option<Nanos>,
+    deliveries: Deliveries,
     /// Whether QUIC was spoken with this server before, from wherever.
     to_quic: bool,
     tls: RecordWalk,
@@ -104,6 +106,7 @@ impl Connection {
             server_reset: false,
             opening: None,
             handshake: None,
+            deliveries: Deliveries::default(),
             to_quic,
             tls: RecordWalk::default(),
             quic: ShortHeaderWatch::default(),
@@ -119,6 +122,7 @@ impl Connection {
         let side = self.side(from_client);
         side.heard(now, bytes, segment.payload);
         side.sent(segment);
+        self.deliveries.observe(from_client, segment);
         let closes = segment.fin || segment.rst;
         if !from_client {
             self.server_reset |= segment.rst && self.client_close.is_none();
@@ -149,6 +153,18 @@ impl Connection {
     #[must_use]
     pub fn retransmitted_bytes(&self, side: &Side) -> Option<u64> {
         (self.protocol == Protocol::Tcp).then(|| side.sequence.retransmitted_bytes())
+    }
+
+    /// Enters that a segment of a side was delivered to the other, up to the sequence number before `end`.
+    pub(crate) fn deliver(&mut self, from_client: bool, end: u32) {
+        self.deliveries.deliver(from_client, end);
+    }
+
+    /// By how many sequence numbers, at the most, a side acknowledged more than was delivered to it; `None` for UDP, and
+    /// where the beginning of the connection was not seen.
+    #[must_use]
+    pub fn acknowledged_ahead(&self) -> Option<u32> {
+        self.deliveries.ahead()
     }
 
     const fn side(&mut self, client: bool) -> &mut Side {

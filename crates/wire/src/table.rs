@@ -3,6 +3,7 @@
 use std::collections::{HashMap, HashSet};
 use std::net::SocketAddr;
 
+use crate::acknowledged::{self, Delivery};
 use crate::connection::{Connection, Nanos, Protocol};
 use crate::frame::Packet;
 use crate::quic::Opening;
@@ -16,6 +17,15 @@ pub struct ConnectionTable {
     index: HashMap<Key, usize>,
     /// Servers to which somebody opened a QUIC connection, on any link.
     quic_servers: HashSet<SocketAddr>,
+}
+
+/// What is learnt of a packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Observed {
+    /// Its effect, if it has one that may be told.
+    pub sighting: Option<Sighting>,
+    /// What its delivery will prove; to be given to [`ConnectionTable::deliver`] then.
+    pub delivery: Option<Delivery>,
 }
 
 /// A packet's effect that an observer may want to tell at once.
@@ -43,11 +53,11 @@ impl Key {
 
 impl ConnectionTable {
     /// Enters a packet that arrived at `now` on a link.
-    pub fn observe(&mut self, link: usize, now: Nanos, packet: &Packet<'_>) -> Option<Sighting> {
+    pub fn observe(&mut self, link: usize, now: Nanos, packet: &Packet<'_>) -> Observed {
         let (protocol, source_port, destination_port) = match &packet.transport {
             Transport::Tcp(segment) => (Protocol::Tcp, segment.source_port, segment.destination_port),
             Transport::Udp(datagram) => (Protocol::Udp, datagram.source_port, datagram.destination_port),
-            _ => return None,
+            _ => return Observed { sighting: None, delivery: None },
         };
         let source = SocketAddr::new(packet.source, source_port);
         let destination = SocketAddr::new(packet.destination, destination_port);
@@ -68,10 +78,20 @@ impl ConnectionTable {
             self.quic_servers.insert(destination);
         }
         // A packet of the server cannot end the client's handshake, so that at most one of the two is new.
-        if !had_spoken && connection.from_server.first_payload.is_some() {
-            return Some(Sighting::ServerSpoke(place));
-        }
-        (!was_over && connection.handshake.is_some()).then_some(Sighting::HandshakeOver(place))
+        let sighting = if !had_spoken && connection.from_server.first_payload.is_some() {
+            Some(Sighting::ServerSpoke(place))
+        } else {
+            (!was_over && connection.handshake.is_some()).then_some(Sighting::HandshakeOver(place))
+        };
+        let Transport::Tcp(segment) = &packet.transport else { return Observed { sighting, delivery: None } };
+        let delivery = acknowledged::end(segment).map(|end| Delivery { place, from_client, end });
+        Observed { sighting, delivery }
+    }
+
+    /// Enters that a packet was delivered.
+    pub fn deliver(&mut self, delivery: Delivery) {
+        let Delivery { place, from_client, end } = delivery;
+        self.connections[place].1.deliver(from_client, end);
     }
 
     /// The connections with their links, in the order in which they began.

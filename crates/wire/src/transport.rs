@@ -30,6 +30,8 @@ pub struct Segment<'a> {
     pub destination_port: u16,
     /// Sequence number of the first byte, or of the SYN.
     pub sequence: u32,
+    /// The next sequence number that the sender waits for, if `ack` is set.
+    pub acknowledgement: u32,
     /// Opens the connection.
     pub syn: bool,
     /// Carries an acknowledgement.
@@ -85,6 +87,7 @@ fn parse_tcp(bytes: &[u8]) -> Option<Segment<'_>> {
         source_port: u16_at(bytes, 0)?,
         destination_port: u16_at(bytes, 2)?,
         sequence: u32_at(bytes, 4)?,
+        acknowledgement: u32_at(bytes, 8)?,
         fin: flags & 0x01 != 0,
         syn: flags & 0x02 != 0,
         rst: flags & 0x04 != 0,

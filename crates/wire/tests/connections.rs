@@ -18,7 +18,7 @@ fn observe(frames: &[Vec<u8>]) -> (ConnectionTable, Vec<Option<Sighting>>) {
     let mut sightings = Vec::new();
     for (now, frame) in frames.iter().enumerate() {
         let Frame::Ip(packet) = Frame::parse(frame) else { panic!("{frame:02x?}") };
-        sightings.push(table.observe(3, now as u64, &packet));
+        sightings.push(table.observe(3, now as u64, &packet).sighting);
     }
     (table, sightings)
 }

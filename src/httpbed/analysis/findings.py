@@ -30,6 +30,8 @@ from httpbed.analysis.sample import (
     samples,
     scenario,
 )
+from httpbed.model import buckets
+from httpbed.model.buckets import Passed
 from httpbed.model.errors import ConfigError, Mistake
 from httpbed.model.experiment import Experiment, network_factors
 from httpbed.model.metric import METRICS
@@ -71,6 +73,8 @@ class Row:
     """Its trials' time limit."""
     moves: Moves | None = None
     """What its hand-overs cost; None where the experiment knows of none."""
+    buckets: tuple[Passed, ...] = ()
+    """Token buckets on the way of its answers, beside what passes them."""
     bands: Counter[Band] | None = None
     """Of a page's loads with a Speed Index: how many are in each band; None of a download."""
 
@@ -226,6 +230,7 @@ def _row(
         ceiling_bit_s=max(rates, default=None),
         ceiling_changes=len(rates) > 1,
         limit_s=results.experiment.time_limit_s(built),
+        buckets=buckets.passed(built),
     )
 
 

@@ -13,6 +13,7 @@ import click
 from httpbed.cli.echo import echo
 from httpbed.implementations import catalog as catalogs
 from httpbed.implementations.catalog import Catalog
+from httpbed.model import buckets
 from httpbed.model.crossing import ScaleName
 from httpbed.model.errors import ConfigError, Mistake
 from httpbed.trial import preparation
@@ -75,6 +76,23 @@ scale_option = click.option(
     type=click.Choice(get_args(ScaleName)),
     help="How much of the experiment, as its [scales] say; by default all.",
 )
+
+
+def notes(loaded: Loaded) -> list[str]:
+    """List what of an experiment means nothing, though it is no mistake, each with the remedy.
+
+    Treatments are only looked at where a token bucket may be among them: it takes a while.
+    """
+    if "bucket" not in loaded.text and "profile" not in loaded.text:
+        return []
+    passed = (one for scenario in loaded.scenarios() for one in buckets.passed(scenario))
+    return list(dict.fromkeys(one.told() for one in passed if one.holds_all))
+
+
+def tell(loaded: Loaded) -> None:
+    """Print these notes beside the output."""
+    for note in notes(loaded):
+        echo(f"note: {note}", err=True)
 
 
 def own_programs() -> dict[str, str]:

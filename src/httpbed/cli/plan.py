@@ -65,6 +65,7 @@ def command(
     for trial in trials:
         _print(trial, loaded, catalog if commands else None)
     echo(_summary(loaded, catalog), err=True)
+    experiment.tell(loaded)
 
 
 def _as_json(trial: Trial, loaded: Loaded, catalog: Catalog | None) -> dict[str, object]:

@@ -81,10 +81,10 @@ def command(
 
 def _one_trial(results: Results, said: str, *, as_json: bool) -> None:
     for line in damaged.lines(results.damaged, results.directory):
-        click.echo(f"note: {line}", err=True)
+        echo(f"note: {line}", err=True)
     found = one_trial.find(results, said)
     for one in results.artifacts.damaged:
-        click.echo(f"note: left out: {visible(str(one))}", err=True)
+        echo(f"note: left out: {visible(str(one))}", err=True)
     paths = publish.one(results, found)
     if as_json:
         echo(json.dumps(one_trial.values(found, paths)))

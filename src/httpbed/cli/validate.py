@@ -34,8 +34,10 @@ def command(
     design = loaded.experiment
     scales = {name: design.at_scale(name).trials() for name in design.scales}
     if as_json:
-        said = {"valid": True, "trials": len(loaded.trials), "scales": scales}
+        notes = experiment.notes(loaded)
+        said = {"valid": True, "trials": len(loaded.trials), "scales": scales, "notes": notes}
         echo(json.dumps(said))
     else:
         told = [f"{trials} at scale {name}" for name, trials in scales.items()]
         echo(f"{file}: no mistakes; {', '.join([f'{len(loaded.trials)} trials', *told])}")
+        experiment.tell(loaded)

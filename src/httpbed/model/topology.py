@@ -154,6 +154,12 @@ class Link(Direction):
         later = [change.rate for _, change in self._changes() if change.direction in meant]
         return {bit_s for bit_s in (*steps, *later) if bit_s is not None}
 
+    def delays(self, way: int) -> set[float]:
+        """All one-way delays that a direction has by turns, in seconds."""
+        meant = (None, ("up", "down")[way])
+        later = {change.delay for _, change in self._changes() if change.direction in meant}
+        return {self.directions()[way].delay, *(delay for delay in later if delay is not None)}
+
     def _direction(self, own: OneWay) -> Direction:
         names = Direction.model_fields
         said = {name: getattr(own, name) for name in names if getattr(own, name) is not None}

@@ -9,7 +9,7 @@ from httpbed.analysis.compare import EQUAL_MARGIN, LEAST_BLOCKS, Ratio
 from httpbed.analysis.estimate import CONFIDENCE
 from httpbed.analysis.findings import FAIRNESS, Condition, Findings, Row
 from httpbed.analysis.sample import OVER_BEFORE_THE_END, OVER_OR_LATER, Tally
-from httpbed.report import handovers, network, senders
+from httpbed.report import ceilings, handovers, network, senders
 from httpbed.report.manifest import uncovered
 from httpbed.report.phrasing import (
     agreeing_blocks,
@@ -59,6 +59,7 @@ def notes(findings: Findings, results: Results) -> list[str]:
         *_progress(findings),
         *_few(list(_endings(findings, document)), "treatments with trials that did not complete"),
         *_few(list(_gaps(findings, document)), "treatments with missing values"),
+        *_ceilings(findings, document),
         *_without_base(findings, document),
         *_unshared(findings, document),
         *_few(list(_open(findings, document)), "comparisons within noise"),
@@ -86,6 +87,12 @@ def _damaged(results: Results) -> Iterator[str]:
             f"{len(drawn)} attempt{'s' * (len(drawn) > 1)} left out of figures, for what is there"
             f" differs from what was written: {listed}; httpbed verify names every file"
         )
+
+
+def _ceilings(findings: Findings, document: Mapping[str, Any]) -> Iterator[str]:
+    yield from _few(ceilings.never_in_force(findings), "buckets that hold a whole transfer")
+    above = ceilings.exceeded(findings, lambda c, row: _named(findings, document, c, row))
+    yield from _few(list(above), "treatments with a goodput above the rate")
 
 
 def _moves(findings: Findings) -> Iterator[str]:

@@ -13,7 +13,13 @@ from httpbed.model.scenario import Scenario
 from httpbed.model.trial import Check, Trial
 from httpbed.network import idle
 from httpbed.network.plan import NetworkPlan
-from httpbed.trial import handover_checks, kernel_checks, link_checks, replay_checks
+from httpbed.trial import (
+    handover_checks,
+    kernel_checks,
+    link_checks,
+    possible_checks,
+    replay_checks,
+)
 from httpbed.trial.bed import TrialPlan
 from httpbed.trial.legs import Leg, Way
 from httpbed.trial.seen import Seen
@@ -58,6 +64,7 @@ def checks(trial: Trial, planned: TrialPlan, catalog: Catalog, seen: Seen) -> It
             yield from kernel_checks.checks(net, seen.link, seen.qdiscs)
         else:
             yield from link_checks.checks(net.emulator_config, seen.link, seen.client_s)
+        yield from possible_checks.checks(scenario, net, legs, seen)
         yield _pressure(seen)
         if scenario.handover:
             yield from handover_checks.of_bed(scenario.handover, legs[0], seen)

@@ -18,6 +18,7 @@ from httpbed.trial import (
     legs,
     moments,
     observe,
+    possible_checks,
     seen,
     subject_checks,
 )
@@ -112,4 +113,10 @@ def broken_bed(this: Try, reason: str) -> Record:
 
 
 def _reasons(broken: Sequence[Check]) -> str:
-    return "; ".join(f"{check.name}: {check.figure}" for check in broken)
+    return "; ".join(map(_reason, broken))
+
+
+def _reason(check: Check) -> str:
+    if check.figure.startswith(possible_checks.IMPOSSIBLE):
+        return check.figure
+    return f"{check.name}: {check.figure}"

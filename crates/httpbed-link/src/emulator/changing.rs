@@ -79,6 +79,7 @@ impl Emulator {
     pub(super) fn note_changes(&mut self, direction: usize) {
         while let Some(applied) = self.directions[direction].next_applied() {
             let Applied { id, at, change, next_number } = applied;
+            self.witnesses[direction].change(at, change);
             let (made, at, by) = (at, self.since_start(at), self.askers[direction][id]);
             let (link, side) = (direction / 2, direction % 2);
             if let (Change::Rebind, Some(nat)) = (change, &mut self.nats[link]) {

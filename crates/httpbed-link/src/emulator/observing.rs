@@ -27,7 +27,7 @@ impl Emulator {
             let direction = Self::exit(interface);
             if arrival.length > self.longest_frame {
                 oddities.oversize = 1;
-            } else if let Some(packet) = self.inspect(direction, &arrival, false, &mut oddities) {
+            } else if let Some((packet, _)) = self.inspect(direction, &arrival, false, &mut oddities) {
                 let account = &mut self.observed[direction];
                 account.delivered.packets += 1;
                 account.delivered.bytes += u64::from(packet.bytes);

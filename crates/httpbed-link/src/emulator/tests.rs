@@ -12,6 +12,7 @@ use crate::log::PacketLog;
 use crate::records::{Out, Records};
 
 mod changing;
+mod following;
 mod links;
 mod observing;
 mod properties;

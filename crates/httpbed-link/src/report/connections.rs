@@ -26,6 +26,9 @@ pub struct ConnectionReport<'a> {
     server_payload_bytes: u64,
     server_retransmitted_bytes: Option<u64>,
     client_retransmitted_bytes: Option<u64>,
+    /// By how many sequence numbers a side acknowledged more than was delivered to it, at the most; nothing for UDP,
+    /// where the first SYN was not seen, and where the kernel carries the packets.
+    acknowledged_ahead: Option<u32>,
     server_first_payload_ns: Option<Nanos>,
     /// How the client's first datagram looked: `initial`, `0-rtt`, `handshake`, `short` or `other`.
     opening: Option<&'static str>,
@@ -36,8 +39,8 @@ pub struct ConnectionReport<'a> {
 }
 
 impl<'a> ConnectionReport<'a> {
-    /// Of a connection in the table.
-    pub fn new(config: &'a Config, entry: &(usize, Connection)) -> Self {
+    /// Of a connection in the table. Who carries the packets knows which were delivered.
+    pub fn new(config: &'a Config, entry: &(usize, Connection), carries: bool) -> Self {
         let connection = &entry.1;
         let Connection { from_client, from_server, .. } = connection;
         let sent_again = |side: &Side| connection.retransmitted_bytes(side);
@@ -59,6 +62,7 @@ impl<'a> ConnectionReport<'a> {
             server_payload_bytes: from_server.payload_bytes,
             server_retransmitted_bytes: sent_again(from_server),
             client_retransmitted_bytes: sent_again(from_client),
+            acknowledged_ahead: connection.acknowledged_ahead().filter(|_| carries),
             server_first_payload_ns: from_server.first_payload,
             opening: connection.opening.map(word),
             client_first_sizes: first_sizes(from_client),

@@ -48,11 +48,11 @@ impl Trace {
         self.bits() * 1000 / u64::from(self.period_ms())
     }
 
-    pub(super) fn times_ms(&self) -> &[u32] {
+    pub(crate) fn times_ms(&self) -> &[u32] {
         &self.times_ms
     }
 
-    pub(super) fn period_ms(&self) -> u32 {
+    pub(crate) fn period_ms(&self) -> u32 {
         *self.times_ms.last().expect("a trace is not empty")
     }
 

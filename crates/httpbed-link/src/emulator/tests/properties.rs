@@ -24,6 +24,17 @@ pub(super) fn conserved(emulator: &Emulator) {
             packets + direction.in_flight().packets
         );
     }
+    possible(emulator);
+}
+
+/// The witness of each direction has seen every delivered packet, and none that the link could not deliver so.
+fn possible(emulator: &Emulator) {
+    for (direction, witness) in emulator.directions().iter().zip(emulator.witnesses()) {
+        let seen = witness.seen();
+        assert_eq!(seen.packets, direction.account().delivered.packets);
+        assert!(seen.window.is_none_or(|window| window.slack_ns >= 0), "{seen:?}");
+        assert!(seen.delay_slack_ns.is_none_or(|slack| slack >= 0), "{seen:?}");
+    }
 }
 
 proptest! {

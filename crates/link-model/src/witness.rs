@@ -1,0 +1,188 @@
+//! A witness of what a direction delivers: it says whether any link of this description could have done it.
+//!
+//! # Theory of operation
+//!
+//! The stages compute *when* packets leave. The witness shares no code with them. It takes each delivered packet with
+//! the time at which it arrived, the time at which it left the transmitter, and the time at which it was due at the far
+//! end, and compares these with two bounds of network calculus (Cruz, IEEE Trans. Inf. Theory 37, 1991; Le Boudec and
+//! Thiran, *Network Calculus*, 2001, sections 1.2 and 1.3).
+//!
+//! **Bytes in any window.** In no window may more leave the transmitter than its burst and the integral of its rate;
+//! of a trace, than the window's opportunities carry. All windows are checked by one recursion (Lindley 1952; the
+//! virtual scheduling algorithm of ITU-T I.371): `F(i)` is when the *ideal* transmitter, idle never without need, would
+//! have sent packet `i` after the packets that left before it. The rate was exceeded in some window that ends with
+//! packet `i` if and only if the packet left before `F(i)`. The ideal transmitter knows the arrivals, so the bound
+//! holds for every busy period, also for a single packet, which cannot leave before its own transmission time.
+//! The order is that of the departures: a discipline may choose another packet, but cannot send two at once.
+//!
+//! **Time under way.** A packet is not due before it left plus the least delay in force then.
+//!
+//! Why this is sound in both directions. *No valid run violates it:* queueing, drops, a link that is down and the
+//! probe phase's packets only make packets later than the ideal; all arithmetic is exact, in work of one bit/s times one
+//! ns as in [`crate::Rate`], and every departure is a whole ns not before the ideal one. So the tolerance is 0 ns.
+//! *What passes is possible:* the departures are a sequence that obeys the rate, and each due time follows its
+//! departure by the delay at least, so due times are what a link of this description can do. The caller compares real
+//! send times with due times: lateness bends no bound, and a frame sent before it was due is a fault of its own.
+//!
+//! A packet that reordering held back comes to the witness after packets that left later, or at the same time and
+//! arrived later. It is counted as skipped and enters no window, which makes the bound weaker and never wrong.
+
+mod ideal;
+
+use ideal::Ideal;
+
+use crate::{Change, Impairments, Jitter, Nanos, Packet};
+
+/// Follows the delivered packets of one direction; a few operations for each packet, without allocation.
+#[derive(Debug)]
+pub struct Witness {
+    ideal: Option<Ideal>,
+    /// Delays, each with the time from which it is in force; ascending.
+    delays: Vec<(Nanos, Nanos)>,
+    least_jitter: i64,
+    /// Whether reordering holds packets back.
+    reorders: bool,
+    /// The last departure, and the number of its packet.
+    last: (Nanos, u64),
+    /// The ideal transmitter's present busy period: its begin, and the bytes that left since.
+    busy: (Nanos, u64),
+    seen: Seen,
+}
+
+/// What a witness has seen.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Seen {
+    /// Delivered packets that were compared.
+    pub packets: u64,
+    /// Those that came out of order, and were compared with the delay only.
+    pub skipped: u64,
+    /// The window in which the rate left the least room; `None` without a rate or a packet.
+    pub window: Option<Window>,
+    /// Due time less departure and least delay, of the packet for which that is least (ns). Negative: impossible.
+    pub delay_slack_ns: Option<i64>,
+    /// The packet that was under way for the shortest time.
+    pub quickest: Option<Transit>,
+}
+
+/// A window that begins with a busy period of the ideal transmitter, and ends when a packet left.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Window {
+    /// By how much the packet left later than the ideal transmitter allows (ns). Negative: impossible.
+    pub slack_ns: i64,
+    /// Begin.
+    pub from: Nanos,
+    /// End.
+    pub to: Nanos,
+    /// What left in it, as the rate counts bytes.
+    pub bytes: u64,
+}
+
+/// One packet on its way from arrival to the far end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Transit {
+    /// From its arrival until it was due at the far end (ns).
+    pub took: Nanos,
+    /// Its size, as the rate counts bytes.
+    pub bytes: u32,
+}
+
+impl Witness {
+    /// Of a direction with these impairments, in the probe phase.
+    #[must_use]
+    pub fn new(impairments: &Impairments) -> Self {
+        Self {
+            ideal: impairments.rate.as_ref().map(Ideal::new),
+            delays: vec![(0, impairments.delay)],
+            least_jitter: impairments.jitter.as_ref().map_or(0, Jitter::least).min(0),
+            reorders: impairments.reordering.is_some(),
+            last: (0, 0),
+            busy: (0, 0),
+            seen: Seen::default(),
+        }
+    }
+
+    /// Ends the probe phase: a trace begins at `at`.
+    pub fn start(&mut self, at: Nanos) {
+        if let Some(ideal) = &mut self.ideal {
+            ideal.start(at);
+        }
+    }
+
+    /// Takes a change that was made at `at`; to be called before a packet that it concerns is seen.
+    pub fn change(&mut self, at: Nanos, change: Change) {
+        match change {
+            Change::Rate(rate) => {
+                if let Some(ideal) = &mut self.ideal {
+                    ideal.change(at, rate);
+                }
+            }
+            Change::Delay(delay) => self.delays.push((at, delay)),
+            Change::Loss(_) | Change::Down | Change::Up | Change::Rebind => {}
+        }
+    }
+
+    /// Takes a packet that is due at the far end at `at`; one of the probe phase does not count.
+    pub fn see<B>(&mut self, at: Nanos, packet: &Packet<B>) {
+        let Some(number) = packet.number else { return };
+        let left = packet.arrived.saturating_add(packet.waited).saturating_add(packet.serialised);
+        self.seen.packets += 1;
+        self.see_delay(at, left, packet);
+        if self.reorders && (left, number) < self.last {
+            self.seen.skipped += 1;
+            return;
+        }
+        self.last = (left, number);
+        self.see_departure(left, packet);
+    }
+
+    /// What was seen up to now.
+    #[must_use]
+    pub const fn seen(&self) -> Seen {
+        self.seen
+    }
+
+    fn see_departure<B>(&mut self, left: Nanos, packet: &Packet<B>) {
+        let Some(ideal) = &mut self.ideal else { return };
+        let finish = ideal.finish(packet.arrived, packet.bytes);
+        if let Some(begin) = finish.begins {
+            self.busy = (begin, 0);
+        }
+        self.busy.1 += u64::from(packet.bytes);
+        let (from, bytes) = self.busy;
+        let window = Window { slack_ns: difference(left, finish.at), from, to: left, bytes };
+        // Of equal ones the largest: it says most about the rate to whoever computes the bound again.
+        let is_tighter = |known: Window| {
+            (window.slack_ns, u64::MAX - window.bytes) < (known.slack_ns, u64::MAX - known.bytes)
+        };
+        if self.seen.window.is_none_or(is_tighter) {
+            self.seen.window = Some(window);
+        }
+    }
+
+    fn see_delay<B>(&mut self, at: Nanos, left: Nanos, packet: &Packet<B>) {
+        let least = self.least_delay(left).saturating_add_signed(self.least_jitter);
+        let slack = difference(at, left.saturating_add(least));
+        self.seen.delay_slack_ns = Some(self.seen.delay_slack_ns.map_or(slack, |known| known.min(slack)));
+        let transit = Transit { took: at.saturating_sub(packet.arrived), bytes: packet.bytes };
+        if self.seen.quickest.is_none_or(|known| transit.took < known.took) {
+            self.seen.quickest = Some(transit);
+        }
+    }
+
+    /// The least of the delays in force at `left`. Whether a packet that left at the very time of a change meets the
+    /// old delay or the new one depends on whether there is a queue; either is possible.
+    fn least_delay(&self, left: Nanos) -> Nanos {
+        let mut place = self.delays.partition_point(|(from, _)| *from <= left).max(1) - 1;
+        let mut least = self.delays[place].1;
+        while place > 0 && self.delays[place].0 == left {
+            place -= 1;
+            least = least.min(self.delays[place].1);
+        }
+        least
+    }
+}
+
+fn difference(time: Nanos, than: Nanos) -> i64 {
+    let signed = |nanos: Nanos| i64::try_from(nanos).unwrap_or(i64::MAX);
+    signed(time.saturating_sub(than)) - signed(than.saturating_sub(time))
+}

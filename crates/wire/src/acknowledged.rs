@@ -1,0 +1,63 @@
+//! Whether a TCP receiver acknowledged what was not delivered to it.
+//!
+//! An acknowledgement names the next byte that its sender waits for (RFC 9293, 3.4), so it is never above the end of what
+//! was delivered to that side. If it is, the bytes came another way than over the link on which both are observed. The
+//! observer sees a segment when it arrives at the link; who carries it says when it was delivered.
+
+use crate::sequence::distance;
+use crate::transport::Segment;
+
+/// What the delivery of a segment will prove; to be kept with the packet until then.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Delivery {
+    /// Place of the connection in the table.
+    pub(crate) place: usize,
+    pub(crate) from_client: bool,
+    /// One above the last sequence number that the segment takes.
+    pub(crate) end: u32,
+}
+
+/// How far each side's stream was delivered, and acknowledged.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Deliveries {
+    /// Whether the client's first SYN was seen. Without it nothing is judged: what came before is not known.
+    opened: bool,
+    from_client: Option<u32>,
+    from_server: Option<u32>,
+    ahead: u32,
+}
+
+impl Deliveries {
+    /// Enters a segment that arrived at the observer.
+    pub(crate) fn observe(&mut self, from_client: bool, segment: &Segment<'_>) {
+        self.opened |= from_client && segment.syn && !segment.ack;
+        // A RST may acknowledge anything.
+        if self.opened && segment.ack && !segment.rst {
+            let delivered = if from_client { self.from_server } else { self.from_client };
+            // Where nothing was delivered, not even the beginning is known; it is at least the SYN.
+            let ahead = delivered.map_or(1, |end| distance(end, segment.acknowledgement));
+            self.ahead = self.ahead.max(ahead);
+        }
+    }
+
+    /// Enters that the end of a segment was delivered.
+    pub(crate) fn deliver(&mut self, from_client: bool, end: u32) {
+        let delivered = if from_client { &mut self.from_client } else { &mut self.from_server };
+        if delivered.is_none_or(|known| distance(known, end) > 0) {
+            *delivered = Some(end);
+        }
+    }
+
+    /// The most by which an acknowledgement was ahead of what was delivered, in sequence numbers; `None` where the
+    /// connection's beginning was not seen.
+    pub(crate) fn ahead(&self) -> Option<u32> {
+        self.opened.then_some(self.ahead)
+    }
+}
+
+/// One above the last sequence number of a segment; `None` of one that takes none, or belongs to no stream.
+pub(crate) fn end(segment: &Segment<'_>) -> Option<u32> {
+    let length = u32::try_from(segment.payload.len()).ok()?;
+    let taken = length + u32::from(segment.syn) + u32::from(segment.fin);
+    (taken > 0 && !segment.rst).then(|| segment.sequence.wrapping_add(taken))
+}

@@ -1,0 +1,45 @@
+"""Notes on rates that shape nothing, and on goodputs above the rate that stands beside them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+from httpbed.analysis.findings import Condition, Findings, Row
+from httpbed.model import phrase
+from httpbed.report.phrasing import bits_per_second
+
+Named = Callable[[Condition, Row], str]
+ROUNDING = 1.005
+"""A goodput beyond the rate by less is printed as the rate, with three digits."""
+
+
+def never_in_force(findings: Findings) -> list[str]:
+    """Tell each bucket that holds a whole transfer, once for all treatments that pass it."""
+    told = (one.told() for _, row in findings.rows() for one in row.buckets if one.holds_all)
+    return list(dict.fromkeys(told))
+
+
+def exceeded(findings: Findings, named: Named) -> Iterator[str]:
+    """Tell where the median goodput is above the rate for another reason."""
+    for condition, row in findings.rows():
+        if not row.goodput or not row.ceiling_bit_s:
+            continue
+        is_told = any(one.holds_all for one in row.buckets)
+        if not is_told and row.goodput.value > ROUNDING * row.ceiling_bit_s:
+            goodput, rate = bits_per_second(row.goodput.value), bits_per_second(row.ceiling_bit_s)
+            yield f"{named(condition, row)}: goodput of {goodput} at {rate}, {_why(row)}"
+
+
+def _why(row: Row) -> str:
+    if deepest := max(
+        row.buckets, key=lambda one: one.burst_bytes / max(one.size, 1), default=None
+    ):
+        burst, size = phrase.size(deepest.burst_bytes), phrase.size(deepest.size)
+        return (
+            f"for the bucket of {burst} passes that much of {size} at line speed; lower burst, or"
+            " fetch more"
+        )
+    return (
+        "which is the mean of a rate that varies: a short transfer can meet its fast part; fetch"
+        " more to measure the mean"
+    )
