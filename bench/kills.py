@@ -19,6 +19,7 @@ import sys
 import tempfile
 import time
 from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests/support"))
@@ -76,11 +77,15 @@ def _round(folder: Path, draw: random.Random, killed: Counter[str]) -> list[str]
             killed[victim.name] += 1
             if victim.name == "orchestrator":
                 break
-    left = [one for one in seen if not _until(lambda one=one: not kin.holders(one.namespaces))]  # type: ignore[misc]
-    changed = [name for name, when in before.items() if finished(directory).get(name) != when]
-    return [f"left: {kin.holders(one.namespaces)}" for one in left] + [
-        f"changed: {name}" for name in changed
-    ]
+    left = [kin.holders(one.namespaces) for one in seen if not _is_gone(one)]
+    after = finished(directory)
+    changed = [name for name, when in before.items() if after.get(name) != when]
+    return [f"left: {what}" for what in left] + [f"changed: {name}" for name in changed]
+
+
+def _is_gone(sandbox: Sandbox) -> bool:
+    """Wait until no process has anything of a sandbox; a mount or an interface needs one."""
+    return _until(lambda: not kin.holders(sandbox.namespaces))
 
 
 def _wrong_trials(directory: Path) -> list[str]:
@@ -96,9 +101,9 @@ def _wrong_trials(directory: Path) -> list[str]:
     ]
 
 
-def _until(is_so: object, limit_s: float = LEFT_S) -> bool:
+def _until(is_so: Callable[[], bool], limit_s: float = LEFT_S) -> bool:
     deadline = time.monotonic() + limit_s
-    while not is_so():  # type: ignore[operator]
+    while not is_so():
         if time.monotonic() > deadline:
             return False
         time.sleep(0.01)
