@@ -207,6 +207,7 @@ def _resumed(folder: Path) -> None:
     """Do what a run does, with ready attempts."""
     with campaigns.opened(folder, kept.SMALL, TRIALS, kept.manifest()) as campaign:
         campaign.clear_unfinished()
+        campaign.set_aside_damaged()
         campaign.note_run(datetime.now(UTC), "httpbed run", 1)
         work = local.pending(campaign, TRIALS)
         kept.keep(campaign, *(kept.record(trial, number) for trial, number in work))
@@ -387,3 +388,16 @@ def test_memory_that_ends_is_one_line(campaign: Path, kilobytes: int) -> None:
     done = subprocess.run(["/bin/sh", "-c", command], capture_output=True, text=True, check=False)
     assert done.returncode == 3
     assert done.stderr.startswith("httpbed: there is not enough memory\n  remedy: ")
+
+
+def test_an_earlier_attempt_that_is_damaged_is_moved_too(httpbed: Verb, campaign: Path) -> None:
+    """Though its trial has a later one, which counts and is not made again."""
+    trial = TRIALS[2]
+    made = campaigns.existing(campaign)
+    kept.keep(made, kept.record(trial, 1, "invalid"), kept.record(trial, 2, seconds=2.5))
+    (campaign / f"trials/0001/{trial.id}/1/observations.jsonl").write_text("")
+    assert "3 of 12 trials ended" in httpbed("status", campaign)[1]
+    _resumed(campaign)
+    assert made.attempts()[trial.id].number == 2
+    assert [path.name for path in (campaign / "damaged").iterdir()] == [f"trials-0001-{trial.id}-1"]
+    assert httpbed("verify", campaign)[0] == 0

@@ -255,3 +255,22 @@ def test_exports_of_loads_that_cannot_be(httpbed: Command, tmp_path: Path) -> No
     code, _, err = httpbed(*export, "-o", tmp_path / "x")
     assert (code, "has no load of a page" in err) == (2, True)
     assert not (tmp_path / "x").exists()
+
+
+def test_a_load_that_was_altered_is_in_no_file_and_no_figure(
+    httpbed: Command, campaign: Path, tmp_path: Path
+) -> None:
+    """Both say so; the trial's observations have a digest of their own, and count."""
+    trial = kept.loaded().trials[0]
+    (campaign / f"trials/0001/{trial.id}/1/artifacts/client/cdp.jsonl").write_text("")
+    code, _, err = httpbed("export", campaign, "--format", "har", "-o", tmp_path / "hars")
+    assert code == 0
+    assert (
+        f"{_names(0)}: not written: trials/0001/{trial.id}/1: artifacts/client/cdp.jsonl has" in err
+    )
+    assert not (tmp_path / f"hars/{_names(0)}.har").exists()
+    code, out, err = httpbed("report", campaign, "--trial", f"1/{trial.id}")
+    assert code == 0
+    assert f"left out: trials/0001/{trial.id}/1: artifacts/client/cdp.jsonl has 0 bytes" in err
+    assert "no record of deliveries" in out
+    assert len(httpbed("export", campaign)[1].splitlines()) == 5

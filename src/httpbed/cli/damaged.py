@@ -21,7 +21,7 @@ def lines(damaged: Sequence[Damage], directory: Path) -> Iterator[str]:
     what = f"{len(damaged)} attempts differ" if many else "1 attempt differs"
     yield (
         f"{what} from what was written and {'count' if many else 'counts'} as not there;"
-        f" httpbed run makes {'them' if many else 'it'} again:"
+        f" httpbed run moves {'them' if many else 'it'} to damaged/ and makes what is missing:"
     )
     yield from (f"  {visible(str(one))}" for one in damaged[:MOST])
     if len(damaged) > MOST:

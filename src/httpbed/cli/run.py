@@ -165,7 +165,7 @@ def _report(directory: Path, *, as_json: bool) -> int:
 def _work(campaign: Campaign, bed: Bed, loaded: Loaded, jobs: int) -> None:
     broken_off = campaign.clear_unfinished()
     campaign.note_run(datetime.now(UTC), _command_line(), jobs)
-    for line in damaged.lines(campaign.damages(), campaign.directory):
+    for line in damaged.lines(campaign.set_aside_damaged(), campaign.directory):
         _say(line)
     work = local.pending(campaign, loaded.trials)
     done = len(loaded.trials) - len(work)

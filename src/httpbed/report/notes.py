@@ -78,7 +78,7 @@ def _damaged(results: Results) -> Iterator[str]:
         listed = "; ".join(_few(told, "attempts"))
         yield (
             f"{len(told)} attempt{'s' * (len(told) > 1)} left out, for what is there differs from"
-            f" what was written: {listed}; httpbed run makes such trials again"
+            f" what was written: {listed}; httpbed run makes what is missing again"
         )
     drawn = [str(one) for one in results.artifacts.damaged]
     if drawn:

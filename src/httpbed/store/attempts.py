@@ -11,7 +11,9 @@ import hashlib
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from pathlib import Path, PurePosixPath
+from pathlib import Path
+
+from pydantic import TypeAdapter
 
 from httpbed.model.metric import METRICS, Observation
 from httpbed.model.trial import Attempt, Record, Trial
@@ -23,6 +25,7 @@ from httpbed.store.handed_over import HANDOVERS
 TRIAL = "trial.json"
 OBSERVATIONS = "observations.jsonl"
 ARTIFACTS = "artifacts"
+_FILES = TypeAdapter(dict[str, FileDigest])
 MOST_REASONS = 3
 """Of an attempt that are written in one line."""
 _READ = (TRIAL, OBSERVATIONS, HANDOVERS)
@@ -137,7 +140,7 @@ class Written:
 def _written(content: bytes) -> Written:
     said = digests.unsealed(content)
     try:
-        files = {name: FileDigest.model_validate(one) for name, one in said.pop("files").items()}
+        files = _FILES.validate_python(said.pop("files"))
         count = int(said.pop("observation_count"))
         attempt = Attempt.model_validate(said)
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
@@ -152,14 +155,16 @@ def _is_ours(name: str) -> bool:
 
 
 def _is_below(name: str, folder: str = "") -> bool:
-    return PurePosixPath(name).is_relative_to(PurePosixPath(ARTIFACTS, folder))
+    top = f"{ARTIFACTS}/{folder}".rstrip("/")
+    return name.startswith(f"{top}/") or (name == top and bool(folder))
 
 
 def _elsewhere(place: str, attempt: Attempt, design: Mapping[str, Trial] | None) -> Iterator[str]:
-    own = places.attempt(attempt.trial.block, attempt.id, attempt.number)
+    identifier = attempt.id
+    own = places.attempt(attempt.trial.block, identifier, attempt.number)
     if own != place:
         yield f"{TRIAL} belongs to {own}"
-    elif design is not None and design.get(attempt.id) != attempt.trial:
+    elif design is not None and design.get(identifier) != attempt.trial:
         yield "the campaign's design has no such trial"
 
 

@@ -106,6 +106,16 @@ class Campaign:
         """List the attempts that are not as they were written; they count as not there."""
         return [one for one in self.examined() if isinstance(one, Damage)]
 
+    def set_aside_damaged(self) -> list[Damage]:
+        """Move what is in attempts' places, and is not as it was written, to ``damaged``.
+
+        Only who holds the campaign (:func:`opened`) may do so.
+        """
+        found = self.damages()
+        for one in found:
+            self._set_aside(self.directory / one.place)
+        return found
+
     def attempts(self) -> dict[str, Attempt]:
         """The last finished attempt at each trial, by the trial's identifier."""
         return {record.attempt.id: record.attempt for record in self.records()}

@@ -49,10 +49,12 @@ class Compact:
 def compact(campaign: Campaign, factors: Iterable[str]) -> Compact:
     """Return the tables, from the cache where it was made from what is there now."""
     columns, real = list(factors), campaign.directory.resolve()
-    known = _made_from(campaign, columns, map(_fingerprint, _found(real)))
-    cached = _cached(real, known)
-    if cached is not None:
-        return cached
+    index = _index(real)
+    if index is not None:
+        now = _made_from(campaign, columns, map(_fingerprint, _found(real)))
+        cached = _cached(real, index) if index["made_from"] == now else None
+        if cached is not None:
+            return cached
     design = {trial.id: trial for trial in campaign.design()}
     seen, records, damaged = list[str](), list[Record](), list[Damage]()
     for found in _found(real):
@@ -119,12 +121,18 @@ def _table(
     return pa.Table.from_pylist(rows, schema=schema)
 
 
-def _cached(real: Path, made_from: str) -> Compact | None:
-    """Read the cache; None where it was made from something else, or is not as it was written."""
+def _index(real: Path) -> dict[str, Any] | None:
+    """Read what the cache was made from; None where there is none, or not as it was written."""
     try:
-        index = digests.unsealed(left.data(real / INDEX))
-        if index["made_from"] != made_from:
-            return None
+        found = digests.unsealed(left.data(real / INDEX))
+    except (OSError, ValueError):
+        return None
+    return found if "made_from" in found else None
+
+
+def _cached(real: Path, index: Mapping[str, Any]) -> Compact | None:
+    """Read the cache; None where it is not as it was written."""
+    try:
         read = {name: _table_of(real / f"{name}.parquet", index["tables"][name]) for name in TABLES}
         damaged = tuple(Damage(place, tuple(reasons)) for place, reasons in index["damaged"])
     except (OSError, ValueError, KeyError, TypeError, pa.ArrowException):

@@ -78,9 +78,7 @@ def differences(top: Path, said: Mapping[str, FileDigest]) -> dict[str, str]:
         except left.UnreadableError as error:
             return str(error).removeprefix(f"{Path(_path(name)).name} ")
 
-    with ThreadPoolExecutor(_AT_ONCE) as pool:
-        found = zip(said, pool.map(difference, said), strict=True)
-        return {name: how for name, how in found if how}
+    return {name: how for name in said if (how := difference(name))}
 
 
 def of_folder(top: Path, below: str) -> dict[str, FileDigest]:
