@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import json
 import os
+import socket
 from collections.abc import Callable
 from pathlib import Path
 
@@ -243,7 +244,10 @@ def test_a_mistake_of_ours_keeps_its_traceback(monkeypatch: pytest.MonkeyPatch) 
 def test_what_is_no_file_or_too_long_is_not_read(complaint: Complaint, tmp_path: Path) -> None:
     """A device may never end."""
     code, said = complaint("validate", "/dev/zero")
-    assert (code, said) == (2, ["httpbed: /dev/zero: is not a file; name an experiment file"])
+    assert (code, said) == (
+        2,
+        ["httpbed: /dev/zero: is a device, not a file; name an experiment file"],
+    )
     with (tmp_path / "long.toml").open("wb") as file:
         file.truncate(2**30)
     code, said = complaint("validate", tmp_path / "long.toml")
@@ -321,3 +325,48 @@ def test_all_mistakes_of_a_recording_are_told_at_once(complaint: Complaint, tmp_
     told = [line for line in said if "workload.page.har" in line]
     assert [f"entries[{number}]" in line for number, line in enumerate(told, start=1)] == [True] * 3
     assert not any("\x1b" in line for line in said)
+
+
+@pytest.mark.parametrize("kind", ["pipe", "socket", "folder", "loop", "device"])
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("validate", "{named}"),
+        ("plan", "{named}"),
+        ("run", "{named}", "-o", "{nothing}"),
+        ("import", "har", "{named}"),
+        ("recipes", "list", "--recipes", "{folder}"),
+    ],
+    ids=lambda words: words[0],
+)
+def test_what_is_no_file_ends_a_verb_at_once(
+    complaint: Complaint, tmp_path: Path, words: tuple[str, ...], kind: str
+) -> None:
+    """Nobody waits for a pipe's writer or a device's end; one line says what it is."""
+    folder = tmp_path / "recipes"
+    folder.mkdir()
+    named = folder / "x.toml"
+    if kind == "pipe":
+        os.mkfifo(named)
+    elif kind == "socket":
+        with socket.socket(socket.AF_UNIX) as bound:
+            bound.bind(str(named))
+    elif kind == "folder":
+        named.mkdir()
+    else:
+        named.symlink_to(named if kind == "loop" else "/dev/zero")
+    names = {"named": named, "folder": folder, "nothing": tmp_path / "nothing"}
+    code, lines = complaint(*(word.format(**names) for word in words))
+    assert (code, len(lines)) == (2, 1)
+    assert {"loop": "symbolic links", "pipe": "a named pipe"}.get(kind, f"a {kind}") in lines[0]
+
+
+def test_a_pipe_of_the_shell_is_read(complaint: Complaint) -> None:
+    """``httpbed validate <(...)`` hands over a pipe under /dev/fd."""
+    reader, writer = os.pipe()
+    os.write(writer, b"schema = 2")
+    os.close(writer)
+    code, lines = complaint("validate", f"/dev/fd/{reader}")
+    os.close(reader)
+    assert code == 2
+    assert any("schema" in line for line in lines)

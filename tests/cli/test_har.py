@@ -166,7 +166,7 @@ def test_every_file_with_mistakes_is_told(httpbed: Command, har: Path, tmp_path:
     assert "torn.har: is truncated at line 1, column" in err
     assert "empty.har: has no entry" in err
     assert "no.har: cannot be read: No such file or directory" in err
-    assert f"{tmp_path}: cannot be read: Is a directory" in err
+    assert f"{tmp_path}: is a folder, not a file; name a HAR file" in err
 
 
 def test_claims_that_are_none_are_told(httpbed: Command, har: Path) -> None:

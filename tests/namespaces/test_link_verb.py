@@ -101,7 +101,9 @@ def test_streams_and_folder_are_the_command_s(tmp_path: Path) -> None:
     script = 'cat; pwd; id -u; echo "$GIVEN $MPLCONFIGDIR" >&2; echo made > made'
     environment = {**os.environ, "GIVEN": "as ever"}
     environment.pop("MPLCONFIGDIR", None)
-    ended = link("sh", "-c", script, stdin=None, input="read\n", cwd=tmp_path, env=environment)
+    ended = link(
+        "--isolated", "sh", "-c", script, stdin=None, input="read\n", cwd=tmp_path, env=environment
+    )
     assert ended.stdout == f"read\n{tmp_path}\n{os.getuid()}\n"
     assert ended.stderr.startswith("as ever \nhttpbed link")
     assert (tmp_path / "made").stat().st_uid == os.getuid()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shutil
-import stat
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar, get_args
@@ -13,9 +12,10 @@ import click
 from httpbed.cli.echo import echo
 from httpbed.implementations import catalog as catalogs
 from httpbed.implementations.catalog import Catalog
-from httpbed.model import buckets
+from httpbed.model import buckets, named_file
 from httpbed.model.crossing import ScaleName
 from httpbed.model.errors import ConfigError, Mistake
+from httpbed.model.named_file import NotAFileError
 from httpbed.trial import preparation
 from httpbed.trial.preparation import Loaded
 
@@ -138,11 +138,10 @@ def load(
 
 def _text(file: Path) -> str:
     """Read a file of bearable length; a pipe, such as that of ``<(...)``, ends by itself, too."""
-    about = file.stat()
-    if not (stat.S_ISREG(about.st_mode) or stat.S_ISFIFO(about.st_mode)):
-        raise ConfigError([Mistake(str(file), "is not a file", "name an experiment file")])
-    with file.open("rb") as opened:
-        content = opened.read(MOST_BYTES + 1)
+    try:
+        content = named_file.read(file, MOST_BYTES)
+    except NotAFileError as error:
+        raise ConfigError([Mistake(str(file), str(error), "name an experiment file")]) from None
     if len(content) > MOST_BYTES:
         reason = f"has more than {MOST_BYTES} bytes, as no experiment has"
         raise ConfigError([Mistake(str(file), reason, "name an experiment file")])

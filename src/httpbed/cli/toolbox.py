@@ -131,6 +131,7 @@ def _as_json(root: Root) -> dict[str, object]:
         "pypi": sorted(root.pypi),
         "versions": root.versions,
         "wheels": dict(root.wheels),
+        "index": root.index,
         "built": root.built,
     }
 

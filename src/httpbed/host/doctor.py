@@ -142,7 +142,7 @@ def probe(root: Root | None, *, congestion: tuple[str, ...] = CONGESTION) -> dic
         "lower": str(lower),
         "congestion": congestion,
         "qdiscs": QDISCS,
-        "root": unprivileged.user() is not None,
+        "root": unprivileged.is_machines_root(),
     }
     done = subprocess.run(
         [sys.executable, "-P", "-m", "httpbed.host.probe", json.dumps(wish)],

@@ -31,13 +31,14 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 
-from httpbed.host import cache, guard, mmdebstrap, pypi
+from httpbed.host import cache, guard, mmdebstrap, package_index, pypi
 from httpbed.model.errors import HostError
 
 BASE = ("base-files", "ca-certificates", "libc-bin")
 """In every root."""
 
 _SCHEMA = 2
+_INDEX = "index"
 _DEVICES = ("console", "full", "null", "ptmx", "random", "tty", "urandom", "zero")
 _USERS = "root:x:0:0:root:/root:/bin/sh\nnobody:x:65534:65534:nobody:/nonexistent:/bin/false\n"
 _GROUPS = "root:x:0:\nnogroup:x:65534:\n"
@@ -89,6 +90,9 @@ class Root:
     """The version of every package from there."""
     digests: Mapping[str, str] = field(default_factory=dict)
     """The SHA-256 of every package's file; of roots that were built before it was kept, nothing."""
+
+    index: str = ""
+    """The date of the archive's package index, as ISO 8601; empty where it is not known."""
 
     @property
     def name(self) -> str:
@@ -147,6 +151,7 @@ def _read(home: Path) -> Root | None:
         pypi=frozenset(record.get("pypi", ())),
         wheels=record.get("wheels", {}),
         digests=record.get("digests", {}),
+        index=record.get("index", ""),
     )
 
 
@@ -170,7 +175,9 @@ def _build(target: Path, contents: Contents, lock: int, say: Callable[[str], Non
     program = mmdebstrap.command(say)
     say(f"building a root filesystem from {contents}")
     partial.mkdir()
-    versions, digests = _unpack(program, partial, contents, lock)
+    versions, digests = _unpack(program, partial, contents, lock, say)
+    index = package_index.dated(partial / _INDEX)
+    say(f"Debian {contents.suite}, {package_index.told(index, datetime.now(UTC))}")
     _complete(partial / "root")
     wheels = _add_wheels(partial, contents, lock) if contents.pypi else {}
     pypi.compile_modules(partial / "root")
@@ -182,6 +189,7 @@ def _build(target: Path, contents: Contents, lock: int, say: Callable[[str], Non
         "versions": versions,
         "digests": digests,
         "wheels": wheels,
+        "index": index.isoformat() if index else "",
         "built": datetime.now(UTC).isoformat(timespec="seconds"),
     }
     (partial / "record.json").write_text(json.dumps(record, indent=2) + "\n")
@@ -193,30 +201,48 @@ def _build(target: Path, contents: Contents, lock: int, say: Callable[[str], Non
 
 
 def _unpack(
-    program: list[str], partial: Path, contents: Contents, lock: int
+    program: list[str],
+    partial: Path,
+    contents: Contents,
+    lock: int,
+    say: Callable[[str], None],
 ) -> tuple[dict[str, str], dict[str, str]]:
-    """Run mmdebstrap into ``partial/root``; return each package's version, and its digest."""
-    listing, log = partial / "versions", partial / "log"
+    """Run mmdebstrap into ``partial/root``; return each package's version, and its digest.
+
+    Stable suites' indexes do not expire. Those of suites that move do, after a week: where the
+    archive is a snapshot of one, and only then, its index is taken all the same.
+    """
+    log = partial / "log"
+    code = _extract(program, partial, contents, lock)
+    if code != 0 and package_index.has_expired(log.read_text(errors="replace")):
+        say(f"the package index of Debian {contents.suite} has expired: the archive is a snapshot")
+        _delete(partial / "root")
+        code = _extract([*program, package_index.EVEN_EXPIRED], partial, contents, lock)
+    if code != 0:
+        raise _failure(contents, log, "mmdebstrap")
+    listed = [line.split() for line in (partial / "versions").read_text().splitlines()]
+    return {name: version for name, version, _ in listed}, {name: sha for name, _, sha in listed}
+
+
+def _extract(program: list[str], partial: Path, contents: Contents, lock: int) -> int:
+    """Run mmdebstrap; return its exit code."""
     # Scripts of packages do not run in this variant: chrootless mode then changes nothing of
     # the host even as root, and needs neither fakechroot nor namespaces as an ordinary user.
     command = [
         *program,
         *("--mode=chrootless", "--skip=check/chrootless", "--variant=extract"),
         "--format=directory",
-        '--aptopt=Acquire::Check-Valid-Until "false"',  # an archive's snapshot is never "valid"
         f"--include={','.join(sorted(contents.packages | {*BASE}))}",
         f"--extract-hook={_LIST_VERSIONS}",
+        f"--extract-hook={package_index.HOOK}",
         contents.suite,
         str(partial / "root"),
     ]
-    with log.open("w") as output, tempfile.TemporaryDirectory(dir=partial) as scratch:
+    with (partial / "log").open("w") as output, tempfile.TemporaryDirectory(dir=partial) as scratch:
         environment = {**os.environ, "LC_ALL": "C.UTF-8", "TMPDIR": scratch}
-        environment["HTTPBED_VERSIONS"] = str(listing)
-        code = guard.run(command, holding=[lock], environment=environment, output=output)
-    if code != 0:
-        raise _failure(contents, log, "mmdebstrap")
-    listed = [line.split() for line in listing.read_text().splitlines()]
-    return {name: version for name, version, _ in listed}, {name: sha for name, _, sha in listed}
+        environment["HTTPBED_VERSIONS"] = str(partial / "versions")
+        environment[package_index.VARIABLE] = str(partial / _INDEX)
+        return guard.run(command, holding=[lock], environment=environment, output=output)
 
 
 # Run by mmdebstrap while the package files are still there; $1 is the root.

@@ -20,13 +20,18 @@ _OF_THE_KERNEL = Path("/proc/sys/kernel/core_pattern")
 """It belongs to the machine's root, by whatever number that has in this user namespace."""
 
 
+def is_machines_root() -> bool:
+    """Whether this process is the machine's root, by whatever number it has here."""
+    return _OF_THE_KERNEL.stat().st_uid == os.geteuid()
+
+
 def user() -> tuple[int, int] | None:
     """Return user and group of a sandbox, as this machine counts; None if they are ours.
 
     Raises:
         HostError: This is the machine's root, and there is no other user to become.
     """
-    if _OF_THE_KERNEL.stat().st_uid != os.geteuid():
+    if not is_machines_root():
         return None
     if not all(_is_mapped(kind, number) for kind, number in zip("ug", NOBODY, strict=True)):
         raise HostError(

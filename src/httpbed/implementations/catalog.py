@@ -15,8 +15,12 @@ from httpbed.host.toolbox import Contents
 from httpbed.implementations import audit
 from httpbed.implementations.alike import LIKE, Source
 from httpbed.implementations.recipe import Recipe, digest_of
+from httpbed.model import named_file
 from httpbed.model.errors import ConfigError, Mistake
 from httpbed.model.reading import dotted
+
+MOST_BYTES = 2**20
+"""Of a recipe."""
 
 
 @dataclass(frozen=True)
@@ -99,11 +103,21 @@ def _sources(folder: Traversable) -> tuple[list[Source], list[Mistake]]:
     sources, mistakes = [], []
     for file in _recipe_files(folder):
         try:
-            text = file.read_text(encoding="utf-8")
+            text = _text(file)
             sources.append(Source(file.name, Path(str(folder)), text, tomllib.loads(text)))
         except (OSError, ValueError, RecursionError) as error:  # not UTF-8, not TOML, too deep
             mistakes.append(Mistake(file.name, f"cannot be read as TOML: {error}"))
     return sources, mistakes
+
+
+def _text(file: Traversable) -> str:
+    """Read a recipe; in a user's folder something else may have such a name."""
+    if not isinstance(file, Path):
+        return file.read_text(encoding="utf-8")
+    content = named_file.read(file, MOST_BYTES)
+    if len(content) > MOST_BYTES:
+        raise ValueError(f"has more than {MOST_BYTES} bytes, as no recipe has")
+    return content.decode()
 
 
 def _named_twice(sources: Iterable[Source]) -> Iterator[Mistake]:

@@ -80,7 +80,7 @@ class SandboxSpec:
             "hosts": {name: dict(sysctls) for name, sysctls in self.hosts.items()},
             "sysctls": dict(self.sysctls),
             "tmpfs_bytes": self.tmpfs_bytes,
-            "unprivileged": unprivileged.user(),
+            "unprivileged": None if self.shell else unprivileged.user(),
             "shell": self.shell
             and {
                 "stdio": stdio,

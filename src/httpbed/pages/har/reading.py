@@ -14,7 +14,9 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from httpbed.model import named_file
 from httpbed.model.errors import ConfigError, Mistake
+from httpbed.model.named_file import NotAFileError
 from httpbed.pages.har.entries import Document, Entry, Fields, Page, Timings
 from httpbed.pages.har.form import Archive, EntryForm, Header, Log, PageForm
 from httpbed.pages.http_versions import version_of
@@ -43,8 +45,11 @@ def read_file(file: Path) -> Document:
         ConfigError: Every mistake in it, each with its place.
         OSError: It is not there, or not to be read.
     """
-    with file.open("rb") as handle:
-        return read(handle.read(MOST_BYTES + 1), str(file))
+    try:
+        content = named_file.read(file, MOST_BYTES)
+    except NotAFileError as error:
+        raise _refusal(str(file), str(error), "name a HAR file") from None
+    return read(content, str(file))
 
 
 def read(data: bytes, name: str = "HAR") -> Document:
