@@ -6,12 +6,15 @@ without one of the layers of the sandbox (docs/concepts/isolation.md).
 
 from __future__ import annotations
 
+import contextlib
 from pathlib import Path
 
 import pytest
+from misuse import MISUSE
 
 from hostile import attacked
 from httpbed.implementations import recipe
+from httpbed.store import campaign as campaigns
 from httpbed.trial import parts
 from real_runs import values
 
@@ -82,6 +85,19 @@ def test_an_attack_on_other_parts_leaves_them_unharmed(tmp_path: Path, attack: s
     """A client that takes all processes or memory files that it can get still gets its file."""
     found = attacked(tmp_path, attack)
     assert (found.outcome, found.attempts) == ("completed", 1)
+
+
+@pytest.mark.parametrize("attack", ["chmod", "deep"])
+def test_a_killed_run_is_resumed_whatever_its_programs_left(tmp_path: Path, attack: str) -> None:
+    """A folder under way that its owner may not read, or that no recursion could walk, is cleared."""
+    campaign = tmp_path / "campaign"
+    found = attacked(tmp_path, "none")
+    left = campaign / "unfinished" / f"{found.record.attempt.id}-7" / "artifacts" / "client"
+    left.mkdir(parents=True)
+    with contextlib.chdir(left):
+        MISUSE[attack]()
+    campaigns.existing(campaign).clear_unfinished()
+    assert not list((campaign / "unfinished").iterdir())
 
 
 def test_what_a_program_leaves_running_ends_with_it(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
@@ -24,6 +25,7 @@ from httpbed.process.spec import PartSpec, ProcessSpec
 from httpbed.process.supervisor import SandboxSpec, Supervisor, sandbox
 from httpbed.trial import certificates
 from httpbed.trial.certificates import SERVER_NAME
+from httpbed.trial.disconnecting import end_connections
 from networks import topology
 
 SHELL = "chromium-headless-shell"
@@ -101,7 +103,11 @@ class Place:
 
     async def load(self, name: str, spec: ProcessSpec) -> dict[str, Any]:
         """Run the driver, and return what it says: how the load ended, and its own CPU seconds."""
+        attending = asyncio.create_task(
+            end_connections(self.supervisor, self.folder, {name: "client"})
+        )
         ended = await self.supervisor.run(spec)
+        attending.cancel()
         said = (self.folder / name / "chromium-output.txt").read_text()
         assert ended.clean, f"{ended}: {said}"
         told: dict[str, Any] = json.loads((self.folder / name / "load.json").read_text())

@@ -46,13 +46,13 @@ async def _cut(supervisor: Supervisor, client: Asking, lengths: Sequence[int]) -
     left = list(lengths)
     while left:
         await asyncio.sleep(LOOK_S)
-        if await _length(supervisor, fetch.body) >= left[0]:
+        if await _length(supervisor, client, fetch.body) >= left[0]:
             await supervisor.run(destroy)
             left.pop(0)
 
 
-async def _length(supervisor: Supervisor, path: str) -> int:
+async def _length(supervisor: Supervisor, client: Asking, path: str) -> int:
     try:
-        return (await supervisor.digest(path))[0]
+        return (await supervisor.digest(path, client.process.part))[0]
     except RefusalError:  # nothing is stored yet
         return 0

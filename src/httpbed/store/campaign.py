@@ -24,7 +24,6 @@ import fcntl
 import itertools
 import json
 import os
-import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import datetime
@@ -33,7 +32,7 @@ from typing import Any, TypeVar
 
 from httpbed.model.errors import ConfigError, Mistake
 from httpbed.model.trial import Attempt, Record, Trial
-from httpbed.process import left
+from httpbed.process import left, removal
 from httpbed.store import attempts, digests, durable, places, resuming
 from httpbed.store.attempts import Damage
 from httpbed.store.digests import DifferentError, FileDigest
@@ -208,7 +207,7 @@ class Campaign:
         """
         leftovers = places.under_way(self.directory)
         for folder in leftovers:
-            shutil.rmtree(folder)
+            removal.remove(folder)
         return len(leftovers)
 
     def _parsed(self, name: str, parse: Callable[[bytes], T]) -> T:

@@ -34,6 +34,7 @@ from httpbed.trial import clocks, deliveries, part_folders, sharing
 from httpbed.trial.answering import Answering, answering, stop
 from httpbed.trial.asking import Asked, ask
 from httpbed.trial.bed import Asking, Bed, TrialPlan
+from httpbed.trial.disconnecting import end_connections
 from httpbed.trial.moving import Signals, move
 from httpbed.trial.parts import BODIES, CERTIFICATES, CONTENT
 from httpbed.trial.recording import replaying
@@ -294,19 +295,26 @@ class _Run:
         moving = asyncio.create_task(self._move(emulator, signals))
         asking = asyncio.create_task(ask(self.supervisor, self.planned.asking))
         asking.add_done_callback(lambda _: signals.ended.set())
+        attending = asyncio.create_task(self._attend())
         try:
-            await _until_done(asking, {listening, moving})
+            await _until_done(asking, {listening, moving, attending})
             await moving  # which finishes the step that it is at
             return asking.result()
         finally:
-            for task in (asking, moving):
+            for task in (asking, moving, attending):
                 task.cancel()
-            await asyncio.gather(asking, moving, return_exceptions=True)
+            await asyncio.gather(asking, moving, attending, return_exceptions=True)
 
     async def _move(self, emulator: Emulator, signals: Signals) -> None:
         if self.planned.handover:
             handovers = self.planned.handover
             await move(self.supervisor, emulator, handovers, signals, self.artifacts)
+
+    async def _attend(self) -> None:
+        """End connections for drivers whose visits begin without them."""
+        told = [one.part for one in self.planned.asking if one.part.page]
+        hosts = {part.name: part.host for part in told if part.page and part.page.visit != "cold"}
+        await end_connections(self.supervisor, self.artifacts, hosts)
 
     async def _bodies(self, one: Asking) -> list[dict[str, Any] | None]:
         return [await self._body(fetch.body, one.process.part) for fetch in one.part.fetches]

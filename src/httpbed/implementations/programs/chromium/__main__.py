@@ -199,11 +199,13 @@ class Load:
     def _disconnect(self, transport: str) -> None:
         """End its connections, until there are none."""
         ended = 0
-        for _ in range(MOST_DUMPS):
-            more = sockets.destroy(transport, self.options.port, self.browser.pids())
-            if ended and not more:
+        for number in range(MOST_DUMPS):
+            ports = sockets.local_ports(transport, self.options.port, self.browser.pids())
+            if ended and not ports:
                 return
-            ended += more
+            if ports and not sockets.have_ended(self.options.folder, number, transport, ports):
+                raise CommandError("the bed did not end the connections of the visit before")
+            ended += len(ports)
         left = "it goes on opening them" if ended else f"there was none over {transport}"
         raise CommandError(f"the connections of the visit before cannot be ended: {left}")
 

@@ -1,23 +1,26 @@
-"""Ends a browser's connections, and nothing else of it: its tickets and caches stay.
+"""Has a browser's connections ended, and nothing else of it: its tickets and caches stay.
 
 Linux closes a socket for its owner on request (sock_diag(7), SOCK_DESTROY), TCP and UDP alike; the
 program finds it broken, as it would after a change of network, and opens another one when it has
-need of it. It takes CAP_NET_ADMIN in the network namespace. Only sockets of the browser's own
-processes are ended.
+need of it. That takes CAP_NET_ADMIN, which no program under test has. So the driver lists the
+connections of the browser's own processes, which takes no right, and asks the bed to end them: it
+writes their local ports to a file, and waits for the answering file (``trial/disconnecting.py``).
 """
 
 from __future__ import annotations
 
+import json
 import os
 import socket
 import struct
+import time
 from collections.abc import Collection, Iterator
 from pathlib import Path
 
 SOCK_DIAG = 4
-BY_FAMILY, DESTROY = 20, 21
+BY_FAMILY = 20
 ERROR, DONE = 2, 3
-REQUEST, ACKNOWLEDGE, DUMP = 0x1, 0x4, 0x300
+REQUEST, DUMP = 0x1, 0x300
 ESTABLISHED = 1 << 1
 """Of the states of inet_diag; a connected UDP socket has it, too."""
 ASKED = struct.Struct("=BBBxI48s")
@@ -28,27 +31,39 @@ HEADER = struct.Struct("=IHHII")
 ANY = bytes(48)
 RECEIVE_BYTES = 2**17
 ANSWER_S = 5.0
+LOOK_S = 0.005
 
 
-def destroy(transport: str, port: int, pids: Collection[int]) -> int:
-    """End the connections of these processes to a port; return how many there were.
+def local_ports(transport: str, port: int, pids: Collection[int]) -> list[int]:
+    """List the local ports of these processes' connections to a port.
 
     ``transport`` is ``tcp`` or ``udp``.
 
     Raises:
-        OSError: The kernel cannot, or may not.
+        OSError: The kernel does not tell.
     """
     protocol = socket.IPPROTO_TCP if transport == "tcp" else socket.IPPROTO_UDP
     mine = set(_inodes(pids))
-    ended = 0
+    found = set[int]()
     with socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, SOCK_DIAG) as diag:
         diag.settimeout(ANSWER_S)
         for family in (socket.AF_INET, socket.AF_INET6):
             for identity, inode in list(_sockets(diag, family, protocol)):
-                if inode in mine and _port(identity) == port:
-                    _end(diag, family, protocol, identity)
-                    ended += 1
-    return ended
+                local, remote = _ports(identity)
+                if inode in mine and remote == port:
+                    found.add(local)
+    return sorted(found)
+
+
+def have_ended(folder: Path, number: int, transport: str, ports: Collection[int]) -> bool:
+    """Ask the bed to end connections, for the ``number``-th time; return whether it answered."""
+    scratch, answer = folder / ".disconnect", folder / f"disconnected-{number}"
+    scratch.write_text(json.dumps({"transport": transport, "ports": list(ports)}))
+    scratch.rename(folder / f"disconnect-{number}.json")
+    until = time.monotonic() + ANSWER_S
+    while not answer.exists() and time.monotonic() < until:
+        time.sleep(LOOK_S)
+    return answer.exists()
 
 
 def _inodes(pids: Collection[int]) -> Iterator[int]:
@@ -77,15 +92,10 @@ def _sockets(diag: socket.socket, family: int, protocol: int) -> Iterator[tuple[
         yield told[4:52], TOLD.unpack_from(told)[-1]
 
 
-def _end(diag: socket.socket, family: int, protocol: int, identity: bytes) -> None:
-    asked = ASKED.pack(family, protocol, 0, ESTABLISHED, identity)
-    for _ in _answers(diag, DESTROY, REQUEST | ACKNOWLEDGE, asked):
-        pass
-
-
-def _port(identity: bytes) -> int:
-    """Return the port at the other end (``inet_diag_sockid``: it is in network byte order)."""
-    return int(struct.unpack_from("!HH", identity)[1])
+def _ports(identity: bytes) -> tuple[int, int]:
+    """Return local and remote port (``inet_diag_sockid``: they are in network byte order)."""
+    local, remote = struct.unpack_from("!HH", identity)
+    return local, remote
 
 
 def _answers(diag: socket.socket, kind: int, flags: int, said: bytes) -> Iterator[bytes]:
@@ -106,4 +116,4 @@ def _answers(diag: socket.socket, kind: int, flags: int, said: bytes) -> Iterato
 
 def _raise(error: int) -> None:
     if error:
-        raise OSError(-error, f"its connections cannot be ended: {os.strerror(-error)}")
+        raise OSError(-error, f"its connections cannot be listed: {os.strerror(-error)}")
