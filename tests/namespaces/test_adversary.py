@@ -89,7 +89,7 @@ def test_an_attack_on_other_parts_leaves_them_unharmed(tmp_path: Path, attack: s
 
 @pytest.mark.parametrize("attack", ["chmod", "deep"])
 def test_a_killed_run_is_resumed_whatever_its_programs_left(tmp_path: Path, attack: str) -> None:
-    """A folder under way that its owner may not read, or that no recursion could walk, is cleared."""
+    """A folder that its owner may not read, or that no recursion could walk, is cleared."""
     campaign = tmp_path / "campaign"
     found = attacked(tmp_path, "none")
     left = campaign / "unfinished" / f"{found.record.attempt.id}-7" / "artifacts" / "client"
