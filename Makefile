@@ -1,6 +1,6 @@
 # The verbs of httpbed: people and CI use these, and nothing else. `make` alone lists them.
 .DEFAULT_GOAL := help
-.PHONY: help prepare demo test check build calibrate bench bench-link bench-quiche bench-replay bench-speed-index docs
+.PHONY: help prepare demo test check build calibrate bench bench-link bench-quiche bench-replay bench-speed-index bench-kills docs
 MAKEFLAGS += --no-print-directory
 # Debian's ordinary users have no sbin on their PATH, where ip and ethtool are.
 export PATH := $(CURDIR)/.venv/bin:$(PATH):$(HOME)/.cargo/bin:/usr/sbin:/sbin
@@ -54,6 +54,9 @@ bench-replay: prepare  ## what the program behind a recorded site's server answe
 
 bench-speed-index: prepare  ## Speed Index of recorded traces beside speedline-core's, from npm
 	python -m bench.speed_index $(ARGS)
+
+bench-kills: prepare  ## kill processes of running campaigns at random; ARGS="--kills 200 --seed 1"
+	python -m bench.kills $(ARGS)
 
 docs: prepare  ## write the reference manual's generated pages
 	python docs/generate.py

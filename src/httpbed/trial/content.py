@@ -14,8 +14,6 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-import numpy as np
-
 from httpbed.design import seeds
 from httpbed.host import cache
 from httpbed.model.workload import Workload
@@ -107,6 +105,8 @@ def _make(folder: Path, stem: str, text: Iterable[bytes], size: int) -> Content:
 
 def _text(seed: int, own_seed: int, size: int) -> Iterator[bytes]:
     """Yield ``size`` bytes of paragraphs, drawn with ``own_seed`` from those of ``seed``."""
+    import numpy as np  # noqa: PLC0415 - slow to import, and checking an experiment makes no file
+
     generator = np.random.Generator(np.random.PCG64(own_seed))
     missing = size
     while missing:
