@@ -33,10 +33,10 @@ def client(address: str, name: str, authority: str, request: str) -> None:
         socket.create_connection((address, 443)) as plain,
         context.wrap_socket(plain, server_hostname=name) as connection,
     ):
+        version, cipher = connection.version(), connection.cipher()
         asked = f"GET {path} HTTP/1.1\r\nHost: {name}\r\nConnection: close\r\n\r\n"
         connection.sendall(asked.encode())
         answer = b"".join(chunks(connection))
-        version, cipher = connection.version(), connection.cipher()
     head, _, body = answer.partition(b"\r\n\r\n")
     Path(file).write_bytes(body)
     told = {

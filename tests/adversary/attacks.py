@@ -178,8 +178,22 @@ def killer(report: Report) -> None:
     for number in (signal.SIGKILL, signal.SIGSTOP, signal.SIGTERM):
         report.tried(f"signal {number} to the first process", partial(os.kill, 1, number))
     report.tried("signal everybody", partial(os.kill, -1, signal.SIGKILL))
+    for limit in (resource.RLIMIT_NOFILE, resource.RLIMIT_AS):
+        report.tried(f"limit {limit} of the first process", partial(limited, 1, limit))
     for name in ("limits", "oom_score_adj", "mem", "environ", "root", "cwd", "fd", "maps"):
         report.tried(f"/proc/1/{name}", partial(opened, Path("/proc/1", name)))
+
+
+def limited(pid: int, limit: int) -> str:
+    """Set a limit of another process to what it is."""
+    resource.prlimit(pid, limit, resource.prlimit(pid, limit))
+    return "set"
+
+
+def special(make: Callable[[], Any]) -> str:
+    """Make a file that runs as its owner, and remove it."""
+    make()
+    return "made"
 
 
 def opened(path: Path) -> str:
@@ -343,6 +357,18 @@ def rights(report: Report) -> None:
         number = getattr(resource, name)
         hard = resource.getrlimit(number)[1]
         report.tried(f"raise {name}", partial(raised, number, hard))
+    Path("plain").touch()
+    create = os.O_CREAT | os.O_WRONLY
+    ways: dict[str, Callable[[], Any]] = {
+        "chmod setuid": partial(os.chmod, "plain", 0o4755),
+        "chmod setgid": partial(os.chmod, "plain", 0o2755),
+        "open setuid": partial(os.open, "setuid", create, 0o4755),
+        "open setgid": partial(os.open, "setgid", create, 0o2755),
+        "mkdir setgid": partial(os.mkdir, "folder", 0o2755),
+        "mknod setuid": partial(os.mknod, "node", 0o104755),
+    }
+    for way, make in ways.items():
+        report.tried(way, partial(special, make))
     unknown = {name for name in os.environ if name not in KNOWN}
     report.line("environment", unknown, str(unknown))
 

@@ -105,6 +105,26 @@ def survivor() -> None:
         os._exit(0)
 
 
+def fifo_next() -> None:
+    """Leave a pipe where the next run of this program is to write, and fail."""
+    os.unlink("said.jsonl")
+    os.mkfifo("said.jsonl")
+    raise SystemExit(1)
+
+
+def folder_next() -> None:
+    """Leave a folder in the place of the next run's program, and fail."""
+    os.unlink("adversary.py")
+    os.mkdir("adversary.py")
+    raise SystemExit(1)
+
+
+def chmod_next() -> None:
+    """Close the folder to the next run, and fail."""
+    os.chmod(".", 0)
+    raise SystemExit(1)
+
+
 def full_tmp() -> None:
     """Fill all memory for files, which a server might want."""
     for place in ("/tmp", "/dev/shm", "/run", "/trial"):
@@ -119,20 +139,7 @@ def full_tmp() -> None:
 MISUSE: dict[str, Callable[[], None]] = {
     misuse.__name__: misuse
     for misuse in (
-        *(
-            chmod,
-            inner_chmod,
-            fork_bomb,
-            shared_memory,
-            memory_files,
-            disk,
-            names,
-            byte_name,
-            traps,
-            hole,
-            deep,
-            survivor,
-            full_tmp,
-        ),
+        *(chmod, inner_chmod, fork_bomb, shared_memory, memory_files, disk, names, byte_name),
+        *(traps, hole, deep, survivor, fifo_next, folder_next, chmod_next, full_tmp),
     )
 }

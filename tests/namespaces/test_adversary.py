@@ -27,6 +27,7 @@ REFUSED = (
     "rights",
 )
 """Attacks that reach for something: the kernel refuses each way of them."""
+RESTARTED = 'retry = "restart"\nknobs = {{ attack = "{attack}" }}'
 BYTES, RATE_BIT_S, DELAY_S = 100_000, 10e6, 0.005
 LEAST_S = BYTES * 8 / RATE_BIT_S + 2 * DELAY_S
 
@@ -80,11 +81,24 @@ def test_an_attack_on_the_machine_is_a_failure_of_the_program(
     assert {path.stat().st_uid for path in left} == {tmp_path.stat().st_uid}
 
 
+@pytest.mark.parametrize("server", ["nginx", "adversary-server"])
 @pytest.mark.parametrize("attack", ["fork_bomb", "full_tmp"])
-def test_an_attack_on_other_parts_leaves_them_unharmed(tmp_path: Path, attack: str) -> None:
-    """A client that takes all processes or memory files that it can get still gets its file."""
-    found = attacked(tmp_path, attack)
+def test_an_attack_on_other_parts_leaves_them_unharmed(
+    tmp_path: Path, attack: str, server: str
+) -> None:
+    """A client that takes all it can get still gets its file, from a server with threads, too."""
+    found = attacked(tmp_path, attack, server=server)
     assert (found.outcome, found.attempts) == ("completed", 1)
+
+
+@pytest.mark.parametrize("attack", ["fifo_next", "folder_next", "chmod_next"])
+def test_a_client_that_keeps_its_next_run_from_starting_has_failed(
+    tmp_path: Path, attack: str
+) -> None:
+    """It is no fault of the bed's, and the trial is not repeated."""
+    found = attacked(tmp_path, attack, on_client=RESTARTED.format(attack=attack))
+    assert found.attempts == 1
+    assert found.outcome.startswith("failed: ")
 
 
 @pytest.mark.parametrize("attack", ["chmod", "deep"])

@@ -69,6 +69,22 @@ def test_what_is_taken_over_can_be_read_and_changed(tmp_path: Path, mode: int) -
     assert not removal.take_over(folder)
 
 
+@pytest.mark.parametrize("mode", [0o4755, 0o6777, 0o2755, 0o666, 0o7000])
+def test_no_file_comes_out_that_runs_as_its_owner_or_that_others_write(
+    tmp_path: Path, mode: int
+) -> None:
+    """Nor a folder."""
+    file, folder = tmp_path / "file", tmp_path / "folder"
+    file.touch()
+    folder.mkdir()
+    handle = os.open(tmp_path, os.O_RDONLY)
+    for path in (file, folder):
+        path.chmod(mode)
+        removal.take_over(path.name, handle)
+        assert stat.S_IMODE(path.stat().st_mode) & 0o7022 == 0
+    os.close(handle)
+
+
 def test_a_link_is_not_taken_over(tmp_path: Path) -> None:
     """Nor is what it leads to."""
     target = tmp_path / "target"

@@ -28,6 +28,8 @@ stdout = "said.jsonl"
 stderr = "errors.txt"
 {further}
 
+{retrying}
+
 [run.files]
 {files}
 """
@@ -62,7 +64,8 @@ def attacked(folder: Path, attack: str, role: str = "client", **wish: Any) -> At
     """Run one trial with an adversary as its client or its server."""
     recipes = folder / "recipes"
     recipes.mkdir()
-    (recipes / f"adversary-{role}.toml").write_text(recipe(role))
+    for one in ("client", "server"):
+        (recipes / f"adversary-{one}.toml").write_text(recipe(one))
     played = {role: f"adversary-{role}", f"on_{role}": f'knobs = {{ attack = "{attack}" }}'}
     wanted = Wish(**{"versions": ("1.1",), "time_limit": "20 s", **played, **wish})
     records = stage(wanted, [recipes]).run(folder / "campaign")
@@ -80,6 +83,7 @@ def recipe(role: str) -> str:
         role=role,
         words=client if is_client else server,
         parser="requests-json" if is_client else "access-log-json",
+        retrying='[retrying]\nstarted_again = ["restart"]' if is_client else "",
         further='each_request = ["{path}={file}"]' if is_client else "ready = { tcp = [443] }",
         files="".join(map(_file, sorted(ADVERSARY.glob("*.py")))),
     )

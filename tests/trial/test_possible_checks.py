@@ -16,6 +16,7 @@ from recorded import ALL, H2_LOSS, H3_CLEAN, HANDED_OVER, checks, what_was_seen
 WINDOWS = "possible for this link, bytes in any window"
 TIMES = "possible for this link, times"
 RECEIVED = "possible for this link, bytes received"
+STORED = "possible for this link, bodies stored"
 DOWN = 1
 """Direction towards the client, in attempts with one link."""
 
@@ -124,7 +125,7 @@ def test_the_figure_beside_its_bound_is_told() -> None:
     """The one that is nearest to what is possible, with both figures."""
     told = {one.name: one.figure for one in checks(what_was_seen(H2_LOSS))}
     assert told[TIMES] == "2.27386 s for 1 MB to the client; possible: at least 850 ms"
-    assert told[RECEIVED].startswith("1 MB of bodies at the client; possible: at most 1.04194 MB")
+    assert told[STORED].startswith("1 MB of bodies at the client; possible: at most 1.04194 MB")
     assert "possible: at most 2.77512 MB" in told[WINDOWS]
 
 

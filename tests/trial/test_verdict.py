@@ -153,6 +153,19 @@ def test_a_fault_of_the_subject_makes_the_outcome_failed(fault: Fault, check: st
     assert check in ending(found).reason
 
 
+def never_delivered(found: Seen) -> Seen:
+    """Let the client have stored, and the server logged, more than the link delivered."""
+    body = {"bytes": 2 * 10**6, "sha256": "0" * 64}
+    return stored(body)(said("server", body_bytes=2 * 10**6)(found))
+
+
+def test_a_client_that_stores_what_never_came_has_failed() -> None:
+    """Its word is not the bed's fault, and the trial is not repeated."""
+    found = never_delivered(what_was_seen(H2_LOSS))
+    assert "possible for this link, bodies stored" in broken(found)
+    assert ending(found).kind == "failed"
+
+
 def test_a_kill_for_want_of_memory_is_named() -> None:
     """Where the kernel killed while the client ran, and nobody here did."""
     found = other(killed_for_memory=1)(ended(status=None, signal=9)(what_was_seen(H2_LOSS)))
@@ -206,6 +219,7 @@ def test_every_check_has_a_fault_that_it_catches() -> None:
     """A check that nothing here breaks might be one that nothing can break."""
     caught = {check for _, check in (*BED_FAULTS.values(), *SUBJECT_FAULTS.values())}
     caught |= broken(reset(stored(None)(what_was_seen(H2_LOSS))))
+    caught |= broken(never_delivered(what_was_seen(H2_LOSS)))
     assert {check.name for check in checks(what_was_seen(H2_LOSS))} == caught
 
 

@@ -5,13 +5,13 @@
 //! 1. **No capability**: not one is in any of its sets, and none can come back, for the bounding set is empty
 //!    and `no_new_privs` is set. It binds low ports because `net.ipv4.ip_unprivileged_port_start` says so.
 //! 2. **A filter of system calls** refuses what needs no capability and yet reaches further than a program
-//!    that speaks HTTP: tracing, other processes' memory, new namespaces and mounts, keyrings, BPF, perf,
-//!    `userfaultfd`, `io_uring` (whose requests no filter sees), and sockets of other families than
+//!    that speaks HTTP: tracing, other processes' memory and limits, new namespaces and mounts, keyrings, BPF,
+//!    perf, `userfaultfd`, `io_uring` (whose requests no filter sees), setuid files, and sockets of other families than
 //!    UNIX, IPv4, IPv6 and netlink: none to the host of a virtual machine (`AF_VSOCK`).
 //! 3. **Its namespaces** ([`crate::part`]), in which there is nothing to reach.
 //!
-//! A refused call returns EPERM, as in a container. `clone3` returns ENOSYS, because a filter cannot read
-//! its flags from memory: C libraries then use `clone`, whose flags it reads.
+//! A refused call returns EPERM, as in a container. `clone3` and `openat2` return ENOSYS, because a filter cannot
+//! read their flags from memory: C libraries fall back to `clone` and `openat`, whose arguments it reads.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -62,9 +62,41 @@ const REFUSED: [libc::c_long; 32] = [
     libc::SYS_quotactl,
     libc::SYS_reboot,
 ];
-/// Absent, as on an older kernel: whoever calls them has another way.
-const ABSENT: [libc::c_long; 4] =
-    [libc::SYS_clone3, libc::SYS_io_uring_setup, libc::SYS_io_uring_enter, libc::SYS_io_uring_register];
+/// Absent, as on an older kernel: callers fall back.
+const ABSENT: [libc::c_long; 5] = [
+    libc::SYS_clone3,
+    libc::SYS_openat2,
+    libc::SYS_io_uring_setup,
+    libc::SYS_io_uring_enter,
+    libc::SYS_io_uring_register,
+];
+/// Calls that set a file's mode, with the argument that is the mode.
+const MODES: &[(libc::c_long, u8)] = &[
+    (libc::SYS_fchmod, 1),
+    (libc::SYS_fchmodat, 2),
+    (SYS_FCHMODAT2, 2),
+    (libc::SYS_mkdirat, 2),
+    (libc::SYS_mknodat, 2),
+    #[cfg(target_arch = "x86_64")]
+    (libc::SYS_chmod, 1),
+    #[cfg(target_arch = "x86_64")]
+    (libc::SYS_creat, 1),
+    #[cfg(target_arch = "x86_64")]
+    (libc::SYS_mkdir, 1),
+    #[cfg(target_arch = "x86_64")]
+    (libc::SYS_mknod, 1),
+];
+/// Calls that may make a file: with the arguments that are flags and mode, which counts with some flags only.
+const OPENINGS: &[(libc::c_long, u8, u8)] = &[
+    (libc::SYS_openat, 2, 3),
+    #[cfg(target_arch = "x86_64")]
+    (libc::SYS_open, 1, 2),
+];
+const SYS_FCHMODAT2: libc::c_long = 452;
+/// Bits of a mode by which a file runs as its owner or group, whoever starts it.
+const SPECIAL: [u32; 2] = [libc::S_ISUID, libc::S_ISGID];
+/// Flags with which a file may be made; the second is the bit that only `O_TMPFILE` has.
+const MAKING: [i32; 2] = [libc::O_CREAT, libc::O_TMPFILE & !libc::O_DIRECTORY];
 const NAMESPACES: i32 = libc::CLONE_NEWCGROUP
     | libc::CLONE_NEWIPC
     | libc::CLONE_NEWNET
@@ -93,6 +125,9 @@ impl Confinement {
             let rule = masked(0, flag)?;
             refused.entry(libc::SYS_clone).or_default().push(rule);
         }
+        // The limits of another process of the same user: the part's first one above all.
+        refused.insert(libc::SYS_prlimit64, vec![rule(vec![condition(0, SeccompCmpOp::Ne, 0)?])?]);
+        refuse_special_modes(&mut refused)?;
         let absent = ABSENT.iter().map(|call| (*call, Vec::new())).collect();
         let foreign = Rules::from([(libc::SYS_socket, vec![none_of(&FAMILIES)?])]);
         let mut filters = vec![
@@ -127,8 +162,28 @@ fn compiled(rules: Rules, errno: i32) -> io::Result<BpfProgram> {
 
 /// Match where an argument has this flag.
 fn masked(argument: u8, flag: i32) -> io::Result<SeccompRule> {
-    let flag = u64::from(flag.unsigned_abs());
-    rule(vec![condition(argument, SeccompCmpOp::MaskedEq(flag), flag)?])
+    rule(vec![has(argument, flag.unsigned_abs())?])
+}
+
+fn has(argument: u8, flag: u32) -> io::Result<SeccompCondition> {
+    let flag = u64::from(flag);
+    condition(argument, SeccompCmpOp::MaskedEq(flag), flag)
+}
+
+/// Refuse files that run as their owner: while the trial runs, they are on the host's disk.
+fn refuse_special_modes(refused: &mut Rules) -> io::Result<()> {
+    for bit in SPECIAL {
+        for (call, mode) in MODES {
+            refused.entry(*call).or_default().push(rule(vec![has(*mode, bit)?])?);
+        }
+        for (call, flags, mode) in OPENINGS {
+            for making in MAKING {
+                let conditions = vec![has(*flags, making.unsigned_abs())?, has(*mode, bit)?];
+                refused.entry(*call).or_default().push(rule(conditions)?);
+            }
+        }
+    }
+    Ok(())
 }
 
 /// Match where the first argument is none of these.
@@ -145,7 +200,7 @@ fn rule(conditions: Vec<SeccompCondition>) -> io::Result<SeccompRule> {
     SeccompRule::new(conditions).map_err(io::Error::other)
 }
 
-/// Refuse the calls of the x32 ABI, which the library cannot say: `if number >= X32 { ENOSYS } else { allow }`.
+/// Refuse the calls of the x32 ABI, which seccompiler cannot express: `if number >= X32 { ENOSYS } else { allow }`.
 #[cfg(target_arch = "x86_64")]
 fn without_x32() -> BpfProgram {
     let statement = |code: u32, jump_true, k| seccompiler::sock_filter {

@@ -16,7 +16,7 @@ use std::fs;
 use std::io;
 use std::path::Path;
 
-use nix::sys::resource::{Resource, setrlimit};
+use nix::sys::resource::{Resource, getrlimit, setrlimit};
 
 use crate::protocol::Program;
 
@@ -25,6 +25,8 @@ const PID_MAX: &str = "sys/kernel/pid_max";
 const OWN_PID_MAX: (u32, u32) = (6, 14);
 /// The kernel refuses lower ones.
 const LEAST_PID_MAX: u32 = 301;
+/// Of one process: the same whoever starts the trial, and more than any program of the toolbox uses.
+const OPEN_FILES: u64 = 16384;
 /// How readily the kernel ends it when memory is short, of -1000 to 1000.
 const READINESS: &str = "800";
 
@@ -49,10 +51,13 @@ impl Limits {
     /// Bound the calling process and all that it starts; `/proc` must be there.
     pub fn bound_process(&self) -> io::Result<()> {
         setrlimit(Resource::RLIMIT_CORE, 0, 0)?;
+        let (_, hard) = getrlimit(Resource::RLIMIT_NOFILE)?;
+        setrlimit(Resource::RLIMIT_NOFILE, hard.min(OPEN_FILES), hard.min(OPEN_FILES))?;
         if let Some(bytes) = self.file_bytes {
             setrlimit(Resource::RLIMIT_FSIZE, bytes, bytes)?;
         }
-        if let Some(most) = self.processes {
+        // It counts the processes of all parts: they have one user. Better is the bound of each PID namespace.
+        if let Some(most) = self.processes.filter(|_| !has_own_pid_max()) {
             setrlimit(Resource::RLIMIT_NPROC, most.into(), most.into())?;
         }
         if let Some(bytes) = self.memory_bytes {

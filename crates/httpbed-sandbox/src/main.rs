@@ -55,7 +55,7 @@ use nix::sys::prctl;
 use nix::sys::signal::SigSet;
 use nix::sys::stat::{Mode, umask};
 use nix::sys::wait::{WaitStatus, waitpid};
-use nix::unistd::{ForkResult, fork, geteuid};
+use nix::unistd::{ForkResult, fork};
 
 use namespaces::User;
 use outside::Outside;
@@ -146,7 +146,7 @@ fn close_on_exec() -> io::Result<()> {
     }
 }
 
-/// Leave the caller's keys and file mode mask, which a command of the user's keeps.
+/// Start a new session keyring and set the file mode mask; a command of the user's keeps both.
 fn forget_the_caller() {
     umask(Mode::S_IWGRP | Mode::S_IWOTH);
     // A kernel without keyrings has none to leave; a caller out of its quota of keys keeps programs from
@@ -157,11 +157,11 @@ fn forget_the_caller() {
     };
 }
 
-/// A sandbox that the host's root makes is an ordinary user's.
+/// A sandbox of the host's root is an ordinary user's; the orchestrator says whether that is who starts it.
 fn as_an_ordinary_user(config: Config) -> Result<Config, Failure> {
     match config.unprivileged {
-        Some(user) if geteuid().is_root() => unprivileged::step_down(config, user),
-        _ => Ok(config),
+        Some(user) => unprivileged::step_down(config, user),
+        None => Ok(config),
     }
 }
 

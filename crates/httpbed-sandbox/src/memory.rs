@@ -7,10 +7,10 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::os::unix::fs::MetadataExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// Between two looks; a fast program fills some 500 MB in it.
+/// Between two looks; a fast program fills some 500 MB in it, on each core.
 pub const LOOK: Duration = Duration::from_millis(250);
 const KIB: u64 = 1024;
 /// `st_blocks` counts these, whatever the filesystem.
@@ -31,10 +31,12 @@ const MAPPED: [&str; 3] = ["RssAnon:", "RssShmem:", "VmSwap:"];
 const SMAPS_ROLLUP: &str = "smaps_rollup";
 const DIVIDED: [&str; 3] = ["Pss_Anon:", "Pss_Shmem:", "SwapPss:"];
 
-/// Sum the counts of all processes, by one of their files in `/proc`, and their files in memory.
+/// Sum the counts of all processes, by one of their files in `/proc`, and their files in memory; what cannot be
+/// read is too much.
 fn held(file: &str, counted: &[&str]) -> u64 {
     let mut files = BTreeMap::new();
-    let mapped: u64 = processes()
+    let Ok(entries) = fs::read_dir("/proc") else { return u64::MAX };
+    let mapped: u64 = processes(entries)
         .map(|process| {
             in_memory(&process, &mut files);
             bytes(&fs::read_to_string(process.join(file)).unwrap_or_default(), counted)
@@ -43,9 +45,9 @@ fn held(file: &str, counted: &[&str]) -> u64 {
     mapped + files.values().sum::<u64>()
 }
 
-fn processes() -> impl Iterator<Item = std::path::PathBuf> {
-    let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
+fn processes(entries: fs::ReadDir) -> impl Iterator<Item = PathBuf> {
     entries
+        .flatten()
         .filter(|entry| entry.file_name().to_string_lossy().bytes().all(|byte| byte.is_ascii_digit()))
         .map(|entry| entry.path())
 }

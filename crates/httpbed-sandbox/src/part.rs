@@ -41,8 +41,8 @@ use crate::protocol::{Event, Part};
 use crate::session::{complete_lines, read_some, serve};
 use crate::{Failure, Step};
 
-/// Pages of System V shared memory that a part may have: 64 MiB.
-const SHARED_PAGES: &str = "16384";
+/// Bounds of what System V keeps without a process: 64 MiB of shared memory, 128 sets of semaphores, 32 queues.
+const SYSTEM_V: [(&str, &str); 3] = [("shmall", "16384"), ("sem", "250 32000 32 128"), ("msgmni", "32")];
 const NOTHING: Option<&str> = None;
 
 /// A part as the sandbox's first process sees it.
@@ -103,10 +103,10 @@ impl Link {
     pub fn close(mut self) {
         while self.forward() {}
         for id in &self.unanswered {
-            Event::Refused { id: *id, message: "the part has ended".into() }.send();
+            Event::refused(*id, &io::Error::other("the part has ended")).send();
         }
         for id in &self.running {
-            Event::killed(*id, "its part was killed").send();
+            Event::killed(*id).send();
         }
     }
 
@@ -183,12 +183,13 @@ fn fork_into(namespaces: CloneFlags) -> io::Result<Option<Pid>> {
 
 /// Be the part's first process to the end of the trial.
 fn become_part(name: &str, part: &Part, common: &Common, hear: &OwnedFd, say: &OwnedFd) -> ! {
-    let done = enter(name, part, common, hear, say).and_then(|around| {
-        Event::Ready.send();
-        serve(&[], io::stdin().as_fd(), around, Vec::new()).step("serve requests")
-    });
-    if let Err(failure) = done {
-        failure.tell();
+    match enter(name, part, common, hear, say) {
+        Err(failure) => failure.tell(),
+        Ok(around) => {
+            Event::Ready.send();
+            // However it ends, the sandbox's first process says of its programs that they were killed.
+            let _ = serve(&[], io::stdin().as_fd(), around, Vec::new());
+        }
     }
     std::process::exit(1);
 }
@@ -244,8 +245,10 @@ fn see_own_root(root: &Path, part: &Part) -> io::Result<()> {
     if let Some(most) = part.processes {
         limits::bound_processes(&proc, most)?;
     }
-    // Only kernels since 5.19 leave it to the owner of the namespace.
-    let _ = fs::write(proc.join("sys/kernel/shmall"), SHARED_PAGES);
+    for (setting, value) in SYSTEM_V {
+        // Only kernels since 5.19 leave it to the owner of the namespace.
+        let _ = fs::write(proc.join("sys/kernel").join(setting), value);
+    }
     let settings = proc.join("sys");
     mount(Some(&settings), &settings, NOTHING, MsFlags::MS_BIND | MsFlags::MS_REC, NOTHING)?;
     make_read_only(&settings)?;

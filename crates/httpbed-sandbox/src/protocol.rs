@@ -174,7 +174,7 @@ pub struct Program {
     pub file_bytes: Option<u64>,
     /// Upper bound of the memory that each of its processes has for data, in bytes.
     pub memory_bytes: Option<u64>,
-    /// Upper bound of the processes and threads of this user in the whole sandbox.
+    /// Upper bound of the processes and threads of this user in the whole sandbox, where a PID namespace has none.
     pub processes: Option<u32>,
 }
 
@@ -251,12 +251,19 @@ pub enum Event {
         id: u64,
         /// Why.
         message: String,
+        /// The kernel's number of the error, where there is one.
+        errno: Option<i32>,
     },
 }
 
 impl Event {
-    /// That a program was killed, of which nothing else is known.
-    pub fn killed(id: u64, reason: &str) -> Self {
+    /// That a request could not be carried out.
+    pub fn refused(id: u64, error: &std::io::Error) -> Self {
+        Self::Refused { id, message: error.to_string(), errno: error.raw_os_error() }
+    }
+
+    /// That a program was killed with its part, of which nothing else is known.
+    pub fn killed(id: u64) -> Self {
         Self::Exited {
             id,
             status: None,
@@ -265,7 +272,7 @@ impl Event {
             wall_s: 0.0,
             cpu_s: 0.0,
             max_rss_kib: 0,
-            ended_for: Some(reason.into()),
+            ended_for: None,
         }
     }
 

@@ -150,7 +150,7 @@ impl Session {
                     self.pass_on(&request, &line);
                 }
                 Ok(request) => self.carry_out(request),
-                Err(error) => Event::Refused { id: 0, message: error.to_string() }.send(),
+                Err(error) => Event::refused(0, &error.into()).send(),
             }
         }
     }
@@ -160,7 +160,7 @@ impl Session {
         let part = request.part.as_ref().and_then(|name| self.parts.get_mut(name));
         let passed = part.ok_or_else(|| io::Error::other("no such part, or it has ended"));
         if let Err(error) = passed.and_then(|part| part.pass_on(request.id, line)) {
-            Event::Refused { id: request.id, message: error.to_string() }.send();
+            Event::refused(request.id, &error).send();
         }
     }
 
@@ -183,7 +183,7 @@ impl Session {
         match result {
             Ok(Some(event)) => event.send(),
             Ok(None) => {}
-            Err(error) => Event::Refused { id, message: error.to_string() }.send(),
+            Err(error) => Event::refused(id, &error).send(),
         }
     }
 
@@ -294,7 +294,7 @@ impl Session {
         self.awaits.retain(|wait| {
             let Some(program) = programs.get(&wait.to) else {
                 let message = "the program ended before it listened".into();
-                Event::Refused { id: wait.id, message }.send();
+                Event::Refused { id: wait.id, message, errno: None }.send();
                 return false;
             };
             if listening::all(program.pid.as_raw(), &wait.tcp, &wait.udp) {
@@ -303,7 +303,7 @@ impl Session {
             }
             if wait.deadline <= Instant::now() {
                 let message = "the program did not listen in time".into();
-                Event::Refused { id: wait.id, message }.send();
+                Event::Refused { id: wait.id, message, errno: None }.send();
                 return false;
             }
             true

@@ -123,7 +123,7 @@ impl Tree {
     /// Bind what is to be read, and will be seen in another place; return that.
     fn other(&mut self, path: &Path) -> Result<PathBuf, Failure> {
         if fs::metadata(path).step(format!("find {}", path.display()))?.permissions().mode() & READABLE == 0 {
-            let reason = "programs under test run as another user than root, who may not read it; chmod o+rX";
+            let reason = "programs under test run as another user, which cannot read it: chmod -R o+rX";
             return Err(io::Error::other(reason)).step(format!("show {}", path.display()));
         }
         self.bound(path)

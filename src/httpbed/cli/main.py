@@ -14,7 +14,7 @@ import click
 from httpbed.cli.echo import echo
 from httpbed.cli.endings import Endings
 from httpbed.cli.verbs import Verbs
-from httpbed.host import cache
+from httpbed.host import cache, unprivileged
 from httpbed.model.errors import BedError, ConfigError, HostError
 
 EXIT_USAGE, EXIT_HOST, EXIT_PIPE = 2, 3, 141
@@ -56,7 +56,9 @@ def main() -> None:
 
 def _run(endings: Endings) -> int:
     if sys.argv[1:2] != ["link"]:  # whose command keeps the user's
-        os.umask(os.umask(NOT_WRITABLE) | NOT_WRITABLE)
+        given = os.umask(NOT_WRITABLE)
+        if not unprivileged.is_machines_root():  # whose programs under test are another user's
+            os.umask(given | NOT_WRITABLE)
     try:
         _require_room()
         # Else matplotlib keeps its font cache in a folder of the user's that is not ours.

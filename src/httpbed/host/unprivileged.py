@@ -1,4 +1,4 @@
-"""The ordinary user as whom programs under test run when root starts httpbed.
+"""The unprivileged user for programs under test when root runs httpbed.
 
 In a user namespace of root's, a program could write the kernel's settings and read root's files.
 So the sandbox becomes another user before it makes one (``httpbed-sandbox``, ``unprivileged.rs``),
@@ -22,7 +22,7 @@ _OF_THE_KERNEL = Path("/proc/sys/kernel/core_pattern")
 
 def is_machines_root() -> bool:
     """Whether this process is the machine's root, by whatever number it has here."""
-    return _OF_THE_KERNEL.stat().st_uid == os.geteuid()
+    return _OF_THE_KERNEL.stat().st_uid == os.geteuid() != NOBODY[0]
 
 
 def user() -> tuple[int, int] | None:

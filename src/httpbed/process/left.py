@@ -17,6 +17,8 @@ from typing import TextIO
 
 MOST_BYTES = 2**26
 """Of a file that is read whole."""
+READABLE = 0o644
+"""Programs under test may run as another user than this one."""
 OWN_BYTES = 2**28
 """Of one that httpbed itself wrote: the emulator's result of a long lossy transfer."""
 _FOLDER = getattr(os, "O_PATH", os.O_RDONLY) | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -115,7 +117,8 @@ def write(folder: Path, name: str, said: str) -> None:
         if _is_there(path.name, parent):
             os.unlink(path.name, dir_fd=parent)
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | _FILE
-        with os.fdopen(os.open(path.name, flags, 0o666, dir_fd=parent), "w") as file:
+        with os.fdopen(os.open(path.name, flags, READABLE, dir_fd=parent), "w") as file:
+            os.fchmod(file.fileno(), READABLE)  # whatever the file mode mask
             file.write(said)
 
 

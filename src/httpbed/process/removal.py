@@ -11,6 +11,8 @@ import secrets
 import stat
 from pathlib import Path
 
+NOT_WRITABLE = 0o755
+"""Bits of a mode that a program's file may keep."""
 _PLACE = getattr(os, "O_PATH", os.O_RDONLY) | os.O_NOFOLLOW | os.O_CLOEXEC
 _FOLDER = _PLACE | os.O_DIRECTORY
 
@@ -40,8 +42,10 @@ def take_over(name: str | Path, folder: int | None = None) -> bool:
             return False
         if about.st_uid != os.geteuid():
             os.chown(f"/proc/self/fd/{handle}", os.geteuid(), os.getegid())
-        if about.st_mode & wanted != wanted:
-            os.chmod(f"/proc/self/fd/{handle}", stat.S_IMODE(about.st_mode) | wanted)  # noqa: PTH101
+        # No setuid, setgid or sticky bit, and no right of others to write, comes out of a part.
+        mode = stat.S_IMODE(about.st_mode) & NOT_WRITABLE | wanted
+        if mode != stat.S_IMODE(os.fstat(handle).st_mode):
+            os.chmod(f"/proc/self/fd/{handle}", mode)  # noqa: PTH101
         return about.st_mode & wanted != wanted
     finally:
         os.close(handle)

@@ -8,11 +8,12 @@ ends it and all that is in it.
 from __future__ import annotations
 
 import asyncio
+import errno
 import itertools
 import json
 import os
 from collections.abc import AsyncIterator, Mapping, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -28,10 +29,28 @@ LINE_BYTES = 64 * 2**20
 """The emulator's result is one line; a long lossy transfer makes it long."""
 
 EPERM, EACCES, ENOSPC, EUSERS = 1, 13, 28, 87
+IN_THE_WAY = frozenset(
+    {errno.EACCES, errno.EEXIST, errno.EISDIR, errno.ELOOP, errno.ENOTDIR, errno.ENOTEMPTY}
+    | {errno.ENXIO, errno.EPERM, errno.ENOENT, errno.EINVAL}
+)
+"""What the kernel says where a part left something else in the place of a file or folder."""
 
 
 class RefusalError(BedError):
     """The sandbox lives, and could not do what it was asked."""
+
+    def __init__(self, reason: str, number: int | None = None) -> None:
+        super().__init__(reason)
+        self.number = number
+        """The kernel's number of the error, where there is one."""
+
+
+class PartError(SubjectError):
+    """A part's program cannot be started, because of the program or of what its part left."""
+
+    def __init__(self, part: str, reason: str) -> None:
+        super().__init__(reason)
+        self.part = part
 
 
 @dataclass(frozen=True)
@@ -135,17 +154,21 @@ class Supervisor:
         """Start a program, and wait until it is ready where its spec says when that is.
 
         Raises:
-            SubjectError: It ended, or did not listen in time.
+            SubjectError: It ended, or did not listen in time; or its part is in its way.
             BedError: It could not be started.
         """
         for name, content in spec.files.items():
             try:
                 left.write(self.folder, name, content)
-            except (NotADirectoryError, IsADirectoryError) as error:
-                raise BedError(f"a program is in the way of {name}: {error.strerror}") from None
+            except OSError as error:
+                reason = f"{name} cannot be written: {error.strerror}"
+                raise _of_whom(spec, BedError(reason), error.errno) from None
         process = Process(next(self._ids), spec, asyncio.get_running_loop().create_future())
         self._running[process.id] = process
-        answer = await self._ask(process.id, _start_request(spec))
+        try:
+            answer = await self._ask(process.id, _start_request(spec))
+        except RefusalError as refusal:
+            raise _of_whom(spec, refusal, refusal.number) from None
         process.pid = answer["pid"]
         if spec.ready.tcp or spec.ready.udp:
             await self._await_ports(process)
@@ -166,7 +189,8 @@ class Supervisor:
         """Send a signal; a program that has ended already is no mistake."""
         if not process.exit.done():
             said = {"do": "signal", "to": process.id, "signal": signal, "part": process.spec.part}
-            await self._ask(next(self._ids), said)
+            with suppress(RefusalError):  # it has ended meanwhile
+                await self._ask(next(self._ids), said)
 
     async def make_folder(self, path: str, part: str | None = None) -> None:
         """Make a folder that a part sees, with all above it."""
@@ -210,7 +234,8 @@ class Supervisor:
         finally:
             del self._answers[number]
         if answer["event"] == "refused":
-            raise RefusalError(f"the sandbox refused {_named(what)}: {answer['message']}")
+            reason = f"the sandbox refused {_named(what)}: {answer['message']}"
+            raise RefusalError(reason, answer["errno"])
         return answer
 
     async def _read(self) -> None:
@@ -227,7 +252,7 @@ class Supervisor:
             self.init_pid = event["pid"]
         elif kind == "ready":
             self._ready.set_result(None)
-        elif kind == "error":
+        elif kind == "error" and not self._ready.done():
             self._ready.set_exception(_refusal(event))
         elif kind == "line":
             process, said = self._running[event["id"]], json.loads(event["line"])
@@ -297,6 +322,13 @@ def _not_started(process: Process) -> str:
     if process.exit.done():
         how = f"{program} ended with {process.exit.result()} before it listened on {ports}"
     return f"{spec.root or program} did not start: {how}"
+
+
+def _of_whom(spec: ProcessSpec, error: BedError, number: int | None) -> BedError | PartError:
+    """Say whether a program that cannot be started is in its own part's way."""
+    if spec.part is None or number not in IN_THE_WAY:
+        return error
+    return PartError(spec.part, f"cannot be started: {error}")
 
 
 def _start_request(spec: ProcessSpec) -> dict[str, Any]:

@@ -32,6 +32,7 @@ READABLE = 0o755
 """By the programs under test, which may run as another user."""
 RENEW_BEFORE = timedelta(days=30)
 SPKI = "server.spki"
+AUTHORITY = "ca.pem"
 
 
 def ensure(now: datetime, origins: Collection[str] = ()) -> Path:
@@ -59,7 +60,7 @@ def untrusted(own: Path, folder: Path, now: datetime) -> Path:
     """
     shutil.copytree(own, folder)
     authority = _authority(ec.generate_private_key(ec.SECP256R1()), now)
-    (folder / "ca.pem").write_bytes(authority.public_bytes(serialization.Encoding.PEM))
+    (folder / AUTHORITY).write_bytes(authority.public_bytes(serialization.Encoding.PEM))
     (folder / SPKI).write_text(_pin(authority))
     return folder
 
@@ -90,7 +91,7 @@ def _make(parent: Path, now: datetime, stem: str = "until-", origins: Collection
     for name in origins:
         own = _server(name, server_key, authority, authority_key, now)
         (folder / certificate_file(name)).write_bytes(own.public_bytes(serialization.Encoding.PEM))
-    (folder / "ca.pem").write_bytes(authority.public_bytes(serialization.Encoding.PEM))
+    (folder / AUTHORITY).write_bytes(authority.public_bytes(serialization.Encoding.PEM))
     (folder / "server.pem").write_bytes(server.public_bytes(serialization.Encoding.PEM))
     key = server_key.private_bytes(
         serialization.Encoding.PEM,

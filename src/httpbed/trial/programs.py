@@ -66,7 +66,7 @@ class Programs:
         place = self.places.get(seen.root or "")
         if place is None or place.root:
             return seen
-        return replace(seen, root=None, shared=place.shown)
+        return replace(seen, root=None, shared={**seen.shared, **place.shown})
 
     def identity(self, name: str, program: str) -> Program:
         """Tell which program it is that an implementation starts as ``program``."""

@@ -29,11 +29,12 @@ from httpbed.process import left
 from httpbed.process.binaries import LINK, executable
 from httpbed.process.dialogue import patience, run_tool
 from httpbed.process.spec import Exit
-from httpbed.process.supervisor import RefusalError, SandboxSpec, Supervisor, sandbox
+from httpbed.process.supervisor import PartError, RefusalError, SandboxSpec, Supervisor, sandbox
 from httpbed.trial import clocks, deliveries, part_folders, sharing
 from httpbed.trial.answering import Answering, answering, stop
 from httpbed.trial.asking import Asked, ask
 from httpbed.trial.bed import Asking, Bed, TrialPlan
+from httpbed.trial.certificates import AUTHORITY, SPKI
 from httpbed.trial.disconnecting import end_connections
 from httpbed.trial.moving import Signals, move
 from httpbed.trial.parts import BODIES, CERTIFICATES, CONTENT
@@ -79,7 +80,7 @@ async def run(trial: Trial, bed: Bed, artifacts: Path) -> Phases:
             evidence = await _Run(planned, supervisor, artifacts, phases).perform()
     finally:
         scratch.rmdir()
-    disorder = await asyncio.to_thread(part_folders.claim, artifacts, planned.most_bytes())
+        disorder = await asyncio.to_thread(part_folders.claim, artifacts, planned.most_bytes())
     left.write(artifacts, EVIDENCE, json.dumps({**evidence, "disorder": disorder}) + "\n")
     await asyncio.to_thread(_reduce, planned, artifacts, keep_log=bed.log)
     phases.end("tear-down")
@@ -118,25 +119,37 @@ def _sandbox_spec(
 ) -> SandboxSpec:
     fetched = {fetch.path for one in planned.clients() for fetch in one.part.fetches}
     contents = {path: content for path, content in bed.contents.items() if path in fetched}
+    served = {
+        **{f"{CONTENT}{path}": content.path for path, content in contents.items()},
+        **bed.shared_sites(trial.scenario()),
+    }
     bodies = [workload.body_bytes() for workload in trial.scenario().workloads()]
     proxies = len(trial.scenario().roles.proxies)
     return SandboxSpec(
         scratch=scratch,
         trial=artifacts,
-        parts={name: bed.programs.part(seen) for name, seen in planned.isolated().items()},
-        roots=bed.programs.roots(),
-        shared={
-            CERTIFICATES: bed.certificates,
-            **{f"{CONTENT}{path}": content.path for path, content in contents.items()},
-            **bed.shared_files(),
-            **bed.shared_sites(trial.scenario()),
+        parts={
+            name: bed.programs.part(replace(seen, shared=_shown(name, planned, bed, served)))
+            for name, seen in planned.isolated().items()
         },
+        roots=bed.programs.roots(),
+        shared=bed.shared_files(),
         programs={LINK: executable(LINK)},
         hosts=planned.network.sysctls,
         sysctls=NO_NEIGHBOUR_DISCOVERY,
         # A proxy may store what it passes on.
         tmpfs_bytes=MEMORY_BYTES + (2 + proxies) * sum(bodies),
     )
+
+
+def _shown(part: str, planned: TrialPlan, bed: Bed, served: Mapping[str, Path]) -> dict[str, Path]:
+    """What a part sees besides its program: only servers have the files, no client a key."""
+    if part not in planned.answering and part not in planned.recordings:
+        known = (AUTHORITY, SPKI)
+        return {f"{CERTIFICATES}/{name}": bed.certificates / name for name in known}
+    asks = {leg.hop.asks for leg in planned.legs}
+    own = {CERTIFICATES: bed.certificates}
+    return own if part in asks else {**own, **served}
 
 
 @dataclass
@@ -156,7 +169,7 @@ class _Run:
         working = asyncio.create_task(self._work())
         try:
             await asyncio.wait({working, watching}, return_when=asyncio.FIRST_COMPLETED)
-            evidence = working.result() if working.done() else {}
+            evidence, failures = _result(working) if working.done() else ({}, {})
             excess = watching.result() if watching.done() else self._excess()
         finally:
             for task in (working, watching):
@@ -164,8 +177,9 @@ class _Run:
             await asyncio.gather(working, watching, return_exceptions=True)
         if not evidence:  # broken off, perhaps just after the emulator had told its result
             (self.artifacts / LINK_RESULT).unlink(missing_ok=True)
-        told = {"failures": excess, "excess": True} if excess else {}
-        return {**evidence, **told}
+        if excess:
+            return {**evidence, "failures": excess, "excess": True}
+        return {**evidence, "failures": failures} if failures else evidence
 
     def _excess(self) -> dict[str, str]:
         return part_folders.excess(self.artifacts, self.planned.most_bytes())
@@ -333,6 +347,14 @@ class _Run:
 
     def _keep(self, name: str, value: Any) -> None:
         left.write(self.artifacts, name, json.dumps(value) + "\n")
+
+
+def _result(working: asyncio.Task[dict[str, Any]]) -> tuple[dict[str, Any], dict[str, str]]:
+    """Return what was seen, or why a part's own program could not be started."""
+    try:
+        return working.result(), {}
+    except PartError as error:
+        return {}, {error.part: str(error)}
 
 
 async def _until_done(task: asyncio.Task[Any], others: set[asyncio.Task[Any]]) -> None:

@@ -17,6 +17,7 @@ from httpbed.sites.site import Site
 from httpbed.trial import (
     accounts,
     page_checks,
+    possible_checks,
     protocol_checks,
     replay_checks,
     retry_checks,
@@ -45,6 +46,7 @@ def checks(chains: Sequence[Chain], served: Served, seen: Seen) -> Iterator[Chec
     """Check one attempt at a trial with these clients."""
     yield from _answering(chains, seen)
     yield _folders(seen)
+    yield from possible_checks.of_subject(chains, seen)
     yield from _visits(seen)
     for chain in chains if seen.client else ():
         ended_well = _client(chain, seen)
