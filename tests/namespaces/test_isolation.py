@@ -18,7 +18,7 @@ pytestmark = [pytest.mark.namespaces, pytest.mark.toolbox]
 
 LOOPBACK, LINK = "lo", "eth0"
 PROGRAMS = ("curl", "nginx")
-TOP = {"bin", "dev", "old", "overlays", "parts", "proc", "roots", "run", "tmp", "trial"}
+TOP = {"bin", "dev", "devices", "old", "overlays", "parts", "proc", "roots", "run", "tmp", "trial"}
 """All that is in the sandbox's own root; ``old`` is where the host's was, and empty."""
 
 

@@ -4,7 +4,8 @@
 //! /                tmpfs, the only thing that is left of the host after pivot_root
 //! ├── bin/NAME     the configuration's static programs, read-only
 //! ├── proc         of the sandbox's PID namespace
-//! ├── dev          six devices of the host, read-only, its net/tun if there is one, and a private shm
+//! ├── devices      six devices of the host, read-only, and a private shm: what parts see as /dev
+//! ├── dev          the same, with the host's net/tun if there is one, for the emulator
 //! ├── tmp, run     private, in memory
 //! ├── trial        the attempt's folder on the host
 //! ├── links        files of the host that links are made of, read-only
@@ -122,7 +123,7 @@ fn root_of_a_part(top: &Path, name: &str, part: &Part, config: &Config) -> io::R
         }
         mount(Some(&upper), &seen, NOTHING, MsFlags::MS_BIND, NOTHING)?;
     }
-    bind_over(&top.join("dev"), &seen.join("dev"), true)?;
+    bind_over(&top.join("devices"), &seen.join("dev"), true)?;
     bind_over(&own.join("shm"), &seen.join("dev/shm"), false)?;
     for folder in ["tmp", "run"] {
         bind_over(&own.join(folder), &seen.join(folder), false)?;
@@ -187,7 +188,7 @@ fn own_folders(top: &Path, trial: Option<&Path>) -> Result<(), Failure> {
     }
     fs::create_dir(top.join("proc")).step("create /proc")?;
     mount(Some("proc"), &top.join("proc"), Some("proc"), nosuid(), NOTHING).step("mount /proc")?;
-    devices(&top.join("dev")).step("make /dev")?;
+    devices(top).step("make /dev")?;
     make_run_shared(&top.join("run")).step("make /run shared")?;
     match trial {
         None => fs::create_dir(top.join("trial")).step("create /trial"),
@@ -201,18 +202,21 @@ fn make_run_shared(run: &Path) -> io::Result<()> {
     Ok(mount(NOTHING, run, NOTHING, MsFlags::MS_SHARED, NOTHING)?)
 }
 
-fn devices(dev: &Path) -> io::Result<()> {
-    fs::create_dir_all(dev.join("shm"))?;
+fn devices(top: &Path) -> io::Result<()> {
+    let (common, dev) = (top.join("devices"), top.join("dev"));
+    fs::create_dir_all(common.join("shm"))?;
     for device in DEVICES {
-        bind(&Path::new("/dev").join(device), &dev.join(device), true)?;
+        bind(&Path::new("/dev").join(device), &common.join(device), true)?;
+    }
+    for (name, target) in [("fd", ""), ("stdout", "/1"), ("stderr", "/2")] {
+        symlink(format!("/proc/self/fd{target}"), common.join(name))?;
     }
     let tun = Path::new(TUN);
     if tun.exists() {
-        bind(tun, &dev.join("net/tun"), true)?;
+        make_place(tun, &common.join("net/tun"))?;
     }
-    symlink("/proc/self/fd", dev.join("fd"))?;
-    symlink("/proc/self/fd/1", dev.join("stdout"))?;
-    symlink("/proc/self/fd/2", dev.join("stderr"))
+    bind(&common, &dev, false)?;
+    if tun.exists() { bind_over(tun, &dev.join("net/tun"), true) } else { Ok(()) }
 }
 
 /// Show a root filesystem that is never written; what programs write goes to `layers/upper`.

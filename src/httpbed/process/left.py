@@ -8,6 +8,7 @@ says how much at most.
 
 from __future__ import annotations
 
+import errno
 import os
 import stat
 from collections.abc import Iterator
@@ -136,6 +137,8 @@ def _below(top: Path, path: str, *, make: bool = False) -> Iterator[int]:
     handle = os.open(top, _FOLDER)
     try:
         for name in PurePosixPath(path).parts:
+            if name == "..":
+                raise NotADirectoryError(errno.ENOTDIR, "leads out of the folder", path)
             if make and not _is_there(name, handle):
                 os.mkdir(name, dir_fd=handle)
             above, handle = handle, os.open(name, _FOLDER, dir_fd=handle)

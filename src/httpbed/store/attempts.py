@@ -30,6 +30,8 @@ MOST_REASONS = 3
 """Of an attempt that are written in one line."""
 _READ = (TRIAL, OBSERVATIONS, HANDOVERS)
 """What every reader of a campaign reads, and verifies; artifacts are verified apart."""
+MALFORMED = (ValueError, KeyError, TypeError, RecursionError)
+"""What reading a document that is not ours raises."""
 
 
 @dataclass(frozen=True, order=True)
@@ -143,7 +145,7 @@ def _written(content: bytes) -> Written:
         files = _FILES.validate_python(said.pop("files"))
         count = int(said.pop("observation_count"))
         attempt = Attempt.model_validate(said)
-    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+    except (ArithmeticError, AttributeError, *MALFORMED) as error:
         raise DifferentError(f"is not to be understood: {type(error).__name__}") from None
     if strange := [name for name in files if not _is_ours(name)]:
         raise DifferentError(f"names a file that no attempt has: {strange[0]!r}")
@@ -151,7 +153,9 @@ def _written(content: bytes) -> Written:
 
 
 def _is_ours(name: str) -> bool:
-    return name in (OBSERVATIONS, HANDOVERS) or (_is_below(name) and ".." not in name.split("/"))
+    path = digests.path(name)
+    leads_out = ".." in path.split("/") or "\0" in path
+    return name in (OBSERVATIONS, HANDOVERS) or (_is_below(name) and not leads_out)
 
 
 def _is_below(name: str, folder: str = "") -> bool:
@@ -196,7 +200,7 @@ def _observations(content: bytes, count: int) -> list[Observation]:
             Observation(**{name: said[name] for name in Observation.model_fields}) for said in told
         ]
         unknown = [one.metric for one in found if one.metric not in METRICS]
-    except (ValueError, KeyError, TypeError, RecursionError) as error:
+    except MALFORMED as error:
         reason = f"stands beside an {OBSERVATIONS} that is not to be understood"
         raise DifferentError(f"{reason}: {type(error).__name__}") from None
     if unknown or len(found) != count:

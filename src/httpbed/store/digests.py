@@ -69,14 +69,14 @@ def differences(top: Path, said: Mapping[str, FileDigest]) -> dict[str, str]:
     def difference(name: str) -> str:
         digest = said[name]
         try:
-            with left.opened(top / _path(name), _ANY_LENGTH, top=top) as file:
+            with left.opened(top / path(name), _ANY_LENGTH, top=top) as file:
                 if (length := os.fstat(file.fileno()).st_size) != digest.bytes:
                     return digest.difference(FileDigest(bytes=length, sha256=""))
                 return digest.difference(_of(file))
         except FileNotFoundError:
             return digest.difference(None)
         except left.UnreadableError as error:
-            return str(error).removeprefix(f"{Path(_path(name)).name} ")
+            return str(error).removeprefix(f"{Path(path(name)).name} ")
 
     return {name: how for name in said if (how := difference(name))}
 
@@ -91,7 +91,7 @@ def of_folder(top: Path, below: str) -> dict[str, FileDigest]:
 
     def digest(name: str) -> FileDigest | None:
         try:
-            with left.opened(top / _path(name), _ANY_LENGTH, top=top) as file:
+            with left.opened(top / path(name), _ANY_LENGTH, top=top) as file:
                 os.fsync(file.fileno())
                 return _of(file)
         except (FileNotFoundError, left.UnreadableError):
@@ -140,7 +140,8 @@ def is_folder(path: Path) -> bool:
         return False
 
 
-def _path(name: str) -> str:
+def path(name: str) -> str:
+    """Return the path that a percent-encoded name stands for."""
     return os.fsdecode(unquote_to_bytes(name))
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import errno
 import os
+import stat
 from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
@@ -47,7 +48,11 @@ def append_line(path: Path, line: str) -> None:
         OSError: The file cannot be written; it is a link, or a pipe that nobody reads.
     """
     flags = os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
-    with os.fdopen(os.open(path, flags, 0o666), "a+b") as file:
+    handle = os.open(path, flags, 0o666)
+    if not stat.S_ISREG(os.fstat(handle).st_mode):
+        os.close(handle)
+        raise OSError(errno.ENXIO, "Not a regular file", str(path))
+    with os.fdopen(handle, "a+b") as file:
         end = file.seek(0, os.SEEK_END)
         is_torn = end > 0 and os.pread(file.fileno(), 1, end - 1) != b"\n"
         file.write(b"\n" * is_torn + line.encode() + b"\n")
