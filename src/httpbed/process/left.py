@@ -27,7 +27,7 @@ _FILE = os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
 
 
 class UnreadableError(ValueError):
-    """What is there is not to be read: no regular file, or too long."""
+    """The file is not regular, or too long."""
 
 
 @contextmanager

@@ -22,7 +22,7 @@ from httpbed.process import removal
 LOOK_S = 0.25
 """Between two looks: a fast disk takes some 500 MB in it."""
 MOST_NAMES = 4096
-"""Files and folders of a part: each programs' logs are a few, a page load's pictures some 100."""
+"""Files and folders of a part: a program writes a few logs, a page load some 100 pictures."""
 DEEPEST = 32
 """Folders in folders: each takes an open descriptor to look into."""
 _FILE_BYTES = 4096
@@ -194,7 +194,7 @@ class _Below:
 def _walk(folder: Path, *, taking_over: bool = False) -> Iterator[_Below]:
     """Yield what lies below a folder, whatever a running program does there meanwhile.
 
-    No link is followed, and none of the folders further down than tells that they are too deep.
+    No link is followed. It descends one level past the limit, to detect the excess.
     With ``taking_over``, everything is made this user's before it is looked into.
 
     Raises:
