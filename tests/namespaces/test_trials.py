@@ -45,11 +45,12 @@ def finals(trials: list[Record], version: str) -> list[Record]:
 
 
 def test_every_check_passes(trials: list[Record], version: str) -> None:
-    """Every trial completes; nothing is broken, and only congestion control may go unseen."""
+    """Every trial completes; nothing is broken; congestion control and QUIC's acknowledgements may go unseen."""
     chosen = finals(trials, version)
     assert [record.attempt.outcome.kind for record in chosen] == ["completed"] * 3
     unseen = {c.name for record in chosen for c in record.attempt.checks if c.passed is not True}
-    assert unseen <= {"sender's congestion control"}
+    quic = {"possible for this link, bytes received"} if version == "3" else set()
+    assert unseen <= {"sender's congestion control"} | quic
     for record in chosen:
         assert check(record, "protocol used").figure == (
             f"1 request(s) HTTP/{version}, by the server's log"

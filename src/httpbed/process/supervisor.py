@@ -46,7 +46,7 @@ class RefusalError(BedError):
 
 
 class PartError(SubjectError):
-    """A part's program cannot be started, because of the program or of what its part left."""
+    """A part's program cannot be started again, because of what its part left."""
 
     def __init__(self, part: str, reason: str) -> None:
         super().__init__(reason)
@@ -135,6 +135,8 @@ class Supervisor:
         self._ids = itertools.count(1)
         self._answers: dict[int, asyncio.Future[dict[str, Any]]] = {}
         self._running: dict[int, Process] = {}
+        self._begun: set[str] = set()
+        """Parts in which a program has run."""
         self._ready: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._reader = asyncio.create_task(self._read())
         self.init_pid = 0
@@ -162,17 +164,30 @@ class Supervisor:
                 left.write(self.folder, name, content)
             except OSError as error:
                 reason = f"{name} cannot be written: {error.strerror}"
-                raise _of_whom(spec, BedError(reason), error.errno) from None
+                raise self._of_whom(spec, BedError(reason), error.errno) from None
         process = Process(next(self._ids), spec, asyncio.get_running_loop().create_future())
         self._running[process.id] = process
         try:
             answer = await self._ask(process.id, _start_request(spec))
         except RefusalError as refusal:
-            raise _of_whom(spec, refusal, refusal.number) from None
+            raise self._of_whom(spec, refusal, refusal.number) from None
         process.pid = answer["pid"]
+        if spec.part:
+            self._begun.add(spec.part)
         if spec.ready.tcp or spec.ready.udp:
             await self._await_ports(process)
         return process
+
+    def _of_whom(
+        self, spec: ProcessSpec, error: BedError, number: int | None
+    ) -> BedError | PartError:
+        """Say whether an earlier program of the same part is in the way of the next one.
+
+        What keeps a part's first program from being started is no part's doing.
+        """
+        if spec.part not in self._begun or number not in IN_THE_WAY:
+            return error
+        return PartError(str(spec.part), f"cannot be started again: {error}")
 
     async def run(self, spec: ProcessSpec) -> Exit:
         """Start a program and wait for its end."""
@@ -322,13 +337,6 @@ def _not_started(process: Process) -> str:
     if process.exit.done():
         how = f"{program} ended with {process.exit.result()} before it listened on {ports}"
     return f"{spec.root or program} did not start: {how}"
-
-
-def _of_whom(spec: ProcessSpec, error: BedError, number: int | None) -> BedError | PartError:
-    """Say whether a program that cannot be started is in its own part's way."""
-    if spec.part is None or number not in IN_THE_WAY:
-        return error
-    return PartError(spec.part, f"cannot be started: {error}")
 
 
 def _start_request(spec: ProcessSpec) -> dict[str, Any]:
