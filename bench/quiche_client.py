@@ -36,15 +36,16 @@ from bench.link.bed import Host, Wire
 from bench.link.emulators import Bridge, Conditions, Emulator, Link
 from bench.link.figures import Goal, Section
 
-from httpbed.host import facts, quiche, toolbox
-from httpbed.process.binaries import LINK, executable
-from httpbed.trial import certificates
+from httpbed.host import facts
+from httpbed.host.packages import quiche, toolbox
+from httpbed.host.sandbox.binaries import LINK, executable
+from httpbed.trial import tls_certificates
 
 INSIDE = "HTTPBED_BENCH_INSIDE"
 """Set once the namespaces are made."""
 SCRATCH = Path("/run")
 """Memory, in every root of the toolbox; the bodies go there."""
-NAME, PORT = certificates.SERVER_NAME, 443
+NAME, PORT = tls_certificates.SERVER_NAME, 443
 CURL, NGINX = (toolbox.Contents("sid", frozenset({name})) for name in ("curl", "nginx"))
 GOALS = {
     "CPU time": Goal("at most", 1.0),
@@ -130,7 +131,7 @@ def main() -> None:
         return
     for contents in (CURL, NGINX):
         toolbox.ensure(contents, say=print)
-    certificates.ensure(datetime.now(UTC))
+    tls_certificates.ensure(datetime.now(UTC))
     if not words.program:
         quiche.ensure(print)
     _enter_namespaces()
@@ -187,7 +188,7 @@ def _root(contents: toolbox.Contents) -> Path:
 def _fill_scratch(size: int, roots: Sequence[Path]) -> str:
     """Lay out what server and clients read, visible in every root; return the body's digest."""
     _run("mount", "-t", "tmpfs", "httpbed-bench", str(SCRATCH))
-    folder = certificates.ensure(datetime.now(UTC))
+    folder = tls_certificates.ensure(datetime.now(UTC))
     for name in ("ca.pem", "server.pem", "server.key"):
         (SCRATCH / name).write_bytes((folder / name).read_bytes())
     (SCRATCH / "nginx.conf").write_text(CONFIGURATION)

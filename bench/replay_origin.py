@@ -18,9 +18,9 @@ import time
 from importlib import resources
 from pathlib import Path
 
-from httpbed.host import toolbox
-from httpbed.implementations import catalog
-from httpbed.implementations.run import PROGRAMS
+from httpbed.host.packages import toolbox
+from httpbed.programs import catalog
+from httpbed.programs.invocation import PROGRAMS
 
 SMALL, LARGE = 1000, 10**7
 """Bytes of the bodies that are asked for."""

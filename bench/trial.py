@@ -30,16 +30,17 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
+from httpbed.experiment.trial import Record, Trial
 from httpbed.host import facts
-from httpbed.implementations import catalog as catalogs
-from httpbed.implementations.catalog import Catalog
-from httpbed.model.trial import Record, Trial
-from httpbed.process.supervisor import sandbox
+from httpbed.host.sandbox.supervisor import sandbox
+from httpbed.programs import catalog as catalogs
+from httpbed.programs.catalog import Catalog
 from httpbed.store import campaign as campaigns
 from httpbed.store.campaign import Campaign
-from httpbed.trial import preparation, runner, verdict
-from httpbed.trial.bed import Bed
+from httpbed.trial import preparation, verdict
+from httpbed.trial.plan import Bed
 from httpbed.trial.preparation import Loaded
+from httpbed.trial.run import runner
 from httpbed.trial.verdict import Try
 
 EXPERIMENT = """

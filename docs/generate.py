@@ -14,9 +14,9 @@ from pathlib import Path
 import click
 
 from httpbed import cli
-from httpbed.model import profiles
+from httpbed.experiment import profiles
 from httpbed.report import network, pages_figure
-from httpbed.sites import entries, types
+from httpbed.web.sites import entries, types
 
 REFERENCE = Path(__file__).resolve().parent / "reference"
 
@@ -52,7 +52,7 @@ KINDS = {
 
 def networks() -> str:
     """List every profile with its figures, its source and how they became one."""
-    sections = ["# Profiles", "Written by `make docs` from `src/httpbed/model/profiles.toml`."]
+    sections = ["# Profiles", "Written by `make docs` from `src/httpbed/experiment/profiles.toml`."]
     for name, profile in profiles.all_profiles().items():
         (facts,) = network.links({"topology": {"links": [{**PATH, "profile": name}]}})
         sections += [
@@ -94,9 +94,10 @@ def corpus() -> str:
 
 
 CORPUS = (
-    "Written by `make docs` from `src/httpbed/sites/corpus.toml`: real pages from packages of npm"
-    " and Debian, repaired so that nothing is asked for outside. Requests and bytes of bodies are"
-    " those of one cold load by Chromium 156 at 1366x768; of each kind of resource, the requests."
+    "Written by `make docs` from `src/httpbed/web/sites/corpus.toml`: real pages from packages of"
+    " npm and Debian, repaired so that nothing is asked for outside. Requests and bytes of bodies"
+    " are those of one cold load by Chromium 156 at 1366x768; of each kind of resource, the"
+    " requests."
 )
 
 

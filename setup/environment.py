@@ -13,8 +13,8 @@ import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
-from httpbed.host import apt, pypi
-from httpbed.model.errors import HostError
+from httpbed.experiment.errors import HostError
+from httpbed.host.packages import apt, pypi
 
 
 def ensure(checkout: Path, say: Callable[[str], None]) -> None:

@@ -13,7 +13,7 @@ def ensure(say: Callable[[str], None]) -> None:
     """As root, install what is missing and can be installed; as another user do nothing.
 
     An ordinary user is served where the thing is used: `environment.py` unpacks pip, and
-    `httpbed.host.mmdebstrap` unpacks mmdebstrap, both by `httpbed.host.apt`.
+    `httpbed.host.packages.mmdebstrap` unpacks mmdebstrap, both by `httpbed.host.packages.apt`.
     """
     missing = _missing()
     if missing and os.geteuid() == 0 and shutil.which("apt-get"):

@@ -16,7 +16,7 @@ from pathlib import Path
 import environment
 import packages
 import rust
-from httpbed.model.errors import HostError
+from httpbed.experiment.errors import HostError
 
 CHECKOUT = Path(__file__).resolve().parent.parent
 

@@ -13,8 +13,8 @@ from __future__ import annotations
 
 import sys
 
-from httpbed.host import quiche
-from httpbed.model.errors import HostError
+from httpbed.experiment.errors import HostError
+from httpbed.host.packages import quiche
 from prepare import say
 
 LINTS = ("--all-targets", "--", "--deny", "warnings")

@@ -16,7 +16,7 @@ import tomllib
 from collections.abc import Callable
 from pathlib import Path
 
-from httpbed.host import cargo, toolbox
+from httpbed.host.packages import cargo, toolbox
 
 SUITE = "sid"
 PACKAGES = (

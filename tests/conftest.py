@@ -9,8 +9,8 @@ from collections.abc import Generator
 import hypothesis
 import pytest
 
+from httpbed.experiment.errors import HostError
 from httpbed.host import doctor
-from httpbed.model.errors import HostError
 
 # Machines that run tests are busy: how long an example takes says nothing about the code.
 hypothesis.settings.register_profile(

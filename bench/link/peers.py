@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from httpbed.host import cache
-from httpbed.process.binaries import LINK, executable
+from httpbed.host.sandbox.binaries import LINK, executable
 
 RATTAN = "0.1.1"
 RATTAN_BUILD_S = 1800.0

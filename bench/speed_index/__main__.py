@@ -16,8 +16,8 @@ from typing import Any
 
 from bench.speed_index import traces
 
-from httpbed.pages import pictures, speed_index
-from httpbed.pages.speed_index import Step
+from httpbed.web.load import screenshots, speed_index
+from httpbed.web.load.speed_index import Step
 
 CHECKOUT = Path(__file__).resolve().parents[2]
 RECORDED = CHECKOUT / "tests/recorded/chromium-headless-shell-156.0.8078.79/speed-index"
@@ -29,7 +29,7 @@ MOST_APART = 0.01
 def ours(file: Path) -> tuple[Step, ...]:
     """Return the visual progress of a recorded trace."""
     return speed_index.visual_progress(
-        (at_s, speed_index.histogram(pictures.pixels(picture)))
+        (at_s, speed_index.histogram(screenshots.pixels(picture)))
         for at_s, picture in traces.pictures(file)
     )
 

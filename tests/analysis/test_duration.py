@@ -8,7 +8,7 @@ from math import inf
 import pytest
 
 from httpbed.analysis.duration import BED_S, expected_s
-from httpbed.model.scenario import Scenario
+from httpbed.experiment.scenario import Scenario
 
 CHANGED = {
     "links": ["a", "b"],

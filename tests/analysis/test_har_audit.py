@@ -14,15 +14,15 @@ import archives
 from httpbed.analysis import har_audit, har_throughput
 from httpbed.analysis.har_audit import Claims, Finding
 from httpbed.analysis.har_throughput import Transfer
-from httpbed.pages.har import loads, reading
+from httpbed.web.har import loads, parser
 
-DIALECTS = Path(__file__).parents[1] / "pages/har/dialects"
+DIALECTS = Path(__file__).parents[1] / "web/har/dialects"
 RTT = Claims(rtt_s=0.040)
 
 
 def audit(claims: Claims, *entries: dict[str, Any]) -> dict[str, Finding]:
     """Audit a HAR file of these entries; return findings by what they are about."""
-    (archived,) = loads.loads(reading.read(archives.as_bytes(archives.har(*entries))))
+    (archived,) = loads.loads(parser.read(archives.as_bytes(archives.har(*entries))))
     return {one.about: one for one in har_audit.audit(archived, claims)}
 
 
@@ -106,7 +106,7 @@ def test_connections_take_round_trips(version: str, connect: float, verdict: str
 @pytest.mark.parametrize("name", ["chrome-har-capturer-0.14.4.har", "chrome-har-1.3.1.har"])
 def test_a_set_up_of_which_chrome_tells_the_rest_proves_nothing(name: str) -> None:
     """Five of six connections begin with their request: as if set up in less than 40 ms."""
-    (archived,) = loads.loads(reading.read_file(DIALECTS / name))
+    (archived,) = loads.loads(parser.read_file(DIALECTS / name))
     claims = Claims(http_version="1.1", rtt_s=0.040, rate_bit_s=10**7, visit="cold")
     found = {one.about: one for one in har_audit.audit(archived, claims)}
     verdicts = {about: one.verdict for about, one in found.items()}

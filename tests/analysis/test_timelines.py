@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from httpbed.analysis import handovers, timelines
 from httpbed.analysis.timelines import Curve, deliveries, thinned
-from httpbed.model.moment import Moment
+from httpbed.experiment.handover_event import Moment
 from httpbed.store import campaign as campaigns
 from moving import Course, moving, usual
 

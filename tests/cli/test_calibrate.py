@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from httpbed.calibration.cell import Finding
-from httpbed.calibration.judge import Verdict
 from httpbed.cli import calibrate
 from httpbed.cli import main as command_line
+from httpbed.network.calibration.cell import Finding
+from httpbed.network.calibration.judgement import Verdict
 from httpbed.report.terminal import Console
 from recorded import DEMO
 

@@ -17,10 +17,10 @@ from pathlib import Path
 import pytest
 
 import kept
+from httpbed.campaign import local
 from httpbed.cli import main as command_line
-from httpbed.executor import local
-from httpbed.model.errors import ConfigError
-from httpbed.model.trial import Record
+from httpbed.experiment.errors import ConfigError
+from httpbed.experiment.trial import Record
 from httpbed.store import campaign as campaigns
 
 MOST_S = 20

@@ -15,7 +15,7 @@ import kept
 import replays
 from hars import Said, har
 from httpbed.cli import main as command_line
-from httpbed.model.errors import HostError
+from httpbed.experiment.errors import HostError
 from recorded import DEMO
 
 Complaint = Callable[..., tuple[int, list[str]]]
@@ -85,7 +85,7 @@ def test_impossible_combinations_are_told_with_the_level_that_makes_them(
     complaint: Complaint, tmp_path: Path, written: Written
 ) -> None:
     """A client that does not speak the version that a factor asks of it."""
-    recipe = Path(command_line.__file__).parents[1] / "implementations/recipes/curl.toml"
+    recipe = Path(command_line.__file__).parents[1] / "programs/recipes/curl.toml"
     old = recipe.read_text().replace('"2", "3"]', '"2"]').replace('name = "curl"', 'name = "old"')
     (tmp_path / "recipes").mkdir()
     (tmp_path / "recipes/old.toml").write_text(old)

@@ -17,15 +17,15 @@ import pytest
 import archives
 import kept
 from httpbed.cli import main as command_line
-from httpbed.model.errors import visible_lines
-from httpbed.model.trial import Record
-from httpbed.pages import net_log
-from httpbed.pages import reading as pages_reading
-from httpbed.pages.har import loads, reading, writing
+from httpbed.experiment.errors import visible_lines
+from httpbed.experiment.trial import Record
+from httpbed.web.har import loads, parser, writer
+from httpbed.web.load import driver_output as pages_reading
+from httpbed.web.load import net_log
 
 TESTS = Path(__file__).parent.parent
 RECORDED = TESTS / "recorded/chromium-headless-shell-156.0.8078.79"
-NET_LOG = TESTS / "pages/net_logs/quic.json"
+NET_LOG = TESTS / "web/load/net_logs/quic.json"
 Command = Callable[..., tuple[int, str, str]]
 
 
@@ -48,7 +48,7 @@ def httpbed(monkeypatch: pytest.MonkeyPatch, capfdbinary: pytest.CaptureFixture[
 def har(tmp_path: Path) -> Path:
     """Write the HAR file of a load over HTTP/2."""
     file = tmp_path / "load.har"
-    written = writing.har(archives.load(), archives.BEGAN, speed_index_s=0.0905)
+    written = writer.har(archives.load(), archives.BEGAN, speed_index_s=0.0905)
     file.write_text(json.dumps(written))
     return file
 
@@ -204,7 +204,7 @@ def test_loads_of_a_campaign_are_exported_as_har(
     assert f"{_names(2)}: not written: " in err
     files = sorted(path.name for path in (tmp_path / "hars").iterdir())
     assert files == sorted(f"{_names(index)}.har" for index in (0, 1))
-    (load,) = loads.loads(reading.read_file(tmp_path / f"hars/{_names(0)}.har"))
+    (load,) = loads.loads(parser.read_file(tmp_path / f"hars/{_names(0)}.har"))
     assert {request.http_version for request in load.load.requests} == {"2"}
     assert len(load.load.requests) == 13
     told = json.loads((tmp_path / f"hars/{_names(1)}.har").read_text())["log"]

@@ -10,8 +10,9 @@ from click.testing import CliRunner
 
 from httpbed.cli import doctor as doctor_verb
 from httpbed.cli import toolbox as toolbox_verb
-from httpbed.host import doctor, toolbox
-from httpbed.model.errors import ConfigError, HostError
+from httpbed.experiment.errors import ConfigError, HostError
+from httpbed.host import doctor
+from httpbed.host.packages import toolbox
 
 
 @pytest.fixture

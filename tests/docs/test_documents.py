@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from httpbed.model import profiles
-from httpbed.model.page import NamedPage
-from httpbed.sites import ranjan
+from httpbed.experiment import profiles
+from httpbed.experiment.page import NamedPage
+from httpbed.web.sites import ranjan
 
 ROOT = Path(__file__).parents[2]
 LINK = re.compile(r"\]\((?!https?:|#)([^)#]+)")

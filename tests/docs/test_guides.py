@@ -11,11 +11,11 @@ from typing import get_args
 from click.testing import CliRunner
 
 from httpbed.cli import compare
-from httpbed.model import reading, workload
-from httpbed.model.experiment import scenario_document
-from httpbed.model.handover import Kind
-from httpbed.model.page import PageLoad, RecordedPage
-from httpbed.model.scenario import Scenario
+from httpbed.experiment import parser, workload
+from httpbed.experiment.experiment import scenario_document
+from httpbed.experiment.handover import Kind
+from httpbed.experiment.page import PageLoad, RecordedPage
+from httpbed.experiment.scenario import Scenario
 
 GUIDES = Path(__file__).parents[2] / "docs/guides"
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```", re.MULTILINE | re.DOTALL)
@@ -49,7 +49,7 @@ def blocks(guide: str, language: str) -> list[str]:
 def test_the_design_in_the_guide_is_one() -> None:
     """With a header, a network and a workload around it."""
     (shown,) = blocks("compare.md", "toml")
-    read = reading.read(HEAD + shown + REST)
+    read = parser.read(HEAD + shown + REST)
     assert read.mistakes == ()
     assert len(read.treatments) == 4 - 1 + 2
 
@@ -57,21 +57,21 @@ def test_the_design_in_the_guide_is_one() -> None:
 def test_the_competition_among_the_topologies_is_one() -> None:
     """The network in which two pairs share a bottleneck, and who takes part in it."""
     dumbbell, taking_part = blocks("../concepts/topologies.md", "toml")[1:3]
-    read = reading.read(HEAD + taking_part + dumbbell)
+    read = parser.read(HEAD + taking_part + dumbbell)
     assert read.mistakes == ()
     document = scenario_document(read.document, read.treatments[0])
     scenario = Scenario.model_validate(document)
     (competitor,) = scenario.competitors
     assert competitor.client.host == "other"
     assert competitor.after == 0.1
-    (late,) = reading.read(HEAD + taking_part.replace("100 ms", "1000 h") + dumbbell).mistakes
+    (late,) = parser.read(HEAD + taking_part.replace("100 ms", "1000 h") + dumbbell).mistakes
     assert late.place == "competitors[0].after"
 
 
 def test_the_hand_over_in_the_guide_is_an_experiment() -> None:
     """Whole, and the guide knows every kind of change."""
     (shown,) = blocks("handovers.md", "toml")
-    read = reading.read(shown)
+    read = parser.read(shown)
     assert read.mistakes == ()
     assert len(read.treatments) == 2 * 3
     text = (GUIDES / "handovers.md").read_text()

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from httpbed.experiment.errors import HostError
 from httpbed.host import backend
-from httpbed.model.errors import HostError
 
 
 def without_packet_sockets(monkeypatch: pytest.MonkeyPatch, code: int) -> None:

@@ -7,8 +7,9 @@ from typing import Any
 
 import pytest
 
-from httpbed.host import doctor, facts, toolbox
-from httpbed.model.errors import HostError
+from httpbed.experiment.errors import HostError
+from httpbed.host import doctor, facts
+from httpbed.host.packages import toolbox
 
 
 def points(findings: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> dict[str, doctor.Point]:

@@ -13,7 +13,7 @@ import pytest
 
 import kin
 from families import until
-from httpbed.trial import bed_checks, handover_checks
+from httpbed.trial.checks import bed, handover
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -26,9 +26,9 @@ def _adopting() -> Iterator[None]:
 def _patient() -> Iterator[None]:
     """Leave out the checks that nobody waited for a CPU: the machine may be busy with tests."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(bed_checks, "PRESSURE_SHARE", 1e9)
-        patch.setattr(bed_checks, "LATENESS_P99_S", 1e9)
-        patch.setattr(handover_checks, "LATE_S", 1e9)
+        patch.setattr(bed, "PRESSURE_SHARE", 1e9)
+        patch.setattr(bed, "LATENESS_P99_S", 1e9)
+        patch.setattr(handover, "LATE_S", 1e9)
         yield
 
 

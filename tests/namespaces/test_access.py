@@ -14,13 +14,13 @@ from typing import Any, Literal
 import pytest
 
 from families import until
+from httpbed.experiment.changes import Action
 from httpbed.host import backend as backends
 from httpbed.host.backend import Backend
-from httpbed.model.changes import Action
-from httpbed.network import idle
+from httpbed.host.sandbox.dialogue import run_tool
+from httpbed.network import idle_rtt
 from httpbed.network import plan as network
 from httpbed.network.access import Access
-from httpbed.process.dialogue import run_tool
 from inside import opened
 from networks import Running, made, topology
 
@@ -138,7 +138,7 @@ def test_what_an_address_sends_leaves_by_its_link(
 
     async def bound(bed: Moving) -> None:
         for one in (bed.wifi, bed.cellular):
-            least, _ = idle.round_trip_s(bed.net.planned, "client", "server", one.link)
+            least, _ = idle_rtt.round_trip_s(bed.net.planned, "client", "server", one.link)
             found = await bed.echoes("-I", one.end.address)
             assert len(found) == 3
             assert least - 0.0002 <= min(found) <= least + LATE_S

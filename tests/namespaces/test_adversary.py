@@ -13,9 +13,10 @@ import pytest
 from misuse import MISUSE
 
 from hostile import attacked
-from httpbed.implementations import recipe
+from httpbed.programs import recipe
 from httpbed.store import campaign as campaigns
-from httpbed.trial import bed_checks, parts
+from httpbed.trial import parts
+from httpbed.trial.checks import bed
 from real_runs import values
 
 pytestmark = [pytest.mark.namespaces, pytest.mark.toolbox]
@@ -36,7 +37,7 @@ LEAST_S = BYTES * 8 / RATE_BIT_S + 2 * DELAY_S
 def _tight(monkeypatch: pytest.MonkeyPatch) -> None:
     """Set the bounds lower, so that they are reached sooner; and be patient with a busy machine."""
     for limit in ("PRESSURE_SHARE", "LATENESS_P99_S", "RTT_LATE_S"):
-        monkeypatch.setattr(bed_checks, limit, 1e9)
+        monkeypatch.setattr(bed, limit, 1e9)
     monkeypatch.setattr(parts, "LOG_BYTES", 40 * MB)
     monkeypatch.setattr(recipe, "MEMORY_BYTES", 400 * MB)
     monkeypatch.setattr(recipe, "PROCESSES", 400)

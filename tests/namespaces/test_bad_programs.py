@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from httpbed.model.trial import Record
+from httpbed.experiment.trial import Record
 from httpbed.trial import parts
 from real_runs import Wish, check, stage
 
@@ -147,7 +147,7 @@ def test_a_server_that_fails_is_data(
 ) -> None:
     """Its outcome says why; what it writes ends at the bound of a file, or of memory."""
     if fault in {"silent", "hang"}:
-        monkeypatch.setattr("httpbed.process.supervisor.START_TIMEOUT_S", 1.0)
+        monkeypatch.setattr("httpbed.host.sandbox.supervisor.START_TIMEOUT_S", 1.0)
     monkeypatch.setattr(parts, "LOG_BYTES", LEAST_LOG_BYTES)
     record = ended(BAD_SERVER, fault, recipes, tmp_path / "campaign")
     assert record.attempt.outcome.kind == "failed"

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from httpbed.host import quiche
+from httpbed.host.packages import quiche
 
 pytestmark = pytest.mark.namespaces
 

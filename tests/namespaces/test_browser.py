@@ -14,10 +14,10 @@ import pytest
 
 import pages
 from browsing import CLIENT, SHELL, Place, Setting, catalog, lines, place
-from httpbed.host import toolbox
-from httpbed.host.identity import identity
-from httpbed.process.spec import ProcessSpec
-from httpbed.trial import certificates
+from httpbed.host.packages import toolbox
+from httpbed.host.packages.identity import identity
+from httpbed.host.sandbox.spec import ProcessSpec
+from httpbed.trial import tls_certificates
 
 pytestmark = [pytest.mark.namespaces, pytest.mark.toolbox]
 
@@ -225,10 +225,10 @@ def test_an_expired_certificate_is_refused(tmp_path: Path, site: Path) -> None:
 
 
 def _expired(folder: Path) -> Path:
-    then = datetime.now(UTC) - 2 * certificates.VALID
+    then = datetime.now(UTC) - 2 * tls_certificates.VALID
     folder.mkdir()
-    made = certificates._make(folder, then)
-    assert made.name == f"until-{then + certificates.VALID:%Y%m%d}"
+    made = tls_certificates._make(folder, then)
+    assert made.name == f"until-{then + tls_certificates.VALID:%Y%m%d}"
     return made
 
 

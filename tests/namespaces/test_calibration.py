@@ -16,12 +16,19 @@ from typing import Any
 
 import pytest
 
-from httpbed.calibration import changing, disciplines, grid, judge, kinds, runner
-from httpbed.calibration.cell import DOWN, UP, Cell
-from httpbed.calibration.judge import Verdict
-from httpbed.calibration.runner import Bench
-from httpbed.host import toolbox
-from httpbed.model.errors import BedError
+from httpbed.experiment.errors import BedError
+from httpbed.host.packages import toolbox
+from httpbed.network.calibration import (
+    cell_runner,
+    disciplines,
+    grid,
+    judgement,
+    link_changes,
+    other_cells,
+)
+from httpbed.network.calibration.cell import DOWN, UP, Cell
+from httpbed.network.calibration.cell_runner import Bench
+from httpbed.network.calibration.judgement import Verdict
 from httpbed.network.plan import NetworkPlan
 
 pytestmark = [pytest.mark.namespaces, pytest.mark.toolbox]
@@ -68,10 +75,10 @@ def verdict(cell: Cell, folder: Path, tamper: Tamper = honest) -> Verdict:
     root = toolbox.ensure(toolbox.TOOLS, say=print).path
     bench = Bench(root, SEED, tamper=tamper)
     try:
-        asyncio.run(runner.run(cell, bench, folder / "cell"))
+        asyncio.run(cell_runner.run(cell, bench, folder / "cell"))
     except BedError as error:
-        return judge.broken(cell, str(error))
-    return judge.judge(cell, judge.read(cell, folder / "cell", {}, SEED))
+        return judgement.broken(cell, str(error))
+    return judgement.judge(cell, judgement.read(cell, folder / "cell", {}, SEED))
 
 
 def failed(found: Verdict) -> set[str]:
@@ -105,7 +112,7 @@ def test_a_sound_link_loses_what_its_seed_says(tmp_path: Path) -> None:
 @pytest.mark.parametrize("place", [0, 1, 2])
 def test_a_sound_queue_takes_what_fits(tmp_path: Path, place: int) -> None:
     """Packets or bytes, to the last one."""
-    found = verdict(list(kinds.queues())[place], tmp_path)
+    found = verdict(list(other_cells.queues())[place], tmp_path)
     assert not found.broken
     assert not failed(found), found
 
@@ -169,7 +176,7 @@ def test_offloads_left_on_are_caught(tmp_path: Path) -> None:
         kept = tuple(spec for spec in planned.hosts if spec.argv[0] != "ethtool")
         return dataclasses.replace(planned, hosts=kept)
 
-    found = caught(kinds.offloads(), tmp_path, forget)
+    found = caught(other_cells.offloads(), tmp_path, forget)
     assert "frames that no wire carries" in found
 
 
@@ -191,7 +198,7 @@ def test_a_queue_of_another_length_is_caught(tmp_path: Path) -> None:
         queue = way(config, UP)["queue"]
         queue.get("limit", queue)["packets"] = 11
 
-    found = caught(next(kinds.queues()), tmp_path, configured(lengthen))
+    found = caught(next(other_cells.queues()), tmp_path, configured(lengthen))
     assert "packets of a burst up" in found
 
 
@@ -218,10 +225,10 @@ def postpone(config: dict[str, Any]) -> None:
 @pytest.mark.parametrize(
     ("cell", "finding"),
     [
-        (changing.rate_steps(), "packets' times at a changing rate up"),
-        (changing.delay_steps(), "change of delay down"),
-        (changing.loss_steps(), "loss that changes up, packets amiss"),
-        (changing.outage(), "dropped by the link being down down, packets amiss"),
+        (link_changes.rate_steps(), "packets' times at a changing rate up"),
+        (link_changes.delay_steps(), "change of delay down"),
+        (link_changes.loss_steps(), "loss that changes up, packets amiss"),
+        (link_changes.outage(), "dropped by the link being down down, packets amiss"),
     ],
     ids=lambda one: getattr(one, "name", ""),
 )
@@ -232,7 +239,7 @@ def test_a_change_that_is_late_is_caught(tmp_path: Path, cell: Cell, finding: st
     assert finding in caught(cell, tmp_path / "late", configured(postpone))
 
 
-@pytest.mark.parametrize("cell", [*changing.events()], ids=lambda cell: cell.name)
+@pytest.mark.parametrize("cell", [*link_changes.events()], ids=lambda cell: cell.name)
 def test_an_event_that_changes_nothing_is_caught(tmp_path: Path, cell: Cell) -> None:
     """All packets come through."""
 
@@ -245,7 +252,7 @@ def test_an_event_that_changes_nothing_is_caught(tmp_path: Path, cell: Cell) -> 
 
 def test_impairments_that_disturb_each_other_are_caught(tmp_path: Path) -> None:
     """Copies that are drawn by the numbers of what was not lost are other copies."""
-    cell = list(kinds.together())[1]
+    cell = list(other_cells.together())[1]
     assert not exact(verdict(cell, tmp_path / "sound"))
 
     def shift(config: dict[str, Any]) -> None:
@@ -258,7 +265,7 @@ def test_impairments_that_disturb_each_other_are_caught(tmp_path: Path) -> None:
 
 def test_another_sample_of_a_jitter_table_is_caught(tmp_path: Path) -> None:
     """Of the same table, by another key."""
-    cell = kinds.jitter_table()
+    cell = other_cells.jitter_table()
 
     def exchange(config: dict[str, Any]) -> None:
         way(config, UP)["jitter"]["key"] = "1"

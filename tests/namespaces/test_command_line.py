@@ -15,8 +15,8 @@ import pytest
 
 from families import until
 from httpbed.cli import main
-from httpbed.process.spec import Exit, ProcessSpec
-from httpbed.process.supervisor import Supervisor
+from httpbed.host.sandbox.spec import Exit, ProcessSpec
+from httpbed.host.sandbox.supervisor import Supervisor
 from orchestrator import Run
 from real_runs import CLI_S, HTTPBED, Wish, completed, finished, httpbed
 

@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from httpbed.conformance import properties, session
-from httpbed.conformance.networks import networks
-from httpbed.conformance.sender import Control
 from httpbed.store import campaign
+from httpbed.studies.conformance import properties, session
+from httpbed.studies.conformance.networks import networks
+from httpbed.studies.conformance.sender import Control
 from real_runs import HTTPBED, httpbed
 
 pytestmark = [pytest.mark.namespaces, pytest.mark.toolbox, pytest.mark.slow]

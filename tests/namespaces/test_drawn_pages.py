@@ -12,9 +12,9 @@ import pytest
 from pydantic import TypeAdapter
 
 from browsing import Setting, place
-from httpbed.model.page import Page
-from httpbed.sites import catalog
-from httpbed.sites import site as sites
+from httpbed.experiment.page import Page
+from httpbed.web.sites import catalog
+from httpbed.web.sites import site as sites
 
 pytestmark = [pytest.mark.namespaces, pytest.mark.toolbox, pytest.mark.slow]
 

@@ -9,9 +9,10 @@ from typing import Any, Literal
 
 import pytest
 
-from httpbed.model.trial import Record
+from httpbed.experiment.trial import Record
 from httpbed.store import campaign as campaigns
-from httpbed.trial import bed_checks, handover_checks
+from httpbed.trial.checks import bed
+from httpbed.trial.checks import handover as handover_checks
 from real_runs import artifact, check, stage, values
 from roaming import Roaming
 
@@ -45,7 +46,7 @@ def folder(tmp_path: Path, record: Record) -> Path:
 def was_busy(record: Record) -> bool:
     """Whether an attempt was spoilt by this machine, which had other things to do."""
     broken = {one.name for one in record.attempt.checks if one.passed is False and one.of == "bed"}
-    strain = bed_checks.STRAIN | {handover_checks.PACE}
+    strain = bed.STRAIN | {handover_checks.PACE}
     return record.attempt.outcome.kind == "invalid" and broken <= strain
 
 

@@ -8,10 +8,11 @@ from typing import Any
 
 import pytest
 
-from httpbed.host import doctor, toolbox
-from httpbed.model.errors import HostError
-from httpbed.model.impairments.rate import MTU_BYTES
-from httpbed.model.trial import Record
+from httpbed.experiment.errors import HostError
+from httpbed.experiment.impairments.rate import MTU_BYTES
+from httpbed.experiment.trial import Record
+from httpbed.host import doctor
+from httpbed.host.packages import toolbox
 from httpbed.network import kernel
 from real_runs import Wish, artifact, check, httpbed, stage, values
 

@@ -22,10 +22,10 @@ import pytest
 
 import kin
 from families import until
-from httpbed.design import seeds
+from httpbed.experiment.design import seeds
 from httpbed.host.backend import TUN
 from httpbed.network import fates
-from httpbed.shell import outside, plan
+from httpbed.network.shell import outside, plan
 
 pytestmark = pytest.mark.namespaces
 

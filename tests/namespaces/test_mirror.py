@@ -7,15 +7,15 @@ from pathlib import Path
 import pytest
 
 from browsing import SHELL, catalog
-from httpbed.host import curl
-from httpbed.mirror import session
-from httpbed.mirror.agreement import differences
-from httpbed.mirror.collecting import Bounds
-from httpbed.mirror.loading import Asked, Loader
-from httpbed.model.errors import ConfigError
-from httpbed.pages import reading
-from httpbed.sites import catalog as catalog_of_sites
-from httpbed.sites import types
+from httpbed.experiment.errors import ConfigError
+from httpbed.host.packages import curl
+from httpbed.studies.mirror import session
+from httpbed.studies.mirror.agreement import differences
+from httpbed.studies.mirror.browser_load import Asked, Loader
+from httpbed.studies.mirror.crawler import Bounds
+from httpbed.web.load import driver_output
+from httpbed.web.sites import catalog as catalog_of_sites
+from httpbed.web.sites import types
 from web import PNG, web
 
 pytestmark = [pytest.mark.namespaces, pytest.mark.toolbox, pytest.mark.slow]
@@ -89,7 +89,7 @@ def test_servers_give_every_file_the_type_that_is_listed(tmp_path: Path, server:
     source = session.from_folder(page, "index.html", AMPLE, strip=False)
     session.write(source, source.files()[0], None, (), tmp_path / "site")
     Loader(catalog(), SHELL, server, print).load(tmp_path / "site", tmp_path)
-    requests = reading.read(tmp_path / "load-1/client").requests
+    requests = driver_output.read(tmp_path / "load-1/client").requests
     told = {
         one.url.rpartition("/")[2]: dict(one.response_headers).get("content-type")
         for one in requests

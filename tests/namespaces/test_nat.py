@@ -8,9 +8,9 @@ from typing import Any, Literal
 
 import pytest
 
-from httpbed.model.errors import BedError
+from httpbed.experiment.errors import BedError
 from httpbed.network import plan as network
-from httpbed.trial import link_checks
+from httpbed.trial.checks import link as link_checks
 from networks import made, topology
 
 pytestmark = [pytest.mark.namespaces, pytest.mark.toolbox]

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from httpbed.model.trial import Record
+from httpbed.experiment.trial import Record
 from real_runs import Wish, artifact, check, stage, values
 
 pytestmark = [pytest.mark.namespaces, pytest.mark.toolbox]

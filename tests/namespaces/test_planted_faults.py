@@ -18,11 +18,11 @@ import pytest
 
 import kin
 from families import until
-from httpbed.model.errors import HostError
-from httpbed.model.scenario import Scenario
-from httpbed.model.trial import Record
-from httpbed.trial import manifest, seen
-from httpbed.trial.bed import Bed, TrialPlan
+from httpbed.experiment.errors import HostError
+from httpbed.experiment.scenario import Scenario
+from httpbed.experiment.trial import Record
+from httpbed.trial import evidence, manifest
+from httpbed.trial.plan import Bed, TrialPlan
 from real_runs import Wish, check, stage
 
 pytestmark = [pytest.mark.namespaces, pytest.mark.toolbox]
@@ -56,7 +56,7 @@ def replan(monkeypatch: pytest.MonkeyPatch, change: Callable[[TrialPlan], TrialP
 
 def recipe(folder: Path, name: str, old: str, new: str) -> Path:
     """Write a folder with a shipped recipe in which something was changed."""
-    text = (resources.files("httpbed.implementations") / "recipes" / f"{name}.toml").read_text()
+    text = (resources.files("httpbed.programs") / "recipes" / f"{name}.toml").read_text()
     assert old in text
     folder.mkdir()
     (folder / f"{name}.toml").write_text(text.replace(old, new))
@@ -76,14 +76,14 @@ def forge(monkeypatch: pytest.MonkeyPatch, change: Callable[[str, int], int]) ->
             for key, value in said.items()
         }
 
-    honest = seen.read
+    honest = evidence.read
 
-    def read(scenario: Any, legs: Any, catalog: Any, artifacts: Path) -> seen.Seen:
+    def read(scenario: Any, legs: Any, catalog: Any, artifacts: Path) -> evidence.Seen:
         result = artifacts / "link-result.json"
         result.write_text(json.dumps(changed(json.loads(result.read_text()))))
         return honest(scenario, legs, catalog, artifacts)
 
-    monkeypatch.setattr(seen, "read", read)
+    monkeypatch.setattr(evidence, "read", read)
 
 
 def otherwise_emulated(
@@ -259,7 +259,7 @@ def test_a_server_that_never_listens_fails(
     campaign: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """One that runs and does not open its ports is given up."""
-    monkeypatch.setattr("httpbed.process.supervisor.START_TIMEOUT_S", 1.0)
+    monkeypatch.setattr("httpbed.host.sandbox.supervisor.START_TIMEOUT_S", 1.0)
     folder = recipe(tmp_path / "recipes", "nginx", "tcp = [443]", "tcp = [444]")
     record = only(stage(Wish(versions=("1.1",)), [folder]).run(campaign), "failed")
     assert "did not listen on TCP 444" in record.attempt.outcome.reason

@@ -9,12 +9,12 @@ from pathlib import Path
 import pytest
 from packaging.utils import canonicalize_name
 
-from httpbed.implementations import catalog
-from httpbed.implementations.catalog import Catalog
-from httpbed.process.spec import PartSpec, ProcessSpec
-from httpbed.process.supervisor import SandboxSpec, sandbox
-from httpbed.trial import programs
-from httpbed.trial.programs import Programs
+from httpbed.host.sandbox.spec import PartSpec, ProcessSpec
+from httpbed.host.sandbox.supervisor import SandboxSpec, sandbox
+from httpbed.programs import catalog
+from httpbed.programs.catalog import Catalog
+from httpbed.trial import program_roots
+from httpbed.trial.program_roots import Programs
 
 pytestmark = pytest.mark.namespaces
 
@@ -74,7 +74,7 @@ async def _run(found: Programs, spec: ProcessSpec, folder: Path) -> str:
 
 def version(recipes: Catalog, name: str, folder: Path) -> tuple[Programs, str]:
     """Find or build the program of a recipe, and ask it its version."""
-    found = programs.ensure(recipes, [name], say=print)
+    found = program_roots.ensure(recipes, [name], say=print)
     asking = recipes[name].identify()
     assert asking
     return found, asyncio.run(_run(found, asking, folder))
@@ -137,13 +137,13 @@ def test_a_library_in_an_unusual_place_is_shown_beside_it(
     """Whatever led the loader to it outside."""
     program = borrow(tmp_path / "r")
     recipes = known(tmp_path / "r", "mine", 'binary = "./my own"', ["{program}", "--version"])
-    usual = programs.ensure(recipes, ["mine"], say=print)
+    usual = program_roots.ensure(recipes, ["mine"], say=print)
     libraries = usual.identity("mine", recipes["mine"].command("client")).libraries
     (libc,) = (path for path in libraries if "/libc.so" in path)
     (tmp_path / "lib").mkdir()
     shutil.copy(libc, tmp_path / "lib")
     monkeypatch.setenv("LD_LIBRARY_PATH", str(tmp_path / "lib"))
-    found = programs.ensure(recipes, ["mine"], say=print)
+    found = program_roots.ensure(recipes, ["mine"], say=print)
     shown = found.part(PartSpec("mine")).shared
     assert shown[f"/programs/mine/{Path(libc).name}"] == tmp_path / "lib" / Path(libc).name
     spec = recipes["mine"].identify()

@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from httpbed.implementations import catalog
-from httpbed.model.trial import Record
+from httpbed.experiment.trial import Record
+from httpbed.programs import catalog
 from httpbed.store import campaign as campaigns
 from real_runs import check, httpbed
 

@@ -7,25 +7,25 @@ from pathlib import Path
 
 import pytest
 
-from httpbed.implementations import catalog
-from httpbed.implementations.catalog import Catalog
-from httpbed.matrix import check, refusals, table, ways
-from httpbed.matrix.check import Outcome
-from httpbed.matrix.ways import Way
+from httpbed.programs import catalog
+from httpbed.programs.catalog import Catalog
+from httpbed.studies.interop import pairings, refusals, session, table
+from httpbed.studies.interop.pairings import Way
+from httpbed.studies.interop.session import Outcome
 
 pytestmark = [pytest.mark.namespaces, pytest.mark.toolbox, pytest.mark.slow]
 
 
 def tried(known: Catalog, wanted: list[Way], folder: Path) -> Outcome:
     """Try ways with what is here."""
-    found, absent = check.here(known)
-    bed = check.make_bed(known, found, say=print)
+    found, absent = session.here(known)
+    bed = session.make_bed(known, found, say=print)
 
     async def work() -> Outcome:
-        members = await check.members(bed, found)
-        done = await check.try_all(bed, wanted, folder, jobs=2, tell=lambda _: None)
-        asked = refusals.wanted(found, ways.few(found))
-        refused = await check.refuse_all(bed, asked, folder, jobs=2)
+        members = await session.members(bed, found)
+        done = await session.try_all(bed, wanted, folder, jobs=2, tell=lambda _: None)
+        asked = refusals.wanted(found, pairings.few(found))
+        refused = await session.refuse_all(bed, asked, folder, jobs=2)
         return Outcome(members, done, refused, (), absent)
 
     return asyncio.run(work())
@@ -49,8 +49,8 @@ def covering(several: list[Way]) -> list[Way]:
 def test_all_that_is_installed_does_as_its_recipe_promises(tmp_path: Path) -> None:
     """Each role and HTTP version once, 1 kB and 1 MB by digest, versions and refusals."""
     known = catalog.load()
-    found, _ = check.here(known)
-    every = ways.few(found)
+    found, _ = session.here(known)
+    every = pairings.few(found)
     outcome = tried(known, covering(every), tmp_path)
     assert outcome.tried
     assert outcome.passed, "\n".join(table.lines(outcome))
@@ -75,7 +75,9 @@ def test_a_program_that_speaks_another_version_fails(tmp_path: Path) -> None:
     """Its recipe says HTTP/2, its command HTTP/1.1: the file is right, and the way is not."""
     (tmp_path / "liar.toml").write_text(LIAR)
     known = catalog.load([tmp_path])
-    server = next(way.server for way in ways.few(check.here(known)[0]) if way.client == "liar")
+    server = next(
+        way.server for way in pairings.few(session.here(known)[0]) if way.client == "liar"
+    )
     outcome = tried(known, [Way("liar", "2", server)], tmp_path / "left")
     wrong = [reason for download in outcome.tried[0].downloads for reason in download.wrong]
     assert all(reason.startswith("protocol used") for reason in wrong)
@@ -86,9 +88,9 @@ def test_a_client_that_believes_anybody_fails(tmp_path: Path) -> None:
     """It says that it verifies, and does not: what it must refuse, it takes."""
     (tmp_path / "careless.toml").write_text(CARELESS)
     known = catalog.load([tmp_path])
-    found, _ = check.here(known, ["careless", "nginx"])
-    bed = check.make_bed(known, found, say=print)
-    asked = refusals.wanted(found, ways.few(found))
-    (refused,) = asyncio.run(check.refuse_all(bed, asked, tmp_path / "left", jobs=1))
+    found, _ = session.here(known, ["careless", "nginx"])
+    bed = session.make_bed(known, found, say=print)
+    asked = refusals.wanted(found, pairings.few(found))
+    (refused,) = asyncio.run(session.refuse_all(bed, asked, tmp_path / "left", jobs=1))
     assert refused.wrong == ()
     assert not refused.passed

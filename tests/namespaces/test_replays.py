@@ -12,11 +12,11 @@ import pytest
 
 import replays
 from hars import CDN, MAIN, MIXED, ODD, STATS, Said, har
-from httpbed.model.trial import Record
-from httpbed.pages import reading as loads
-from httpbed.pages.har import reading, writing
-from httpbed.pages.har.entries import Document, Entry
-from httpbed.sites.recording import choosing, sizes
+from httpbed.experiment.trial import Record
+from httpbed.web.har import parser, writer
+from httpbed.web.har.entries import Document, Entry
+from httpbed.web.load import driver_output as loads
+from httpbed.web.sites.replay import selection, sizes
 from real_runs import check
 
 pytestmark = [pytest.mark.namespaces, pytest.mark.toolbox, pytest.mark.slow]
@@ -49,8 +49,8 @@ def artifacts(directory: Path, record: Record) -> Path:
 def exported(folder: Path) -> Document:
     """Write the HAR file of a load, and read it."""
     load = loads.read(folder / "client")
-    said = writing.har(load, started=datetime(2026, 1, 31, tzinfo=UTC))
-    return reading.read(json.dumps(said).encode(), "exported.har")
+    said = writer.har(load, started=datetime(2026, 1, 31, tzinfo=UTC))
+    return parser.read(json.dumps(said).encode(), "exported.har")
 
 
 def told(entries: Iterable[Entry]) -> Counter[tuple[str, int, int]]:
@@ -66,7 +66,7 @@ def recorded_order(entries: Sequence[Entry]) -> list[str]:
 def test_three_origins_over_all_versions(tmp_path: Path) -> None:
     """Status, head, length, delay and order are the recording's, by the browser and by nginx."""
     made = replays.stage(tmp_path, MIXED)
-    recording = choosing.choose(reading.read(har(MIXED).encode()), "site.har")
+    recording = selection.choose(parser.read(har(MIXED).encode()), "site.har")
     round_trips = sizes.round_trips_s([*recording.asked])
     for record in made.run(tmp_path / "campaign"):
         assert record.attempt.outcome.kind == "completed", record.attempt.outcome

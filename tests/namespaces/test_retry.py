@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from cutting import cut_at
-from httpbed.model.trial import Record
+from httpbed.experiment.trial import Record
 from real_runs import Wish, artifact, check, stage, values
 
 pytestmark = [pytest.mark.namespaces, pytest.mark.toolbox, pytest.mark.slow]

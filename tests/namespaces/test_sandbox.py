@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from httpbed.process.spec import ProcessSpec
-from httpbed.process.supervisor import SandboxSpec, sandbox
+from httpbed.host.sandbox.spec import ProcessSpec
+from httpbed.host.sandbox.supervisor import SandboxSpec, sandbox
 
 pytestmark = pytest.mark.namespaces
 

@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from httpbed.calibration import judge, runner
-from httpbed.calibration.kinds import BUCKET_LIMIT_BYTES, bucket_queue
-from httpbed.calibration.runner import Bench
-from httpbed.host import toolbox
 from httpbed.host.backend import Backend
+from httpbed.host.packages import toolbox
+from httpbed.network.calibration import cell_runner, judgement
+from httpbed.network.calibration.cell_runner import Bench
+from httpbed.network.calibration.other_cells import BUCKET_LIMIT_BYTES, bucket_queue
 from httpbed.network.plan import NetworkPlan
 
 pytestmark = [pytest.mark.namespaces, pytest.mark.toolbox]
@@ -57,15 +57,15 @@ def with_limit(limit_bytes: int) -> Callable[[NetworkPlan], NetworkPlan]:
 
 def taken(
     folder: Path, backend: Backend, tamper: Callable[[NetworkPlan], NetworkPlan] = honest
-) -> tuple[list[int], judge.Verdict]:
+) -> tuple[list[int], judgement.Verdict]:
     """Send the burst; return the numbers that arrived, and the verdict by arithmetic."""
     root = toolbox.ensure(toolbox.TOOLS, say=print).path
     cell = bucket_queue()
     for attempt in range(ATTEMPTS):
         place = folder / f"{backend}-{attempt}"
-        asyncio.run(runner.run(cell, Bench(root, SEED, backend, tamper), place))
-        seen = judge.read(cell, place, {}, SEED)
-        found = judge.judge(cell, seen)
+        asyncio.run(cell_runner.run(cell, Bench(root, SEED, backend, tamper), place))
+        seen = judgement.read(cell, place, {}, SEED)
+        found = judgement.judge(cell, seen)
         if found.measured:
             (flow,) = cell.flows
             return seen.passages[flow.direction].numbers().tolist(), found

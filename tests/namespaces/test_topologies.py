@@ -10,9 +10,10 @@ import pytest
 
 from httpbed.host import backend as backends
 from httpbed.host.backend import Backend
-from httpbed.network import idle, kernel
+from httpbed.network import idle_rtt, kernel
 from httpbed.network import plan as network
-from httpbed.trial import kernel_checks, link_checks
+from httpbed.trial.checks import kernel as kernel_checks
+from httpbed.trial.checks import link as link_checks
 from networks import made, topology
 
 pytestmark = [pytest.mark.namespaces, pytest.mark.toolbox]
@@ -44,7 +45,7 @@ def test_delays_on_a_way_add_up(tmp_path: Path, version: Version, backend: Backe
         async with made(planned, tmp_path) as net:
             await net.emulator.start_counting()
             for one, other in (("client", "server"), ("router", "client"), ("server", "client")):
-                least, most = idle.round_trip_s(planned, one, other)
+                least, most = idle_rtt.round_trip_s(planned, one, other)
                 found = await net.ping(one, other)
                 assert len(found) == 3
                 assert least - 0.0002 <= min(found) <= most + LATE_S

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from httpbed.implementations import recipe
-from httpbed.model.trial import Record
+from httpbed.experiment.trial import Record
+from httpbed.programs import recipe
 from httpbed.trial import parts
 from real_runs import check
 from wild import outcome

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from httpbed.model.trial import Record
+from httpbed.experiment.trial import Record
 from real_runs import Wish, artifact, check, stage, values
 
 pytestmark = [pytest.mark.namespaces, pytest.mark.toolbox]

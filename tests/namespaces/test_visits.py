@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from browsing import Setting, catalog, place
-from httpbed.implementations.protocol import Findings, Request
-from httpbed.model.page import Visit
-from httpbed.trial import seen
+from httpbed.experiment.page import Visit
+from httpbed.programs.protocol import Findings, Request
+from httpbed.trial import evidence
 
 pytestmark = [pytest.mark.namespaces, pytest.mark.slow]
 PICTURE = b'<svg xmlns="http://www.w3.org/2000/svg" width="9" height="9"/>'
@@ -44,7 +44,7 @@ def visited(tmp_path: Path, site: Path, visit: Visit, version: str) -> Sequence[
     browser = catalog()["chromium-headless-shell"].parse("client", tmp_path / "trial/client")
     log = catalog()["nginx"].parse("server", tmp_path / "trial/server")
     assert not browser.complaint
-    return browser, seen.divided(log, browser.before)
+    return browser, evidence.divided(log, browser.before)
 
 
 def document(of: Findings) -> Request:

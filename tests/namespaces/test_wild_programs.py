@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from httpbed.implementations import recipe
+from httpbed.programs import recipe
 from httpbed.trial import parts
 from wild import outcome
 

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from httpbed.model.topology import Topology
-from httpbed.network import idle, routes
+from httpbed.experiment.topology import Topology
+from httpbed.network import idle_rtt, routes
 from httpbed.network import plan as network
 from httpbed.network.access_routes import AccessRoutes
 from httpbed.network.plan import NetworkPlan
@@ -149,9 +149,9 @@ def test_a_host_is_known_by_one_address_over_all_links() -> None:
 def test_an_idle_echo_takes_the_links_time() -> None:
     """Of the link over which it is asked for; without a word, of the first."""
     plan = planned(TWO_ROUTERS, (1, 0), {"near", "far"})
-    assert idle.delays_s(plan, "client", "server") == pytest.approx(0.040)
-    assert idle.round_trip_s(plan, "client", "server", 0) == pytest.approx((0.010, 0.010))
-    assert idle.round_trip_s(plan, "client", "server", 1) == pytest.approx((0.040, 0.040))
+    assert idle_rtt.delays_s(plan, "client", "server") == pytest.approx(0.040)
+    assert idle_rtt.round_trip_s(plan, "client", "server", 0) == pytest.approx((0.010, 0.010))
+    assert idle_rtt.round_trip_s(plan, "client", "server", 1) == pytest.approx((0.040, 0.040))
 
 
 def test_a_client_that_stays_where_it_is_has_none() -> None:

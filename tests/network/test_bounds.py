@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from httpbed.model.topology import Link
+from httpbed.experiment.topology import Link
 from httpbed.network.bounds import Bounds
 
 MBIT = 1_000_000

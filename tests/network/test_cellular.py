@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from httpbed.model.impairments.rate import CellularModel
+from httpbed.experiment.impairments.rate import CellularModel
 from httpbed.network import cellular, files
 
 

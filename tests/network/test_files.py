@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from httpbed.model.units import parse_rate
+from httpbed.experiment.units import parse_rate
 from httpbed.network import files
 from httpbed.network.files import FileError
 from recorded import H2_LOSS, artifacts

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from httpbed.model.topology import Link, Topology
+from httpbed.experiment.topology import Link, Topology
 from httpbed.network import kernel
 from httpbed.network import plan as network
 from httpbed.network.kernel import Kind

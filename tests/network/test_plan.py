@@ -10,20 +10,20 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
+from httpbed.experiment.impairments.rate import CellularModel
+from httpbed.experiment.scenario import Scenario
 from httpbed.host.backend import Backend
-from httpbed.implementations import catalog
-from httpbed.model.impairments.rate import CellularModel
-from httpbed.model.scenario import Scenario
 from httpbed.network import cellular
 from httpbed.network import plan as network
 from httpbed.network.files import Facts, Record
-from httpbed.trial import bed
+from httpbed.programs import catalog
+from httpbed.trial import plan
 from recorded import H2_LOSS, trial
 
 GOLDEN = Path(__file__).parents[1] / "golden/plan-direct.txt"
 
 
-def written(planned: bed.TrialPlan) -> str:
+def written(planned: plan.TrialPlan) -> str:
     """Write a trial's plan as text: files, then the command, for each process in order."""
     lines = []
     for spec in planned.specs():
@@ -37,12 +37,12 @@ def test_the_plan_of_a_direct_path_is_as_reviewed() -> None:
 
     After a change that is meant, write the file again from ``written``.
     """
-    assert written(bed.plan(trial(H2_LOSS), catalog.load())) == GOLDEN.read_text()
+    assert written(plan.plan(trial(H2_LOSS), catalog.load())) == GOLDEN.read_text()
 
 
 def test_a_trial_has_one_plan() -> None:
     """Same value, same plan."""
-    assert bed.plan(trial(H2_LOSS), catalog.load()) == bed.plan(trial(H2_LOSS), catalog.load())
+    assert plan.plan(trial(H2_LOSS), catalog.load()) == plan.plan(trial(H2_LOSS), catalog.load())
 
 
 def planned(

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from httpbed.model.topology import Topology
+from httpbed.experiment.topology import Topology
 from httpbed.network import addresses, routes
 from httpbed.network import plan as network
 from httpbed.network.addresses import End

@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
+from httpbed.experiment.topology import Topology
 from httpbed.host.backend import Backend
-from httpbed.model.topology import Topology
-from httpbed.network import idle
+from httpbed.network import idle_rtt
 from httpbed.network import plan as network
 from httpbed.network.plan import NetworkPlan
 
@@ -140,8 +140,10 @@ def test_an_idle_echo_takes_every_links_time() -> None:
     for version, ip_bytes in (("4", 84), ("6", 104)):
         plan = planned(CHAIN, "router", ip_version=version)
         expected = 2 * (0.010 + 0.020) + 2 * ip_bytes * 8 / 1e6
-        assert idle.round_trip_s(plan, "client", "server") == pytest.approx((expected, expected))
-        assert idle.delays_s(plan, "client", "router") == pytest.approx(0.020)
+        assert idle_rtt.round_trip_s(plan, "client", "server") == pytest.approx(
+            (expected, expected)
+        )
+        assert idle_rtt.delays_s(plan, "client", "router") == pytest.approx(0.020)
 
 
 PAGE = Path(__file__).parents[2] / "docs/concepts/topologies.md"

@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
-from httpbed.host import quiche
-from httpbed.trial import certificates
+from httpbed.host.packages import quiche
+from httpbed.trial import tls_certificates
 
 pytestmark = [
     pytest.mark.namespaces,
@@ -80,7 +80,7 @@ def move(folder: Path, change: str, *words: str, serving: str = "") -> Moved:
     (folder / "www").mkdir()
     body = bytes(n % 251 for n in range(BODY_BYTES))
     (folder / "www/body").write_bytes(body)
-    keys = certificates.ensure(datetime.now(UTC))
+    keys = tls_certificates.ensure(datetime.now(UTC))
     program = quiche.ensure(print)
     shell = ("unshare", "-Urnm", "sh", "-c", SCRIPT, "sh")
     done = subprocess.run(

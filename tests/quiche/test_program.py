@@ -14,12 +14,12 @@ from typing import Any
 
 import pytest
 
-from httpbed.host import quiche
-from httpbed.trial import certificates
+from httpbed.host.packages import quiche
+from httpbed.trial import tls_certificates
 
 pytestmark = pytest.mark.toolbox
 
-URL = f"https://{certificates.SERVER_NAME}"
+URL = f"https://{tls_certificates.SERVER_NAME}"
 SIZES = {"none": 0, "one": 1, "million": 1_000_000}
 LIMIT_S = 60
 
@@ -55,7 +55,7 @@ class Bed:
 
     def fetch(self, address: str, *words: str) -> tuple[int, dict[str, Any], str]:
         """Fetch; gives the exit code, the report (empty if there is none) and stderr."""
-        to = ("--connect-to", f"{certificates.SERVER_NAME}:443:{address}")
+        to = ("--connect-to", f"{tls_certificates.SERVER_NAME}:443:{address}")
         command: list[str | Path] = [self.program, "--cacert", self.keys / "ca.pem", *to, *words]
         done = subprocess.run(command, check=False, capture_output=True, text=True, timeout=LIMIT_S)
         return done.returncode, json.loads(done.stdout or "{}"), done.stderr
@@ -72,7 +72,7 @@ def bed(tmp_path: Path) -> Bed:
     (tmp_path / "secret").write_text("secret")
     for name, size in SIZES.items():
         (tmp_path / "www" / name).write_bytes(bytes(n % 251 for n in range(size)))
-    return Bed(quiche.ensure(print), tmp_path, certificates.ensure(datetime.now(UTC)))
+    return Bed(quiche.ensure(print), tmp_path, tls_certificates.ensure(datetime.now(UTC)))
 
 
 @pytest.mark.parametrize("control", ["reno", "cubic", "bbr2_gcongestion"])
@@ -140,7 +140,7 @@ def test_statuses_are_no_failures_unless_asked_for(bed: Bed) -> None:
 
 def test_who_is_not_trusted_is_not_asked(bed: Bed) -> None:
     """An authority of another's, a name of another's, and a file that holds none."""
-    other = certificates._make(bed.folder, datetime.now(UTC)) / "ca.pem"
+    other = tls_certificates._make(bed.folder, datetime.now(UTC)) / "ca.pem"
     with bed.serving() as address:
         code, report, said = bed.fetch(address, "--cacert", str(other), f"{URL}/one")
         assert code == report["exit_code"] == 60

@@ -16,7 +16,7 @@ from httpbed.analysis import timelines as reading
 from httpbed.analysis.findings import find
 from httpbed.analysis.sample import by_treatment
 from httpbed.cli import report
-from httpbed.model.errors import ConfigError
+from httpbed.experiment.errors import ConfigError
 from httpbed.report import (
     access,
     drawing,

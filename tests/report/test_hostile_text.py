@@ -15,7 +15,7 @@ from matplotlib import rc_context
 
 from campaigns import VERSIONS, Ending, campaign, timed
 from httpbed.analysis.findings import find
-from httpbed.model.errors import visible, visible_lines
+from httpbed.experiment.errors import visible, visible_lines
 from httpbed.report import publish, tables, terminal
 from httpbed.report.figures import STYLE, Plot
 from httpbed.report.visible_figure import VisibleFigure

@@ -16,9 +16,6 @@ from PIL import Image, ImageSequence
 
 from campaigns import Ending, campaign
 from httpbed.analysis.findings import Findings, find
-from httpbed.pages import reading
-from httpbed.pages.har import writing
-from httpbed.pages.load import Frame, Load, Request
 from httpbed.report import cast, figures, html, one_trial, publish, tables, terminal
 from httpbed.report.pages import (
     bands,
@@ -35,6 +32,9 @@ from httpbed.report.pages import (
 from httpbed.report.pages.pictured import Pictured
 from httpbed.report.pages.section import Section
 from httpbed.store.results import Results
+from httpbed.web.har import writer
+from httpbed.web.load import driver_output
+from httpbed.web.load.load import Frame, Load, Request
 from paging import GRID, PAGES, RECORDED, paging
 
 EVIL = "<script>alert('$x_1$')</script>"
@@ -65,7 +65,7 @@ FULL = Request(
 @pytest.fixture(scope="module")
 def load() -> Load:
     """Provide a real load over HTTP/3."""
-    return reading.read(RECORDED / "h3")
+    return driver_output.read(RECORDED / "h3")
 
 
 @pytest.fixture(scope="module")
@@ -109,7 +109,7 @@ def test_a_request_is_cut_into_phases() -> None:
 def test_a_waterfall_and_a_har_tell_the_same_phases() -> None:
     """A reader who opens the exported file in another tool sees the bars of the report."""
     load = Load("https://server.httpbed.test/", "loaded", requests=(FULL,))
-    (entry,) = writing.har(load, datetime.now(UTC))["log"]["entries"]
+    (entry,) = writer.har(load, datetime.now(UTC))["log"]["entries"]
     told = entry["timings"]
     of_har = {
         "queue": told["blocked"],
@@ -190,7 +190,7 @@ def test_pictures_in_figures_are_small(load: Load) -> None:
 
 def test_a_film_shows_both_until_both_are_done(load: Load) -> None:
     """It is an animated picture, bounded, with the end as a still one."""
-    made = film.make({"HTTP/2": reading.read(RECORDED / "h2"), "HTTP/3": load}, "f", "c")
+    made = film.make({"HTTP/2": driver_output.read(RECORDED / "h2"), "HTTP/3": load}, "f", "c")
     assert made is not None
     assert "HTTP/3: as in the end after 0.41 s" in made.alternative
     moving = Image.open(io.BytesIO(made.data))

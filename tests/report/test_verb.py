@@ -10,7 +10,7 @@ from click.testing import CliRunner
 
 from campaigns import campaign
 from httpbed.cli import report
-from httpbed.model.errors import ConfigError
+from httpbed.experiment.errors import ConfigError
 from httpbed.store import query
 
 

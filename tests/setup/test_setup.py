@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import rust
-from httpbed.host import cargo, pypi
+from httpbed.host.packages import cargo, pypi
 
 SETUP = Path(__file__).resolve().parent.parent.parent / "setup"
 

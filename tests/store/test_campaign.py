@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 import kept
-from httpbed.executor import local
-from httpbed.model.errors import ConfigError, Mistake
-from httpbed.model.moment import Moment
+from httpbed.campaign import local
+from httpbed.experiment.errors import ConfigError, Mistake
+from httpbed.experiment.handover_event import Moment
 from httpbed.store import campaign as campaigns
 from httpbed.store import query
 

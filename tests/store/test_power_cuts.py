@@ -18,11 +18,11 @@ from pathlib import Path
 import pytest
 
 import kept
-from httpbed.executor import local
-from httpbed.model.moment import Moment
-from httpbed.model.trial import Record
+from httpbed.campaign import local
+from httpbed.experiment.handover_event import Moment
+from httpbed.experiment.trial import Record
 from httpbed.store import campaign as campaigns
-from httpbed.store import query, verifying
+from httpbed.store import query, verification
 from httpbed.store.campaign import Campaign
 
 CUTS = 100
@@ -86,7 +86,7 @@ def recorded(disk: Disk, patch: pytest.MonkeyPatch) -> Iterator[None]:
         return rename(path, target)
 
     with patch.context() as patched:
-        patched.setattr("httpbed.store.durable._AT_ONCE", 1)
+        patched.setattr("httpbed.store.durable_files._AT_ONCE", 1)
         patched.setattr("httpbed.store.digests._AT_ONCE", 1)
         patched.setattr(os, "fsync", disk.fsync)
         patched.setattr(Path, "rename", step)
@@ -148,7 +148,7 @@ def test_of_a_hundred_power_cuts_no_trial_is_wrong(
         found = believed(campaign)
         assert first.attempt.id in found
         assert all(found[name] == truth[name] for name in found)
-        assert verifying.verify(campaign).damaged == ()
+        assert verification.verify(campaign).damaged == ()
         seen[second.attempt.id in found] += 1
         shutil.rmtree(campaign.directory)
     assert min(seen.values()) > 5  # so that both ends were met
@@ -168,7 +168,7 @@ def test_a_disk_that_does_not_keep_its_word_makes_no_trial_wrong(tmp_path: Path)
         assert not set(found) & spoilt["read"]
         again = {trial.id for trial, _ in local.pending(campaign, campaign.design())}
         assert again == {trial.id for trial in campaign.design()} - set(found)
-        named = {one.place.split("/")[2] for one in verifying.verify(campaign).damaged}
+        named = {one.place.split("/")[2] for one in verification.verify(campaign).damaged}
         assert named == spoilt["read"] | spoilt["artifacts"]
         shutil.rmtree(campaign.directory)
 
@@ -203,7 +203,7 @@ def test_a_run_after_the_cut_makes_what_was_lost_again(tmp_path: Path) -> None:
     (aside,) = (tmp_path / "damaged").iterdir()
     assert (aside / "observations.jsonl").read_bytes() == b""
     assert (aside / "artifacts/client/curl.json").is_file()
-    assert verifying.verify(campaign).damaged == ()
+    assert verification.verify(campaign).damaged == ()
 
 
 def test_what_a_campaign_begins_with_is_safe_before_it_is_one(

@@ -11,8 +11,9 @@ import pytest
 
 import kept
 from httpbed.analysis.findings import find
-from httpbed.model.errors import ConfigError
-from httpbed.store import compact, query
+from httpbed.experiment.errors import ConfigError
+from httpbed.store import query
+from httpbed.store import tables as compact
 from httpbed.store.results import CHECK_FIELDS, OBSERVATION_FIELDS, TRIAL_FIELDS
 
 FACTORS = ["http_version", "loss"]

@@ -12,20 +12,20 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from httpbed.host import toolbox
-from httpbed.implementations import catalog as catalogs
-from httpbed.implementations.catalog import Catalog
-from httpbed.implementations.protocol import PageToLoad, Part
-from httpbed.model.page import Visit
+from httpbed.experiment.page import Visit
+from httpbed.host.packages import toolbox
+from httpbed.host.sandbox.binaries import LINK, executable
+from httpbed.host.sandbox.spec import PartSpec, ProcessSpec
+from httpbed.host.sandbox.supervisor import SandboxSpec, Supervisor, sandbox
 from httpbed.network import plan as network
 from httpbed.network import running
 from httpbed.network.plan import NO_NEIGHBOUR_DISCOVERY, TOOLS, NetworkPlan
-from httpbed.process.binaries import LINK, executable
-from httpbed.process.spec import PartSpec, ProcessSpec
-from httpbed.process.supervisor import SandboxSpec, Supervisor, sandbox
-from httpbed.trial import certificates
-from httpbed.trial.certificates import SERVER_NAME
-from httpbed.trial.disconnecting import end_connections
+from httpbed.programs import catalog as catalogs
+from httpbed.programs.catalog import Catalog
+from httpbed.programs.protocol import PageToLoad, Part
+from httpbed.trial import tls_certificates
+from httpbed.trial.run.disconnection import end_connections
+from httpbed.trial.tls_certificates import SERVER_NAME
 from networks import topology
 
 SHELL = "chromium-headless-shell"
@@ -75,7 +75,7 @@ class Setting:
             (trial / name).mkdir(parents=True)
         self.site.chmod(0o755)  # a test's own folder is closed, and the server may be another user
         roots = {name: _root(name) for name in (self.browser, self.server)}
-        known = self.certificates or certificates.ensure(datetime.now(UTC))
+        known = self.certificates or tls_certificates.ensure(datetime.now(UTC))
         return SandboxSpec(
             scratch=scratch,
             trial=trial,

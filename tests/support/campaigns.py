@@ -11,8 +11,8 @@ from typing import Any
 
 import pyarrow as pa
 
-from httpbed.model.experiment import SCENARIO_PARTS, Experiment
-from httpbed.model.metric import METRICS
+from httpbed.experiment.experiment import SCENARIO_PARTS, Experiment
+from httpbed.experiment.metric import METRICS
 from httpbed.store.results import CHECK_FIELDS, OBSERVATION_FIELDS, TRIAL_FIELDS, Results
 
 VERSIONS = """

@@ -8,12 +8,13 @@ from contextlib import asynccontextmanager
 
 import pytest
 
+from httpbed.host.sandbox.spec import ProcessSpec
+from httpbed.host.sandbox.supervisor import RefusalError, Supervisor
 from httpbed.network.plan import TOOLS
-from httpbed.process.spec import ProcessSpec
-from httpbed.process.supervisor import RefusalError, Supervisor
-from httpbed.trial import asking, runner
-from httpbed.trial.asking import Asked
-from httpbed.trial.bed import Asking
+from httpbed.trial.plan import Asking
+from httpbed.trial.run import clients as asking
+from httpbed.trial.run import runner
+from httpbed.trial.run.clients import Asked
 
 LOOK_S = 0.01
 

@@ -6,10 +6,11 @@ import copy
 from dataclasses import replace
 from typing import Any
 
-from httpbed.model.handover import Handover
-from httpbed.model.trial import Check
-from httpbed.trial import following, handover_checks, handover_metrics
-from httpbed.trial.seen import Seen
+from httpbed.experiment.handover import Handover
+from httpbed.experiment.trial import Check
+from httpbed.trial.checks import handover
+from httpbed.trial.evidence import Seen
+from httpbed.trial.handover import metrics, outcome
 from planted import Fault
 from recorded import HANDED_OVER, chains, trial, what_was_seen
 
@@ -32,9 +33,9 @@ def seen() -> Seen:
 
 def of_subject(found: Seen, **changes: Any) -> Check:
     """Judge what the client made of it."""
-    course = handover_metrics.course(described(**changes), CHAIN, found)
+    course = metrics.course(described(**changes), CHAIN, found)
     assert course is not None
-    (check,) = handover_checks.of_subject(course, following.told(course))
+    (check,) = handover.of_subject(course, outcome.told(course))
     return check
 
 

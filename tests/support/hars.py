@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from httpbed.pages.har import reading
-from httpbed.pages.har.entries import Document
+from httpbed.web.har import parser
+from httpbed.web.har.entries import Document
 
 _BEGAN = datetime(2026, 1, 31, 12, tzinfo=UTC)
 PAGE = "page_1"
@@ -76,7 +76,7 @@ def har(entries: Iterable[Said | dict[str, Any]]) -> str:
 
 def read(entries: Iterable[Said]) -> Document:
     """Write a HAR file, and read it."""
-    return reading.read(har(entries).encode(), "site.har")
+    return parser.read(har(entries).encode(), "site.har")
 
 
 MAIN, CDN, STATS = "https://www.page.test", "https://cdn.page.test", "https://stats.example.test"

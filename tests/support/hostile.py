@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from httpbed.model.trial import Record
+from httpbed.experiment.trial import Record
 from real_runs import Wish, stage
 
 ADVERSARY = Path(__file__).parents[1] / "adversary"

@@ -6,10 +6,10 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
-from httpbed.implementations import catalog
-from httpbed.model.crossing import ScaleName
-from httpbed.model.metric import Observation
-from httpbed.model.trial import Attempt, Check, Outcome, Record, Trial
+from httpbed.experiment.factorial import ScaleName
+from httpbed.experiment.metric import Observation
+from httpbed.experiment.trial import Attempt, Check, Outcome, Record, Trial
+from httpbed.programs import catalog
 from httpbed.store import campaign as campaigns
 from httpbed.store.campaign import Campaign
 from httpbed.trial import preparation

@@ -11,15 +11,15 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from httpbed.host import toolbox
-from httpbed.model.topology import Topology
+from httpbed.experiment.topology import Topology
+from httpbed.host.packages import toolbox
+from httpbed.host.sandbox.binaries import LINK, PROBE, executable
+from httpbed.host.sandbox.dialogue import Dialogue, run_tool
+from httpbed.host.sandbox.spec import TRIAL_FOLDER, Ports, ProcessSpec
+from httpbed.host.sandbox.supervisor import SandboxSpec, Supervisor, sandbox
 from httpbed.network import running
 from httpbed.network.plan import NO_NEIGHBOUR_DISCOVERY, TOOLS, NetworkPlan
 from httpbed.network.running import Emulator
-from httpbed.process.binaries import LINK, PROBE, executable
-from httpbed.process.dialogue import Dialogue, run_tool
-from httpbed.process.spec import TRIAL_FOLDER, Ports, ProcessSpec
-from httpbed.process.supervisor import SandboxSpec, Supervisor, sandbox
 
 CHARGEN = 19
 """RFC 864."""

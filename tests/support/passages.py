@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from httpbed.calibration.cell import Cell
-from httpbed.calibration.evidence import Floats, Passage, Seen
+from httpbed.network.calibration.cell import Cell
+from httpbed.network.calibration.evidence import Floats, Passage, Seen
 
 FLOOR_S = 30e-6
 SEED = 3

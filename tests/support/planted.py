@@ -7,10 +7,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
-from httpbed.implementations.protocol import Request
-from httpbed.model.trial import Outcome
+from httpbed.experiment.trial import Outcome
+from httpbed.programs.protocol import Request
 from httpbed.trial import verdict
-from httpbed.trial.seen import Seen
+from httpbed.trial.evidence import Seen
 from recorded import H2_LOSS, checks
 
 Fault = Callable[[Seen], Seen]

@@ -12,13 +12,13 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from httpbed.executor import local
+from httpbed.campaign import local
+from httpbed.experiment.trial import Check, Record
 from httpbed.host.backend import Backend
-from httpbed.implementations import catalog as catalogs
-from httpbed.model.trial import Check, Record
+from httpbed.programs import catalog as catalogs
 from httpbed.store import campaign as campaigns
 from httpbed.trial import preparation
-from httpbed.trial.bed import Bed
+from httpbed.trial.plan import Bed
 from httpbed.trial.preparation import Loaded
 
 _PATIENT = """

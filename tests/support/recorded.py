@@ -7,17 +7,19 @@ from datetime import UTC, datetime
 from importlib import resources
 from pathlib import Path
 
-from httpbed.host.toolbox import Root
-from httpbed.implementations import catalog
-from httpbed.model.metric import Observation
-from httpbed.model.trial import Check, Record, Trial
-from httpbed.trial import bed, bed_checks, legs, observe, seen, subject_checks, verdict
-from httpbed.trial.bed import Bed, TrialPlan
+from httpbed.experiment.metric import Observation
+from httpbed.experiment.trial import Check, Record, Trial
+from httpbed.host.packages.toolbox import Root
+from httpbed.programs import catalog
+from httpbed.trial import evidence, hops, observe, plan, verdict
+from httpbed.trial.checks import bed as bed_checks
+from httpbed.trial.checks import subject
+from httpbed.trial.checks.subject import Served
 from httpbed.trial.content import Content
-from httpbed.trial.legs import Chain
-from httpbed.trial.programs import Programs
-from httpbed.trial.seen import Seen
-from httpbed.trial.subject_checks import Served
+from httpbed.trial.evidence import Seen
+from httpbed.trial.hops import Chain
+from httpbed.trial.plan import Bed, TrialPlan
+from httpbed.trial.program_roots import Programs
 
 FOLDER = Path(__file__).parents[1] / "recorded"
 """``<program>-<version>/`` for outputs, ``attempts/<name>/`` for whole attempts."""
@@ -58,17 +60,17 @@ SERVED = contents(H2_LOSS)["/1000000.txt"]
 
 def planned(name: str) -> TrialPlan:
     """Plan a recorded attempt again."""
-    return bed.plan(trial(name), CATALOG)
+    return plan.plan(trial(name), CATALOG)
 
 
 def chains(name: str) -> tuple[Chain, ...]:
     """Return the clients of a recorded attempt with all who answered them."""
-    return legs.chains(trial(name).scenario(), planned(name).legs)
+    return hops.chains(trial(name).scenario(), planned(name).hops)
 
 
 def what_was_seen(name: str) -> Seen:
     """Read everything that was observed in a recorded attempt."""
-    return seen.read(trial(name).scenario(), planned(name).legs, CATALOG, artifacts(name))
+    return evidence.read(trial(name).scenario(), planned(name).hops, CATALOG, artifacts(name))
 
 
 def checks(found: Seen, name: str = H2_LOSS) -> list[Check]:
@@ -76,7 +78,7 @@ def checks(found: Seen, name: str = H2_LOSS) -> list[Check]:
     clients = [chain.client for chain in chains(name)]
     return [
         *bed_checks.checks(trial(name), planned(name), CATALOG, found),
-        *subject_checks.checks(chains(name), Served(contents(name), {}, clients), found),
+        *subject.checks(chains(name), Served(contents(name), {}, clients), found),
     ]
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from hars import Said, har
-from httpbed.implementations import catalog as catalogs
+from httpbed.programs import catalog as catalogs
 from httpbed.trial import preparation
 from real_runs import Stage
 

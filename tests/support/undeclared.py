@@ -9,12 +9,12 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, get_args
 
-from httpbed.implementations import casting
-from httpbed.implementations.catalog import Catalog
-from httpbed.implementations.protocol import RoleName
-from httpbed.implementations.recipe import Recipe
-from httpbed.model.roles import HttpVersion
-from httpbed.model.workload import Capability
+from httpbed.experiment.roles import HttpVersion
+from httpbed.experiment.workload import Capability
+from httpbed.programs import role_checks
+from httpbed.programs.catalog import Catalog
+from httpbed.programs.protocol import RoleName
+from httpbed.programs.recipe import Recipe
 
 _SERVERS_SHARE = ("resumed", "early data")
 """Of what a workload asks, that which servers and proxies must be able to do, too."""
@@ -97,4 +97,4 @@ def _otherwise(catalog: Catalog, recipe: Recipe, role: RoleName) -> set[str]:
 
 
 def _answer(catalog: Catalog, document: Mapping[str, Any]) -> set[str]:
-    return {found.reason for found in casting.miscast(catalog, document)}
+    return {found.reason for found in role_checks.miscast(catalog, document)}

@@ -6,7 +6,7 @@ import json
 from dataclasses import replace
 from pathlib import Path
 
-from httpbed.model.trial import Record
+from httpbed.experiment.trial import Record
 from real_runs import Wish, stage
 
 RECIPE = """

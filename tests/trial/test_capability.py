@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
+from httpbed.experiment.errors import ConfigError, HostError
 from httpbed.host import backend as backends
 from httpbed.host.backend import Backend
-from httpbed.implementations import catalog
-from httpbed.model.errors import ConfigError, HostError
+from httpbed.programs import catalog
 from httpbed.trial import capability, preparation
 from httpbed.trial.preparation import Loaded
 from real_runs import Wish

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from httpbed.model.workload import Download
+from httpbed.experiment.workload import Download
 from httpbed.trial import content
 from httpbed.trial.content import Target
 from recorded import H2_LOSS, PROXIED, contents, trial

@@ -11,15 +11,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
+from httpbed.experiment import parser
+from httpbed.experiment.errors import ConfigError
+from httpbed.experiment.impairments.rate import Trace
 from httpbed.host import cache
-from httpbed.implementations import catalog
-from httpbed.model import reading
-from httpbed.model.errors import ConfigError
-from httpbed.model.impairments.rate import Trace
 from httpbed.network import files
+from httpbed.programs import catalog
 from httpbed.store import campaign as campaigns
 from httpbed.trial import link_files, preparation
-from httpbed.trial.bed import Bed
+from httpbed.trial.plan import Bed
 from httpbed.trial.preparation import Loaded
 from kept import manifest
 from recorded import DEMO, nothing_built
@@ -58,7 +58,7 @@ def refused(folder: Path, said: str) -> dict[str, str]:
 
 def test_reading_an_experiment_never_looks_at_the_machine() -> None:
     """Its mistakes are those of the text."""
-    assert reading.read(text()).mistakes == ()
+    assert parser.read(text()).mistakes == ()
 
 
 @given(st.text(st.characters(codec="utf-8"), max_size=20) | st.just("n" * 1001) | st.integers())

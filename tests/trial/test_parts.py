@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from httpbed.implementations.protocol import Upstream
-from httpbed.model.scenario import Scenario
+from httpbed.experiment.scenario import Scenario
 from httpbed.network import plan as network
-from httpbed.trial import legs, parts
+from httpbed.programs.protocol import Upstream
+from httpbed.trial import hops, parts
 from recorded import CATALOG
 
 BELL: dict[str, Any] = {
@@ -86,7 +86,7 @@ def test_who_asks_finds_the_name_in_its_own_hosts_file() -> None:
 
 def test_connections_are_told_by_hop_and_link() -> None:
     """One that crosses a router is seen on each link; either side looks at its own."""
-    first, *_ = legs.legs(SCENARIO, NET)
+    first, *_ = hops.legs(SCENARIO, NET)
     told = {"client": "10.77.0.1:5000", "server": "10.77.2.2:443"}
     seen = [{**told, "link": name} for name in ("client-left", "left-proxy")]
     others = [{**seen[0], "client": "10.77.1.1:5000", "link": "rival-left"}]

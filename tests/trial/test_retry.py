@@ -6,12 +6,13 @@ from dataclasses import replace
 
 import pytest
 
-from httpbed.implementations.protocol import Request
-from httpbed.model.roles import Retry
-from httpbed.process.spec import Exit
-from httpbed.trial import protocol_checks, retry_checks
-from httpbed.trial.legs import Chain
-from httpbed.trial.retrying import together
+from httpbed.experiment.roles import Retry
+from httpbed.host.sandbox.spec import Exit
+from httpbed.programs.protocol import Request
+from httpbed.trial.checks import protocol
+from httpbed.trial.checks import retry as retry_checks
+from httpbed.trial.hops import Chain
+from httpbed.trial.run.retries import together
 from planted import ended, logged, on_another_connection
 from recorded import CATALOG, H2_LOSS, chains, what_was_seen
 
@@ -71,7 +72,7 @@ def test_each_try_may_have_a_connection(count: int, *, passed: bool) -> None:
 def test_one_that_had_no_need_to_try_again_is_judged_as_any() -> None:
     """As the stable address is that others are compared with."""
     more = on_another_connection(SEEN)
-    told = protocol_checks.checks(retried("restart"), more, "", whole=True)
+    told = protocol.checks(retried("restart"), more, "", whole=True)
     check = next(one for one in told if one.name == "connection count")
     assert (check.passed, check.limit) == (False, "at most 1")
 

@@ -10,9 +10,9 @@ from datetime import UTC, datetime
 
 import pytest
 
-from httpbed.model.trial import Check, Outcome
+from httpbed.experiment.trial import Check, Outcome
 from httpbed.trial import verdict
-from httpbed.trial.seen import Seen
+from httpbed.trial.evidence import Seen
 from planted import (
     Fault,
     broken,

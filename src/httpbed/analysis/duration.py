@@ -17,11 +17,11 @@ from math import inf
 from typing import Literal
 
 from httpbed.analysis.sender import models
-from httpbed.model.handover import AfterBytes, At, Handover
-from httpbed.model.impairments.loss import GilbertElliott
-from httpbed.model.impairments.rate import MTU_BYTES
-from httpbed.model.roles import ClientRole, Hop
-from httpbed.model.scenario import Scenario
+from httpbed.experiment.handover import AfterBytes, At, Handover
+from httpbed.experiment.impairments.loss import GilbertElliott
+from httpbed.experiment.impairments.rate import MTU_BYTES
+from httpbed.experiment.roles import ClientRole, Hop
+from httpbed.experiment.scenario import Scenario
 
 BED_S, PROXY_S = 0.5, 0.3
 """Around each trial, and for each proxy that is started, on a machine of two cores."""

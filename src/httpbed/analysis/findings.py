@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from httpbed.analysis import loads
-from httpbed.analysis.compare import Ratio, compare
+from httpbed.analysis.comparison import Ratio, compare
 from httpbed.analysis.estimate import Estimate, estimate
 from httpbed.analysis.evidence import (
     CheckSummary,
@@ -30,13 +30,13 @@ from httpbed.analysis.sample import (
     samples,
     scenario,
 )
-from httpbed.model import buckets
-from httpbed.model.buckets import Passed
-from httpbed.model.errors import ConfigError, Mistake
-from httpbed.model.experiment import Experiment, network_factors
-from httpbed.model.metric import METRICS
-from httpbed.pages.speed_index import Band
+from httpbed.experiment import buckets
+from httpbed.experiment.buckets import Passed
+from httpbed.experiment.errors import ConfigError, Mistake
+from httpbed.experiment.experiment import Experiment, network_factors
+from httpbed.experiment.metric import METRICS
 from httpbed.store.results import Results
+from httpbed.web.load.speed_index import Band
 
 DEFAULT_BASE = ("http_version", "2")
 METRIC_OF_PAGES = "page_load_time"

@@ -10,9 +10,9 @@ from typing import Any
 from httpbed.analysis import timelines
 from httpbed.analysis.estimate import Estimate, estimate
 from httpbed.analysis.sample import Key, by_treatment, of_trials, samples, scenario
-from httpbed.model.handover import Kind
-from httpbed.model.moment import MIGRATED, OVER, Moment
-from httpbed.model.roles import Retry
+from httpbed.experiment.handover import Kind
+from httpbed.experiment.handover_event import MIGRATED, OVER, Moment
+from httpbed.experiment.roles import Retry
 from httpbed.store.results import Results
 
 MEDIANS = (

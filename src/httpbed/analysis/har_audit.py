@@ -21,10 +21,10 @@ from typing import Literal
 
 from httpbed.analysis import har_throughput
 from httpbed.analysis.har_throughput import ALLOWANCE_BYTES, CLOCK_S
-from httpbed.model import phrase
-from httpbed.pages.har.entries import Entry
-from httpbed.pages.har.loads import ArchivedLoad
-from httpbed.pages.load import Request
+from httpbed.experiment import quantities
+from httpbed.web.har.entries import Entry
+from httpbed.web.har.loads import ArchivedLoad
+from httpbed.web.load.load import Request
 
 Verdict = Literal["borne out", "contradicted", "cannot be told", "told"]
 """``told``: of what nothing was claimed."""
@@ -96,7 +96,7 @@ def _protocol(answered: Pairs, claimed: str | None) -> Finding:
         return Finding(about, "told", mix or "no request was answered over the network")
     others = [entry for request, entry in answered if request.http_version not in (claimed, "")]
     if others:
-        share = phrase.share(len(others) / len(answered))
+        share = quantities.share(len(others) / len(answered))
         said = f"{len(others)} of {len(answered)} ({share}) were not over HTTP/{claimed}: {mix}"
         return _finding(about, "contradicted", said + _downgrades(answered, claimed), others)
     untold = counts[""]
@@ -199,15 +199,14 @@ def _rate(answered: Pairs, claimed: int | None) -> Finding:
     transfers = list(_transfers(answered))
     certain = har_throughput.beyond_a_burst(transfers)
     if claimed is not None and certain is not None and certain.bit_s > claimed:
-        beyond = f"{phrase.size(ALLOWANCE_BYTES, 2)} of it a burst, the rest takes"
-        said = (
-            f"{_stretch(certain)}: {beyond} {_rate_of(certain)}, more than {phrase.rate(claimed)}"
-        )
+        beyond = f"{quantities.size(ALLOWANCE_BYTES, 2)} of it a burst, the rest takes"
+        more = f"more than {quantities.rate(claimed)}"
+        said = f"{_stretch(certain)}: {beyond} {_rate_of(certain)}, {more}"
         return Finding("rate", "contradicted", said, certain.entries[:MOST_PLACES])
     fastest = har_throughput.fastest(transfers)
     untold: Verdict = "told" if claimed is None else "cannot be told"
     if fastest is None:
-        least = phrase.size(har_throughput.FEWEST_BYTES, phrase.AT_A_GLANCE)
+        least = quantities.size(har_throughput.FEWEST_BYTES, quantities.AT_A_GLANCE)
         return Finding("rate", untold, f"no stretch has {least} with their times")
     is_full = claimed is not None and fastest.bit_s >= _FULL_SHARE * claimed
     said = f"{_stretch(fastest)}: {_rate_of(fastest)}"
@@ -215,11 +214,11 @@ def _rate(answered: Pairs, claimed: int | None) -> Finding:
 
 
 def _stretch(found: har_throughput.Stretch) -> str:
-    return f"{phrase.size(found.bytes, phrase.AT_A_GLANCE)} came in {_time(found.seconds)}"
+    return f"{quantities.size(found.bytes, quantities.AT_A_GLANCE)} came in {_time(found.seconds)}"
 
 
 def _rate_of(found: har_throughput.Stretch) -> str:
-    return phrase.rate(found.bit_s, phrase.AT_A_GLANCE)
+    return quantities.rate(found.bit_s, quantities.AT_A_GLANCE)
 
 
 def _transfers(answered: Pairs) -> Iterator[har_throughput.Transfer]:
@@ -289,4 +288,4 @@ def _finding(about: str, verdict: Verdict, said: str, against: Iterable[Entry]) 
 
 
 def _time(seconds: float) -> str:
-    return phrase.duration(seconds, phrase.AT_A_GLANCE)
+    return quantities.duration(seconds, quantities.AT_A_GLANCE)

@@ -11,11 +11,11 @@ import pyarrow as pa
 
 from httpbed.analysis import har_audit
 from httpbed.analysis.har_audit import Claims, Finding
-from httpbed.model.errors import ConfigError, Mistake
-from httpbed.model.metric import Observation
-from httpbed.pages import observing
-from httpbed.pages.har import loads, reading
-from httpbed.pages.har.loads import ArchivedLoad
+from httpbed.experiment.errors import ConfigError, Mistake
+from httpbed.experiment.metric import Observation
+from httpbed.web.har import loads, parser
+from httpbed.web.har.loads import ArchivedLoad
+from httpbed.web.load import observations as observing
 
 _OF_BYTES = frozenset({"page_bytes", "page_throughput"})
 
@@ -56,7 +56,7 @@ def read(files: Sequence[Path], claims: Claims) -> list[Imported]:
 
 
 def _imported(file: Path, claims: Claims) -> Iterator[Imported]:
-    archived = loads.loads(reading.read_file(file))
+    archived = loads.loads(parser.read_file(file))
     if not archived:
         reason = "has no entry"
         raise ConfigError(

@@ -17,13 +17,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from httpbed.analysis.sample import Key, samples, scenario
-from httpbed.model.page import PageLoad
-from httpbed.pages import reading, speed_index
-from httpbed.pages.load import Load
-from httpbed.pages.pictures import PictureError
-from httpbed.pages.speed_index import Band, Step
-from httpbed.store import places
+from httpbed.experiment.page import PageLoad
+from httpbed.store import layout
 from httpbed.store.results import Results
+from httpbed.web.load import driver_output, speed_index
+from httpbed.web.load.load import Load
+from httpbed.web.load.screenshots import PictureError
+from httpbed.web.load.speed_index import Band, Step
 
 Floats = NDArray[np.float64]
 Row = Mapping[str, Any]
@@ -77,8 +77,8 @@ def read(results: Results, row: Row) -> PageTrial | None:
     if results.artifacts.altered(row, CLIENT):
         return None
     try:
-        load = reading.read(folder(results, row))
-    except reading.LoadError:
+        load = driver_output.read(folder(results, row))
+    except driver_output.LoadError:
         return None
     return PageTrial(
         block=row["block"],
@@ -92,7 +92,7 @@ def read(results: Results, row: Row) -> PageTrial | None:
 
 def folder(results: Results, row: Row) -> Path:
     """Return where the browser of an attempt left what it saw."""
-    kept = places.artifacts(results.directory, row["block"], row["trial"], row["attempt"])
+    kept = layout.artifacts(results.directory, row["block"], row["trial"], row["attempt"])
     return kept / CLIENT
 
 

@@ -22,9 +22,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from httpbed.model.experiment import scenario_document
-from httpbed.model.page import PageLoad
-from httpbed.model.scenario import Scenario
+from httpbed.experiment.experiment import scenario_document
+from httpbed.experiment.page import PageLoad
+from httpbed.experiment.scenario import Scenario
 from httpbed.store.results import Results
 
 Floats = NDArray[np.float64]

@@ -1,7 +1,7 @@
 """What was delivered to the client when, and where its hand-overs fell: one curve for each trial.
 
 A trial leaves deliveries since the emulator began, and moments since the client's first packet
-(:mod:`~httpbed.store.handed_over`). Both are put on the clock of the request time, whose zero is
+(:mod:`~httpbed.store.handover_files`). Both are put on the clock of the request time, whose zero is
 that packet.
 
 A curve has as many corners as its trial had milliseconds with packets, far more than can be seen.
@@ -22,9 +22,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from httpbed.analysis.sample import last_attempts
-from httpbed.model.moment import Moment
-from httpbed.store import artifacts, handed_over, places
-from httpbed.store.handed_over import BIN_S, DELIVERIES, HANDOVERS, Delivered
+from httpbed.experiment.handover_event import Moment
+from httpbed.store import artifacts, handover_files, layout
+from httpbed.store.handover_files import BIN_S, DELIVERIES, HANDOVERS, Delivered
 from httpbed.store.results import Results
 
 Floats = NDArray[np.float64]
@@ -97,14 +97,14 @@ def timeline(results: Results, row: Mapping[str, Any]) -> Timeline:
 def moments(results: Results, row: Mapping[str, Any]) -> tuple[Moment, ...]:
     """Read one attempt's hand-overs."""
     file = _artifacts(results, row).parent / HANDOVERS
-    return tuple(handed_over.read_moments(artifacts.text(file)))
+    return tuple(handover_files.read_moments(artifacts.text(file)))
 
 
 def deliveries(text: str, moments: Iterable[Moment] = ()) -> tuple[Curve, dict[str, int]]:
     """Read what a trial wrote down of deliveries: the curve, and the bytes over each link."""
-    found = handed_over.read_deliveries(text)
-    gone = handed_over.absences(moments, found.origin)
-    rows = list(handed_over.received(found.rows, gone))
+    found = handover_files.read_deliveries(text)
+    gone = handover_files.absences(moments, found.origin)
+    rows = list(handover_files.received(found.rows, gone))
     by_link: dict[str, int] = {}
     for one in rows:
         by_link[one.link] = by_link.get(one.link, 0) + one.ip_bytes
@@ -153,4 +153,4 @@ def _farthest(x: Floats, y: Floats, first: int, last: int) -> tuple[float, int, 
 
 
 def _artifacts(results: Results, row: Mapping[str, Any]) -> Path:
-    return places.artifacts(results.directory, row["block"], row["trial"], row["attempt"])
+    return layout.artifacts(results.directory, row["block"], row["trial"], row["attempt"])

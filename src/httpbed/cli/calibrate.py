@@ -15,16 +15,17 @@ from rich.progress import BarColumn, MofNCompleteColumn, TextColumn
 from rich.table import Table
 from rich.text import Text
 
-from httpbed.calibration import certificate, session
-from httpbed.calibration.cell import Cell, Finding
-from httpbed.calibration.grid import SCALES, Scale, about
-from httpbed.calibration.judge import Verdict
-from httpbed.calibration.runner import Bench
 from httpbed.cli.echo import echo
-from httpbed.cli.live import LiveBar
-from httpbed.host import backend, toolbox
-from httpbed.model import phrase
-from httpbed.model.errors import ConfigError, Mistake
+from httpbed.cli.progress_bar import LiveBar
+from httpbed.experiment import quantities
+from httpbed.experiment.errors import ConfigError, Mistake
+from httpbed.host import backend
+from httpbed.host.packages import toolbox
+from httpbed.network.calibration import certificate, session
+from httpbed.network.calibration.cell import Cell, Finding
+from httpbed.network.calibration.cell_runner import Bench
+from httpbed.network.calibration.grid import SCALES, Scale, about
+from httpbed.network.calibration.judgement import Verdict
 from httpbed.report.terminal import Console
 
 SEED = 3
@@ -194,11 +195,11 @@ def _tolerance(finding: Finding) -> str:
 
 def _figure(finding: Finding, value: float) -> str:
     if finding.unit == "bit/s":
-        return phrase.rate(value)
+        return quantities.rate(value)
     if finding.unit == "s":
-        return phrase.duration(round(value, 7))
+        return quantities.duration(round(value, 7))
     if finding.unit == "1":
-        return phrase.share(value)
+        return quantities.share(value)
     return f"{value:.4g} {finding.unit}"
 
 
@@ -208,7 +209,7 @@ def _closing(verdicts: Sequence[Verdict], written: Path | None) -> str:
     classes = ", ".join(sorted({one.scheduling for one in verdicts if one.scheduling}))
     passed = f"{len(verdicts) - failed} of {len(verdicts)} cells passed"
     ran = f"the emulator ran as {classes or 'nothing'}"
-    lines = [f"{passed}; {ran}, its p99 lateness was at most {phrase.duration(late)}"]
+    lines = [f"{passed}; {ran}, its p99 lateness was at most {quantities.duration(late)}"]
     if written:
         lines.append(f"certificate: {written}")
     if failed:

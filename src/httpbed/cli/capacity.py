@@ -15,19 +15,19 @@ from typing import Any, get_args
 import click
 from rich.table import Table
 
-from httpbed.capacity import session
-from httpbed.capacity.experiment import VERSIONS
-from httpbed.capacity.judgement import LEAST_LOADS, MARGIN, Level
-from httpbed.capacity.session import Found, Test
-from httpbed.cli import experiment
+from httpbed.cli import experiment_argument
 from httpbed.cli.echo import echo
 from httpbed.cli.progress import Reporter
 from httpbed.host import backend, cache
 from httpbed.host.backend import Backend
 from httpbed.report.phrasing import DASH
 from httpbed.report.terminal import Console
-from httpbed.store import capacities
-from httpbed.store.capacities import METRICS
+from httpbed.store import capacity_records
+from httpbed.store.capacity_records import METRICS
+from httpbed.studies.capacity import session
+from httpbed.studies.capacity.experiment import VERSIONS
+from httpbed.studies.capacity.judgement import LEAST_LOADS, MARGIN, Level
+from httpbed.studies.capacity.session import Found, Test
 
 DEFAULT_TURNS = 6
 
@@ -60,8 +60,8 @@ DEFAULT_TURNS = 6
     help="Keep the loads as campaigns in this new folder, to look at them.",
 )
 @click.option("--link-backend", type=click.Choice(get_args(Backend)), envvar="HTTPBED_LINK_BACKEND")
-@experiment.recipes_option
-@experiment.json_option
+@experiment_argument.recipes_option
+@experiment_argument.json_option
 def command(
     *,
     browser: str,
@@ -79,12 +79,12 @@ def command(
     good while no figure is worse than alone by more than a twentieth, and no load is invalid for
     the machine being busy. It takes about five minutes on two cores.
     """
-    catalog = experiment.catalog(recipe_folders)
+    catalog = experiment_argument.catalog(recipe_folders)
     test = Test(browser, most, turns, backend.choose(link_backend), _command_line())
     with _folder(keep) as folder, Reporter(test.loads(), test.loads()) as reporter:
         found = session.run(test, catalog, folder, tell=reporter.tell, say=_say)
     record = _record(test, found)
-    kept = capacities.write(browser, record)
+    kept = capacity_records.write(browser, record)
     if as_json:
         echo(json.dumps(record, indent=1))
     else:

@@ -8,11 +8,11 @@ from typing import Any
 
 import click
 
-from httpbed.cli import experiment, run
+from httpbed.cli import experiment_argument, run
 from httpbed.cli.echo import echo
-from httpbed.comparison import asking
-from httpbed.comparison.options import OPTIONS, Line
 from httpbed.host import backend
+from httpbed.studies.compare import command_line
+from httpbed.studies.compare.options import OPTIONS, Line
 from httpbed.trial import capability
 
 
@@ -53,8 +53,8 @@ def _options(function: Callable[..., Any]) -> Callable[..., Any]:
     help="Trials side by side, as of httpbed run.",
 )
 @click.option("--dry-run", is_flag=True, help="Print the experiment file, and run nothing.")
-@experiment.recipes_option
-@experiment.json_option
+@experiment_argument.recipes_option
+@experiment_argument.json_option
 @click.pass_context
 def command(
     context: click.Context,
@@ -80,12 +80,12 @@ def command(
     Use it for a quick answer. It writes the experiment file that it runs into the campaign's
     folder: copy that, edit it, and httpbed run it.
     """
-    catalog = experiment.catalog(recipe_folders)
+    catalog = experiment_argument.catalog(recipe_folders)
     words = {name.replace("_", "-"): value for name, value in said.items()}
     folders = [word for folder in recipe_folders for word in ("--recipes", str(folder))]
-    further = (*folders, *experiment.program_words())
+    further = (*folders, *experiment_argument.program_words())
     line = Line(clients, words, knobs, replicates, seed, further)
-    asked = asking.comparison(line, catalog)
+    asked = command_line.comparison(line, catalog)
     loaded = asked.loaded
     for one in asked.skipped:
         echo(f"not run: {one}", err=True)

@@ -14,19 +14,19 @@ from typing import TYPE_CHECKING, get_args
 
 import click
 
-from httpbed.cli import experiment
+from httpbed.cli import experiment_argument
 from httpbed.cli.echo import echo
 from httpbed.cli.progress import Reporter
-from httpbed.conformance.choosing import Asked, choose, competitor, pairs
-from httpbed.conformance.sender import CONTROLS, Control, Sender
+from httpbed.experiment.roles import HttpVersion
+from httpbed.experiment.sender import SCALES, Scale
 from httpbed.host import backend
-from httpbed.implementations.catalog import Catalog
-from httpbed.model.roles import HttpVersion
-from httpbed.model.sender import SCALES, Scale
+from httpbed.programs.catalog import Catalog
+from httpbed.studies.conformance.sender import CONTROLS, Control, Sender
+from httpbed.studies.conformance.sender_selection import Asked, choose, competitor, pairs
 from httpbed.trial.preparation import Loaded
 
 if TYPE_CHECKING:
-    from httpbed.conformance.judgement import Judgement
+    from httpbed.studies.conformance.judgement import Judgement
 
 EXIT_HOST = 3
 PAGE = "conformance.html"
@@ -84,8 +84,8 @@ RECORD = "conformance.json"
     metavar="DIR",
     help="Keep the evidence: a campaign with every packet's times and fate, the page, the JSON.",
 )
-@experiment.recipes_option
-@experiment.json_option
+@experiment_argument.recipes_option
+@experiment_argument.json_option
 @click.pass_context
 def command(
     context: click.Context,
@@ -121,7 +121,7 @@ def command(
         judged_as=judged_as,
         client=client,
     )
-    catalog = experiment.catalog(recipe_folders)
+    catalog = experiment_argument.catalog(recipe_folders)
     sender = choose(catalog, asked)
     if against:
         competitors = [choose(catalog, competitor(word, client)) for word in against]
@@ -145,9 +145,9 @@ class Options:
 
 def _carry_out(sender: Sender, catalog: Catalog, folder: Path, options: Options) -> int:
     # Statistics and plotting take seconds to import, and mistakes are told without them.
-    from httpbed.conformance import session  # noqa: PLC0415
     from httpbed.report import conformance as report  # noqa: PLC0415
     from httpbed.report import terminal  # noqa: PLC0415
+    from httpbed.studies.conformance import session  # noqa: PLC0415
 
     test = session.prepare(
         sender,
@@ -183,9 +183,9 @@ def _exit_code(judgement: Judgement) -> int:
 def _compete(
     senders: list[Sender], catalog: Catalog, scale: Scale, output: Path | None, *, as_json: bool
 ) -> int:
-    from httpbed.conformance import competition_session  # noqa: PLC0415
     from httpbed.report import competition as report  # noqa: PLC0415
     from httpbed.report import terminal  # noqa: PLC0415
+    from httpbed.studies.conformance import competition_session  # noqa: PLC0415
 
     loaded = competition_session.prepare(senders, catalog, scale)
     with _folder(output) as folder, _reporter(loaded) as reporter:

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import click
 
-from httpbed.cli import experiment, run
+from httpbed.cli import experiment_argument, run
 from httpbed.host import backend
-from httpbed.implementations import catalog as catalogs
+from httpbed.programs import catalog as catalogs
 from httpbed.trial import preparation
 
 
@@ -23,7 +23,7 @@ from httpbed.trial import preparation
     metavar="DIR",
     help="The campaign's folder.",
 )
-@experiment.json_option
+@experiment_argument.json_option
 @click.pass_context
 def command(context: click.Context, *, output: Path, as_json: bool) -> None:
     """Compare HTTP/1.1, HTTP/2 and HTTP/3 in two minutes.

@@ -8,11 +8,12 @@ from pathlib import Path
 import click
 
 from httpbed.cli.echo import echo
-from httpbed.host import doctor, facts, toolbox
-from httpbed.implementations import catalog
-from httpbed.model.errors import HostError
-from httpbed.process import binaries
-from httpbed.trial import programs
+from httpbed.experiment.errors import HostError
+from httpbed.host import doctor, facts
+from httpbed.host.packages import toolbox
+from httpbed.host.sandbox import binaries
+from httpbed.programs import catalog
+from httpbed.trial import program_roots
 
 _UNABLE = 3
 """The exit code that says: this machine cannot."""
@@ -35,7 +36,7 @@ def command(context: click.Context, *, as_json: bool) -> None:
         executables={name: _executable(name) for name in binaries.ALL},
         tools=toolbox.find(toolbox.TOOLS),
         programs={
-            name: programs.state(recipe)[0] for name, recipe in catalog.load().recipes.items()
+            name: program_roots.state(recipe)[0] for name, recipe in catalog.load().recipes.items()
         },
     )
     if as_json:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from httpbed.model.errors import visible_lines
+from httpbed.experiment.errors import visible_lines
 
 
 def echo(text: object = "", *, err: bool = False, nl: bool = True) -> None:

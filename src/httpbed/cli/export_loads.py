@@ -10,15 +10,15 @@ from pathlib import Path
 from typing import Any
 
 from httpbed.analysis import timelines
-from httpbed.model.errors import ConfigError, Mistake
-from httpbed.pages import net_log, per_request, reading
-from httpbed.pages.har import writing
-from httpbed.pages.load import Load
-from httpbed.pages.net_log import NetLog
-from httpbed.pages.reading import LoadError
-from httpbed.process import left
-from httpbed.store import places
+from httpbed.experiment.errors import ConfigError, Mistake
+from httpbed.host.sandbox import untrusted_files
+from httpbed.store import layout
 from httpbed.store.results import Results
+from httpbed.web.har import writer
+from httpbed.web.load import driver_output, net_log, per_request
+from httpbed.web.load.driver_output import LoadError
+from httpbed.web.load.load import Load
+from httpbed.web.load.net_log import NetLog
 
 HAR, CDP_JSON = "har", "cdp-json"
 KINDS = (HAR, CDP_JSON)
@@ -74,7 +74,7 @@ def _speed_indexes(results: Results) -> dict[tuple[str, int], float]:
 def _loads(
     results: Results, row: Mapping[str, Any], speed_index_s: float | None
 ) -> Iterator[Kept | str]:
-    artifacts = places.artifacts(results.directory, row["block"], row["trial"], row["attempt"])
+    artifacts = layout.artifacts(results.directory, row["block"], row["trial"], row["attempt"])
     folders = sorted(file.parent for file in artifacts.glob(f"*/{LOAD}"))
     for place in folders:
         part = f"-{place.name}" if len(folders) > 1 else ""
@@ -83,7 +83,7 @@ def _loads(
             yield f"{name}: not written: {altered}"
             continue
         try:
-            load = reading.read(place)
+            load = driver_output.read(place)
         except LoadError as error:
             yield f"{name}: not written: {error}"
             continue
@@ -98,14 +98,14 @@ def _started(load: Load, row: Mapping[str, Any]) -> datetime:
 
 def _net_log(folder: Path) -> NetLog | None:
     try:
-        return net_log.read(left.text(folder / NET_LOG, most=left.OWN_BYTES))
+        return net_log.read(untrusted_files.text(folder / NET_LOG, most=untrusted_files.OWN_BYTES))
     except (FileNotFoundError, ValueError):
         return None
 
 
 def _write(kept: Kept, kind: str, folder: Path) -> None:
     if kind == HAR:
-        said: object = writing.har(
+        said: object = writer.har(
             kept.load, kept.started, speed_index_s=kept.speed_index_s, net_log=kept.net_log
         )
         name = f"{kept.name}.har"

@@ -15,10 +15,10 @@ from httpbed.analysis.har_audit import Claims
 from httpbed.analysis.har_import import Imported
 from httpbed.cli import tables
 from httpbed.cli.echo import echo
-from httpbed.cli.experiment import json_option
-from httpbed.model import units
-from httpbed.model.errors import ConfigError, Mistake
-from httpbed.model.roles import HttpVersion
+from httpbed.cli.experiment_argument import json_option
+from httpbed.experiment import units
+from httpbed.experiment.errors import ConfigError, Mistake
+from httpbed.experiment.roles import HttpVersion
 from httpbed.report import har_text
 
 AUDIT, OBSERVATIONS = "audit.json", "observations"

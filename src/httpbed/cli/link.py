@@ -14,14 +14,14 @@ from typing import Any, get_args
 import click
 
 from httpbed.cli.echo import echo
+from httpbed.experiment.errors import ConfigError, Mistake
 from httpbed.host import backend, cache
 from httpbed.host.backend import Backend
-from httpbed.model.errors import ConfigError, Mistake
 from httpbed.network import kernel
 from httpbed.network.link_file import READERS
-from httpbed.shell import counters, live, meter, options, recordings
-from httpbed.shell.options import Described
-from httpbed.shell.run import Outcome, Wish, run
+from httpbed.network.shell import counters, live, meter, options, output_files
+from httpbed.network.shell.options import Described
+from httpbed.network.shell.run import Outcome, Wish, run
 
 NOT_FOUND, NOT_RUNNABLE, SIGNALLED = 127, 126, 128
 """Exit codes, as shells have them."""
@@ -144,7 +144,7 @@ def _wish(
     outputs = {f"--{name}": said[name] for name in ("pcap", "log")}
     mistakes = [
         *_seed_mistakes(seed),
-        *recordings.mistakes(outputs, _inputs(said, trace)),
+        *output_files.mistakes(outputs, _inputs(said, trace)),
         *_text_mistakes(argv),
         *_live_mistakes(said),
         *_backend_mistakes(name),

@@ -12,10 +12,10 @@ from pathlib import Path
 import click
 
 from httpbed.cli.echo import echo
-from httpbed.cli.endings import Endings
-from httpbed.cli.verbs import Verbs
+from httpbed.cli.signals import Endings
+from httpbed.cli.verb_table import Verbs
+from httpbed.experiment.errors import BedError, ConfigError, HostError
 from httpbed.host import cache, unprivileged
-from httpbed.model.errors import BedError, ConfigError, HostError
 
 EXIT_USAGE, EXIT_HOST, EXIT_PIPE = 2, 3, 141
 NOT_WRITABLE = 0o022

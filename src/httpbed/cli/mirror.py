@@ -8,12 +8,12 @@ from pathlib import Path
 import click
 
 from httpbed.cli.echo import echo
-from httpbed.cli.experiment import catalog, json_option, recipes_option
-from httpbed.host import curl, reach
-from httpbed.mirror import session
-from httpbed.mirror.collecting import Bounds
-from httpbed.mirror.loading import Loader
-from httpbed.model.errors import ConfigError, Mistake
+from httpbed.cli.experiment_argument import catalog, json_option, recipes_option
+from httpbed.experiment.errors import ConfigError, Mistake
+from httpbed.host.packages import curl, ssrf_guard
+from httpbed.studies.mirror import session
+from httpbed.studies.mirror.browser_load import Loader
+from httpbed.studies.mirror.crawler import Bounds
 
 
 @click.command("mirror")
@@ -113,7 +113,7 @@ def _found(
     source: str, entry: str, bounds: Bounds, *, strip: bool
 ) -> session.Address | session.Folder:
     if source.startswith(("http://", "https://")):
-        program, inside = curl.command(_say), reach.leads_inside(source)
+        program, inside = curl.command(_say), ssrf_guard.leads_inside(source)
         return session.from_url(
             source,
             lambda urls, most, left: curl.fetch(

@@ -10,15 +10,15 @@ from typing import Any
 import click
 
 from httpbed.cli.echo import echo
-from httpbed.cli.experiment import catalog, json_option, recipes_option
+from httpbed.cli.experiment_argument import catalog, json_option, recipes_option
+from httpbed.experiment.errors import ConfigError, HostError, Mistake
+from httpbed.experiment.page import NamedPage
 from httpbed.host import cache
-from httpbed.matrix import table
-from httpbed.mirror import agreement
-from httpbed.mirror.loading import Loader
-from httpbed.model.errors import ConfigError, HostError, Mistake
-from httpbed.model.page import NamedPage
-from httpbed.sites import catalog as sites
-from httpbed.sites import entries, named
+from httpbed.studies.interop import table
+from httpbed.studies.mirror import agreement
+from httpbed.studies.mirror.browser_load import Loader
+from httpbed.web.sites import catalog as sites
+from httpbed.web.sites import entries, page_names
 
 _names = click.argument("names", nargs=-1, metavar="[PAGE]...")
 _UNABLE, _WRONG = 3, 1
@@ -43,10 +43,14 @@ def command(context: click.Context, *, plot: Path | None, as_json: bool) -> None
 
         pages_figure.write(entries.read().sites, plot)
     if as_json:
-        echo(json.dumps({"schema": 1, "pages": [_told(name) for name in named.names()]}, indent=1))
+        echo(
+            json.dumps(
+                {"schema": 1, "pages": [_told(name) for name in page_names.names()]}, indent=1
+            )
+        )
         return
     rows = [["page", "requests", "kB", "from", "groups"]]
-    for line in table.aligned(rows + [_row(name) for name in named.names()]):
+    for line in table.aligned(rows + [_row(name) for name in page_names.names()]):
         echo(line)
 
 
@@ -105,7 +109,7 @@ def check(
 
 
 def _chosen(names: tuple[str, ...], *, every: bool) -> list[str]:
-    known = named.names()
+    known = page_names.names()
     mistakes = [
         Mistake(name, "no page has this name", "see httpbed pages")
         for name in names
@@ -119,7 +123,7 @@ def _chosen(names: tuple[str, ...], *, every: bool) -> list[str]:
 
 
 def _told(name: str) -> dict[str, Any]:
-    outline = named.outline(NamedPage(name=name), Path())
+    outline = page_names.outline(NamedPage(name=name), Path())
     told: dict[str, Any] = {"name": name, "requests": outline.requests, "bytes": outline.weight}
     entry = entries.read().sites.get(name)
     if entry:

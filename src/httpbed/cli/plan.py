@@ -11,32 +11,33 @@ from typing import Any
 import click
 
 from httpbed.analysis import duration
-from httpbed.cli import experiment
+from httpbed.cli import experiment_argument
 from httpbed.cli.echo import echo
-from httpbed.implementations.catalog import Catalog
-from httpbed.implementations.settings import Transport
-from httpbed.model import phrase
-from httpbed.model.crossing import ScaleName
-from httpbed.model.errors import ConfigError, Mistake
-from httpbed.model.roles import ClientRole
-from httpbed.model.scenario import Scenario
-from httpbed.model.trial import Trial
+from httpbed.experiment import quantities
+from httpbed.experiment.errors import ConfigError, Mistake
+from httpbed.experiment.factorial import ScaleName
+from httpbed.experiment.roles import ClientRole
+from httpbed.experiment.scenario import Scenario
+from httpbed.experiment.trial import Trial
 from httpbed.network import plan as network
-from httpbed.trial import bed, handover
-from httpbed.trial.bed import TrialPlan
-from httpbed.trial.handover import HandoverPlan
+from httpbed.programs.catalog import Catalog
+from httpbed.programs.settings import Transport
+from httpbed.trial import plan
+from httpbed.trial.handover import steps
+from httpbed.trial.handover.steps import HandoverPlan
+from httpbed.trial.plan import TrialPlan
 from httpbed.trial.preparation import Loaded
 
 A_YEAR_S = 365 * 86_400.0
 
 
 @click.command("plan")
-@experiment.file_argument
-@experiment.scale_option
+@experiment_argument.file_argument
+@experiment_argument.scale_option
 @click.option("--commands", is_flag=True, help="Print every command that each trial would run.")
 @click.option("--trial", "wanted", metavar="ID", help="Only this trial.")
-@experiment.recipes_option
-@experiment.json_option
+@experiment_argument.recipes_option
+@experiment_argument.json_option
 def command(
     *,
     file: Path,
@@ -50,7 +51,7 @@ def command(
 
     Use it before a long run, to see how much it is, and to read exactly what will be started.
     """
-    loaded, catalog = experiment.load(file, recipe_folders, scale)
+    loaded, catalog = experiment_argument.load(file, recipe_folders, scale)
     trials = [trial for trial in loaded.trials if wanted in {None, trial.id}]
     if not trials:
         raise ConfigError([Mistake("--trial", f"no trial {wanted!r}", "httpbed plan lists them")])
@@ -65,13 +66,13 @@ def command(
     for trial in trials:
         _print(trial, loaded, catalog if commands else None)
     echo(_summary(loaded, catalog), err=True)
-    experiment.tell(loaded)
+    experiment_argument.tell(loaded)
 
 
 def _as_json(trial: Trial, loaded: Loaded, catalog: Catalog | None) -> dict[str, object]:
     said: dict[str, object] = {"id": trial.id, **trial.model_dump(exclude={"document"})}
     if catalog:
-        planned = bed.plan(trial, catalog, files=loaded.files)
+        planned = plan.plan(trial, catalog, files=loaded.files)
         said["sysctls"] = _sysctls(planned)
         said["commands"] = [
             {**asdict(spec), "files": dict(spec.files), "environment": dict(spec.environment)}
@@ -87,7 +88,7 @@ def _print(trial: Trial, loaded: Loaded, catalog: Catalog | None) -> None:
     echo(f"block {trial.block:>4}  {trial.position:>3}  {trial.id}  {levels}")
     if catalog is None:
         return
-    planned = bed.plan(trial, catalog, files=loaded.files)
+    planned = plan.plan(trial, catalog, files=loaded.files)
     for place, settings in _sysctls(planned).items():
         for name, value in settings.items():
             echo(f"    [{place}] sysctl --write {name}={value}")
@@ -106,22 +107,22 @@ def _print_steps(planned: HandoverPlan) -> None:
     for step in _steps(planned):
         if step["is_first"]:
             echo(f"    # hand-over {step['handover']}, {step['when']}")
-        later = f", {phrase.duration(step['after_s'])} later" if step["after_s"] else ""
+        later = f", {quantities.duration(step['after_s'])} later" if step["after_s"] else ""
         echo(f"    # {step['step']} {step['link']}{later}")
         echo(_indented(step["command"], by=4))
 
 
 def _steps(planned: HandoverPlan) -> Iterator[dict[str, Any]]:
     described = planned.handover
-    after_s = handover.after_last_s(described, 1)
-    first = f"when {handover.awaited(described)}"
+    after_s = steps.after_last_s(described, 1)
+    first = f"when {steps.awaited(described)}"
     if after_s is not None:
-        first = f"{phrase.duration(after_s)} after the client's start"
+        first = f"{quantities.duration(after_s)} after the client's start"
     for number in planned.numbers():
-        when = first if number == 1 else f"{phrase.duration(described.repeats_s or 0.0)} later"
-        for index, step in enumerate(handover.steps(described, number)):
+        when = first if number == 1 else f"{quantities.duration(described.repeats_s or 0.0)} later"
+        for index, step in enumerate(steps.steps(described, number)):
             made_by = planned.carried_out_by(step, number)
-            told = json.dumps(handover.BY_EMULATOR.get(step.what))
+            told = json.dumps(steps.BY_EMULATOR.get(step.what))
             yield {
                 "handover": number,
                 "when": when,
@@ -160,4 +161,4 @@ def _summary(loaded: Loaded, catalog: Catalog) -> str:
 
 
 def _about(seconds: float) -> str:
-    return "years" if seconds > A_YEAR_S else f"about {phrase.time(seconds)}"
+    return "years" if seconds > A_YEAR_S else f"about {quantities.time(seconds)}"

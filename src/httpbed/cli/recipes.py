@@ -12,16 +12,16 @@ from typing import Any
 import click
 
 from httpbed.cli.echo import echo
-from httpbed.cli.experiment import catalog, json_option, own_programs, recipes_option
+from httpbed.cli.experiment_argument import catalog, json_option, own_programs, recipes_option
+from httpbed.experiment.errors import ConfigError, HostError, Mistake
 from httpbed.host import cache
-from httpbed.implementations.catalog import Catalog
-from httpbed.implementations.recipe import Recipe
-from httpbed.matrix import check as checking
-from httpbed.matrix import refusals, table, ways
-from httpbed.matrix.check import Outcome, Tried
-from httpbed.matrix.ways import Way
-from httpbed.model.errors import ConfigError, HostError, Mistake
-from httpbed.trial import programs
+from httpbed.programs.catalog import Catalog
+from httpbed.programs.recipe import Recipe
+from httpbed.studies.interop import pairings, refusals, table
+from httpbed.studies.interop import session as checking
+from httpbed.studies.interop.pairings import Way
+from httpbed.studies.interop.session import Outcome, Tried
+from httpbed.trial import program_roots
 
 
 @click.group("recipes", invoke_without_command=True)
@@ -57,7 +57,7 @@ def _list(known: Catalog, *, as_json: bool) -> None:
 
 
 def _told(recipe: Recipe) -> dict[str, Any]:
-    is_here, where = programs.state(recipe)
+    is_here, where = program_roots.state(recipe)
     return {
         **recipe.model_dump(by_alias=True, mode="json"),
         "is_here": is_here,
@@ -66,7 +66,7 @@ def _told(recipe: Recipe) -> dict[str, Any]:
 
 
 def _row(recipe: Recipe) -> list[str]:
-    is_here, why = programs.state(recipe)
+    is_here, why = program_roots.state(recipe)
     return [
         recipe.name,
         "/".join(recipe.roles),
@@ -121,9 +121,9 @@ def check(
     """
     known = catalog(recipe_folders)
     _require(known, names)
-    programs.require(known[name] for name in {*names, *own_programs()})
+    program_roots.require(known[name] for name in {*names, *own_programs()})
     found, absent = checking.here(known)
-    chosen = ways.every(found) if full else ways.few(found)
+    chosen = pairings.every(found) if full else pairings.few(found)
     wanted = [way for way in chosen if not names or way.members() & set(names)]
     absent = {name: why for name, why in absent.items() if not names or name in names}
     if not wanted:
@@ -165,7 +165,7 @@ async def _outcome(
         tried = await checking.try_all(bed, wanted, folder, jobs=jobs, tell=_tell)
         asked = refusals.wanted(recipes, wanted)
         refused = await checking.refuse_all(bed, asked, folder, jobs=jobs)
-    untried = sorted(ways.promises(recipes) - ways.tried(wanted))
+    untried = sorted(pairings.promises(recipes) - pairings.tried(wanted))
     return Outcome(members, tried, refused, tuple(untried), absent)
 
 

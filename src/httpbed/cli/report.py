@@ -10,12 +10,12 @@ from pathlib import Path
 import click
 
 from httpbed.analysis.findings import find
-from httpbed.cli import damaged
+from httpbed.cli import damaged_attempts
 from httpbed.cli.echo import echo
-from httpbed.model.errors import ConfigError, Mistake, visible
-from httpbed.model.metric import METRICS
+from httpbed.experiment.errors import ConfigError, Mistake, visible
+from httpbed.experiment.metric import METRICS
 from httpbed.report import one_trial, publish, terminal
-from httpbed.store import query, senders
+from httpbed.store import query, sender_records
 from httpbed.store.results import Results
 
 
@@ -70,7 +70,7 @@ def command(
     if trial is not None:
         _one_trial(results, trial, as_json=as_json)
         return
-    results = replace(results, manifest=senders.refreshed(results.manifest))
+    results = replace(results, manifest=sender_records.refreshed(results.manifest))
     findings = find(results, metric, dict(_pairs(bases)))
     path = publish.report(results, findings, output)
     if as_json:
@@ -80,7 +80,7 @@ def command(
 
 
 def _one_trial(results: Results, said: str, *, as_json: bool) -> None:
-    for line in damaged.lines(results.damaged, results.directory):
+    for line in damaged_attempts.lines(results.damaged, results.directory):
         echo(f"note: {line}", err=True)
     found = one_trial.find(results, said)
     for one in results.artifacts.damaged:

@@ -14,26 +14,26 @@ from typing import Any, get_args
 
 import click
 
-from httpbed.cli import damaged, experiment
+from httpbed.campaign import local
+from httpbed.cli import damaged_attempts, experiment_argument
 from httpbed.cli.echo import echo
 from httpbed.cli.progress import Reporter
-from httpbed.executor import local
+from httpbed.experiment.factorial import ScaleName
 from httpbed.host import backend
 from httpbed.host.backend import Backend
-from httpbed.implementations.catalog import Catalog
-from httpbed.model.crossing import ScaleName
+from httpbed.programs.catalog import Catalog
 from httpbed.store import campaign as campaigns
-from httpbed.store import capacities, query
-from httpbed.store import senders as records
+from httpbed.store import capacity_records, query
+from httpbed.store import sender_records as records
 from httpbed.store.campaign import Campaign
-from httpbed.trial import calibrated, capability, manifest, preparation, senders
-from httpbed.trial.bed import Bed
+from httpbed.trial import capability, link_certificate, manifest, preparation, senders
+from httpbed.trial.plan import Bed
 from httpbed.trial.preparation import Loaded
 
 
 @click.command("run")
-@experiment.file_argument
-@experiment.scale_option
+@experiment_argument.file_argument
+@experiment_argument.scale_option
 @click.option(
     "-o",
     "--output",
@@ -68,8 +68,8 @@ from httpbed.trial.preparation import Loaded
     " emulator, which can do less and are refused where that is too little. By default the"
     " emulator, by what this machine has, packet sockets first.",
 )
-@experiment.recipes_option
-@experiment.json_option
+@experiment_argument.recipes_option
+@experiment_argument.json_option
 @click.pass_context
 def command(
     context: click.Context,
@@ -89,12 +89,12 @@ def command(
     Use it for every measurement. The same command resumes a campaign that was interrupted:
     trials that are finished are never run again.
     """
-    loaded, catalog = experiment.load(file, recipe_folders, scale)
+    loaded, catalog = experiment_argument.load(file, recipe_folders, scale)
     directory = output or Path("-".join([loaded.experiment.name, *([scale] if scale else [])]))
     options = Options(jobs, capture, backend.choose(link_backend))
     capability.require(loaded, options.backend)
     if strict:
-        calibrated.require(calibrated.standing(loaded, options.backend))
+        link_certificate.require(link_certificate.standing(loaded, options.backend))
     context.exit(carry_out(loaded, catalog, directory, options, as_json=as_json))
 
 
@@ -118,7 +118,7 @@ def carry_out(
         loaded, catalog, capture=options.capture, say=_say, backend=options.backend
     )
     made_by = manifest.manifest(loaded, bed, command=_command_line())
-    standing = calibrated.standing(loaded, options.backend)
+    standing = link_certificate.standing(loaded, options.backend)
     made_by["scale"] = loaded.scale
     made_by["link_certificate"] = standing.as_json()
     made_by["senders"] = senders.standings(loaded.scenarios(), catalog, made_by)
@@ -133,7 +133,9 @@ def _side_by_side(loaded: Loaded, made_by: Mapping[str, Any], said: int | None) 
     """Say how many trials run at a time: as told, or what the machine carries of page loads."""
     metric = loaded.experiment.report.metric
     browsers = sorted(loaded.browsers()) if said != 1 else []
-    known = {browser: capacities.undisturbed(browser, made_by, metric) for browser in browsers}
+    known = {
+        browser: capacity_records.undisturbed(browser, made_by, metric) for browser in browsers
+    }
     for browser in browsers:
         if known[browser] is None:
             _say(
@@ -165,7 +167,7 @@ def _report(directory: Path, *, as_json: bool) -> int:
 def _work(campaign: Campaign, bed: Bed, loaded: Loaded, jobs: int) -> None:
     broken_off = campaign.clear_unfinished()
     campaign.note_run(datetime.now(UTC), _command_line(), jobs)
-    for line in damaged.lines(campaign.set_aside_damaged(), campaign.directory):
+    for line in damaged_attempts.lines(campaign.set_aside_damaged(), campaign.directory):
         _say(line)
     work = local.pending(campaign, loaded.trials)
     done = len(loaded.trials) - len(work)

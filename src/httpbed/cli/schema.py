@@ -7,7 +7,7 @@ import json
 import click
 
 from httpbed.cli.echo import echo
-from httpbed.model.schema import experiment_schema
+from httpbed.experiment.schema import experiment_schema
 
 
 @click.command("schema")

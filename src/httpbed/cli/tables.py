@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet
 
-from httpbed.model.errors import visible
+from httpbed.experiment.errors import visible
 
 KINDS = ("csv", "parquet")
 JSON = "json"

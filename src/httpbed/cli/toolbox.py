@@ -8,12 +8,12 @@ from pathlib import Path
 import click
 
 from httpbed.cli.echo import echo
-from httpbed.cli.experiment import catalog, json_option, recipes_option
-from httpbed.host import pypi, toolbox
-from httpbed.host.toolbox import Contents, Root
-from httpbed.implementations.catalog import Catalog
-from httpbed.model.errors import ConfigError, HostError, Mistake
-from httpbed.trial import programs
+from httpbed.cli.experiment_argument import catalog, json_option, recipes_option
+from httpbed.experiment.errors import ConfigError, HostError, Mistake
+from httpbed.host.packages import pypi, toolbox
+from httpbed.host.packages.toolbox import Contents, Root
+from httpbed.programs.catalog import Catalog
+from httpbed.trial import program_roots
 
 _names = click.argument("names", nargs=-1, metavar="[IMPLEMENTATION]...")
 _UNABLE = 3
@@ -54,13 +54,13 @@ def build(*, names: tuple[str, ...], recipe_folders: tuple[Path, ...], as_json: 
     """
     known = catalog(recipe_folders)
     needed = _needed(known, names)
-    roots, failures = programs.build(needed, say=_say)
+    roots, failures = program_roots.build(needed, say=_say)
     _locate([roots[contents] for contents in needed if contents in roots], as_json=as_json)
     for contents, failure in failures.items():
         _say(f"without {' and '.join(needed[contents])}: {failure}")
     for name in names:
         if known[name].install.own:
-            _say(f"{name} is {programs.own_executable(known[name], _say)}")
+            _say(f"{name} is {program_roots.own_executable(known[name], _say)}")
     if failures and (names or not roots):
         raise SystemExit(_UNABLE)
 

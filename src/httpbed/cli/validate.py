@@ -7,15 +7,15 @@ from pathlib import Path
 
 import click
 
-from httpbed.cli import experiment
+from httpbed.cli import experiment_argument
 from httpbed.cli.echo import echo
-from httpbed.model.errors import ConfigError
+from httpbed.experiment.errors import ConfigError
 
 
 @click.command("validate")
-@experiment.file_argument
-@experiment.recipes_option
-@experiment.json_option
+@experiment_argument.file_argument
+@experiment_argument.recipes_option
+@experiment_argument.json_option
 @click.pass_context
 def command(
     context: click.Context, *, file: Path, recipe_folders: tuple[Path, ...], as_json: bool
@@ -25,7 +25,7 @@ def command(
     Use it while writing one; it looks at the file and the recipes only, never at the machine.
     """
     try:
-        loaded, _ = experiment.load(file, recipe_folders)
+        loaded, _ = experiment_argument.load(file, recipe_folders)
     except ConfigError as error:
         if not as_json:
             raise
@@ -34,10 +34,10 @@ def command(
     design = loaded.experiment
     scales = {name: design.at_scale(name).trials() for name in design.scales}
     if as_json:
-        notes = experiment.notes(loaded)
+        notes = experiment_argument.notes(loaded)
         said = {"valid": True, "trials": len(loaded.trials), "scales": scales, "notes": notes}
         echo(json.dumps(said))
     else:
         told = [f"{trials} at scale {name}" for name, trials in scales.items()]
         echo(f"{file}: no mistakes; {', '.join([f'{len(loaded.trials)} trials', *told])}")
-        experiment.tell(loaded)
+        experiment_argument.tell(loaded)

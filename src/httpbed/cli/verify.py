@@ -8,12 +8,12 @@ from pathlib import Path
 
 import click
 
-from httpbed.cli import damaged
-from httpbed.cli.experiment import json_option
-from httpbed.model.errors import visible
+from httpbed.cli import damaged_attempts
+from httpbed.cli.experiment_argument import json_option
+from httpbed.experiment.errors import visible
 from httpbed.store import campaign as campaigns
-from httpbed.store import verifying
-from httpbed.store.verifying import Verification
+from httpbed.store import verification
+from httpbed.store.verification import Verification
 
 
 @click.command("verify")
@@ -32,7 +32,7 @@ def command(context: click.Context, *, directory: Path, as_json: bool) -> None:
 
     Exit codes: 0 all is as it was written; 1 something differs; 2 DIR is not a campaign.
     """
-    found = verifying.verify(campaigns.existing(directory))
+    found = verification.verify(campaigns.existing(directory))
     if as_json:
         click.echo(json.dumps(_values(found)))
     else:
@@ -65,6 +65,6 @@ def _values(found: Verification) -> dict[str, object]:
         "planned": found.planned,
         "attempts": found.attempts,
         "trials_without_attempt": found.without_attempt,
-        "damaged": damaged.values(found.damaged),
+        "damaged": damaged_attempts.values(found.damaged),
         "notes": list(found.notes),
     }

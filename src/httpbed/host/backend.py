@@ -11,7 +11,7 @@ import socket
 from pathlib import Path
 from typing import Literal
 
-from httpbed.model.errors import HostError
+from httpbed.experiment.errors import HostError
 
 Backend = Literal["af_packet", "tun", "tbf", "netem"]
 TUN = Path("/dev/net/tun")

@@ -18,10 +18,11 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from httpbed.host import cache, identity, unprivileged
+from httpbed.experiment.errors import HostError
+from httpbed.host import cache, unprivileged
 from httpbed.host.facts import Facts
-from httpbed.host.toolbox import Root
-from httpbed.model.errors import HostError
+from httpbed.host.packages import identity
+from httpbed.host.packages.toolbox import Root
 
 CONGESTION = ("cubic", "reno", "bbr")
 QDISCS: Mapping[str, str] = {
@@ -145,7 +146,7 @@ def probe(root: Root | None, *, congestion: tuple[str, ...] = CONGESTION) -> dic
         "root": unprivileged.is_machines_root(),
     }
     done = subprocess.run(
-        [sys.executable, "-P", "-m", "httpbed.host.probe", json.dumps(wish)],
+        [sys.executable, "-P", "-m", "httpbed.host.namespace_tests", json.dumps(wish)],
         check=False,
         capture_output=True,
         text=True,

@@ -12,7 +12,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from httpbed.model.errors import HostError
+from httpbed.experiment.errors import HostError
 
 NOBODY = (65534, 65534)
 """User and group; the kernel's own numbers for what has no name."""

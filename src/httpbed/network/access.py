@@ -33,12 +33,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from httpbed.host.sandbox.spec import ProcessSpec
 from httpbed.network import commands
 from httpbed.network.access_routes import AccessRoutes
 from httpbed.network.addresses import End
 from httpbed.network.commands import TOOLS
 from httpbed.network.routes import Entry
-from httpbed.process.spec import ProcessSpec
 
 FIRST_TABLE = 101
 METRIC_STEP = 100

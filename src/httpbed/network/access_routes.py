@@ -13,8 +13,8 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from functools import cached_property
 
-from httpbed.model import route as routing
-from httpbed.model.route import Route
+from httpbed.experiment import route as routing
+from httpbed.experiment.route import Route
 from httpbed.network import routes
 from httpbed.network.addresses import End
 from httpbed.network.routes import Ends, Entry

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from ipaddress import IPv4Network, IPv6Network
 
-from httpbed.model.topology import Topology
+from httpbed.experiment.topology import Topology
 
 Network = IPv4Network | IPv6Network
 

@@ -11,11 +11,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from httpbed.experiment.impairments.delay import Distributed, Jitter, Samples
+from httpbed.experiment.impairments.rate import Steps, TokenBucket
+from httpbed.experiment.topology import Direction, Link
+from httpbed.experiment.units import NS
 from httpbed.host.backend import Backend
-from httpbed.model.impairments.delay import Distributed, Jitter, Samples
-from httpbed.model.impairments.rate import Steps, TokenBucket
-from httpbed.model.topology import Direction, Link
-from httpbed.model.units import NS
 from httpbed.network import kernel
 
 NORMAL_REACH = 8.573

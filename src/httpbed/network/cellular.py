@@ -26,8 +26,8 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import ndtri
 
-from httpbed.design import seeds
-from httpbed.model.impairments.rate import OPPORTUNITY_BYTES, CellularModel
+from httpbed.experiment.design import seeds
+from httpbed.experiment.impairments.rate import OPPORTUNITY_BYTES, CellularModel
 from httpbed.network import fates
 
 TICK_S = 0.02

@@ -11,12 +11,12 @@ import json
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
-from httpbed.model.impairments.rate import MTU_BYTES
+from httpbed.experiment.impairments.rate import MTU_BYTES
+from httpbed.host.sandbox.binaries import LINK
+from httpbed.host.sandbox.spec import TRIAL_FOLDER, ProcessSpec
 from httpbed.network import routes
 from httpbed.network.addresses import End
 from httpbed.network.routes import Ends, Entry
-from httpbed.process.binaries import LINK
-from httpbed.process.spec import TRIAL_FOLDER, ProcessSpec
 
 TOOLS = "tools"
 """Name, inside the sandbox, of the root filesystem that has ip, ethtool, ss and ping."""

@@ -10,13 +10,12 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
 
-from httpbed.design import seeds
-from httpbed.host.backend import Backend
-from httpbed.model.changes import Action, Delivered, Event, FirstPacket
-from httpbed.model.impairments.delay import Distributed, Samples
-from httpbed.model.impairments.loss import GilbertElliott, Listed, Replay
-from httpbed.model.impairments.queue import Queue
-from httpbed.model.impairments.rate import (
+from httpbed.experiment.changes import Action, Delivered, Event, FirstPacket
+from httpbed.experiment.design import seeds
+from httpbed.experiment.impairments.delay import Distributed, Samples
+from httpbed.experiment.impairments.loss import GilbertElliott, Listed, Replay
+from httpbed.experiment.impairments.queue import Queue
+from httpbed.experiment.impairments.rate import (
     MTU_BYTES,
     Cellular,
     CellularModel,
@@ -24,12 +23,13 @@ from httpbed.model.impairments.rate import (
     TokenBucket,
     Trace,
 )
-from httpbed.model.topology import Direction, Link
+from httpbed.experiment.topology import Direction, Link
+from httpbed.host.backend import Backend
+from httpbed.host.sandbox.spec import TRIAL_FOLDER
 from httpbed.network import files as link_files
 from httpbed.network import kernel
 from httpbed.network.addresses import End
 from httpbed.network.files import Facts, Record
-from httpbed.process.spec import TRIAL_FOLDER
 
 SCHEMA = 2
 SPIN_US = 150

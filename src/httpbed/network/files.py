@@ -10,9 +10,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import islice
 
-from httpbed.model.impairments.loss import MOST_LISTED
-from httpbed.model.impairments.rate import OPPORTUNITY_BYTES
-from httpbed.model.units import SLOWEST_BIT_S
+from httpbed.experiment.impairments.loss import MOST_LISTED
+from httpbed.experiment.impairments.rate import OPPORTUNITY_BYTES
+from httpbed.experiment.units import SLOWEST_BIT_S
 
 MOST_BYTES = 64 * 2**20
 """Of a file; also the emulator's limit. A longer one is more likely mistaken than meant."""

@@ -28,12 +28,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final, Literal, get_args
 
-from httpbed.design import seeds
-from httpbed.model.handover import Handover
-from httpbed.model.impairments.delay import Distributed
-from httpbed.model.impairments.loss import GilbertElliott
-from httpbed.model.impairments.rate import MTU_BYTES, TokenBucket
-from httpbed.model.topology import Direction, Link
+from httpbed.experiment.design import seeds
+from httpbed.experiment.handover import Handover
+from httpbed.experiment.impairments.delay import Distributed
+from httpbed.experiment.impairments.loss import GilbertElliott
+from httpbed.experiment.impairments.rate import MTU_BYTES, TokenBucket
+from httpbed.experiment.topology import Direction, Link
 from httpbed.network.addresses import End
 
 Kind = Literal["tbf", "netem"]

@@ -21,9 +21,10 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+from httpbed.experiment.route import Route
+from httpbed.experiment.topology import Topology
 from httpbed.host.backend import Backend
-from httpbed.model.route import Route
-from httpbed.model.topology import Topology
+from httpbed.host.sandbox.spec import TRIAL_FOLDER, ProcessSpec
 from httpbed.network import access as access_links
 from httpbed.network import addresses, commands, emulator, kernel, routes
 from httpbed.network.access import Access
@@ -34,7 +35,6 @@ from httpbed.network.emulator import Draws, Recording
 from httpbed.network.files import Facts
 from httpbed.network.kernel import Shaped
 from httpbed.network.routes import Entry
-from httpbed.process.spec import TRIAL_FOLDER, ProcessSpec
 
 __all__ = ["HOST_SYSCTLS", "NO_NEIGHBOUR_DISCOVERY", "TOOLS", "NetworkPlan", "plan"]
 

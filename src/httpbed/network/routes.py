@@ -11,8 +11,8 @@ from collections.abc import Collection, Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 
-from httpbed.model import route as routing
-from httpbed.model.route import Route
+from httpbed.experiment import route as routing
+from httpbed.experiment.route import Route
 from httpbed.network.addresses import End
 
 Ends = Sequence[tuple[End, End]]

@@ -6,13 +6,13 @@ import asyncio
 from dataclasses import dataclass, replace
 from typing import Any
 
+from httpbed.experiment.changes import Action
+from httpbed.experiment.errors import BedError
 from httpbed.host import realtime
-from httpbed.model.changes import Action
-from httpbed.model.errors import BedError
+from httpbed.host.sandbox.dialogue import Dialogue, patience, run_tool
+from httpbed.host.sandbox.supervisor import Supervisor
 from httpbed.network.emulator import change, index
 from httpbed.network.plan import NetworkPlan
-from httpbed.process.dialogue import Dialogue, patience, run_tool
-from httpbed.process.supervisor import Supervisor
 
 
 @dataclass(frozen=True)

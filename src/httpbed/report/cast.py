@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from httpbed.model.experiment import is_reference
-from httpbed.model.roles import FIXED
+from httpbed.experiment.experiment import is_reference
+from httpbed.experiment.roles import FIXED
 from httpbed.report.phrasing import title
 
 Document = Mapping[str, Any]

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from httpbed.model import units
+from httpbed.experiment import units
 
 Table = Mapping[str, Any]
 

@@ -8,11 +8,11 @@ from pathlib import Path
 from rich.table import Table
 from rich.text import Text
 
-from httpbed.conformance.finding import Finding
-from httpbed.conformance.judgement import Judgement
-from httpbed.model import phrase
+from httpbed.experiment import quantities
 from httpbed.report import inline, templating, windows
 from httpbed.report.terminal import Console
+from httpbed.studies.conformance.judgement import Judgement
+from httpbed.studies.conformance.property_result import Finding
 
 TEMPLATE = "conformance.html.j2"
 KEY_WIDTH = 9
@@ -108,9 +108,9 @@ def _is_held(judgement: Judgement) -> bool:
 def delivered(judgement: Judgement) -> str:
     """Say how long short transfers take."""
     told = (
-        f"{phrase.size(size)} in {phrase.duration(seconds, phrase.AT_A_GLANCE)}"
+        f"{quantities.size(size)} in {quantities.duration(seconds, quantities.AT_A_GLANCE)}"
         if seconds is not None
-        else f"{phrase.size(size)} never"
+        else f"{quantities.size(size)} never"
         for size, seconds in judgement.short_s.items()
     )
     return ", ".join(told)

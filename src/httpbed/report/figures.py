@@ -22,8 +22,8 @@ from matplotlib.ticker import FuncFormatter, MaxNLocator, NullFormatter, NullLoc
 from matplotlib.transforms import blended_transform_factory
 
 from httpbed.analysis.findings import Condition, Findings, Row
-from httpbed.model import units
-from httpbed.model.impairments.queue import parse_queue_limit
+from httpbed.experiment import units
+from httpbed.experiment.impairments.queue import parse_queue_limit
 from httpbed.report import network
 from httpbed.report.pages.phases import shortened
 from httpbed.report.phrasing import Scale, covering, level, scale_of, title, treatment

@@ -7,9 +7,9 @@ from collections.abc import Iterator, Sequence
 
 from httpbed.analysis.har_audit import Finding
 from httpbed.analysis.har_import import Imported
-from httpbed.model import phrase
-from httpbed.model.errors import visible
-from httpbed.model.metric import METRICS, Observation
+from httpbed.experiment import quantities
+from httpbed.experiment.errors import visible
+from httpbed.experiment.metric import METRICS, Observation
 
 MOST_LETTERS = 100
 """Of a URL or another text of the file's."""
@@ -50,11 +50,11 @@ def _metrics(observations: Sequence[Observation]) -> Iterator[tuple[str, str]]:
 
 
 def _value(value: float, unit: str) -> str:
-    digits = phrase.AT_A_GLANCE
+    digits = quantities.AT_A_GLANCE
     if unit == "s":
-        return phrase.duration(value, digits)
+        return quantities.duration(value, digits)
     if unit in ("byte", "byte/s"):
-        return phrase.size(value, digits) + unit.removeprefix("byte")
+        return quantities.size(value, digits) + unit.removeprefix("byte")
     return f"{value:g}" if unit == "1" else f"{value:.3g} {unit}"
 
 

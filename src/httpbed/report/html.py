@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from httpbed.analysis.compare import EQUAL_MARGIN
+from httpbed.analysis.comparison import EQUAL_MARGIN
 from httpbed.analysis.findings import Findings
 from httpbed.report import (
     access,

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from httpbed.model.impairments.loss import GilbertElliott
+from httpbed.experiment.impairments.loss import GilbertElliott
 
 Table = Mapping[str, Any]
 

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from httpbed.model import profiles
-from httpbed.model.experiment import Experiment, factor_references, is_reference
+from httpbed.experiment import profiles
+from httpbed.experiment.experiment import Experiment, factor_references, is_reference
 from httpbed.report import access, impairments, network
 from httpbed.report.changes import changes
 from httpbed.report.network import Document

@@ -6,9 +6,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from httpbed.model import profiles
-from httpbed.model.experiment import is_reference, references
-from httpbed.model.impairments.queue import Queue
+from httpbed.experiment import profiles
+from httpbed.experiment.experiment import is_reference, references
+from httpbed.experiment.impairments.queue import Queue
 from httpbed.report import cast, impairments
 from httpbed.report.changes import Change, changes
 from httpbed.report.phrasing import title

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from httpbed.analysis.compare import EQUAL_MARGIN, LEAST_BLOCKS, Ratio
+from httpbed.analysis.comparison import EQUAL_MARGIN, LEAST_BLOCKS, Ratio
 from httpbed.analysis.estimate import CONFIDENCE
 from httpbed.analysis.findings import FAIRNESS, Condition, Findings, Row
 from httpbed.analysis.sample import OVER_BEFORE_THE_END, OVER_OR_LATER, Tally

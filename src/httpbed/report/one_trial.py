@@ -12,9 +12,9 @@ from rich.text import Text
 from httpbed.analysis import loads, timelines
 from httpbed.analysis.loads import PageTrial
 from httpbed.analysis.timelines import Timeline
-from httpbed.model import phrase
-from httpbed.model.errors import ConfigError, Mistake, visible
-from httpbed.model.moment import Moment
+from httpbed.experiment import quantities
+from httpbed.experiment.errors import ConfigError, Mistake, visible
+from httpbed.experiment.handover_event import Moment
 from httpbed.report import curves
 from httpbed.report.figures import STYLE, Plot
 from httpbed.report.handovers import WORDS
@@ -123,8 +123,8 @@ def _said(moment: Moment) -> str:
 
 
 def _time(seconds: float) -> str:
-    return phrase.duration(seconds, phrase.AT_A_GLANCE)
+    return quantities.duration(seconds, quantities.AT_A_GLANCE)
 
 
 def _size(number: float) -> str:
-    return phrase.size(number, phrase.AT_A_GLANCE)
+    return quantities.size(number, quantities.AT_A_GLANCE)

@@ -8,9 +8,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from httpbed.analysis.compare import Judgement, Ratio
+from httpbed.analysis.comparison import Judgement, Ratio
 from httpbed.analysis.findings import Condition, Findings, Row
-from httpbed.model.metric import METRICS
+from httpbed.experiment.metric import METRICS
 from httpbed.report import access, cast, levels, network, notes
 from httpbed.report.handovers import Column
 from httpbed.report.pages import bands

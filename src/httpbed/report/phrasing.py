@@ -6,12 +6,12 @@ import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from httpbed.analysis.compare import Ratio
+from httpbed.analysis.comparison import Ratio
 from httpbed.analysis.estimate import CONFIDENCE, Interval
 from httpbed.analysis.findings import Findings, Row
 from httpbed.analysis.sample import Bounded
-from httpbed.model import phrase
-from httpbed.model.metric import METRICS
+from httpbed.experiment import quantities
+from httpbed.experiment.metric import METRICS
 
 DASH = "\N{EN DASH}"
 
@@ -209,7 +209,7 @@ def base_name(findings: Findings) -> str:
 
 def bits_per_second(value: float) -> str:
     """Write a rate."""
-    return phrase.rate(value, phrase.AT_A_GLANCE)
+    return quantities.rate(value, quantities.AT_A_GLANCE)
 
 
 def ceiling(row: Row) -> str:
@@ -222,7 +222,7 @@ def ceiling(row: Row) -> str:
 
 def beside(ceiling_bit_s: float | None, decimals: int) -> Scale:
     """Choose the scale of a goodput: its ceiling's unit, Mbit/s where there is no ceiling."""
-    known = (least for least, _ in phrase.RATES if ceiling_bit_s and ceiling_bit_s >= least)
+    known = (least for least, _ in quantities.RATES if ceiling_bit_s and ceiling_bit_s >= least)
     return Scale(next(known, 1e6), "", decimals)
 
 

@@ -7,12 +7,12 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from httpbed.analysis.compare import Ratio
+from httpbed.analysis.comparison import Ratio
 from httpbed.analysis.estimate import Estimate, Interval
 from httpbed.analysis.findings import Findings, Row
 from httpbed.analysis.handovers import Moves
 from httpbed.analysis.sample import Bounded, Tally
-from httpbed.model.metric import METRICS
+from httpbed.experiment.metric import METRICS
 from httpbed.report import notes
 from httpbed.store.results import Results
 

@@ -15,8 +15,8 @@ from rich.text import Text
 
 from httpbed.analysis.evidence import CheckSummary
 from httpbed.analysis.findings import Condition, Findings, Row
-from httpbed.model.errors import visible
-from httpbed.model.metric import METRICS
+from httpbed.experiment.errors import visible
+from httpbed.experiment.metric import METRICS
 from httpbed.report import access, cast, handovers, levels, network
 from httpbed.report.manifest import certificate, under_test
 from httpbed.report.notes import notes

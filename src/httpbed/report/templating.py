@@ -6,7 +6,7 @@ from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
-from httpbed.model.errors import visible_lines
+from httpbed.experiment.errors import visible_lines
 
 
 def render(template: str, **said: Any) -> str:

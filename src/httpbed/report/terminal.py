@@ -10,7 +10,7 @@ from rich import console as rich
 from rich.console import ConsoleOptions, RenderableType
 from rich.segment import Segment
 
-from httpbed.model.errors import visible_lines
+from httpbed.experiment.errors import visible_lines
 
 PIPED_WIDTH = 100
 

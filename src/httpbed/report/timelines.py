@@ -17,8 +17,8 @@ from httpbed.analysis import timelines
 from httpbed.analysis.findings import Condition, Findings, Row
 from httpbed.analysis.sample import Key, by_treatment
 from httpbed.analysis.timelines import Timeline
-from httpbed.model import phrase
-from httpbed.model.experiment import reached, references
+from httpbed.experiment import quantities
+from httpbed.experiment.experiment import reached, references
 from httpbed.report import curves, network
 from httpbed.report.curves import Panel
 from httpbed.report.figures import PALETTE, STYLE, Plot
@@ -193,9 +193,9 @@ def _told(panels: list[Panel]) -> str:
 
 
 def _course(trial: Timeline) -> str:
-    size = phrase.size(trial.curve.end_bytes, phrase.AT_A_GLANCE)
-    told = [f"{size} by {phrase.duration(trial.curve.end_s, phrase.AT_A_GLANCE)}"]
+    size = quantities.size(trial.curve.end_bytes, quantities.AT_A_GLANCE)
+    told = [f"{size} by {quantities.duration(trial.curve.end_s, quantities.AT_A_GLANCE)}"]
     if trial.moments:
-        first = phrase.duration(trial.moments[0].at_s, phrase.AT_A_GLANCE)
+        first = quantities.duration(trial.moments[0].at_s, quantities.AT_A_GLANCE)
         told.append(f"{len(trial.moments)} hand-over(s), the first at {first}")
     return ", ".join(told)

@@ -14,7 +14,7 @@ from matplotlib.figure import Figure
 from matplotlib.text import Text
 from matplotlib.ticker import Formatter
 
-from httpbed.model.errors import visible
+from httpbed.experiment.errors import visible
 
 
 class VisibleFigure(Figure):

@@ -10,10 +10,10 @@ from matplotlib.axes import Axes
 from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator, NullFormatter, NullLocator
 
 from httpbed.analysis.sender import delivery, models
-from httpbed.conformance.evidence import Transfer, Transfers
-from httpbed.conformance.sender import BBR, Control
 from httpbed.report.figures import INK, PALETTE, QUIET, STYLE, WIDTH_IN, Plot
 from httpbed.report.visible_figure import VisibleFigure
+from httpbed.studies.conformance.evidence import Transfer, Transfers
+from httpbed.studies.conformance.sender import BBR, Control
 
 PANEL_IN = 1.9
 FAR, FAR_BESIDE_LOSS = 10, 2

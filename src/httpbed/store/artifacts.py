@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from httpbed.process import left
-from httpbed.store import attempts, places
+from httpbed.host.sandbox import untrusted_files
+from httpbed.store import attempts, layout
 from httpbed.store.attempts import Damage
 
 MOST_BYTES = 64 * 2**20
@@ -35,7 +35,7 @@ class Artifacts:
         """
         if self.directory is None:
             return None
-        place = places.attempt(row["block"], row["trial"], row["attempt"])
+        place = layout.attempt(row["block"], row["trial"], row["attempt"])
         if (place, below) not in self._seen:
             found = attempts.altered(self.directory.resolve(), place, below)
             self._seen[place, below] = found
@@ -52,6 +52,6 @@ class Artifacts:
 def text(file: Path) -> str:
     """Read a text that an attempt left; empty where there is none to be read."""
     try:
-        return left.text(file, most=MOST_BYTES)
+        return untrusted_files.text(file, most=MOST_BYTES)
     except (OSError, ValueError):
         return ""

@@ -15,12 +15,12 @@ from pathlib import Path
 
 from pydantic import TypeAdapter
 
-from httpbed.model.metric import METRICS, Observation
-from httpbed.model.trial import Attempt, Record, Trial
-from httpbed.process import left
-from httpbed.store import digests, durable, handed_over, places
+from httpbed.experiment.metric import METRICS, Observation
+from httpbed.experiment.trial import Attempt, Record, Trial
+from httpbed.host.sandbox import untrusted_files
+from httpbed.store import digests, durable_files, handover_files, layout
 from httpbed.store.digests import DifferentError, FileDigest
-from httpbed.store.handed_over import HANDOVERS
+from httpbed.store.handover_files import HANDOVERS
 
 TRIAL = "trial.json"
 OBSERVATIONS = "observations.jsonl"
@@ -52,9 +52,9 @@ def write(record: Record, folder: Path) -> None:
     lines = [_observation_line(observation) for observation in record.observations]
     own = {OBSERVATIONS: "".join(lines)}
     if record.handovers is not None:
-        own[HANDOVERS] = handed_over.moments_text(record.handovers)
+        own[HANDOVERS] = handover_files.moments_text(record.handovers)
     for name, text in own.items():
-        durable.write(folder / name, text.encode())
+        durable_files.write(folder / name, text.encode())
     files = {name: digests.of_bytes(text.encode()) for name, text in own.items()}
     files |= digests.of_folder(folder, ARTIFACTS)
     said = {
@@ -62,8 +62,8 @@ def write(record: Record, folder: Path) -> None:
         "observation_count": len(lines),
         "files": {name: one.model_dump() for name, one in files.items()},
     }
-    durable.write(folder / TRIAL, digests.sealed(said))
-    durable.settle([folder])
+    durable_files.write(folder / TRIAL, digests.sealed(said))
+    durable_files.settle([folder])
 
 
 def _observation_line(observation: Observation) -> str:
@@ -96,10 +96,12 @@ def find(directory: Path, place: str) -> Found:
         return Found(place, {}, {"": "is no folder"})
     for name in _READ:
         try:
-            contents[name] = left.data(directory / place / name, most=left.OWN_BYTES)
+            contents[name] = untrusted_files.data(
+                directory / place / name, most=untrusted_files.OWN_BYTES
+            )
         except FileNotFoundError:
             continue
-        except left.UnreadableError as error:
+        except untrusted_files.UnreadableError as error:
             unread[name] = str(error)
     return Found(place, contents, unread)
 
@@ -165,7 +167,7 @@ def _is_below(name: str, folder: str = "") -> bool:
 
 def _elsewhere(place: str, attempt: Attempt, design: Mapping[str, Trial] | None) -> Iterator[str]:
     identifier = attempt.id
-    own = places.attempt(attempt.trial.block, identifier, attempt.number)
+    own = layout.attempt(attempt.trial.block, identifier, attempt.number)
     if own != place:
         yield f"{TRIAL} belongs to {own}"
     elif design is not None and design.get(identifier) != attempt.trial:
@@ -189,7 +191,7 @@ def _record(found: Found, written: Written) -> Record:
     return Record(
         attempt=written.attempt,
         observations=_observations(found.contents[OBSERVATIONS], written.observation_count),
-        handovers=None if moments is None else handed_over.read_moments(moments.decode()),
+        handovers=None if moments is None else handover_files.read_moments(moments.decode()),
     )
 
 
@@ -214,8 +216,10 @@ def altered(directory: Path, place: str, below: str = "") -> list[str]:
     ``below`` limits it to one file or folder of the artifacts.
     """
     try:
-        said = _written(left.data(directory / place / TRIAL, most=left.OWN_BYTES))
-    except (FileNotFoundError, left.UnreadableError, DifferentError) as error:
+        said = _written(
+            untrusted_files.data(directory / place / TRIAL, most=untrusted_files.OWN_BYTES)
+        )
+    except (FileNotFoundError, untrusted_files.UnreadableError, DifferentError) as error:
         return [f"{TRIAL} cannot vouch for the artifacts: {error}"]
     listed = said.artifacts(below)
     there = digests.names(directory / place, ARTIFACTS)

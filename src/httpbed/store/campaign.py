@@ -30,10 +30,10 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, TypeVar
 
-from httpbed.model.errors import ConfigError, Mistake
-from httpbed.model.trial import Attempt, Record, Trial
-from httpbed.process import left, removal
-from httpbed.store import attempts, digests, durable, places, resuming
+from httpbed.experiment.errors import ConfigError, Mistake
+from httpbed.experiment.trial import Attempt, Record, Trial
+from httpbed.host.sandbox import removal, untrusted_files
+from httpbed.store import attempts, digests, durable_files, layout, resume
 from httpbed.store.attempts import Damage
 from httpbed.store.digests import DifferentError, FileDigest
 
@@ -42,7 +42,7 @@ T = TypeVar("T")
 MANIFEST, EXPERIMENT, DESIGN = FILES = ("manifest.json", "experiment.toml", "design.jsonl")
 LINKS = "links"
 RUNS = "runs.jsonl"
-artifacts = places.artifacts
+artifacts = layout.artifacts
 
 
 class Campaign:
@@ -94,7 +94,7 @@ class Campaign:
         """Yield every finished attempt by block, trial and number, or what is wrong with it."""
         design = {trial.id: trial for trial in self.design()}
         real = self.directory.resolve()
-        for place in places.attempts(real):
+        for place in layout.attempts(real):
             yield attempts.understood(attempts.find(real, place), design)
 
     def records(self) -> Iterator[Record]:
@@ -121,7 +121,7 @@ class Campaign:
 
     def unfinished(self, attempt_of: Trial, number: int) -> Path:
         """Make the folder in which an attempt is under way."""
-        folder = self.directory / places.UNFINISHED / f"{attempt_of.id}-{number}"
+        folder = self.directory / layout.UNFINISHED / f"{attempt_of.id}-{number}"
         if os.path.lexists(folder):
             self._set_aside(folder)
         folder.mkdir(parents=True)
@@ -137,7 +137,7 @@ class Campaign:
         self._make_way(final)
         folder.rename(final)
         above = [final.parents[level] for level in range(4)]  # trial, block, trials, campaign
-        durable.settle([folder.parent, *above])
+        durable_files.settle([folder.parent, *above])
         return final
 
     def _make_way(self, final: Path) -> None:
@@ -156,13 +156,13 @@ class Campaign:
 
     def _set_aside(self, path: Path) -> None:
         """Move what is not as it was written to ``damaged``, under a name of its own."""
-        folder = self.directory / places.DAMAGED
+        folder = self.directory / layout.DAMAGED
         folder.mkdir(exist_ok=True)
         name = "-".join(path.relative_to(self.directory).parts)
         others = (f"{name}.{number}" for number in itertools.count(2))
         free = (one for one in itertools.chain([name], others) if not os.path.lexists(folder / one))
         path.rename(folder / next(free))
-        durable.settle([folder])
+        durable_files.settle([folder])
 
     def artifacts(self, attempt: Attempt) -> Path:
         """Return the folder with what a finished attempt left."""
@@ -174,7 +174,7 @@ class Campaign:
         Raises:
             ValueError: It is not there, or not as it was written.
         """
-        place = places.attempt(attempt.trial.block, attempt.id, attempt.number)
+        place = layout.attempt(attempt.trial.block, attempt.id, attempt.number)
         if reasons := attempts.altered(self.directory.resolve(), place, name):
             raise ValueError("; ".join(reasons))
         return self.artifacts(attempt) / name
@@ -185,7 +185,7 @@ class Campaign:
     def note_run(self, now: datetime, command: str, jobs: int) -> None:
         """Write down that a run begins to work on it."""
         said = {"schema": 1, "started": now.isoformat(), "command": command, "jobs": jobs}
-        durable.append_line(self.directory / RUNS, json.dumps(said))
+        durable_files.append_line(self.directory / RUNS, json.dumps(said))
 
     def runs(self) -> list[dict[str, Any]]:
         """Every run that worked on it, the first one first; torn lines are left out."""
@@ -205,7 +205,7 @@ class Campaign:
 
         What is no attempt's folder is not ours, and stays.
         """
-        leftovers = places.under_way(self.directory)
+        leftovers = layout.under_way(self.directory)
         for folder in leftovers:
             removal.remove(folder)
         return len(leftovers)
@@ -213,7 +213,11 @@ class Campaign:
     def _parsed(self, name: str, parse: Callable[[bytes], T]) -> T:
         path = self.directory / name
         try:
-            return parse(left.data(self.directory.resolve() / name, most=left.OWN_BYTES))
+            return parse(
+                untrusted_files.data(
+                    self.directory.resolve() / name, most=untrusted_files.OWN_BYTES
+                )
+            )
         except FileNotFoundError:
             reason = "is missing"
         except DifferentError as error:
@@ -278,7 +282,7 @@ def _require_folders(directory: Path) -> None:
     """Refuse links in the place of a campaign's folders: what they lead to is not verified."""
     strange = [
         directory / name
-        for name in places.FOLDERS
+        for name in layout.FOLDERS
         if os.path.lexists(directory / name) and not digests.is_folder(directory / name)
     ]
     if strange:
@@ -289,7 +293,7 @@ def _require_folders(directory: Path) -> None:
 def _make_folder(directory: Path) -> None:
     if not directory.is_dir():
         directory.mkdir(parents=True, exist_ok=True)
-        durable.settle([directory.resolve().parent])
+        durable_files.settle([directory.resolve().parent])
 
 
 def _write_new(
@@ -305,14 +309,14 @@ def _write_new(
         DESIGN: "".join(f"{trial.model_dump_json()}\n" for trial in design).encode(),
     }
     for name, content in contents.items():
-        durable.write(directory / name, content)
+        durable_files.write(directory / name, content)
     written = {name: digests.of_bytes(content) for name, content in contents.items()}
     written |= _keep(directory, files)
     said = {**manifest, "files": {name: one.model_dump() for name, one in written.items()}}
     unnamed = directory / ".manifest"
-    durable.write(unnamed, digests.sealed(said))
+    durable_files.write(unnamed, digests.sealed(said))
     unnamed.rename(directory / MANIFEST)
-    durable.settle([directory])
+    durable_files.settle([directory])
 
 
 def _keep(directory: Path, files: Mapping[str, Path]) -> dict[str, FileDigest]:
@@ -320,7 +324,7 @@ def _keep(directory: Path, files: Mapping[str, Path]) -> dict[str, FileDigest]:
     if files:
         (directory / LINKS).mkdir(exist_ok=True)
     for digest, path in files.items():
-        durable.write(directory / LINKS / digest, path.read_bytes())
+        durable_files.write(directory / LINKS / digest, path.read_bytes())
     return digests.of_folder(directory.resolve(), LINKS)
 
 
@@ -339,7 +343,7 @@ def _refuse_other(
         raise foreign
     mistakes = [
         Mistake(place, f"{name} was {before or 'not there'} and is now {now or 'gone'}", another)
-        for name, before, now in resuming.differences(made_by, manifest)
+        for name, before, now in resume.differences(made_by, manifest)
     ]
     if mistakes:
         raise ConfigError(mistakes)

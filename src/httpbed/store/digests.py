@@ -21,9 +21,9 @@ from pathlib import Path
 from typing import Any, TextIO
 from urllib.parse import quote, unquote_to_bytes
 
-from httpbed.model.value import Value
-from httpbed.process import left
-from httpbed.store import durable
+from httpbed.experiment.value import Value
+from httpbed.host.sandbox import untrusted_files
+from httpbed.store import durable_files
 
 DEEPEST = 40
 """Folders in folders; a trial that leaves more is ended."""
@@ -69,13 +69,13 @@ def differences(top: Path, said: Mapping[str, FileDigest]) -> dict[str, str]:
     def difference(name: str) -> str:
         digest = said[name]
         try:
-            with left.opened(top / path(name), _ANY_LENGTH, top=top) as file:
+            with untrusted_files.opened(top / path(name), _ANY_LENGTH, top=top) as file:
                 if (length := os.fstat(file.fileno()).st_size) != digest.bytes:
                     return digest.difference(FileDigest(bytes=length, sha256=""))
                 return digest.difference(_of(file))
         except FileNotFoundError:
             return digest.difference(None)
-        except left.UnreadableError as error:
+        except untrusted_files.UnreadableError as error:
             return str(error).removeprefix(f"{Path(path(name)).name} ")
 
     return {name: how for name in said if (how := difference(name))}
@@ -91,15 +91,15 @@ def of_folder(top: Path, below: str) -> dict[str, FileDigest]:
 
     def digest(name: str) -> FileDigest | None:
         try:
-            with left.opened(top / path(name), _ANY_LENGTH, top=top) as file:
+            with untrusted_files.opened(top / path(name), _ANY_LENGTH, top=top) as file:
                 os.fsync(file.fileno())
                 return _of(file)
-        except (FileNotFoundError, left.UnreadableError):
+        except (FileNotFoundError, untrusted_files.UnreadableError):
             return None
 
     with ThreadPoolExecutor(_AT_ONCE) as pool:
         found = dict(zip(files, pool.map(digest, files), strict=True))
-    durable.settle(folders)
+    durable_files.settle(folders)
     return {name: one for name, one in found.items() if one is not None}
 
 

@@ -7,11 +7,11 @@ from pathlib import Path
 import duckdb
 import pyarrow as pa
 
-from httpbed.model import reading
-from httpbed.model.errors import ConfigError
-from httpbed.model.experiment import narrowed
+from httpbed.experiment import parser
+from httpbed.experiment.errors import ConfigError
+from httpbed.experiment.experiment import narrowed
 from httpbed.store import campaign as campaigns
-from httpbed.store import compact
+from httpbed.store import tables
 from httpbed.store.artifacts import Artifacts
 from httpbed.store.campaign import Campaign
 from httpbed.store.results import Results
@@ -24,13 +24,13 @@ def read(directory: Path) -> Results:
         ConfigError: The folder is not a campaign.
     """
     campaign = campaigns.existing(directory)
-    read_back = reading.read_again(campaign.experiment_text)
+    read_back = parser.read_again(campaign.experiment_text)
     if read_back.experiment is None:
         raise ConfigError(read_back.mistakes)
     manifest = campaign.manifest
     experiment = read_back.experiment.at_scale(manifest.get("scale"))
     factors = experiment.factors
-    found = compact.compact(campaign, factors)
+    found = tables.compact(campaign, factors)
     design = campaign.design()
     return Results(
         directory=directory,

@@ -9,7 +9,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from httpbed.model.experiment import Experiment
+from httpbed.experiment.experiment import Experiment
 from httpbed.store.artifacts import Artifacts
 from httpbed.store.attempts import Damage
 

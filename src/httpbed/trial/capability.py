@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from httpbed.experiment import parser
+from httpbed.experiment.errors import ConfigError, Mistake
+from httpbed.experiment.experiment import fill, values
+from httpbed.experiment.trial import Trial
 from httpbed.host.backend import Backend, require_ip
-from httpbed.model import reading
-from httpbed.model.errors import ConfigError, Mistake
-from httpbed.model.experiment import fill, values
-from httpbed.model.trial import Trial
 from httpbed.network import kernel
 from httpbed.network.kernel import Unable
 from httpbed.trial.preparation import Loaded
@@ -43,14 +43,14 @@ def _mistakes(loaded: Loaded, kind: kernel.Kind) -> Iterator[Mistake]:
             for unable in kernel.unable(kind, link):
                 yield _mistake(document, trial, index, unable)
         if reason := kernel.unable_to_hand_over(kind, scenario.handover):
-            place, used_at = reading.place_of(document, ("handover", "kind"), trial.levels)
+            place, used_at = parser.place_of(document, ("handover", "kind"), trial.levels)
             yield Mistake(place, reason + used_at, _REMEDY)
 
 
 def _mistake(document: Mapping[str, Any], trial: Trial, index: int, unable: Unable) -> Mistake:
     said = fill(document["topology"], values(document, trial.levels))  # profiles not filled in
     path = ("topology", "links", index, *_said(said["links"][index], unable))
-    place, used_at = reading.place_of(document, path, trial.levels)
+    place, used_at = parser.place_of(document, path, trial.levels)
     return Mistake(place, unable.reason + used_at, unable.remedy)
 
 

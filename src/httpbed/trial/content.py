@@ -14,9 +14,9 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from httpbed.design import seeds
+from httpbed.experiment.design import seeds
+from httpbed.experiment.workload import Workload
 from httpbed.host import cache
-from httpbed.model.workload import Workload
 
 PARAGRAPHS = 2000
 SENTENCES = 8

@@ -15,12 +15,12 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from httpbed.experiment import parser
+from httpbed.experiment.errors import ConfigError, Mistake
+from httpbed.experiment.experiment import replaced, scenario_document
+from httpbed.experiment.impairments.files import is_file_name
+from httpbed.experiment.parser import Reading
 from httpbed.host import cache
-from httpbed.model import reading
-from httpbed.model.errors import ConfigError, Mistake
-from httpbed.model.experiment import replaced, scenario_document
-from httpbed.model.impairments.files import is_file_name
-from httpbed.model.reading import Reading
 from httpbed.network.files import FileError
 from httpbed.network.link_file import LinkFile
 
@@ -55,7 +55,7 @@ class LinkFiles:
             for named in places(scenario_document(read.document, levels)):
                 if reason := self._reason(named):
                     path = (*named.path, named.kind)
-                    place, used_at = reading.place_of(read.document, path, levels)
+                    place, used_at = parser.place_of(read.document, path, levels)
                     yield Mistake(place, reason + used_at)
 
     def completed(self, document: dict[str, Any]) -> dict[str, Any]:

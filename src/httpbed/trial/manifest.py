@@ -14,17 +14,18 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-from httpbed.host import cache, facts, identity
-from httpbed.host.identity import Program
-from httpbed.implementations.recipe import Recipe
-from httpbed.model.errors import HostError
+from httpbed.experiment.errors import HostError
+from httpbed.host import cache, facts
+from httpbed.host.packages import identity
+from httpbed.host.packages.identity import Program
+from httpbed.host.sandbox.binaries import LINK, SANDBOX, executable
+from httpbed.host.sandbox.spec import PartSpec, ProcessSpec
+from httpbed.host.sandbox.supervisor import RefusalError, SandboxSpec, sandbox
 from httpbed.network.plan import TOOLS
-from httpbed.process.binaries import LINK, SANDBOX, executable
-from httpbed.process.spec import PartSpec, ProcessSpec
-from httpbed.process.supervisor import RefusalError, SandboxSpec, sandbox
-from httpbed.trial.bed import Bed
+from httpbed.programs.recipe import Recipe
+from httpbed.trial.plan import Bed
 from httpbed.trial.preparation import Loaded
-from httpbed.trial.runner import MEMORY_BYTES
+from httpbed.trial.run.runner import MEMORY_BYTES
 
 UNKNOWN = "unknown"
 """Version of a binary of the user's that tells none: its digest tells it apart."""

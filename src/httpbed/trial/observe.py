@@ -11,13 +11,13 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from httpbed.model.fairness import jain
-from httpbed.model.metric import Observation
-from httpbed.model.scenario import Scenario
-from httpbed.model.units import NS
-from httpbed.trial import handover_metrics
-from httpbed.trial.legs import Chain, Leg
-from httpbed.trial.seen import Seen
+from httpbed.experiment.fairness import jain
+from httpbed.experiment.metric import Observation
+from httpbed.experiment.scenario import Scenario
+from httpbed.experiment.units import NS
+from httpbed.trial.evidence import Seen
+from httpbed.trial.handover import metrics
+from httpbed.trial.hops import Chain, Leg
 
 GB = 1e9
 
@@ -35,7 +35,7 @@ def observations(scenario: Scenario, chains: Sequence[Chain], seen: Seen) -> lis
         *_proxies(chain, seen),
         *_cpu(chain, seen),
         *_shares(chain, seen),
-        *handover_metrics.observations(scenario.handover, chain, seen),
+        *metrics.observations(scenario.handover, chain, seen),
     ]
 
 

@@ -10,23 +10,16 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from httpbed.implementations.catalog import Catalog
-from httpbed.implementations.protocol import (
-    Fetch,
-    Implementation,
-    PageToLoad,
-    Part,
-    RoleName,
-    Upstream,
-)
-from httpbed.model.page import PageLoad, RecordedPage
-from httpbed.model.roles import ClientRole, Hop, Role, Roles, hops
-from httpbed.model.scenario import Scenario
-from httpbed.model.workload import Workload
+from httpbed.experiment.page import PageLoad, RecordedPage
+from httpbed.experiment.roles import ClientRole, Hop, Role, Roles, hops
+from httpbed.experiment.scenario import Scenario
+from httpbed.experiment.workload import Workload
+from httpbed.host.sandbox.spec import ProcessSpec
 from httpbed.network.plan import NetworkPlan
-from httpbed.process.spec import ProcessSpec
-from httpbed.trial.certificates import SERVER_NAME
+from httpbed.programs.catalog import Catalog
+from httpbed.programs.protocol import Fetch, Implementation, PageToLoad, Part, RoleName, Upstream
 from httpbed.trial.content import PRIOR, Target, targets
+from httpbed.trial.tls_certificates import SERVER_NAME
 
 PORT = 443
 BODIES = "/tmp/bodies"  # noqa: S108 - inside the sandbox, where /tmp is private

@@ -12,27 +12,28 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from httpbed.design.blocks import design
+from httpbed.experiment import parser
+from httpbed.experiment.design.blocks import design
+from httpbed.experiment.errors import ConfigError, Mistake
+from httpbed.experiment.experiment import SCENARIO_PARTS, Experiment, fill, values
+from httpbed.experiment.factorial import ScaleName
+from httpbed.experiment.page import PageLoad, RecordedPage
+from httpbed.experiment.parser import Reading
+from httpbed.experiment.roles import DEFAULT_CONTROL
+from httpbed.experiment.scenario import Scenario
+from httpbed.experiment.trial import Trial
+from httpbed.experiment.workload import Workload
 from httpbed.host import doctor
 from httpbed.host.backend import Backend
-from httpbed.implementations import casting
-from httpbed.implementations.catalog import Catalog
-from httpbed.model import reading
-from httpbed.model.crossing import ScaleName
-from httpbed.model.errors import ConfigError, Mistake
-from httpbed.model.experiment import SCENARIO_PARTS, Experiment, fill, values
-from httpbed.model.page import PageLoad, RecordedPage
-from httpbed.model.reading import Reading
-from httpbed.model.roles import DEFAULT_CONTROL
-from httpbed.model.scenario import Scenario
-from httpbed.model.trial import Trial
-from httpbed.model.workload import Workload
 from httpbed.network.kernel import KINDS
 from httpbed.network.link_file import LinkFile
-from httpbed.sites.catalog import Stored
-from httpbed.trial import certificates, content, link_files, pages, programs
-from httpbed.trial.bed import Bed
+from httpbed.programs import role_checks
+from httpbed.programs.catalog import Catalog
+from httpbed.trial import content, link_files, program_roots, tls_certificates
+from httpbed.trial import sites as pages
 from httpbed.trial.link_files import LinkFiles
+from httpbed.trial.plan import Bed
+from httpbed.web.sites.catalog import Stored
 
 Say = Callable[[str], None]
 
@@ -95,7 +96,7 @@ def load(
     Raises:
         ConfigError: With every mistake in it and in its files, or it has no such scale.
     """
-    read, files, loaded = reading.read(text), LinkFiles(folder), pages.Pages(folder)
+    read, files, loaded = parser.read(text), LinkFiles(folder), pages.Pages(folder)
     found = (
         *read.mistakes,
         *files.mistakes(read),
@@ -123,8 +124,8 @@ def _role_mistakes(read: Reading, catalog: Catalog) -> Iterator[Mistake]:
     for levels in read.treatments:
         said = values(read.document, levels)
         parts = {part: fill(read.document.get(part), said) for part in SCENARIO_PARTS}
-        for found in casting.miscast(catalog, parts):
-            place, used_at = reading.place_of(read.document, found.path, levels)
+        for found in role_checks.miscast(catalog, parts):
+            place, used_at = parser.place_of(read.document, found.path, levels)
             yield Mistake(place, found.reason + used_at, found.remedy)
 
 
@@ -144,7 +145,7 @@ def make_bed(
     """
     origins = loaded.recorded_origins()
     names = loaded.implementations()
-    found = programs.ensure(catalog, names, say=say, replays=bool(origins))
+    found = program_roots.ensure(catalog, names, say=say, replays=bool(origins))
     seeded = backend in KINDS and doctor.require_qdisc(backend, found.tools)
     if others := loaded.tcp_controls() - {DEFAULT_CONTROL}:
         doctor.require_congestion(others, found.tools)
@@ -152,7 +153,7 @@ def make_bed(
     return Bed(
         catalog=catalog,
         programs=found,
-        certificates=certificates.ensure(datetime.now(UTC), origins),
+        certificates=tls_certificates.ensure(datetime.now(UTC), origins),
         contents=content.ensure_all(seed, loaded.workloads()),
         sites=loaded.sites or pages.ensure_all(loaded.workloads(), seed, loaded.folder, say),
         capture=capture,

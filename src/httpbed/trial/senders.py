@@ -7,13 +7,13 @@ import json
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from httpbed.implementations.catalog import Catalog
-from httpbed.implementations.recipe import Recipe
-from httpbed.implementations.settings import Transport, settings
-from httpbed.model.roles import HttpVersion, Role
-from httpbed.model.scenario import Scenario
-from httpbed.model.sender import SenderKey
-from httpbed.store import senders
+from httpbed.experiment.roles import HttpVersion, Role
+from httpbed.experiment.scenario import Scenario
+from httpbed.experiment.sender import SenderKey
+from httpbed.programs.catalog import Catalog
+from httpbed.programs.recipe import Recipe
+from httpbed.programs.settings import Transport, settings
+from httpbed.store import sender_records
 
 Manifest = Mapping[str, Any]
 
@@ -61,4 +61,4 @@ def standings(
             chosen = not recipe.congestion_control.is_fixed(hop.transport)
             testable = recipe.name not in ends
             found[one] = {"set": dict(role.knobs), "chosen": chosen, "testable": testable}
-    return [senders.standing(one) | said for one, said in found.items()]
+    return [sender_records.standing(one) | said for one, said in found.items()]

@@ -7,23 +7,16 @@ from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 
-from httpbed.model.metric import Observation
-from httpbed.model.moment import Moment
-from httpbed.model.trial import Attempt, Check, Outcome, Record, Trial
-from httpbed.trial import (
-    bed_checks,
-    following,
-    handover_checks,
-    handover_metrics,
-    legs,
-    moments,
-    observe,
-    possible_checks,
-    seen,
-    subject_checks,
-)
-from httpbed.trial.bed import Bed
-from httpbed.trial.seen import Seen
+from httpbed.experiment.handover_event import Moment
+from httpbed.experiment.metric import Observation
+from httpbed.experiment.trial import Attempt, Check, Outcome, Record, Trial
+from httpbed.trial import evidence, hops, observe
+from httpbed.trial.checks import bed as bed_checks
+from httpbed.trial.checks import handover, link_bounds, subject
+from httpbed.trial.evidence import Seen
+from httpbed.trial.handover import events, metrics
+from httpbed.trial.handover import outcome as following
+from httpbed.trial.plan import Bed
 
 
 @dataclass(frozen=True)
@@ -57,24 +50,24 @@ class Try:
 def judge(this: Try, bed: Bed, artifacts: Path, phases_s: Mapping[str, float]) -> Record:
     """Judge an attempt by what it left in ``artifacts``."""
     scenario, planned = this.trial.scenario(), bed.plan(this.trial)
-    chains = legs.chains(scenario, planned.legs)
-    found = seen.read(scenario, planned.legs, bed.catalog, artifacts)
+    chains = hops.chains(scenario, planned.hops)
+    found = evidence.read(scenario, planned.hops, bed.catalog, artifacts)
     stores = [
         name
         for name, implementation in scenario.implementations.items()
         if bed.catalog[implementation].stores_bodies
     ]
-    served = subject_checks.Served(bed.contents, bed.sites, stores)
+    served = subject.Served(bed.contents, bed.sites, stores)
     checks = [
         # Who takes all of the machine makes the bed late, and is to blame for it.
         *(() if found.excess else bed_checks.checks(this.trial, planned, bed.catalog, found)),
-        *subject_checks.checks(chains, served, found),
+        *subject.checks(chains, served, found),
     ]
     handovers = None
-    if (course := handover_metrics.course(scenario.handover, chains[0], found)) is not None:
+    if (course := metrics.course(scenario.handover, chains[0], found)) is not None:
         told = following.told(course)
-        checks += handover_checks.of_subject(course, told)
-        handovers = list(moments.moments(course, told))
+        checks += handover.of_subject(course, told)
+        handovers = list(events.moments(course, told))
     observed = observe.observations(scenario, chains, found)
     return this.record(outcome(checks, found), checks, phases_s, observed, handovers)
 
@@ -91,7 +84,7 @@ def outcome(checks: Sequence[Check], found: Seen) -> Outcome:
         return Outcome(kind="invalid", reason=_reasons(of_bed))
     late = {f"{name} ended well" for name, ended in found.exits.items() if ended.timed_out}
     only_late = all(check.name in late for check in broken)
-    besides = handover_checks.unfollowed(checks)
+    besides = handover.unfollowed(checks)
     if found.client is not None and found.client.timed_out and only_late:
         reasons = filter(None, ["the client was still busy at the time limit", besides])
         return Outcome(kind="timed out", reason="; ".join(reasons))
@@ -117,6 +110,6 @@ def _reasons(broken: Sequence[Check]) -> str:
 
 
 def _reason(check: Check) -> str:
-    if check.figure.startswith(possible_checks.IMPOSSIBLE):
+    if check.figure.startswith(link_bounds.IMPOSSIBLE):
         return check.figure
     return f"{check.name}: {check.figure}"

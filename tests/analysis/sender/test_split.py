@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from httpbed.analysis.sender import split
 from httpbed.analysis.sender.packets import Packets
-from httpbed.model.fairness import jain
+from httpbed.experiment.fairness import jain
 
 RATES = st.lists(st.floats(0.01, 1e6), min_size=1, max_size=8)
 

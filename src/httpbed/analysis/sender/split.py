@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from httpbed.analysis.sender.packets import Packets
-from httpbed.model.fairness import jain
+from httpbed.experiment.fairness import jain
 
 
 @dataclass(frozen=True)

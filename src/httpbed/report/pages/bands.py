@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from httpbed.analysis.findings import Findings, Row
-from httpbed.pages.speed_index import MODERATE_FROM_S, SLOW_ABOVE_S, Band
 from httpbed.report.handovers import Column
 from httpbed.report.phrasing import DASH
+from httpbed.web.load.speed_index import MODERATE_FROM_S, SLOW_ABOVE_S, Band
 
 HEADER = "loads by band"
 NAMES: tuple[Band, ...] = ("fast", "moderate", "slow")

@@ -16,10 +16,10 @@ import matplotlib as mpl
 from PIL import Image, ImageDraw, ImageFont
 
 from httpbed.analysis import loads
-from httpbed.pages.load import Load
-from httpbed.pages.speed_index import Step
 from httpbed.report.pages import phases, thumbnails
 from httpbed.report.pages.thumbnails import Screen
+from httpbed.web.load.load import Load
+from httpbed.web.load.speed_index import Step
 
 MOST_PANES = 3
 PANE_PIXELS = {1: 480, 2: 420, 3: 300}

@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 from matplotlib.axes import Axes
 
-from httpbed.pages.load import Load
 from httpbed.report.curves import WIDE_IN
 from httpbed.report.figures import INK, QUIET
 from httpbed.report.pages import thumbnails
 from httpbed.report.visible_figure import VisibleFigure
+from httpbed.web.load.load import Load
 
 MOST_PICTURES = 8
 """In a strip."""

@@ -17,10 +17,10 @@ from matplotlib.axes import Axes
 from matplotlib.colors import to_hex
 from matplotlib.patches import Rectangle
 
-from httpbed.analysis.compare import Ratio
+from httpbed.analysis.comparison import Ratio
 from httpbed.analysis.findings import Findings
-from httpbed.model import units
-from httpbed.model.experiment import reached, references
+from httpbed.experiment import units
+from httpbed.experiment.experiment import reached, references
 from httpbed.report.curves import WIDE_IN
 from httpbed.report.figures import QUIET
 from httpbed.report.phrasing import base_name, level, ratio_number, title

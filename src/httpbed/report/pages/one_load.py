@@ -10,14 +10,14 @@ import matplotlib as mpl
 
 from httpbed.analysis import loads
 from httpbed.analysis.loads import PageTrial
-from httpbed.model import phrase
-from httpbed.pages import speed_index, timing
-from httpbed.pages.load import Load, Request
+from httpbed.experiment import quantities
 from httpbed.report.figures import STYLE, Plot
 from httpbed.report.pages import filmstrip, phases, progress, thumbnails, waterfall
 from httpbed.report.pages.pictured import Pictured
 from httpbed.report.pages.section import waterfall_of
 from httpbed.report.phrasing import treatment
+from httpbed.web.load import speed_index, timing
+from httpbed.web.load.load import Load, Request
 
 MOST_FAILED = 5
 MOST_TEXT = 200
@@ -147,7 +147,7 @@ def _times(load: Load) -> Iterator[str]:
 def _requests(load: Load) -> Iterator[str]:
     """Sum up what was fetched: by protocol, by kind, from caches."""
     network = load.on_network()
-    size = phrase.size(timing.wire_bytes(load), phrase.AT_A_GLANCE)
+    size = quantities.size(timing.wire_bytes(load), quantities.AT_A_GLANCE)
     over = {one.connection for one in network if one.connection}
     yield f"{len(network)} over the network, {size} over {len(over)} connection(s)"
     yield _counted(waterfall.protocol(one) for one in network)
@@ -173,7 +173,7 @@ def _spent(one: Request) -> Iterator[str]:
 
 
 def _time(seconds: float) -> str:
-    return phrase.duration(seconds, phrase.AT_A_GLANCE)
+    return quantities.duration(seconds, quantities.AT_A_GLANCE)
 
 
 def _cut(said: str) -> str:

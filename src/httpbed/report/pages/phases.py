@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from typing import Literal
 from urllib.parse import urlsplit
 
-from httpbed.model.errors import visible
-from httpbed.pages.load import Request
-from httpbed.pages.phases import phases as whole
+from httpbed.experiment.errors import visible
+from httpbed.web.load.load import Request
+from httpbed.web.load.phases import phases as whole
 
 Kind = Literal["queue", "connect", "send", "wait", "receive"]
 KINDS: tuple[Kind, ...] = ("queue", "connect", "send", "wait", "receive")
@@ -35,7 +35,7 @@ class Phase:
 
 
 def phases(request: Request) -> list[Phase]:
-    """List what a request did, in order, as a HAR file tells it (:mod:`httpbed.pages.phases`).
+    """List what a request did, in order, as a HAR file tells it (:mod:`httpbed.web.load.phases`).
 
     Time for names and TLS is part of ``connect``, as what was waited for on a new connection is;
     what the request waited before, in the page or for a connection, is ``queue``.

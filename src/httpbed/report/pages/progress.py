@@ -9,10 +9,10 @@ from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 
 from httpbed.analysis import loads
-from httpbed.pages.speed_index import Step
 from httpbed.report.curves import WIDE_IN
 from httpbed.report.figures import PALETTE, QUIET
 from httpbed.report.visible_figure import VisibleFigure
+from httpbed.web.load.speed_index import Step
 
 HEIGHT_IN = 2.5
 DASHES: tuple[Literal["-"] | tuple[float, tuple[float, ...]], ...] = (

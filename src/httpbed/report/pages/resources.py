@@ -16,10 +16,10 @@ from matplotlib.figure import SubFigure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 
-from httpbed.pages.load import Load
 from httpbed.report.curves import WIDE_IN
 from httpbed.report.figures import MARKERS, PALETTE, QUIET
 from httpbed.report.visible_figure import VisibleFigure
+from httpbed.web.load.load import Load
 
 MOST_RESOURCES = 150
 SPANS_IN, TIMES_IN = 1.9, 1.9

@@ -18,7 +18,6 @@ import matplotlib as mpl
 from httpbed.analysis import loads
 from httpbed.analysis.findings import Findings
 from httpbed.analysis.sample import Sample, samples
-from httpbed.pages.load import Load
 from httpbed.report.figures import STYLE, Plot
 from httpbed.report.pages import (
     cumulative,
@@ -37,6 +36,7 @@ from httpbed.report.pages.scenes import Scene, Shown
 from httpbed.report.phrasing import level, title, treatment
 from httpbed.report.visible_figure import VisibleFigure
 from httpbed.store.results import Results
+from httpbed.web.load.load import Load
 
 MOST_WATERFALLS = 2
 """Of a scene."""

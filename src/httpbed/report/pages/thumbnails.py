@@ -12,9 +12,9 @@ from pathlib import Path
 
 from PIL import Image
 
-from httpbed.pages import pictures
-from httpbed.pages.load import Frame, Load
-from httpbed.pages.pictures import PictureError
+from httpbed.web.load import screenshots
+from httpbed.web.load.load import Frame, Load
+from httpbed.web.load.screenshots import PictureError
 
 JPEG_QUALITY = 78
 LEAST_SHAPE, MOST_SHAPE = 0.4, 2.2
@@ -101,6 +101,6 @@ def _small(file: Path, size: tuple[int, int]) -> Image.Image | None:
 
 def _decoded(file: Path) -> Image.Image | None:
     try:
-        return Image.fromarray(pictures.pixels(pictures.read(file)))
+        return Image.fromarray(screenshots.pixels(screenshots.read(file)))
     except PictureError:
         return None

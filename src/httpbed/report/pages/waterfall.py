@@ -13,14 +13,14 @@ from matplotlib.axes import Axes
 from matplotlib.patches import Patch
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 
-from httpbed.model import phrase
-from httpbed.model.errors import visible
-from httpbed.pages.load import Load, Request
+from httpbed.experiment import quantities
+from httpbed.experiment.errors import visible
 from httpbed.report.curves import WIDE_IN
 from httpbed.report.figures import INK, PALETTE, QUIET
 from httpbed.report.pages import phases
 from httpbed.report.pages.phases import Kind
 from httpbed.report.visible_figure import VisibleFigure
+from httpbed.web.load.load import Load, Request
 
 MOST_ROWS = 40
 """Requests of a load that are drawn."""
@@ -111,7 +111,7 @@ def _told(request: Request) -> str:
         return phases.shortened(visible(request.failed), MOST_REASON)
     if request.from_cache:
         return "cache"
-    size = phrase.size(request.wire_bytes, phrase.AT_A_GLANCE) if request.wire_bytes else ""
+    size = quantities.size(request.wire_bytes, quantities.AT_A_GLANCE) if request.wire_bytes else ""
     told = str(request.status) if request.status not in {0, 200} else ""
     return ", ".join(filter(None, (told, size)))
 

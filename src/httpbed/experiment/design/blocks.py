@@ -1,0 +1,46 @@
+"""Randomised complete blocks (Fisher 1935): each block runs each treatment once, in its own order.
+
+What drifts on a machine over minutes hits the treatments of a block alike, so comparisons
+are made within blocks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from httpbed.experiment.design import seeds
+from httpbed.experiment.experiment import Experiment, scenario_document
+from httpbed.experiment.scenario_parts import Scenarios
+from httpbed.experiment.trial import Trial
+
+
+def design(
+    experiment: Experiment,
+    document: Mapping[str, Any],
+    completed: Callable[[dict[str, Any]], dict[str, Any]] = dict,
+) -> list[Trial]:
+    """List the trials of an experiment in the order in which they run.
+
+    ``completed`` adds to a scenario's document what only the machine knows: digests of files.
+    """
+    treatments = list(experiment.treatments())
+    documents = [completed(scenario_document(document, levels)) for levels in treatments]
+    scenarios = Scenarios()
+    limits = [experiment.time_limit_s(scenarios.read(said)) for said in documents]
+    trials = []
+    for block in range(1, experiment.replicates + 1):
+        order = list(range(len(treatments)))
+        seeds.block_order(experiment.seed, block).shuffle(order)
+        trials += [
+            Trial(
+                block=block,
+                position=position,
+                levels=treatments[index],
+                document=documents[index],
+                seed=experiment.seed,
+                time_limit_s=limits[index],
+            )
+            for position, index in enumerate(order, start=1)
+        ]
+    return trials

@@ -1,0 +1,142 @@
+"""The buffer before a link's transmitter, and what it drops or marks."""
+
+from __future__ import annotations
+
+import math
+from decimal import Decimal
+from typing import Annotated, Literal, NamedTuple
+
+from pydantic import BeforeValidator, Field, WithJsonSchema, model_validator
+
+from httpbed.experiment import units
+from httpbed.experiment.impairments.rate import MTU_BYTES
+from httpbed.experiment.value import Value
+
+MIN_QUEUE_PACKETS = 10
+"""A queue given in BDP is never shorter: a sender's initial window is 10 packets (RFC 6928)."""
+
+MOST_IN_QUEUE = 10**12
+"""Of packets, bytes or BDP: the emulator counts in 64 bits."""
+LONGEST_WAIT_S = 3600
+
+LimitUnit = Literal["packets", "bytes", "s", "BDP"]
+
+
+class QueueLimit(NamedTuple):
+    """How much a queue holds: packets, bytes, seconds, or bandwidth-delay products."""
+
+    amount: float
+    unit: LimitUnit
+
+    def resolved(self, rate_bit_s: int, rtt_s: float) -> tuple[str, int]:
+        """Resolve to ``("packets" | "bytes" | "ns", amount)`` for a link of this rate and RTT."""
+        if self.unit == "s":
+            return "ns", round(self.amount * 1e9)
+        if self.unit != "BDP":
+            return self.unit, int(self.amount)
+        packets = math.ceil(self.amount * rate_bit_s * rtt_s / 8 / MTU_BYTES)
+        return "packets", max(MIN_QUEUE_PACKETS, packets)
+
+
+_LEAST = {
+    "packets": Decimal(1),
+    "bytes": Decimal(MTU_BYTES),
+    "s": Decimal("1e-6"),
+    "BDP": Decimal("0.001"),
+}
+_MOST = {"packets": MOST_IN_QUEUE, "bytes": MOST_IN_QUEUE, "s": LONGEST_WAIT_S, "BDP": 10**12}
+
+
+def parse_queue_limit(text: object) -> QueueLimit:
+    """Read ``"1000 packets"``, ``"64 KiB"``, ``"70 ms"`` or ``"1 BDP"``."""
+    known = {"packets": 1, "BDP": 1, **units.SIZES, **units.DURATIONS}
+    number, named = units.split(text, known, "1000 packets")
+    amount = number * known[named]
+    unit = _unit(named)
+    if unit == "packets" and amount != int(amount):
+        raise ValueError(f"{text!r} is not a whole number of packets")
+    if amount < _LEAST[unit]:
+        raise ValueError(f"{text!r} holds no packet; the least is {_LEAST[unit]:f} {unit}")
+    if amount > _MOST[unit]:
+        raise ValueError(f"{text!r} is too large: more than {_MOST[unit]} {unit}")
+    return QueueLimit(float(amount), unit)
+
+
+def _unit(named: str) -> LimitUnit:
+    if named in units.SIZES:
+        return "bytes"
+    if named in units.DURATIONS:
+        return "s"
+    return "packets" if named == "packets" else "BDP"
+
+
+Discipline = Literal["droptail", "codel", "fq_codel", "pie"]
+
+_PARAMETERS: dict[str, set[str]] = {
+    "droptail": set(),
+    "codel": {"target", "interval", "ecn"},
+    "fq_codel": {"target", "interval", "ecn", "flows", "quantum"},
+    "pie": {"target", "interval", "ecn"},
+}
+_TARGET_S = {"codel": 0.005, "fq_codel": 0.005, "pie": 0.015}
+_INTERVAL_S = {"codel": 0.1, "fq_codel": 0.1, "pie": 0.015}
+"""Defaults of RFC 8289 (4.3, 4.2), RFC 8290 (5.2.2, 5.2.1) and RFC 8033 (5, 4.2)."""
+
+
+class Queue(Value):
+    """The buffer before a link's transmitter."""
+
+    discipline: Discipline = "droptail"
+    """``droptail``: what arrives at a full queue is dropped; ``codel`` (RFC 8289), ``fq_codel``
+    (RFC 8290) and ``pie`` (RFC 8033) drop earlier, so that little waits."""
+    limit: Annotated[
+        QueueLimit,
+        BeforeValidator(parse_queue_limit),
+        WithJsonSchema(
+            {"type": "string", "examples": ["1000 packets", "64 KiB", "70 ms", "1 BDP"]}
+        ),
+    ] = QueueLimit(1000, "packets")
+    """What may wait and be in service: packets, bytes, time, or multiples of rate x RTT (BDP)."""
+    target: Annotated[units.Seconds, Field(gt=0), units.at_most(60)] | None = None
+    """Queue delay that CoDel accepts (by default 5 ms) and PIE aims at (15 ms)."""
+    interval: Annotated[units.Seconds, Field(gt=0), units.at_most(60)] | None = None
+    """Time in which CoDel's delay must fall below the target (by default 100 ms), or after which
+    PIE computes its probability anew (15 ms)."""
+    ecn: bool = Field(default=False, strict=True)
+    """Whether a packet that is capable of ECN is marked where it would be dropped (RFC 3168)."""
+    flows: int | None = Field(default=None, ge=1, le=65536, strict=True)
+    """Queues of FQ-CoDel over which flows are hashed; by default 1024."""
+    quantum: Annotated[units.Bytes, Field(ge=64, le=2**20)] | None = None
+    """Bytes that a flow of FQ-CoDel may send in its turn; by default 1514."""
+
+    @model_validator(mode="after")
+    def _has_its_own_parameters(self) -> Queue:
+        said = {"target", "interval", "ecn", "flows", "quantum"} & self.model_fields_set
+        foreign = sorted(
+            name for name in said - _PARAMETERS[self.discipline] if getattr(self, name)
+        )
+        if foreign:
+            raise ValueError(
+                f"{self.discipline} has no {', '.join(foreign)}; choose another discipline"
+            )
+        return self
+
+    @property
+    def target_s(self) -> float:
+        """The target, or the discipline's own."""
+        return self.target or _TARGET_S[self.discipline]
+
+    @property
+    def interval_s(self) -> float:
+        """The interval, or the discipline's own."""
+        return self.interval or _INTERVAL_S[self.discipline]
+
+    @property
+    def flows_or_default(self) -> int:
+        """The number of queues, or that of RFC 8290 (5.2.4)."""
+        return self.flows or 1024
+
+    @property
+    def quantum_or_default(self) -> int:
+        """The quantum, or that of RFC 8290 (5.2.3): a full Ethernet frame's."""
+        return self.quantum or 1514

@@ -1,0 +1,176 @@
+"""How fast a direction of a link lets packets leave."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import Annotated
+
+from pydantic import BeforeValidator, Field, Tag, field_validator, model_validator
+
+from httpbed.experiment.alternatives import TEXT, chosen
+from httpbed.experiment.impairments.files import Digest, FileName
+from httpbed.experiment.units import BitRate, Bytes, Seconds, Share
+from httpbed.experiment.value import Value
+
+MTU_BYTES = 1500
+"""Largest IP packet on every link; the Ethernet default, and what the studies used."""
+OPPORTUNITY_BYTES = 1504
+"""What one delivery opportunity of a packet-delivery trace carries (Netravali et al. 2015)."""
+MOST_OPPORTUNITIES = 1_000_000
+LONGEST_STEP_S = 86_400.0
+
+OVERHEADS = {"ip": 0, "ethernet": 14, "wire": 38}
+"""Bytes beyond the IP packet: the Ethernet header; with preamble, FCS and gap (IEEE 802.3)."""
+
+
+class TokenBucket(Value):
+    """A token bucket as the kernel's ``tbf``: a burst at once, then the rate."""
+
+    bucket: BitRate
+    """Rate with which the bucket is filled, in bit/s."""
+    burst: Bytes = Field(ge=MTU_BYTES, lt=2**32)
+    """Bytes that the bucket holds; it is full at first, and holds at least one packet."""
+
+    @property
+    def mean_bit_s(self) -> int:
+        """Bits per second over a long time."""
+        return self.bucket
+
+    @property
+    def first_bit_s(self) -> int:
+        """Bits per second at the beginning, the burst aside."""
+        return self.bucket
+
+
+class Trace(Value):
+    """Delivery opportunities at recorded times, in mahimahi's format, from a file."""
+
+    trace: FileName
+    """The file, relative to the experiment: a line per opportunity of 1504 bytes, its time in ms,
+    ascending; it begins again after the last."""
+    sha256: Digest | None = None
+    """Digest of the file; filled in when the experiment is loaded, demanded where it is said."""
+    mean: BitRate | None = None
+    """Mean rate of the trace; filled in when the experiment is loaded."""
+
+    @property
+    def mean_bit_s(self) -> int | None:
+        """Bits per second over a whole pass; None before the file was read."""
+        return self.mean
+
+    @property
+    def first_bit_s(self) -> int | None:
+        """The mean: what a trace begins with says little about it."""
+        return self.mean
+
+
+def _pair(value: object) -> object:
+    if isinstance(value, (list, tuple)) and len(value) == 2:  # noqa: PLR2004 - a pair
+        return tuple(value)
+    raise ValueError('a step is a pair of a time and a rate, such as ["5 s", "2 Mbit/s"]')
+
+
+Step = Annotated[
+    tuple[Annotated[Seconds, Field(le=LONGEST_STEP_S)], BitRate], BeforeValidator(_pair)
+]
+"""When, from the start of the client's time, and bits per second from then on."""
+
+
+class Steps(Value):
+    """A rate that changes at given times."""
+
+    steps: list[Step] = Field(min_length=1, max_length=10_000)
+    """Pairs of a time and a rate, the first at 0 s, the times ascending."""
+
+    @field_validator("steps")
+    @classmethod
+    def _ascend(cls, steps: list[tuple[float, int]]) -> list[tuple[float, int]]:
+        if steps[0][0] != 0:
+            raise ValueError("the first step is at 0 s: until then there would be no rate")
+        for (earlier, _), (later, _) in pairwise(steps):
+            if later <= earlier:
+                raise ValueError(f"the steps ascend in time, and {later:g} s follows {earlier:g} s")
+        return steps
+
+    @property
+    def mean_bit_s(self) -> int:
+        """The largest of the rates: no transfer is faster."""
+        return max(rate for _, rate in self.steps)
+
+    @property
+    def first_bit_s(self) -> int:
+        """Bits per second at the beginning."""
+        return self.steps[0][1]
+
+
+class CellularModel(Value):
+    """Parameters of a synthetic cellular link (Winstein et al., NSDI 2013, section 3.1)."""
+
+    mean: BitRate
+    """Mean rate when there is no outage, in bit/s."""
+    variation: Share = 0.5
+    """Standard deviation of the rate's logarithm over a long time; 0 % is a constant rate."""
+    memory: Seconds = Field(default=5.0, ge=0.1, le=3600)
+    """Time in which the logarithm of the rate forgets all but 1/e of a deviation."""
+    outages: Share = Field(default=0.0, lt=1)
+    """Share of the time in which nothing is delivered."""
+    outage: Seconds = Field(default=1.0, gt=0, le=60)
+    """Mean length of an outage."""
+    duration: Seconds = Field(default=60.0, ge=1, le=3600)
+    """Length of the trace; it begins again after that."""
+
+    @model_validator(mode="after")
+    def _is_of_bearable_length(self) -> CellularModel:
+        expected = self.mean * self.duration / 8 / OPPORTUNITY_BYTES
+        if expected > MOST_OPPORTUNITIES:
+            raise ValueError(
+                f"{expected:.0f} delivery opportunities are more than {MOST_OPPORTUNITIES};"
+                " give it a shorter duration or a lower mean"
+            )
+        if expected < 1:
+            raise ValueError("the trace would deliver no packet; give it a longer duration")
+        return self
+
+
+class Cellular(Value):
+    """The rate of a cellular link, drawn from the seed for each block and direction."""
+
+    cellular: CellularModel
+    """The model's parameters."""
+
+    @property
+    def mean_bit_s(self) -> int:
+        """About what it delivers over a long time."""
+        return max(1, round(self.cellular.mean * (1 - self.cellular.outages)))
+
+    @property
+    def first_bit_s(self) -> int:
+        """The mean when there is no outage."""
+        return self.cellular.mean
+
+
+Rate = Annotated[
+    Annotated[BitRate, Tag(TEXT)]
+    | Annotated[TokenBucket, Tag("<token bucket>")]
+    | Annotated[Trace, Tag("<trace>")]
+    | Annotated[Steps, Tag("<steps>")]
+    | Annotated[Cellular, Tag("<cellular>")],
+    chosen(
+        '"10 Mbit/s"',
+        bucket="<token bucket>",
+        trace="<trace>",
+        steps="<steps>",
+        cellular="<cellular>",
+    ),
+]
+"""Constant, in bit/s; a token bucket; steps in time; or opportunities from a file or a model."""
+
+
+def mean_bit_s(rate: int | TokenBucket | Trace | Steps | Cellular | None) -> int | None:
+    """Bits per second that a long transfer cannot exceed; None when there is no such figure."""
+    return rate if rate is None or isinstance(rate, int) else rate.mean_bit_s
+
+
+def first_bit_s(rate: int | TokenBucket | Trace | Steps | Cellular | None) -> int | None:
+    """Bits per second by which a queue in bandwidth-delay products is measured."""
+    return rate if rate is None or isinstance(rate, int) else rate.first_bit_s

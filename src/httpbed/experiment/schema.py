@@ -1,0 +1,57 @@
+"""The JSON Schema of an experiment file, made from the models that check it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from httpbed.experiment.experiment import Experiment
+from httpbed.experiment.scenario import Scenario
+
+REFERENCE = {
+    "type": "object",
+    "properties": {"factor": {"type": "string"}},
+    "required": ["factor"],
+    "additionalProperties": False,
+    "description": "Stands for the level of a factor.",
+}
+
+
+def experiment_schema() -> dict[str, Any]:
+    """Return the schema; wherever a scenario has a single value, a factor may stand."""
+    header = Experiment.model_json_schema(by_alias=True)
+    scenario = Scenario.model_json_schema(by_alias=True)
+    definitions = {
+        **header.pop("$defs", {}),
+        **{name: _with_references(part) for name, part in scenario.pop("$defs", {}).items()},
+        "FactorReference": REFERENCE,
+    }
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": "httpbed experiment",
+        "type": "object",
+        "properties": {
+            **header["properties"],
+            **_with_references({"properties": scenario["properties"]})["properties"],
+        },
+        "required": [*header["required"], *scenario["required"]],
+        "additionalProperties": False,
+        "$defs": definitions,
+    }
+
+
+def _with_references(part: dict[str, Any]) -> dict[str, Any]:
+    properties = {
+        name: _or_reference(schema) for name, schema in part.get("properties", {}).items()
+    }
+    return {**part, "properties": properties} if properties else part
+
+
+def _or_reference(schema: dict[str, Any]) -> dict[str, Any]:
+    """Let a factor stand for any value: a level with a name may be a table or a list, too."""
+    kept: dict[str, Any] = {
+        name: schema[name] for name in ("description", "default") if name in schema
+    }
+    value = {name: said for name, said in schema.items() if name not in kept}
+    if isinstance(value.get("items"), dict):
+        value["items"] = {"anyOf": [value["items"], {"$ref": "#/$defs/FactorReference"}]}
+    return {**kept, "anyOf": [value, {"$ref": "#/$defs/FactorReference"}]}

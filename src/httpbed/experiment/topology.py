@@ -1,0 +1,247 @@
+"""Hosts, the links between them, and the impairments of each direction of a link."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping
+from typing import Annotated, Any, Literal
+
+from pydantic import AfterValidator, Field, WithJsonSchema, model_validator
+
+from httpbed.experiment import profiles, units
+from httpbed.experiment.changes import Action, Event, ScheduleEntry
+from httpbed.experiment.impairments import rate as rates
+from httpbed.experiment.impairments.delay import Delay, Jitter, Reordering
+from httpbed.experiment.impairments.loss import Listed, Loss, Replay
+from httpbed.experiment.impairments.queue import Queue
+from httpbed.experiment.impairments.rate import MTU_BYTES, OVERHEADS, Rate, Steps, TokenBucket
+from httpbed.experiment.route import Route, shortest
+from httpbed.experiment.value import Value
+
+Counted = Literal["ip", "ethernet", "wire"]
+LinkName = Annotated[str, Field(pattern=r"^[a-z][a-z0-9-]{0,40}$")]
+ProfileName = Annotated[
+    str,
+    AfterValidator(profiles.known),
+    WithJsonSchema({"type": "string", "enum": list(profiles.all_profiles())}),
+]
+
+
+class Direction(Value):
+    """What one direction of a link does to packets."""
+
+    rate: Rate | None = None
+    """Capacity; absent means unlimited, and then nothing waits in the queue."""
+    counted: Counted = "ip"
+    """Bytes that take time at the rate: the IP packet's, or with the Ethernet header (14 more),
+    or with all that is on a wire (38 more)."""
+    delay: Delay = 0.0
+    """One-way delay, added after transmission; the RTT is measured, never configured."""
+    jitter: Jitter | None = None
+    """What varies the delay, packet by packet, keeping their order."""
+    loss: Loss = 0.0
+    """Which packets are lost on arrival, whatever the queue does."""
+    reordering: Reordering | None = None
+    """Which packets are held back, so that later ones overtake them."""
+    duplication: units.Share = 0.0
+    """Probability that a packet is sent twice, independently of all others."""
+    corruption: units.Share = 0.0
+    """Probability that one bit of a packet is flipped behind its IP header."""
+    queue: Queue = Queue()
+    """The buffer before the transmitter; without a rate nothing waits in it."""
+
+    def mean_bit_s(self) -> int | None:
+        """Bits per second that a long transfer cannot exceed; None if unlimited or unknown."""
+        return rates.mean_bit_s(self.rate)
+
+    def first_bit_s(self) -> int | None:
+        """Bits per second at the beginning; None if unlimited or unknown."""
+        return rates.first_bit_s(self.rate)
+
+    def overhead_bytes(self) -> int:
+        """Bytes beyond the IP packet that take time at the rate."""
+        return OVERHEADS[self.counted]
+
+    def rate_can_change(self) -> bool:
+        """Whether there is a rate that a schedule or an event may set."""
+        return isinstance(self.rate, (int, TokenBucket, Steps))
+
+
+class OneWay(Value):
+    """What differs in one direction of a link from what the link says for both."""
+
+    rate: Rate | None = None
+    counted: Counted | None = None
+    delay: Delay | None = None
+    jitter: Jitter | None = None
+    loss: Loss | None = None
+    reordering: Reordering | None = None
+    duplication: units.Share | None = None
+    corruption: units.Share | None = None
+    queue: Queue | None = None
+
+
+class Link(Direction):
+    """What joins two hosts; its impairments hold in both directions unless told otherwise."""
+
+    between: tuple[str, str]
+    """The two hosts; ``up`` is from the first to the second."""
+    name: LinkName = ""
+    """How it is called: lower-case letters, digits and hyphens. By default its two hosts, joined by
+    a hyphen; of several links between the same hosts each needs a name of its own."""
+    delay_reading: Literal["one-way", "round-trip"] = "one-way"
+    """How its delays are to be read: each direction has all of it, or half. Papers are not always
+    clear about which they mean."""
+    profile: ProfileName | None = None
+    """Name of a known network, which fills in what the link does not say; their sources are in
+    docs/reference/profiles.md."""
+    up: OneWay = OneWay()
+    """What differs from the first host to the second."""
+    down: OneWay = OneWay()
+    """What differs from the second host to the first."""
+    schedule: list[ScheduleEntry] = Field(default_factory=list, max_length=10_000)
+    """Changes at given times."""
+    events: list[Event] = Field(default_factory=list, max_length=100)
+    """What is told of what passes, and what changes then."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _is_named(cls, said: Any) -> Any:
+        between = said.get("between") if isinstance(said, Mapping) else None
+        if isinstance(between, (list, tuple)) and "name" not in said:
+            return {**said, "name": "-".join(map(str, between))}
+        return said
+
+    @model_validator(mode="after")
+    def _joins_two(self) -> Link:
+        if self.between[0] == self.between[1]:
+            msg = f"a link joins two hosts, not {self.between[0]!r} with itself"
+            raise ValueError(msg)
+        return self
+
+    @model_validator(mode="after")
+    def _changes_fit(self) -> Link:
+        mistakes = [*self._unchangeable(), *self._strangers(), *self._namesakes(), *self._narrow()]
+        if mistakes:
+            raise ValueError("; ".join(mistakes))
+        return self
+
+    def directions(self) -> tuple[Direction, Direction]:
+        """Return both directions, ``up`` first, each complete."""
+        return self._direction(self.up), self._direction(self.down)
+
+    def rtt_s(self) -> float:
+        """Seconds of the two one-way delays; transmission and queueing come on top."""
+        return sum(direction.delay for direction in self.directions())
+
+    def unfit(self, change: Action) -> Iterator[str]:
+        """Say what an action changes of this link that cannot change, each in a sentence."""
+        ways = dict(zip(("up", "down"), self.directions(), strict=True))
+        for way in [change.direction] if change.direction else list(ways):
+            if change.rate is not None and not ways[way].rate_can_change():
+                yield (
+                    f"changes the rate {way}, which must then be a constant rate, a"
+                    " token bucket or steps"
+                )
+            if change.loss is not None and isinstance(ways[way].loss, (Listed, Replay)):
+                yield f"changes the loss {way}, which is of listed packets"
+
+    def rates(self, way: int) -> set[int]:
+        """All rates that a direction has by turns, in bit/s; none if unlimited or unknown."""
+        first = self.directions()[way].rate
+        known = rates.mean_bit_s(first)
+        steps = [bit_s for _, bit_s in first.steps] if isinstance(first, Steps) else [known]
+        meant = (None, ("up", "down")[way])
+        later = [change.rate for _, change in self._changes() if change.direction in meant]
+        return {bit_s for bit_s in (*steps, *later) if bit_s is not None}
+
+    def delays(self, way: int) -> set[float]:
+        """All one-way delays that a direction has by turns, in seconds."""
+        meant = (None, ("up", "down")[way])
+        later = {change.delay for _, change in self._changes() if change.direction in meant}
+        return {self.directions()[way].delay, *(delay for delay in later if delay is not None)}
+
+    def _direction(self, own: OneWay) -> Direction:
+        names = Direction.model_fields
+        said = {name: getattr(own, name) for name in names if getattr(own, name) is not None}
+        complete = {name: said.get(name, getattr(self, name)) for name in names}
+        if self.delay_reading == "round-trip":
+            complete["delay"] /= 2
+        return Direction.model_construct(**complete)
+
+    def _unchangeable(self) -> Iterator[str]:
+        """Find changes of a rate or loss that is not of a kind that could change."""
+        for place, change in self._changes():
+            yield from (f"{place} {reason}" for reason in self.unfit(change))
+            if change.delay is not None and self.delay_reading == "round-trip":
+                yield f"{place} changes a delay that is read as round-trip: say it one-way"
+        if self.profile and self.delay_reading == "round-trip":
+            yield "a profile's delays are one-way, and cannot be read as round-trip"
+
+    def _changes(self) -> Iterator[tuple[str, Action]]:
+        for name, changes in (("schedule", self.schedule), ("events", self.events)):
+            for index, change in enumerate(changes):
+                yield f"{name}[{index}]", change
+
+    def _narrow(self) -> Iterator[str]:
+        """Find what is too small for a packet as it is counted."""
+        for name, way in zip(("up", "down"), self.directions(), strict=True):
+            largest = MTU_BYTES + way.overhead_bytes()
+            limit = way.queue.limit
+            if limit.unit == "bytes" and limit.amount < largest:
+                yield f"the queue {name} holds no packet: one has {largest} bytes as counted"
+            if isinstance(way.rate, TokenBucket) and way.rate.burst < largest:
+                yield f"the burst {name} passes no packet: one has {largest} bytes as counted"
+
+    def _strangers(self) -> Iterator[str]:
+        for index, event in enumerate(self.events):
+            host = event.host()
+            if host is not None and host not in self.between:
+                yield f"events[{index}] names {host!r}; the link joins {' and '.join(self.between)}"
+
+    def _namesakes(self) -> Iterator[str]:
+        names = [event.name for event in self.events]
+        for name in sorted({name for name in names if names.count(name) > 1}):
+            yield f"two events are named {name!r}"
+
+
+HostName = Annotated[str, Field(pattern=r"^[a-z][a-z0-9]{0,14}$")]
+
+
+class Topology(Value):
+    """The description of a network: hosts and links."""
+
+    hosts: list[HostName] = Field(min_length=2)
+    """Names of the hosts: a lower-case letter, then letters and digits, at most 15."""
+    links: list[Link] = Field(min_length=1, max_length=200)
+    """What joins them."""
+    ip_version: Literal["4", "6"] = "4"
+    """RFC 791 or RFC 8200; hosts have addresses of this version only."""
+
+    @model_validator(mode="after")
+    def _links_known_hosts(self) -> Topology:
+        unknown = {host for link in self.links for host in link.between} - set(self.hosts)
+        if unknown:
+            msg = f"a link names a host that is not in hosts: {', '.join(sorted(unknown))}"
+            raise ValueError(msg)
+        if len(set(self.hosts)) != len(self.hosts):
+            msg = "a host is named twice"
+            raise ValueError(msg)
+        names = [link.name for link in self.links]
+        for name in sorted({name for name in names if names.count(name) > 1}):
+            msg = f"two links are named {name!r}: give each a name of its own"
+            raise ValueError(msg)
+        return self
+
+    def route(
+        self, start: str, goal: str, forwarding: Collection[str], without: Collection[int] = ()
+    ) -> Route:
+        """Return the way between two hosts, which only hosts in ``forwarding`` pass on.
+
+        A way is a list of links, each by its index with the direction in which it is taken; those
+        in ``without`` are not taken.
+        """
+        return shortest([link.between for link in self.links], start, goal, forwarding, without)
+
+    def links_of(self, host: str) -> list[int]:
+        """List a host's links by their indices."""
+        return [index for index, link in enumerate(self.links) if host in link.between]

@@ -1,0 +1,59 @@
+"""Finds mmdebstrap, which builds root filesystems, or fetches it without installing it.
+
+It is one Perl script. Where it is missing, its package is unpacked into the cache: nothing of
+the machine is changed.
+
+Standard library only: this runs before anything is installed.
+"""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+
+from httpbed.experiment.errors import HostError
+from httpbed.host import cache
+from httpbed.host.packages import apt
+
+# The archive's keys sign Debian's suites; its relatives may not have them.
+_PACKAGES = ("mmdebstrap", "debian-archive-keyring")
+_KEYRINGS = Path("usr/share/keyrings")
+_NEEDED = ("apt-get", "dpkg-deb", "perl", "tar")
+
+
+def command(say: Callable[[str], None]) -> list[str]:
+    """Return how mmdebstrap is called here, fetching it when it is missing."""
+    _require_tools()
+    keys = Path("/", _KEYRINGS, "debian-archive-keyring.gpg")
+    if (installed := shutil.which("mmdebstrap")) and keys.exists():
+        return [installed]
+    unpacked = cache.folder() / "mmdebstrap"
+    if not unpacked.exists():
+        say("fetching mmdebstrap")
+        _fetch(unpacked)
+    return ["perl", str(unpacked / "usr/bin/mmdebstrap"), f"--keyring={unpacked / _KEYRINGS}"]
+
+
+def _require_tools() -> None:
+    missing = [name for name in _NEEDED if shutil.which(name) is None]
+    if missing:
+        raise HostError(
+            f"no root filesystem can be built without {', '.join(missing)}",
+            "install them (Debian and its relatives have them), or build the toolbox on a"
+            " machine that has them and copy its cache folder here",
+        )
+
+
+def _fetch(target: Path) -> None:
+    """Unpack beside the target, then rename: it is there whole or not at all."""
+    target.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=target.parent, prefix=".mmdebstrap-") as scratch:
+        tree = Path(scratch, "tree")
+        apt.unpack(_PACKAGES, tree)
+        try:
+            tree.rename(target)
+        except OSError:  # another process was first
+            if not target.exists():
+                raise

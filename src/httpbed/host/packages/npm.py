@@ -1,0 +1,99 @@
+"""Packages of the npm registry, fetched by npm and neither installed nor run.
+
+npm is this machine's, or else that of a root filesystem of the toolbox, run in a mount namespace
+in which that root's /usr stands in the place of the machine's.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shlex
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+
+from httpbed.experiment.errors import HostError
+from httpbed.host import cache
+from httpbed.host.packages import toolbox
+
+TOOLS = toolbox.Contents("trixie", frozenset({"npm", "dash", "coreutils"}))
+"""What fetches packages where there is no npm."""
+_TIME_LIMIT_S = 600
+
+Say = Callable[[str], None]
+
+
+def ensure(name: str, version: str, sha256: str, say: Say) -> Path:
+    """Return a package's file, fetched when it is not in the cache.
+
+    Raises:
+        HostError: npm cannot fetch it, or it is another one than ``sha256`` says.
+    """
+    target = cache.folder() / "packages" / f"{name}-{version}.tgz"
+    if not target.exists():
+        target.parent.mkdir(parents=True, exist_ok=True)
+        say(f"fetching {name} {version}")
+        with tempfile.TemporaryDirectory(dir=target.parent, prefix=".npm-") as scratch:
+            _pack(f"{name}@{version}", Path(scratch), say)
+            fetched = next(iter(sorted(Path(scratch).glob("*.tgz"))))
+            _check(fetched, f"{name} {version}", sha256)
+            fetched.rename(target)
+    _check(target, f"{name} {version} in {target}", sha256)
+    return target
+
+
+def _check(file: Path, what: str, sha256: str) -> None:
+    found = hashlib.sha256(file.read_bytes()).hexdigest()
+    if found != sha256:
+        raise HostError(
+            f"{what} has the SHA-256 {found} and not {sha256}",
+            "it is not the package that was chosen: remove the file if it is there, and see who"
+            " serves npm packages on this machine",
+        )
+
+
+def _pack(wanted: str, folder: Path, say: Say) -> None:
+    words = ["pack", wanted, "--silent", "--ignore-scripts", "--no-update-notifier"]
+    try:
+        done = subprocess.run(
+            [*_npm(say), *words],
+            cwd=folder,
+            check=False,
+            capture_output=True,
+            text=True,
+            timeout=_TIME_LIMIT_S,
+        )
+        told = done.stderr.strip().splitlines() or ["it did not say why"]
+        failed = done.returncode != 0 or not [*folder.glob("*.tgz")]
+    except subprocess.TimeoutExpired:
+        told, failed = [f"it took more than {_TIME_LIMIT_S} s"], True
+    if failed:
+        raise HostError(
+            f"npm could not fetch {wanted}: {told[-1]}",
+            "check the network and npm's settings, or try again later",
+        )
+
+
+def _npm(say: Say) -> list[str]:
+    """Begin npm's command line."""
+    if own := shutil.which("npm"):
+        return [own]
+    root = toolbox.ensure(TOOLS, say=say)
+    return ["sh", "-c", _script(root.path), "npm"]
+
+
+def _script(root: Path) -> str:
+    """Write the script: where /bin, /lib and their like are no links into /usr, cover them too."""
+    usr = shlex.quote(str(root / "usr"))
+    cover = f"""
+for place in bin sbin lib lib64; do
+    if [ -d /$place ] && [ ! -L /$place ]; then mount --rbind {usr}/$place /$place || exit; fi
+done
+mount --rbind {usr} /usr || exit
+exec /usr/bin/node /usr/share/nodejs/npm/bin/npm-cli.js "$@"
+"""
+    user = [] if os.geteuid() == 0 else ["--user", "--map-root-user"]
+    return f'exec {shlex.join(["unshare", *user, "--mount", "sh", "-c", cover, "npm"])} "$@"'

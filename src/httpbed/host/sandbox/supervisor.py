@@ -1,0 +1,380 @@
+"""The orchestrator's end of a sandbox: requests go in, events come back.
+
+``httpbed-sandbox`` is started from the event loop's thread, which lives as long as the
+program: the kernel kills the sandbox when the thread that forked it ends. Closing its input
+ends it and all that is in it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+import itertools
+import json
+import os
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from httpbed.experiment.errors import BedError, HostError, SubjectError
+from httpbed.host import doctor, unprivileged
+from httpbed.host.sandbox import untrusted_files
+from httpbed.host.sandbox.binaries import SANDBOX, executable
+from httpbed.host.sandbox.spec import Exit, PartSpec, ProcessSpec
+
+START_TIMEOUT_S = 20.0
+LINE_BYTES = 64 * 2**20
+"""The emulator's result is one line; a long lossy transfer makes it long."""
+
+EPERM, EACCES, ENOSPC, EUSERS = 1, 13, 28, 87
+IN_THE_WAY = frozenset(
+    {errno.EACCES, errno.EEXIST, errno.EISDIR, errno.ELOOP, errno.ENOTDIR, errno.ENOTEMPTY}
+    | {errno.ENXIO, errno.EPERM, errno.ENOENT, errno.EINVAL}
+)
+"""What the kernel says where a part left something else in the place of a file or folder."""
+
+
+class RefusalError(BedError):
+    """The sandbox lives, and could not do what it was asked."""
+
+    def __init__(self, reason: str, number: int | None = None) -> None:
+        super().__init__(reason)
+        self.number = number
+        """The kernel's number of the error, where there is one."""
+
+
+class PartError(SubjectError):
+    """A part's program cannot be started again, because of what its part left."""
+
+    def __init__(self, part: str, reason: str) -> None:
+        super().__init__(reason)
+        self.part = part
+
+
+@dataclass(frozen=True)
+class ShellSpec:
+    """What a sandbox needs besides for a command of the user's."""
+
+    written: Mapping[str, Path]
+    """Files of this machine that programs write under ``/trial``: name -> path."""
+    resolv_conf: str | None
+    """What the command reads in it, where that differs from this machine's."""
+    outside: bool
+    """Whether one program will be started in this machine's network."""
+
+
+@dataclass(frozen=True)
+class SandboxSpec:
+    """What a sandbox is made of."""
+
+    scratch: Path
+    trial: Path | None
+    """None keeps ``/trial`` in memory, and leaves nothing on this machine."""
+    roots: Mapping[str, Path]
+    shared: Mapping[str, Path]
+    programs: Mapping[str, Path]
+    hosts: Mapping[str, Mapping[str, str]]
+    """Sysctls of each host, by its name."""
+    sysctls: Mapping[str, str]
+    """Of the sandbox's own network."""
+    tmpfs_bytes: int
+    """Upper bound of the files in memory of each part, and of the bed's own."""
+    parts: Mapping[str, PartSpec] = field(default_factory=dict)
+    """The programs under test, by their parts' names; the sandbox's first process and the
+    emulator are in none."""
+    shell: ShellSpec | None = None
+    """For a command of the user's, which sees this machine's own filesystem."""
+
+    def line(self, stdio: Sequence[int]) -> bytes:
+        """Write it as the sandbox reads it; ``stdio`` are the command's descriptors."""
+        said = {
+            "scratch": str(self.scratch),
+            "trial": self.trial and str(self.trial),
+            "parts": {name: part.as_json() for name, part in self.parts.items()},
+            "roots": {name: str(path) for name, path in self.roots.items()},
+            "shared": {seen: str(path) for seen, path in self.shared.items()},
+            "programs": {name: str(path) for name, path in self.programs.items()},
+            "hosts": {name: dict(sysctls) for name, sysctls in self.hosts.items()},
+            "sysctls": dict(self.sysctls),
+            "tmpfs_bytes": self.tmpfs_bytes,
+            "unprivileged": None if self.shell else unprivileged.user(),
+            "shell": self.shell
+            and {
+                "stdio": stdio,
+                "written": {name: str(path) for name, path in self.shell.written.items()},
+                "resolv_conf": self.shell.resolv_conf,
+                "outside": self.shell.outside,
+            },
+        }
+        return json.dumps(said).encode() + b"\n"
+
+
+@dataclass
+class Process:
+    """A program that was started in a sandbox."""
+
+    id: int
+    spec: ProcessSpec
+    exit: asyncio.Future[Exit]
+    pid: int = 0
+    """PID inside the sandbox."""
+    lines: asyncio.Queue[dict[str, Any]] = field(default_factory=asyncio.Queue)
+    """What a program started with ``lines`` has said, parsed."""
+    complaint: str = ""
+    """What it said of its failure, whoever heard it."""
+
+
+class Supervisor:
+    """A running sandbox. Made by :func:`sandbox`."""
+
+    def __init__(self, process: asyncio.subprocess.Process, spec: SandboxSpec) -> None:
+        self._process = process
+        self._spec = spec
+        self._ids = itertools.count(1)
+        self._answers: dict[int, asyncio.Future[dict[str, Any]]] = {}
+        self._running: dict[int, Process] = {}
+        self._begun: set[str] = set()
+        """Parts in which a program has run."""
+        self._ready: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._reader = asyncio.create_task(self._read())
+        self.init_pid = 0
+        """PID of the sandbox's first process, as this machine counts."""
+
+    async def ready(self) -> None:
+        """Wait until the namespaces and mounts are made."""
+        await asyncio.wait_for(asyncio.shield(self._ready), START_TIMEOUT_S)
+
+    @property
+    def folder(self) -> Path:
+        """Where ``/trial`` is seen from here; only after :meth:`ready`."""
+        inside = Path(f"/proc/{self.init_pid}/root{self._spec.scratch}/trial")
+        return self._spec.trial or inside
+
+    async def start(self, spec: ProcessSpec) -> Process:
+        """Start a program, and wait until it is ready where its spec says when that is.
+
+        Raises:
+            SubjectError: It ended, or did not listen in time; or its part is in its way.
+            BedError: It could not be started.
+        """
+        for name, content in spec.files.items():
+            try:
+                untrusted_files.write(self.folder, name, content)
+            except OSError as error:
+                reason = f"{name} cannot be written: {error.strerror}"
+                raise self._of_whom(spec, BedError(reason), error.errno) from None
+        process = Process(next(self._ids), spec, asyncio.get_running_loop().create_future())
+        self._running[process.id] = process
+        try:
+            answer = await self._ask(process.id, _start_request(spec))
+        except RefusalError as refusal:
+            raise self._of_whom(spec, refusal, refusal.number) from None
+        process.pid = answer["pid"]
+        if spec.part:
+            self._begun.add(spec.part)
+        if spec.ready.tcp or spec.ready.udp:
+            await self._await_ports(process)
+        return process
+
+    def _of_whom(
+        self, spec: ProcessSpec, error: BedError, number: int | None
+    ) -> BedError | PartError:
+        """Say whether an earlier program of the same part is in the way of the next one.
+
+        What keeps a part's first program from being started is no part's doing.
+        """
+        if spec.part not in self._begun or number not in IN_THE_WAY:
+            return error
+        return PartError(str(spec.part), f"cannot be started again: {error}")
+
+    async def run(self, spec: ProcessSpec) -> Exit:
+        """Start a program and wait for its end."""
+        process = await self.start(spec)
+        return await process.exit
+
+    async def send(self, process: Process, message: Mapping[str, Any]) -> None:
+        """Send a JSON line to a program started with ``lines``."""
+        line = json.dumps(message)
+        said = {"do": "send", "to": process.id, "line": line, "part": process.spec.part}
+        await self._ask(next(self._ids), said)
+
+    async def signal(self, process: Process, signal: int) -> None:
+        """Send a signal; a program that has ended already is no mistake."""
+        if not process.exit.done():
+            said = {"do": "signal", "to": process.id, "signal": signal, "part": process.spec.part}
+            with suppress(RefusalError):  # it has ended meanwhile
+                await self._ask(next(self._ids), said)
+
+    async def make_folder(self, path: str, part: str | None = None) -> None:
+        """Make a folder that a part sees, with all above it."""
+        await self._ask(next(self._ids), {"do": "make_folder", "path": path, "part": part})
+
+    async def digest(self, path: str, part: str | None = None) -> tuple[int, str]:
+        """Return length in bytes and SHA-256 of a file that a part sees."""
+        answer = await self._ask(next(self._ids), {"do": "digest", "path": path, "part": part})
+        return answer["bytes"], answer["sha256"]
+
+    async def close(self) -> None:
+        """End the sandbox with all that is in it."""
+        if self._process.stdin:
+            self._process.stdin.close()
+        self._reader.cancel()
+        await self._process.wait()
+
+    async def _await_ports(self, process: Process) -> None:
+        ready = process.spec.ready
+        said = {
+            "do": "await_ports",
+            "to": process.id,
+            "part": process.spec.part,
+            "tcp": ready.tcp,
+            "udp": ready.udp,
+            "timeout_s": START_TIMEOUT_S,
+        }
+        try:
+            await self._ask(next(self._ids), said)
+        except RefusalError as refusal:
+            raise SubjectError(_not_started(process)) from refusal
+
+    async def _ask(self, number: int, what: Mapping[str, Any]) -> dict[str, Any]:
+        if self._reader.done() or self._process.stdin is None:
+            raise BedError("the sandbox has ended")
+        promise: asyncio.Future[dict[str, Any]] = asyncio.get_running_loop().create_future()
+        self._answers[number] = promise
+        self._process.stdin.write(json.dumps({"id": number, **what}).encode() + b"\n")
+        try:
+            answer = await promise
+        finally:
+            del self._answers[number]
+        if answer["event"] == "refused":
+            reason = f"the sandbox refused {_named(what)}: {answer['message']}"
+            raise RefusalError(reason, answer["errno"])
+        return answer
+
+    async def _read(self) -> None:
+        assert self._process.stdout is not None  # noqa: S101 - it was asked for as a pipe
+        try:
+            async for line in self._process.stdout:
+                self._take(json.loads(line))
+        finally:
+            self._fail(BedError("the sandbox ended before its work was done"))
+
+    def _take(self, event: dict[str, Any]) -> None:
+        kind = event["event"]
+        if kind == "init":
+            self.init_pid = event["pid"]
+        elif kind == "ready":
+            self._ready.set_result(None)
+        elif kind == "error" and not self._ready.done():
+            self._ready.set_exception(_refusal(event))
+        elif kind == "line":
+            process, said = self._running[event["id"]], json.loads(event["line"])
+            if said.get("event") == "error":
+                process.complaint = str(said.get("message", ""))
+            process.lines.put_nowait(said)
+        elif kind == "exited":
+            self._take_exit(event)
+        elif (answer := self._answers.get(event["id"])) and not answer.done():
+            answer.set_result(event)  # else whoever asked was cancelled, and waits no more
+
+    def _take_exit(self, event: dict[str, Any]) -> None:
+        process = self._running.pop(event["id"])
+        told = {name: event[name] for name in Exit.__dataclass_fields__ if name in event}
+        process.exit.set_result(Exit(**told))
+        process.lines.put_nowait({"event": "exited"})
+
+    def _fail(self, reason: BedError) -> None:
+        """Let nobody wait for a sandbox that is gone."""
+        exits = [process.exit for process in self._running.values()]
+        waiting: list[asyncio.Future[Any]] = [self._ready, *self._answers.values(), *exits]
+        for future in waiting:
+            if not future.done():
+                future.set_exception(reason)
+                future.exception()
+        for process in self._running.values():
+            process.lines.put_nowait({"event": "exited"})
+
+
+@asynccontextmanager
+async def sandbox(spec: SandboxSpec) -> AsyncIterator[Supervisor]:
+    """Make a sandbox; it ends, with everything in it, when the context is left.
+
+    Raises:
+        HostError: The kernel refuses the namespaces or mounts; with the remedy.
+        BedError: It failed in another way.
+    """
+    stdio = [os.dup(fd) for fd in (0, 1, 2)] if spec.shell else []
+    try:
+        process = await asyncio.create_subprocess_exec(
+            executable(SANDBOX),
+            stdin=asyncio.subprocess.PIPE,
+            stdout=asyncio.subprocess.PIPE,
+            limit=LINE_BYTES,
+            pass_fds=stdio,
+            # An interrupt at the terminal is ours, not the programs'; but a command's own.
+            start_new_session=spec.shell is None,
+        )
+    finally:
+        for fd in stdio:
+            os.close(fd)
+    supervisor = Supervisor(process, spec)
+    try:
+        if process.stdin:
+            process.stdin.write(spec.line(stdio))
+        await supervisor.ready()
+        yield supervisor
+    finally:
+        await supervisor.close()
+
+
+def _not_started(process: Process) -> str:
+    """Say of a program that is not ready, in its user's words, whether it lives."""
+    spec = process.spec
+    program, ports = spec.argv[0].rpartition("/")[2], str(spec.ready)
+    how = f"{program} did not listen on {ports} within {START_TIMEOUT_S:g} s"
+    if process.exit.done():
+        how = f"{program} ended with {process.exit.result()} before it listened on {ports}"
+    return f"{spec.root or program} did not start: {how}"
+
+
+def _start_request(spec: ProcessSpec) -> dict[str, Any]:
+    return {
+        "do": "start",
+        "part": spec.part,
+        "place": spec.place,
+        "host": spec.host,
+        "root": spec.root,
+        "argv": spec.argv,
+        "env": dict(spec.environment),
+        "input": spec.input,
+        "stdout": spec.stdout,
+        "stderr": spec.stderr,
+        "lines": spec.lines,
+        "timeout_s": spec.timeout_s,
+        "file_bytes": spec.file_bytes,
+        "memory_bytes": spec.memory_bytes,
+        "processes": spec.processes,
+    }
+
+
+def _refusal(event: dict[str, Any]) -> HostError | BedError:
+    """Tell a machine that cannot from a set-up that failed."""
+    reason = f"{event['step']}: {event['message']}"
+    if event["errno"] == ENOSPC and "unshare" in event["step"]:
+        return HostError(
+            f"the kernel gives no more user namespaces ({reason})",
+            "raise it: sudo sysctl user.max_user_namespaces=10000",
+        )
+    if event["errno"] in {EPERM, EACCES, EUSERS}:
+        return HostError(
+            f"the kernel refuses a sandbox to this user ({reason})",
+            doctor.namespace_remedy(),
+        )
+    return BedError(f"the sandbox could not be made: {reason}")
+
+
+def _named(what: Mapping[str, Any]) -> str:
+    argv = what.get("argv") or [what.get("path", "")]
+    return f"to {what['do']} {argv[0]}".strip()

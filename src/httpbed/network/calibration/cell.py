@@ -1,0 +1,123 @@
+"""A cell of the calibration: a condition of the link, what is sent, and what must come out.
+
+The condition is written as an experiment's author would write it, so that reading, planning and
+the emulator are calibrated together: a slip in any of them is seen.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from httpbed.experiment import profiles
+from httpbed.experiment.topology import Topology
+from httpbed.network.calibration.evidence import Seen
+
+HOSTS = ("client", "server")
+UP, DOWN = 0, 1
+"""Directions: from the client, and from the server."""
+DIRECTIONS = ("up", "down")
+
+Value = float | int | str
+
+
+@dataclass(frozen=True)
+class Train:
+    """Packets of one size and spacing."""
+
+    count: int
+    bytes: int
+    """Of each, as an IP packet."""
+    gap_s: float = 0.0
+    """From the packet before it; 0 is as fast as the socket takes them."""
+
+
+@dataclass(frozen=True)
+class Flow:
+    """Datagrams of one direction."""
+
+    direction: int
+    trains: tuple[Train, ...]
+    ports: int = 1
+    """Over how many ports, each with a receive buffer of its own."""
+    checksum: bool = True
+    """Without one a damaged packet still arrives."""
+    ecn: bool = False
+    """Whether a queue may mark them instead of dropping them (RFC 3168)."""
+    segments: int = 1
+    """Datagrams per call; more than 1 uses segmentation offload."""
+    spin_s: float = 60e-6
+    """How long the sender looks at the clock before each packet's time."""
+
+    def sizes(self) -> list[int]:
+        """Bytes of every packet, in order."""
+        return [train.bytes for train in self.trains for _ in range(train.count)]
+
+    def lasts_s(self) -> float:
+        """Seconds from the first to the last planned time."""
+        return sum(train.count * train.gap_s for train in self.trains)
+
+
+@dataclass(frozen=True)
+class Stream:
+    """Bytes over TCP, as many as come in a time."""
+
+    direction: int
+    seconds: float
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One figure beside what arithmetic says it must be."""
+
+    what: str
+    unit: str
+    """``bit/s``, ``s``, ``1`` (a share), ``packets`` or ``bytes``."""
+    asked: float
+    achieved: float | None
+    """None where it could not be measured."""
+    tolerance: float
+    """In the same unit, to both sides."""
+    reason: str
+    """Why so much, and how often a faultless link would fail."""
+
+    @property
+    def passed(self) -> bool:
+        """Whether it is within its tolerance."""
+        return self.achieved is not None and abs(self.achieved - self.asked) <= self.tolerance
+
+
+class Claim(Protocol):
+    """Something a cell promises."""
+
+    def judge(self, seen: Seen) -> list[Finding]:
+        """Compare what was seen with what must be."""
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One condition and all that is claimed of it."""
+
+    name: str
+    link: Mapping[str, Any]
+    """As in an experiment file, without ``between``."""
+    claims: tuple[Claim, ...]
+    flows: tuple[Flow, ...] = ()
+    stream: Stream | None = None
+    settle_s: float = 0.1
+    """How long after the last packet was sent something may still arrive."""
+    covers: Mapping[str, Value] = field(default_factory=dict)
+    """What a campaign may rely on when all claims hold; see ``envelope``."""
+    files: Mapping[str, str] = field(default_factory=dict)
+    """Files that the link's description names: SHA-256 -> text."""
+
+    def lasts_s(self) -> float:
+        """Seconds that sending and settling take."""
+        flows = max((flow.lasts_s() for flow in self.flows), default=0.0)
+        return max(flows, self.stream.seconds if self.stream else 0.0) + self.settle_s
+
+    def topology(self) -> Topology:
+        """Read the condition as a network of two hosts."""
+        link = profiles.expanded({"between": list(HOSTS), **self.link})
+        return Topology.model_validate({"hosts": list(HOSTS), "links": [link]})

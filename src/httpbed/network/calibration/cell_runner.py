@@ -1,0 +1,171 @@
+"""Run one cell: real namespaces, the real emulator, probes at both ends. Nothing is judged here.
+
+What is left in the cell's folder is all that :mod:`~httpbed.network.calibration.evidence` reads.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from httpbed.host.backend import Backend
+from httpbed.host.sandbox.binaries import LINK, PROBE, executable
+from httpbed.host.sandbox.dialogue import Dialogue
+from httpbed.host.sandbox.spec import TRIAL_FOLDER, Ports, ProcessSpec
+from httpbed.host.sandbox.supervisor import SandboxSpec, Supervisor, sandbox
+from httpbed.network import running
+from httpbed.network.calibration.cell import HOSTS, Cell, Flow, Stream
+from httpbed.network.calibration.evidence import (
+    BLOCK,
+    REMARKS,
+    RESULT,
+    STREAM_FILE,
+    received_file,
+    sent_file,
+)
+from httpbed.network.emulator import LINK_FILES
+from httpbed.network.files import read_trace
+from httpbed.network.plan import HOST_SYSCTLS, NO_NEIGHBOUR_DISCOVERY, TOOLS, NetworkPlan, plan
+
+PORT = 5001
+CHARGEN = 19
+"""RFC 864."""
+BEGIN_S = 0.01
+"""From a sender's start to its first packet."""
+MEMORY_BYTES = 2**28
+PAYLOAD_KEY = 0x4C494E4B
+
+
+@dataclass(frozen=True)
+class Bench:
+    """What every cell of a calibration stands on."""
+
+    root: Path
+    """A root filesystem with ip and ethtool."""
+    seed: int
+    backend: Backend = "af_packet"
+    tamper: Callable[[NetworkPlan], NetworkPlan] = lambda planned: planned
+    """Changes the network that is about to be made: how faults are planted."""
+
+
+async def run(cell: Cell, bench: Bench, folder: Path) -> None:
+    """Run ``cell`` once; its evidence is left in ``folder``, which must not exist.
+
+    Raises:
+        BedError: The bed failed, so that there is nothing to judge.
+        HostError: This machine cannot make a sandbox.
+    """
+    scratch = folder / "sandbox"
+    scratch.mkdir(parents=True)
+    for name, text in cell.files.items():
+        (folder / name).write_text(text)
+    facts = {digest: read_trace(text.encode()) for digest, text in cell.files.items()}
+    topology = cell.topology()
+    planned = plan(topology, {}, bench.seed, BLOCK, backend=bench.backend, files=facts)
+    spec = SandboxSpec(
+        scratch=scratch,
+        trial=folder,
+        roots={TOOLS: bench.root},
+        shared={f"{LINK_FILES}/{digest}": folder / digest for digest in cell.files},
+        programs={name: executable(name) for name in (LINK, PROBE)},
+        hosts=dict.fromkeys(HOSTS, HOST_SYSCTLS),
+        sysctls=NO_NEIGHBOUR_DISCOVERY,
+        tmpfs_bytes=MEMORY_BYTES,
+    )
+    async with sandbox(spec) as supervisor:
+        await _Run(cell, bench.tamper(planned), supervisor, folder).perform()
+    scratch.rmdir()
+
+
+@dataclass
+class _Run:
+    cell: Cell
+    planned: NetworkPlan
+    supervisor: Supervisor
+    folder: Path
+
+    async def perform(self) -> None:
+        """Go through the cell's life once."""
+        emulator = await running.build(self.supervisor, self.planned)
+        receivers = [await self._begin(_receiver(flow)) for flow in self.cell.flows]
+        await emulator.start_counting()
+        failures = sum(await asyncio.gather(*self._senders()))
+        await asyncio.sleep(self.cell.settle_s)
+        for receiver in receivers:
+            told = await receiver.ask("stop", "result")
+            failures += told["failures"]
+        result = await emulator.ask("stop", "result")
+        (self.folder / RESULT).write_text(json.dumps(result) + "\n")
+        (self.folder / REMARKS).write_text(json.dumps({"failures": failures}) + "\n")
+
+    def _senders(self) -> Sequence[Awaitable[int]]:
+        senders = [self._finish(self._sender(flow)) for flow in self.cell.flows]
+        return senders + ([self._fetch(self.cell.stream)] if self.cell.stream else [])
+
+    async def _finish(self, spec: ProcessSpec) -> int:
+        """Let a probe do its work; return how many packets it lost itself."""
+        probe = await self._begin(spec)
+        told = await probe.hear("result", self.cell.lasts_s())
+        return int(told["failures"])
+
+    async def _fetch(self, stream: Stream) -> int:
+        source = ProcessSpec(
+            argv=(f"/bin/{PROBE}", "serve"),
+            host=HOSTS[stream.direction],
+            ready=Ports(tcp=(CHARGEN,)),
+        )
+        await self.supervisor.start(source)
+        far = self.planned.end_of(HOSTS[stream.direction]).address
+        said = {
+            "from": f"{far}:{CHARGEN}",
+            "for_ns": round(stream.seconds * 1e9),
+            "out": f"{TRIAL_FOLDER}/{STREAM_FILE}",
+        }
+        return await self._finish(_probe("fetch", HOSTS[1 - stream.direction], "fetch.json", said))
+
+    def _sender(self, flow: Flow) -> ProcessSpec:
+        far = self.planned.end_of(HOSTS[1 - flow.direction]).address
+        trains = [
+            {"count": train.count, "bytes": train.bytes, "gap_ns": round(train.gap_s * 1e9)}
+            for train in flow.trains
+        ]
+        said = {
+            "to": f"{far}:{PORT}",
+            "ports": flow.ports,
+            "key": str(PAYLOAD_KEY + flow.direction),
+            "checksum": flow.checksum,
+            "ecn": flow.ecn,
+            "segments": flow.segments,
+            "spin_ns": round(flow.spin_s * 1e9),
+            "begin_ns": round(BEGIN_S * 1e9),
+            "trains": trains,
+            "out": f"{TRIAL_FOLDER}/{sent_file(flow.direction)}",
+        }
+        return _probe("send", HOSTS[flow.direction], f"send-{flow.direction}.json", said)
+
+    async def _begin(self, spec: ProcessSpec) -> Dialogue:
+        return await Dialogue.begin(self.supervisor, spec)
+
+
+def _receiver(flow: Flow) -> ProcessSpec:
+    said = {
+        "port": PORT,
+        "ports": flow.ports,
+        "key": str(PAYLOAD_KEY + flow.direction),
+        "out": f"{TRIAL_FOLDER}/{received_file(flow.direction)}",
+    }
+    name = f"receive-{flow.direction}.json"
+    return _probe("receive", HOSTS[1 - flow.direction], name, said)
+
+
+def _probe(verb: str, host: str, name: str, said: dict[str, Any]) -> ProcessSpec:
+    return ProcessSpec(
+        argv=(f"/bin/{PROBE}", verb, f"{TRIAL_FOLDER}/{name}"),
+        host=host,
+        files={name: json.dumps(said, indent=1) + "\n"},
+        lines=True,
+    )

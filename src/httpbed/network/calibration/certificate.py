@@ -1,0 +1,153 @@
+"""The certificate: what a calibration found, on which machine and emulator, and what it covers.
+
+One file per user. The latest calibration writes it; a campaign cites it by date and digest.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from httpbed.host import atomic_record, facts, state
+from httpbed.host.facts import Facts
+from httpbed.host.sandbox.binaries import LINK, executable
+from httpbed.network.calibration import envelope
+from httpbed.network.calibration.judgement import Verdict
+
+SCHEMA = 1
+COMMAND = "httpbed calibrate"
+NAME = "link-certificate.json"
+_MACHINE_ID = Path("/etc/machine-id")
+
+
+@dataclass(frozen=True)
+class Certificate:
+    """A certificate as it was read."""
+
+    said: Mapping[str, Any]
+    digest: str
+    """SHA-256 of the file."""
+
+    @property
+    def date(self) -> str:
+        """When it was made: ISO 8601, UTC."""
+        return str(self.said["date"])
+
+    def strangers(self, own: Mapping[str, Any]) -> list[str]:
+        """Say in which ways it was made by another machine or emulator than ``own``."""
+        made = self.said["identity"]
+        return [
+            f"the certificate of {self.date} is of another {name.replace('_', ' ')}:"
+            f" {_short(made.get(name))}, not {_short(value)}"
+            for name, value in own.items()
+            if made.get(name) != value
+        ]
+
+    def outside(self, config: Mapping[str, Any]) -> list[str]:
+        """Say why it does not cover an emulator's configuration; nothing if it does."""
+        made, used = self.said.get("backend"), config.get("backend", "af_packet")
+        if used == "observer":
+            return ["the kernel carries the packets: a certificate is of the emulator's own link"]
+        other = [] if made == used else [f"backend {used}: the certificate is of {made}"]
+        return other + envelope.outside(self.said["envelope"], envelope.demands(config))
+
+
+def path() -> Path:
+    """Return where this user's certificate is, or would be."""
+    return state.folder() / NAME
+
+
+def identity(machine: Facts | None = None) -> dict[str, Any]:
+    """Identify what a certificate holds for: the machine, its kernel and the emulator."""
+    machine = machine or facts.gather()
+    return {
+        "machine": _machine_id(),
+        "kernel": machine.kernel,
+        "cpu": machine.cpu,
+        "cores": machine.cores,
+        "emulator": hashlib.sha256(executable(LINK).read_bytes()).hexdigest(),
+    }
+
+
+def write(verdicts: Sequence[Verdict], scale: str, *, backend: str, load_before: float) -> Path:
+    """Write the certificate, whole or not at all, and return its path."""
+    machine = facts.gather()
+    said = {
+        "schema": SCHEMA,
+        "date": datetime.now(UTC).isoformat(timespec="seconds"),
+        "scale": scale,
+        "passed": all(verdict.passed for verdict in verdicts),
+        "identity": identity(machine),
+        "backend": backend,
+        "scheduling": sorted({one.scheduling for one in verdicts if one.scheduling}),
+        "load": {"before": load_before, "after": machine.load[0]},
+        "host": machine.as_json(),
+        "envelope": envelope.envelope(verdicts),
+        "cells": [verdict.as_json() for verdict in verdicts],
+    }
+    return atomic_record.keep(path(), said)
+
+
+def read() -> Certificate | None:
+    """Read this user's certificate; None when there is none, or none that can be understood."""
+    try:
+        text = path().read_bytes()
+        said = json.loads(text)
+        known = said["schema"] == SCHEMA and {"date", "identity", "envelope"} <= said.keys()
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        return None
+    return Certificate(said, hashlib.sha256(text).hexdigest()) if known else None
+
+
+@dataclass(frozen=True)
+class Standing:
+    """How a campaign stands to this machine's certificate."""
+
+    certificate: Certificate | None
+    reasons: tuple[str, ...]
+    """Why it is not covered: all of them; nothing if it is."""
+
+    def as_json(self) -> dict[str, Any] | None:
+        """Return what a manifest keeps: never where on this machine the file is."""
+        if self.certificate is None:
+            return None
+        return {
+            "file": NAME,
+            "date": self.certificate.date,
+            "sha256": self.certificate.digest,
+            "scale": self.certificate.said.get("scale"),
+            "passed": self.certificate.said.get("passed"),
+            "outside": list(self.reasons),
+        }
+
+
+def standing(configs: Iterable[Mapping[str, Any]]) -> Standing:
+    """Compare a campaign's conditions, as configurations of the emulator, with the certificate."""
+    found = read()
+    if found is None:
+        return Standing(None, ("there is no link certificate on this machine",))
+    reasons = found.strangers(identity())
+    for config in configs:
+        reasons += found.outside(config)
+    return Standing(found, tuple(dict.fromkeys(reasons)))
+
+
+def _short(value: object) -> str:
+    text = str(value)
+    return f"{text[:12]}…" if len(text) > 40 else text  # noqa: PLR2004 - a digest
+
+
+def _machine_id() -> str:
+    """Hash the machine's identifier, which is not to leave it as it is (machine-id(5))."""
+    try:
+        own = _MACHINE_ID.read_text().strip()
+    except OSError:
+        return ""
+    return (
+        hashlib.sha256(f"httpbed link certificate {own}".encode()).hexdigest()[:16] if own else ""
+    )

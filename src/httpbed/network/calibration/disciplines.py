@@ -1,0 +1,174 @@
+"""Queue disciplines under a constant overload: as far as arithmetic goes, the claims and the cells.
+
+When CoDel or PIE drop depends on microseconds, so no packet's fate is computed here (the emulator's
+own tests hold it against the RFCs' pseudo-code). What must hold whenever they drop: the rate is
+kept, whatever is missing was dropped by the discipline and is told, and the delay settles far below
+that of a queue which only overflows. Datagrams do not slow down; so it settles slower than with
+TCP, and the bounds are wide.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from httpbed.experiment import quantities
+from httpbed.network.calibration.cell import DIRECTIONS, DOWN, UP, Cell, Finding, Flow, Train
+from httpbed.network.calibration.evidence import CONGESTION, Seen
+from httpbed.network.calibration.grid import DEEP, FULL_PACKET, rate_tolerance
+from httpbed.network.calibration.packets import exact
+from httpbed.network.calibration.timing import Rate
+
+BIT_S = 10**7
+OVERLOAD = 1.25
+LASTS_S = 2.0
+TARGET_S, INTERVAL_S = 5e-3, 20e-3
+"""A fifth of CoDel's usual interval: drops come closer with the time since the first, in which
+t / (2 x interval^2) a second are reached, so a quarter too much is met after some 0.2 s."""
+PIE_TARGET_S = 15e-3
+"""Its own. It overshoots in its first allowance for bursts (150 ms) and swings around it after."""
+SPARSE_BYTES = 100
+
+
+@dataclass(frozen=True)
+class Managed:
+    """What is missing was dropped by the discipline, and what came did not wait long."""
+
+    direction: int
+    bit_s: float
+    least_s: float
+    most_s: float
+    """Mean wait in the last half of the flow."""
+
+    def judge(self, seen: Seen) -> list[Finding]:
+        """Compare by number, and average."""
+        label, told = DIRECTIONS[self.direction], seen.counted(self.direction)
+        missing = seen.passages[self.direction].missing()
+        full = float(told["packets"]["queue_dropped"])
+        middle = (self.least_s + self.most_s) / 2
+        reason = "a queue that only overflows would have it wait for about 375 ms"
+        return [
+            exact(f"dropped by the discipline {label}", told["aqm_dropped_numbers"], missing),
+            Finding(f"dropped by a full queue {label}", "packets", 0.0, full, 0.0, "there is room"),
+            Finding(
+                f"mean wait {label}", "s", middle, self._wait_s(seen), middle - self.least_s, reason
+            ),
+        ]
+
+    def _wait_s(self, seen: Seen) -> float | None:
+        passage = seen.passages[self.direction]
+        numbers, delays = passage.delays_s()
+        late = numbers >= len(passage.sizes) // 2
+        if not late.any():
+            return None
+        sending = passage.sizes[numbers[late]] * 8 / self.bit_s
+        waits = delays[late] - sending - seen.floor_s.get(self.direction, 0.0)
+        return float(waits.mean())
+
+
+@dataclass(frozen=True)
+class Marked:
+    """What says that it is capable of ECN is marked, and never dropped."""
+
+    direction: int
+
+    def judge(self, seen: Seen) -> list[Finding]:
+        """Count the marks that arrived; there must be some."""
+        passage, told = seen.passages[self.direction], seen.counted(self.direction)
+        label = DIRECTIONS[self.direction]
+        marks = int(((passage.flags & CONGESTION) != 0).sum())
+        counted = "as many as the emulator counted"
+        return [
+            exact(f"dropped in place of a mark {label}", passage.missing(), ()),
+            Finding(f"marked {label}", "packets", float(told["marked"]), marks, 0.0, counted),
+            Finding(f"marked at all {label}", "packets", 1.0, min(1.0, marks), 0.0, "overloaded"),
+        ]
+
+
+@dataclass(frozen=True)
+class SparseFirst:
+    """Of two flows that take turns the one of small packets does not wait for the other's queue."""
+
+    direction: int
+    bit_s: float
+
+    def judge(self, seen: Seen) -> list[Finding]:
+        """Compare the sparse flow's median wait with two of the bulk flow's packets."""
+        passage = seen.passages[self.direction]
+        numbers, delays = passage.delays_s()
+        sparse = numbers % 2 == 1
+        waits = delays[sparse] - SPARSE_BYTES * 8 / self.bit_s
+        waits = waits - seen.floor_s.get(self.direction, 0.0)
+        median = float(np.median(waits)) if sparse.any() else None
+        most = 2 * FULL_PACKET * 8 / self.bit_s
+        label = f"sparse flow's median wait {DIRECTIONS[self.direction]}"
+        reason = "what is in service and one more turn"
+        return [Finding(label, "s", most / 2, median, most / 2, reason)]
+
+
+def disciplines() -> Iterator[Cell]:
+    """CoDel and PIE with one flow, FQ-CoDel with a sparse one beside; and marks.
+
+    PIE's marks have no cell: it drops what it might mark when its probability is above 10 %.
+    """
+    codel = {"target": f"{TARGET_S * 1e3:g} ms", "interval": f"{INTERVAL_S * 1e3:g} ms"}
+    yield managed("codel", codel, (TARGET_S / 2, TARGET_S + INTERVAL_S))
+    yield managed("pie", {}, (PIE_TARGET_S / 3, 4 * PIE_TARGET_S))
+    yield sparse(codel)
+    for name in ("codel", "fq_codel"):
+        yield marking(name, codel)
+
+
+def managed(discipline: str, said: dict[str, str], wait_s: tuple[float, float]) -> Cell:
+    """Offer a quarter more than the rate, for long enough that the delay settles."""
+    return Cell(
+        name=f"{discipline} under overload",
+        link={
+            "rate": quantities.rate(BIT_S),
+            "queue": {"discipline": discipline, **DEEP, **said},
+        },
+        flows=(Flow(DOWN, (_overload(LASTS_S),), ports=4, spin_s=0.0),),
+        claims=(
+            Managed(DOWN, BIT_S, *wait_s),
+            Rate(DOWN, BIT_S, rate_tolerance(BIT_S), skip=20),
+        ),
+        settle_s=0.5,
+        covers={"queue discipline": discipline},
+    )
+
+
+def _overload(seconds: float) -> Train:
+    gap = FULL_PACKET * 8 / BIT_S / OVERLOAD
+    return Train(round(seconds / gap), FULL_PACKET, gap)
+
+
+def sparse(said: dict[str, str]) -> Cell:
+    """Two flows of FQ-CoDel: full packets beyond the rate, and a small one after each."""
+    gap = FULL_PACKET * 8 / BIT_S / OVERLOAD / 2
+    pair = (Train(1, FULL_PACKET, gap), Train(1, SPARSE_BYTES, gap))
+    return Cell(
+        name="fq_codel, a sparse flow beside a bulk one",
+        link={
+            "rate": quantities.rate(BIT_S),
+            "queue": {"discipline": "fq_codel", **DEEP, **said},
+        },
+        flows=(Flow(UP, pair * round(1.0 / gap / 2), ports=2, spin_s=0.0),),
+        claims=(Managed(UP, BIT_S, 0.0, TARGET_S + INTERVAL_S), SparseFirst(UP, BIT_S)),
+        settle_s=0.5,
+        covers={"queue discipline": "fq_codel"},
+    )
+
+
+def marking(discipline: str, said: dict[str, str]) -> Cell:
+    """Packets that may be marked, beyond the rate."""
+    queue = {"discipline": discipline, **DEEP, **said, "ecn": True}
+    return Cell(
+        name=f"{discipline} that marks",
+        link={"rate": quantities.rate(BIT_S), "queue": queue},
+        flows=(Flow(DOWN, (_overload(0.5),), ecn=True, spin_s=0.0),),
+        claims=(Marked(DOWN),),
+        settle_s=0.5,
+        covers={"queue discipline": discipline, "marking by": discipline},
+    )

@@ -1,0 +1,179 @@
+"""What a calibration covers: ranges between neighbouring cells that passed, and kinds that passed.
+
+A value is covered when the nearest cells on both sides passed; a kind (a jitter's distribution, a
+unit of the queue's limit, a change at run time) when every cell of it did. Conditions are tried one
+at a time; that they do not disturb each other is tried by few cells, which whatever combines them
+demands (``together``). Where no cell could be, there is a demand all the same: it is never covered.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from httpbed.experiment import quantities
+from httpbed.experiment.impairments.rate import OVERHEADS
+from httpbed.network.calibration.cell import Value
+from httpbed.network.calibration.judgement import Verdict
+
+RANGES: Mapping[str, Callable[[float], str]] = {
+    "rate_bit_s": quantities.rate,
+    "delay_s": quantities.duration,
+    "loss": quantities.share,
+}
+"""Quantities of which a range is covered, and how their values are written."""
+NAMES = {"rate_bit_s": "rate", "delay_s": "delay", "loss": "loss"}
+DISCIPLINE = "droptail"
+"""The one queue discipline that is demanded by its limit alone."""
+IMPAIRMENTS = ("loss", "jitter", "duplication", "corruption", "reordering")
+COUNTED = {bytes_: name for name, bytes_ in OVERHEADS.items()}
+MEAN = "mean_bit_s"
+"""Of a trace, which an emulator's configuration only names: whoever knows it adds it."""
+
+
+@dataclass(frozen=True, order=True)
+class Demand:
+    """Something that a condition needs the link to do."""
+
+    quantity: str
+    value: Value
+
+
+def envelope(verdicts: Iterable[Verdict]) -> dict[str, Any]:
+    """Sum up what was found: intervals of each quantity, and the kinds that passed."""
+    tried: dict[str, dict[Value, bool]] = {}
+    for verdict in verdicts:
+        for quantity, value in verdict.covers.items():
+            values = tried.setdefault(quantity, {})
+            values[value] = values.get(value, True) and verdict.passed
+    return {
+        quantity: _intervals(values) if quantity in RANGES else _kinds(values)
+        for quantity, values in tried.items()
+    }
+
+
+def _intervals(values: Mapping[Value, bool]) -> list[list[float]]:
+    found: list[list[float]] = []
+    adjoining = False
+    for value in sorted(map(float, values)):
+        if not values[value]:
+            adjoining = False
+        elif adjoining:
+            found[-1][1] = value
+        else:
+            found.append([value, value])
+            adjoining = True
+    return found
+
+
+def _kinds(values: Mapping[Value, bool]) -> list[str]:
+    return sorted(str(value) for value, passed in values.items() if passed)
+
+
+def outside(covered: Mapping[str, Any], demands: Iterable[Demand]) -> list[str]:
+    """Say of each demand that is not covered why not."""
+    return list(dict.fromkeys(filter(None, (_reason(covered, one) for one in sorted(demands)))))
+
+
+def _reason(covered: Mapping[str, Any], demand: Demand) -> str:
+    if demand.quantity not in RANGES:
+        known = demand.value in covered.get(demand.quantity, ())
+        return "" if known else f"{demand.quantity} {demand.value}: no cell of it has passed"
+    value, write = float(demand.value), RANGES[demand.quantity]
+    intervals = covered.get(demand.quantity, [])
+    if any(low <= value <= high for low, high in intervals):
+        return ""
+    said = ", ".join(f"{write(low)} to {write(high)}" for low, high in intervals) or "nothing"
+    return f"{NAMES[demand.quantity]} {write(value)}: {said} is covered"
+
+
+def demands(config: Mapping[str, Any]) -> set[Demand]:
+    """List what an emulator's configuration needs; any version of it."""
+    return {demand for link in config["links"] for demand in _of_link(link)}
+
+
+def _of_link(link: Mapping[str, Any]) -> Iterator[Demand]:
+    for direction in link["directions"]:
+        yield from _of_direction(direction)
+    changes = (*link.get("schedule", ()), *link.get("triggers", ()))
+    for change in (entry["change"] or {} for entry in changes):
+        yield from _of_change(change)
+    for trigger in link.get("triggers", ()):
+        if trigger["change"]:  # one that only tells does nothing
+            yield Demand("event", _event(trigger["when"]))
+
+
+def _of_change(change: Mapping[str, Any]) -> Iterator[Demand]:
+    if "rate_bit_s" in change:
+        yield Demand("rate_bit_s", change["rate_bit_s"])
+        yield Demand("change", "rate")
+    if "delay_ns" in change:
+        yield Demand("delay_s", change["delay_ns"] / 1e9)
+        yield Demand("change", "delay")
+    if "loss" in change:
+        yield Demand("loss", change["loss"])
+        yield Demand("change", "loss")
+    if "down" in change:
+        yield Demand("change", "state")
+
+
+def _event(when: Mapping[str, Any]) -> str:
+    if "delivered_bytes" in when:
+        return "delivered"
+    return "first packet" if "first_packet" in when else "handshake"
+
+
+def _of_direction(said: Mapping[str, Any]) -> Iterator[Demand]:
+    yield Demand("delay_s", said["delay_ns"] / 1e9)
+    yield from _of_rate(said.get("rate") or {"bit_s": said.get("rate_bit_s")})
+    yield from _of_loss(said.get("loss") or {})
+    if _has_rate(said):  # without one nothing waits, and no bytes are counted
+        yield from _of_queue(said.get("queue"))
+        if overhead := said.get("overhead_bytes", 0):
+            yield Demand("counted", COUNTED.get(overhead, f"{overhead} bytes more"))
+    if jitter := said.get("jitter"):
+        yield Demand("jitter", jitter["distribution"])
+    for impairment in ("duplication", "corruption", "reordering"):
+        if said.get(impairment):
+            yield Demand("impairment", impairment)
+    yield from _of_combination(said)
+
+
+def _has_rate(said: Mapping[str, Any]) -> bool:
+    return bool(said.get("rate") or said.get("rate_bit_s"))
+
+
+def _of_combination(said: Mapping[str, Any]) -> Iterator[Demand]:
+    if _has_rate(said) and said["delay_ns"]:
+        yield Demand("together", "rate and delay")
+    if sum(bool(said.get(impairment)) for impairment in IMPAIRMENTS) > 1:
+        yield Demand("together", "several impairments")
+
+
+def _of_rate(rate: Mapping[str, Any]) -> Iterator[Demand]:
+    for name in ("bit_s", MEAN):
+        if rate.get(name):
+            yield Demand("rate_bit_s", rate[name])
+    if rate.get("model", "constant") != "constant":
+        yield Demand("rate model", rate["model"])
+
+
+def _of_loss(loss: Mapping[str, Any]) -> Iterator[Demand]:
+    if "probability" in loss:
+        yield Demand("loss", loss["probability"])
+    elif loss:
+        yield Demand("loss model", loss["model"])
+
+
+def _of_queue(queue: Mapping[str, Any] | None) -> Iterator[Demand]:
+    said = queue or {}
+    limit = said.get("limit", said if "discipline" not in said else None)
+    for unit in {"packets", "bytes", "ns"} & set(limit or {}):
+        yield Demand("queue limit", {"ns": "time"}.get(unit, unit))
+    if not limit:
+        yield Demand("queue limit", "unlimited")
+    if (discipline := said.get("discipline", DISCIPLINE)) != DISCIPLINE:
+        yield Demand("queue discipline", discipline)
+        if said.get("ecn"):
+            yield Demand("marking by", discipline)

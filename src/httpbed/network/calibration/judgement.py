@@ -1,0 +1,75 @@
+"""From a cell's files to its verdict; pure but for reading them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from httpbed.network.calibration import evidence, packets
+from httpbed.network.calibration.cell import Cell, Finding, Value
+from httpbed.network.calibration.evidence import Seen
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What a cell came to."""
+
+    cell: str
+    findings: tuple[Finding, ...]
+    covers: Mapping[str, Value]
+    lateness_p99_s: float | None = None
+    """Of the emulator."""
+    scheduling: str | None = None
+    """The emulator's class."""
+    broken: str = ""
+    """Why there was nothing to judge."""
+
+    @property
+    def passed(self) -> bool:
+        """Whether every claim holds."""
+        return not self.broken and all(finding.passed for finding in self.findings)
+
+    @property
+    def measured(self) -> bool:
+        """Whether every claim could be put to the test."""
+        own = [one for one in self.findings if one.what == packets.MEASURING and not one.passed]
+        return not own and all(one.achieved is not None for one in self.findings)
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the verdict ready for :func:`json.dumps`."""
+        findings = [asdict(one) | {"passed": one.passed} for one in self.findings]
+        return {
+            "cell": self.cell,
+            "passed": self.passed,
+            "broken": self.broken,
+            "covers": dict(self.covers),
+            "lateness_p99_s": self.lateness_p99_s,
+            "scheduling": self.scheduling,
+            "findings": findings,
+        }
+
+
+def read(cell: Cell, folder: Path, floor_s: Mapping[int, float], seed: int) -> Seen:
+    """Read what a cell left."""
+    sizes = {flow.direction: flow.sizes() for flow in cell.flows}
+    return evidence.read(folder, sizes, floor_s, seed)
+
+
+def judge(cell: Cell, seen: Seen) -> Verdict:
+    """Put every claim of a cell, and those of all cells, beside what was seen."""
+    findings = [finding for claim in cell.claims for finding in claim.judge(seen)]
+    late = seen.link["lateness_ns"]["p99"]
+    return Verdict(
+        cell=cell.name,
+        findings=(*findings, *packets.instrument(seen)),
+        covers=cell.covers,
+        lateness_p99_s=None if late is None else late / 1e9,
+        scheduling=seen.link["scheduling"],
+    )
+
+
+def broken(cell: Cell, reason: str) -> Verdict:
+    """Say that a cell could not be run."""
+    return Verdict(cell.name, (), cell.covers, broken=reason)

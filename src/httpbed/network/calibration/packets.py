@@ -1,0 +1,292 @@
+"""Claims about what becomes of packets: lost, admitted, doubled, damaged, overtaken."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+
+import numpy as np
+
+from httpbed.network.calibration import arithmetic
+from httpbed.network.calibration.cell import DIRECTIONS, Finding
+from httpbed.network.calibration.evidence import DAMAGED, Seen
+from httpbed.network.fates import draws
+
+EXACT = "computed from the seed, packet by packet: not one may differ"
+THREE_SIGMA = "3 standard errors: 0.3 % of all seeds would be outside, this one is not"
+MTU_BYTES = 1500
+MEASURING = "packets lost by the measuring"
+
+
+def exact(what: str, seen: Iterable[int] | None, expected: Iterable[int]) -> Finding:
+    """Count the packets in which two sets of numbers differ; None is what could not be seen."""
+    differing = None if seen is None else float(len(set(seen) ^ set(expected)))
+    return Finding(f"{what}, packets amiss", "packets", 0.0, differing, 0.0, EXACT)
+
+
+def _exact(what: str, direction: int, seen: Iterable[int], expected: Iterable[int]) -> Finding:
+    return exact(f"{what} {DIRECTIONS[direction]}", seen, expected)
+
+
+def _share(what: str, direction: int, count: int, of: int, probability: float) -> Finding:
+    error = math.sqrt(probability * (1 - probability) / of)
+    label = f"share {what} {DIRECTIONS[direction]}"
+    return Finding(label, "1", probability, count / of, 3 * error, THREE_SIGMA)
+
+
+def _drawn(
+    seen: Seen, direction: int, impairment: str, probability: float, each: int = 1
+) -> set[int]:
+    """Compute which packets are chosen: by the first of ``each`` draws that a packet has."""
+    count = len(seen.passages[direction].sizes)
+    drawn = draws(seen.key(direction, impairment), each * count)[::each]
+    return set(np.flatnonzero(drawn < probability).tolist())
+
+
+@dataclass(frozen=True)
+class Loss:
+    """The lost packets are those that the seed loses."""
+
+    direction: int
+    probability: float
+
+    def judge(self, seen: Seen) -> list[Finding]:
+        """Compare by number, by share, and with what the emulator says of itself."""
+        missing = seen.passages[self.direction].missing()
+        drawn = _drawn(seen, self.direction, "loss", self.probability)
+        told = seen.counted(self.direction)["lost_numbers"]
+        sent = len(seen.passages[self.direction].sizes)
+        return [
+            _exact("loss", self.direction, missing, drawn),
+            _exact("loss as counted", self.direction, told, drawn),
+            _share("lost", self.direction, len(missing), sent, self.probability),
+        ]
+
+
+@dataclass(frozen=True)
+class Bursts:
+    """Losses of a Gilbert-Elliott channel: which, and in runs of which length."""
+
+    direction: int
+    to_bad: float
+    to_good: float
+    bad: float = 1.0
+    good: float = 0.0
+
+    def judge(self, seen: Seen) -> list[Finding]:
+        """Compare by number, and the mean run with that of the chain."""
+        passage = seen.passages[self.direction]
+        missing = passage.missing()
+        expected = arithmetic.gilbert_elliott(
+            seen.key(self.direction, "loss"),
+            len(passage.sizes),
+            to_bad=self.to_bad,
+            to_good=self.to_good,
+            bad=self.bad,
+            good=self.good,
+        )
+        found = [_exact("burst loss", self.direction, missing, expected)]
+        return found + ([self._run(missing)] if (self.bad, self.good) == (1.0, 0.0) else [])
+
+    def _run(self, missing: set[int]) -> Finding:
+        """Stays in the bad state are geometric: mean 1/r, variance (1-r)/r^2."""
+        lengths = arithmetic.runs(missing)
+        count = max(1, len(lengths))
+        error = math.sqrt((1 - self.to_good) / count) / self.to_good
+        label = f"mean run of losses {DIRECTIONS[self.direction]}"
+        mean = sum(lengths) / count if lengths else None
+        return Finding(label, "packets", 1 / self.to_good, mean, 3 * error, THREE_SIGMA)
+
+
+@dataclass(frozen=True)
+class Admitted:
+    """Of a burst exactly these packets find room in the queue."""
+
+    direction: int
+    numbers: tuple[int, ...]
+
+    def judge(self, seen: Seen) -> list[Finding]:
+        """Compare by number."""
+        arrived = seen.passages[self.direction].numbers().tolist()
+        count = f"packets of a burst {DIRECTIONS[self.direction]}"
+        reason = "counted: the burst is over before the first packet leaves"
+        return [
+            Finding(count, "packets", len(self.numbers), len(arrived), 0.0, reason),
+            _exact("which of the burst", self.direction, arrived, self.numbers),
+        ]
+
+
+@dataclass(frozen=True)
+class AdmittedToBucket:
+    """Of a burst exactly those packets get through that a token bucket and its queue take."""
+
+    direction: int
+    bit_s: float
+    burst_bytes: int
+    limit_bytes: int
+    overhead_bytes: int = 0
+    """Counted beyond the IP packet."""
+
+    def judge(self, seen: Seen) -> list[Finding]:
+        """Compare by number; where a sender held up makes the count uncertain, there is none."""
+        passage = seen.passages[self.direction]
+        sizes = [int(size) + self.overhead_bytes for size in passage.sizes]
+        first, last = (
+            arithmetic.admitted_to_bucket(at, sizes, self.bit_s, self.burst_bytes, self.limit_bytes)
+            for at in (passage.sent_s, passage.done_s)
+        )
+        arrived = passage.numbers().tolist()
+        label = DIRECTIONS[self.direction]
+        count = f"packets that bucket and queue take {label}"
+        reason = "counted, from the real send times: burst and limit, and what leaves meanwhile"
+        differing = float(len(set(arrived) ^ set(first))) if first == last else None
+        return [
+            Finding(
+                count, "packets", len(first), len(arrived) if first == last else None, 0.0, reason
+            ),
+            Finding(f"which of them {label}", "packets", 0.0, differing, 0.0, reason),
+        ]
+
+
+@dataclass(frozen=True)
+class Listed:
+    """Exactly these packets are lost."""
+
+    direction: int
+    numbers: tuple[int, ...]
+
+    def judge(self, seen: Seen) -> list[Finding]:
+        """Compare by number."""
+        missing = seen.passages[self.direction].missing()
+        return [_exact("listed loss", self.direction, missing, self.numbers)]
+
+
+@dataclass(frozen=True)
+class Duplication:
+    """The packets that arrive twice are those that the seed doubles."""
+
+    direction: int
+    probability: float
+    lost: float = 0.0
+    """Probability of being lost before."""
+
+    def judge(self, seen: Seen) -> list[Finding]:
+        """Compare by number."""
+        passage = seen.passages[self.direction]
+        numbers, times = np.unique(passage.number[passage.number >= 0], return_counts=True)
+        twice = numbers[times == 2].tolist()  # noqa: PLR2004 - twice
+        drawn = _drawn(seen, self.direction, "duplication", self.probability)
+        drawn -= _drawn(seen, self.direction, "loss", self.lost)
+        sent = max(1, len(numbers))
+        return [
+            _exact("duplication", self.direction, twice, drawn),
+            _share("doubled", self.direction, len(twice), sent, self.probability),
+        ]
+
+
+@dataclass(frozen=True)
+class Corruption:
+    """The packets that arrive damaged are those that the seed damages; others are whole."""
+
+    direction: int
+    probability: float
+
+    def judge(self, seen: Seen) -> list[Finding]:
+        """Compare by number: one whose UDP header was hit is missing, or has no number.
+
+        A packet's second draw says where it is hit.
+        """
+        passage = seen.passages[self.direction]
+        damaged = passage.number[((passage.flags & DAMAGED) != 0) & (passage.number >= 0)]
+        hit = set(damaged.tolist()) | passage.missing()
+        drawn = _drawn(seen, self.direction, "corruption", self.probability, each=2)
+        return [
+            _exact("corruption", self.direction, hit, drawn),
+            _share("damaged", self.direction, len(hit), len(passage.sizes), self.probability),
+        ]
+
+
+@dataclass(frozen=True)
+class Reordering:
+    """The packets that are held back are those that the seed holds, and are overtaken."""
+
+    direction: int
+    probability: float
+    delay_s: float
+    hold_s: float
+    lost: float = 0.0
+    """Probability of being lost before."""
+
+    def judge(self, seen: Seen) -> list[Finding]:
+        """Compare by number: whoever came later than half the hold, and after a later one."""
+        passage = seen.passages[self.direction]
+        numbers, delays = passage.delays_s()
+        late = numbers[delays - self.delay_s > self.hold_s / 2].tolist()
+        order = passage.number[passage.number >= 0]
+        overtaken = order[order < np.maximum.accumulate(order)].tolist()
+        drawn = _drawn(seen, self.direction, "reordering", self.probability)
+        drawn -= _drawn(seen, self.direction, "loss", self.lost)
+        last = len(passage.sizes) - 1 - math.ceil(self.hold_s / self._gap_s(seen))
+        return [
+            _exact("held back", self.direction, late, drawn),
+            _exact(
+                "overtaken",
+                self.direction,
+                (number for number in overtaken if number <= last),
+                (number for number in drawn if number <= last),
+            ),
+        ]
+
+    def _gap_s(self, seen: Seen) -> float:
+        return float(np.median(np.diff(seen.passages[self.direction].planned_s)))
+
+
+@dataclass(frozen=True)
+class Complete:
+    """Every packet arrives once, whole and in order."""
+
+    direction: int
+
+    def judge(self, seen: Seen) -> list[Finding]:
+        """Count what did not."""
+        passage = seen.passages[self.direction]
+        order = passage.number[passage.whole]
+        amiss: dict[str, Callable[[], int]] = {
+            "missing": lambda: len(passage.missing()),
+            "doubled": lambda: len(order) - len(np.unique(order)),
+            "damaged": lambda: int((~passage.whole).sum()),
+            "out of order": lambda: int((np.diff(order) < 0).sum()),
+        }
+        label = DIRECTIONS[self.direction]
+        return [
+            Finding(f"packets {name} {label}", "packets", 0.0, float(count()), 0.0, "none may be")
+            for name, count in amiss.items()
+        ]
+
+
+def instrument(seen: Seen) -> list[Finding]:
+    """Check what holds for every cell: wire-size frames, nothing lost by the measuring itself."""
+    link = seen.link
+    lost = link["socket_drops"] + link["send_failures"] + seen.remarks.get("failures", 0)
+    reason = "a machine too busy to send or read in time measures nothing; try a quieter one"
+    frames = f"an IP packet is at most {MTU_BYTES} bytes: more is an offload that is not off"
+    findings = [
+        Finding(MEASURING, "packets", 0.0, float(lost), 0.0, reason),
+        Finding(
+            "frames that no wire carries",
+            "packets",
+            0.0,
+            float(link["oversize_frames"]),
+            0.0,
+            frames,
+        ),
+    ]
+    return findings + [_reached(seen, direction) for direction in seen.passages]
+
+
+def _reached(seen: Seen, direction: int) -> Finding:
+    sent, counted = len(seen.passages[direction].sizes), seen.counted(direction)["packets"]["in"]
+    label = f"packets entered {DIRECTIONS[direction]}"
+    reason = "all that were sent and nothing else: numbers are what fates are compared by"
+    return Finding(label, "packets", float(sent), float(counted), 0.0, reason)

@@ -1,0 +1,152 @@
+"""Conditions of a link that are changed while it runs, by a command that is behind it.
+
+What is asked for is read as an experiment file's schedule is, and carried out by the innermost
+link around the command, in which alone its ``$HTTPBED_UPLINK`` is; or by the one around another
+process, whose environment and files tell it.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple, Self
+
+from pydantic import ValidationError
+
+from httpbed.experiment import quantities
+from httpbed.experiment.changes import ACTIONS, Action
+from httpbed.experiment.errors import ConfigError, Mistake
+from httpbed.network.shell.nest import UnfitError, Uplink
+from httpbed.network.shell.options import OPTIONS, WAYS, Option
+from httpbed.network.shell.tc_quantities import spelled
+
+CHANGE, OF = "--change", "--of"
+STATE = Option("state", ("state",), "word", "down", "Of the link, with --change only: down or up.")
+"""What can be asked for of a running link only, beside some of its options."""
+_KINDS = {option.name: option.kind for option in (*OPTIONS, STATE) if option.name in ACTIONS}
+
+_BEHIND_ONE = "run it behind one: httpbed link ... -- COMMAND"
+
+
+@dataclass(frozen=True)
+class Whose:
+    """A process that a link is around."""
+
+    environment: Mapping[str, str]
+    root: Path = Path("/")
+    """Where its files are seen from here."""
+    said: str | None = None
+    """Its PID as it was named; None if it is this one."""
+
+    @classmethod
+    def of(cls, pid: str) -> Self:
+        """Look at another process.
+
+        Raises:
+            ConfigError: There is none, or another user's.
+        """
+        process = Path("/proc") / pid
+        if not (pid.isascii() and pid.isdigit()):
+            raise ConfigError([Mistake(OF, f"{pid!r} is no PID", "write it like 4711")])
+        try:
+            entries = (process / "environ").read_bytes().split(b"\0")
+        except OSError as error:
+            why = f"process {pid}: {error.strerror}"
+            raise ConfigError([Mistake(OF, why, "name a process of yours")]) from None
+        pairs = (os.fsdecode(entry).partition("=") for entry in entries)
+        return cls({name: value for name, _, value in pairs}, process / "root", pid)
+
+    def mistake(self) -> Mistake:
+        """Say that no link is around it."""
+        if self.said is None:
+            return Mistake(CHANGE, "no link is around this command", _BEHIND_ONE)
+        return Mistake(OF, f"no link is around process {self.said}", "name one that is behind it")
+
+
+class Asked(NamedTuple):
+    """One condition in one direction."""
+
+    flag: str
+    said: Mapping[str, str]
+    """As an entry of a schedule would say it."""
+
+
+def asked(said: Mapping[str, str | bool | None]) -> list[Asked]:
+    """Read the options, by flag without dashes.
+
+    Raises:
+        ConfigError: With every mistake, each at its option.
+    """
+    found = [*_conditions(said)]
+    mistakes = [*_fixed(said)]
+    if not found and not mistakes:
+        known = ", ".join(f"--{name}" for name in ACTIONS)
+        mistakes.append(Mistake(CHANGE, "changes nothing", f"say one of {known}"))
+    for each in found:
+        try:
+            Action.model_validate(each.said)
+        except ValidationError as error:
+            reasons = (detail["msg"].removeprefix("Value error, ") for detail in error.errors())
+            mistakes += (Mistake(each.flag, reason) for reason in reasons)
+    if mistakes:
+        raise ConfigError(dict.fromkeys(mistakes))
+    return found
+
+
+async def change(wanted: Iterable[Asked], whose: Whose) -> list[dict[str, Any]]:
+    """Have the innermost link around a process changed; return the emulator's word on each change.
+
+    Raises:
+        ConfigError: There is no link, or it has not what should change; then nothing is.
+        BedError: It failed.
+    """
+    listed = list(wanted)
+    uplink = await Uplink.find(whose.environment, whose.root)
+    if uplink is None:
+        raise ConfigError([whose.mistake()])
+    try:
+        return await uplink.change([each.said for each in listed])
+    except UnfitError as error:
+        remedy = "begin the link with what can change, such as --rate 1gbit"
+        mistakes = [Mistake(listed[index].flag, why, remedy) for index, why in error.reasons]
+        raise ConfigError(mistakes) from None
+    finally:
+        await uplink.close()
+
+
+def told(changed: Mapping[str, Any]) -> str:
+    """Say what was changed, from the emulator's word."""
+    way = WAYS[changed["direction"]]
+    at = quantities.duration(round(changed["at_ns"] / 1e9, 3))
+    return f"{way}: {_condition(changed['change'])}, {at} after its start"
+
+
+def _condition(change: Mapping[str, Any]) -> str:
+    if "rate_bit_s" in change:
+        return f"rate {quantities.rate(change['rate_bit_s'])}"
+    if "delay_ns" in change:
+        return f"delay {quantities.duration(change['delay_ns'] / 1e9)}"
+    if "loss" in change:
+        return f"loss {quantities.share(change['loss'])}"
+    if "rebind" in change:
+        return "NAT rebound"
+    return "state down" if change["down"] else "state up"
+
+
+def _conditions(said: Mapping[str, str | bool | None]) -> Iterator[Asked]:
+    for name, kind in _KINDS.items():
+        for way in WAYS:
+            flag = next((flag for flag in (f"{way}-{name}", name) if said.get(flag)), None)
+            if flag:
+                text = spelled(kind, str(said[flag]))
+                yield Asked(f"--{flag}", {"direction": way, name: text})
+
+
+def _fixed(said: Mapping[str, str | bool | None]) -> Iterator[Mistake]:
+    """Find options that say what a link has from its start to its end."""
+    changeable = {flag for name in _KINDS for flag in (name, *(f"{way}-{name}" for way in WAYS))}
+    for flag, value in said.items():
+        if flag not in changeable and value not in {None, False, ()}:
+            yield Mistake(f"--{flag}", "does not change while the link runs", "leave it out")

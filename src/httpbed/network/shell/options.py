@@ -1,0 +1,301 @@
+"""The options of ``httpbed link``, and the link that they describe.
+
+One table says what there is; command line, help and reading are made from it. An option holds in
+each direction, ``--up-...`` (from the command) and ``--down-...`` (to it) set one. What they
+say becomes the document that an experiment file would hold, and is read by the same models.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from pydantic import ValidationError
+from pydantic_core import ErrorDetails
+
+from httpbed.experiment import profiles
+from httpbed.experiment.errors import ConfigError, Mistake
+from httpbed.experiment.topology import Link, Topology
+from httpbed.network.files import FileError
+from httpbed.network.link_file import READERS, LinkFile
+from httpbed.network.shell.tc_quantities import spelled
+
+COMMAND, FAR = "command", "far"
+"""The two hosts."""
+BOTH, WAYS = "", ("up", "down")
+
+Place = tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Option:
+    """An impairment that can be asked for in either direction, or in each."""
+
+    name: str
+    path: Place
+    """Where its value stands in the description of a link."""
+    kind: str
+    """What is written: a kind of :data:`~httpbed.network.shell.tc_quantities.KNOWN`, ``count``,
+    ``word`` or ``flag``."""
+    example: str
+    help: str
+    alone: Place | None = None
+    """A shorter place, where no other option adds to it."""
+    needs: str | None = None
+    """The option that it adds to."""
+
+    def flag(self, way: str) -> str:
+        """Name it for one way, or for both."""
+        return f"--{way}-{self.name}" if way else f"--{self.name}"
+
+
+OPTIONS = (
+    Option("rate", ("rate", "bucket"), "rate", "10mbit", "Capacity; else unlimited.", ("rate",)),
+    Option("burst", ("rate", "burst"), "size", "32KiB", "Bytes sent at once (token bucket).",
+           needs="rate"),
+    Option("counted", ("counted",), "word", "ip", "What the rate counts: ip, ethernet or wire."),
+    Option("delay", ("delay",), "duration", "50ms", "One-way delay, added after transmission."),
+    Option("jitter", ("jitter", "spread"), "duration", "5ms", "What varies the delay; order is"
+           " kept. Uniform between minus and plus this, unless told otherwise.", ("jitter",)),
+    Option("jitter-distribution", ("jitter", "distribution"), "word", "normal",
+           "uniform, normal or pareto.", needs="jitter"),
+    Option("loss", ("loss", "bad"), "share", "4%", "Probability that a packet is lost; with the"
+           " next two in the bad state only, else 100%.", ("loss",)),
+    Option("loss-to-bad", ("loss", "to_bad"), "share", "1%", "Loss in bursts (Gilbert-Elliott):"
+           " probability, at each packet, to enter the bad state.", needs="loss-to-good"),
+    Option("loss-to-good", ("loss", "to_good"), "share", "30%", "The same to leave it.",
+           needs="loss-to-bad"),
+    Option("loss-good", ("loss", "good"), "share", "0.1%", "Loss in the good state; else none.",
+           needs="loss-to-bad"),
+    Option("loss-replay", ("loss", "replay"), "word", "FILE",
+           "Lose the packets that an earlier --log lost."),
+    Option("reorder", ("reordering", "share"), "share", "1%",
+           "Probability that a packet is held back and overtaken."),
+    Option("reorder-hold", ("reordering", "hold"), "duration", "10ms", "For how long.",
+           needs="reorder"),
+    Option("duplicate", ("duplication",), "share", "0.1%", "Probability that it comes twice."),
+    Option("corrupt", ("corruption",), "share", "0.01%", "Probability of a flipped bit."),
+    Option("queue", ("queue", "limit"), "amount", "'1000 packets'",
+           "Packets, bytes (64KiB), time (70ms) or bandwidth-delay products (1bdp) that may wait."),
+    Option("discipline", ("queue", "discipline"), "word", "codel",
+           "droptail, codel, fq_codel or pie."),
+    Option("target", ("queue", "target"), "duration", "5ms", "Delay that the discipline aims at.",
+           needs="discipline"),
+    Option("interval", ("queue", "interval"), "duration", "100ms", "Its period.",
+           needs="discipline"),
+    Option("flows", ("queue", "flows"), "count", "1024", "Queues of fq_codel.",
+           needs="discipline"),
+    Option("quantum", ("queue", "quantum"), "size", "1514B", "Bytes that one of them may send.",
+           needs="discipline"),
+    Option("ecn", ("queue", "ecn"), "flag", "", "Have it mark instead of drop.",
+           needs="discipline"),
+)  # fmt: skip
+
+
+_TRACE, _BURST = ("rate", "trace"), ("rate", "burst")
+
+
+class Said(NamedTuple):
+    """What an option was given."""
+
+    value: Any
+    flag: str
+    """The option as the user wrote it."""
+
+
+@dataclass(frozen=True)
+class Described:
+    """A link as options describe it."""
+
+    topology: Topology
+    files: tuple[LinkFile, ...]
+    """All that it names."""
+
+    @property
+    def link(self) -> Link:
+        """The only one."""
+        return self.topology.links[0]
+
+
+def describe(
+    said: Mapping[str, str | bool],
+    profile: str | None = None,
+    traces: tuple[str, str] | None = None,
+) -> Described:
+    """Describe the link that the options ask for; ``said`` holds them by flag, without dashes.
+
+    Reads the files that they name, and nothing else.
+
+    Raises:
+        ConfigError: With every mistake, each at its option.
+    """
+    given = {way: _given(said, way) for way in (BOTH, *WAYS)}
+    for way, file in zip(WAYS, traces or (), strict=False):
+        given[way][_TRACE] = Said(file, "--trace")
+    mistakes = [*_twice(given), *_settle(given, _profile_rates(profile))]
+    found, wrong = _read_files(given)
+    link: dict[str, Any] = {"between": [COMMAND, FAR], **_tables(given[BOTH])}
+    link |= {way: _tables(_whole(given, way)) for way in WAYS}
+    if profile is not None:
+        link["profile"] = profile
+    try:
+        document = {"hosts": [COMMAND, FAR], "links": [profiles.expanded(link)]}
+        read = Topology.model_validate(document)
+    except ValidationError as error:
+        mistakes += [_mistake(detail, given) for detail in error.errors()]
+    if mistakes or wrong:
+        raise ConfigError(dict.fromkeys([*mistakes, *wrong]))
+    return Described(read, tuple(found))
+
+
+def _read_files(given: Mapping[str, dict[Place, Said]]) -> tuple[list[LinkFile], list[Mistake]]:
+    """Read every file that is named, and put in its place what is known of it."""
+    found, wrong = [], []
+    for options in given.values():
+        for path, said in options.items():
+            key = path[-1]
+            if key not in READERS:
+                continue
+            try:
+                file = LinkFile.read(Path(said.value).resolve(), key)
+            except FileError as error:
+                wrong.append(Mistake(said.flag, str(error)))
+            else:
+                found.append(file)
+                options[path] = Said({key: str(file.path), **file.known()}, said.flag)
+    return found, wrong
+
+
+def _given(said: Mapping[str, str | bool], way: str) -> dict[Place, Said]:
+    """Collect what was said of one way, or of both, by its place in the link."""
+    found = {}
+    for option in OPTIONS:
+        flag = option.flag(way)
+        value = said.get(flag.removeprefix("--"))
+        if value not in {None, False}:
+            found[option.path] = Said(_read(option.kind, value), flag)
+    return found
+
+
+def _read(kind: str, value: str | bool) -> str | int:
+    if isinstance(value, str) and kind == "count" and value.isascii() and value.isdigit():
+        return int(value)
+    return spelled(kind, value) if isinstance(value, str) else value
+
+
+def _whole(given: Mapping[str, dict[Place, Said]], way: str) -> dict[Place, Said]:
+    """Add, to each part of which a way says something, what was said of it for both.
+
+    A file is all of its part: one of the way's own adds to nothing, and nothing adds to it.
+    """
+    own = given[way]
+    parts = {path[0] for path in own if path != _TRACE}
+    files = {path[0] for path in own if path[-1] in READERS}
+    added = {
+        path: said
+        for path, said in given[BOTH].items()
+        if path[0] in parts - files and path[-1] not in READERS
+    }
+    return added | own
+
+
+def _tables(given: Mapping[Place, Said]) -> dict[str, Any]:
+    """Nest the values by their places."""
+    short = {option.path: option.alone for option in OPTIONS if option.alone}
+    tables: dict[str, Any] = {}
+    for path, said in given.items():
+        lone = sum(other[0] == path[0] for other in given) == 1
+        *parents, last = short[path] if lone and path in short else path
+        table = tables
+        for parent in parents:
+            table = table.setdefault(parent, {})
+        if isinstance(said.value, dict):
+            table |= said.value
+        else:
+            table[last] = said.value
+    return tables
+
+
+def _settle(given: dict[str, dict[Place, Said]], rates: Mapping[str, str]) -> Iterator[Mistake]:
+    """Move what was said for both ways to those ways that alone have what it adds to.
+
+    What it adds to may also be the rate of a profile, of those that are given by way. What adds
+    to nothing is taken out, and told.
+    """
+    places = {option.name: option.path for option in OPTIONS}
+    for option in [option for option in OPTIONS if option.needs]:
+        needed = places[option.needs or ""]
+        both = given[BOTH].get(option.path)
+        if option.path == _BURST and needed not in given[BOTH]:
+            _say_rates(given, needed, rates)
+        if both and needed not in given[BOTH]:
+            having = [way for way in WAYS if needed in given[way]]
+            for way in having:
+                given[way].setdefault(option.path, both)
+            del given[BOTH][option.path]
+            if not having:
+                yield _nothing_to_add_to(option, both)
+        for way in WAYS:
+            if option.path in given[way] and not {needed} & {*given[way], *given[BOTH]}:
+                yield _nothing_to_add_to(option, given[way].pop(option.path))
+
+
+def _say_rates(given: dict[str, dict[Place, Said]], place: Place, rates: Mapping[str, str]) -> None:
+    """Say a profile's rate in each way that a burst adds to, and that has none of its own."""
+    for way in WAYS if _BURST in given[BOTH] else [way for way in WAYS if _BURST in given[way]]:
+        if way in rates and _TRACE not in given[way]:
+            given[way].setdefault(place, Said(rates[way], "--profile"))
+
+
+def _profile_rates(name: str | None) -> dict[str, str]:
+    """Return a profile's rates by way, where they are constant."""
+    said = profiles.expanded({"profile": name})
+    rates = {way: said.get(way, {}).get("rate", said.get("rate")) for way in WAYS}
+    return {way: rate for way, rate in rates.items() if isinstance(rate, str)}
+
+
+def _nothing_to_add_to(option: Option, said: Said) -> Mistake:
+    return Mistake(said.flag, f"only adds to --{option.needs}", f"give --{option.needs} too")
+
+
+def _twice(given: dict[str, dict[Place, Said]]) -> Iterator[Mistake]:
+    """Take out, and tell, what a file says already: a trace the rate, a record the losses."""
+    for way in (BOTH, *WAYS):
+        for file in [path for path in given[way] if path[-1] in READERS]:
+            for pool in (given[way], given[BOTH] if file == _TRACE else {}):
+                for other in [path for path in pool if path[0] == file[0] and path != file]:
+                    reason = f"{given[way][file].flag} says it already"
+                    yield Mistake(pool[other].flag, reason, "give one of the two")
+                    del pool[other]
+
+
+def idle(said: Mapping[str, str | bool], link: Link) -> Iterator[Mistake]:
+    """Find what is said of queues and counting, though nothing waits where there is no rate."""
+    limited = {
+        way: direction.rate is not None
+        for way, direction in zip(WAYS, link.directions(), strict=True)
+    }
+    limited[BOTH] = any(limited.values())
+    for option in OPTIONS:
+        for way in (BOTH, *WAYS) if option.path[0] in {"queue", "counted"} else ():
+            flag = option.flag(way)
+            if said.get(flag[2:]) and not limited[way]:
+                yield Mistake(flag, "does nothing without a rate", "give --rate too")
+
+
+def _mistake(detail: ErrorDetails, given: Mapping[str, dict[Place, Said]]) -> Mistake:
+    """Find the option that a mistake of the model comes from."""
+    place = tuple(map(str, detail["loc"][2:]))
+    way = place[0] if place and place[0] in WAYS else BOTH
+    inside = place[1:] if way else place
+    pool = _whole(given, way) if way else given[BOTH]
+    reason = detail["msg"].removeprefix("Value error, ")
+    close = [said.flag for path, said in pool.items() if set(path) <= set(inside)]
+    near = [said.flag for path, said in pool.items() if inside and path[0] == inside[0]]
+    flag = next(iter((*close, *near)), f"--{'-'.join(inside) or 'profile'}")
+    lacking = next((option for option in OPTIONS if option.path == inside), None)
+    if detail["type"] == "missing" and lacking:
+        return Mistake(flag, f"needs {lacking.flag(way)}", f"give {lacking.flag(way)} too")
+    return Mistake(flag, reason)

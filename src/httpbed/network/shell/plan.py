@@ -1,0 +1,205 @@
+"""The plan of a command behind a link: every process around it; pure.
+
+::
+
+    command                sandbox's own network              far end           this machine
+    eth0 ── l0a ── httpbed-link (impairments) ── l0b ── eth0, httpbed-probe ── pasta ── outside
+                                                              └ or ── the command of an outer link
+
+Link number n is the network 10.77.n.0/24, with n unique among links that are nested in each
+other. The far end forwards what is not for itself: to the outside by ``pasta`` (user-mode
+sockets, no rights needed), or, in a nested link, to the network in which the outer link's
+command is. There everything is routed, packet by packet, so that impairments add up.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from httpbed.experiment.impairments.rate import MTU_BYTES
+from httpbed.host.backend import Backend
+from httpbed.host.sandbox.binaries import PROBE
+from httpbed.host.sandbox.spec import TRIAL_FOLDER, ProcessSpec
+from httpbed.network import plan as network
+from httpbed.network.plan import HOST_SYSCTLS, TOOLS, NetworkPlan
+from httpbed.network.shell.options import COMMAND, FAR, Described
+
+PCAP, LOG = "link.pcapng", "packets.log"
+"""Files below /trial that the emulator writes."""
+SOCKET = "uplink"
+"""Below /trial: where links that are nested in this one ask to be joined to it."""
+
+THIS_MACHINE, OWN, NAME_SERVER = "10.79.0.1", "10.79.0.2", "10.79.0.3"
+"""Beyond the far end: this machine's loopback, the far end itself, this machine's resolver."""
+OUTSIDE_INTERFACE, UPLINK_INTERFACE = "outside", "uplink"
+
+_FORWARDING: Mapping[str, str] = {"net.ipv4.ip_forward": "1"}
+_PING_BY_ANYONE: Mapping[str, str] = {"net.ipv4.ping_group_range": "0 0"}
+"""Group 0 of the sandbox is the user's own: ping then needs no rights."""
+SYSCTLS: Mapping[str, Mapping[str, str]] = {
+    # IPv6 stays on lo: a command's own servers may want ::1.
+    COMMAND: {"net.ipv6.conf.default.disable_ipv6": "1", **_FORWARDING, **_PING_BY_ANYONE},
+    FAR: {**HOST_SYSCTLS, **_FORWARDING, **_PING_BY_ANYONE},
+}
+
+
+@dataclass(frozen=True)
+class ShellPlan:
+    """Every process but the command."""
+
+    network: NetworkPlan
+    route: ProcessSpec
+    """On the command's host: everything goes over the link."""
+    far: ProcessSpec
+    """The far end's services."""
+
+    @property
+    def peer(self) -> str:
+        """Address of the far end."""
+        return self.network.end_of(FAR).address
+
+    @property
+    def own(self) -> str:
+        """Address of the command's end."""
+        return self.network.end_of(COMMAND).address
+
+
+def plan(  # noqa: PLR0913 - the last four are told by name
+    described: Described,
+    seed: int,
+    congestion_control: str,
+    *,
+    backend: Backend = "af_packet",
+    number: int = 0,
+    capture: bool = False,
+    log: bool = False,
+) -> ShellPlan:
+    """Plan the link; ``number`` is its network's, 0 unless it is nested."""
+    net = network.plan(
+        described.topology,
+        {COMMAND: congestion_control, FAR: congestion_control},
+        seed,
+        0,
+        capture=capture,
+        log=f"{TRIAL_FOLDER}/{LOG}" if log else None,
+        backend=backend,
+        files={file.sha256: file.facts for file in described.files},
+        first_network=number,
+        live=True,
+    )
+    far, own = net.end_of(FAR), net.end_of(COMMAND)
+    return ShellPlan(
+        network=net,
+        route=addressing(COMMAND, f"route add default via {far.address} dev {own.interface}"),
+        far=ProcessSpec(argv=(f"/bin/{PROBE}", "serve"), host=FAR, lines=True),
+    )
+
+
+def addressing(host: str, *lines: str) -> ProcessSpec:
+    """Run commands of ``ip`` on a host."""
+    return ProcessSpec(
+        argv=("ip", "-batch", "-"),
+        host=host,
+        root=TOOLS,
+        input="".join(f"{line}\n" for line in lines),
+        stderr="network-errors.txt",
+    )
+
+
+def pasta(program: str, scratch: Path) -> ProcessSpec:
+    """Lead from the far end to the outside; it has ended with 0 when it is ready, and stays.
+
+    No port is opened on this machine. Packets are no larger than the link's, so that what comes
+    in need not be cut before it enters the link.
+    """
+    words = (
+        *(program, "--quiet", "--config-net", "--ipv4-only", "--mtu", str(MTU_BYTES)),
+        *("--address", OWN, "--netmask", "24", "--gateway", THIS_MACHINE),
+        *("--ns-ifname", OUTSIDE_INTERFACE, "--dns-forward", NAME_SERVER),
+        *("--tcp-ports", "none", "--udp-ports", "none", "--tcp-ns", "none", "--udp-ns", "none"),
+        *("--netns-only", "--netns", str(scratch / "run/netns" / FAR)),
+    )
+    return ProcessSpec(argv=words, place="outside", stderr="pasta.txt")
+
+
+def join(number: int, pid: int) -> ProcessSpec:
+    """Join the far end of nested link ``number``, where ``pid`` runs, to our command's host."""
+    ours, mtu = f"n{number}", MTU_BYTES
+    theirs = f"name {UPLINK_INTERFACE} mtu {mtu} netns {pid}"
+    return addressing(
+        COMMAND,
+        f"link add name {ours} mtu {mtu} type veth peer {theirs}",
+        f"address add {_uplink(number)[0]}/30 dev {ours}",
+        f"link set dev {ours} up",
+        *_to(number, number),
+    )
+
+
+def joined(number: int) -> ProcessSpec:
+    """Set up the far end of nested link ``number`` once it is joined: all goes up from there."""
+    outer, own = _uplink(number)
+    return addressing(
+        FAR,
+        f"address add {own}/30 dev {UPLINK_INTERFACE}",
+        f"link set dev {UPLINK_INTERFACE} up",
+        f"route add default via {outer}",
+    )
+
+
+def lead_to(number: int, behind: int) -> ProcessSpec:
+    """Find, on our command's host, the nested link ``number`` behind the nested link ``behind``."""
+    return addressing(COMMAND, *_to(number, behind))
+
+
+def lead_back(number: int, own: str) -> ProcessSpec:
+    """Find, at our far end, the nested link ``number`` behind our command's host."""
+    return addressing(FAR, f"route replace {_network(number)} via {own}")
+
+
+def _to(number: int, behind: int) -> tuple[str]:
+    return (f"route replace {_network(number)} via {_uplink(behind)[1]}",)
+
+
+def _network(number: int) -> str:
+    return f"10.77.{number}.0/24"
+
+
+def _uplink(number: int) -> tuple[str, str]:
+    """Addresses of what joins a nested link to the outer one: the outer's first."""
+    return f"10.78.{number}.1", f"10.78.{number}.2"
+
+
+def resolv_conf(text: str) -> str | None:
+    """What resolv.conf says behind the link, where the outside is reached; None if no change.
+
+    A resolver on this machine's loopback is not found at that address from there.
+    """
+    lines = text.splitlines()
+    servers = [line.split()[1] for line in lines if _names_server(line)]
+    if servers and not any(_is_elsewhere(server) for server in servers):
+        others = [line for line in lines if not _names_server(line)]
+        return "\n".join([f"nameserver {NAME_SERVER}", *others, ""])
+    return None
+
+
+def _names_server(line: str) -> bool:
+    words = line.split()
+    return len(words) > 1 and words[0] == "nameserver"
+
+
+def _is_elsewhere(server: str) -> bool:
+    """Tell whether an IPv4 route leads to a name server."""
+    return ":" not in server and not server.startswith("127.")
+
+
+def environment(planned: ShellPlan, socket: Path, outer: Mapping[str, str]) -> dict[str, str]:
+    """What the command's environment says besides.
+
+    In a nested link the peer is the outermost link's, so that what goes there meets all of them.
+    """
+    return {
+        "HTTPBED_PEER": outer.get("HTTPBED_PEER", planned.peer),
+        "HTTPBED_UPLINK": str(socket),
+    }

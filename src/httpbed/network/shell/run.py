@@ -1,0 +1,264 @@
+"""Run a command behind a link. Nothing is decided here but by what the machine has."""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+import os
+import sys
+from collections.abc import Callable, Mapping
+from contextlib import AsyncExitStack, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from httpbed.experiment.errors import BedError, HostError
+from httpbed.host import cache, realtime
+from httpbed.host.backend import Backend
+from httpbed.host.sandbox.binaries import LINK, PROBE, executable
+from httpbed.host.sandbox.dialogue import last_words, patience, run_tool
+from httpbed.host.sandbox.spec import Exit, ProcessSpec
+from httpbed.host.sandbox.supervisor import Process, SandboxSpec, ShellSpec, Supervisor, sandbox
+from httpbed.network import running
+from httpbed.network.emulator import LINK_FILES
+from httpbed.network.plan import NO_NEIGHBOUR_DISCOVERY, TOOLS
+from httpbed.network.running import Emulator
+from httpbed.network.shell import output_files, outside, plan, terminal
+from httpbed.network.shell.meter import ERASE, PERIOD_S, Meter
+from httpbed.network.shell.nest import Nest, Uplink
+from httpbed.network.shell.options import COMMAND, Described
+from httpbed.network.shell.plan import LOG, PCAP, SOCKET, ShellPlan
+
+MEMORY_BYTES = 64 * 2**20
+_CONGESTION_CONTROL = Path("/proc/sys/net/ipv4/tcp_congestion_control")
+_RESOLV_CONF = Path("/etc/resolv.conf")
+
+Say = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class Wish:
+    """A command, and the link that it is to be behind."""
+
+    argv: tuple[str, ...]
+    described: Described
+    seed: int
+    backend: Backend
+    outside: bool | None = None
+    """Whether it reaches the outside network; None if that is possible."""
+    pcap: Path | None = None
+    log: Path | None = None
+    meter: bool = False
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What became of it."""
+
+    exit: Exit
+    peer: str
+    outside: str
+    """By what the outside was reached: ``pasta``, ``link`` (an outer one) or ``none``."""
+    real_time: bool
+    result: Mapping[str, Any]
+    """The emulator's."""
+
+
+async def run(wish: Wish, say: Say) -> Outcome:
+    """Run the command to its end.
+
+    Raises:
+        HostError: This machine cannot do it.
+        BedError: The link failed; the command, if it ran, was killed with it.
+    """
+    async with AsyncExitStack() as stack:
+        uplink = None if wish.outside is False else await Uplink.find(os.environ)
+        number = await uplink.number() if uplink else 0
+        planned = plan.plan(
+            wish.described,
+            wish.seed,
+            _congestion_control(),
+            backend=wish.backend,
+            number=number,
+            capture=wish.pcap is not None,
+            log=wish.log is not None,
+        )
+        pasta = None if uplink else outside.pasta(wanted=wish.outside, say=say)
+        spec = _sandbox_spec(wish, leads_out=pasta is not None, say=say)
+        output_files.empty((wish.pcap, wish.log))
+        supervisor = await stack.enter_async_context(sandbox(spec))
+        bed = _Bed(wish, planned, supervisor, spec.scratch, say)
+        emulator, way_out = await bed.build(uplink, number, pasta)
+        nest = Nest(
+            planned,
+            number,
+            bed.tool,
+            wish.described.link,
+            emulator.change,
+            os.environ if uplink else None,
+        )
+        await nest.open(supervisor.folder / SOCKET)
+        outer = os.environ if uplink else {}
+        environment = plan.environment(planned, spec.scratch / "trial" / SOCKET, outer)
+        ended = await bed.command(environment, emulator)
+        result = await bed.result(emulator)
+        return Outcome(ended, environment["HTTPBED_PEER"], way_out, emulator.real_time, result)
+
+
+def _congestion_control() -> str:
+    """Name this machine's default: a command behind the link sends as it would without."""
+    return _CONGESTION_CONTROL.read_text().strip()
+
+
+def _sandbox_spec(wish: Wish, *, leads_out: bool, say: Say) -> SandboxSpec:
+    scratch = cache.folder() / "link"
+    scratch.mkdir(parents=True, exist_ok=True)
+    resolv_conf = None
+    if leads_out and _RESOLV_CONF.is_file():
+        resolv_conf = plan.resolv_conf(_RESOLV_CONF.read_text(errors="replace"))
+    written = {PCAP: wish.pcap, LOG: wish.log}
+    return SandboxSpec(
+        scratch=scratch,
+        trial=None,
+        roots={TOOLS: outside.tools(say)},
+        shared={f"{LINK_FILES}/{file.sha256}": file.path for file in wish.described.files},
+        programs={name: executable(name) for name in (LINK, PROBE)},
+        hosts=plan.SYSCTLS,
+        sysctls=NO_NEIGHBOUR_DISCOVERY,
+        tmpfs_bytes=MEMORY_BYTES,
+        shell=ShellSpec(
+            written={name: path.absolute() for name, path in written.items() if path},
+            resolv_conf=resolv_conf,
+            outside=leads_out,
+        ),
+    )
+
+
+@dataclass(frozen=True)
+class _Bed:
+    """A sandbox that a link is built in."""
+
+    wish: Wish
+    planned: ShellPlan
+    supervisor: Supervisor
+    scratch: Path
+    say: Say
+
+    async def build(
+        self, uplink: Uplink | None, number: int, pasta: str | None
+    ) -> tuple[Emulator, str]:
+        """Make link, far end and the way to the outside; return the emulator and that way."""
+        leading = asyncio.create_task(self._lead_out(pasta))
+        far = await self.supervisor.start(self.planned.far)
+        emulator = await running.build(self.supervisor, self.planned.network)
+        await self.tool(self.planned.route)
+        if uplink:
+            await self._join(uplink, number, far)
+        await emulator.start_counting()
+        led = await leading
+        return emulator, "link" if uplink else "pasta" if led else "none"
+
+    async def tool(self, spec: ProcessSpec) -> None:
+        """Run a program of the network's set-up."""
+        await run_tool(self.supervisor, spec)
+
+    async def command(self, environment: Mapping[str, str], emulator: Emulator) -> Exit:
+        """Run the command; nobody waits for one whose link is gone."""
+        spec = ProcessSpec(self.wish.argv, "command", COMMAND, environment=environment)
+        loop = asyncio.get_running_loop()
+        begun: asyncio.Future[Process] = loop.create_future()
+        passing = set[asyncio.Task[None]]()
+
+        def pass_on(number: int) -> None:
+            passing.add(loop.create_task(self._pass_on(begun, number)))
+
+        # From here on, keys are the command's: it may be asked to answer one at its first step.
+        with terminal.lent(pass_on):
+            begun.set_result(await self.supervisor.start(spec))
+            process = begun.result()
+            await self._watched(process, emulator)
+        if not process.exit.done():
+            raise self._failure(emulator)
+        return process.exit.result()
+
+    async def result(self, emulator: Emulator) -> Mapping[str, Any]:
+        """End the link; return its counters."""
+        try:
+            return await emulator.ask("stop", "result")
+        except BedError as error:
+            raise self._failure(emulator) if emulator.process.complaint else error from None
+
+    def _failure(self, emulator: Emulator) -> BedError | HostError:
+        """Say why the emulator ended: by its own word, the last line that it wrote, or neither."""
+        complaint = emulator.process.complaint
+        if not complaint:
+            said = last_words(self.supervisor, self.planned.network.emulator)
+            return BedError(f"the emulator ended{said}")
+        what, _, reason = complaint.partition(": ")
+        option, file = {"log": ("--log", self.wish.log), "pcapng": ("--pcap", self.wish.pcap)}.get(
+            what, ("", None)
+        )
+        if file is None:
+            return BedError(f"the emulator ended: {complaint}")
+        if f"os error {errno.ENOSPC}" in reason:
+            reason = "no space left"
+        remedy = "make room, or name a file elsewhere; what was written is kept"
+        return HostError(f"{option} {file}: {reason}; the link ended with it", remedy)
+
+    async def _pass_on(self, begun: asyncio.Future[Process], number: int) -> None:
+        """Send the command a signal, once we know of its start.
+
+        It may have ended by it already: our group has both of us.
+        """
+        with suppress(BedError):
+            await self.supervisor.signal(await begun, number)
+
+    async def _watched(self, process: Process, emulator: Emulator) -> None:
+        """Wait until the command or its link has ended, with the meter if that is wanted."""
+        gone = asyncio.create_task(emulator.gone())
+        watching = [gone]
+        if self.wish.meter:
+            watching.append(asyncio.create_task(_watch(emulator)))
+        try:
+            ends: list[asyncio.Future[Any]] = [process.exit, gone]
+            await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            for task in watching:
+                task.cancel()
+            await asyncio.gather(*watching, return_exceptions=True)
+
+    async def _join(self, uplink: Uplink, number: int, far: Process) -> None:
+        pid = realtime.outer_pid(self.supervisor.init_pid, far.pid)
+        if pid is None:
+            raise BedError("the far end has ended")
+        await uplink.join(pid)
+        await self.tool(plan.joined(number))
+
+    async def _lead_out(self, program: str | None) -> bool:
+        """Start pasta; say whether the outside is reached."""
+        if program is None:
+            return False
+        spec = plan.pasta(program, self.scratch)
+        async with patience("pasta"):
+            ended = await self.supervisor.run(spec)
+        if ended.clean:
+            return True
+        reason = f"pasta failed ({ended}){last_words(self.supervisor, spec)}"
+        if self.wish.outside:
+            raise HostError(reason, "try it alone: pasta --config-net")
+        self.say(f"no outside network for the command: {reason}")
+        return False
+
+
+async def _watch(emulator: Emulator) -> None:
+    """Keep one line on stderr up to date; it is gone when the command has ended."""
+    meter = Meter()
+    try:
+        while True:
+            line = meter.line(await emulator.ask("counters", "counters"))
+            sys.stderr.write(f"{ERASE}{line}")
+            sys.stderr.flush()
+            await asyncio.sleep(PERIOD_S)
+    finally:
+        sys.stderr.write(ERASE)
+        sys.stderr.flush()

@@ -1,0 +1,185 @@
+"""All recipes that are known: those that come with httpbed, and those in folders of the user."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from importlib import resources
+from importlib.resources.abc import Traversable
+from pathlib import Path
+
+from pydantic import ValidationError
+
+from httpbed.experiment import named_file
+from httpbed.experiment.errors import ConfigError, Mistake
+from httpbed.experiment.parser import dotted
+from httpbed.host.packages.toolbox import Contents
+from httpbed.programs import recipe_checks
+from httpbed.programs.inheritance import LIKE, Source
+from httpbed.programs.recipe import Recipe, digest_of
+
+MOST_BYTES = 2**20
+"""Of a recipe."""
+
+
+@dataclass(frozen=True)
+class Catalog:
+    """Recipes by name."""
+
+    recipes: Mapping[str, Recipe]
+    replaced: Mapping[str, str] = field(default_factory=dict)
+    """Names of recipes in the place of earlier ones -> the folder that they are from."""
+
+    def __getitem__(self, name: str) -> Recipe:
+        return self.recipes[name]
+
+    def tunnel_ends(self) -> frozenset[str]:
+        """Names of the proxies of which each needs the other, and passes on what others send."""
+        pairs = ((one.name, one.next_proxy) for one in self.recipes.values() if one.next_proxy)
+        return frozenset(name for pair in pairs for name in pair if name)
+
+    def installs(self, names: Iterable[str] | None = None) -> dict[Contents, list[str]]:
+        """What each root filesystem of the toolbox holds -> the recipes whose programs it has.
+
+        Those that are in none are left out. ``names`` are all by default.
+        """
+        needed: dict[Contents, list[str]] = {}
+        for name in sorted(self.recipes if names is None else set(names)):
+            if contents := self.recipes[name].install.contents():
+                needed.setdefault(contents, []).append(name)
+        return needed
+
+    def with_programs(self, programs: Mapping[str, str]) -> Catalog:
+        """Put executables of the user's in the place of recipes' programs.
+
+        Raises:
+            ConfigError: There is no such recipe, or it starts a script.
+        """
+        known = ", ".join(sorted(self.recipes))
+        mistakes = [
+            Mistake("--program", f"there is no recipe {name!r}; known: {known}")
+            for name in programs
+            if name not in self.recipes
+        ]
+        mistakes += [
+            mistake
+            for name in programs
+            if name in self.recipes and (mistake := _script("--program", self[name]))
+        ]
+        if mistakes:
+            raise ConfigError(mistakes)
+        changed = {name: self[name].with_program(path) for name, path in programs.items()}
+        return Catalog({**self.recipes, **changed}, self.replaced)
+
+
+def load(folders: Iterable[Path] = ()) -> Catalog:
+    """Read every recipe; a later folder's recipe replaces an earlier one of that name.
+
+    Raises:
+        ConfigError: With every mistake in every recipe.
+    """
+    shipped = resources.files("httpbed.programs") / "recipes"
+    known: dict[str, Source] = {}
+    recipes, replaced = dict[str, Recipe](), dict[str, str]()
+    mistakes: list[Mistake] = []
+    for folder in (shipped, *folders):
+        sources, wrong = _sources(folder)
+        mistakes += [*wrong, *_named_twice(sources)]
+        for source in sorted(sources, key=lambda one: one.like is not None):
+            recipe, wrong = _recipe(source, known)
+            mistakes += wrong
+            if recipe and recipe.name in recipes:
+                replaced[recipe.name] = str(folder)
+            if recipe:
+                recipes[recipe.name] = recipe
+    if mistakes:
+        raise ConfigError(mistakes)
+    return Catalog(recipes, replaced)
+
+
+def _sources(folder: Traversable) -> tuple[list[Source], list[Mistake]]:
+    """Read every recipe of a folder as TOML."""
+    sources, mistakes = [], []
+    for file in _recipe_files(folder):
+        try:
+            text = _text(file)
+            sources.append(Source(file.name, Path(str(folder)), text, tomllib.loads(text)))
+        except (OSError, ValueError, RecursionError) as error:  # not UTF-8, not TOML, too deep
+            mistakes.append(Mistake(file.name, f"cannot be read as TOML: {error}"))
+    return sources, mistakes
+
+
+def _text(file: Traversable) -> str:
+    """Read a recipe; in a user's folder something else may have such a name."""
+    if not isinstance(file, Path):
+        return file.read_text(encoding="utf-8")
+    content = named_file.read(file, MOST_BYTES)
+    if len(content) > MOST_BYTES:
+        raise ValueError(f"has more than {MOST_BYTES} bytes, as no recipe has")
+    return content.decode()
+
+
+def _named_twice(sources: Iterable[Source]) -> Iterator[Mistake]:
+    """Yield a mistake for each name that several files of one folder claim."""
+    files: dict[str, list[str]] = {}
+    for source in sources:
+        files.setdefault(source.name, []).append(source.file)
+    for name, claimed in files.items():
+        if name and len(claimed) > 1:
+            reason = f"the recipe {name!r} is in {' and in '.join(claimed)}"
+            yield Mistake(claimed[-1], reason, "give one of them another name")
+
+
+def _recipe_files(folder: Traversable) -> list[Traversable]:
+    if not folder.is_dir():
+        raise ConfigError([Mistake(str(folder), "is not a folder of recipes")])
+    files = (file for file in folder.iterdir() if file.name.endswith(".toml"))
+    found = sorted(files, key=lambda file: file.name)
+    if not found:
+        remedy = "a recipe is a file NAME.toml in it"
+        raise ConfigError([Mistake(str(folder), "has no recipes", remedy)])
+    return found
+
+
+def _recipe(own: Source, known: dict[str, Source]) -> tuple[Recipe | None, list[Mistake]]:
+    """Make a recipe, like one of those that are known by then, and add it to them."""
+    source = own
+    if source.like is not None:
+        base = known.get(source.like)
+        if base is None:
+            names = ", ".join(sorted(known))
+            reason = f"no recipe {source.like!r} to be like; known: {names}"
+            return None, [Mistake(f"{source.file}: {LIKE}", reason)]
+        source = source.over(base)
+    try:
+        recipe = Recipe.model_validate({**source.said, "digest": digest_of(source.text)})
+    except ValidationError as error:
+        return None, [
+            Mistake(
+                f"{source.file}: {dotted(detail['loc'])}", *_said(detail["type"], detail["msg"])
+            )
+            for detail in error.errors()
+        ]
+    known[recipe.name] = source
+    recipe = recipe.model_copy(update={"install": recipe.install.beside(source.folder)})
+    if LIKE in own.said and recipe.install.binary is not None:
+        if mistake := _script(f"{source.file}: install.binary", recipe):
+            return None, [mistake]
+        recipe = recipe.with_program(recipe.install.binary)
+    found = recipe_checks.mistakes(recipe)
+    return recipe, [Mistake(f"{source.file}: {one.place}", one.reason, one.remedy) for one in found]
+
+
+def _said(kind: str, message: str) -> tuple[str, str]:
+    """Say in the words of all other mistakes what is wrong with a field, and the remedy."""
+    ours = {"missing": ("is missing", ""), "extra_forbidden": ("unknown key", "delete it")}
+    return ours.get(kind, (message.removeprefix("Value error, "), ""))
+
+
+def _script(place: str, recipe: Recipe) -> Mistake | None:
+    """Refuse an executable in the place of a script, which would be taken for its interpreter."""
+    if (interpreter := recipe.interpreter()) is None:
+        return None
+    reason = f"{recipe.name} is a script that {interpreter} reads: no program takes its place"
+    return Mistake(place, reason, "write a recipe of its own for your program")

@@ -1,0 +1,118 @@
+"""Where a program comes from."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Annotated
+
+from packaging.utils import is_normalized_name, parse_wheel_filename
+from pydantic import BeforeValidator, Field, StringConstraints, model_validator
+
+from httpbed.experiment.value import Value
+from httpbed.host.packages import pypi
+from httpbed.host.packages.toolbox import Contents
+
+_HOW = 'write "FILE.whl" = "SHA-256" below it; pip download NAME==VERSION and pip hash tell them'
+_Sha256 = Annotated[str, StringConstraints(pattern="^[0-9a-f]{64}$")]
+
+
+def _with_digests(said: object) -> object:
+    """Refuse names alone: what an index has under a name may be another file tomorrow."""
+    if not isinstance(said, dict):
+        table = '[install.pypi."NAME==VERSION"]'
+        raise ValueError(f"is no table with the SHA-256 of each wheel; begin {table}, {_HOW}")  # noqa: TRY004
+    return said
+
+
+def _names_wheels(requirement: str, wheels: Iterable[str]) -> None:
+    """Raise ValueError for a requirement without a version, or a wheel of another one."""
+    name, equals, version = requirement.partition("==")
+    if not equals or not is_normalized_name(name):
+        raise ValueError(f"{requirement!r} is not NAME==VERSION, with the name as pip writes it")
+    if not wheels:
+        raise ValueError(f"{requirement} has no wheel; {_HOW}")
+    for wheel in wheels:
+        its_name, its_version, _, _ = parse_wheel_filename(wheel)
+        if (its_name, str(its_version)) != (name, version):
+            raise ValueError(f"{wheel!r} is not a wheel of {requirement}; {_HOW}")
+
+
+class Install(Value):
+    """Packages of a Debian suite, an executable of httpbed's, or one of the user's."""
+
+    suite: str | None = Field(default=None, pattern=r"^[a-z][a-z0-9-]*$")
+    """Debian suite of the root filesystem that it runs in."""
+    packages: list[str] = Field(default_factory=list)
+    """Packages of that suite."""
+    pypi: Annotated[dict[str, dict[str, _Sha256]], BeforeValidator(_with_digests)] = Field(
+        default_factory=dict
+    )
+    """Packages of the Python index that are installed into that root filesystem, with all that
+    they depend on: ``NAME==VERSION`` -> the name of each platform's wheel -> its SHA-256."""
+    own: str | None = None
+    """Name of one of httpbed's own executables."""
+    binary: str | None = None
+    """The user's own executable: a path, which may be relative to the recipe's folder, or a bare
+    name, looked up on the user's PATH. It sees itself, its libraries, and what it ``needs``."""
+    needs: list[str] = Field(default_factory=list)
+    """Further programs, files and folders of this machine that the binary reads: absolute paths,
+    or bare names of programs, which are shown with their libraries."""
+
+    @model_validator(mode="after")
+    def _comes_from_one_place(self) -> Install:
+        places = [self.suite is not None, self.own is not None, self.binary is not None]
+        if sum(places) != 1:
+            msg = "say exactly one of suite (with packages or pypi), own, and binary"
+            raise ValueError(msg)
+        if (self.suite is not None) != bool(self.packages or self.pypi):
+            msg = "packages and pypi belong to a suite, and a suite has at least one of them"
+            raise ValueError(msg)
+        if self.needs and self.binary is None:
+            msg = "needs belongs to a binary; a suite's root filesystem is whole"
+            raise ValueError(msg)
+        for name in self.needs:
+            if "/" in name and not name.startswith(("/", "~/")):
+                msg = f"needs: {name!r} is neither an absolute path nor a bare name"
+                raise ValueError(msg)
+        return self
+
+    @model_validator(mode="after")
+    def _pins_wheels(self) -> Install:
+        for requirement, wheels in self.pypi.items():
+            _names_wheels(requirement, wheels)
+        return self
+
+    def beside(self, folder: Path) -> Install:
+        """Take a binary's relative path as of a recipe's folder; a bare name stays one."""
+        if self.binary is None or "/" not in self.binary:
+            return self
+        return self.model_copy(update={"binary": str(folder / Path(self.binary).expanduser())})
+
+    def contents(self) -> Contents | None:
+        """What the root filesystem holds that it runs in; None for this machine's own."""
+        if self.suite is None:
+            return None
+        pinned = (pypi.pinned(name, wheels.values()) for name, wheels in self.pypi.items())
+        return Contents(self.suite, frozenset(self.packages), frozenset(pinned))
+
+    def program(self, name: str) -> str | None:
+        """Where the program of recipe ``name`` is seen, if it is not in a root of the toolbox."""
+        if self.suite is not None:
+            return None
+        return f"{folder(name)}/{Path(self.own or self.binary or '').name}"
+
+    def environment(self, name: str) -> dict[str, str]:
+        """What such a program needs to find the libraries that are shown beside it."""
+        return {} if self.suite is not None else {"LD_LIBRARY_PATH": folder(name)}
+
+    def summary(self) -> str:
+        """Say it in a few words."""
+        if self.own or self.binary:
+            return f"httpbed's own {self.own}" if self.own else f"your own: {self.binary}"
+        return str(self.contents())
+
+
+def folder(name: str) -> str:
+    """Where a recipe's program that is in no toolbox is seen, with its libraries."""
+    return f"/programs/{name}"

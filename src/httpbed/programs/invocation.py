@@ -1,0 +1,126 @@
+"""How a program is started: what a recipe says of it, and what comes of that for a part."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from importlib import resources
+from pathlib import PurePath
+
+from pydantic import Field
+
+from httpbed.experiment.value import Value
+from httpbed.programs import template
+from httpbed.programs.protocol import Part
+from httpbed.programs.template import Words
+
+PROGRAMS = resources.files("httpbed.programs.builtin")
+LISTS = frozenset({"requests", "upstreams", "origins"})
+"""Variables that are made of a template for each request, upstream or recorded origin."""
+
+
+class Choice(Value):
+    """A variable whose value depends on the trial."""
+
+    by: str
+    """What decides: a variable such as ``http_version``, ``role`` or ``visit``, or a knob."""
+    values: dict[str, str | list[str]]
+    """What it stands for: a template, or the templates of several words."""
+
+
+class Ready(Value):
+    """When a server counts as started: all these ports are open."""
+
+    tcp: list[int] = Field(default_factory=list)
+    udp: list[int] = Field(default_factory=list)
+
+
+class Run(Value):
+    """How the program is started in a role."""
+
+    argv: list[str] = Field(min_length=1)
+    """Command and arguments; no shell sees them. ``{name}`` stands for a variable."""
+    program: str | None = Field(default=None, pattern="^/")
+    """The executable that is under test, where the command only drives it: what campaigns cite.
+    ``{program}`` stands for it."""
+    files: dict[str, str] = Field(default_factory=dict)
+    """Files to write into its folder before: name -> template."""
+    programs: list[str] = Field(default_factory=list)
+    """Programs of :mod:`httpbed.programs.builtin` that are put into its folder before; one
+    of several modules is a folder."""
+    stdout: str | None = None
+    """File in its folder for standard output."""
+    stderr: str | None = None
+    environment: dict[str, str] = Field(default_factory=dict)
+    """Templates, too."""
+    ready: Ready = Ready()
+    choose: dict[str, Choice] = Field(default_factory=dict)
+    """Variables of this recipe's own."""
+    each_request: list[str] = Field(default_factory=list)
+    """Words for each file that is fetched; all of them together are ``{requests}``."""
+    each_upstream: str = ""
+    """Text for each upstream; all of them together are ``{upstreams}``."""
+    each_origin: str = ""
+    """Text for each origin of a recorded site; all of them together are ``{origins}``."""
+
+    def templates(self) -> Iterator[tuple[str, str]]:
+        """Yield every template but those for each request and upstream, with its place."""
+        yield from ((f"argv[{index}]", word) for index, word in enumerate(self.argv))
+        yield from ((f"files.{name}", text) for name, text in self.files.items())
+        yield from ((f"environment.{name}", text) for name, text in self.environment.items())
+        for name, choice in self.choose.items():
+            for key, value in choice.values.items():
+                words = [value] if isinstance(value, str) else value
+                yield from ((f"choose.{name}.values.{key}", word) for word in words)
+
+    def left_files(self, variables: Mapping[str, Words]) -> dict[str, str]:
+        """Return the content of every file that is to be in its folder before, by name."""
+        shipped = dict(file for name in self.programs for file in _shipped(name))
+        return shipped | {name: template.fill(text, variables) for name, text in self.files.items()}
+
+    def variables(self, part: Part, own: Mapping[str, str]) -> dict[str, Words]:
+        """Return what this run's templates may name; ``own`` are those of the whole recipe."""
+        driven = {"program": self.program} if self.program else {}
+        base = {**part.variables(), **own, **driven}
+        deciding = base | {
+            "role": part.role,
+            "resumption": part.resumption,
+            "visit": part.visit,
+            "retry": part.retry,
+        }
+        known: dict[str, Words] = dict(base)
+        for name, choice in self.choose.items():
+            known[name] = _chosen(choice.values[deciding[choice.by]], known)
+        known["requests"] = [
+            filled
+            for each in part.each_request()
+            for filled in template.fill_words(self.each_request, known | each)
+        ]
+        known["upstreams"] = "".join(
+            template.fill(self.each_upstream, known | each) for each in part.each_upstream()
+        )
+        known["origins"] = "".join(
+            template.fill(self.each_origin, known | each) for each in part.each_origin()
+        )
+        return known
+
+
+def _shipped(name: str) -> Iterator[tuple[str, str]]:
+    """Yield the files of a program, each with its text."""
+    program = PROGRAMS.joinpath(name)
+    if program.is_file():
+        yield name, program.read_text("utf-8")
+        return
+    for module in program.iterdir():
+        if module.name.endswith(".py"):
+            yield f"{name}/{module.name}", module.read_text("utf-8")
+
+
+def _chosen(value: str | list[str], known: Mapping[str, Words]) -> Words:
+    if isinstance(value, str):
+        return template.fill(value, known)
+    return list(template.fill_words(value, known))
+
+
+def in_folder(part: Part, name: str | None) -> str | None:
+    """Place a file of a recipe in its part's folder."""
+    return None if name is None else str(PurePath(part.name, name))

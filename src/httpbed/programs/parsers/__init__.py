@@ -1,0 +1,65 @@
+"""Readers of what programs leave, by the name that recipes give them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+from httpbed.programs.parsers import (
+    access_log,
+    caddy,
+    chromium,
+    connect_udp,
+    curl,
+    gtlsclient,
+    h2load,
+    no_output,
+    quiche,
+    requests_json,
+    wget,
+    wget2,
+)
+from httpbed.programs.parsers.tolerant_fields import UNREADABLE, count, seconds
+from httpbed.programs.protocol import Findings, Request
+
+PARSERS: Mapping[str, Callable[[Path], Findings]] = {
+    "access-log-json": access_log.parse,
+    "caddy-json": caddy.parse,
+    "chromium-load": chromium.parse,
+    "connect-udp-json": connect_udp.parse,
+    "curl-json": curl.parse,
+    "gtlsclient-log": gtlsclient.parse,
+    "h2load-log": h2load.parse,
+    "none": no_output.parse,
+    "quiche-json": quiche.parse,
+    "requests-json": requests_json.parse,
+    "wget-log": wget.parse,
+    "wget2-stats": wget2.parse,
+}
+"""Each takes the file that a recipe names; an absent one means that the program said nothing."""
+OF_NO_REQUEST = frozenset({"none", "connect-udp-json"})
+"""Those that never find a request."""
+
+
+def read(parser: str, file: Path) -> Findings:
+    """Read what a program left; numbers that nothing can be reckoned with are its mistake.
+
+    Whatever it wrote, this raises nothing: what a program under test does ends its trial, and never
+    a campaign.
+    """
+    try:
+        found = PARSERS[parser](file)
+        for request in found.requests:
+            _check(request)
+        for observation in found.observations:
+            seconds(observation.value)
+    except UNREADABLE as error:
+        return Findings(complaint=f"{file.name} is not to be understood: {error!r}")
+    return found
+
+
+def _check(request: Request) -> None:
+    for number in (request.status, request.body_bytes, request.attempts):
+        count(number or 0)
+    for time in (request.began_s, request.ended_s):
+        seconds(time or 0.0)

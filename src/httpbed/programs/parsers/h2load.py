@@ -1,0 +1,73 @@
+"""What h2load says of its requests: a summary, and ``--log-file`` in a file beside it.
+
+The log has a line per request: when it began (microseconds of the clock on the wall), its status,
+and how long it took (microseconds). Bytes are in the summary only, of all requests together.
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from httpbed.experiment.metric import Observation
+from httpbed.host.sandbox import untrusted_files
+from httpbed.programs.parsers.tolerant_fields import UNREADABLE, lines_of
+from httpbed.programs.protocol import Findings, Request
+
+LOG_FILE = "h2load-requests.tsv"
+VERSIONS = {"h2": "2", "http/1.1": "1.1"}
+_PROTOCOL = re.compile(r"^Application protocol: (?P<alpn>\S+)$", re.MULTILINE)
+_TLS = re.compile(r"^TLS Protocol: (?P<tls>\S+)$", re.MULTILINE)
+_CIPHER = re.compile(r"^Cipher: (?P<cipher>\S+)$", re.MULTILINE)
+_COUNTS = re.compile(
+    r"^requests: (?P<total>\d+) total, .* (?P<succeeded>\d+) succeeded, (?P<failed>\d+) failed",
+    re.MULTILINE,
+)
+_DATA = re.compile(r"^traffic: .* \((?P<bytes>\d+)\) data$", re.MULTILINE)
+
+
+def parse(file: Path) -> Findings:
+    """Read both files."""
+    try:
+        text = untrusted_files.text(file)
+    except FileNotFoundError:
+        return Findings(complaint="h2load printed nothing")
+    except untrusted_files.UnreadableError as error:
+        return Findings(complaint=f"what h2load printed is unreadable: {error}")
+    counts, data = _COUNTS.search(text), _DATA.search(text)
+    if counts is None or data is None:
+        return Findings(complaint="h2load printed no summary of its own")
+    try:
+        requests = _requests(text, file.with_name(LOG_FILE), int(data["bytes"]))
+    except UNREADABLE as error:
+        return Findings(complaint=f"h2load's log of requests is unreadable: {error!r}")
+    failed = int(counts["failed"])
+    complaint = f"{failed} of {counts['total']} requests failed" if failed else ""
+    total = max((request.ended_s or 0.0 for request in requests), default=0.0)
+    told = (Observation(metric="client_total_time", value=total, source="client"),) if total else ()
+    return Findings(told, requests, complaint)
+
+
+def _requests(text: str, log: Path, body_bytes: int) -> tuple[Request, ...]:
+    """Give every request its share of the bytes: all files of a workload are of one size."""
+    lines = lines_of(log)
+    rows = [[int(word) for word in line.split("\t")] for line in lines]
+    origin = min((began for began, _, _ in rows), default=0)
+    alpn = _word(_PROTOCOL, text, "alpn")
+    return tuple(
+        Request(
+            http_version=VERSIONS.get(alpn, alpn),
+            status=status,
+            body_bytes=body_bytes // len(rows),
+            tls_version=_word(_TLS, text, "tls"),
+            cipher=_word(_CIPHER, text, "cipher"),
+            began_s=(began - origin) / 1e6,
+            ended_s=(began - origin + took) / 1e6,
+        )
+        for began, status, took in rows
+    )
+
+
+def _word(pattern: re.Pattern[str], text: str, group: str) -> str:
+    match = pattern.search(text)
+    return match[group] if match else ""

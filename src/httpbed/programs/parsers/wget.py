@@ -1,0 +1,94 @@
+"""What wget says of one file with ``--server-response``, in the C locale.
+
+With ``--no-verbose`` it is a line at the end. Without, each try begins with a line of its own and
+ends with how far it came, counted from the file's first byte, wherever the try began::
+
+    --2026-11-21 21:39:51--  (try: 2)  https://server/5M.txt
+      HTTP/1.1 206 Partial Content
+      Content-Range: bytes 1998602-4999999/5000000
+    2026-11-21 21:39:53 (2.00 MB/s) - '/bodies/5M.txt' saved [5000000/5000000]
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from itertools import pairwise
+from pathlib import Path
+
+from httpbed.host.sandbox import untrusted_files
+from httpbed.programs.protocol import Findings, Request
+
+_TRY = re.compile(
+    r"^--\d{4}-\d\d-\d\d [0-9:]{8}--  (?:\(try: *\d+\)  )?(?P<url>\S+)$", re.MULTILINE
+)
+_STATUS = re.compile(r"^ {2}HTTP/(?P<version>[0-9.]+) (?P<status>[0-9]{3})\b", re.MULTILINE)
+_FROM = re.compile(
+    r"^ {2}Content-Range: bytes (?P<first>[0-9]{1,18})-", re.MULTILINE | re.IGNORECASE
+)
+_SAVED = re.compile(
+    r'^\S+ \S+ URL:(?P<url>\S+) \[(?P<bytes>[0-9]+)(?:/[0-9]+)?\] -> "', re.MULTILINE
+)
+_CAME_TO = re.compile(
+    r"^\S+ \S+ \([^()]*\) - (?:.* (?P<whole>saved) \[|(?P<wrong>(?:Read error|Connection closed)"
+    r" at byte ))(?P<bytes>[0-9]{1,18})\b(?P<rest>.*)$",
+    re.MULTILINE,
+)
+_WRONG = re.compile(
+    r"^(?:.*\bERROR\b:? ?)(?P<reason>.+)$|^(?P<other>\S.*(?:failed|unable).*|failed: .+)$",
+    re.MULTILINE,
+)
+
+
+def parse(file: Path) -> Findings:
+    """Read what it printed."""
+    try:
+        text = untrusted_files.text(file)
+    except FileNotFoundError:
+        return Findings(complaint="wget printed nothing")
+    except untrusted_files.UnreadableError as error:
+        return Findings(complaint=f"what wget printed is unreadable: {error}")
+    begins = [match.start() for match in _TRY.finditer(text)]
+    tries = [text[begin:end] for begin, end in pairwise([*begins, len(text)])]
+    return _tries(tries) if tries else _of_one(text)
+
+
+def _tries(said: list[str]) -> Findings:
+    """Read several tries, of one run or of many; only the last one's failure is one."""
+    requests = tuple(request for one in said for request in _request(one))
+    ended = _CAME_TO.search(said[-1])
+    if ended and ended["whole"]:
+        return Findings(requests=requests)
+    short = f"{ended['wrong']}{ended['bytes']}{ended['rest']}" if ended else ""
+    return Findings(
+        requests=requests, complaint=short or _complaint(said[-1]) or "wget saved nothing"
+    )
+
+
+def _request(said: str) -> Iterator[Request]:
+    """Yield the request of a try that was answered; if it was killed, its length is not told."""
+    url, status, ended = _TRY.search(said), _STATUS.search(said), _CAME_TO.search(said)
+    if url is None or status is None:
+        return
+    begun = _FROM.search(said)
+    first = int(begun["first"]) if begun else 0
+    body_bytes = max(0, int(ended["bytes"]) - first) if ended else None
+    path = "/" + url["url"].split("/", 3)[-1]
+    yield Request(status["version"], int(status["status"]), body_bytes, path=path)
+
+
+def _of_one(text: str) -> Findings:
+    """Read the one try of a run that says little."""
+    saved, status = _SAVED.search(text), _STATUS.search(text)
+    if status is None:
+        return Findings(complaint=_complaint(text) or "wget printed no answer's header")
+    body_bytes = int(saved["bytes"]) if saved else 0
+    path = "/" + saved["url"].split("/", 3)[-1] if saved else ""
+    request = Request(status["version"], int(status["status"]), body_bytes, path=path)
+    wrong = "" if saved else _complaint(text) or "wget saved nothing"
+    return Findings(requests=(request,), complaint=wrong)
+
+
+def _complaint(text: str) -> str:
+    found = [match["reason"] or match["other"] for match in _WRONG.finditer(text)]
+    return "; ".join(dict.fromkeys(found))

@@ -1,0 +1,48 @@
+"""What wget2 says of its transfers: ``--stats-site``, and ``--stats-tls`` in a file beside it.
+
+The version is what TLS agreed on (ALPN): wget2 speaks HTTP/1.1 where it agreed on nothing.
+"""
+
+from __future__ import annotations
+
+import csv
+from pathlib import Path
+
+from httpbed.host.sandbox import untrusted_files
+from httpbed.programs.parsers.tolerant_fields import UNREADABLE, lines_of
+from httpbed.programs.protocol import Findings, Request
+
+TLS_FILE, ERRORS_FILE = "wget2-tls.csv", "wget2-output.txt"
+VERSIONS = {"h2": "2", "http/1.1": "1.1", "": "1.1"}
+TLS_VERSIONS = {"5": "TLSv1.3", "4": "TLSv1.2"}
+"""GnuTLS's numbers of the protocol."""
+_TLS_VERSION, _RESUMED, _ALPN = 1, 4, 5
+"""Columns of a line of ``--stats-tls``."""
+
+
+def parse(file: Path) -> Findings:
+    """Read both files."""
+    try:
+        rows = [*csv.DictReader(untrusted_files.text(file, errors="strict").splitlines())]
+        tls = [*csv.reader(lines_of(file.with_name(TLS_FILE)))]
+        requests = tuple(_request(row, tls[0]) for row in rows)
+    except FileNotFoundError:
+        return Findings(complaint="wget2 wrote no statistics")
+    except UNREADABLE as error:
+        return Findings(complaint=f"wget2 wrote statistics of another form: {error!r}")
+    if not requests:
+        last = untrusted_files.last_line(file.parent, ERRORS_FILE)
+        return Findings(complaint=last or "wget2 asked for nothing")
+    return Findings(requests=requests)
+
+
+def _request(row: dict[str, str], tls: list[str]) -> Request:
+    alpn = tls[_ALPN]
+    return Request(
+        http_version=VERSIONS.get(alpn, alpn),
+        status=int(row["Status"]),
+        body_bytes=int(row["Size"]),
+        tls_version=TLS_VERSIONS.get(tls[_TLS_VERSION], ""),
+        resumed=tls[_RESUMED] == "1",
+        path="/" + row["URL"].split("/", 3)[-1],
+    )

@@ -1,0 +1,192 @@
+"""What no single field of a recipe can know to be wrong with it."""
+
+from __future__ import annotations
+
+import difflib
+import json
+import re
+from collections.abc import Collection, Iterator
+from typing import get_args
+
+from httpbed.experiment.errors import Mistake
+from httpbed.experiment.page import PageCapability, Visit
+from httpbed.experiment.workload import DownloadCapability
+from httpbed.programs import parsers, template
+from httpbed.programs.invocation import LISTS, PROGRAMS, Choice, Run
+from httpbed.programs.protocol import (
+    ORIGIN_VARIABLES,
+    REQUEST_VARIABLES,
+    UPSTREAM_VARIABLES,
+    VARIABLES,
+)
+from httpbed.programs.recipe import Recipe
+
+DOWNLOADS = frozenset(get_args(DownloadCapability))
+PAGES = frozenset(get_args(PageCapability))
+SHELLS = frozenset({"sh", "bash", "dash"})
+_SHELL_SYNTAX = re.compile(r"[|&;<>]+|[0-9]?>&[0-9]|.*(\$\(|`|\$\{).*", re.DOTALL)
+_NO_SHELL = "is shell syntax, and no shell sees the command"
+PROGRAM = "program"
+"""A variable of recipes whose program is in no toolbox, or is driven by another: where it is."""
+RESERVED = VARIABLES | LISTS | REQUEST_VARIABLES | UPSTREAM_VARIABLES | ORIGIN_VARIABLES | {PROGRAM}
+
+
+def mistakes(recipe: Recipe) -> Iterator[Mistake]:
+    """Yield all that is wrong between the fields of a recipe."""
+    for role in sorted((set(recipe.run_as) | set(recipe.parse_as)) - set(recipe.roles)):
+        yield Mistake(f"run_as.{role}", f"{role} is not among its roles")
+    if ("proxy" in recipe.roles) != bool(recipe.upstream_http_versions):
+        yield Mistake("upstream_http_versions", "a proxy says what it speaks, and only a proxy")
+    for name in sorted(set(recipe.knobs) & RESERVED):
+        yield Mistake(f"knobs.{name}", "is a variable of every recipe", "choose another name")
+    if recipe.version is None and recipe.install.binary is None:
+        yield Mistake("version", "is missing", "say how the program is asked its version")
+    yield from _retrying_mistakes(recipe)
+    yield from _workload_mistakes(recipe)
+    yield from _parser_mistakes(recipe)
+    for place, run in (
+        ("run", recipe.run),
+        *((f"run_as.{k}", v) for k, v in recipe.run_as.items()),
+    ):
+        found = (
+            *_words(run),
+            *_unseen(recipe, run),
+            *_programs(run),
+            *_variables(recipe, run),
+            *_choices(recipe, run),
+        )
+        for mistake in found:
+            yield Mistake(f"{place}.{mistake.place}", mistake.reason, mistake.remedy)
+
+
+def _retrying_mistakes(recipe: Recipe) -> Iterator[Mistake]:
+    if recipe.retrying.able() and "client" not in recipe.roles:
+        yield Mistake("retrying", "only a client is started again", "delete it")
+    for retry in sorted(set(recipe.retrying.itself) & set(recipe.retrying.started_again)):
+        reason = f"{retry} is done by the program itself or by httpbed, not by both"
+        yield Mistake("retrying.started_again", reason, "delete it from one of them")
+
+
+def _workload_mistakes(recipe: Recipe) -> Iterator[Mistake]:
+    """Find what a program can do more of a workload that it cannot do at all."""
+    for kind, more in (("download", DOWNLOADS), ("page", PAGES)):
+        beyond = sorted(set(recipe.workloads) & more - {kind})
+        if beyond and kind not in recipe.workloads:
+            reason = f"{' and '.join(map(repr, beyond))} says more of {kind!r}, which is missing"
+            yield Mistake("workloads", reason, f"add {kind!r}")
+
+
+def _parser_mistakes(recipe: Recipe) -> Iterator[Mistake]:
+    named = {"parse": recipe.parse_, **{f"parse_as.{k}": v for k, v in recipe.parse_as.items()}}
+    for place, parse in named.items():
+        if parse.parser not in parsers.PARSERS:
+            known = ", ".join(sorted(parsers.PARSERS))
+            yield Mistake(f"{place}.parser", f"no parser {parse.parser!r}; known: {known}")
+
+
+def _words(run: Run) -> Iterator[Mistake]:
+    if set(template.names(run.argv[0])) - {PROGRAM}:
+        yield Mistake("argv[0]", "is another program in each trial", "write its name")
+    if _is_command_line(run.argv[0]):
+        reason = f"{run.argv[0]!r} is a whole command line in one word"
+        yield Mistake(
+            "argv[0]", reason, f"write a word for each: {json.dumps(run.argv[0].split())}"
+        )
+    if run.argv[0] in SHELLS:
+        return
+    for index, word in enumerate(run.argv):
+        if _SHELL_SYNTAX.fullmatch(word):
+            remedy = "name files in stdout and stderr, or start sh -c yourself"
+            yield Mistake(f"argv[{index}]", f"{word!r} {_NO_SHELL}", remedy)
+
+
+def _unseen(recipe: Recipe, run: Run) -> Iterator[Mistake]:
+    """Find what a binary's recipe starts and the sandbox does not show."""
+    program, needs = run.argv[0], recipe.install.needs
+    if recipe.install.binary and PROGRAM not in template.names(program) and program not in needs:
+        reason = f"{program!r} is not shown to this binary's recipe, which sees no other program"
+        yield Mistake(
+            "argv[0]", reason, f"add it to install.needs: {json.dumps([*needs, program])}"
+        )
+
+
+def _is_command_line(word: str) -> bool:
+    """Whether a word is several; a path may have blanks in its folders' names."""
+    return " -" in word or (" " in word and "/" not in word)
+
+
+def _programs(run: Run) -> Iterator[Mistake]:
+    known = sorted(file.name for file in PROGRAMS.iterdir() if not file.name.startswith("_"))
+    for name in sorted(set(run.programs) - set(known)):
+        yield Mistake("programs", f"no program {name!r}; known: {', '.join(known)}")
+
+
+def _variables(recipe: Recipe, run: Run) -> Iterator[Mistake]:
+    known = VARIABLES | set(recipe.knobs) | set(run.choose)
+    known |= set() if recipe.install.suite and not run.program else {PROGRAM}
+    for place, text in run.templates():
+        usable = known if place.startswith("choose.") else known | LISTS
+        yield from _unknown(place, text, usable)
+    for index, word in enumerate(run.each_request):
+        yield from _unknown(f"each_request[{index}]", word, known | REQUEST_VARIABLES)
+    yield from _unknown("each_upstream", run.each_upstream, known | UPSTREAM_VARIABLES)
+    yield from _unknown("each_origin", run.each_origin, known | ORIGIN_VARIABLES)
+    several = {"requests"} | {
+        name
+        for name, choice in run.choose.items()
+        if any(isinstance(value, list) for value in choice.values.values())
+    }
+    for place, text in run.templates():
+        word_alone = place.startswith("argv") and template.alone(text)
+        for name in sorted(several & set(template.names(text))):
+            if not word_alone and not place.startswith("choose."):
+                reason = f"{{{name}}} stands for several words"
+                yield Mistake(place, reason, "let it be a word of argv by itself")
+
+
+def _unknown(place: str, text: str, known: Collection[str]) -> Iterator[Mistake]:
+    for name in sorted(set(template.names(text)) - set(known)):
+        close = difflib.get_close_matches(name, known, n=1)
+        remedy = f"did you mean {{{close[0]}}}?" if close else "write {{ for a brace"
+        listed = ", ".join(sorted(known))
+        yield Mistake(place, f"unknown variable {{{name}}}; known: {listed}", remedy)
+
+
+def _choices(recipe: Recipe, run: Run) -> Iterator[Mistake]:
+    for name, choice in run.choose.items():
+        place = f"choose.{name}"
+        if name in RESERVED or name in recipe.knobs:
+            yield Mistake(place, "is a variable already", "choose another name")
+        domains = _domains(recipe)
+        if choice.by not in domains:
+            known = ", ".join(sorted(domains))
+            yield Mistake(f"{place}.by", f"nothing is decided by {choice.by!r}; known: {known}")
+            continue
+        yield from _uncovered(place, choice, domains[choice.by])
+
+
+def _uncovered(place: str, choice: Choice, domain: Collection[str]) -> Iterator[Mistake]:
+    for value in sorted(set(domain) - set(choice.values)):
+        yield Mistake(f"{place}.values", f"has nothing for {choice.by} {value!r}")
+
+
+def _domains(recipe: Recipe) -> dict[str, Collection[str]]:
+    """Return what can decide a choice, with all that it can be."""
+    resumptions = {"none"} | ({"resumed", "early data"} & set(recipe.workloads))
+    quic = recipe.congestion_control.quic
+    return {
+        "role": recipe.roles,
+        "http_version": recipe.http_versions,
+        "upstream_http_version": recipe.upstream_http_versions,
+        "ip_version": ("4", "6"),
+        "resumption": resumptions,
+        "visit": ("prior", "measured"),
+        "workload": [kind for kind in ("download", "page") if kind in recipe.workloads],
+        "site": ["static", *(["recorded"] if "recorded page" in recipe.workloads else [])],
+        "net_log": ("on", "off"),
+        "page_icon": ("its-own", "unasked"),
+        "page_visit": get_args(Visit),
+        "retry": ("none", *recipe.retrying.able()),
+        "congestion_control": quic.choices if quic else (),
+        **{name: knob.levels for name, knob in recipe.knobs.items() if knob.levels},
+    }

@@ -1,0 +1,1 @@
+"""Campaigns that httpbed designs itself, each with its own verdict."""

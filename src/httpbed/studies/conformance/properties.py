@@ -1,0 +1,266 @@
+"""The properties that a control's name promises, and how far a sender may be from them.
+
+Every tolerance is justified by the kernel's own controls, which must pass: nginx 1.30.6 over TCP on
+Linux 6.18, 2 to 8 trials of each network on a machine that was mostly too busy to measure times.
+``bench/controls.py`` makes these figures again, with the number of trials behind each. Least to
+most:
+
+====================================  =============  =============  =============
+property                              reno           cubic          bbr
+====================================  =============  =============  =============
+initial window, packets               10             10             12
+growth at the start                   2.00           2.00           1.89 .. 2.00
+largest window, of the BDP            7.7 .. 7.9     4.2            2.9 .. 3.0
+window after one loss, of before      0.505 .. 0.511 0.714 .. 0.724 0.96 .. 1.01
+growth, packets per round trip        0.975 .. 0.983 (0.35)
+off the cubic curve                   (0.39 .. 0.41) 0.031 .. 0.037
+most in flight, of BDP and queue      1.02           1.01
+most in flight, deep queue, of BDP    (2.2)          (4.2)          1.30 .. 1.62
+throughput, of its model or capacity  0.89 .. 1.10   0.79 .. 1.06   0.966 .. 0.988
+slope against loss                    -0.61 .. -0.53 -0.65 .. -0.59 (-0.03)
+====================================  =============  =============  =============
+
+To either side the tolerances leave at least four times the kernel's own spread for what a loss
+leaves of the window, 25 times for Reno's growth, one and a half for the slope; off its curve CUBIC
+is at a third of what is allowed. A model is a model, and is allowed a factor of two. In brackets is
+what a sender of another name shows: each property is far from it, or is not what tells them apart.
+PFTK's own slope is below -0.5, because time-outs grow with loss. BBRv2 has no control in the
+kernel: its bounds are of its draft, and of what it must not fall below.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+from httpbed.analysis.sender import behaviour, models
+from httpbed.analysis.sender.behaviour import Backoff
+from httpbed.analysis.sender.flight import Round
+from httpbed.experiment import quantities
+from httpbed.studies.conformance.evidence import Transfer, Transfers
+from httpbed.studies.conformance.networks import STEADY_S
+from httpbed.studies.conformance.property_result import Finding, within
+from httpbed.studies.conformance.sender import BBR, Control
+
+Bounds = tuple[float, float]
+INITIAL_PACKETS = 10
+"""RFC 6928 and RFC 9002 (7.2); every packet of the handshake that was acknowledged adds one."""
+
+BACK_OFF: Mapping[Control, Bounds] = {
+    "reno": (0.44, 0.56),
+    "cubic": (0.64, 0.77),
+    "bbr": (0.9, math.inf),
+    "bbr2": (0.65, math.inf),
+}
+START: Mapping[Control, Bounds] = {
+    "reno": (1.4, 2.2),
+    "cubic": (1.4, 2.2),
+    "bbr": (1.4, 3.0),
+    "bbr2": (1.4, 3.0),
+}
+GROWTH: Bounds = (0.75, 1.25)
+OFF_CUBIC = 0.1
+BRIM: Bounds = (0.9, 1.15)
+DEEP_BBR: Bounds = (0.95, 2.1)
+BEGUN_S = 5.0
+"""From here on BBR's start, with its gain of 2.89, is over."""
+NEARLY = 0.97
+"""A window so close to where it is held does not show what congestion control allows."""
+HELD = "something else holds the window"
+FACTOR: Bounds = (0.5, 2.0)
+THROUGHPUT = "throughput"
+"""Retransmissions among it, as in the models, which are of what is sent."""
+SLOPE: Bounds = (-0.75, -0.4)
+NEAR_CAPACITY = 0.8
+BORNE_BBR2 = 0.01
+"""BBRv2 and v3 give way when more than 2 % of a round are lost (draft-ietf-ccwg-bbr,
+BBR.LossThresh); with independent loss some rounds lose that much at half the mean."""
+
+
+def judge(control: Control, transfers: Transfers) -> list[Finding]:
+    """Judge everything that the control's name promises."""
+    return [
+        _first_flight(transfers),
+        _doubling(control, transfers),
+        _not_held(transfers),
+        *_around_losses(control, transfers),
+        _bounds(control, transfers),
+        *(_capacity if control in BBR else _models)(control, transfers),
+    ]
+
+
+def _strained(trials: Iterable[Transfer]) -> bool:
+    return any(transfer.strained for transfer in trials)
+
+
+def _first_flight(transfers: Transfers) -> Finding:
+    """Count the first flight: RFC 6928's, and a packet for each of the handshake before it."""
+    trials = transfers.of("start")
+    seen = [behaviour.first_flight(transfer.flight) for transfer in trials]
+    before = [behaviour.packets_before_data(transfer.flight) for transfer in trials]
+    bounds = (0, INITIAL_PACKETS + max(before, default=0))
+    return within("initial window", seen, bounds, "packets", strained=_strained(trials))
+
+
+def _doubling(control: Control, transfers: Transfers) -> Finding:
+    """Ask whether the window doubles.
+
+    1.5 where every second packet is acknowledged and packets, not bytes, are counted; HyStart++
+    (RFC 9406) slows down to a growth of 1.25 only when delays rise. BBR's gain is 2.89.
+    """
+    trials, seen = transfers.of("start"), []
+    for transfer in trials:
+        room = min(transfer.pipe.bdp, 0.9 * (transfer.held or math.inf))
+        seen.append(behaviour.growth_at_start(transfer.flight, room))
+    name = "slow start, per round trip"
+    return within(name, seen, START[control], "times", strained=_strained(trials))
+
+
+def _not_held(transfers: Transfers) -> Finding:
+    """Tell a window that flow control or a buffer holds from one of congestion control."""
+    trials, held, why = transfers.of("start"), transfers.held(), ""
+    seen = [
+        (transfer.held or transfer.flight.largest_window) / transfer.pipe.bdp for transfer in trials
+    ]
+    if held is not None:
+        size = quantities.size(held * trials[0].flight.full_bytes, quantities.AT_A_GLANCE)
+        why = f"held at {size} by something else: flow control, or a buffer of the program"
+    name, bounds = "largest window, nothing lost", (0.95, math.inf)
+    # No busy machine holds a window so evenly.
+    strained = _strained(trials) and held is None
+    return within(name, seen, bounds, "of the BDP", why=why, strained=strained)
+
+
+def _around_losses(control: Control, transfers: Transfers) -> Iterator[Finding]:
+    trials, held = transfers.of("loss"), transfers.held()
+    seen, strained = [_Losses(control, transfer, held) for transfer in trials], _strained(trials)
+    ratios = [losses.ratio for losses in seen]
+    unseen = HELD if held else "the second loss was not reached"
+    name = "window after one loss"
+    yield within(name, ratios, BACK_OFF[control], "of before", unseen=unseen, strained=strained)
+    unseen = HELD if held else "too few round trips between the losses"
+    if control == "reno":
+        growth = [losses.growth for losses in seen]
+        unit = "packets per round trip"
+        yield within("growth", growth, GROWTH, unit, unseen=unseen, strained=strained)
+    elif control == "cubic":
+        off, bounds = [losses.off_cubic for losses in seen], (0.0, OFF_CUBIC)
+        name = "off the cubic curve"
+        yield within(name, off, bounds, "of the window", unseen=unseen, strained=strained)
+
+
+@dataclass(frozen=True)
+class _Losses:
+    """The two losses of a trial, and the rounds between them."""
+
+    control: Control
+    transfer: Transfer
+    held: float | None
+    """Where something else holds the window: there, it does not show what a control would do."""
+
+    @cached_property
+    def first(self) -> Backoff | None:
+        return behaviour.backoff(self.transfer.flight, self.transfer.network.lost[0])
+
+    @cached_property
+    def second(self) -> Backoff | None:
+        cycle = behaviour.CYCLE_ROUNDS if self.control in BBR else 1
+        return behaviour.backoff(self.transfer.flight, self.transfer.network.lost[1], cycle=cycle)
+
+    @property
+    def ratio(self) -> float | None:
+        """What the second loss left of the window."""
+        if self.second is None or (self.held and self.second.before > NEARLY * self.held):
+            return None
+        return self.second.ratio
+
+    @property
+    def growth(self) -> float | None:
+        return behaviour.growth_per_round(self._between)
+
+    @property
+    def off_cubic(self) -> float | None:
+        return behaviour.off_cubic(self._between, self.first) if self.first else None
+
+    @cached_property
+    def _between(self) -> list[Round]:
+        """Rounds after the first recovery until the second loss, or until the window is held."""
+        if self.first is None or (self.held and self.first.before > NEARLY * self.held):
+            return []
+        rtt_s = self.transfer.flight.rtt_s
+        end_s = self.second.lost_s - rtt_s if self.second else math.inf
+        rounds = behaviour.rounds_between(self.transfer.flight, self.first.lost_s + rtt_s, end_s)
+        return behaviour.until(rounds, NEARLY * self.held) if self.held else rounds
+
+
+def _bounds(control: Control, transfers: Transfers) -> Finding:
+    """Ask who fills a queue, and how far; BBR's window is two bandwidth-delay products."""
+    if control in BBR:
+        trials = transfers.of("start")
+        deep = [_most(transfer, transfer.pipe.bdp, BEGUN_S) for transfer in trials]
+        name, unit = "most in flight, deep queue", "of the BDP"
+        return within(name, deep, DEEP_BBR, unit, strained=_strained(trials))
+    trials = transfers.of("brim")
+    held = transfers.held() or math.inf
+    brim = [
+        _most(transfer, transfer.pipe.bdp + transfer.pipe.queue_packets, STEADY_S)
+        for transfer in trials
+        if transfer.pipe.bdp + transfer.pipe.queue_packets < held
+    ]
+    name, unit = "most in flight, queue of 1 BDP", "of BDP and queue"
+    unseen = HELD if transfers.held() else "no trial shows it"
+    return within(name, brim, BRIM, unit, unseen=unseen, strained=_strained(trials))
+
+
+def _most(transfer: Transfer, of: float, begin_s: float) -> float | None:
+    most = transfer.flight.most_between(begin_s, math.inf)
+    return most / of if most is not None else None
+
+
+def _models(control: Control, transfers: Transfers) -> Iterator[Finding]:
+    """Compare throughput with PFTK or the CUBIC response function in every treatment."""
+    model, unit = (models.cubic, "of CUBIC") if control == "cubic" else (models.pftk, "of PFTK")
+    by_rtt: dict[float, list[Transfer]] = {}
+    for network, trials in transfers.grid().items():
+        seen = [_of_model(model, transfer) for transfer in trials]
+        name = f"{THROUGHPUT}, {network.name}"
+        yield within(name, seen, FACTOR, unit, strained=_strained(trials))
+        by_rtt.setdefault(network.rtt_s, []).extend(trials)
+    for rtt_s, trials in by_rtt.items():
+        name = f"slope against loss, {rtt_s * 1e3:g} ms"
+        found = within(name, [_slope(trials)], SLOPE, "log-log", strained=_strained(trials))
+        yield replace(found, n=len(trials))
+
+
+def _slope(trials: list[Transfer]) -> float | None:
+    """Slope of throughput against the loss that happened; None where it was the same everywhere."""
+    losses = [transfer.loss for transfer in trials]
+    rates = [transfer.rate_pps for transfer in trials]
+    if len({transfer.network.loss for transfer in trials}) <= 1 or min(rates) <= 0:
+        return None
+    return behaviour.slope(losses, rates)
+
+
+def _capacity(control: Control, transfers: Transfers) -> Iterator[Finding]:
+    """BBR does not take loss for congestion: what is not lost is delivered at nearly the rate.
+
+    BBRv2 does when it is much. Up to there it has to be faster than any sender that passes as
+    CUBIC, and beyond not slower than all of them.
+    """
+    for network, trials in transfers.grid().items():
+        name, strained = f"{THROUGHPUT}, {network.name}", _strained(trials)
+        if control == "bbr2":
+            seen = [_of_model(models.cubic, one) for one in trials]
+            least, unit = FACTOR[1 if network.loss <= BORNE_BBR2 else 0], "of CUBIC"
+        else:
+            seen = [one.rate_pps / (one.pipe.rate_pps * (1 - one.loss)) for one in trials]
+            least, unit = NEAR_CAPACITY, "of capacity"
+        yield within(name, seen, (least, math.inf), unit, strained=strained)
+
+
+def _of_model(model: Callable[[float, float], float], transfer: Transfer) -> float:
+    """Throughput of what a model expects of the network, at most its rate."""
+    expected = model(transfer.loss, transfer.flight.rtt_s)
+    return transfer.rate_pps / min(expected, transfer.pipe.rate_pps)

@@ -1,0 +1,148 @@
+"""From what a user asks to a sender that can be tested, with every mistake at once."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import cast, get_args
+
+from httpbed.experiment.errors import ConfigError, Mistake
+from httpbed.experiment.roles import HttpVersion
+from httpbed.programs.catalog import Catalog
+from httpbed.programs.recipe import Recipe
+from httpbed.programs.settings import Transport
+from httpbed.studies.conformance.sender import CONTROLS, Control, Sender, family
+
+MOST_COLONS = 2
+"""In what names a competitor."""
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What a user asks, as it was written."""
+
+    implementation: str
+    control: str | None = None
+    http_version: HttpVersion | None = None
+    knobs: Mapping[str, str] = field(default_factory=dict)
+    judged_as: Control | None = None
+    client: str = "curl"
+    option: str = ""
+    """The option that names it, all in one word; empty where each part has a place of its own."""
+
+    def place(self, part: str) -> str:
+        """Say where a part of what was asked stands on the command line."""
+        return part if not self.option or part == "--client" else self.option
+
+
+def choose(catalog: Catalog, asked: Asked) -> Sender:
+    """Find the sender that a user means.
+
+    Raises:
+        ConfigError: It cannot be tested as asked; with every mistake.
+    """
+    recipe = catalog.recipes.get(asked.implementation)
+    mistakes = [*_unknown(catalog, asked)]
+    if recipe is None:
+        raise ConfigError(replace(one, place=asked.place(one.place)) for one in mistakes)
+    version = asked.http_version or max(recipe.http_versions)
+    transport: Transport = "quic" if version == "3" else "tcp"
+    mistakes += _mistakes(recipe, asked, version, catalog.tunnel_ends())
+    resolved = recipe.congestion_control.resolved(transport, asked.control)
+    judged_as = asked.judged_as or family(resolved)
+    if judged_as is None and not mistakes:
+        reason = f"nobody has said how {resolved or 'its congestion control'} should behave"
+        remedy = f"say what to ask of it: --judged-as {', '.join(CONTROLS)}"
+        mistakes.append(Mistake("--judged-as", reason, remedy))
+    if mistakes or judged_as is None:
+        raise ConfigError(replace(one, place=asked.place(one.place)) for one in mistakes)
+    return Sender(
+        implementation=recipe.name,
+        http_version=version,
+        congestion_control=asked.control,
+        algorithm=resolved or "unknown",
+        judged_as=judged_as,
+        role="server" if "server" in recipe.roles else "proxy",
+        upstream_http_version=min(recipe.upstream_http_versions, default="1.1"),
+        client=asked.client,
+        knobs=dict(asked.knobs),
+    )
+
+
+def pairs(words: tuple[str, ...]) -> dict[str, str]:
+    """Split ``name=value`` words.
+
+    Raises:
+        ConfigError: With every word that is none.
+    """
+    mistakes = [
+        Mistake("--knob", f"{word!r} is not a name with a value", "write --knob NAME=VALUE")
+        for word in words
+        if "=" not in word
+    ]
+    if mistakes:
+        raise ConfigError(mistakes)
+    return dict(word.split("=", 1) for word in words)
+
+
+def competitor(word: str, client: str) -> Asked:
+    """Read ``name``, ``name:http version`` or ``name:http version:congestion control``.
+
+    Raises:
+        ConfigError: It is none of these.
+    """
+    name, version, control, *_ = (*word.split(":"), "", "")
+    if word.count(":") > MOST_COLONS or not name or version not in {"", *get_args(HttpVersion)}:
+        versions = ", ".join(get_args(HttpVersion))
+        remedy = f"write NAME, NAME:HTTP or NAME:HTTP:CONTROL, with HTTP one of {versions}"
+        raise ConfigError([Mistake("--against", f"{word!r} names no sender", remedy)])
+    return Asked(
+        name,
+        control or None,
+        cast("HttpVersion | None", version or None),
+        client=client,
+        option=f"--against {word}",
+    )
+
+
+def _unknown(catalog: Catalog, asked: Asked) -> Iterator[Mistake]:
+    for place, name, role in (
+        ("IMPLEMENTATION", asked.implementation, "server"),
+        ("--client", asked.client, "client"),
+    ):
+        recipe = catalog.recipes.get(name)
+        if recipe is None:
+            close = difflib.get_close_matches(name, catalog.recipes, n=1)
+            remedy = f"did you mean {close[0]!r}?" if close else "httpbed recipes lists them"
+            yield Mistake(place, f"no recipe {name!r}", remedy)
+        elif role == "client" and role not in recipe.roles:
+            yield Mistake(place, f"{name} cannot be a client")
+
+
+def _mistakes(
+    recipe: Recipe, asked: Asked, version: HttpVersion, ends: Collection[str]
+) -> Iterator[Mistake]:
+    transport: Transport = "quic" if version == "3" else "tcp"
+    if not {"server", "proxy"} & set(recipe.roles):
+        reason = f"{recipe.name} is a client, which sends no bodies"
+        yield Mistake("IMPLEMENTATION", reason, "test the server or proxy that answers it")
+    if recipe.name in ends:
+        reason = f"{recipe.name} is an end of a tunnel, which passes on what others send"
+        yield Mistake("IMPLEMENTATION", reason, "test the server behind it")
+    if version not in recipe.http_versions:
+        speaks = ", ".join(recipe.http_versions)
+        yield Mistake("--http-version", f"{recipe.name} speaks {speaks}, not {version}")
+    allowed = recipe.congestion_control.allowed(transport)
+    if asked.control is not None and asked.control not in allowed:
+        over = transport.upper()
+        reason = f"{recipe.name} does not offer {asked.control!r} over {over}"
+        yield Mistake("--congestion-control", f"{reason}; known: {', '.join(allowed)}")
+    for name, value in asked.knobs.items():
+        knob = recipe.knobs.get(name)
+        if knob is None:
+            known = ", ".join(sorted(recipe.knobs)) or "none"
+            yield Mistake("--knob", f"{recipe.name} has no knob {name!r}; known: {known}")
+        elif not knob.accepts(value):
+            reason = f"{value!r} is not what {name} accepts: {knob.domain()}"
+            yield Mistake("--knob", reason)

@@ -1,0 +1,223 @@
+"""A page with all that its text says it needs, collected from where it is."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from urllib.parse import urldefrag, urljoin, urlsplit
+
+from httpbed.experiment.errors import ConfigError, Mistake
+from httpbed.host.packages.curl import Got
+from httpbed.studies.mirror.file_names import Places
+from httpbed.web.sites import repair
+from httpbed.web.sites.markup import Element, change_elements
+from httpbed.web.sites.repair import Found
+
+Fetch = Callable[[Sequence[str], int, float], dict[str, Got]]
+"""Gets URLs, each at most so many bytes long, all within so many seconds."""
+_TEXTS = ("text/html", "text/css", "text/javascript")
+
+
+@dataclass(frozen=True)
+class Bounds:
+    """How much a page may be."""
+
+    most_bytes: int
+    most_files: int
+    time_limit_s: float
+
+
+@dataclass
+class Collected:
+    """What came, by URL."""
+
+    entry: str
+    """URL of the document, where redirects led."""
+    bounds: Bounds
+    places: Places
+    got: dict[str, Got] = field(default_factory=dict)
+    missing: dict[str, str] = field(default_factory=dict)
+    """What could not be had -> why."""
+    ends: float = 0.0
+    """When the time is up, by the monotonic clock."""
+
+    def add(self, urls: Iterable[str], fetch: Fetch) -> list[str]:
+        """Fetch URLs that are not there yet; return those that came.
+
+        Raises:
+            ConfigError: The page is larger than it may be, or takes longer.
+        """
+        wanted = [url for url in dict.fromkeys(urls) if url not in self.got | self.missing]
+        fetchable = [url for url in wanted if url.startswith(("http://", "https://"))]
+        self._check(len(fetchable))
+        room = self.bounds.most_bytes - self._weight()
+        answers = fetch(fetchable, room, self.ends - time.monotonic()) if fetchable else {}
+        for url in wanted:
+            one = answers.get(url, Got(url, "", b"", "it has no address that can be fetched"))
+            if one.failed:
+                self.missing[url] = one.failed
+            else:
+                self.got[url] = one
+                self.places.add(url, one.type)
+        self._check(0)
+        return [url for url in wanted if url in self.got]
+
+    def _weight(self) -> int:
+        return sum(len(one.body) for one in self.got.values())
+
+    def _check(self, more: int) -> None:
+        files = len(self.got) + more
+        wrong = [
+            (
+                files > self.bounds.most_files,
+                f"has more than {self.bounds.most_files} files",
+                "files",
+            ),
+            (
+                self._weight() > self.bounds.most_bytes,
+                f"has more than {self.bounds.most_bytes} bytes",
+                "bytes",
+            ),
+            (
+                time.monotonic() > self.ends,
+                f"took more than {self.bounds.time_limit_s:g} s",
+                "time-limit",
+            ),
+        ]
+        if mistakes := [
+            Mistake(self.entry, reason, f"raise --{option} if that is meant")
+            for is_wrong, reason, option in wrong
+            if is_wrong
+        ]:
+            raise ConfigError(mistakes)
+
+
+def collect(url: str, fetch: Fetch, bounds: Bounds) -> Collected:
+    """Fetch a page, and all that it and its style sheets refer to.
+
+    Raises:
+        ConfigError: The page cannot be had, is no page, or goes beyond its bounds.
+    """
+    ends = time.monotonic() + bounds.time_limit_s
+    first = fetch([url], bounds.most_bytes, bounds.time_limit_s)[url]
+    if first.failed or first.type not in {"text/html", "application/xhtml+xml"}:
+        reason = first.failed or f"is no page but {first.type or 'of a type that is not said'}"
+        raise ConfigError([Mistake(url, reason, "give the address of a page")])
+    entry = urldefrag(first.url).url
+    found = Collected(entry, bounds, Places(urlsplit(entry).netloc), ends=ends)
+    found.got[entry] = first
+    found.places.add(entry, "text/html")
+    follow(found, [entry], fetch)
+    return found
+
+
+def follow(found: Collected, urls: Iterable[str], fetch: Fetch) -> None:
+    """Fetch what some of the texts refer to, and what that refers to in its turn."""
+    todo = list(urls)
+    while todo:
+        wanted = [one for url in todo for one in _wanted(found.got[url])]
+        todo = found.add(wanted, fetch)
+
+
+def rewritten(found: Collected, *, strip: bool) -> Iterator[tuple[str, bytes, str, list[str]]]:
+    """Yield path, content, URL and changes of each file, with references to each other."""
+    outside = {url: "/" + repair.as_url(path).lstrip("/") for url, path in _literal(found)}
+    for url, one in found.got.items():
+        path = found.places.add(url, one.type)
+        body, changes = one.body, list[str]()
+        if one.type in _TEXTS:
+            finder = _Linked(one.url, found)
+            text = one.body.decode("utf-8", "surrogateescape")
+            done = _repaired(text, one.type, finder, strip=strip)
+            text = _with_literals(done.text, outside)
+            body, changes = text.encode("utf-8", "surrogateescape"), done.changes
+        yield path, body, url, changes
+
+
+def _wanted(one: Got) -> list[str]:
+    """List the URLs that a text refers to."""
+    if one.type not in {"text/html", "text/css"}:
+        return []
+    finder = _Listed(one.url)
+    _repaired(one.body.decode("utf-8", "surrogateescape"), one.type, finder, strip=False)
+    return finder.wanted
+
+
+def _repaired(text: str, kind: str, finder: repair.Finder, *, strip: bool) -> repair.Repaired:
+    if kind == "text/html":
+        base = _base(text)
+        if base and isinstance(finder, _Listed | _Linked):
+            finder.base = urljoin(finder.base, base)
+        return repair.page(text, finder, scripts_may_load=not strip)
+    return repair.sheet(text, finder) if kind == "text/css" else repair.Repaired(text)
+
+
+def _base(text: str) -> str:
+    """Return the URL that a page says its links start from; empty where it says none."""
+    said: list[str] = []
+
+    def look(element: Element) -> str:
+        if element.name == "base" and "href" in element.attributes:
+            said.append(element.attributes["href"])
+        return ""
+
+    change_elements(text, look)
+    return said[0] if said else ""
+
+
+@dataclass
+class _Listed:
+    """Finds everything, to know what there is to fetch."""
+
+    base: str
+    wanted: list[str] = field(default_factory=list)
+
+    def find(self, url: str) -> Found:
+        """Note a URL."""
+        if absolute := _absolute(self.base, url):
+            self.wanted.append(absolute)
+        return Found(None)
+
+
+@dataclass
+class _Linked:
+    """Finds what was fetched, by the path that it has now."""
+
+    base: str
+    found: Collected
+
+    def find(self, url: str) -> Found:
+        """Look up a URL as it stands in the text."""
+        absolute = _absolute(self.base, url)
+        path = self.found.places.get(absolute)
+        if path is None:
+            return Found(None, note=self.found.missing.get(absolute, "not to be had"))
+        fragment = urldefrag(url).fragment
+        here = repair.as_url(path)
+        return Found(here, here + (f"#{fragment}" if fragment else ""))
+
+
+def _absolute(base: str, url: str) -> str:
+    """Return the whole URL, without a fragment; empty where there is none."""
+    try:
+        return urldefrag(urljoin(base, url)).url
+    except ValueError:  # as of unbalanced brackets
+        return ""
+
+
+def _literal(found: Collected) -> Iterator[tuple[str, str]]:
+    """Yield the URLs on other hosts than the page's with their paths, the longest first."""
+    own = urlsplit(found.entry).netloc
+    for url in sorted(found.got, key=len, reverse=True):
+        if urlsplit(url).netloc != own:
+            yield url, found.places.add(url, found.got[url].type)
+
+
+def _with_literals(text: str, outside: dict[str, str]) -> str:
+    """Let scripts ask here for what they name by its whole URL."""
+    for url, path in outside.items():
+        text = text.replace(url, path)
+        for quoted in ('"', "'"):
+            text = text.replace(quoted + url.partition(":")[2], quoted + path)
+    return text

@@ -1,0 +1,1 @@
+"""Validity checks of an attempt, by what they check."""

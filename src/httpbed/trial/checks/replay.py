@@ -1,0 +1,95 @@
+"""Checks of a recorded site: was each answer the recorded one, as late and as long, and in order?
+
+When an answer was given is the word of httpbed's own program behind the server, which is the bed's;
+what was sent of it is the server's.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+
+from httpbed.experiment.trial import Check
+from httpbed.programs.protocol import Request
+from httpbed.trial.replay_origin import Replayed
+from httpbed.web.sites.site import Site
+
+LATE_S = 0.1
+"""A pause of the machine in which nobody else runs either; ordinary are some milliseconds."""
+EARLY_S = 0.002
+"""Scripts wait whole milliseconds, and the recording's are rounded."""
+PUNCTUAL = "recorded delays"
+
+
+def punctual(site: Site, replayed: Sequence[Replayed], of: str) -> Check:
+    """Check that each answer was held back for as long as it was recorded, and not much longer."""
+    late = [
+        (one.begun_ns - one.asked_ns) / 1e9 - answer.delay_s
+        for one in replayed
+        if one.answer is not None
+        and one.answer >= 0
+        and (answer := site.resources[one.answer].answer)
+    ]
+    figure = f"{len(late)} answers"
+    if late:
+        figure += f", late by {max(late) * 1e3:.1f} ms at most"
+    passed = all(0 <= one <= LATE_S for one in late)
+    limit = f"at most {LATE_S * 1e3:.0f} ms late"
+    return Check(name=f"{PUNCTUAL}{of}", of="bed", passed=passed, figure=figure, limit=limit)
+
+
+def checks(
+    site: Site, logged: Sequence[Request], replayed: Sequence[Replayed], of: str
+) -> Iterator[Check]:
+    """Check what a server sent of a recorded site."""
+    if any(one.body_bytes is not None for one in logged):
+        yield _lengths(site, logged, of)
+    if site.skeleton:
+        yield _order(site, replayed, of)
+
+
+def _lengths(site: Site, logged: Sequence[Request], of: str) -> Check:
+    """Check that each body was as long on the wire as it was recorded."""
+    has_names = any(one.authority for one in logged)
+    recorded = Counter(
+        (site.origins[one.origin] if has_names else "", one.path, one.answer.status, one.bytes)
+        for one in site.resources
+        if one.answer
+    )
+    sent = Counter((one.authority, one.path, one.status, one.body_bytes or 0) for one in logged)
+    known = set(recorded)
+    wrong = [one for one in sent if one not in known]
+    figure = f"{sum(sent[one] for one in sent if one in known)} of {sent.total()} as recorded"
+    if wrong:
+        _, path, status, length = wrong[0]
+        figure += f"; {length} bytes with status {status} of {path}"
+    return _check(
+        f"lengths of the bodies{of}", passed=not wrong, figure=figure, limit="as recorded"
+    )
+
+
+def _order(site: Site, replayed: Sequence[Replayed], of: str) -> Check:
+    """Check that nothing was asked for before what led to it in the recording."""
+    # Of an answer that was given again, the first giving led to what followed.
+    times = {one.answer: one for one in reversed(replayed) if one.answer is not None}
+    early, led = [], 0
+    for one in replayed:
+        answer = (
+            site.resources[one.answer].answer
+            if one.answer is not None and one.answer >= 0
+            else None
+        )
+        cause = times.get(answer.after) if answer and answer.after is not None else None
+        if answer is None or cause is None:
+            continue
+        led += 1
+        # The answer's head leaves when it begins; of its end is only known that it is later.
+        if (one.asked_ns - cause.begun_ns) / 1e9 < answer.wait_s - EARLY_S:
+            early.append(one.path)
+    figure = f"{led - len(early)} of {led} after what led to them"
+    figure += f"; too early: {', '.join(early[:3])}" if early else ""
+    return _check(f"recorded order{of}", passed=not early, figure=figure, limit="all")
+
+
+def _check(name: str, *, passed: bool, figure: str, limit: str) -> Check:
+    return Check(name=name, of="subject", passed=passed, figure=figure, limit=limit)

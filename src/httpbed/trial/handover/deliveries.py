@@ -1,0 +1,99 @@
+"""What was delivered to the client, over which of its links, and when; from the emulator's log.
+
+Kept are the bytes of each millisecond, which is how exact everything is that is told of them. What
+arrives at an interface that has lost its address is no delivery, for the kernel drops it: it is
+kept, and left out when it is read.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+
+from httpbed.host.sandbox import untrusted_files
+from httpbed.network.files import PACKET_LOG
+from httpbed.store import handover_files
+from httpbed.store.handover_files import DELIVERIES, Delivered, Deliveries
+from httpbed.trial import packet_log
+
+BIN_NS = 10**6
+STALLED_BYTES = 4000
+"""Less than that is no progress of a transfer: path validation (two datagrams of 1200 bytes, RFC
+9000 section 8.2), tickets and handshakes of every protocol take less."""
+
+Bins = Mapping[int, int]
+"""IP bytes of each :data:`BIN_NS` in which there were any."""
+AbsencesNs = Mapping[str, Sequence[tuple[int, int]]]
+"""Of each link that lost its address: from when until when it had none."""
+
+
+def reduce(artifacts: Path, towards: Mapping[int, str], origin_ns: int) -> None:
+    """Make :data:`DELIVERIES` of the emulator's log, if there is one.
+
+    ``towards`` has the directions that lead to the client, with their links' names; ``origin_ns``
+    is when the client's first packet came.
+    """
+    log = artifacts / PACKET_LOG
+    if not log.exists():
+        return
+    with log.open(encoding="ascii") as lines:
+        found = Deliveries(origin_ns / BIN_NS, tuple(delivered(lines, towards)))
+    untrusted_files.write(artifacts, DELIVERIES, handover_files.deliveries_text(found))
+
+
+def delivered(lines: Iterable[str], towards: Mapping[int, str]) -> list[Delivered]:
+    """Count the bytes of each millisecond and link from a log."""
+    found: Counter[tuple[int, str]] = Counter()
+    for packet in packet_log.delivered(lines):
+        if (link := towards.get(packet.direction)) is not None:
+            found[packet.at_ns // BIN_NS, link] += packet.ip_bytes
+    return [Delivered(*where, size) for where, size in sorted(found.items())]
+
+
+def read(artifacts: Path, absences: AbsencesNs) -> dict[str, dict[int, int]]:
+    """Read what :func:`reduce` left: the bins of each link; empty where there is nothing.
+
+    ``absences`` tell when a link had no address.
+    """
+    kept = handover_files.read_deliveries(untrusted_files.own_text(artifacts / DELIVERIES))
+    gone = {
+        link: [(since / BIN_NS, until / BIN_NS) for since, until in spans]
+        for link, spans in absences.items()
+    }
+    found: defaultdict[str, dict[int, int]] = defaultdict(dict)
+    for one in handover_files.received(kept.rows, gone):
+        found[one.link][one.bin] = one.ip_bytes
+    return dict(found)
+
+
+def together(links: Iterable[Bins]) -> dict[int, int]:
+    """Add up what was delivered over several links."""
+    total: Counter[int] = Counter()
+    for bins in links:
+        total.update(bins)
+    return dict(total)
+
+
+def longest_below(least_bytes: int, bins: Bins, times: Sequence[int], begin: int, end: int) -> int:
+    """Return the longest time, in bins, in which less than so many bytes were delivered.
+
+    ``times`` are those of ``bins``, ascending. It lies between ``begin`` and ``end``, and begins
+    and ends there or with a delivery that is no part of it. With ``least_bytes`` 1 it is the
+    longest silence.
+    """
+    inside = times[bisect_right(times, begin) : bisect_left(times, end)]
+    edges = [begin, *inside, end]
+    longest, size, last = 0, 0, 1
+    for first in range(len(edges) - 1):
+        if last <= first:
+            last, size = first + 1, 0
+        # ``size`` is what was delivered strictly between the two edges.
+        while last < len(edges) - 1 and size + bins[edges[last]] < least_bytes:
+            size += bins[edges[last]]
+            last += 1
+        longest = max(longest, edges[last] - edges[first])
+        if last > first + 1:
+            size -= bins[edges[first + 1]]
+    return longest

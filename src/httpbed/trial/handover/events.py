@@ -1,0 +1,49 @@
+"""What happened in each hand-over and when, for whoever draws it.
+
+All that it tells is in an attempt's files, too, on clocks of their own; here it is in seconds since
+the client's first packet, where the request time begins.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from httpbed.experiment.handover_event import Moment
+from httpbed.experiment.units import NS
+from httpbed.trial.handover.evidence import FOR_GOOD_NS, Change
+from httpbed.trial.handover.metrics import Course
+from httpbed.trial.handover.outcome import Told
+
+
+def moments(course: Course, told: Iterable[Told]) -> Iterator[Moment]:
+    """Tell of every hand-over, of which ``told`` has the verdicts; what never happened is None."""
+    origin_ns = course.chain.legs[0].first_packet_ns(course.seen.link) or 0
+    for window, (verdict, how) in zip(course.windows, told, strict=True):
+        change = window.change
+        at_s = (change.at_ns - origin_ns) / NS
+        gone_ns, back_ns = _absence(course, change)
+        yield Moment(
+            number=change.number,
+            left=change.left,
+            entered=change.entered,
+            at_s=at_s,
+            first_probe_s=_later(at_s, course.probe_s(window)),
+            validated_s=_later(at_s, course.validation_s(window)),
+            first_byte_s=_later(at_s, course.new_path_s(window)),
+            gone_s=None if gone_ns is None else (gone_ns - origin_ns) / NS,
+            back_s=None if back_ns is None else (back_ns - origin_ns) / NS,
+            verdict=verdict,
+            how=how,
+        )
+
+
+def _absence(course: Course, change: Change) -> tuple[int | None, int | None]:
+    """Return from when until when the link left had no address, each where it is known."""
+    for gone_ns, back_ns in course.found.absences.get(change.left, ()):
+        if gone_ns >= change.ordered_ns:
+            return gone_ns, None if back_ns == FOR_GOOD_NS else back_ns
+    return None, None
+
+
+def _later(at_s: float, delay_s: float | None) -> float | None:
+    return None if delay_s is None else at_s + delay_s

@@ -1,0 +1,188 @@
+"""What a client made of a hand-over, as the wire shows it; pure.
+
+QUIC goes on with the same connection from another address, and then the first datagram on the new
+path has a short header (RFC 9000 section 9), and data comes there. Or somebody begins anew, with a
+handshake; or nobody comes. That somebody answers is not enough: a server that does not know a
+connection answers by a stateless reset, which looks like a short header (RFC 9000 section 10.3),
+and TCP's refusal is an answer, too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from httpbed.experiment.handover_event import Following
+from httpbed.trial.handover.deliveries import STALLED_BYTES
+from httpbed.trial.handover.metrics import Course, Window
+
+COUNTED: Mapping[Following, str] = {
+    "migrated": "migrated",
+    "new connection": "by a new connection",
+    "answered only": "answered only",
+    "nothing": "not followed",
+    "over before": "when the client was done",
+    "not known": "not known",
+}
+FOLLOWED: frozenset[Following] = frozenset({"migrated", "new connection"})
+_HANDSHAKES = frozenset({"initial", "0-rtt", "handshake"})
+_CHALLENGE_BYTES = 1200
+"""RFC 9000 section 8.2.1: a path is validated by datagrams of no less. A reset has some 40."""
+
+Told = tuple[Following, str]
+Connection = Mapping[str, Any]
+
+
+def told(course: Course) -> list[Told]:
+    """Tell of every hand-over, as :func:`followed` does of one."""
+    return [followed(course, window) for window in course.windows]
+
+
+def followed(course: Course, window: Window) -> Told:
+    """Tell what the client made of a hand-over, and by what that is known."""
+    if course.is_over_before(window):
+        return "over before", "the client was done before anybody could answer it there"
+    beyond = course.beyond(window)
+    there = course.begun(beyond, window)
+    return (
+        _anew(course.begun(window.change.entered, window), window)
+        or _same(there, course, window)
+        or _returned(course, window)
+        or _answered(there, course, window)
+        or ("nothing", _not_followed(course, window, there))
+    )
+
+
+def _anew(there: Sequence[Connection], window: Window) -> Told | None:
+    """Tell of a new connection, if its handshake came to an end."""
+    for one in there:
+        is_tcp = one["protocol"] == "tcp"
+        if (is_tcp or one.get("opening") in _HANDSHAKES) and _is_up(one):
+            what = "TCP" if is_tcp else "QUIC, with a handshake of its own,"
+            return "new connection", f"a new connection: {what} over {window.change.entered}"
+    return None
+
+
+def _is_up(one: Connection) -> bool:
+    return one["handshake_ns"] is not None or one["server_payload_bytes"] >= STALLED_BYTES
+
+
+def _same(there: Sequence[Connection], course: Course, window: Window) -> Told | None:
+    """Tell of the same connection, if data came to it there."""
+    for one in there:
+        if _goes_on(one, course) and _carries(one, course, window):
+            return "migrated", _migrated(course, one)
+    return None
+
+
+def _goes_on(one: Connection, course: Course) -> bool:
+    """Whether it begins with a short header, which may be greased (RFC 9287) and look like none.
+
+    Then it is one if the client's handshakes are known ones, and none of them is there.
+    """
+    if one.get("opening") != "other":
+        return one.get("opening") == "short"
+    near = course.chain.legs[0].near(course.seen.connections)
+    return one["handshake_ns"] is None and any(o.get("opening") in _HANDSHAKES for o in near)
+
+
+def _carries(one: Connection, course: Course, window: Window) -> bool:
+    """Whether more than probes came back to a connection's new address.
+
+    The rest of a body may be less, and then the client ended well with it.
+    """
+    if one["server_first_ns"] is None or _is_lone_and_small(one):
+        return False
+    if course.handover.kind == "NAT rebinding":
+        came, elsewhere = int(one["server_payload_bytes"]), 0
+    else:
+        entered, until_ns = window.change.entered, window.until_ns
+        since_ns = one["server_first_ns"] - course.seen.link["started_ns"]
+        others = set(course.seen.deliveries) - {entered}
+        came = course.delivered_bytes(entered, window.change.at_ns, until_ns)
+        elsewhere = sum(course.delivered_bytes(link, since_ns, until_ns) for link in others)
+    client, is_last = course.seen.client, window.until_ns == course.end_ns
+    got_the_rest = is_last and client is not None and client.clean and came > elsewhere
+    return came >= STALLED_BYTES or got_the_rest
+
+
+def _is_lone_and_small(one: Connection) -> bool:
+    sizes = list(one.get("server_first_sizes") or [])
+    return len(sizes) == 1 and sizes[0] < _CHALLENGE_BYTES
+
+
+def _returned(course: Course, window: Window) -> Told | None:
+    """Tell of a client that is on a path which it had before: nothing begins there."""
+    before, entered = course.before(window), window.change.entered
+    if before is None or window.change.left == entered or not course.is_on(entered, window):
+        return None
+    is_quic = course.chain.legs[0].hop.transport == "quic"
+    if is_quic and course.is_on(window.change.left, before):
+        return "migrated", f"migrated: same connection, back on its earlier path over {entered}"
+    return "nothing", f"no hand-over was followed: the client had stayed on {entered}"
+
+
+def _answered(there: Sequence[Connection], course: Course, window: Window) -> Told | None:
+    """Tell of what was answered, and came to nothing."""
+    one = next((one for one in there if one["server_first_ns"] is not None), None)
+    if one is None:
+        return None
+    link, is_tcp = course.beyond(window), one["protocol"] == "tcp"
+    if is_tcp and course.handover.kind == "NAT rebinding":
+        return None
+    if is_tcp:
+        how = "was refused" if one["server_reset"] else "had no handshake to its end"
+        return "answered only", f"answered only: a new connection over {link} {how}"
+    if one.get("opening") == "other":
+        return "not known", f"not known: what came over {link} looks like no known header"
+    if _is_lone_and_small(one):
+        size = one["server_first_sizes"][0]
+        how = "" if one.get("opening") in _HANDSHAKES else ": perhaps a stateless reset"
+        return "answered only", f"answered once over {link}, by a datagram of {size} bytes{how}"
+    sizes = f"first datagrams of {_first_sizes(one, 'server')} bytes"
+    return "answered only", (
+        f"answered only: {one['server_payload_bytes']} bytes came back over {link}, {sizes}, and no"
+        " data went on there"
+    )
+
+
+def _migrated(course: Course, same: Connection) -> str:
+    before = _before(same, course)
+    what = "migrated behind its NAT" if course.handover.kind == "NAT rebinding" else "migrated"
+    return (
+        f"{what}: same connection, {f'from {before} ' if before else ''}to {same['client']}, no"
+        f" handshake on the new path; first datagrams of {_first_sizes(same, 'client')} bytes"
+        f" there, of {_first_sizes(same, 'server')} back"
+    )
+
+
+def _not_followed(course: Course, window: Window, there: Sequence[Connection]) -> str:
+    entered = window.change.entered
+    if course.handover.kind != "NAT rebinding":
+        what = "was sent" if not there else "was answered of what was sent"
+        return f"no hand-over was followed: nothing {what} over {entered}"
+    if not course.beyond(window):
+        return "not observed: no link lies behind the NAT"
+    if there and there[0]["protocol"] == "tcp":
+        return f"from {there[0]['client']}, which for TCP is another connection"
+    return "nothing more came through the NAT" if not there else "nothing came back to the NAT"
+
+
+def _before(same: Connection, course: Course) -> str:
+    """Return from where the client sent until then: of its connections the last that began."""
+    leg, connections = course.chain.legs[0], course.seen.connections
+    earlier = [
+        one
+        for one in (*leg.near(connections), *leg.over(same["link"], connections))
+        if one["protocol"] == "udp" and one["client"] != same["client"]
+        if (one["client_first_ns"] or 0) < same["client_first_ns"]
+    ]
+    return max(earlier, key=lambda one: one["client_first_ns"] or 0)["client"] if earlier else ""
+
+
+def _first_sizes(connection: Connection, side: str) -> str:
+    """Tell the sizes of the first datagrams: a challenge is to have 1200 bytes or more.
+
+    RFC 9000 section 8.2.1, unless more was sent to an address already than came from it allows.
+    """
+    return ", ".join(map(str, connection.get(f"{side}_first_sizes") or ["no"]))

@@ -1,0 +1,51 @@
+"""How an experiment's links stand to this machine's link certificate."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from httpbed.experiment.errors import ConfigError, Mistake
+from httpbed.experiment.impairments.rate import Cellular, Trace
+from httpbed.experiment.topology import Topology
+from httpbed.host.backend import Backend
+from httpbed.network.calibration import certificate, envelope
+from httpbed.network.calibration.certificate import COMMAND, Standing
+from httpbed.network.files import Facts
+from httpbed.network.plan import plan
+from httpbed.trial.preparation import Loaded
+
+
+def standing(loaded: Loaded, backend: Backend) -> Standing:
+    """Compare every condition of an experiment with the certificate; blocks change none."""
+    seed = loaded.experiment.seed
+    files = {digest: file.facts for digest, file in loaded.files.items()}
+    configs = dict.fromkeys(
+        json.dumps(_config(scenario.topology, seed, backend, files))
+        for scenario in loaded.scenarios()
+    )
+    return certificate.standing(map(json.loads, configs))
+
+
+def _config(
+    topology: Topology, seed: int, backend: Backend, files: Mapping[str, Facts]
+) -> Mapping[str, Any]:
+    """Plan the emulator's configuration, and add what it only names: the mean rate of a trace."""
+    config = plan(topology, {}, seed, 1, backend=backend, files=files).emulator_config
+    for link, said in zip(topology.links, config["links"], strict=True):
+        for way, table in zip(link.directions(), said["directions"], strict=True):
+            if isinstance(way.rate, (Trace, Cellular)) and table:
+                table["rate"][envelope.MEAN] = way.mean_bit_s()
+    return config
+
+
+def require(found: Standing) -> None:
+    """Refuse what the certificate does not cover.
+
+    Raises:
+        ConfigError: With every reason.
+    """
+    remedy = f"calibrate this machine: {COMMAND}, with --scale full for more conditions"
+    if found.reasons:
+        raise ConfigError(Mistake("--strict", reason, remedy) for reason in found.reasons)

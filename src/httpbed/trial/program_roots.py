@@ -1,0 +1,233 @@
+"""Where the programs under test are: in a root of the toolbox, or on this machine.
+
+A program of the user's, or one of httpbed's own that is not static, sees of this machine what it
+is made of: itself, its loader and libraries, and what its recipe says it needs. Program and
+libraries are shown together in a folder of their own, which is on its library path.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from httpbed.experiment.errors import ConfigError, HostError, Mistake
+from httpbed.host.packages import elf, identity, quiche, toolbox
+from httpbed.host.packages.identity import Program
+from httpbed.host.packages.toolbox import Contents, Root
+from httpbed.host.sandbox import binaries
+from httpbed.host.sandbox.spec import PartSpec
+from httpbed.network.plan import TOOLS
+from httpbed.programs import install
+from httpbed.programs.catalog import Catalog
+from httpbed.programs.recipe import Recipe
+from httpbed.trial import replay_origin
+
+_AT_ONCE = 4
+"""Roots that are built side by side: a build mostly waits for the network or one core."""
+
+Say = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where one implementation's program is."""
+
+    root: Root | None
+    """The root filesystem that it runs in; None for this machine's own."""
+    program: Path | None = None
+    """Its executable on this machine, if it runs there."""
+    shown: Mapping[str, Path] = field(default_factory=dict)
+    """What the sandbox shows besides: seen as -> path."""
+
+
+@dataclass(frozen=True)
+class Programs:
+    """All that a campaign's processes run, found or built."""
+
+    tools: Root
+    """What the network is set up and looked at with."""
+    places: Mapping[str, Place]
+    """By the name of the implementation."""
+    recording: Root | None = None
+    """What answers for recorded sites, where there are any."""
+
+    def roots(self) -> dict[str, Path]:
+        """Every root filesystem of the sandbox, by the name that processes call it."""
+        found = {name: place.root.path for name, place in self.places.items() if place.root}
+        own = {replay_origin.ROOT: self.recording.path} if self.recording else {}
+        return {**found, **own, TOOLS: self.tools.path}
+
+    def part(self, seen: PartSpec) -> PartSpec:
+        """Give a part its program: the root filesystem, or what is shown of this machine."""
+        place = self.places.get(seen.root or "")
+        if place is None or place.root:
+            return seen
+        return replace(seen, root=None, shared={**seen.shared, **place.shown})
+
+    def identity(self, name: str, program: str) -> Program:
+        """Tell which program it is that an implementation starts as ``program``."""
+        place = self.places[name]
+        if place.root:
+            return identity.identity(place.root, program)
+        if place.program and program.startswith(install.folder(name)):
+            return identity.of_this_machine(place.program)
+        found = shutil.which(program)
+        if found is None:
+            raise HostError(f"this machine has no {program}", f"mend the recipe of {name}")
+        return identity.of_this_machine(Path(found))
+
+    def wheels(self, name: str) -> dict[str, str]:
+        """Return the versions of what its root holds from the Python index."""
+        root = self.places[name].root
+        return dict(root.wheels) if root else {}
+
+
+def ensure(catalog: Catalog, names: Iterable[str], *, say: Say, replays: bool = False) -> Programs:
+    """Find the programs of these implementations, building what is missing.
+
+    With ``replays``, what answers for recorded sites, too.
+
+    Raises:
+        HostError: A root cannot be built here, or not today.
+        ConfigError: An executable of the user's cannot be run, for whatever reasons.
+    """
+    wanted = [catalog[name] for name in sorted(set(names))]
+    places = _places_here((one for one in wanted if one.install.suite is None), say)
+    installs = catalog.installs(recipe.name for recipe in wanted)
+    own = [toolbox.TOOLS, *([replay_origin.CONTENTS] if replays else [])]
+    roots, failures = build([*own, *installs], say=say)
+    for contents, failure in failures.items():
+        raise _unavailable(installs.get(contents, []), failure)
+    for contents, recipes in installs.items():
+        places |= dict.fromkeys(recipes, Place(roots[contents]))
+    return Programs(roots[toolbox.TOOLS], places, roots.get(replay_origin.CONTENTS))
+
+
+def _unavailable(recipes: list[str], failure: HostError) -> HostError:
+    if not recipes:
+        return failure
+    remedy = f"{failure.remedy}; or leave {' and '.join(recipes)} out of the experiment"
+    return HostError(f"{' and '.join(recipes)} cannot be had: {failure.reason}", remedy)
+
+
+def build(
+    several: Iterable[Contents], *, say: Say
+) -> tuple[dict[Contents, Root], dict[Contents, HostError]]:
+    """Build several roots side by side; one that cannot be had stops no other."""
+    roots, failures = dict[Contents, Root](), dict[Contents, HostError]()
+
+    def one(contents: Contents) -> None:
+        try:
+            roots[contents] = toolbox.ensure(contents, say=say)
+        except HostError as error:
+            failures[contents] = error
+
+    with ThreadPoolExecutor(_AT_ONCE) as pool:
+        list(pool.map(one, dict.fromkeys(several)))
+    return roots, failures
+
+
+def _places_here(recipes: Iterable[Recipe], say: Say) -> dict[str, Place]:
+    """Find what runs on this machine's own filesystem; every mistake is told before any build."""
+    several = list(recipes)
+    require(several)
+    found = [(recipe, _found(recipe)) for recipe in several if recipe.install.binary]
+    found += [(recipe, own_executable(recipe, say)) for recipe in several if recipe.install.own]
+    return {
+        recipe.name: Place(None, program, dict(_shown(recipe, program)))
+        for recipe, program in found
+    }
+
+
+def require(recipes: Iterable[Recipe]) -> None:
+    """Make sure that the user's executables among those of some recipes can be run.
+
+    Raises:
+        ConfigError: With every one that cannot, and why.
+    """
+    own = [recipe for recipe in recipes if recipe.install.binary]
+    mistakes = [*filter(None, (_mistake(recipe, _found(recipe)) for recipe in own))]
+    mistakes += [mistake for recipe in own for mistake in _missing(recipe)]
+    if mistakes:
+        raise ConfigError(mistakes)
+
+
+def state(recipe: Recipe) -> tuple[bool, str]:
+    """Whether a recipe's program is there now, and what there is to say of that."""
+    contents = recipe.install.contents()
+    if contents:
+        root = toolbox.find(contents)
+        return root is not None, f"in {root.name}" if root else "not built yet"
+    if recipe.install.own == quiche.NAME:
+        built = quiche.find()
+        return built is not None, str(built or "not built yet")
+    if recipe.install.own:
+        try:
+            return True, str(binaries.executable(recipe.install.own))
+        except HostError as error:
+            return False, error.reason
+    program = _found(recipe)
+    wrong = _mistake(recipe, program)
+    return wrong is None, wrong.reason if wrong else str(program)
+
+
+def own_executable(recipe: Recipe, say: Say) -> Path:
+    """Find one of httpbed's own executables, building it where that is done when it is needed."""
+    if recipe.install.own == quiche.NAME:
+        return quiche.ensure(say)
+    return binaries.executable(str(recipe.install.own))
+
+
+def _found(recipe: Recipe) -> Path:
+    """Find the user's executable; a bare name is looked up as a shell does."""
+    return _named(recipe.install.binary or "")
+
+
+def _named(said: str) -> Path:
+    """Find what a path leads to, or a bare name of a program."""
+    return Path((None if "/" in said else shutil.which(said)) or said).expanduser().absolute()
+
+
+def _missing(recipe: Recipe) -> Iterator[Mistake]:
+    for said in recipe.install.needs:
+        if not _named(said).exists():
+            place, where = f"{recipe.name}: install.needs", "is not there"
+            where = where if "/" in said else "is not on the PATH"
+            yield Mistake(place, f"{said} {where}", "install it, or take it out of the recipe")
+
+
+def _mistake(recipe: Recipe, program: Path) -> Mistake | None:
+    """Say what keeps the user's executable from being run."""
+    place, said = f"{recipe.name}: install.binary", recipe.install.binary
+    other = f"name another one: --program {recipe.name}=PATH"
+    if not program.exists():
+        where = "is not there" if said and "/" in said else "is not on the PATH"
+        return Mistake(place, f"{said} {where}", f"it is your own program: {other}")
+    if not program.is_file():
+        return Mistake(place, f"{program} is no file", other)
+    if not os.access(program, os.X_OK):
+        return Mistake(place, f"{program} may not be executed by you", f"chmod +x, or {other}")
+    if not elf.is_program(program):
+        reason = f"{program} is a script, or no program at all"
+        return Mistake(place, reason, "name the program itself, as scripts hide what is measured")
+    if not elf.is_of_this_machine(program):
+        machine = os.uname().machine
+        return Mistake(place, f"{program} is for another processor than {machine}", other)
+    return None
+
+
+def _shown(recipe: Recipe, program: Path) -> Iterator[tuple[str, Path]]:
+    """Yield what the program sees of this machine: seen as, path."""
+    yield str(recipe.install.program(recipe.name)), program.resolve()
+    needed = [_named(said) for said in recipe.install.needs]
+    yield from ((str(path), path.resolve()) for path in needed)
+    folder = install.folder(recipe.name)
+    for one in (program, *(path for path in needed if path.is_file() and elf.is_program(path))):
+        loader = elf.loader(one)
+        for name, path in identity.libraries(one).items():
+            seen = loader if loader and Path(loader).name == name else f"{folder}/{name}"
+            yield seen, path.resolve()

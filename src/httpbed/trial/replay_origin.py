@@ -1,0 +1,140 @@
+"""Who answers a recorded site's requests: a program of httpbed's own behind each of its servers.
+
+The server under test ends the browser's connections; what is answered it fetches on its own host's
+loopback interface, where neither link nor emulator is. The program is the bed's: that it fails says
+nothing about the server.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Iterator, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from httpbed.experiment.errors import BedError, SubjectError
+from httpbed.host.packages.toolbox import Contents
+from httpbed.host.sandbox import untrusted_files
+from httpbed.host.sandbox.dialogue import last_words
+from httpbed.host.sandbox.spec import TRIAL_FOLDER, Ports, ProcessSpec
+from httpbed.host.sandbox.supervisor import Process, Supervisor
+from httpbed.programs.invocation import PROGRAMS
+from httpbed.programs.protocol import REPLAY_PORT, Part
+from httpbed.trial.run.servers import started, stop
+
+ROOT = "recording"
+"""Name of the root filesystem that it runs in."""
+CONTENTS = Contents("trixie", frozenset({"python3"}))
+LOG = "replay.jsonl"
+_PROGRAM = "replay_origin.py"
+_OUTPUT = "output.txt"
+_LOG_BYTES = 2**26
+_MEMORY_BYTES = 2**32
+_PROCESSES = 2048
+
+
+@dataclass(frozen=True)
+class Replayed:
+    """One request as it was answered; times are of CLOCK_MONOTONIC."""
+
+    host: str
+    path: str
+    answer: int | None
+    """Index among the site's resources; None where nothing was recorded, -1 of a visit before."""
+    asked_ns: int
+    begun_ns: int
+    ended_ns: int
+    """When the last byte was given to the server."""
+
+
+def name(server: str) -> str:
+    """Name the program behind a server, and the folder in which it leaves its log."""
+    return f"{server}-recording"
+
+
+def process(part: Part) -> ProcessSpec:
+    """Plan the program behind a server."""
+    folder = name(part.name)
+    options = {
+        "site": part.content,
+        "port": str(REPLAY_PORT),
+        "log": f"{TRIAL_FOLDER}/{folder}/{LOG}",
+    }
+    words = [f"--{option}={value}" for option, value in options.items()]
+    return ProcessSpec(
+        argv=("python3", "-B", f"{TRIAL_FOLDER}/{folder}/{_PROGRAM}", *words),
+        host=part.host,
+        root=ROOT,
+        part=folder,
+        files={f"{folder}/{_PROGRAM}": PROGRAMS.joinpath(_PROGRAM).read_text("utf-8")},
+        stdout=f"{folder}/{_OUTPUT}",
+        stderr=f"{folder}/{_OUTPUT}",
+        ready=Ports(tcp=(REPLAY_PORT,)),
+        file_bytes=_LOG_BYTES,
+        memory_bytes=_MEMORY_BYTES,
+        processes=_PROCESSES,
+    )
+
+
+@dataclass
+class Replaying:
+    """The programs behind a trial's servers, by their names."""
+
+    supervisor: Supervisor
+    specs: Mapping[str, ProcessSpec]
+    starting: Mapping[str, asyncio.Task[Process]]
+
+    async def ready(self) -> None:
+        """Wait until recorded answers can be had.
+
+        Raises:
+            BedError: One of the programs did not start.
+        """
+        for said, task in self.starting.items():
+            try:
+                await task
+            except SubjectError as error:
+                words = last_words(self.supervisor, self.specs[said])
+                raise BedError(f"recorded answers cannot be had: {error}{words}") from None
+
+    async def end(self) -> None:
+        """End all, so that their logs are whole.
+
+        Raises:
+            BedError: One has ended before.
+        """
+        processes = {said: task.result() for said, task in self.starting.items()}
+        for said, one in processes.items():
+            if one.exit.done():
+                words = last_words(self.supervisor, self.specs[said])
+                raise BedError(f"{said} ended before the client did: {one.exit.result()}{words}")
+        await stop(self.supervisor, processes.values())
+
+
+@asynccontextmanager
+async def replaying(
+    supervisor: Supervisor, specs: Mapping[str, ProcessSpec]
+) -> AsyncIterator[Replaying]:
+    """Start the programs; nobody waits for them before a client asks."""
+    async with started(supervisor, specs) as starting:
+        yield Replaying(supervisor, specs, starting)
+
+
+def read(folder: Path) -> tuple[Replayed, ...]:
+    """Read what the program wrote down."""
+    return tuple(_lines(untrusted_files.own_text(folder / LOG)))
+
+
+def _lines(text: str) -> Iterator[Replayed]:
+    for line in text.splitlines():
+        said = json.loads(line)
+        yield Replayed(
+            said["host"],
+            said["path"],
+            said["answer"],
+            said["asked_ns"],
+            said["begun_ns"],
+            said["ended_ns"],
+        )

@@ -1,0 +1,86 @@
+"""Servers and proxies while they run: started side by side, looked after, ended."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+from collections.abc import AsyncIterator, Iterable, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+
+from httpbed.experiment.errors import SubjectError
+from httpbed.host.sandbox.dialogue import last_words, patience
+from httpbed.host.sandbox.spec import Exit, ProcessSpec
+from httpbed.host.sandbox.supervisor import START_TIMEOUT_S, Process, Supervisor
+
+END_S = 2.0
+"""How long a program may take to write down what it knows when it is asked to end."""
+
+
+@dataclass
+class Answering:
+    """Who answers in a trial, by the part's name."""
+
+    supervisor: Supervisor
+    specs: Mapping[str, ProcessSpec]
+    starting: Mapping[str, asyncio.Task[Process]]
+
+    async def failures(self) -> dict[str, str]:
+        """Wait until all are ready; tell why some will never be."""
+        async with patience("the start of servers and proxies", START_TIMEOUT_S):
+            done = await asyncio.gather(*self.starting.values(), return_exceptions=True)
+        failures = {}
+        for name, result in zip(self.starting, done, strict=True):
+            if isinstance(result, SubjectError):
+                failures[name] = f"{result}{last_words(self.supervisor, self.specs[name])}"
+            elif isinstance(result, BaseException):
+                raise result
+        return failures
+
+    def survivors(self) -> list[str]:
+        """Name those that still run."""
+        return [name for name, process in self._processes() if not process.exit.done()]
+
+    async def end(self) -> dict[str, Exit]:
+        """Ask all to end, so that their logs are complete; return how each has ended."""
+        processes = dict(self._processes())
+        await stop(self.supervisor, processes.values())
+        ended = {name: process.exit for name, process in processes.items() if process.exit.done()}
+        return {name: exit_.result() for name, exit_ in ended.items()}
+
+    def _processes(self) -> list[tuple[str, Process]]:
+        return [(name, task.result()) for name, task in self.starting.items()]
+
+
+@asynccontextmanager
+async def answering(
+    supervisor: Supervisor, specs: Mapping[str, ProcessSpec]
+) -> AsyncIterator[Answering]:
+    """Start servers and proxies; none waits for another, for they ask only when they are asked."""
+    async with started(supervisor, specs) as starting:
+        yield Answering(supervisor, specs, starting)
+
+
+@asynccontextmanager
+async def started(
+    supervisor: Supervisor, specs: Mapping[str, ProcessSpec]
+) -> AsyncIterator[dict[str, asyncio.Task[Process]]]:
+    """Start programs side by side; nobody waits for their starts when the context has ended."""
+    starting = {name: asyncio.create_task(supervisor.start(spec)) for name, spec in specs.items()}
+    try:
+        yield starting
+    finally:
+        for task in starting.values():
+            task.cancel()
+        await asyncio.gather(*starting.values(), return_exceptions=True)
+
+
+async def stop(supervisor: Supervisor, processes: Iterable[Process]) -> None:
+    """Ask processes to end, and end those that do not."""
+    running = [process for process in processes if not process.exit.done()]
+    for word in (signal.SIGTERM, signal.SIGKILL):
+        for process in running:
+            await supervisor.signal(process, word)
+        if running:
+            await asyncio.wait([process.exit for process in running], timeout=END_S)
+        running = [process for process in running if not process.exit.done()]

@@ -1,0 +1,105 @@
+"""The pages of an experiment: known before anything runs, and their sites made before a campaign.
+
+What is known of a page goes into the trials' documents, so that a trial's identity depends on
+what is loaded, not on a name or a folder.
+"""
+
+from __future__ import annotations
+
+import functools
+import operator
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+
+from httpbed.experiment import parser
+from httpbed.experiment.errors import ConfigError, Mistake
+from httpbed.experiment.experiment import replaced, scenario_document
+from httpbed.experiment.page import PageLoad
+from httpbed.experiment.parser import Reading
+from httpbed.experiment.workload import Download
+from httpbed.experiment.workload import parse as workload_of
+from httpbed.web.sites import catalog
+from httpbed.web.sites.builder import Outline, Say
+from httpbed.web.sites.catalog import Stored
+
+Path_ = tuple[str | int, ...]
+
+
+class Pages:
+    """The pages of one experiment; each is looked at once."""
+
+    def __init__(self, folder: Path) -> None:
+        """Names of files are relative to ``folder``."""
+        self._folder = folder
+        self._known: dict[str, Outline | list[Mistake]] = {}
+
+    def mistakes(self, read: Reading) -> Iterator[Mistake]:
+        """Find what is wrong with the pages that any treatment loads."""
+        for levels in read.treatments:
+            document = scenario_document(read.document, levels)
+            for path, load in loads(document):
+                found = self._look(load)
+                for one in found if isinstance(found, list) else ():
+                    place, used_at = parser.place_of(read.document, (*path, "page"), levels)
+                    at = f"{place}.{one.place}" if one.place else place
+                    yield Mistake(at, one.reason + used_at, one.remedy)
+
+    def completed(self, document: dict[str, Any]) -> dict[str, Any]:
+        """Return a scenario's document with what is known of each page."""
+        for path, load in loads(document):
+            found = self._look(load)
+            assert isinstance(found, Outline)  # noqa: S101 - mistakes() was asked before
+            at = (*path, "page")
+            document = replaced(document, at, {**found.known(), **_table(document, at)})
+        return document
+
+    def _look(self, load: PageLoad) -> Outline | list[Mistake]:
+        if load.key not in self._known:
+            try:
+                outline = catalog.outline(load.page, self._folder)
+                found: Outline | list[Mistake] = [*outline.contradicts(load.page)] or outline
+            except ConfigError as error:
+                found = list(error.mistakes)
+            self._known[load.key] = found
+        return self._known[load.key]
+
+
+def ensure_all(
+    workloads: Iterable[Download | PageLoad], seed: int, folder: Path, say: Say
+) -> dict[str, Stored]:
+    """Return the site of every page, by its key.
+
+    Raises:
+        HostError: One cannot be made here, or not today.
+        ConfigError: One is not that of which the experiment gives the digest.
+    """
+    found: dict[str, Stored] = {}
+    for load in workloads:
+        if isinstance(load, PageLoad) and load.key not in found:
+            found[load.key] = catalog.ensure(load.page, seed, folder, say)
+    return found
+
+
+def loads(document: Mapping[str, Any]) -> Iterator[tuple[Path_, PageLoad]]:
+    """Find every page that a scenario's document loads; what cannot be read is told elsewhere."""
+    places: list[tuple[Path_, Any]] = [(("workload",), document.get("workload"))]
+    competitors = document.get("competitors")
+    for index, said in enumerate(competitors if isinstance(competitors, list) else ()):
+        own = said.get("workload") if isinstance(said, Mapping) else None
+        places.append((("competitors", index, "workload"), own))
+    for path, said in places:
+        try:
+            load = workload_of(said)
+        except ValidationError:
+            continue
+        if isinstance(load, PageLoad):
+            yield path, load
+
+
+def _table(document: Any, path: Path_) -> dict[str, Any]:
+    """Return the page at ``path`` as a table, of which a name is the short form."""
+    page = functools.reduce(operator.getitem, path, document)
+    return {"name": page} if isinstance(page, str) else page

@@ -1,0 +1,1 @@
+"""Page loads, HAR files, and the sites that browsers load."""

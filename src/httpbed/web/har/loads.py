@@ -1,0 +1,143 @@
+"""The loads of pages that a HAR file holds.
+
+Chrome and Firefox write one page for each navigation, WebPageTest one for each view, others none at
+all: then all entries are one load, which begins with the first of them. Phases of an entry follow
+each other from its start on: blocked, dns, connect with ssl as its last part, send, wait, receive.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from httpbed.web.har.entries import Document, Entry, Page
+from httpbed.web.load.load import Ending, Load, Request
+
+ERROR = 400
+"""Status from which on an answer is an error (RFC 9110, 15)."""
+NO_ONLOAD = "the load event is not told, so it may be half a load: no metric of the page is"
+
+
+@dataclass(frozen=True)
+class ArchivedLoad:
+    """A load as a HAR file tells it."""
+
+    page: str
+    """Identifier of its page; empty of a file without pages."""
+    load: Load
+    entries: tuple[Entry, ...]
+    """What the load's requests were made of, in the same order."""
+    speed_index_s: float | None
+    """As the tool found it: a HAR has no pictures from which it could be found again."""
+
+
+def loads(document: Document) -> list[ArchivedLoad]:
+    """Return every load with at least one request, in the order of the file's pages."""
+    known: dict[str, Page] = {}
+    for page in document.pages or (_whole(document),):
+        known.setdefault(page.id, page)
+    found = []
+    for index, page in enumerate(known.values()):
+        mine = [one for one in document.entries if one.page == page.id]
+        strays = [one for one in document.entries if one.page not in known] if index == 0 else []
+        if mine or strays:
+            entries = sorted(mine + strays, key=lambda one: one.started_s)
+            found.append(_load(document, page, entries, len(strays)))
+    return found
+
+
+def _whole(document: Document) -> Page:
+    """Make the page that a tool left out."""
+    started_s = min((one.started_s for one in document.entries), default=0.0)
+    return Page("", started_s, "", None, None, None, None, None, "")
+
+
+def _load(document: Document, page: Page, entries: Sequence[Entry], strays: int) -> ArchivedLoad:
+    # A page that begins after its document was asked for was stamped late, by the tool.
+    began_s = min(page.started_s, entries[0].started_s)
+    ended, reason = _ending(entries, page)
+    load = Load(
+        url=entries[0].url,
+        ended=ended,
+        reason=reason,
+        product=document.browser or document.creator,
+        visit=page.visit,
+        requests=tuple(_request(one, began_s) for one in entries),
+        content_loaded_s=page.content_loaded_s,
+        onload_s=page.onload_s,
+        first_contentful_paint_s=page.first_contentful_paint_s,
+        largest_contentful_paint_s=page.largest_contentful_paint_s,
+        title=page.title,
+        notes=_notes(document, strays),
+    )
+    return ArchivedLoad(page.id, load, tuple(entries), page.speed_index_s)
+
+
+def _ending(entries: Sequence[Entry], page: Page) -> tuple[Ending, str]:
+    """Tell how a load ended; where it was stopped, or its record, the load event is missing."""
+    document = next((one for one in entries if not one.redirected_to), entries[-1])
+    if document.failed:
+        return "refused", document.failed
+    if document.status >= ERROR:
+        return "refused", f"the page was answered with status {document.status}"
+    if page.onload_s is None:
+        return "not told", NO_ONLOAD
+    return "loaded", ""
+
+
+def _notes(document: Document, strays: int) -> tuple[str, ...]:
+    if not strays or not document.pages:
+        return ()
+    return (f"{strays} entries belong to no page of the file; the first page has them",)
+
+
+def _request(entry: Entry, began_s: float) -> Request:
+    """Lay an entry's phases end to end."""
+    times = entry.timings
+    queued_s = round(entry.started_s - began_s, 6)  # of dates no more is told
+    blocked_end = queued_s + (times.blocked or 0.0)
+    dns_end = blocked_end + (times.dns or 0.0)
+    connect_end = dns_end + (times.connect or 0.0)
+    send_end = connect_end + (times.send or 0.0)
+    wait_end = send_end + (times.wait or 0.0)
+    is_answered = times.wait is not None and not entry.failed
+    is_sent = times.send is not None or is_answered
+    return replace(
+        _untimed(entry),
+        queued_s=queued_s,
+        started_s=queued_s + min(times.queued or 0.0, times.blocked or 0.0),
+        dns_start_s=blocked_end if times.dns is not None else None,
+        dns_end_s=dns_end if times.dns is not None else None,
+        connect_start_s=dns_end if times.connect is not None else None,
+        connect_end_s=connect_end if times.connect is not None else None,
+        tls_start_s=max(dns_end, connect_end - times.ssl) if times.ssl is not None else None,
+        tls_end_s=connect_end if times.ssl is not None else None,
+        send_start_s=connect_end if is_sent else None,
+        send_end_s=send_end if is_sent else None,
+        headers_end_s=wait_end if is_answered else None,
+        ended_s=wait_end + (times.receive or 0.0),
+    )
+
+
+def _untimed(entry: Entry) -> Request:
+    return Request(
+        id=str(entry.index),
+        url=entry.url,
+        method=entry.method,
+        http_version=entry.http_version,
+        status=entry.status,
+        failed=entry.failed,
+        kind=entry.kind.capitalize() if entry.kind.islower() else entry.kind,
+        mime_type=entry.mime_type,
+        priority=entry.priority,
+        initiator=entry.initiator,
+        initiator_kind=entry.initiator_kind,
+        redirected_to=entry.redirected_to,
+        connection=entry.connection,
+        remote=entry.server_address,
+        from_cache=entry.from_cache,
+        request_headers=entry.request_headers,
+        response_headers=entry.response_headers,
+        wire_bytes=entry.wire_bytes or 0,
+        body_bytes=entry.body_bytes or 0,
+    )

@@ -1,0 +1,222 @@
+"""A load as a HAR 1.2 file.
+
+``httpVersion`` is written as RFC 9110 names versions: ``HTTP/1.1``, ``HTTP/2``, ``HTTP/3``. The
+specification says no more than "request HTTP version" and has ``HTTP/1.1`` in its example; Firefox
+and WebPageTest write these names, Chrome ``http/2.0`` and ``h3``, and readers that care take all.
+
+Phases (:mod:`~httpbed.web.load.phases`) add up to ``time`` to the microsecond. One that a request
+did not have is -1, or 0 where the specification wants a number. Fields with an underscore are named
+as Chrome names its own.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+from collections.abc import Iterable, Iterator
+from dataclasses import asdict
+from datetime import UTC, datetime, timedelta
+from importlib.metadata import version
+from typing import Any
+from urllib.parse import parse_qsl, urlsplit
+
+from httpbed.web.load.http_versions import name_of, version_of
+from httpbed.web.load.load import Headers, Load, Request
+from httpbed.web.load.net_log import NetLog
+from httpbed.web.load.phases import begun_s, phases
+
+PAGE = "page_1"
+NOT_TOLD = -1
+_US_IN_MS = 1000
+
+
+def har(
+    load: Load,
+    started: datetime,
+    *,
+    speed_index_s: float | None = None,
+    net_log: NetLog | None = None,
+) -> dict[str, Any]:
+    """Return the object that a HAR file holds.
+
+    ``started`` is when the navigation began by the calendar. What the
+    browser's net-log told of its sessions stands in ``_quicSessions`` and ``_http2Sessions``.
+    """
+    began = started.astimezone(UTC)
+    entries = [_entry(request, began) for request in load.requests if begun_s(request) is not None]
+    return {
+        "log": {
+            "version": "1.2",
+            "creator": {"name": "httpbed", "version": version("httpbed")},
+            "browser": _browser(load.product),
+            "pages": [_page(load, began, speed_index_s)],
+            "entries": sorted(entries, key=lambda one: str(one["startedDateTime"])),
+            **(_sessions(net_log, (load.navigation_ns or 0) / 1e9) if net_log else {}),
+        }
+    }
+
+
+def _browser(product: str) -> dict[str, str]:
+    name, _, its_version = product.partition("/")
+    return {"name": name or "unknown", "version": its_version}
+
+
+def _page(load: Load, began: datetime, speed_index_s: float | None) -> dict[str, Any]:
+    figures = {
+        "_speedIndex": speed_index_s,
+        "_firstContentfulPaint": load.first_contentful_paint_s,
+        "_largestContentfulPaint": load.largest_contentful_paint_s,
+    }
+    told = {name: _ms(said) for name, said in figures.items() if said is not None}
+    return {
+        "startedDateTime": _date(began),
+        "id": PAGE,
+        "title": load.title or load.url,
+        "pageTimings": {
+            "onContentLoad": _ms(load.content_loaded_s),
+            "onLoad": _ms(load.onload_s),
+        },
+        "_visit": load.visit,
+        "_ended": load.ended,
+        **({"comment": load.reason} if load.reason else {}),
+        **told,
+    }
+
+
+def _sessions(net_log: NetLog, zero_s: float) -> dict[str, Any]:
+    """Tell sessions; each began so many seconds after the page, or before it."""
+    return {
+        name: [asdict(one) | {"began_s": round(one.began_s - zero_s, 6)} for one in sessions]
+        for name, sessions in (("_quicSessions", net_log.quic), ("_http2Sessions", net_log.http2))
+    }
+
+
+def _entry(request: Request, began: datetime) -> dict[str, Any]:
+    timings = _timings(request)
+    lengths = [timings[name] for name in timings if name not in ("ssl", "_blocked_queueing")]
+    time_us = sum(round(one * _US_IN_MS) for one in lengths if one != NOT_TOLD)
+    address = _address(request.remote)
+    return {
+        "pageref": PAGE,
+        "startedDateTime": _date(began + timedelta(seconds=begun_s(request) or 0.0)),
+        "time": time_us / _US_IN_MS,
+        "request": _asked(request),
+        "response": _answered(request),
+        "cache": {},
+        "timings": timings,
+        **({"serverIPAddress": address} if address else {}),
+        **({"connection": request.connection} if request.connection else {}),
+        **({"_fromCache": "disk"} if request.from_cache else {}),
+        "_priority": request.priority,
+        "_resourceType": request.kind.lower(),
+        "_initiator": _initiator(request),
+        "_requestId": request.id,
+    }
+
+
+def _timings(request: Request) -> dict[str, float]:
+    us = {one.kind: _us(one.end_s) - _us(one.begin_s) for one in phases(request)}
+    timings = {name: us[name] / _US_IN_MS if name in us else -1 for name in _OPTIONAL}
+    timings["ssl"] = NOT_TOLD
+    timings |= {name: us.get(name, 0) / _US_IN_MS for name in ("send", "wait", "receive")}
+    if request.tls_start_s is not None and request.tls_end_s is not None and "connect" in us:
+        tls_us = max(0, _us(request.tls_end_s) - _us(request.tls_start_s))
+        timings["ssl"] = min(tls_us, us["connect"]) / _US_IN_MS
+    if request.queued_s is not None and request.started_s is not None:
+        waited = max(0, _us(request.started_s) - _us(request.queued_s))
+        timings["_blocked_queueing"] = min(waited, us.get("blocked", 0)) / _US_IN_MS
+    return timings
+
+
+_OPTIONAL = ("blocked", "dns", "connect")
+
+
+def _asked(request: Request) -> dict[str, Any]:
+    return {
+        "method": request.method,
+        "url": request.url,
+        "httpVersion": _version(request),
+        "cookies": list(_cookies(request.request_headers, "cookie")),
+        "headers": _named(request.request_headers),
+        "queryString": _named(_query(request.url)),
+        "headersSize": NOT_TOLD,
+        "bodySize": NOT_TOLD,
+    }
+
+
+def _answered(request: Request) -> dict[str, Any]:
+    return {
+        "status": request.status,
+        "statusText": "",
+        "httpVersion": _version(request),
+        "cookies": list(_cookies(request.response_headers, "set-cookie")),
+        "headers": _named(request.response_headers),
+        "content": {"size": request.body_bytes, "mimeType": request.mime_type or "x-unknown"},
+        "redirectURL": request.redirected_to,
+        "headersSize": NOT_TOLD,
+        "bodySize": _body_size(request),
+        "_transferSize": request.wire_bytes,
+        **({"_error": request.failed} if request.failed else {}),
+    }
+
+
+def _version(request: Request) -> str:
+    return name_of(version_of(request.http_version)) or "unknown"
+
+
+def _body_size(request: Request) -> int:
+    """Return the body's length as it was sent, which browsers do not tell apart from its head's."""
+    if request.from_cache or request.status == 304:  # noqa: PLR2004 - RFC 9110: not modified
+        return 0
+    fields = {name.lower(): value for name, value in request.response_headers}
+    length = fields.get("content-length", "")
+    if length.isascii() and length.isdecimal() and len(length) <= 15:  # noqa: PLR2004 - a petabyte
+        return int(length)
+    return NOT_TOLD if "content-encoding" in fields else request.body_bytes
+
+
+def _named(pairs: Iterable[tuple[str, str]]) -> list[dict[str, str]]:
+    return [{"name": name, "value": value} for name, value in pairs]
+
+
+def _query(url: str) -> list[tuple[str, str]]:
+    try:
+        return parse_qsl(urlsplit(url).query, keep_blank_values=True)
+    except ValueError:
+        return []
+
+
+def _cookies(headers: Headers, field: str) -> Iterator[dict[str, str]]:
+    """Yield names and values; of what a server set, the rest stands in the header."""
+    for name, value in headers:
+        if name.lower() == field:
+            pairs = value.split(";") if field == "cookie" else value.split(";")[:1]
+            for pair in pairs:
+                cookie, _, its_value = pair.strip().partition("=")
+                yield {"name": cookie, "value": its_value}
+
+
+def _initiator(request: Request) -> dict[str, str]:
+    url = {"url": request.initiator} if request.initiator else {}
+    return {"type": request.initiator_kind or "other"} | url
+
+
+def _address(remote: str) -> str:
+    """Return the address without its port; empty of what is none."""
+    for said in (remote, remote.rpartition(":")[0]):
+        try:
+            return str(ipaddress.ip_address(said.strip("[]")))
+        except ValueError:
+            continue
+    return ""
+
+
+def _us(seconds: float) -> int:
+    return round(seconds * 1e6)
+
+
+def _ms(seconds: float | None) -> float:
+    return NOT_TOLD if seconds is None else _us(seconds) / _US_IN_MS
+
+
+def _date(at: datetime) -> str:
+    return at.isoformat(timespec="microseconds").replace("+00:00", "Z")

@@ -1,0 +1,76 @@
+"""A load in the form in which Zhang and Song kept each request (2023, figure 8).
+
+::
+
+    {"requestId", "url", "timestamp", "protocol", "dataLength", "responseUrl", "timing"}
+
+``timestamp`` is when the request ended and ``timing.requestTime`` when the browser set out to fetch
+it, in seconds of the clock of the Chrome DevTools Protocol; all else in ``timing`` is in
+milliseconds since then, and -1 where there was none. ``dataLength`` counts the body's bytes as the
+page has them. Their round trip time is ``receiveHeadersEnd - sendStart``.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from httpbed.web.load.load import Load, Request
+
+_ALPN = {"1.0": "http/1.0", "1.1": "http/1.1", "2": "h2", "3": "h3"}
+_NOT_THERE = -1
+_NEVER_TOLD = (
+    "proxyStart",
+    "proxyEnd",
+    "workerStart",
+    "workerReady",
+    "workerFetchStart",
+    "workerRespondWithSettled",
+)
+
+
+def requests(load: Load) -> list[dict[str, Any]]:
+    """Return the requests that went over the network, in the order in which they were asked for."""
+    began_s = (load.navigation_ns or 0) / 1e9
+    return [_request(one, began_s) for one in load.on_network()]
+
+
+def _request(request: Request, began_s: float) -> dict[str, Any]:
+    return {
+        "requestId": request.id,
+        "url": request.url,
+        "timestamp": _clock(request.ended_s, began_s),
+        "protocol": _ALPN.get(request.http_version, request.http_version),
+        "dataLength": request.body_bytes,
+        "responseUrl": request.url.partition("#")[0] if request.status else "",
+        "timing": _timing(request, began_s),
+    }
+
+
+def _timing(request: Request, began_s: float) -> dict[str, float]:
+    times = {
+        "dnsStart": request.dns_start_s,
+        "dnsEnd": request.dns_end_s,
+        "connectStart": request.connect_start_s,
+        "connectEnd": request.connect_end_s,
+        "sslStart": request.tls_start_s,
+        "sslEnd": request.tls_end_s,
+        "sendStart": request.send_start_s,
+        "sendEnd": request.send_end_s,
+        "receiveHeadersEnd": request.headers_end_s,
+    }
+    since = request.started_s if request.started_s is not None else request.queued_s or 0.0
+    return {
+        "requestTime": _clock(since, began_s),
+        **dict.fromkeys(_NEVER_TOLD, _NOT_THERE),
+        **{name: _ms(at_s, since) for name, at_s in times.items()},
+        "pushStart": 0,
+        "pushEnd": 0,
+    }
+
+
+def _ms(at_s: float | None, since_s: float) -> float:
+    return _NOT_THERE if at_s is None else round((at_s - since_s) * 1000, 3)
+
+
+def _clock(at_s: float | None, began_s: float) -> float:
+    return _NOT_THERE if at_s is None else round(began_s + at_s, 6)

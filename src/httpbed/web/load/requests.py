@@ -1,0 +1,282 @@
+"""The requests of a load, put together from the events of the Chrome DevTools Protocol.
+
+A request's events come in any order and in several sessions (a frame of another origin has its
+own), but its id is the browser's throughout. A redirect begins a new request under the same id:
+its ``requestWillBeSent`` has the response that led there. ``...ExtraInfo`` tells what really was
+on the network, once for each request that was, in order: also a 304, of which the page sees the
+cached 200.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+
+from httpbed.web.load import lenient_json
+from httpbed.web.load.http_versions import version_of
+from httpbed.web.load.lenient_json import Said
+from httpbed.web.load.load import Request
+
+MOST_REQUESTS = 5000
+MS = 1e-3
+FORBIDDEN = "inspector"
+"""Why a request is blocked that whoever drives the browser has forbidden."""
+
+
+@dataclass
+class _Told:
+    """What events tell of one request."""
+
+    sent: Said
+    response: Said = field(default_factory=dict)
+    has_extra: bool | None = None
+    """Whether the browser says that ``...ExtraInfo`` comes; None where it has not said."""
+    leads_on: bool = False
+    cached: bool = False
+    kind: str = ""
+    body_bytes: int = 0
+    body_wire_bytes: int = 0
+    wire_bytes: int | None = None
+    """Of header and body, where it is whole."""
+    ended: float | None = None
+    failed: str = ""
+
+
+@dataclass
+class _Chain:
+    """All requests of one id, with what was on the network."""
+
+    hops: list[_Told] = field(default_factory=list)
+    request_extras: list[Said] = field(default_factory=list)
+    response_extras: list[Said] = field(default_factory=list)
+
+
+class Requests:
+    """Collects events, and makes requests of them."""
+
+    def __init__(self) -> None:
+        self.left_out = 0
+        """Requests beyond ``MOST_REQUESTS``."""
+        self._chains: dict[str, _Chain] = {}
+        self._early: dict[str, _Chain] = {}
+        """What came of ids that nobody asked for, or not yet."""
+        self._order: list[tuple[str, int]] = []
+        self._of = {
+            "requestWillBeSent": self._sent,
+            "requestWillBeSentExtraInfo": self._sent_extra,
+            "responseReceived": self._received,
+            "responseReceivedExtraInfo": self._received_extra,
+            "requestServedFromCache": self._served,
+            "dataReceived": self._data,
+            "loadingFinished": self._finished,
+            "loadingFailed": self._failed,
+        }
+        self._forbidden: set[str] = set()
+        """Requests that the driver kept the browser from: nobody was asked."""
+
+    def take(self, method: str, params: Said) -> None:
+        """Take an event; what is not about requests is not looked at."""
+        domain, _, event = method.partition(".")
+        key = lenient_json.text(params, "requestId", 200)
+        if domain == "Network" and key and (how := self._of.get(event)):
+            how(key, params)
+
+    def told(self, zero: float) -> tuple[Request, ...]:
+        """Return the requests, in the order in which the page asked.
+
+        Args:
+            zero: The start of the navigation, on the browser's clock in seconds.
+        """
+        made = {
+            (key, number): _Making(hop, zero, request_extra, response_extra).request(
+                f"{key}-{number}" if number else key, onward
+            )
+            for key, chain in self._chains.items()
+            for number, hop, request_extra, response_extra, onward in _with_extras(chain)
+        }
+        return tuple(made[place] for place in self._order if place[0] not in self._forbidden)
+
+    def _chain(self, key: str) -> _Chain:
+        """Return where what came of an id is kept, before its request as well; both are bounded."""
+        if (known := self._chains.get(key)) is not None:
+            return known
+        if key not in self._early and len(self._early) >= MOST_REQUESTS:
+            return _Chain()
+        return self._early.setdefault(key, _Chain())
+
+    def _last(self, key: str) -> _Told | None:
+        chain = self._chains.get(key)
+        return chain.hops[-1] if chain and chain.hops else None
+
+    def _sent(self, key: str, params: Said) -> None:
+        before = self._last(key)
+        led = lenient_json.part(params, "redirectResponse")
+        if before and not led:  # the same, told in another session
+            return
+        if before:
+            before.response, before.leads_on = led, True
+            before.has_extra = params.get("redirectHasExtraInfo") is True
+            before.wire_bytes = lenient_json.count(led, "encodedDataLength")
+            before.ended = lenient_json.number(params, "timestamp")
+        if len(self._order) >= MOST_REQUESTS:
+            self.left_out += 1
+            return
+        if key not in self._chains:
+            self._chains[key] = self._early.pop(key, _Chain())
+        chain = self._chains[key]
+        self._order.append((key, len(chain.hops)))
+        chain.hops.append(_Told(params, kind=lenient_json.text(params, "type", 40)))
+
+    def _sent_extra(self, key: str, params: Said) -> None:
+        self._chain(key).request_extras.append(params)
+
+    def _received_extra(self, key: str, params: Said) -> None:
+        self._chain(key).response_extras.append(params)
+
+    def _received(self, key: str, params: Said) -> None:
+        if told := self._last(key):
+            told.response = lenient_json.part(params, "response")
+            told.has_extra = params.get("hasExtraInfo") is True
+            told.kind = lenient_json.text(params, "type", 40) or told.kind
+
+    def _served(self, key: str, _params: Said) -> None:
+        if told := self._last(key):
+            told.cached = True
+
+    def _data(self, key: str, params: Said) -> None:
+        if told := self._last(key):
+            told.body_bytes += lenient_json.count(params, "dataLength")
+            told.body_wire_bytes += lenient_json.count(params, "encodedDataLength")
+
+    def _finished(self, key: str, params: Said) -> None:
+        if told := self._last(key):
+            told.ended = lenient_json.number(params, "timestamp")
+            told.wire_bytes = lenient_json.count(params, "encodedDataLength")
+
+    def _failed(self, key: str, params: Said) -> None:
+        if lenient_json.text(params, "blockedReason", 40) == FORBIDDEN:
+            self._forbidden.add(key)
+        if told := self._last(key):
+            told.ended = lenient_json.number(params, "timestamp")
+            reasons = ("errorText", "blockedReason")
+            told.failed = next(
+                filter(None, (lenient_json.text(params, one) for one in reasons)), "failed"
+            )
+
+
+def _with_extras(chain: _Chain) -> Iterator[tuple[int, _Told, Said, Said, str]]:
+    """Give each request of a chain what was on the network, and where it led."""
+    asked, answered = iter(chain.request_extras), iter(chain.response_extras)
+    for number, hop in enumerate(chain.hops):
+        has_extra = hop.has_extra is not False
+        request_extra = next(asked, {}) if has_extra else {}
+        response_extra = next(answered, {}) if has_extra else {}
+        after = chain.hops[number + 1].sent if hop.leads_on and number + 1 < len(chain.hops) else {}
+        onward = lenient_json.text(lenient_json.part(after, "request"), "url")
+        yield number, hop, request_extra, response_extra, onward
+
+
+@dataclass(frozen=True)
+class _Making:
+    """One request, about to be a value."""
+
+    told: _Told
+    zero: float
+    request_extra: Said
+    response_extra: Said
+
+    def request(self, key: str, onward: str) -> Request:
+        """Make it."""
+        told, asked = self.told, lenient_json.part(self.told.sent, "request")
+        initiator = lenient_json.part(told.sent, "initiator")
+        return Request(
+            id=key,
+            url=lenient_json.text(asked, "url"),
+            method=lenient_json.text(asked, "method", 40),
+            http_version=version_of(lenient_json.text(told.response, "protocol", 40)),
+            status=self._status(),
+            failed=told.failed,
+            kind=told.kind,
+            mime_type=lenient_json.text(told.response, "mimeType", 200),
+            priority=lenient_json.text(asked, "initialPriority", 40),
+            initiator=_initiator(initiator),
+            initiator_kind=lenient_json.text(initiator, "type", 40),
+            redirected_to=onward,
+            connection=_connection(told.response),
+            remote=_remote(told.response),
+            from_cache=self._is_cached(),
+            request_headers=lenient_json.headers(self.request_extra or asked, "headers"),
+            response_headers=lenient_json.headers(self.response_extra or told.response, "headers"),
+            wire_bytes=self._wire_bytes(),
+            body_bytes=told.body_bytes,
+            queued_s=self._at(lenient_json.number(told.sent, "timestamp")),
+            ended_s=self._at(told.ended),
+            **self._timing(),
+        )
+
+    def _at(self, clock: float | None) -> float | None:
+        return None if clock is None else clock - self.zero
+
+    def _status(self) -> int:
+        """Return the status on the network: the page sees 200 where the server said 304."""
+        extra = lenient_json.count(self.response_extra, "statusCode")
+        return extra or lenient_json.count(self.told.response, "status")
+
+    def _is_cached(self) -> bool:
+        """Whether nothing was asked on the network; what was asked has its ``ExtraInfo``."""
+        told = self.told
+        anywhere = (
+            told.response.get(one) is True for one in ("fromDiskCache", "fromPrefetchCache")
+        )
+        return told.cached or (any(anywhere) and not self.response_extra)
+
+    def _wire_bytes(self) -> int:
+        if self.told.wire_bytes is not None:
+            return self.told.wire_bytes
+        return (
+            lenient_json.count(self.told.response, "encodedDataLength") + self.told.body_wire_bytes
+        )
+
+    def _timing(self) -> dict[str, float | None]:
+        timing = lenient_json.part(self.told.response, "timing")
+        began = lenient_json.number(timing, "requestTime")
+        if not began:  # nothing was timed: it came from a cache, or not at all
+            return {}
+        times = {name: self._after(began, timing, word) for name, word in _TIMES.items()}
+        return {"started_s": self._at(began), **times}
+
+    def _after(self, began: float, timing: Said, word: str) -> float | None:
+        passed_ms = lenient_json.number(timing, word)
+        return None if passed_ms is None or passed_ms < 0 else began - self.zero + passed_ms * MS
+
+
+_TIMES = {
+    "dns_start_s": "dnsStart",
+    "dns_end_s": "dnsEnd",
+    "connect_start_s": "connectStart",
+    "connect_end_s": "connectEnd",
+    "tls_start_s": "sslStart",
+    "tls_end_s": "sslEnd",
+    "send_start_s": "sendStart",
+    "send_end_s": "sendEnd",
+    "headers_start_s": "receiveHeadersStart",
+    "headers_end_s": "receiveHeadersEnd",
+}
+"""Field -> the browser's word for milliseconds since ``requestTime``, -1 where it was not."""
+
+
+def _connection(response: Said) -> str:
+    number = lenient_json.count(response, "connectionId")
+    return str(number) if number else ""
+
+
+def _remote(response: Said) -> str:
+    address = lenient_json.text(response, "remoteIPAddress", 60)
+    return f"{address}:{lenient_json.count(response, 'remotePort')}" if address else ""
+
+
+def _initiator(initiator: Said) -> str:
+    """Return the URL of what asked: the file that it stands in, or that of the script."""
+    frames = lenient_json.parts(lenient_json.part(initiator, "stack"), "callFrames")
+    urls: Iterable[str] = (lenient_json.text(one, "url") for one in (initiator, *frames))
+    return next(filter(None, urls), "")

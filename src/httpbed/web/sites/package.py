@@ -1,0 +1,125 @@
+"""Files of packages, as npm and Debian have them, to make pages from.
+
+An npm package is a tar file in the cache, of which only regular files are taken, and under their
+own names. A Debian package is in a root filesystem of the toolbox, with the packages that it needs:
+documentation shares scripts through symbolic links to them. Links are followed as they would be
+inside of that root, and never out of it.
+"""
+
+from __future__ import annotations
+
+import tarfile
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path, PurePosixPath
+from typing import Protocol
+
+from httpbed.experiment.errors import HostError
+from httpbed.host.packages import elf, npm, toolbox
+from httpbed.web.sites.entries import Package
+
+_MOST_FILES = 200_000
+_MOST_FILE_BYTES = 2**28
+
+Say = Callable[[str], None]
+
+
+class Tree(Protocol):
+    """Files by their path below a package's top."""
+
+    @property
+    def paths(self) -> frozenset[str]:
+        """All of them."""
+        ...
+
+    def read(self, path: str) -> bytes:
+        """Return a file's content."""
+        ...
+
+
+@dataclass(frozen=True)
+class Fetched:
+    """A package as it came."""
+
+    tree: Tree
+    note: str = ""
+    """In what it is another than was asked for; in words."""
+
+
+def fetch(package: Package, say: Say) -> Fetched:
+    """Fetch a package that is not there yet.
+
+    Raises:
+        HostError: It cannot be had; a package of npm also where it is another one.
+    """
+    if package.registry == "npm":
+        file = npm.ensure(package.name, package.version, package.sha256, say)
+        return Fetched(_archived(file, package.top))
+    root = toolbox.ensure(toolbox.Contents(package.suite, frozenset({package.name})), say=say)
+    version, digest = root.versions[package.name], root.digests.get(package.name)
+    if version != package.version:
+        note = f"Debian {package.suite} has {package.name} {version}, and not {package.version}"
+    elif digest and digest != package.sha256:
+        note = f"{package.name} {version} has the SHA-256 {digest}, and not {package.sha256}"
+    else:
+        note = ""
+    return Fetched(_Root(root.path, package.top), note)
+
+
+@dataclass(frozen=True)
+class _Archived:
+    """What was in a tar file."""
+
+    files: Mapping[str, bytes]
+
+    @property
+    def paths(self) -> frozenset[str]:
+        return frozenset(self.files)
+
+    def read(self, path: str) -> bytes:
+        return self.files[path]
+
+
+def _archived(file: Path, top: str) -> _Archived:
+    found: dict[str, bytes] = {}
+    with tarfile.open(file) as archive:
+        for number, member in enumerate(archive):
+            path = PurePosixPath(member.name)
+            if number > _MOST_FILES or member.size > _MOST_FILE_BYTES:
+                raise HostError(f"{file} is too large", "it is not the package that was chosen")
+            if member.isreg() and ".." not in path.parts and path.is_relative_to(top):
+                content = archive.extractfile(member)
+                found[str(path.relative_to(top))] = content.read() if content else b""
+    return _Archived(found)
+
+
+@dataclass(frozen=True)
+class _Root:
+    """Files in a root filesystem."""
+
+    root: Path
+    top: str
+    paths: frozenset[str] = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "paths", frozenset(self._walk(PurePosixPath(), 0)))
+
+    def read(self, path: str) -> bytes:
+        return self._outside(PurePosixPath(path)).read_bytes()
+
+    def _outside(self, path: PurePosixPath) -> Path:
+        inside = elf.resolved(self.root, f"{self.top}/{path}")
+        return self.root / "nowhere" if inside is None else elf.outside(self.root, inside)
+
+    def _walk(self, folder: PurePosixPath, depth: int) -> Iterator[str]:
+        """Yield every file's path; a link may lead to a folder that it is in."""
+        for entry in sorted(self._outside(folder).iterdir()):
+            path = folder / entry.name
+            real = self._outside(path)
+            if real.is_dir() and depth < _DEEPEST:
+                yield from self._walk(path, depth + 1)
+            elif real.is_file():
+                yield str(path)
+
+
+_DEEPEST = 12

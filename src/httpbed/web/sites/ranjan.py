@@ -1,0 +1,173 @@
+"""The four sites of Ranjan's report (2019), sections 3.3 and 3.7, made again.
+
+His were four Google Sites, which are gone: 5 or 50 JPEG images, small or large, on pages that also
+have scripts, styles and fonts of Google's. He gives the page's "resource size": 1.4, 1.7, 2.9 and
+19.6 MB. His numbers do not fit together, and no pages can have all of them:
+
+====================  ======================  ==========  ======================================
+his site              his images, in bytes    his weight  what is left, if both are right
+====================  ======================  ==========  ======================================
+5 of 400 B to 8 KB    2 to 40 KB              1.4 MB      1.36 to 1.40 MB: scripts and so on
+50 of 400 B to 8 KB   20 to 400 KB            1.7 MB      1.30 to 1.68 MB: may be the same
+5 of 128 KB           640 KB                  2.9 MB      2.26 MB: 0.9 MB more, for no reason
+50 of 128 KB          6.4 MB                  19.6 MB     13.2 MB: 12 MB more
+====================  ======================  ==========  ======================================
+
+Had the large sites the scripts of the small ones, their images would have 304 and 364 KB. That
+agrees with "200KB or above", which he says of the same images in his list of parameters (3.3, item
+2, and the table of 3.7), and not with the 128 KB in the names of his sites. Hence two readings:
+
+* ``ranjan-large-few`` and ``ranjan-large-many``: images of 128 KB, and his weight, which the page's
+  own files make up, whatever they must weigh;
+* ``ranjan-large-few-200`` and ``ranjan-large-many-200``: his weight, and the own files of
+  ``ranjan-small-few``; the images have what is left, 304 and 364 KB.
+
+In every site the number of own files is the same, 12 with the page, since the number of images is
+his factor; KB and MB are 10^3 and 10^6 bytes. The lengths of small images are spread evenly from
+400 to 8000 bytes: he says no more. "Resource size" is what Chrome shows of files once they are
+uncompressed. Google's scripts travel compressed, so his transfers were smaller, by how much is not
+known; ours are not compressed, and what the page weighs is what is sent. His scripts also asked for
+more while they ran; ours ask for nothing. Neither his pictures nor Google's files are used.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import fontTools
+
+from httpbed.experiment.page import NamedPage
+from httpbed.web.sites import images, own_files
+from httpbed.web.sites.builder import Outline, Say
+from httpbed.web.sites.seeded import Drawn, document, lay
+from httpbed.web.sites.site import Site
+
+SMALLEST_IMAGE = 400
+LARGEST_SMALL_IMAGE = 8_000
+LARGE_IMAGE = 128_000
+_VERSION = f"{images.ENCODER}, fontTools {fontTools.version}"
+_STYLES = ("/style/site.css", "/style/theme.css")
+_SCRIPTS = tuple(f"/script/{name}.js" for name in ("loader", "view", "menu", "gallery", "count"))
+_FONTS = ("Heading", "Text", "Caption", "Note")
+_CHARACTERS = 300
+"""Of each font, which makes it 19 KB, as a web font for Latin is."""
+_STYLE_BYTES = 60_000
+
+
+@dataclass(frozen=True)
+class Reading:
+    """One of his sites, as it may have been."""
+
+    images: int
+    weight: int
+    """Bytes of all bodies."""
+    image_bytes: int | None
+    """Of each image; None where they are small and differ."""
+
+
+def _images_of(weight: int, count: int) -> int:
+    """Return the bytes of each of a site's images, had it the own files of the smallest site."""
+    own = SITES["ranjan-small-few"].weight - sum(_small(5))
+    return (weight - own) // count
+
+
+def _small(count: int) -> list[int]:
+    """List the lengths of small images, from the smallest on."""
+    span = LARGEST_SMALL_IMAGE - SMALLEST_IMAGE
+    return [SMALLEST_IMAGE + span * at // (count - 1) for at in range(count)]
+
+
+SITES = {
+    "ranjan-small-few": Reading(5, 1_400_000, None),
+    "ranjan-small-many": Reading(50, 1_700_000, None),
+    "ranjan-large-few": Reading(5, 2_900_000, LARGE_IMAGE),
+    "ranjan-large-many": Reading(50, 19_600_000, LARGE_IMAGE),
+}
+SITES |= {
+    "ranjan-large-few-200": Reading(5, 2_900_000, _images_of(2_900_000, 5)),
+    "ranjan-large-many-200": Reading(50, 19_600_000, _images_of(19_600_000, 50)),
+}
+NAMES: Collection[str] = SITES.keys()
+
+
+def outline(page: NamedPage, _folder: Path) -> Outline:
+    """Tell what is known of one of these sites, which is all but its bytes."""
+    of = SITES[page.name]
+    requests = 1 + len(_STYLES) + len(_SCRIPTS) + len(_FONTS) + of.images
+    return Outline(page.name, _VERSION, requests, of.weight)
+
+
+def make(page: NamedPage, seed: int, _folder: Path, into: Path, _say: Say) -> Site:
+    """Write one of these sites."""
+    source = f"after Ranjan (2019), seed {seed}, {_VERSION}"
+    return lay(files(page.name, seed), into, page.name, source)
+
+
+def files(name: str, seed: int) -> Iterator[Drawn]:
+    """Yield the page, its styles, fonts, scripts and images; the scripts make up the weight."""
+    of = SITES[name]
+    pictures = [_picture(seed, at, size) for at, size in enumerate(_sizes(of, seed), 1)]
+    fonts = [_font(family, seed + at) for at, family in enumerate(_FONTS)]
+    first = [_document(name, pictures), *_styles(seed, fonts), *fonts]
+    rest = of.weight - sum(len(one.body) for one in (*first, *pictures))
+    return iter([*first, *_scripts(seed, rest), *pictures])
+
+
+def _sizes(of: Reading, seed: int) -> list[int]:
+    if of.image_bytes is not None:
+        return [of.image_bytes] * of.images
+    sizes = _small(of.images)
+    random.Random(seed).shuffle(sizes)  # noqa: S311 - an order, not a secret
+    return sizes
+
+
+def _picture(seed: int, number: int, size: int) -> Drawn:
+    return Drawn(f"/image/{number:02d}.jpeg", images.jpeg(seed, number, size))
+
+
+def _document(name: str, pictures: list[Drawn]) -> Drawn:
+    links = "\n".join(f'<link rel="stylesheet" href="{path}">' for path in _STYLES)
+    scripts = "\n".join(f'<script src="{path}" defer></script>' for path in _SCRIPTS)
+    gallery = "\n".join(f'<img src="{each.path}">' for each in pictures)
+    body = (
+        f"<h1>{name}</h1>\n<p>{len(pictures)} images</p>\n<main>\n{gallery}\n</main>\n"
+        "<h6>Images drawn from a seed</h6>\n<small>No such place</small>"
+    )
+    return document(name, f"{links}\n{scripts}", body)
+
+
+def _styles(seed: int, fonts: list[Drawn]) -> Iterator[Drawn]:
+    faces = "".join(
+        f'@font-face {{ font-family: {family}; src: url("{font.path}"); }}\n'
+        for family, font in zip(_FONTS, fonts, strict=True)
+    )
+    for number, (path, head) in enumerate(zip(_STYLES, (faces + _FACES, _THEME), strict=True)):
+        yield own_files.style(path, head, seed + number, _STYLE_BYTES)
+
+
+_FACES = """h1 { font-family: Heading; }
+p { font-family: Text; }
+h6 { font-family: Caption; }
+small { font-family: Note; }
+"""
+_THEME = """body { margin: 0 auto; max-width: 1200px; }
+main { display: grid; grid-template-columns: repeat(5, 1fr); gap: 8px; }
+img { width: 100%; aspect-ratio: 4 / 3; }
+"""
+
+
+def _font(family: str, seed: int) -> Drawn:
+    from httpbed.web.sites import fonts  # noqa: PLC0415 - a quarter of a second, and most are made
+
+    return fonts.font(f"/font/{family.lower()}.ttf", seed, family, _CHARACTERS)
+
+
+def _scripts(seed: int, size: int) -> Iterator[Drawn]:
+    """Yield the scripts, ``size`` bytes in all."""
+    count = len(_SCRIPTS)
+    for number, path in enumerate(_SCRIPTS):
+        own = size * (number + 1) // count - size * number // count
+        yield own_files.script(path, seed + number, own)

@@ -1,0 +1,68 @@
+"""Pages of so many images of one size: Biswal & Gnawali (GLOBECOM 2016), section 3 and table 2.
+
+Their pages have 2 to 128 objects of 100 B to 100 KB. An object is what the page embeds: the page
+itself is one request more. Nothing else is asked for: its style is in the page, and its icon is an
+empty data URL.
+
+The images stand in a grid that fills the viewport whatever their number, so that each is in view
+from the beginning: none is deferred, all are asked for at once, and Speed Index sees every one.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from pathlib import Path
+
+from httpbed.experiment.errors import ConfigError, Mistake
+from httpbed.experiment.page import SyntheticPage
+from httpbed.web.sites import images
+from httpbed.web.sites.builder import Outline, Say
+from httpbed.web.sites.seeded import Drawn, document, lay
+from httpbed.web.sites.site import MOST_BYTES, Site
+
+_STYLE = (
+    "html,body{{margin:0;height:100%}}"
+    "body{{display:grid;grid-template-columns:repeat({columns},1fr);"
+    "grid-template-rows:repeat({rows},minmax(0,1fr))}}"
+    "img{{width:100%;height:100%}}"
+)
+
+
+def outline(page: SyntheticPage, _folder: Path) -> Outline:
+    """Tell what is known of the page, which is all but its images' bytes.
+
+    Raises:
+        ConfigError: It is larger than a site may be.
+    """
+    weight = page.objects * page.size + len(_document(page).body)
+    if weight > MOST_BYTES:
+        reason = f"{page.objects} images of {page.size} B are more than {MOST_BYTES} bytes"
+        raise ConfigError([Mistake("objects", reason, "make them fewer or smaller")])
+    name = f"{page.objects}x{page.size}"
+    return Outline(name, images.ENCODER, requests=page.objects + 1, weight=weight)
+
+
+def make(page: SyntheticPage, seed: int, _folder: Path, into: Path, _say: Say) -> Site:
+    """Write the page and its images."""
+    name = f"{page.objects} images of {page.size} B"
+    return lay(files(page, seed), into, name, f"seed {seed}, {images.ENCODER}")
+
+
+def files(page: SyntheticPage, seed: int) -> Iterator[Drawn]:
+    """Yield the page, then its images, each with a content of its own."""
+    yield _document(page)
+    for number in range(1, page.objects + 1):
+        body, _ = images.make(seed, number, page.size)
+        yield Drawn(_path(page, number), body)
+
+
+def _document(of: SyntheticPage) -> Drawn:
+    columns = math.ceil(math.sqrt(of.objects))
+    style = _STYLE.format(columns=columns, rows=math.ceil(of.objects / columns))
+    body = "\n".join(f'<img src="{_path(of, number)}">' for number in range(1, of.objects + 1))
+    return document(f"{of.objects} x {of.size} B", f"<style>{style}</style>", body)
+
+
+def _path(page: SyntheticPage, number: int) -> str:
+    return f"/{number:04d}.{images.encoding(page.size)}"

@@ -1,0 +1,100 @@
+"""The two sites of Zhang and Song (2023), section 4, made again by what they say of them.
+
+Theirs were ucsd.edu and nyu.edu as wget left them in 2023: "the local-hosted UCSD website contains
+13 files and NYU website contains 43 files". Of sizes they publish one, that of UCSD's large image:
+2,122,257 bytes (Fig. 8). All else is ours, and stands in :data:`SITES`: a page with styles, scripts
+and images such as the pages of universities have, the rest of UCSD about a third of its weight, and
+NYU without an image of that size. Results that depend on other sizes than the published one are not
+comparable with theirs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from httpbed.experiment.page import NamedPage
+from httpbed.web.sites import images, own_files
+from httpbed.web.sites.builder import Outline, Say
+from httpbed.web.sites.seeded import Drawn, document, lay
+from httpbed.web.sites.site import Site
+
+LARGE_IMAGE = 2_122_257
+"""Bytes of the one file whose size is published (Fig. 8)."""
+
+
+@dataclass(frozen=True)
+class Files:
+    """What a site has besides its page; sizes in bytes."""
+
+    styles: tuple[int, ...]
+    scripts: tuple[int, ...]
+    images: tuple[int, ...]
+
+    def count(self) -> int:
+        """How many files the site has, its page among them."""
+        return 1 + len(self.styles) + len(self.scripts) + len(self.images)
+
+
+SITES = {
+    "zhang-13-files": Files(
+        styles=(120_000, 40_000),
+        scripts=(90_000, 90_000, 60_000, 30_000),
+        images=(LARGE_IMAGE, 200_000, 120_000, 80_000, 40_000, 10_000),
+    ),
+    "zhang-43-files": Files(
+        styles=(100_000, 60_000, 30_000, 20_000),
+        scripts=(120_000, 90_000, *[40_000] * 8),
+        images=(*[150_000] * 4, *[60_000] * 8, *[20_000] * 8, *[5_000] * 8),
+    ),
+}
+NAMES: Collection[str] = SITES.keys()
+
+
+def outline(page: NamedPage, _folder: Path) -> Outline:
+    """Tell what is known of one of these sites, which is all but its bytes."""
+    drawn = _own(page.name)
+    of = SITES[page.name]
+    weight = sum((*of.styles, *of.scripts, *of.images)) + len(drawn.body)
+    return Outline(page.name, images.ENCODER, of.count(), weight)
+
+
+def make(page: NamedPage, seed: int, _folder: Path, into: Path, _say: Say) -> Site:
+    """Write one of these sites."""
+    source = f"after Zhang and Song (2023), seed {seed}, {images.ENCODER}"
+    return lay(files(page.name, seed), into, page.name, source)
+
+
+def files(name: str, seed: int) -> Iterator[Drawn]:
+    """Yield the page, its styles, scripts and images."""
+    of = SITES[name]
+    yield _own(name)
+    for path, size in _named("/style/{:02d}.css", of.styles):
+        yield own_files.style(path, _THEME, seed, size)
+    for path, size in _named("/script/{:02d}.js", of.scripts):
+        yield own_files.script(path, seed, size)
+    for number, (path, size) in enumerate(_named("/image/{:02d}.jpeg", of.images), 1):
+        yield Drawn(path, images.jpeg(seed, number, size))
+
+
+def _named(pattern: str, sizes: tuple[int, ...]) -> Iterator[tuple[str, int]]:
+    return ((pattern.format(number), size) for number, size in enumerate(sizes, 1))
+
+
+def _own(name: str) -> Drawn:
+    of = SITES[name]
+    styles = (path for path, _ in _named("/style/{:02d}.css", of.styles))
+    scripts = (path for path, _ in _named("/script/{:02d}.js", of.scripts))
+    pictures = (path for path, _ in _named("/image/{:02d}.jpeg", of.images))
+    head = [f'<link rel="stylesheet" href="{path}">' for path in styles]
+    head += [f'<script src="{path}" defer></script>' for path in scripts]
+    gallery = "\n".join(f'<img src="{path}">' for path in pictures)
+    return document(name, "\n".join(head), f"<h1>{name}</h1>\n<main>\n{gallery}\n</main>")
+
+
+_THEME = """body { margin: 0; }
+main { display: grid; grid-template-columns: repeat(6, 1fr); gap: 4px; }
+main img:first-child { grid-column: 1 / -1; height: 300px; }
+img { width: 100%; height: 90px; object-fit: cover; }
+"""

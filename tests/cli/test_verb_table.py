@@ -1,0 +1,228 @@
+"""The verbs that only read: what they print, for people and for scripts, and their exit codes."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+
+import kept
+from httpbed.cli import main as command_line
+from httpbed.cli.verb_table import VERBS
+from httpbed.experiment.schema import experiment_schema
+from httpbed.store import campaign as campaigns
+
+Command = Callable[..., tuple[int, str, str]]
+
+
+@pytest.fixture
+def httpbed(monkeypatch: pytest.MonkeyPatch, capfdbinary: pytest.CaptureFixture[bytes]) -> Command:
+    """Return what runs the command line: its exit code, stdout and stderr."""
+
+    def run(*words: str | Path) -> tuple[int, str, str]:
+        monkeypatch.setattr("sys.argv", ["httpbed", *map(str, words)])
+        with pytest.raises(SystemExit) as left:
+            command_line.main()
+        out, err = capfdbinary.readouterr()
+        assert isinstance(left.value.code, int)
+        return left.value.code, out.decode(errors="replace"), err.decode()
+
+    return run
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    """Write an experiment without mistakes."""
+    path = tmp_path / "experiment-file.toml"
+    path.write_text(kept.SMALL)
+    return path
+
+
+@pytest.fixture
+def campaign(tmp_path: Path) -> Path:
+    """Make a campaign of twelve trials, of which five have ended, one after an invalid attempt."""
+    trials = kept.loaded().trials
+    kinds = ("completed", "completed", "failed", "timed out")
+    records = [kept.record(trial, 1, kind) for trial, kind in zip(trials, kinds, strict=False)]
+    records += [kept.record(trials[4], 1, "invalid"), kept.record(trials[4], 2, seconds=2.5)]
+    kept.make(tmp_path / "campaign", records)
+    return tmp_path / "campaign"
+
+
+def test_validate_says_how_much_it_is(httpbed: Command, file: Path) -> None:
+    """Exit 0, the number of trials, and nothing on stderr."""
+    assert httpbed("validate", file) == (0, f"{file}: no mistakes; 12 trials\n", "")
+    code, out, _ = httpbed("validate", file, "--json")
+    told = {"valid": True, "trials": 12, "scales": {}, "notes": []}
+    assert (code, json.loads(out)) == (0, told)
+
+
+def test_a_bucket_that_holds_all_is_noted(httpbed: Command, tmp_path: Path) -> None:
+    """By validate and plan, beside their output: the file is right, and its label says nothing."""
+    deep = '{ bucket = "10 Mbit/s", burst = "12.5 MB" }'
+    file = tmp_path / "deep.toml"
+    file.write_text(kept.SMALL.replace('rate = "10 Mbit/s"', f"rate = {deep}"))
+    note = (
+        "client-server from server: the bucket of 12.5 MB holds the whole transfer of 1 MB, so the"
+        " rate of 10 Mbit/s is never in force; lower burst to far less than 1 MB"
+    )
+    code, out, err = httpbed("validate", file)
+    assert (code, out, err) == (0, f"{file}: no mistakes; 12 trials\n", f"note: {note}\n")
+    assert json.loads(httpbed("validate", file, "--json")[1])["notes"] == [note]
+    assert httpbed("plan", file)[2].endswith(f"note: {note}\n")
+
+
+def test_scales_are_told_by_validate_and_run_through_by_plan(
+    httpbed: Command, tmp_path: Path
+) -> None:
+    """How much each is; and one that the experiment has not is refused."""
+    file = tmp_path / "scaled.toml"
+    file.write_text(kept.SCALED)
+    _, out, _ = httpbed("validate", file)
+    assert out == f"{file}: no mistakes; 12 trials, 3 at scale smoke\n"
+    _, out, err = httpbed("plan", file, "--scale", "smoke")
+    assert len(out.splitlines()) == 3
+    assert "3 trials: 3 treatments in 1 block" in err
+    code, _, err = httpbed("plan", file, "--scale", "full")
+    assert code == 2
+    assert "no scale 'full'" in err
+    assert "choose one of smoke" in err
+
+
+def test_plan_lists_every_trial_in_order(httpbed: Command, file: Path) -> None:
+    """One line each on stdout; the sum on stderr, where no script trips over it."""
+    code, out, err = httpbed("plan", file)
+    assert code == 0
+    assert [line.split()[3] for line in out.splitlines()] == [
+        trial.id for trial in kept.loaded().trials
+    ]
+    assert "12 trials: 6 treatments in 2 blocks" in err
+
+
+def test_plan_prints_every_command_on_request(httpbed: Command, file: Path) -> None:
+    """For people as they would be typed, for scripts as lists of words."""
+    trial = kept.loaded().trials[0]
+    _, out, _ = httpbed("plan", file, "--commands", "--trial", trial.id)
+    for words in ("[emulator] ip -batch -", "[client] curl", "[server] nginx", "/bin/httpbed-link"):
+        assert words in out
+    _, out, _ = httpbed("plan", file, "--commands", "--trial", trial.id, "--json")
+    (said,) = json.loads(out)
+    assert said["id"] == trial.id
+    assert [command["argv"][0] for command in said["commands"]][-3:] == ["ping", "curl", "ss"]
+
+
+def test_plan_refuses_a_trial_that_is_not_there(httpbed: Command, file: Path) -> None:
+    """An empty plan would look like nothing to do."""
+    code, out, err = httpbed("plan", file, "--trial", "000000000000")
+    assert (code, out) == (2, "")
+    assert "000000000000" in err
+
+
+def test_status_counts_how_trials_ended(httpbed: Command, campaign: Path) -> None:
+    """Each trial once, by its last attempt."""
+    code, out, _ = httpbed("status", campaign)
+    assert code == 0
+    assert "5 of 12 trials ended: 3 completed, 1 failed, 1 timed out; no run is working" in out
+    _, out, _ = httpbed("status", campaign, "--json")
+    said = json.loads(out)
+    assert (said["planned"], said["running"]) == (12, False)
+    assert said["outcomes"] == {"completed": 3, "failed": 1, "timed out": 1}
+
+
+def test_status_sees_a_run(httpbed: Command, campaign: Path) -> None:
+    """While it lasts."""
+    made = kept.loaded()
+    with campaigns.opened(campaign, kept.SMALL, made.trials, kept.manifest()):
+        assert "a run is working on it" in httpbed("status", campaign)[1]
+
+
+COLUMNS = ["block", "position", "trial", "attempt", "outcome", "http_version", "loss"]
+COLUMNS += ["metric", "item", "value", "unit", "source"]
+
+
+def test_export_prints_one_tidy_row_per_observation(httpbed: Command, campaign: Path) -> None:
+    """As CSV on standard output, all levels as text columns."""
+    code, out, err = httpbed("export", campaign)
+    assert (code, err) == (0, "")
+    rows = list(csv.DictReader(io.StringIO(out)))
+    assert list(rows[0]) == COLUMNS
+    assert len(rows) == 5
+    assert {row["http_version"] for row in rows} <= {"1.1", "2", "3"}
+    assert [row["value"] for row in rows if row["attempt"] == "2"] == ["2.5"]
+
+
+def test_export_writes_parquet(httpbed: Command, campaign: Path, tmp_path: Path) -> None:
+    """The same table, to a file."""
+    code, out, _ = httpbed("export", campaign, "--format", "parquet", "-o", tmp_path / "t.parquet")
+    assert (code, out) == (0, "")
+    table = pq.read_table(tmp_path / "t.parquet")
+    assert (table.column_names, table.num_rows) == (COLUMNS, 5)
+
+
+def test_export_prints_json_lines(httpbed: Command, campaign: Path) -> None:
+    """One object per observation."""
+    rows = [json.loads(line) for line in httpbed("export", campaign, "--json")[1].splitlines()]
+    assert len(rows) == 5
+    assert list(rows[0]) == COLUMNS
+
+
+def test_recipes_lists_what_an_experiment_can_name(httpbed: Command) -> None:
+    """With roles and versions."""
+    code, out, _ = httpbed("recipes")
+    assert code == 0
+    listed = dict(line.split()[:2] for line in out.splitlines()[1:])
+    assert listed["curl"] == "client"
+    assert "server" in listed["nginx"].split("/")
+    assert httpbed("recipes", "list") == (code, out, "")
+    assert [one["name"] for one in json.loads(httpbed("recipes", "--json")[1])] == list(listed)
+
+
+def test_a_check_of_nobodys_recipe_is_refused(httpbed: Command) -> None:
+    """With the names that there are."""
+    code, out, error = httpbed("recipes", "check", "crul")
+    assert (code, out) == (2, "")
+    assert "no recipe 'crul'; known: aioquic" in error
+
+
+def test_a_check_of_what_is_not_here_says_so(httpbed: Command) -> None:
+    """With the remedy, as in every verb: nobody but the user has this program."""
+    code, out, error = httpbed("recipes", "check", "openlitespeed")
+    assert (code, out) == (2, "")
+    assert "openlitespeed is not on the PATH" in error
+    assert "--program openlitespeed=PATH" in error
+
+
+@pytest.mark.parametrize("words", [["schema"], ["schema", "--json"]])
+def test_schema_prints_the_schema(httpbed: Command, words: list[str]) -> None:
+    """JSON in any case."""
+    assert json.loads(httpbed(*words)[1]) == experiment_schema()
+
+
+@pytest.mark.parametrize("verb", sorted(VERBS))
+def test_every_verb_speaks_json_and_explains_itself(httpbed: Command, verb: str) -> None:
+    """Its help says when to use it; and scripts can read all of them."""
+    code, out, _ = httpbed(verb, "--help")
+    assert code == 0
+    if verb not in ("import", "toolbox"):  # groups: their verbs have it
+        assert "--json" in out
+
+
+def test_implementations_are_listed_in_columns_and_whole_for_scripts(httpbed: Command) -> None:
+    """Every column begins where its head does; pages and notes are for who reads JSON."""
+    code, out, _ = httpbed("recipes")
+    lines = out.splitlines()
+    heads = ("implementation", "roles", "HTTP", "upstream", "is here", "from")
+    places = [lines[0].index(head) for head in heads]
+    assert code == 0
+    for line in lines[1:]:
+        assert all(line[place - 2 : place] == "  " and line[place] != " " for place in places)
+    said = {one["name"]: one for one in json.loads(httpbed("recipes", "--json")[1])}
+    assert set(said) == {line.split()[0] for line in lines[1:]}
+    for one in said.values():
+        assert one["homepage"].startswith("https://")
+        assert {"note", "is_here", "where"} <= set(one)

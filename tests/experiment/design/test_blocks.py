@@ -1,0 +1,81 @@
+"""Randomised complete blocks: each treatment once in each, in an order that the seed decides."""
+
+from __future__ import annotations
+
+import tomllib
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from httpbed.experiment.design.blocks import design
+from httpbed.experiment.experiment import SCENARIO_PARTS, Experiment
+from httpbed.experiment.trial import Trial
+from recorded import DEMO
+
+
+def trials(*, seed: int = 1, replicates: int = 5) -> list[Trial]:
+    """Return the design of the demo with another seed and size."""
+    document = tomllib.loads(DEMO) | {"seed": seed, "replicates": replicates}
+    said = {key: value for key, value in document.items() if key not in SCENARIO_PARTS}
+    return design(Experiment.model_validate(said), document)
+
+
+def orders(made: list[Trial]) -> list[list[tuple[str, ...]]]:
+    """Return the treatments of each block in the order in which they run."""
+    blocks = sorted({trial.block for trial in made})
+    return [[tuple(t.levels.values()) for t in made if t.block == block] for block in blocks]
+
+
+@given(st.integers(0, 2**63 - 1), st.integers(1, 6))
+def test_each_treatment_runs_once_in_each_block(seed: int, replicates: int) -> None:
+    """Blocks are complete, one after the other, and their positions count from 1."""
+    made = trials(seed=seed, replicates=replicates)
+    everything = sorted((version, loss) for version in "1.1 2 3".split() for loss in ("0 %", "2 %"))  # noqa: SIM905
+    assert [sorted(block) for block in orders(made)] == [everything] * replicates
+    assert [trial.position for trial in made] == [1, 2, 3, 4, 5, 6] * replicates
+    assert [trial.block for trial in made] == sorted(trial.block for trial in made)
+
+
+@given(st.integers(0, 2**63 - 1))
+def test_the_order_is_a_function_of_the_seed(seed: int) -> None:
+    """So a design can be made again from its file; adding blocks changes no earlier one."""
+    assert trials(seed=seed) == trials(seed=seed)
+    assert trials(seed=seed, replicates=2) == trials(seed=seed, replicates=5)[:12]
+
+
+def test_orders_differ_between_blocks_and_seeds() -> None:
+    """A drift within blocks cannot favour the same treatment in all of them."""
+    one, other = orders(trials(seed=1)), orders(trials(seed=2))
+    assert len({str(order) for order in one}) > 1
+    assert one != other
+
+
+def test_every_treatment_comes_first_somewhere() -> None:
+    """Over many blocks no treatment is kept from any place."""
+    assert len({order[0] for order in orders(trials(replicates=200))}) == 6
+
+
+def test_a_trial_is_named_by_what_is_executed() -> None:
+    """Identifiers are unique, and do not depend on the place in the block."""
+    made = trials()
+    assert len({trial.id for trial in made}) == len(made)
+    assert made[0].model_copy(update={"position": 6}).id == made[0].id
+    assert made[0].model_copy(update={"seed": 2}).id != made[0].id
+
+
+def test_a_design_survives_the_round_trip_through_its_file() -> None:
+    """A line of ``design.jsonl`` reads back as the trial it was, under the same name."""
+    for trial in trials():
+        again = Trial.model_validate_json(trial.model_dump_json())
+        assert again == trial
+        assert again.id == trial.id
+
+
+def test_an_experiment_without_factors_has_one_treatment() -> None:
+    """And so one trial in each block."""
+    document = tomllib.loads(
+        DEMO.replace('{ factor = "loss" }', '"0 %"').replace('{ factor = "http_version" }', '"2"')
+    )
+    said = {"schema": 1, "name": "one", "question": "?", "replicates": 3, "seed": 1}
+    made = design(Experiment.model_validate(said), document)
+    assert [trial.levels for trial in made] == [{}, {}, {}]

@@ -1,0 +1,188 @@
+"""Large experiments: the work of reading one grows as its file does, and no mistake is lost."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import pytest
+from pydantic import ValidationError
+
+from httpbed.experiment import parser
+from httpbed.experiment.experiment import Written, scenario_document
+from httpbed.experiment.scenario import Scenario
+from httpbed.experiment.scenario_parts import Scenarios
+
+HEAD = """
+schema = 1
+name = "large"
+question = "How?"
+replicates = 1
+seed = 1
+
+[factors]
+http_version = ["1.1", "2"]
+{factors}
+
+[topology]
+hosts = ["client", "server"]
+
+[[topology.links]]
+between = ["client", "server"]
+rate = {rate}
+delay = {delay}
+
+[roles.client]
+implementation = "curl"
+http_version = {{ factor = "http_version" }}
+
+[roles.server]
+implementation = "nginx"
+
+[workload]
+kind = "download"
+{size}
+"""
+
+
+def written(factors: str, rate: str = '"10 Mbit/s"', delay: str = '"1 ms"', more: str = "") -> str:
+    """Write an experiment."""
+    return HEAD.format(factors=factors, rate=rate, delay=delay, size='size = "1 MB"') + more
+
+
+def levels(count: int) -> str:
+    """Vary a delay in so many levels."""
+    said = ", ".join(f'"{number} ms"' for number in range(1, count + 1))
+    return written(f"delay = [{said}]", delay='{ factor = "delay" }')
+
+
+def wrong(count: int) -> str:
+    """Make a mistake in every level."""
+    return levels(count).replace(' ms"', ' mz"')
+
+
+def missing(count: int) -> str:
+    """Make one mistake that every treatment has."""
+    return levels(count).replace('size = "1 MB"', "")
+
+
+def named(count: int) -> str:
+    """Vary a table of which each level lacks a key."""
+    said = ", ".join(f'n{one} = {{ bucket = "{one} Mbit/s" }}' for one in range(1, count + 1))
+    return written(f"net = {{ {said} }}", rate='{ factor = "net" }')
+
+
+def grouped(count: int) -> str:
+    """Cross each level in a group of its own; one of them is not there."""
+    groups = "".join(
+        f'\n[[groups]]\nname = "g{number}"\nlevels = {{ delay = ["{number} ms"] }}\n'
+        for number in range(1, count + 1)
+    )
+    return levels(count).replace('["1 ms", ', "[") + groups
+
+
+def excluded(count: int) -> str:
+    """Exclude one version at each level."""
+    said = "".join(
+        f'\n[[exclude]]\nreason = "x"\n'
+        f'levels = {{ delay = ["{number} ms"], http_version = ["2"] }}\n'
+        for number in range(2, count + 1)
+    )
+    return levels(count) + said
+
+
+SHAPES = {
+    levels: lambda _: 0,
+    wrong: lambda count: count,
+    missing: lambda _: 1,
+    named: lambda count: count,
+    grouped: lambda _: 2,
+    excluded: lambda _: 0,
+}
+
+
+def calls(work: Callable[[], Any]) -> int:
+    """Count the calls of functions that some work makes, those in C included."""
+    found = 0
+
+    def count(_frame: object, event: str, _argument: object) -> None:
+        nonlocal found
+        found += event in {"call", "c_call"}
+
+    before = sys.getprofile()
+    sys.setprofile(count)
+    try:
+        work()
+    finally:
+        sys.setprofile(before)
+    return found
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_twice_the_levels_are_twice_the_work(shape: Callable[[int], str]) -> None:
+    """The number of calls says so without a clock; squares would make it four times as much."""
+    parser.read(shape(3))  # what is looked up once
+    texts = [shape(100), shape(200)]
+    few, many = (calls(partial(parser.read, text)) for text in texts)
+    assert many < 2.3 * few
+
+
+@pytest.mark.parametrize(("shape", "count"), SHAPES.items())
+def test_every_mistake_is_found_once(
+    shape: Callable[[int], str], count: Callable[[int], int]
+) -> None:
+    """However many treatments share a part, each mistake is told at its place."""
+    found = parser.read(shape(40)).mistakes
+    assert len(found) == count(40)
+    assert len({mistake.place for mistake in found}) == len(found)
+
+
+def test_mistakes_of_several_parts_are_all_found() -> None:
+    """A part that is wrong in all treatments hides none that is wrong in some."""
+    text = wrong(3).replace('size = "1 MB"', "").replace('"nginx"', '"nginx"\nhttp = 1')
+    places = [mistake.place for mistake in parser.read(text).mistakes]
+    assert places == [
+        "factors.delay[0]",
+        "roles.server.http",
+        "workload.size",
+        "factors.delay[1]",
+        "factors.delay[2]",
+    ]
+
+
+def test_a_list_of_what_would_be_right_is_bounded() -> None:
+    """A message names the first levels, and how many more there are."""
+    (first, _) = parser.read(grouped(40)).mistakes
+    assert first.reason.endswith("20 ms, 21 ms and 19 more")
+
+
+def test_treatments_share_what_is_alike() -> None:
+    """Parts are filled in once, and are what an ordinary document gives."""
+    read = parser.read(levels(3))
+    assert isinstance(read.document, Written)
+    documents = [scenario_document(read.document, one) for one in read.treatments]
+    assert documents == [scenario_document(dict(read.document), one) for one in read.treatments]
+    assert len({id(one["workload"]) for one in documents}) == 1
+    assert len({id(one["topology"]) for one in documents}) == 3
+    assert len({id(one["roles"]) for one in documents}) == 2
+
+
+def test_scenarios_read_by_parts_are_those_read_whole() -> None:
+    """Values and mistakes are the same, and a mistake is news once."""
+    read = parser.read(levels(2))
+    scenarios = Scenarios()
+    for one in read.treatments:
+        document = scenario_document(read.document, one)
+        assert scenarios.is_news(document)
+        assert scenarios.read(document) == Scenario.model_validate(document)
+    document = {**document, "workload": {"kind": "download"}, "roles": {}}
+    assert scenarios.is_news(document)
+    assert not scenarios.is_news(document)
+    assert scenarios.is_news({**document, "workload": {"kind": "page"}})
+    with pytest.raises(ValidationError) as whole:
+        Scenario.model_validate(document)
+    with pytest.raises(ValidationError) as parts:
+        scenarios.read(document)
+    assert parts.value.errors() == whole.value.errors()

@@ -1,0 +1,229 @@
+"""Links as an author describes them: every form, and every mistake at its place with its reason."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import json_schema
+from httpbed.experiment import parser
+from httpbed.experiment.experiment import scenario_document
+from httpbed.experiment.scenario import Scenario
+from httpbed.experiment.schema import experiment_schema
+from httpbed.experiment.topology import Link
+from recorded import DEMO
+
+STEPS = [["0 s", "10 Mbit/s"], ["5 s", "2 Mbit/s"]]
+GOOD: list[dict[str, Any]] = [
+    {"rate": "200 bit/s"},
+    {"rate": {"bucket": "0.5 Mbit/s", "burst": "32 KiB"}, "queue": {"limit": "70 ms"}},
+    {"rate": {"trace": "a.trace"}},
+    {"rate": {"steps": STEPS}},
+    {"rate": {"cellular": {"mean": "10 Mbit/s", "outages": "5 %", "variation": "80 %"}}},
+    {"counted": "wire", "up": {"counted": "ip"}},
+    {"jitter": "5 ms"},
+    {"jitter": {"distribution": "normal", "spread": "5 ms"}},
+    {"jitter": {"samples": ["1 ms", "-2 ms"]}},
+    {"loss": {"to_bad": "1 %", "to_good": "30 %", "bad": "100 %", "good": "0 %"}},
+    {"loss": {"packets": [3, 17]}, "down": {"loss": {"replay": "a.log"}}},
+    {"reordering": {"share": "1 %", "hold": "10 ms"}},
+    {"duplication": "0.1 %", "corruption": "0.01 %"},
+    {"queue": {"discipline": "codel", "limit": "1 BDP", "target": "5 ms", "interval": "100 ms"}},
+    {"queue": {"discipline": "fq_codel", "ecn": True, "flows": 16, "quantum": "300 B"}},
+    {"queue": {"discipline": "pie", "limit": "64 KiB", "ecn": True}},
+    {"profile": "lte"},
+    {"rate": "1 Mbit/s", "schedule": [{"at": "5 s", "rate": "2 Mbit/s", "direction": "up"}]},
+    {"schedule": [{"at": "5 s", "state": "down"}, {"at": "6 s", "state": "up"}]},
+    {"events": [{"name": "a", "when": {"delivered": "2 MB", "to": "client"}, "state": "down"}]},
+    {"events": [{"name": "a", "when": {"first_packet_of": "server"}, "after": "1 s"}]},
+    {"events": [{"name": "a", "when": {"handshake": True}, "loss": "3 %", "direction": "up"}]},
+]
+
+
+def written(link: dict[str, Any], factors: str = "") -> str:
+    """Write the demo with another link."""
+    head, rest = DEMO.split("[[topology.links]]", 1)
+    tail = rest[rest.index("[roles.client]") :]
+    factor = 'loss = ["0 %", "2 %"]'
+    assert factor in head
+    described = json_schema.as_toml({"between": ["client", "server"], **link})
+    return f"{head.replace(factor, factors)}[[topology.links]]\n{described}\n{tail}"
+
+
+def told(link: dict[str, Any], factors: str = "") -> dict[str, str]:
+    """Return the mistakes of the demo with another link: place in it -> reason and remedy."""
+    return {
+        mistake.place.removeprefix("topology.links[0]").removeprefix("."): str(mistake)
+        for mistake in parser.read(written(link, factors)).mistakes
+    }
+
+
+@pytest.mark.parametrize("link", GOOD, ids=str)
+def test_every_form_is_read_and_known_to_the_schema(link: dict[str, Any]) -> None:
+    """Whatever stands in the manual."""
+    assert told(link) == {}
+    document = dict(parser.read(written(link)).document)
+    assert json_schema.mistakes(experiment_schema(), document) == []
+
+
+@pytest.mark.parametrize(
+    ("link", "place", "reason"),
+    [
+        ({"loss": "101 %"}, "loss", "above 100 %"),
+        ({"loss": {"to_bad": "101 %", "to_good": "1 %"}}, "loss.to_bad", "above 100 %"),
+        ({"loss": {"to_bad": "1 %"}}, "loss.to_good", "is missing"),
+        ({"loss": {"to_bad": "1 %", "to_good": "0 %"}}, "loss.to_good", "greater than 0"),
+        ({"loss": {"packets": [-1]}}, "loss.packets[0]", "greater than or equal to 0"),
+        ({"loss": {"packets": ["3"]}}, "loss.packets[0]", "integer"),
+        ({"loss": {"replay": ""}}, "loss.replay", "at least 1 character"),
+        ({"loss": {"to_bda": "1 %"}}, "loss", "is none of its forms"),
+        ({"loss": {"packets": [1], "bad": "1 %"}}, "loss.bad", "unknown key"),
+        ({"schedule": [{"at": "5 s", "queue": "1 BDP"}]}, "schedule[0].queue", "key here; delete"),
+        ({"loss": 2}, "loss", "a number with a unit is needed"),
+        ({"rate": "100 bit/s"}, "rate", "slower than a packet a minute"),
+        ({"rate": {"bucket": "1 Mbit/s"}}, "rate.burst", "is missing"),
+        ({"rate": {"bucket": "1 Mbit/s", "burst": "1 kB"}}, "rate.burst", "1500"),
+        ({"rate": {"bucket": "1 Mbit/s", "burst": "1 MB", "brust": 1}}, "rate.brust", "'burst'"),
+        ({"rate": {"trace": "a\nb"}}, "rate.trace", "pattern"),
+        ({"rate": {"trace": "a", "sha256": "x"}}, "rate.sha256", "pattern"),
+        ({"rate": {"steps": []}}, "rate.steps", "at least 1"),
+        ({"rate": {"steps": STEPS[1:]}}, "rate.steps", "first step is at 0 s"),
+        ({"rate": {"steps": [*STEPS, ["5 s", "1 Mbit/s"]]}}, "rate.steps", "ascend"),
+        ({"rate": {"steps": [["0 s"]]}}, "rate.steps[0]", "a pair of a time and a rate"),
+        ({"rate": {"steps": [["0 s", "0 bit/s"]]}}, "rate.steps[0][1]", "slower than a packet"),
+        ({"rate": {"cellular": {"mean": "100 Gbit/s"}}}, "rate.cellular", "shorter duration"),
+        ({"rate": {"cellular": {"mean": "1 Mbit/s", "outages": "100 %"}}},
+         "rate.cellular.outages", "less than 1"),
+        ({"rate": []}, "rate", "a number with a unit is needed"),
+        ({"queue": {"limit": "0 packets"}}, "queue.limit", "holds no packet"),
+        ({"queue": {"limit": "0 ms"}}, "queue.limit", "holds no packet"),
+        ({"queue": {"limit": "1500 B"}, "counted": "wire"}, "", "one has 1538 bytes"),
+        ({"queue": {"discipline": "red"}}, "queue.discipline", "fq_codel"),
+        ({"queue": {"target": "5 ms"}}, "queue", "droptail has no target"),
+        ({"queue": {"discipline": "codel", "flows": 3}}, "queue", "codel has no flows"),
+        ({"queue": {"discipline": "pie", "target": "0 ms"}}, "queue.target", "greater than 0"),
+        ({"queue": {"discipline": "pie", "ecn": "yes"}}, "queue.ecn", "boolean"),
+        ({"jitter": "2 min"}, "jitter", "60"),
+        ({"jitter": {"distribution": "normal"}}, "jitter.spread", "is missing"),
+        ({"jitter": {"distribution": "cauchy", "spread": "1 ms"}}, "jitter.distribution", "pareto"),
+        ({"jitter": {"samples": []}}, "jitter.samples", "at least 1"),
+        ({"jitter": {"samples": ["-2 min"]}}, "jitter.samples[0]", "60"),
+        ({"reordering": {"share": "1 %"}}, "reordering.hold", "is missing"),
+        ({"duplication": "200 %"}, "duplication", "above 100 %"),
+        ({"corruption": "-1 %"}, "corruption", "negative"),
+        ({"counted": "l2"}, "counted", "ethernet"),
+        ({"profile": "ltee"}, "profile", "did you mean lte"),
+        ({"profile": "sneakernet 9000"}, "profile", "known: 2g-india"),
+        ({"schedule": [{"at": "5 s"}]}, "schedule[0]", "changes nothing"),
+        ({"schedule": [{"at": "5 s", "loss": "1 %", "delay": "1 ms"}]}, "schedule[0]", "for each"),
+        ({"schedule": [{"at": "5 s", "state": "off"}]}, "schedule[0].state", "'up' or 'down'"),
+        ({"schedule": [{"at": "5 s", "rate": "1 Mbit/s"}]}, "", "schedule[0] changes the rate up"),
+        ({"loss": {"packets": [1]}, "schedule": [{"at": "5 s", "loss": "1 %"}]}, "", "listed"),
+        ({"events": [{"name": "a", "when": {"to": "client"}}]}, "events[0].when.delivered",
+         "is missing"),
+        ({"events": [{"name": "a", "when": {"handshake": False}}]}, "events[0].when.handshake",
+         "True"),
+        ({"events": [{"name": "a", "when": "later"}]}, "events[0].when", "is none of its forms"),
+        ({"events": [{"name": "a", "when": {"first_packet_of": "proxy"}}]}, "", "names 'proxy'"),
+        ({"events": [{"name": "a", "when": {"handshake": True}}] * 2}, "", "two events are named"),
+    ],
+)  # fmt: skip
+def test_a_mistake_is_told_at_its_place(link: dict[str, Any], place: str, reason: str) -> None:
+    """And no other mistake beside it: a table is never also told to be no text."""
+    found = told(link)
+    assert list(found) == [place]
+    assert reason in found[place]
+
+
+def test_many_mistakes_of_one_link_are_told_at_once() -> None:
+    """Each in the form that its author chose."""
+    link = {
+        "rate": {"bucket": "1", "burst": "1"},
+        "loss": {"to_bad": "2", "to_good": "101 %"},
+        "jitter": {"samples": ["1"]},
+        "queue": {"limit": "0 packets"},
+        "up": {"duplication": "101 %"},
+        "schedule": [{"at": "x"}],
+        "profile": "lt",
+    }
+    assert set(told(link)) == {
+        "rate.bucket",
+        "rate.burst",
+        "loss.to_bad",
+        "loss.to_good",
+        "jitter.samples[0]",
+        "queue.limit",
+        "up.duplication",
+        "schedule[0].at",
+        "profile",
+    }
+
+
+def scenarios(link: dict[str, Any], factors: str) -> list[Link]:
+    """Return the links of all treatments."""
+    read = parser.read(written(link, factors))
+    assert read.mistakes == ()
+    documents = [scenario_document(read.document, levels) for levels in read.treatments]
+    return [Scenario.model_validate(document).link for document in documents]
+
+
+def test_a_level_with_a_name_may_be_a_table() -> None:
+    """The name stands in every table; what is in the table stands in the network."""
+    factors = 'loss = { light = "1 %", bursts = { to_bad = "1 %", to_good = "30 %" } }'
+    link = {"loss": {"factor": "loss"}}
+    levels = {each["loss"] for each in parser.read(written(link, factors)).treatments}
+    assert levels == {"light", "bursts"}
+    losses = [one.loss for one in scenarios(link, factors)]
+    assert 0.01 in losses
+    assert any(getattr(loss, "to_good", None) == 0.3 for loss in losses)
+    document = dict(parser.read(written(link, factors)).document)
+    assert json_schema.mistakes(experiment_schema(), document) == []
+
+
+def test_a_mistake_in_a_level_with_a_name_is_told_there() -> None:
+    """With the place in the table, and the place where it is used."""
+    found = told({"loss": {"factor": "loss"}}, 'loss = { b = { to_bad = "2", to_good = "1 %" } }')
+    ((place, said),) = found.items()
+    assert place == "factors.loss.b.to_bad"
+    assert "used at topology.links[0].loss" in said
+
+
+def test_a_queue_and_a_profile_may_be_varied() -> None:
+    """A factor stands for anything, also for what fills in the rest."""
+    factors = 'queue = { short = { limit = "10 packets" }, fair = { discipline = "fq_codel" } }'
+    queues = {link.queue.discipline for link in scenarios({"queue": {"factor": "queue"}}, factors)}
+    assert queues == {"droptail", "fq_codel"}
+    varied = scenarios({"profile": {"factor": "network"}}, 'network = ["lte", "dsl"]')
+    assert {link.rtt_s() for link in varied} == {0.07, 0.05}
+
+
+@pytest.mark.parametrize("levels", ["[1]", "3", "[]", "{}", "{ a = 1 }", '["a", "a"]', '[""]'])
+def test_levels_of_a_wrong_kind_are_refused(levels: str) -> None:
+    """A number, an empty list or table, a name twice, and what is no loss."""
+    assert told({"loss": {"factor": "loss"}}, f"loss = {levels}")
+
+
+KEYS = """
+    rate loss jitter queue bucket burst trace steps cellular mean to_bad to_good packets replay
+    samples schedule events at when up down profile factor delivered to handshake name limit
+"""
+keys = st.sampled_from(KEYS.split())
+values = st.recursive(
+    st.sampled_from(["1 %", "1 Mbit/s", "5 ms", "lte", "up", "x", "1 MB"])
+    | st.integers(-2, 10**6)
+    | st.booleans(),
+    lambda inner: st.lists(inner, max_size=2) | st.dictionaries(keys, inner, max_size=3),
+    max_leaves=10,
+)
+
+
+@given(st.dictionaries(keys, values, max_size=4))
+def test_links_of_any_shape_are_read_or_refused(link: dict[str, Any]) -> None:
+    """No table of whatever shape makes reading fail in any other way."""
+    for mistake in parser.read(written(link, 'x = ["1"]')).mistakes:
+        assert mistake.place
+        assert mistake.reason
+        assert "<" not in mistake.place

@@ -1,0 +1,249 @@
+"""Reading an experiment: every mistake at once, each at the place that its author can mend."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import json_schema
+from httpbed.experiment import parser
+from httpbed.experiment.experiment import (
+    Experiment,
+    factor_references,
+    network_factors,
+    scenario_document,
+)
+from httpbed.experiment.scenario import Scenario
+from httpbed.experiment.schema import experiment_schema
+from recorded import DEMO, FOLDER
+
+EXAMPLES = sorted((FOLDER.parents[1] / "experiments").rglob("*.toml"))
+
+
+def told(text: str) -> dict[str, str]:
+    """Return the mistakes in an experiment's text: place -> reason."""
+    return {mistake.place: mistake.reason for mistake in parser.read(text).mistakes}
+
+
+def with_line(old: str, new: str) -> str:
+    """Return the demo with one line changed."""
+    assert old in DEMO
+    return DEMO.replace(old, new, 1)
+
+
+@pytest.mark.parametrize(
+    "text", [DEMO, *(path.read_text() for path in EXAMPLES)], ids=["demo", *map(str, EXAMPLES)]
+)
+def test_what_is_shipped_has_no_mistake(text: str) -> None:
+    """And the published schema, by which editors check, agrees."""
+    read = parser.read(text)
+    assert read.mistakes == ()
+    assert read.treatments
+    assert json_schema.mistakes(experiment_schema(), dict(read.document)) == []
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ('rate = "10 Mbit/s"', "rate = 10"),
+        ('delay = "25 ms"', 'dealy = "25 ms"'),
+        ('kind = "download"', 'kind = "upload"'),
+        ("schema = 1", "schema = 2"),
+        ('loss = ["0 %", "2 %"]', "loss = [0, 2]"),
+        ('implementation = "nginx"', ""),
+        ("replicates = 5", "replicates = 0"),
+        ('{ factor = "loss" }', '{ factors = "loss" }'),
+    ],
+)
+def test_the_schema_refuses_what_reading_refuses(old: str, new: str) -> None:
+    """An editor that knows the schema sees such a mistake while it is written."""
+    text = with_line(old, new)
+    assert parser.read(text).mistakes
+    assert json_schema.mistakes(experiment_schema(), dict(parser.read(text).document))
+
+
+def test_the_schema_is_json_and_says_which_draft() -> None:
+    """So that any editor can use it."""
+    said = json.loads(json.dumps(experiment_schema()))
+    assert said["$schema"].startswith("https://json-schema.org/")
+    assert set(said["required"]) >= {"schema", "name", "question", "topology", "roles", "workload"}
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "place", "reason"),
+    [
+        ("schema = 1", "schema = 2", "schema", "1"),
+        ('name = "demo"', 'name = "The Demo"', "name", "pattern"),
+        ("replicates = 5", "replicates = 0", "replicates", "greater than or equal to 1"),
+        ("replicates = 5", "replicates = inf", "replicates", "integer"),
+        ("replicates = 5", 'replicates = "5"', "replicates", "integer"),
+        ("replicates = 5", "replicates = true", "replicates", "integer"),
+        ("seed = 20261121", "seed = -1", "seed", "greater"),
+        ("seed = 20261121", "seed = nan", "seed", "integer"),
+        ("seed = 20261121", "", "seed", "missing"),
+        ("seed = 20261121", 'seed = 1\ntime_limit = "0 s"', "time_limit", "greater"),
+        ("[factors]", '[factors]\nqueue = ["1 BDP"]', "factors.queue", "no place refers to it"),
+        ('"0 %", "2 %"', '"0 %", "0 %"', "factors.loss", "stands twice"),
+        ('["0 %", "2 %"]', "[]", "factors.loss", "has no level"),
+        ('["0 %", "2 %"]', '["0 %", "2"]', "factors.loss[1]", "unit is missing"),
+        ('["1.1", "2", "3"]', '["1.1", "4"]', "factors.http_version[1]", "'1.1', '2' or '3'"),
+        ('{ factor = "loss" }', '{ factor = "los" }', "topology.links[0].loss", "unknown factor"),
+        ('"10 Mbit/s"', '"10 Mbps"', "topology.links[0].rate", "unknown unit 'Mbps'"),
+        ('"25 ms"', '"2 min"', "topology.links[0].delay", "60"),
+        ('delay = "25 ms"', 'dealy = "25 ms"', "topology.links[0].dealy", ""),
+        ('["client", "server"]\n\n', '["client"]\n\n', "topology.hosts", "at least 2"),
+        (
+            'between = ["client", "server"]',
+            'between = ["client", "client"]',
+            "topology.links[0]",
+            "with itself",
+        ),
+        (
+            'between = ["client", "server"]',
+            'between = ["client", "sever"]',
+            "topology.links[0].between",
+            "'sever'",
+        ),
+        ('"1000 packets"', '"0 packets"', "topology.links[0].queue.limit", "holds no packet"),
+        ('"droptail"', '"red"', "topology.links[0].queue.discipline", "droptail"),
+        ('kind = "download"', 'kind = "website"', "workload.kind", '"page"'),
+        ('size = "1 MB"', 'size = "1 TB"', "workload.size", "unknown unit"),
+        ('size = "1 MB"', 'size = "100 GB"', "workload.size", "10000000000"),
+        ('{ http_version = "2" }', '{ http_version = "4" }', "report.base.http_version", "level"),
+        ('{ http_version = "2" }', '{ http = "2" }', "report.base.http", "is not a factor"),
+        ('metric = "request_time"', 'metric = "speed"', "report.metric", "request_time"),
+    ],
+)
+def test_each_mistake_is_named_where_it_stands(old: str, new: str, place: str, reason: str) -> None:
+    """At the factor's level if a factor fills the place, at the key otherwise."""
+    found = told(with_line(old, new))
+    assert place in found
+    assert reason in found[place]
+
+
+def test_six_mistakes_of_six_kinds_are_told_at_once() -> None:
+    """Nobody has to run the command six times."""
+    text = (
+        DEMO.replace("replicates = 5", "replicates = -5")
+        .replace('"10 Mbit/s"', '"10 Mbps"')
+        .replace('delay = "25 ms"', 'dealy = "25 ms"')
+        .replace('{ factor = "http_version" }', '{ factor = "http" }')
+        .replace('["0 %", "2 %"]', '["0 %", "2 per cent"]')
+        .replace('kind = "download"', 'kind = "upload"')
+    )
+    assert set(told(text)) >= {
+        "replicates",
+        "topology.links[0].rate",
+        "topology.links[0].dealy",
+        "roles.client.http_version",
+        "factors.loss[1]",
+        "workload.kind",
+    }
+
+
+def test_a_mistake_is_told_once_although_many_treatments_have_it() -> None:
+    """Six treatments share the rate, and its author mends it once."""
+    places = [one.place for one in parser.read(with_line("10 Mbit/s", "10")).mistakes]
+    assert places == ["topology.links[0].rate"]
+
+
+@pytest.mark.parametrize("level", ["[bold]2[/] %", "2\n%0", "\x1b[31m2 %", "2 %" * 1000, "{loss}"])
+def test_a_hostile_level_is_quoted_on_one_line(level: str) -> None:
+    """Neither markup nor control characters of a file reach the terminal."""
+    found = told(with_line('"2 %"]', f"{json.dumps(level)}]"))
+    assert "factors.loss[1]" in found
+    assert all(text.isprintable() for text in found.values())
+
+
+@pytest.mark.parametrize("key", ["a\nb", "\x1b[31m", "a.b", "[bold]"])
+def test_a_hostile_key_is_quoted_on_one_line(key: str) -> None:
+    """Likewise a key, in whichever table it stands."""
+    for table in ("[factors]", "[workload]", "[roles.server]"):
+        text = with_line(table, f"{table}\n{json.dumps(key)} = [[1]]")
+        mistakes = parser.read(text).mistakes
+        assert mistakes
+        assert all(str(mistake).isprintable() for mistake in mistakes)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "schema",
+        "\x00",
+        "schema = 1\nschema = 1",
+        "seed = " + "9" * 5000,
+        "a = " + "[" * 100_000,
+        "a = " + "{a=" * 100_000,
+        ".".join("a" * 4000) + " = 1",
+        "topology." + ".".join("a" * 3000) + " = 1",
+        "[factors]\nloss = " + "[" * 200 + "]" * 200,
+        "factors = 3\ntopology = 3\nroles = 3\nworkload = 3\nreport = 3",
+        "factors = []\ntopology = []\nroles = []\nworkload = []\nreport = []",
+        "[[factors]]\n[[topology]]\n[[roles]]\n[[workload]]\n[[report]]",
+        "topology = { factor = 'x' }\nroles = { factor = 'x' }\n[factors]\nx = ['1']",
+        "[factors]\n" + "\n".join(f"f{n} = ['1', '2', '3']" for n in range(40)),
+        "seed = 1979-05-27T07:32:00Z\nreplicates = 1e400",
+    ],
+    ids=lambda text: repr(text[:25]),
+)
+def test_hostile_files_are_refused_with_mistakes(text: str) -> None:
+    """Whatever a file holds, its reader is told what is wrong, and never sees a traceback."""
+    assert parser.read(text).mistakes
+
+
+toml_values = st.recursive(
+    st.booleans() | st.integers() | st.floats() | st.text(max_size=8),
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.dictionaries(st.sampled_from(["factor", "hosts", "links", "client", "size"]), inner)
+    ),
+    max_leaves=8,
+)
+
+
+@given(st.fixed_dictionaries({}, optional=dict.fromkeys(json_schema.PARTS, toml_values)))
+def test_documents_of_any_shape_are_refused_with_mistakes(document: dict[str, Any]) -> None:
+    """None of the checks relies on another having passed."""
+    assert parser.read(json_schema.as_toml(document)).mistakes
+
+
+def test_the_condition_is_what_the_topology_refers_to() -> None:
+    """So the report groups by loss, and not by HTTP version."""
+    document = parser.read(DEMO).document
+    assert network_factors(document) == ("loss",)
+    assert {name for _, name in factor_references(document)} == {"http_version", "loss"}
+
+
+def test_the_time_limit_is_twenty_ideal_times_but_at_least_ten_minutes() -> None:
+    """Unless the experiment says otherwise."""
+
+    def limit(size: str, line: str = "") -> float:
+        read = parser.read(with_line('1 MB"', f'{size}"').replace("seed =", f"{line}\nseed =", 1))
+        assert isinstance(read.experiment, Experiment)
+        said = scenario_document(read.document, read.treatments[0])
+        return read.experiment.time_limit_s(Scenario.model_validate(said))
+
+    assert limit("1 MB") == 600
+    assert limit("100 MB") == pytest.approx(20 * 80)
+    assert limit("100 MB", 'time_limit = "90 s"') == 90
+
+
+def test_a_wrong_header_hides_no_wrong_base() -> None:
+    """The base of the comparison is read from the document, whatever else is wrong."""
+    text = """
+        schema = 1
+        name = "x"
+        replicates = 0
+        [factors]
+        loss = ["0 %"]
+        [report]
+        metric = "foo"
+        base = { loss = "9 %", colour = "red" }
+        """
+    places = {mistake.place for mistake in parser.read(text).mistakes}
+    assert {"report.metric", "report.base.loss", "report.base.colour", "replicates"} <= places

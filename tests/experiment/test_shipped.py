@@ -1,0 +1,182 @@
+"""The experiments that are shipped: each loads, expands, and fits the time that it promises."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import get_args
+
+import pytest
+
+from httpbed.analysis.duration import expected_s
+from httpbed.experiment.factorial import ScaleName
+from httpbed.experiment.roles import ClientRole
+from httpbed.programs import catalog as catalogs
+from httpbed.programs.settings import Transport
+from httpbed.trial import preparation
+from httpbed.web.sites import corpus
+
+FOLDER = Path(__file__).parents[2] / "experiments"
+FILES = sorted(FOLDER.rglob("*.toml"))
+STUDIES = [path for path in FILES if path.parent.name != "examples"]
+LONGEST_S = {"smoke": 10 * 60, "standard": 60 * 60}
+LONGEST_OF_MIGRATION_S = {"smoke": 60 * 60, "standard": 130 * 60}
+"""One trial after another, of which four may run side by side: with New Reno at 4 % and 50 ms a
+client of TCP takes one to two minutes for the paper's 5 MB: the claims are about that corner."""
+LONGEST_OF_FIGURE_3_S = {"smoke": 10 * 60, "standard": 90 * 60}
+"""Of Biswal and Gnawali: five loads of each of its corners, of which 6.4 MB at 1 Mbit/s is one."""
+LIMITS = {"migration": LONGEST_OF_MIGRATION_S, "grid": LONGEST_OF_FIGURE_3_S}
+CATALOG = catalogs.load()
+
+
+def control(name: str, transport: Transport, said: str | None) -> str:
+    """Name the congestion control of a sender."""
+    return CATALOG[name].congestion_control.resolved(transport, said)
+
+
+def notices(client: ClientRole, transport: Transport) -> float:
+    """Tell when a client goes on by itself."""
+    return CATALOG[client.implementation].notices_s(client, transport)
+
+
+def planned_s(path: Path, scale: ScaleName | None) -> float:
+    """Return how long all trials take, one after another, roughly."""
+    loaded = preparation.load(path.read_text(), CATALOG, path.parent, scale)
+    limit_s = loaded.experiment.time_limit_s
+    each_s = (min(expected_s(one, control, notices), limit_s(one)) for one in loaded.scenarios())
+    return loaded.experiment.replicates * sum(each_s)
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(FOLDER)))
+def test_it_loads_and_its_time_is_told(path: Path) -> None:
+    """With the recipes that are shipped beside it: every role, version, control and workload."""
+    assert planned_s(path, None) > 0
+
+
+@pytest.mark.parametrize("scale", get_args(ScaleName))
+@pytest.mark.parametrize("path", STUDIES, ids=lambda path: str(path.relative_to(FOLDER)))
+def test_each_scale_of_a_study_fits_its_time(path: Path, scale: ScaleName) -> None:
+    """Smoke is minutes, standard under an hour; full has the paper's own number of runs."""
+    longest_s = LIMITS.get(path.stem, LONGEST_S).get(scale, float("inf"))
+    assert planned_s(path, scale) < longest_s
+
+
+@pytest.mark.parametrize("study", ["single-stream", "multi-stream"])
+def test_liu_2024_is_as_the_paper_set_it_up(study: str) -> None:
+    """Ten runs; both paths of the paper for each client in each of its conditions."""
+    path = FOLDER / f"liu2024/{study}.toml"
+    loaded = preparation.load(path.read_text(), CATALOG, path.parent, "full")
+    experiment = loaded.experiment
+    assert experiment.replicates == 10
+    papers = [("direct", "reno"), ("envoy", "bbr")]
+    found = [
+        tuple(treatment.items())
+        for treatment in experiment.treatments()
+        if (treatment["path"], treatment["congestion_control"]) in papers
+    ]
+    grid = 7 * (3 + 6 * 2) if study == "single-stream" else 5
+    assert len(found) == 2 * grid * len(experiment.factors["client"])
+
+
+def test_liu_2024s_pages_are_18_in_nine_conditions() -> None:
+    """Ten runs over HTTP/2 and HTTP/3, direct with New Reno and through Envoy with BBR."""
+    path = FOLDER / "liu2024/pages.toml"
+    loaded = preparation.load(path.read_text(), CATALOG, path.parent, "full")
+    assert loaded.experiment.replicates == 10
+    found = [
+        treatment
+        for treatment in loaded.experiment.treatments()
+        if treatment["path"] in {"direct", "envoy"} and treatment["delay_reading"] == "one-way"
+    ]
+    assert len(found) == 18 * 9 * 2 * 2
+    assert set(loaded.experiment.factors["page"]) == set(corpus.group("liu2024"))
+
+
+@pytest.mark.parametrize(("file", "impairments"), [("rates", 7), ("losses", 4)])
+def test_zhang_2023_has_both_sites_and_every_rate_and_loss(file: str, impairments: int) -> None:
+    """HTTP/1.1 by nginx, HTTP/3 by aioquic and by nginx; acknowledgements are unimpaired."""
+    path = FOLDER / f"zhang2023/{file}.toml"
+    loaded = preparation.load(path.read_text(), CATALOG, path.parent, "full")
+    scenarios = loaded.scenarios()
+    assert len(scenarios) == 2 * impairments * 3
+    assert {one.workload.requests() for one in scenarios} == {13, 43}
+    for one in scenarios:
+        up, _ = one.link.directions()
+        assert (up.rate, up.loss, up.delay) == (None, 0.0, 0.0)
+
+
+def test_liu_2024s_migrations_are_figure_6() -> None:
+    """Ten runs of its four clients, in nine conditions, stable and changed, on both paths."""
+    path = FOLDER / "liu2024/migration.toml"
+    experiment = preparation.load(path.read_text(), CATALOG, path.parent, "full").experiment
+    assert experiment.replicates == 10
+    papers = {"quiche-h3", "wget-resume", "wget-restart", "curl-restart"}
+    found = [
+        treatment
+        for treatment in experiment.treatments()
+        if treatment["client"] in papers
+        and treatment["address"] != "unnoticed"
+        and treatment["delay_reading"] == "one-way"
+    ]
+    assert len(found) == len(papers) * 9 * 2 * 2
+
+
+def test_biswal_2016s_grid_is_tables_2_and_4() -> None:
+    """Five runs of 360 combinations over both protocols, the RTT split equally, on one server."""
+    path = FOLDER / "biswal2016/grid.toml"
+    loaded = preparation.load(path.read_text(), CATALOG, path.parent, "full")
+    assert loaded.experiment.replicates == 5
+    found = [
+        treatment
+        for treatment in loaded.experiment.treatments()
+        if treatment["stack"] != "envoy-h3" and treatment["delay_reading"] == "round-trip"
+    ]
+    assert len(found) == 2 * 360
+    delays_s = {
+        way.delay
+        for scenario in loaded.scenarios()
+        if scenario.topology.links[0].delay_reading == "round-trip"
+        for way in scenario.topology.links[0].directions()
+    }
+    assert delays_s == {0.005, 0.05, 0.1}
+
+
+def test_biswal_2016s_standard_scale_is_a_part_of_figure_3() -> None:
+    """Sizes, counts, round-trip times, losses and rates, two of each, five loads over either."""
+    path = FOLDER / "biswal2016/grid.toml"
+    experiment = preparation.load(path.read_text(), CATALOG, path.parent, "standard").experiment
+    assert experiment.replicates == 5
+    assert len(list(experiment.treatments())) == 2**5 * 2
+
+
+def test_biswal_2016s_complete_sites_are_the_corpus_15_and_15() -> None:
+    """In configurations 1, 3, 7 and 9 of Table 4, at both rates."""
+    path = FOLDER / "biswal2016/sites.toml"
+    experiment = preparation.load(path.read_text(), CATALOG, path.parent, "full").experiment
+    few, dense = corpus.group("biswal2016-few"), corpus.group("biswal2016-dense")
+    assert (len(few), len(dense)) == (15, 15)
+    assert set(experiment.factors["page"]) == {*few, *dense}
+    assert len(list(experiment.treatments())) == 30 * 4 * 2 * len(experiment.factors["stack"])
+
+
+def test_ranjan_2019_has_64_sets() -> None:
+    """Eight conditions, four sites, two protocols; 50 loads of each; 100 ms are each way's."""
+    path = FOLDER / "ranjan2019/pages.toml"
+    loaded = preparation.load(path.read_text(), CATALOG, path.parent, "full")
+    assert loaded.experiment.replicates == 50
+    found = [
+        treatment
+        for treatment in loaded.experiment.treatments()
+        if not treatment["page"].endswith("-200") and treatment["delay_reading"] == "one-way"
+    ]
+    assert len(found) == 64
+
+
+def test_liu_2024s_delay_and_loss_are_the_clients_links_alone() -> None:
+    """10 Mbit/s on every link; with or without a proxy it is the same network."""
+    path = FOLDER / "liu2024/single-stream.toml"
+    loaded = preparation.load(path.read_text(), CATALOG, path.parent, "smoke")
+    for scenario in loaded.scenarios():
+        links = [link.directions() for link in scenario.topology.links]
+        assert all(way.rate == 10**7 for ways in links for way in ways)
+        assert all((way.loss, way.delay) == (0.0, 0.0) for way in links[1])
+        assert len(scenario.routers) == (0 if scenario.roles.proxies else 1)

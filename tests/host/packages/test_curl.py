@@ -1,0 +1,87 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+from ipaddress import ip_address
+
+import pytest
+
+import web as webs
+from httpbed.host.packages import curl, ssrf_guard
+from httpbed.host.packages.curl import Got
+from web import PNG, web
+
+pytestmark = pytest.mark.toolbox
+
+
+@pytest.fixture
+def hosts() -> Iterator[tuple[str, str]]:
+    """Two hosts on loopback, whom nobody has asked yet."""
+    webs.asked.clear()
+    with web() as names:
+        yield names
+
+
+def _fetched(*urls: str, most_bytes: int = 50_000, inside: bool = True) -> list[Got]:
+    program = curl.command(print)
+    got = curl.fetch(program, urls, most_bytes=most_bytes, time_limit_s=20, may_be_inside=inside)
+    return [got[url] for url in urls]
+
+
+def test_what_came_is_told_and_what_did_not(hosts: tuple[str, str]) -> None:
+    """A redirect is followed, not for ever; a missing file, nobody there and a file are not had."""
+    main, other = hosts
+    first, image, gone, endless, nobody, file = _fetched(
+        f"http://{main}/",
+        f"http://{other}/a.png",
+        f"http://{main}/gone.png",
+        f"http://{main}/round",
+        "http://127.0.0.1:1/nobody",
+        "file:///etc/hostname",
+    )
+    assert (first.url, first.type, first.failed) == (f"http://{main}/start", "text/html", "")
+    assert (image.type, image.body) == ("image/png", PNG)
+    assert gone.failed == "its server answered 404"
+    assert endless.failed == "it leads on and on"
+    assert all(one.failed and not one.body for one in (nobody, file))
+
+
+@pytest.mark.parametrize("path", ["large", "packed"])
+def test_no_file_is_longer_than_there_is_room(path: str, hosts: tuple[str, str]) -> None:
+    """However short it is on the wire; what came beside it stays."""
+    small, large = _fetched(f"http://{hosts[0]}/a.png", f"http://{hosts[0]}/{path}")
+    assert small.body == PNG
+    assert "longer" in large.failed or "exceed" in large.failed.lower()
+    assert not large.body
+
+
+def test_files_together_are_no_longer_than_there_is_room(hosts: tuple[str, str]) -> None:
+    """Each of them would have had it."""
+    came = _fetched(*(f"http://{host}/half" for host in hosts))
+    assert sum(len(one.body) for one in came) <= 50_000
+    assert any("longer than the" in one.failed for one in came)
+
+
+def test_the_own_network_is_not_asked(hosts: tuple[str, str]) -> None:
+    """By address and by name, in whatever form."""
+    port = hosts[0].partition(":")[2]
+    for got in _fetched(
+        f"http://{hosts[0]}/a.png",
+        f"http://localhost:{port}/a.png",
+        f"http://127.1:{port}/a.png",
+        f"http://0x7f000001:{port}/a.png",
+        f"http://[::ffff:127.0.0.1]:{port}/a.png",
+        inside=False,
+    ):
+        assert "own network" in got.failed
+    assert webs.asked == []
+
+
+def test_no_redirect_leads_into_the_own_network(
+    hosts: tuple[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Not even from outside, for which the first of the hosts stands here."""
+    outside = ip_address(hosts[0].partition(":")[0])
+    monkeypatch.setattr(ssrf_guard, "is_inside", lambda address: address != outside)
+    (got,) = _fetched(f"http://{hosts[0]}/to?{hosts[1]}/a.png", inside=False)
+    assert "own network" in got.failed
+    assert webs.asked == [f"/to?{hosts[1]}/a.png"]

@@ -1,0 +1,44 @@
+"""Programs in a root are found as a chroot would find them."""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+
+import pytest
+
+from httpbed.experiment.errors import HostError
+from httpbed.host.packages.identity import identity
+from httpbed.host.packages.toolbox import Root
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Root:
+    """A root with merged /usr, a script, and links of every kind."""
+    (tmp_path / "usr/bin").mkdir(parents=True)
+    (tmp_path / "etc/alternatives").mkdir(parents=True)
+    (tmp_path / "bin").symlink_to("usr/bin")
+    (tmp_path / "usr/bin/real").write_text("#!/bin/sh\n")
+    (tmp_path / "usr/bin/real").chmod(0o755)
+    (tmp_path / "etc/alternatives/tool").symlink_to("/bin/real")
+    (tmp_path / "usr/bin/tool").symlink_to("/etc/alternatives/tool")
+    (tmp_path / "usr/bin/loop").symlink_to("loop")
+    (tmp_path / "usr/bin/escape").symlink_to("../../../../../../../bin/real")
+    (tmp_path / "usr/bin/data").write_text("not executable")
+    return Root("sid", tmp_path, frozenset(), {}, "")
+
+
+@pytest.mark.parametrize("name", ["real", "tool", "/bin/tool", "escape"])
+def test_links_stay_inside(root: Root, name: str) -> None:
+    """Absolute links start at the root, and no number of dots leads out of it."""
+    program = identity(root, name)
+    assert program.path == "/usr/bin/real"
+    assert program.sha256 == hashlib.sha256(b"#!/bin/sh\n").hexdigest()
+    assert program.libraries == {}
+
+
+@pytest.mark.parametrize("name", ["missing", "loop", "data", "/usr/bin/missing"])
+def test_what_cannot_run_is_refused(root: Root, name: str) -> None:
+    """The message names the program and the way out."""
+    with pytest.raises(HostError, match=r"install"):
+        identity(root, name)

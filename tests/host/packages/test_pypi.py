@@ -1,0 +1,108 @@
+"""Files of the Python index: taken by their SHA-256, from a folder that stands for the index."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import shutil
+import sys
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from httpbed.experiment.errors import HostError
+from httpbed.host.packages import mmdebstrap, pypi, toolbox
+from httpbed.host.packages.toolbox import Contents
+
+FAKE = 'root="${@: -1}"; mkdir -p "$root"/{etc,dev,tmp,usr/bin}; : >"$HTTPBED_VERSIONS"'
+"""What mmdebstrap leaves behind, without an archive."""
+
+
+def wheel(folder: Path, name: str, needs: str = "") -> str:
+    """Write a wheel with one module; return its SHA-256."""
+    files = {
+        f"{name}.py": "",
+        f"{name}-1.0.dist-info/METADATA": f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.0\n"
+        + (f"Requires-Dist: {needs}\n" if needs else ""),
+        f"{name}-1.0.dist-info/WHEEL": "Wheel-Version: 1.0\nGenerator: x\n"
+        "Root-Is-Purelib: true\nTag: py3-none-any\n",
+    }
+    record = [
+        f"{path},sha256={base64.urlsafe_b64encode(hashlib.sha256(text.encode()).digest()).decode()}"
+        f",{len(text)}"
+        for path, text in files.items()
+    ]
+    file = folder / f"{name}-1.0-py3-none-any.whl"
+    with zipfile.ZipFile(file, "w") as archive:
+        for path, text in files.items():
+            archive.writestr(path, text)
+        listed = f"{name}-1.0.dist-info/RECORD"
+        archive.writestr(listed, "".join(f"{line}\n" for line in record) + f"{listed},,\n")
+    return hashlib.sha256(file.read_bytes()).hexdigest()
+
+
+@pytest.fixture
+def index(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Provide a folder in the place of an index, and a cache of our own."""
+    folder = tmp_path / "wheels"
+    folder.mkdir()
+    for installer in ("PIP", "UV"):
+        monkeypatch.setenv(f"{installer}_NO_INDEX", "1")
+        monkeypatch.setenv(f"{installer}_FIND_LINKS", str(folder))
+        monkeypatch.setenv(f"{installer}_CACHE_DIR", str(tmp_path / "installer"))
+    monkeypatch.setenv("HTTPBED_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setattr(mmdebstrap, "command", lambda _: ["bash", "-c", FAKE, "fake"])
+    return folder
+
+
+@pytest.fixture(params=["uv", "pip"], autouse=True)
+def installer(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Install by uv, and by pip where there is no uv."""
+    if request.param == "pip":
+        monkeypatch.setattr(pypi, "_uv", lambda: None)
+    elif shutil.which("uv") is None and not Path(sys.executable).with_name("uv").exists():
+        pytest.skip("there is no uv")
+
+
+def build(*lines: str) -> toolbox.Root:
+    """Build a root filesystem with these packages of the index."""
+    return toolbox.ensure(Contents("sid", pypi=frozenset(lines)), say=lambda _: None)
+
+
+def test_a_file_with_the_digest_of_the_recipe_is_installed(index: Path) -> None:
+    """What it depends on, too."""
+    lines = [pypi.pinned(f"{name}==1.0", [wheel(index, name, needs)]) for name, needs in NEEDS]
+    root = build(*lines)
+    assert root.wheels == {"first": "1.0", "second": "1.0"}
+    assert (root.path / "opt/pypi/second.py").exists()
+
+
+NEEDS = (("first", "second"), ("second", ""))
+
+
+def test_a_file_with_another_digest_is_refused(index: Path) -> None:
+    """The message says of which package, what was found, and that it is no accident to pass by."""
+    found = wheel(index, "first")
+    with pytest.raises(HostError) as raised:
+        build(pypi.pinned("first==1.0", ["0" * 64]))
+    assert "has another file of first==1.0 than the recipe names" in raised.value.reason
+    assert found in raised.value.reason
+    assert "pip config list" in raised.value.remedy
+    assert toolbox.find_all() == []
+
+
+def test_what_a_program_needs_must_have_a_digest_too(index: Path) -> None:
+    """It is named, with what to add to the recipe."""
+    wheel(index, "second")
+    with pytest.raises(
+        HostError, match="needs second, of which the recipe names no file"
+    ) as raised:
+        build(pypi.pinned("first==1.0", [wheel(index, "first", "second")]))
+    assert "[install.pypi" in raised.value.remedy
+
+
+def test_nothing_without_a_digest_is_asked_for(tmp_path: Path) -> None:
+    """Both installers are told to require them."""
+    command, _ = pypi.command(tmp_path / "listed", tmp_path)
+    assert "--require-hashes" in command

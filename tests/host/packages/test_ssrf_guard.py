@@ -1,0 +1,80 @@
+from __future__ import annotations
+
+import socket
+from ipaddress import ip_address
+
+import pytest
+
+from httpbed.host.packages import ssrf_guard
+from httpbed.host.packages.ssrf_guard import UnreachableError
+
+INSIDE = [
+    *("127.0.0.1", "10.1.2.3", "172.16.0.1", "192.168.1.1", "169.254.169.254", "100.64.0.1"),
+    *("0.0.0.0", "224.0.0.1", "255.255.255.255", "::1", "::", "fe80::1", "fd00::1", "ff02::1"),  # noqa: S104 - an address to look at
+    *("::ffff:10.0.0.1", "64:ff9b::7f00:1", "2002:7f00:1::"),
+]
+
+
+@pytest.mark.parametrize("address", INSIDE)
+def test_what_is_none_of_the_public_internet_is_inside(address: str) -> None:
+    """However it is written as IPv6."""
+    assert ssrf_guard.is_inside(ip_address(address))
+
+
+@pytest.mark.parametrize("address", ["8.8.8.8", "2606:4700::1111", "64:ff9b::808:808"])
+def test_what_is_public_is_not(address: str) -> None:
+    """Of either version."""
+    assert not ssrf_guard.is_inside(ip_address(address))
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        *("http://127.0.0.1/", "http://2130706433/", "http://0177.0.0.1/", "http://[::1]/"),
+        *("http://①②⑦.⓪.⓪.①/", "http://user@127.0.0.1/", "http://a.test\\@127.0.0.1/"),
+        *("http://a b/", "http://[::1/", "http://a:x/", "ftp://8.8.8.8/", "http:///x"),
+    ],
+)
+def test_no_form_of_an_address_leads_inside(url: str) -> None:
+    """Nor does anything that one reader of URLs takes for another host than the next."""
+    with pytest.raises(UnreachableError):
+        ssrf_guard.way(url, may_be_inside=False)
+
+
+def test_a_url_is_written_so_that_everybody_reads_it_alike() -> None:
+    """Without what is not sent."""
+    way = ssrf_guard.way("HTTPS://8.8.8.8:443/a b?c#d", may_be_inside=False)
+    assert (way.url, way.host, way.port) == ("https://8.8.8.8/a b?c", "8.8.8.8", 443)
+
+
+def test_a_name_leads_inside_where_one_of_its_addresses_does(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """And the addresses that were looked at are kept."""
+    found = ["8.8.8.8", "192.168.0.1"]
+
+    def answer(*_: object, **__: object) -> list[tuple[int, int, int, str, tuple[str, int]]]:
+        return [(2, 1, 6, "", (one, 80)) for one in found]
+
+    monkeypatch.setattr(socket, "getaddrinfo", answer)
+    assert ssrf_guard.leads_inside("http://page.example/")
+    found.pop()
+    assert ssrf_guard.way("http://page.example/", may_be_inside=False).addresses == ("8.8.8.8",)
+    assert not ssrf_guard.leads_inside("http://page.example/")
+
+
+def test_a_name_that_only_a_proxy_knows_is_its_affair(monkeypatch: pytest.MonkeyPatch) -> None:
+    """But for those that stand for the own network."""
+
+    def unknown(*_: object, **__: object) -> None:
+        raise socket.gaierror
+
+    monkeypatch.setattr(socket, "getaddrinfo", unknown)
+    for name in ("http_proxy", "HTTP_PROXY", "all_proxy", "ALL_PROXY", "no_proxy", "NO_PROXY"):
+        monkeypatch.delenv(name, raising=False)
+    with pytest.raises(UnreachableError, match="cannot be resolved"):
+        ssrf_guard.way("http://page.example/", may_be_inside=False)
+    monkeypatch.setenv("http_proxy", "http://proxy.example:3128")
+    assert ssrf_guard.way("http://page.example/", may_be_inside=False).addresses == ()
+    with pytest.raises(UnreachableError, match="own network"):
+        ssrf_guard.way("http://router.local/", may_be_inside=False)

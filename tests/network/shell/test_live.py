@@ -1,0 +1,67 @@
+"""What a running link is asked to change, and what is said of what cannot be asked."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from httpbed.experiment.errors import ConfigError
+from httpbed.network.shell import live
+
+
+def mistakes(**said: str | bool) -> dict[str, str]:
+    """Return the mistakes: flag -> reason."""
+    with pytest.raises(ConfigError) as caught:
+        live.asked({name.replace("_", "-"): value for name, value in said.items()})
+    return {mistake.place: mistake.reason for mistake in caught.value.mistakes}
+
+
+def test_an_option_changes_each_direction_and_a_way_s_own_wins() -> None:
+    """As where a link begins."""
+    found = live.asked({"delay": "50ms", "down-delay": "10ms", "up-state": "down", "ecn": False})
+    assert [(each.flag, dict(each.said)) for each in found] == [
+        ("--delay", {"direction": "up", "delay": "50 ms"}),
+        ("--down-delay", {"direction": "down", "delay": "10 ms"}),
+        ("--up-state", {"direction": "up", "state": "down"}),
+    ]
+
+
+def test_every_mistake_is_told_at_its_option() -> None:
+    """What is wrong, and what a link has from start to end."""
+    found = mistakes(loss="400%", down_rate="10mbps", state="off", jitter="5ms", seed="3")
+    assert set(found) == {"--loss", "--down-rate", "--state", "--jitter", "--seed"}
+    assert set(mistakes()) == {"--change"}
+
+
+@pytest.mark.parametrize("place", [None, "/nowhere/uplink"])
+def test_without_a_link_around_the_remedy_is_told(place: str | None) -> None:
+    """There is none, or it has ended."""
+    environment = {"HTTPBED_UPLINK": place} if place else {}
+    with pytest.raises(ConfigError) as caught:
+        asyncio.run(live.change(live.asked({"delay": "1ms"}), live.Whose(environment)))
+    assert "httpbed link ... -- COMMAND" in str(caught.value)
+
+
+@pytest.mark.parametrize("pid", ["self", "-1", "4711 ", "99999999999"])
+def test_what_is_no_process_is_refused(pid: str) -> None:
+    """No number, or nobody's."""
+    with pytest.raises(ConfigError, match="--of: "):
+        live.Whose.of(pid)
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"rate_bit_s": 10**6}, "rate 1 Mbit/s"),
+        ({"delay_ns": 25_000_000}, "delay 25 ms"),
+        ({"loss": 0.04}, "loss 4 %"),
+        ({"down": True}, "state down"),
+        ({"down": False}, "state up"),
+        ({"rebind": True}, "NAT rebound"),
+    ],
+)
+def test_what_changed_is_told(change: dict[str, object], words: str) -> None:
+    """In the words of the options, with its time."""
+    event = {"direction": 1, "at_ns": 1_234_567_890, "change": change}
+    assert live.told(event) == f"down: {words}, 1.235 s after its start"

@@ -1,0 +1,76 @@
+"""What a browser is started with."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from httpbed.programs.builtin.chromium import flags
+from httpbed.programs.builtin.chromium.flags import Wanted
+
+WANTED = Wanted(
+    program="/usr/lib/chromium/chromium",
+    http_version="2",
+    names=["a.test", "b.test"],
+    address="10.77.0.2",
+    port=443,
+    spki="c3BraQ==",
+    viewport=(1366, 768),
+    profile=Path("/tmp/profile"),  # noqa: S108 - nothing is written
+)
+
+
+@pytest.mark.parametrize(
+    ("http_version", "forced"),
+    [
+        ("1.1", ["--disable-quic", "--disable-http2"]),
+        ("2", ["--disable-quic"]),
+        ("3", ["--enable-quic", "--origin-to-force-quic-on=a.test:443,b.test:443"]),
+    ],
+)
+def test_one_version_is_left(http_version: str, forced: list[str]) -> None:
+    """What could be spoken besides is off, for all names."""
+    said = flags.arguments(replace(WANTED, http_version=http_version))
+    assert [word for word in said if "quic" in word or "http2" in word] == forced
+
+
+def test_http3_to_be_discovered_is_forced_nowhere() -> None:
+    """A port that is never asked has the certificates of those hosts accepted over QUIC."""
+    said = flags.arguments(replace(WANTED, http_version="3", visit="discovery"))
+    forced = f"--origin-to-force-quic-on=a.test:{flags.NEVER_ASKED_PORT},b.test"
+    assert [word for word in said if word.startswith(forced)]
+    assert "--disable-http2" not in said
+
+
+@pytest.mark.parametrize(("http_version", "count"), [("1.1", 1), ("2", 1), ("3", 0)])
+def test_early_data_over_tcp_is_a_feature(http_version: str, count: int) -> None:
+    """Over QUIC there is no switch for it; and no other visit has it."""
+    feature = f"--enable-features={flags.EARLY_DATA}"
+    wanted = replace(WANTED, http_version=http_version, visit="early data")
+    assert flags.arguments(wanted).count(feature) == count
+    assert feature not in flags.arguments(replace(wanted, visit="resumed"))
+
+
+@pytest.mark.parametrize(("address", "found"), [("10.0.0.2", "10.0.0.2"), ("fd00::2", "[fd00::2]")])
+def test_no_other_name_is_found(address: str, found: str) -> None:
+    """The last rule is for every name that is not the site's."""
+    rules = flags.resolver_rules(["a.test", "b.test"], address)
+    assert rules == f"MAP a.test {found}, MAP b.test {found}, MAP * ~NOTFOUND"
+
+
+def test_a_net_log_is_bounded() -> None:
+    """Only where it is asked for."""
+    assert not any("net-log" in word for word in flags.arguments(WANTED))
+    logged = flags.arguments(replace(WANTED, net_log=Path("/x/net-log.json")))
+    assert "--log-net-log=/x/net-log.json" in logged
+    assert f"--net-log-max-size-mb={flags.NET_LOG_MB}" in logged
+
+
+def test_a_new_profile_predicts_nothing(tmp_path: Path) -> None:
+    """Chromium's value 2 is "never"."""
+    flags.make_profile(tmp_path)
+    said = json.loads((tmp_path / "Default/Preferences").read_text())
+    assert said["net"]["network_prediction_options"] == 2

@@ -1,0 +1,182 @@
+"""When a load is over, and how it ended, from events alone."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from httpbed.programs.builtin.chromium import load_end
+from httpbed.programs.builtin.chromium.load_end import IDLE_S, Watch
+
+RECORDED = Path(__file__).parents[3] / "recorded/chromium-headless-shell-156.0.8078.79"
+PAGE, TARGET = "page-session", "page-target"
+NOW_S = 1.8e9
+Feed = Callable[..., None]
+
+
+def watch(*, file_only: bool = False) -> Watch:
+    """Watch a page of one name."""
+    return Watch(["a.test"], PAGE, TARGET, NOW_S, file_only)
+
+
+def asked(
+    of: Watch, number: str, url: str = "https://a.test/", kind: str = "Document", **more: Any
+) -> None:
+    """Tell of a request."""
+    said = {"requestId": number, "type": kind, "request": {"url": url}, **more}
+    of.take("Network.requestWillBeSent", said, PAGE, 1.0)
+
+
+def committed(of: Watch, loader: str, url: str = "https://a.test/", **more: Any) -> None:
+    """Tell of a document that is shown."""
+    frame = {"loaderId": loader, "url": url, **more}
+    of.take("Page.frameNavigated", {"frame": frame}, PAGE, 1.0)
+
+
+def ended(of: Watch, now_s: float = 1.0) -> tuple[str, str] | None:
+    """Say how it ended."""
+    ending = of.look(now_s)
+    return (ending.kind, ending.reason) if ending else None
+
+
+@pytest.mark.parametrize("version", ["h1", "h2", "h3"])
+def test_recorded_loads_are_loaded_with_their_last_event(version: str) -> None:
+    """Not before, and half a second after the last request was over."""
+    told = json.loads((RECORDED / version / "load.json").read_text())
+    lines = (RECORDED / version / "cdp.jsonl").read_text().splitlines()
+    events = [json.loads(line) for line in lines]
+    of = Watch(["server.httpbed.test"], events[0]["sessionId"], "", NOW_S)
+    at_s = 0.0
+    for event in events:
+        at_s = event["params"].get("timestamp", at_s)
+        assert of.look(at_s) is None
+        of.take(event["method"], event["params"], event.get("sessionId", ""), at_s)
+    assert of.due() == pytest.approx(told["ended_ns"] / 1e9, abs=0.05)
+    assert ended(of, of.due() - 0.001) is None
+    assert ended(of, of.due()) == ("loaded", "")
+
+
+def test_idle_begins_when_the_last_request_is_over() -> None:
+    """The load event alone is not the end, nor is an idle network before it."""
+    of = watch()
+    asked(of, "1")
+    of.take("Network.loadingFinished", {"requestId": "1"}, PAGE, 2.0)
+    assert ended(of, 9.0) is None
+    asked(of, "2", kind="Fetch")
+    of.take("Page.loadEventFired", {}, PAGE, 3.0)
+    assert of.due() == float("inf")
+    of.take("Network.loadingFailed", {"requestId": "2"}, "a-worker", 4.0)
+    assert of.due() == 4.0 + IDLE_S
+
+
+def test_a_frame_that_is_gone_leaves_nothing_open() -> None:
+    """Its target tells of nothing any more."""
+    of = watch()
+    said = {"requestId": "7", "type": "Fetch", "request": {"url": "https://a.test/x"}}
+    of.take("Network.requestWillBeSent", said, "a-frame", 1.0)
+    of.take("Page.loadEventFired", {}, PAGE, 1.0)
+    of.take("Target.detachedFromTarget", {"sessionId": "a-frame"}, PAGE, 5.0)
+    assert ended(of, 5.0 + IDLE_S) == ("loaded", "")
+
+
+def test_a_redirect_out_of_the_site_has_left() -> None:
+    """A name that is not found is a refusal only where nobody was led there."""
+    failed = {"result": {"errorText": "net::ERR_NAME_NOT_RESOLVED"}}
+    led = watch()
+    asked(led, "1")
+    asked(led, "1", "https://b.test/x", redirectResponse={"status": 302})
+    led.answer(failed)
+    reason = "it was led to https://b.test/x, outside of the site: net::ERR_NAME_NOT_RESOLVED"
+    assert ended(led) == ("left", reason)
+    there = watch()
+    asked(there, "1", "https://b.test/x")
+    there.answer(failed)
+    assert ended(there) == ("refused", "net::ERR_NAME_NOT_RESOLVED")
+
+
+def test_another_document_is_another_page() -> None:
+    """Frames within it are not, nor is a document that is committed first."""
+    of = watch()
+    committed(of, "1")
+    committed(of, "2", "https://a.test/frame", parentId="main")
+    assert ended(of) is None
+    committed(of, "3", "chrome-error://x", unreachableUrl="https://b.test/")
+    assert ended(of) == ("left", "it went on to https://b.test/")
+    committed(of, "4")
+    assert ended(of) == ("left", "it went on to https://b.test/")
+
+
+@pytest.mark.parametrize(
+    ("method", "params", "kind"),
+    [
+        ("Inspector.targetCrashed", {}, "crashed"),
+        ("Target.targetCrashed", {"targetId": TARGET, "status": "oom"}, "crashed"),
+        ("Browser.downloadWillBegin", {"url": "https://a.test/f"}, "download"),
+    ],
+)
+def test_what_ends_a_load_at_once(method: str, params: dict[str, Any], kind: str) -> None:
+    """With a reason in words."""
+    of = watch()
+    of.take(method, params, PAGE, 1.0)
+    ending = ended(of)
+    assert ending
+    assert ending[0] == kind
+    assert ending[1]
+
+
+@pytest.mark.parametrize(
+    ("said", "kind"),
+    [
+        ({"result": {"isDownload": True, "errorText": "net::ERR_ABORTED"}}, "download"),
+        ({"error": {"message": "Cannot navigate to invalid URL"}}, "refused"),
+        ({"result": {"loaderId": "1"}}, None),
+    ],
+)
+def test_the_answer_to_the_navigation(said: dict[str, Any], kind: str | None) -> None:
+    """An error, a file, or a page."""
+    of = watch()
+    of.answer(said)
+    ending = ended(of)
+    assert (ending and ending[0]) == kind
+
+
+@pytest.mark.parametrize(
+    ("method", "kind", "reason"),
+    [("loadingFinished", "loaded", ""), ("loadingFailed", "refused", "net::ERR_TIMED_OUT")],
+)
+def test_a_file_is_over_with_its_last_byte(method: str, kind: str, reason: str) -> None:
+    """Without a load event, and at once; other requests do not count."""
+    of = watch(file_only=True)
+    asked(of, "1")
+    asked(of, "2", kind="Other")
+    of.take("Network.loadingFinished", {"requestId": "2"}, PAGE, 1.0)
+    assert ended(of) is None
+    said = {"requestId": "1", "errorText": "net::ERR_TIMED_OUT"}
+    of.take(f"Network.{method}", said, PAGE, 1.0)
+    assert ended(of) == (kind, reason)
+
+
+@pytest.mark.parametrize(("begins", "ends"), [(NOW_S + 1, NOW_S + 2), (NOW_S - 2, NOW_S - 1)])
+def test_a_certificate_is_not_valid_yet_or_any_more(begins: float, ends: float) -> None:
+    """The browser itself was told to trust the key."""
+    of = watch()
+    said = {"subjectName": "a.test", "validFrom": begins, "validTo": ends}
+    of.take("Network.responseReceived", {"response": {"securityDetails": said}}, PAGE, 1.0)
+    assert ended(of) == ("refused", "the certificate of a.test is not valid at this time")
+
+
+def test_dialogs_and_windows_are_told_and_bounded() -> None:
+    """A page may open them for ever, with whatever text."""
+    of = watch()
+    of.take("Page.javascriptDialogOpening", {"type": "alert", "message": "x" * 9999}, PAGE, 1.0)
+    window = {"type": "page", "openerId": "1", "url": "https://a.test/w"}
+    of.take("Target.targetCreated", {"targetInfo": window}, "", 1.0)
+    assert of.dialogs[1] == {"type": "window", "message": "https://a.test/w"}
+    assert len(of.dialogs[0]["message"]) == load_end.MOST_WORDS + 3
+    for _ in range(load_end.MOST_DIALOGS):
+        of.take("Page.javascriptDialogOpening", {"type": "alert", "message": ""}, PAGE, 1.0)
+    assert (len(of.dialogs), of.untold) == (load_end.MOST_DIALOGS, 2)

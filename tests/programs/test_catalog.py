@@ -1,0 +1,176 @@
+"""Recipes: those shipped are sound, a bad one is told about whole, impossible roles are refused."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Callable
+from dataclasses import replace
+from importlib import resources
+from pathlib import Path
+
+import pytest
+
+from httpbed.experiment.errors import ConfigError, Mistake
+from httpbed.programs import catalog
+from httpbed.programs.protocol import Fetch, Part
+
+CURL = (resources.files("httpbed.programs") / "recipes/curl.toml").read_text()
+Write = Callable[[str], Path]
+
+
+@pytest.fixture
+def write(tmp_path: Path) -> Write:
+    """Return what writes a text as the recipe of a folder of the user."""
+
+    def put(text: str) -> Path:
+        (tmp_path / "own.toml").write_text(text)
+        return tmp_path
+
+    return put
+
+
+def mistakes(folder: Path) -> list[Mistake]:
+    """Return what loading the folder's recipes finds wrong."""
+    with pytest.raises(ConfigError) as caught:
+        catalog.load([folder])
+    return list(caught.value.mistakes)
+
+
+def part(version: str) -> Part:
+    """Return a client's part in a trial."""
+    return Part(
+        name="client",
+        role="client",
+        host="client",
+        http_version=version,
+        server_name="server.test",
+        server_address="10.77.0.2",
+        port=443,
+        fetches=(Fetch("/1.txt", "/tmp/body"),),  # noqa: S108 - a path of the sandbox
+        certificates="/certificates",
+        content="/content",
+        time_limit_s=600.0,
+        file_bytes=10**6,
+    )
+
+
+def test_the_version_decides_the_clients_flag_and_nothing_else() -> None:
+    """Treatments of different versions differ in one word of the command."""
+    words = [catalog.load()["curl"].plan(part(version)).argv for version in ("1.1", "2", "3")]
+    differing = [set(column) for column in zip(*words, strict=True) if len(set(column)) > 1]
+    assert differing == [{"--http1.1", "--http2", "--http3-only"}]
+
+
+def test_only_the_client_has_a_time_limit() -> None:
+    """A server runs until the trial ends."""
+    recipe = catalog.load()["curl"]
+    assert recipe.plan(part("2")).timeout_s == 600.0
+    serving = replace(part("2"), role="server")
+    assert catalog.load()["nginx"].plan(serving).timeout_s is None
+
+
+def test_a_recipe_of_the_user_replaces_a_shipped_one(write: Write) -> None:
+    """By its name; its digest tells the two apart in the manifest."""
+    own = catalog.load([write(CURL.replace('"--silent", ', ""))])
+    assert own["curl"].digest != catalog.load()["curl"].digest
+    assert "--silent" not in own["curl"].run.argv
+    assert set(own.recipes) == set(catalog.load().recipes)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "place", "reason"),
+    [
+        ("schema = 1", "schema = 9", "schema", "1"),
+        ("schema = 1", 'schema = 1\nlike = "lynx"', "like", "no recipe 'lynx'"),
+        ('name = "curl"', 'name = "c url"', "name", "pattern"),
+        ('roles = ["client"]', 'roles = ["cliant"]', "roles[0]", "'client', 'proxy' or 'server'"),
+        ('http_versions = ["1.1", "2", "3"]', 'http_versions = ["9"]', "http_versions[0]", "'3'"),
+        ("(?P<version>", "(", "version.pattern", "no group"),
+        (r"(?P<version>\S+)", "(?P<version>", "version.pattern", "not a regular expression"),
+        ("[run]\n", "[run]\nshell = true\n", "run.shell", "unknown key"),
+        ('"--silent"', '"|"', "run.argv[3]", "no shell sees"),
+        ('"{requests}"', '"$(date)"', "run.argv[16]", "no shell sees"),
+        ('"{requests}"', '"{request}"', "run.argv[16]", "unknown variable {request}"),
+        ('"{file}"', '"{fil}"', "run.each_request[1]", "unknown variable {fil}"),
+        ("[run]\n", '[run]\nprograms = ["rm"]\n', "run.programs", "no program 'rm'"),
+        (
+            ', "3" = "--http3-only"',
+            "",
+            "run.choose.http_flag.values",
+            "nothing for http_version '3'",
+        ),
+        ('parser = "curl-json"', 'parser = "wget"', "parse.parser", "no parser 'wget'"),
+        ('by = "http_version"', 'by = "loss"', "run.choose.http_flag.by", "http_version"),
+    ],
+)
+def test_each_mistake_in_a_recipe_is_named(
+    write: Write, old: str, new: str, place: str, reason: str
+) -> None:
+    """With the file and the place in it."""
+    assert old in CURL
+    found = {one.place: one.reason for one in mistakes(write(CURL.replace(old, new)))}
+    assert reason in found.get(f"own.toml: {place}", f"not among {found}")
+
+
+@pytest.mark.parametrize(
+    "content",
+    [b"\xff\xfe", b"[[[", b"a = " + b"9" * 5000, b"a = " + b"[" * 100_000, b"", b"recipes = 3"],
+)
+def test_hostile_recipes_are_refused_with_mistakes(tmp_path: Path, content: bytes) -> None:
+    """Whatever the file holds."""
+    (tmp_path / "own.toml").write_bytes(content)
+    assert all(mistake.place.startswith("own.toml") for mistake in mistakes(tmp_path))
+
+
+def test_a_folder_in_a_recipes_place_is_a_mistake(tmp_path: Path) -> None:
+    """And so is a file where a folder of recipes is asked for, or nothing at all."""
+    (tmp_path / "own.toml").mkdir()
+    assert mistakes(tmp_path)
+    (tmp_path / "file").touch()
+    assert mistakes(tmp_path / "file")
+    assert mistakes(tmp_path / "nothing")
+
+
+def test_nothing_but_recipes_knows_programs_by_name() -> None:
+    """Outside the recipes and their parsers no module of the bed names one."""
+    package = Path(str(resources.files("httpbed")))
+    names = {tomllib.loads(CURL)["name"], "nginx"}
+    for room in ("experiment", "network", "host/sandbox", "store", "trial", "campaign"):
+        modules = list((package / room).rglob("*.py"))
+        assert modules, room
+        for path in modules:
+            assert not {name for name in names if name in path.read_text()}, path
+
+
+def test_a_command_line_in_one_word_is_taken_apart(write: Write) -> None:
+    """No shell sees it, so nobody would take it apart later."""
+    (found,) = mistakes(write(CURL.replace('"curl", "{http_flag}"', '"curl --http3 -v"')))
+    assert found.place == "own.toml: run.argv[0]"
+    assert '["curl", "--http3", "-v"]' in found.remedy
+
+
+def test_a_folder_of_recipes_has_some(tmp_path: Path) -> None:
+    """An empty one is a wrong path, or files with another ending."""
+    (found,) = mistakes(tmp_path)
+    assert found.reason == "has no recipes"
+
+
+def test_two_files_of_a_folder_do_not_claim_a_name(write: Write) -> None:
+    """Which one counts would depend on how the files are called."""
+    folder = write(CURL)
+    (folder / "second.toml").write_text(CURL)
+    (found,) = mistakes(folder)
+    assert "own.toml and in second.toml" in found.reason
+
+
+def test_a_recipe_in_the_place_of_another_is_told(write: Write) -> None:
+    """It is meant, or a mistake: the user sees it."""
+    folder = write(CURL)
+    assert catalog.load([folder]).replaced == {"curl": str(folder)}
+    assert not catalog.load().replaced
+
+
+def test_what_is_missing_or_unknown_is_told_in_our_words(write: Write) -> None:
+    """As in an experiment file."""
+    told = {str(one) for one in mistakes(write(CURL.replace("roles =", "rolls =")))}
+    assert told == {"own.toml: roles: is missing", "own.toml: rolls: unknown key; delete it"}

@@ -1,0 +1,139 @@
+"""The parser of a browser's loads: what the checks and the metrics of a trial see of it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from httpbed.programs import catalog, parsers
+from httpbed.programs.parsers import chromium
+from httpbed.programs.protocol import Findings
+from recorded import FOLDER
+
+CHROMIUM = FOLDER / "chromium-headless-shell-156.0.8078.79"
+
+
+def read(folder: Path) -> Findings:
+    """Read a load as a recipe does."""
+    return parsers.read("chromium-load", folder / "load.json")
+
+
+def left(folder: Path, ended: str, **more: Any) -> Findings:
+    """Leave a load that ended so, and read it."""
+    said = {"schema": 1, "url": "https://site.test/", "ended": ended} | more
+    (folder / "load.json").write_text(json.dumps(said))
+    return read(folder)
+
+
+@pytest.mark.parametrize(("name", "version"), [("h1", "1.1"), ("h2", "2"), ("h3", "3")])
+def test_a_real_loads_requests_are_as_the_servers_log_has_them(name: str, version: str) -> None:
+    """Path, name, protocol, status and bytes, of header and body, of each."""
+    found = read(CHROMIUM / name)
+    assert found.complaint == ""
+    log = map(json.loads, (CHROMIUM / "nginx-access.jsonl").read_text().splitlines())
+    answered = [one for one in log if one["protocol"].startswith(f"HTTP/{version}")]
+    assert len(found.requests) == 13
+    assert sorted(
+        (one.authority, one.path, one.status, one.wire_bytes, one.body_bytes)
+        for one in found.requests
+    ) == sorted(
+        tuple(one[name] for name in ("authority", "path", "status", "wire_bytes", "body_bytes"))
+        for one in answered
+    )
+    assert {one.http_version for one in found.requests} == {version}
+    times = [(one.began_s or 0, one.ended_s or 0) for one in found.requests]
+    assert all(0 < began < ended for began, ended in times)
+    assert {(one.resumed, one.early_data) for one in found.requests} == {(None, None)}
+
+
+@pytest.mark.parametrize(
+    ("ended", "words"),
+    [
+        ("time limit", "still loading at the time limit"),
+        ("crashed", "process crashed"),
+        ("left", "went elsewhere"),
+        ("refused", "could not be had"),
+        ("browser ended", "ended by itself"),
+        ("download", "began a download"),
+    ],
+)
+def test_every_other_ending_is_a_complaint_in_words(tmp_path: Path, ended: str, words: str) -> None:
+    """With the driver's reason, and no time of a page that was not loaded."""
+    found = left(tmp_path, ended, reason="because", cpu_s=1.0)
+    assert words in found.complaint
+    assert found.complaint.endswith(": because")
+    assert found.observations == ()
+    assert found.timed_out == (ended == "time limit")
+
+
+def test_dialogs_that_held_a_page_up_are_told(tmp_path: Path) -> None:
+    """The first ones, in their words."""
+    dialogs = [{"type": "alert", "message": f"number {number}"} for number in range(5)]
+    complaint = left(tmp_path, "time limit", dialogs=dialogs).complaint
+    assert "alert 'number 0'" in complaint
+    assert "alert 'number 3'" not in complaint
+    assert "5 in all" in complaint
+    (tmp_path / "cdp.jsonl").touch()
+    assert left(tmp_path, "loaded", dialogs=dialogs).complaint == ""
+
+
+def test_what_was_not_modified_has_no_body_and_what_was_cached_no_request() -> None:
+    """A second view: the page itself, two pictures that the server confirmed, one that is lost."""
+    found = read(CHROMIUM / "again" / "second")
+    assert [(one.path, one.status, one.body_bytes) for one in found.requests] == [
+        ("/page", 200, 252),
+        ("/e.svg", 304, 0),
+        ("/e.svg?2", 304, 0),
+        ("/a.png", 0, None),
+    ]
+
+
+def test_a_resource_that_failed_is_a_complaint(tmp_path: Path) -> None:
+    """The browser calls such a page loaded."""
+    request = {"url": "https://site.test/a.jpg?b=1"}
+    events = [
+        {"method": f"Network.{method}", "params": {"requestId": "1", "timestamp": 1.0} | params}
+        for method, params in (
+            ("requestWillBeSent", {"request": request, "type": "Document", "loaderId": "1"}),
+            ("loadingFailed", {"errorText": "net::ERR_NAME_NOT_RESOLVED"}),
+        )
+    ]
+    (tmp_path / "cdp.jsonl").write_text("".join(json.dumps(one) + "\n" for one in events))
+    assert not left(tmp_path, "time limit").timed_out  # it is not the network alone
+    found = left(tmp_path, "loaded")
+    assert found.complaint == "requests that failed: /a.jpg?b=1 (net::ERR_NAME_NOT_RESOLVED)"
+    (one,) = found.requests
+    assert (one.status, one.body_bytes, one.authority) == (0, None, "site.test")
+
+
+def test_what_was_cut_off_is_a_complaint(tmp_path: Path) -> None:
+    """Nobody can tell what else the page did."""
+    assert "more than is kept" in left(tmp_path, "loaded", truncated=True).complaint
+
+
+def test_pictures_that_were_cut_off_are_none(tmp_path: Path) -> None:
+    """Nor is a good-bye that nobody answered: the load was over."""
+    (tmp_path / "cdp.jsonl").touch()
+    found = left(tmp_path, "loaded", pictures_cut=True, notes=["after the load: no answer"])
+    assert found.complaint == ""
+    assert found.remarks == (
+        "the pictures end at 0.00 s, so there is no Speed Index",
+        "after the load: no answer",
+    )
+
+
+def test_a_driver_that_left_nothing_is_a_complaint(tmp_path: Path) -> None:
+    """It was killed, or never ran."""
+    assert read(tmp_path).complaint == "the browser's driver left no load.json"
+    (tmp_path / chromium.DRIVER_OUTPUT).write_text("a warning\nno such browser\n")
+    assert read(tmp_path).complaint.endswith("left no load.json: no such browser")
+
+
+def test_the_recipes_put_the_drivers_words_where_they_are_read() -> None:
+    """Else nobody would hear why there is no load."""
+    known = catalog.load()
+    for name in ("chromium-headless-shell", "chromium"):
+        assert known[name].run.stderr == chromium.DRIVER_OUTPUT

@@ -1,0 +1,77 @@
+"""A recipe that is like another: merged by key, with one place to come from."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from httpbed.experiment.errors import ConfigError
+from httpbed.programs import catalog
+from httpbed.programs.inheritance import merged
+
+tables = st.recursive(
+    st.integers() | st.text(max_size=3),
+    lambda inner: st.dictionaries(st.sampled_from("abcd"), inner, max_size=3),
+    max_leaves=8,
+)
+documents = st.dictionaries(st.sampled_from("abcd"), tables, max_size=3)
+
+
+@given(documents, documents)
+def test_what_is_said_wins_and_nothing_else_is_lost(
+    base: dict[str, object], own: dict[str, object]
+) -> None:
+    """Every key of both is there; with nothing said, the base is left as it is."""
+    assert set(merged(base, own)) == set(base) | set(own)
+    assert merged(base, {}) == base
+    assert merged(base, base) == base
+    assert merged({}, own) == own
+
+
+def test_an_install_is_never_mixed() -> None:
+    """The user's binary is not also a package of a suite."""
+    base = {"install": {"suite": "sid", "packages": ["nginx"]}, "run": {"argv": ["a"], "x": 1}}
+    own = {"install": {"binary": "mine"}, "run": {"argv": ["b"]}}
+    assert merged(base, own) == {"install": {"binary": "mine"}, "run": {"argv": ["b"], "x": 1}}
+
+
+OWN = """
+schema = 1
+like = "nginx"
+name = "nginx-mine"
+install = { binary = "builds/nginx" }
+congestion_control = { quic = { fixed = "reno" } }
+"""
+
+
+def test_an_own_build_of_a_shipped_program_takes_five_lines(tmp_path: Path) -> None:
+    """Its binary's path is relative to its own folder."""
+    (tmp_path / "mine.toml").write_text(OWN)
+    recipe = catalog.load([tmp_path])["nginx-mine"]
+    assert recipe.install.binary == str(tmp_path / "builds/nginx")
+    assert recipe.command("server") == "/programs/nginx-mine/nginx"
+    asking = recipe.identify()
+    assert asking
+    assert asking.argv[0] == "/programs/nginx-mine/nginx"
+    assert recipe.knobs == catalog.load()["nginx"].knobs
+    assert recipe.congestion_control.resolved("quic", None) == "reno"
+
+
+def test_no_binary_is_like_a_script(tmp_path: Path) -> None:
+    """It cannot be read by the script's interpreter."""
+    text = OWN.replace('nginx"', 'aioquic"', 1).replace("congestion_control = ", "# ")
+    (tmp_path / "mine.toml").write_text(text)
+    with pytest.raises(ConfigError, match="is a script"):
+        catalog.load([tmp_path])
+
+
+@pytest.mark.parametrize("like", ['"nobody"', "3", '["nginx"]', '"nginx-mine"'])
+def test_nobody_to_be_like_is_a_mistake(tmp_path: Path, like: str) -> None:
+    """Itself among them."""
+    (tmp_path / "mine.toml").write_text(OWN.replace('"nginx"\nname', f"{like}\nname"))
+    with pytest.raises(ConfigError) as caught:
+        catalog.load([tmp_path])
+    assert [one.place for one in caught.value.mistakes] == ["mine.toml: like"]

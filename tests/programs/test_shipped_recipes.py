@@ -1,0 +1,169 @@
+"""The recipes that come with httpbed: each can be planned in all that it promises."""
+
+from __future__ import annotations
+
+import itertools
+import re
+from collections.abc import Iterator
+from math import inf
+
+import pytest
+
+from httpbed.experiment.roles import ClientRole
+from httpbed.host.sandbox.spec import ProcessSpec
+from httpbed.programs import catalog
+from httpbed.programs.protocol import Fetch, Implementation, Part, RoleName, Upstream, Visit
+from httpbed.programs.recipe import Recipe
+from httpbed.programs.settings import Transport
+
+CATALOG = catalog.load()
+every_recipe = pytest.mark.parametrize("name", sorted(CATALOG.recipes))
+PLACEHOLDER = re.compile(r"(?<!%)\{[a-z_]+\}")
+FILES = ("/1000-1.txt", "/1000-2.txt")
+VISITS: tuple[Visit, ...] = ("prior", "measured")
+
+
+def part(recipe: Recipe, role: RoleName, version: str, **changes: object) -> Part:
+    """Return a part of one role that has to do two files."""
+    quic = recipe.congestion_control.quic
+    values = {
+        "name": role,
+        "role": role,
+        "host": role,
+        "http_version": version,
+        "server_name": "server.test",
+        "server_address": "10.77.0.2",
+        "port": 443,
+        "fetches": tuple(Fetch(path, f"/tmp/bodies{path}") for path in FILES),  # noqa: S108
+        "certificates": "/certificates",
+        "content": "/content",
+        "time_limit_s": 600.0,
+        "file_bytes": 10**6,
+        "upstream_http_version": next(iter(recipe.upstream_http_versions), ""),
+        "upstreams": (Upstream("10.77.1.2", 443),) if role == "proxy" else (),
+        "session": "/trial/session",
+        "congestion_control": quic.resolved(None) if quic else "",
+        **changes,
+    }
+    return Part(**values)  # type: ignore[arg-type]
+
+
+def parts(recipe: Recipe) -> Iterator[Part]:
+    """Yield a part for everything that a recipe promises to tell apart."""
+    resumptions = [one for one in ("none", "resumed", "early data") if one in recipe.workloads]
+    quic = recipe.congestion_control.quic
+    controls = quic.choices if quic else {}
+    for role, version in itertools.product(recipe.roles, recipe.http_versions):
+        yield part(recipe, role, version)
+        yield part(recipe, role, version, ip_version="6", server_address="fd77::2")
+        for resumption, visit in itertools.product(resumptions, VISITS):
+            yield part(recipe, role, version, resumption=resumption, visit=visit)
+        for control in controls:
+            yield part(recipe, role, version, congestion_control=control)
+        for retry in recipe.retrying.able() if role == "client" else ():
+            yield part(recipe, role, version, retry=retry)
+        for name, knob in recipe.knobs.items():
+            for level in knob.levels:
+                yield part(recipe, role, version, knobs={name: level})
+
+
+@every_recipe
+def test_nothing_is_left_unfilled(name: str) -> None:
+    """Whatever an experiment asks of it that it promises, every word of the command is there."""
+    implementation: Implementation = CATALOG[name]
+    for asked in parts(CATALOG[name]):
+        planned = implementation.plan(asked)
+        texts = (*planned.argv, *planned.environment.values())
+        written = [text for file, text in planned.files.items() if not file.endswith(".py")]
+        assert not any(PLACEHOLDER.search(text) for text in (*texts, *written)), asked
+        assert planned.root == name
+    assert isinstance(implementation.identify(), ProcessSpec)
+
+
+@every_recipe
+def test_every_knob_is_used_and_says_what_it_does(name: str) -> None:
+    """A knob that changes nothing would be a label only."""
+    recipe = CATALOG[name]
+    runs = [recipe.running(role) for role in recipe.roles]
+    said = "".join(
+        [text for run in runs for _, text in run.templates()]
+        + [choice.by for run in runs for choice in run.choose.values()]
+    )
+    for knob, declared in recipe.knobs.items():
+        assert knob in said
+        assert declared.source
+
+
+@every_recipe
+def test_a_congestion_control_that_can_be_chosen_changes_what_is_started(name: str) -> None:
+    """No two of them are started alike: a level would be a label only."""
+    recipe = CATALOG[name]
+    quic = recipe.congestion_control.quic
+    choices = quic.choices if quic and "3" in recipe.http_versions else {}
+    for role in recipe.roles if choices else ():
+        asked = [part(recipe, role, "3", congestion_control=said) for said in choices]
+        planned = [recipe.plan(one) for one in asked]
+        started = {(one.argv, tuple(one.files.values())) for one in planned}
+        assert len(started) == len(asked), role
+
+
+@every_recipe
+def test_who_starts_a_client_again_is_told(name: str) -> None:
+    """Httpbed does, but for what the program does by itself, which it is told to do."""
+    recipe = CATALOG[name]
+    version = recipe.http_versions[0]
+    for retry in recipe.retrying.able():
+        once = recipe.plan(part(recipe, "client", version))
+        planned = recipe.plan(part(recipe, "client", version, retry=retry))
+        assert not once.again
+        assert planned.again is (retry in recipe.retrying.started_again)
+        assert planned.again or planned.argv != once.argv
+
+
+@every_recipe
+def test_a_client_asks_for_every_file(name: str) -> None:
+    """Those that fetch several at once name each; no other is ever given more than one."""
+    recipe = CATALOG[name]
+    if "client" in recipe.roles and "parallel" in recipe.workloads:
+        argv = recipe.plan(part(recipe, "client", recipe.http_versions[-1])).argv
+        assert all(any(path in word for word in argv) for path in FILES)
+
+
+def test_what_is_like_another_says_only_what_differs() -> None:
+    """The older nginx has the newer one's configuration, and its own install and congestion."""
+    new, old = CATALOG["nginx"], CATALOG["nginx-1.26"]
+    assert old.run == new.run
+    assert old.knobs == new.knobs
+    assert (old.install.suite, new.install.suite) == ("trixie", "sid")
+    assert old.digest != new.digest
+    fixed = [one.congestion_control.resolved("quic", None) for one in (old, new)]
+    assert fixed == ["reno", "cubic"]
+
+
+def test_a_program_of_httpbeds_is_put_into_the_folder() -> None:
+    """Where the command finds it."""
+    recipe = CATALOG["aioquic"]
+    planned = recipe.plan(part(recipe, "server", "3"))
+    assert "server/aioquic_server.py" in planned.files
+    assert "/trial/server/aioquic_server.py" in planned.argv
+
+
+@pytest.mark.parametrize(
+    ("name", "client", "seconds"),
+    [
+        ("httpbed-quiche", {"http_version": "3"}, 0),
+        ("httpbed-quiche", {"http_version": "3", "knobs": {"migration": "none"}}, inf),
+        ("aioquic", {"http_version": "3"}, inf),
+        ("curl", {"http_version": "3"}, 0),
+        ("curl", {"http_version": "2", "retry": "resume"}, inf),
+        ("wget", {"http_version": "1.1", "retry": "resume", "knobs": {"read_timeout": "20"}}, 20),
+        ("wget", {"http_version": "1.1"}, inf),
+    ],
+)
+def test_who_notices_that_its_address_is_gone(
+    name: str, client: dict[str, object], seconds: float
+) -> None:
+    """By its recipe: who migrates, who ends, who has a time-out, and who waits for ever."""
+    role = ClientRole.model_validate({"implementation": name, **client})
+    transport: Transport = "quic" if role.http_version == "3" else "tcp"
+    assert CATALOG[name].notices_s(role, transport) == seconds

@@ -1,0 +1,47 @@
+"""What a competition's log says, and what cannot be read of it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from httpbed.analysis.sender.packets import FIELDS
+from httpbed.studies.conformance import competition, competition_session
+
+FLOWS = ("a", "b")
+MS = 10**6
+
+
+def row(ms: int, direction: int) -> str:
+    """Write a packet that is delivered after 20 ms."""
+    return f"{ms * MS}\t{(ms + 20) * MS}\t1500\t{direction}\t{ms}\tdelivered\n"
+
+
+def log(folder: Path, *rows: str) -> Path:
+    """Write a log."""
+    path = folder / "packets.tsv"
+    path.write_text("".join([FIELDS, "\n", *rows]))
+    return path
+
+
+def test_shares_are_of_each_flows_own_link(tmp_path: Path) -> None:
+    """The first has three packets for each of the second's."""
+    first, second = (competition.access(flow) for flow in range(2))
+    rows = [row(ms, second if ms % 40 == 0 else first) for ms in range(0, 30_000, 10)]
+    found = competition_session.split_of(log(tmp_path, *rows), FLOWS)
+    assert found.shares == pytest.approx({"a": 0.75, "b": 0.25}, abs=0.01)
+
+
+def test_a_flow_that_is_missing_has_no_share(tmp_path: Path) -> None:
+    """Nor is none of 0 %: it is told by name."""
+    only = log(tmp_path, row(0, competition.access(0)))
+    with pytest.raises(ValueError, match="nothing was sent by b"):
+        competition_session.split_of(only, FLOWS)
+
+
+def test_a_torn_log_is_refused(tmp_path: Path) -> None:
+    """As one whose disk was full."""
+    torn = log(tmp_path, row(0, competition.access(0)), "12\t13\t15")
+    with pytest.raises(ValueError, match="line 3 of the packet log is torn"):
+        competition_session.split_of(torn, FLOWS)

@@ -1,0 +1,64 @@
+"""Every conformance test that a document shows can be planned as it is typed."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from httpbed.cli import conformance as verb
+from httpbed.programs import catalog
+from httpbed.studies.conformance import competition_session, sender_selection, session
+from httpbed.studies.conformance.sender_selection import Asked, choose
+
+ROOT = Path(__file__).parents[3]
+CATALOG = catalog.load()
+LINE = re.compile(r"httpbed conformance [^`&\n]+")
+ELSEWHERE = {"--recipes", "--program"}
+"""Options that name what only the reader has."""
+
+
+def lines() -> Iterator[str]:
+    """Yield every line of a document, without its comment."""
+    documents = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+    for document in documents:
+        if "reference" not in document.parts:
+            for line in LINE.findall(document.read_text()):
+                yield line.split(" > ")[0].strip()
+
+
+def options(line: str) -> dict[str, Any]:
+    """Parse a line as the shell and the verb do."""
+    words = shlex.split(line, comments=True)[2:]
+    return dict(verb.command.make_context("conformance", words).params)
+
+
+@pytest.mark.parametrize("line", sorted(set(lines())))
+def test_a_line_that_is_shown_can_be_planned(line: str) -> None:
+    """Its sender is known, and its experiment is without mistakes."""
+    said = options(line)
+    if ELSEWHERE & set(line.replace("=", " ").split()):
+        return
+    asked = Asked(
+        implementation=said["implementation"],
+        control=said["congestion_control"],
+        http_version=said["http_version"],
+        knobs=sender_selection.pairs(said["knobs"]),
+        judged_as=said["judged_as"],
+        client=said["client"],
+    )
+    sender = choose(CATALOG, asked)
+    if against := said["against"]:
+        others = [
+            choose(CATALOG, sender_selection.competitor(one, asked.client)) for one in against
+        ]
+        assert competition_session.prepare([sender, *others], CATALOG, said["scale"]).trials
+    else:
+        test = session.prepare(
+            sender, CATALOG, scale=said["scale"], backend="af_packet", jobs=1, command=line
+        )
+        assert test.loaded.trials

@@ -1,0 +1,177 @@
+"""Records, and how a judgement is shown."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from httpbed.experiment.sender import SenderKey
+from httpbed.report import conformance, senders, terminal, windows
+from httpbed.store import sender_records as records
+from httpbed.studies.conformance import session
+from httpbed.studies.conformance.evidence import Evidence, Transfer, Transfers
+from httpbed.studies.conformance.judgement import Judgement, reach
+from httpbed.studies.conformance.networks import networks
+from httpbed.studies.conformance.sender import Sender
+from ideal_sender import Ideal
+
+NASTY = "<script>alert(1)</script>"
+
+
+def key(control: str = "reno") -> SenderKey:
+    """Identify a sender that somebody named maliciously."""
+    return SenderKey("own", NASTY, "00", "", "3", "quic", control, (("knob", "1"),))
+
+
+def judgement() -> Judgement:
+    """Judge a sender of which one network was seen."""
+    start = networks("smoke", "reno")[0]
+    transfers = Transfers(
+        networks("smoke", "reno"), [Transfer(start, Ideal(lasts_s=3.0).transfer())]
+    )
+    evidence = Evidence(transfers, {"httpbed": "0", "command": NASTY, "host": {}}, ("x: y",), False)
+    sender = Sender("own", "3", "reno", "reno", "reno", knobs={"knob": NASTY})
+    return reach(sender, key(), "smoke", evidence)
+
+
+def test_without_a_download_nothing_is_judged(state: Path) -> None:
+    """It is told in a sentence, and no record says that the sender misbehaves."""
+    seen = judgement()
+    none = replace(seen.evidence, transfers=Transfers(networks("smoke", "reno"), []))
+    found = reach(seen.sender, key(), "smoke", none)
+    assert conformance.outcome(found) == "nothing judged: no download succeeded"
+    assert session.keep(found) is None
+    assert not list(state.iterdir())
+
+
+def test_the_end_of_a_tunnel_is_not_sent_to_a_test() -> None:
+    """Its command could not work."""
+    said = {"sender": key().as_json(), "passed": None, "testable": False}
+    (told,) = senders.untested({"senders": [said]})
+    assert "httpbed conformance" not in told
+
+
+@pytest.fixture
+def state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Keep records in a folder of the test's."""
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+    return tmp_path
+
+
+def test_what_was_not_seen_does_not_pass() -> None:
+    """Some properties passed, none failed, and yet it is no pass."""
+    found = judgement()
+    assert not found.failed
+    assert not found.passed
+    assert "not seen" in conformance.outcome(found)
+
+
+def test_the_record_is_json_that_can_be_read_back(state: Path) -> None:
+    """One file per sender; another sender has none."""
+    path = records.write(
+        key(), "smoke", json.loads(json.dumps(judgement().as_json(), allow_nan=False))
+    )
+    assert path.is_relative_to(state)
+    read = records.read(key())
+    assert read is not None
+    assert read["delivered_s"]["10000"] is not None
+    assert records.read(key("cubic")) is None
+
+
+@pytest.mark.usefixtures("state")
+def test_a_standing_tells_failed_and_never_tested_apart() -> None:
+    """What a manifest says of a sender."""
+    assert records.standing(key())["passed"] is None
+    records.write(key(), "smoke", judgement().as_json())
+    standing = records.standing(key())
+    assert standing["passed"] is False
+    assert standing["failed"] == []
+    assert "growth" in standing["unseen"]
+
+
+@pytest.mark.usefixtures("state")
+def test_a_smaller_test_does_not_take_back_what_a_larger_one_found() -> None:
+    """Nor does it hide that a larger one passed."""
+    records.write(key(), "full", judgement().as_json() | {"scale": "full"})
+    records.write(key(), "smoke", judgement().as_json() | {"passed": True})
+    assert records.standing(key())["scale"] == "full"
+    assert records.standing(key())["passed"] is False
+
+
+@pytest.mark.usefixtures("state")
+def test_a_report_knows_of_tests_after_the_campaign() -> None:
+    """The manifest stays what it was; a sender of an older one is left as it is."""
+    before: dict[str, Any] = {"sender": key().as_json(), "passed": None, "set": {"knob": "1"}}
+    older = {"sender": {"implementation": "own"}, "passed": None}
+    manifest: dict[str, Any] = {"senders": [before, older], "seed": 1}
+    assert records.refreshed(manifest) == manifest
+    records.write(key(), "smoke", judgement().as_json() | {"passed": True})
+    known, unknown = records.refreshed(manifest)["senders"]
+    assert (known["passed"], known["set"], unknown) == (True, {"knob": "1"}, older)
+    assert manifest["senders"][0]["passed"] is None
+
+
+def test_a_sender_judged_as_another_leaves_no_record() -> None:
+    """That Reno is no BBR says nothing against Reno."""
+    assert not Sender("own", "3", "reno", "reno", "bbr").is_judged_by_name
+    assert Sender("own", "3", None, "newreno", "reno").is_judged_by_name
+    assert Sender("own", "3", None, "copa", "reno").is_judged_by_name
+
+
+def test_a_damaged_record_is_none(state: Path) -> None:
+    """It counts as never tested."""
+    del state
+    records.write(key(), "smoke", {"schema": 1})
+    assert records.read(key()) is None
+
+
+def test_the_page_escapes_everything() -> None:
+    """Names, knobs and commands are other people's words."""
+    page = conformance.render(judgement())
+    assert NASTY not in page
+    assert "&lt;script&gt;" in page
+    assert page.count("<svg") == 2
+
+
+def test_the_table_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
+    """A line for each property, and what it rests on."""
+    conformance.show(judgement(), Path("r.json"), None, terminal.console())
+    printed = capsys.readouterr().out
+    assert "initial window" in printed
+    assert "not read: x: y" in printed
+
+
+def test_reports_warn_of_senders() -> None:
+    """With the command that settles it; of one that passed nothing is said."""
+    said = {
+        "sender": key().as_json(),
+        "failed": ["growth"],
+        "unseen": ["start"],
+        "chosen": True,
+        "set": {"knob": "1"},
+    }
+    made = {"command": "httpbed run x.toml --recipes ci --program=own=./own --jobs 2"}
+    found = {"senders": [said | {"passed": passed} for passed in (None, False, True)], **made}
+    told = [note for kind in (senders.untested, senders.failed) for note in kind(found)]
+    assert [*senders.untested({}), *senders.failed({})] == []
+    assert len(told) == 2
+    assert "never tested" in told[0]
+    asked = "httpbed conformance own --http-version 3 --congestion-control reno --knob=knob=1"
+    assert f"{asked} --recipes ci --program=own=./own" in told[0]
+    assert "did not pass: growth; not seen: start" in told[1]
+
+
+def test_plots_have_plain_figures_at_the_losses_that_were_asked_for() -> None:
+    """No mark-up of another language, and no line beyond what is drawn."""
+    planned = networks("smoke", "reno")
+    every = [
+        Transfer(network, Ideal(lasts_s=5.0).transfer()) for network in planned if network.loss
+    ]
+    drawn = windows.plots(Transfers(planned, every), "reno")[-1].svg()
+    assert "mathdefault" not in drawn
+    assert {">0.5</text>", ">4</text>"} <= set(re.findall(r">[\d.]+</text>", drawn))

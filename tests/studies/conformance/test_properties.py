@@ -1,0 +1,116 @@
+"""Ideal senders are found to be what they are, and are not taken for another."""
+
+from __future__ import annotations
+
+from functools import cache
+
+import numpy as np
+import pytest
+
+from httpbed.studies.conformance import properties
+from httpbed.studies.conformance.evidence import Transfer, Transfers
+from httpbed.studies.conformance.networks import Network, networks
+from httpbed.studies.conformance.property_result import BUSY, Finding
+from httpbed.studies.conformance.sender import CONTROLS, Control
+from ideal_sender import HELD, Ideal
+
+BETA: dict[str, float] = {"reno": 0.5, "cubic": 0.7}
+
+
+@cache
+def transfers(control: str, most: int = HELD, *, strained: bool = False) -> Transfers:
+    """Let an ideal sender go through every network of the smallest scale."""
+    planned = networks("smoke", "reno")
+    every = [transfer(network, control, most, strained) for network in planned]
+    return Transfers(planned, every)
+
+
+def transfer(network: Network, control: str, most: int, strained: bool) -> Transfer:
+    """Let an ideal sender go through one network; a full queue is a limit of the window here."""
+    generator = np.random.default_rng(7)
+    lost = network.lost or np.flatnonzero(generator.random(60_000) < network.loss).tolist()
+    brim = round(network.pipe(1500).bdp + network.queue_packets)
+    ideal = Ideal(
+        beta=BETA.get(control, 1.0),
+        cubic=control == "cubic",
+        rtt_s=network.rtt_s,
+        rate_bit_s=network.rate_bit_s,
+        lost=set(lost),
+        most=min(most, brim),
+        lasts_s=9.0 if network.lost else 12.0 if network.loss else 6.0,
+    )
+    return Transfer(network, ideal.transfer(), strained)
+
+
+def judged(control: Control, ideal: str) -> dict[str, Finding]:
+    """Judge an ideal sender as what it may not be."""
+    return {finding.name: finding for finding in properties.judge(control, transfers(ideal))}
+
+
+@pytest.mark.parametrize("control", ["reno", "cubic"])
+def test_an_ideal_sender_passes_as_what_it_is(control: Control) -> None:
+    """Every property is seen, and within its tolerance."""
+    found = judged(control, control)
+    assert {name: one.seen for name, one in found.items() if not one.passed} == {}
+
+
+@pytest.mark.parametrize(
+    ("control", "ideal"),
+    [(a, b) for a in CONTROLS for b in ("reno", "cubic") if a not in {b, "bbr2"}],
+)
+def test_none_passes_as_another(control: Control, ideal: str) -> None:
+    """The positive control: what a loss leaves of the window tells all of them apart."""
+    assert judged(control, ideal)["window after one loss"].passed is False
+
+
+def test_reno_is_not_near_capacity() -> None:
+    """Judged as BBR, it fails in every network with loss."""
+    found = judged("bbr", "reno")
+    assert all(one.passed is False for name, one in found.items() if name.startswith("throughput"))
+
+
+def test_a_held_window_hides_what_congestion_control_would_do() -> None:
+    """It fails for being held, and nothing is said of what cannot be seen."""
+    found = {one.name: one for one in properties.judge("cubic", transfers("cubic", 46))}
+    held = found["largest window, nothing lost"]
+    assert held.passed is False
+    assert "held at 69 kB" in held.why
+    assert found["window after one loss"].passed is None
+    assert found["most in flight, queue of 1 BDP"].passed is None
+    assert found["throughput, 4 %, 50 ms"].passed is True
+
+
+def test_a_busy_machine_is_not_the_senders_fault() -> None:
+    """What passes counts; what fails is not judged."""
+    found = properties.judge("cubic", transfers("reno", strained=True))
+    assert {one.passed for one in found} == {True, None}
+    assert BUSY in {one.why for one in found if one.passed is None}
+
+
+def test_nothing_seen_is_not_passed() -> None:
+    """A test without trials judges nothing."""
+    found = properties.judge("reno", Transfers(networks("smoke", "reno"), []))
+    assert {one.passed for one in found} == {None}
+    assert len(found) == len(properties.judge("reno", transfers("reno")))
+
+
+def test_a_grid_of_which_nothing_is_seen_is_not_passed() -> None:
+    """Its networks were planned, so they are asked about."""
+    seen = transfers("reno")
+    blind = Transfers(seen.planned, [one for one in seen.every if not one.network.loss])
+    found = {one.name: one.passed for one in properties.judge("reno", blind)}
+    assert found["window after one loss"] is True
+    assert [name for name, passed in found.items() if passed is None] == [
+        "throughput, 0.5 %, 50 ms",
+        "throughput, 4 %, 50 ms",
+        "slope against loss, 50 ms",
+    ]
+
+
+def test_the_second_bbr_may_give_way_to_much_loss() -> None:
+    """At 4 % it may be as slow as CUBIC; at 0.5 % Reno is far below what it should be."""
+    found = judged("bbr2", "reno")
+    assert found["throughput, 4 %, 50 ms"].unit == "of CUBIC"
+    assert found["throughput, 4 %, 50 ms"].passed is True
+    assert found["throughput, 0.5 %, 50 ms"].passed is False
+    assert found["window after one loss"].passed is False

@@ -1,0 +1,48 @@
+"""What a load asked for, sorted for who mirrors the page."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from httpbed.experiment.page import OWN_ORIGIN
+from httpbed.studies.mirror import browser_load
+from httpbed.web.load.load import Load, Request
+
+OWN = f"https://{OWN_ORIGIN}"
+
+
+def _asked(*requests: Request) -> Load:
+    return Load(url=f"{OWN}/", ended="loaded", requests=requests)
+
+
+def _request(url: str, status: int = 200, failed: str = "") -> Request:
+    return Request(id=url, url=url, status=status, failed=failed)
+
+
+def test_requests_are_sorted_by_what_they_mean_for_the_page() -> None:
+    """There, not there, outside, in parts; what asks nobody is none."""
+    found = browser_load.asked(
+        _asked(
+            _request(f"{OWN}/a.png"),
+            _request(f"{OWN}/a.png"),
+            _request(f"{OWN}/gone", 404),
+            _request(f"{OWN}/broken", failed="net::ERR_FAILED"),
+            _request("https://other.test/x"),
+            _request("data:,x"),
+            _request(f"{OWN}/film.mp4", 206),
+            _request(f"{OWN}/film.mp4", 206),
+        )
+    )
+    assert found == browser_load.Asked(
+        {"/a.png": 2}, ("/gone", "/broken"), ("https://other.test/x",), "", ("/film.mp4",)
+    )
+
+
+@pytest.mark.parametrize(
+    "cut", [{"notes": ("5 further requests are left out",)}, {"ended": "crashed", "reason": "oh"}]
+)
+def test_a_load_that_is_not_known_as_a_whole_is_no_list(cut: dict[str, object]) -> None:
+    """What it leaves out may be asked for each time."""
+    assert browser_load.asked(replace(_asked(), **cut)).ended  # type: ignore[arg-type]

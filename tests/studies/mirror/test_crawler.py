@@ -1,0 +1,92 @@
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pytest
+
+from httpbed.experiment.errors import ConfigError
+from httpbed.host.packages.curl import Got
+from httpbed.studies.mirror import crawler
+from httpbed.studies.mirror.crawler import Bounds, Collected
+
+WEB = {
+    "https://page.test/start": (
+        "text/html",
+        (
+            '<base href="/sub/"><link rel=stylesheet href="https://cdn.test/css?a"><img src=a.png>'
+            '<script src="//cdn.test/app.js"></script><img src=gone.png>'
+        ),
+    ),
+    "https://cdn.test/css?a": ("text/css", "@import 'deep.css';p{b:url(bg.png)}"),
+    "https://cdn.test/deep.css": ("text/css", "@import 'css?a'"),
+    "https://cdn.test/bg.png": ("image/png", "image"),
+    "https://cdn.test/app.js": ("text/javascript", "ask('https://cdn.test/bg.png')"),
+    "https://page.test/sub/a.png": ("image/png", "another"),
+    "https://page.test/file.pdf": ("application/pdf", ""),
+}
+MOVED = {"https://page.test/": "https://page.test/start"}
+AMPLE = Bounds(10_000, 100, 60.0)
+
+
+def _fetch(urls: Sequence[str], most_bytes: int, time_limit_s: float) -> dict[str, Got]:
+    assert most_bytes > 0
+    assert time_limit_s > 0
+    return {url: _got(MOVED.get(url, url)) for url in urls}
+
+
+def _got(url: str) -> Got:
+    if url not in WEB:
+        return Got(url, "", b"", "its server answered 404")
+    kind, body = WEB[url]
+    return Got(url, kind, body.encode())
+
+
+def _written(found: Collected) -> dict[str, str]:
+    return {path: body.decode() for path, body, _, _ in crawler.rewritten(found, strip=False)}
+
+
+def test_a_page_is_collected_from_where_redirects_lead_with_all_that_it_names() -> None:
+    """Even what scripts name by its whole URL leads to the mirrored file."""
+    found = crawler.collect("https://page.test/", _fetch, AMPLE)
+    assert _written(found) == {
+        "start.html": '<link rel=stylesheet href="/-/cdn.test/css.css"><img src="/sub/a.png">'
+        '<script src="/-/cdn.test/app.js"></script>',
+        "sub/a.png": "another",
+        "-/cdn.test/css.css": "@import '/-/cdn.test/deep.css';p{b:url(/-/cdn.test/bg.png)}",
+        "-/cdn.test/deep.css": "@import '/-/cdn.test/css.css'",
+        "-/cdn.test/bg.png": "image",
+        "-/cdn.test/app.js": "ask('/-/cdn.test/bg.png')",
+    }
+
+
+def test_what_could_not_be_had_is_told() -> None:
+    """In the words of who did not give it."""
+    found = crawler.collect("https://page.test/", _fetch, AMPLE)
+    changes = [one for *_, changed in crawler.rewritten(found, strip=False) for one in changed]
+    assert changes == ["base taken out: /sub/", "its server answered 404: gone.png"]
+
+
+@pytest.mark.parametrize(
+    ("bounds", "option"),
+    [(Bounds(100, 100, 60.0), "--bytes"), (Bounds(10_000, 3, 60.0), "--files")],
+)
+def test_a_page_beyond_its_bounds_is_refused(bounds: Bounds, option: str) -> None:
+    """With the option that raises the bound."""
+    with pytest.raises(ConfigError, match=f"raise {option}"):
+        crawler.collect("https://page.test/", _fetch, bounds)
+
+
+def test_time_is_bounded() -> None:
+    """From the first request on."""
+    with pytest.raises(ConfigError, match="raise --time-limit"):
+        crawler.collect("https://page.test/", _fetch, Bounds(10_000, 100, 1e-9))
+
+
+@pytest.mark.parametrize(
+    ("url", "reason"),
+    [("https://page.test/nobody", "answered 404"), ("https://page.test/file.pdf", "no page")],
+)
+def test_what_is_no_page_is_refused(url: str, reason: str) -> None:
+    """A missing one, and a document of another kind."""
+    with pytest.raises(ConfigError, match=reason):
+        crawler.collect(url, _fetch, AMPLE)

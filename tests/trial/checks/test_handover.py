@@ -1,0 +1,291 @@
+"""Hand-overs judged: what the bed owes, and what the client made of them."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from handing_over import (
+    CHAIN,
+    MS,
+    QUIET,
+    S,
+    changed,
+    connections,
+    described,
+    of_subject,
+    on,
+    on_handover,
+    seen,
+)
+from httpbed.experiment.trial import Check, Outcome
+from httpbed.trial import verdict
+from httpbed.trial.checks import bed, handover
+from httpbed.trial.checks.handover import PACE, PACED, PROMPT
+from httpbed.trial.evidence import Seen
+from httpbed.trial.handover import metrics
+from httpbed.trial.handover.evidence import COMMANDS_END, Done, HandoverSeen
+from httpbed.trial.plan import Bed
+from planted import Fault, ended
+from recorded import (
+    CATALOG,
+    HANDED_OVER,
+    artifacts,
+    checks,
+    contents,
+    nothing_built,
+    planned,
+    trial,
+)
+
+
+def of_bed(found: Seen, **changes: Any) -> dict[str, Check]:
+    """Judge the bed."""
+    told = handover.of_bed(described(**changes), CHAIN.legs[0], found)
+    return {check.name: check for check in told}
+
+
+def test_a_recorded_hand_over_is_as_asked_for(tmp_path: Path) -> None:
+    """Everything passes, its moments are told, and nothing is added to what was left."""
+    folder = Path(shutil.copytree(artifacts(HANDED_OVER), tmp_path / "artifacts"))
+    evidence = json.loads((folder / "evidence.json").read_text())
+    (folder / "evidence.json").write_text(json.dumps({**evidence, "pressure": QUIET}))
+    this = verdict.Try(trial(HANDED_OVER), 1, datetime(2026, 11, 21, 12, tzinfo=UTC))
+    before = sorted(file.name for file in folder.iterdir())
+    record = verdict.judge(this, prepared(), folder, {})
+    assert sorted(file.name for file in folder.iterdir()) == before
+    assert record.attempt.outcome == Outcome(kind="completed")
+    names = [check.name for check in record.attempt.checks]
+    assert len(names) == len(set(names))
+    assert record.handovers is not None
+    (moment,) = record.handovers
+    assert (moment.number, moment.left, moment.entered) == (1, "wifi", "cellular")
+    assert moment.verdict == "migrated"
+    times = [moment.at_s, moment.first_probe_s, moment.first_byte_s, moment.validated_s]
+    assert times == sorted(one for one in times if one is not None)
+    assert moment.gone_s == pytest.approx(moment.at_s, abs=0.005)
+    assert moment.back_s is None
+
+
+def prepared() -> Bed:
+    """Make a bed on which nothing is run."""
+    return Bed(CATALOG, nothing_built(), Path(), contents(HANDED_OVER))
+
+
+@pytest.mark.parametrize(
+    ("fault", "name"),
+    [
+        (on_handover(changes=()), "hand-over took place"),
+        (lambda found: changed(found, at_ns=10 * S), PROMPT),
+        (lambda found: changed(found, by=COMMANDS_END), PROMPT),
+        (on_handover(destroyed_after_ns={1: 60 * MS}), PROMPT),
+        (on_handover(sockets_left={1: 2}), "sockets of a deleted address"),
+    ],
+)
+def test_each_fault_is_caught_by_its_check(fault: Fault, name: str) -> None:
+    """And by no other."""
+    told = of_bed(fault(seen()))
+    assert {one for one, check in told.items() if check.passed is False} == {name}
+    assert {check.of for check in told.values()} == {"bed"}
+
+
+def test_a_client_that_was_done_before_completed() -> None:
+    """It was fast, which is data: to try until one takes longer would choose the slow ones."""
+    found, late = on_handover(changes=())(seen()), {"at": "60 s"}
+    check = of_bed(found, when=late)["hand-over took place"]
+    told = of_subject(found, when=late)
+    assert (check.passed, told.passed) == (None, None)
+    assert told.figure == "over before it: the client was done after 495 ms"
+    assert handover.unfollowed([told]) == ""
+    assert verdict.outcome([check, told], found) == Outcome(kind="completed")
+    assert check.figure.startswith("the client was done after ")
+    assert check.figure.endswith("before the change at 60 s: let it come earlier")
+
+
+@pytest.mark.parametrize("how", [{"status": 7}, {"status": None, "timed_out": True}])
+def test_a_client_that_failed_before_is_not_the_beds_fault(how: dict[str, Any]) -> None:
+    """There was nothing to hand over."""
+    found = ended(**how)(on_handover(changes=(), done=())(seen()))
+    found = replace(connections(found, on(found, "wifi")), deliveries={})
+    told = of_bed(found)
+    assert told["hand-over took place"].passed is None
+    assert all(check.passed is not False for check in told.values())
+
+
+def test_how_late_tcp_is_told_is_told() -> None:
+    """QUIC hears of the kernel itself; a client over TCP only when its sockets are destroyed."""
+    found = seen()
+    assert found.handover is not None
+    (_, destroy), (change,) = found.handover.done, found.handover.changes
+    after_ms = (destroy.ended_ns - change.at_ns) / MS
+    assert 0 < after_ms < 50
+    figure = of_bed(found)[PROMPT].figure
+    assert figure.endswith(f"TCP sockets destroyed {after_ms:.1f} ms after their address at most")
+
+
+def test_a_word_that_is_missing_among_many_is_told() -> None:
+    """One in ten may be; a moment that nobody told of is another kind of number."""
+    found = seen()
+    assert found.handover is not None
+    (change,) = found.handover.changes
+    for count, passed in ((10, True), (9, False)):
+        changes = (replace(change, by=COMMANDS_END), *[change] * (count - 1))
+        check = of_bed(on_handover(changes=changes)(found))[PROMPT]
+        assert check.passed is passed
+        assert COMMANDS_END in check.figure
+
+
+def test_an_address_that_was_back_too_soon_was_not_looked_at() -> None:
+    """Its sockets are then new ones, and nothing is known of the old."""
+    check = of_bed(on_handover(sockets_left={})(seen()))["sockets of a deleted address"]
+    assert check.passed is None
+
+
+def test_lateness_alone_is_strain() -> None:
+    """A busy machine makes it; a campaign waits then until it is quiet."""
+    assert PROMPT in bed.STRAIN
+    assert PACE not in bed.STRAIN
+
+
+def steps(count: int, period_ms: int, takes_ms: int) -> tuple[Done, ...]:
+    """Carry out as many hand-overs, each of one step."""
+    return tuple(
+        Done(number, "prefer", "wifi", at, at, at + takes_ms * MS)
+        for number in range(1, count + 1)
+        for at in [number * period_ms * MS]
+    )
+
+
+@pytest.mark.parametrize(("takes_ms", "keeps"), [(5, True), (15, False)])
+def test_steps_that_take_longer_than_their_period(takes_ms: int, keeps: bool) -> None:
+    """Nothing is left out silently: how many were due, and how many were made."""
+    own = HandoverSeen(0, S, steps(40, 20, takes_ms), (), {}, {})
+    found = replace(seen(), handover=own)
+    check = of_bed(found, kind="route", when={"every": "10 ms"}, sockets="")[PACE]
+    assert check.passed is keeps
+    assert ("let them come less often" in check.figure) is not keeps
+
+
+@pytest.mark.parametrize(("made", "passed"), [(55, False), (89, False), (90, True), (100, True)])
+def test_hand_overs_that_are_missing_are_counted(made: int, *, passed: bool) -> None:
+    """However short their steps: each waits for the one before, and none may be left out."""
+    found = seen()
+    assert found.handover is not None
+    (first,) = found.handover.changes
+    end_ns = metrics.done_ns(CHAIN.legs[0], found, found.handover)
+    began_ns = end_ns - 100 * 10 * MS
+    changes = tuple(
+        replace(first, number=number, due_ns=at, ordered_ns=at, at_ns=at)
+        for number in range(1, made + 1)
+        for at in [began_ns + number * 10 * MS - MS]
+    )
+    planted = on_handover(began_ns=began_ns, changes=changes, done=steps(made, 10, 5))(found)
+    told = of_bed(planted, kind="route", when={"every": "10 ms"}, sockets="")
+    assert told[PACE].passed is True
+    assert (told[PACED].passed, told[PACED].figure) == (passed, f"{made} of 100 due")
+    assert PACED in bed.STRAIN
+
+
+def test_the_client_is_on_its_first_link_until_it_must_go() -> None:
+    """A connection on another before any order is none of its own doing."""
+    found = seen()
+    assert found.handover is not None
+    early = found.handover.done[0].began_ns + found.link["started_ns"] - 1
+    planted = connections(found, on(found, "wifi"), on(found, "cellular", client_first_ns=early))
+    assert of_bed(planted)["client on its first link"].passed is False
+    stable = of_bed(planted, kind="none", when=None, sockets="")
+    assert list(stable) == ["client on its first link"]
+
+
+def test_a_client_that_stays_away_is_told_in_the_outcome() -> None:
+    """That nothing was sent is what explains a failure; by itself it is none."""
+    found = ended(status=56)(connections(seen(), on(seen(), "wifi"), on(seen(), "router-server")))
+    check = of_subject(found)
+    assert check.passed is None
+    assert check.figure == "no hand-over was followed: nothing was sent over cellular"
+    outcome = verdict.outcome([*checks(found, HANDED_OVER), check], found)
+    assert outcome.kind == "failed"
+    assert outcome.reason.endswith(f"; {check.figure}")
+    stuck = ended(status=None, timed_out=True)(found)
+    late = next(one for one in checks(stuck, HANDED_OVER) if one.name == "client ended well")
+    assert verdict.outcome([late, check], stuck) == Outcome(
+        kind="timed out", reason=f"the client was still busy at the time limit; {check.figure}"
+    )
+
+
+def test_several_are_counted() -> None:
+    """One sentence for all."""
+    found = seen()
+    assert found.handover is not None
+    (first,) = found.handover.changes
+    second = replace(first, number=2, left="cellular", entered="wifi", ordered_ns=20 * S)
+    check = of_subject(on_handover(changes=(first, second), ended_ns=30 * S)(found))
+    assert check.figure == "2 hand-overs: 1 migrated, 1 when the client was done"
+    assert check.passed is True
+
+
+@pytest.mark.parametrize("later_ms", [-30, 0, 500])
+def test_nobody_is_blamed_for_what_came_at_the_end(later_ms: int) -> None:
+    """Less than a round trip before the client was done, or after it: nobody could answer."""
+    found = seen()
+    assert found.handover is not None
+    (first,) = found.handover.changes
+    end_ns = metrics.done_ns(CHAIN.legs[0], found, found.handover)
+    at_ns = end_ns + later_ms * MS
+    alone = on_handover(changes=(replace(first, ordered_ns=at_ns, at_ns=at_ns),))(
+        connections(found, on(found, "wifi", client_last_ns=end_ns + found.link["started_ns"]))
+    )
+    check = of_subject(alone)
+    assert check.figure.startswith("over before it: the client was done after ")
+    made = of_bed(alone, when={"at": "480 ms"})["hand-over took place"].passed
+    assert made is (True if later_ms < 0 else None)
+    course = metrics.course(described(), CHAIN, alone)
+    assert course is not None
+    assert list(metrics.observations(described(), CHAIN, alone)) == []
+    blamed = of_subject(ended(status=56)(alone))
+    assert blamed.figure.endswith("nothing was sent over cellular")
+
+
+def test_one_connection_that_migrates_is_one() -> None:
+    """And a limit on connections does not hold where the client has to make new ones."""
+    found = seen()
+    check = next(one for one in checks(found, HANDED_OVER) if one.name == "connection count")
+    assert (check.passed, check.figure, check.limit) == (True, "1, by the packets", "at most 2")
+
+
+@pytest.mark.parametrize(
+    ("count", "fault", "passed"),
+    [
+        (2, lambda found: found, True),
+        (3, lambda found: found, False),
+        (2, on_handover(changes=()), False),
+    ],
+)
+def test_new_connections_are_no_more_than_there_is_reason_for(
+    count: int, fault: Fault, *, passed: bool
+) -> None:
+    """One for each hand-over; where nothing happens, as always."""
+    first = on(seen(), "wifi")
+    many = ({**first, "client": f"10.77.0.1:{1024 + number}"} for number in range(count))
+    found = connections(fault(seen()), *many)
+    check = next(one for one in checks(found, HANDED_OVER) if one.name == "connection count")
+    assert check.passed is passed
+
+
+def test_every_access_link_is_probed_and_judged() -> None:
+    """Each way by itself: one of them may be slow."""
+    found = seen()
+    slow = {
+        title: (0.2,) if "cellular" in title else pings for title, pings in found.pings_s.items()
+    }
+    told = {one.name: one.passed for one in checks(replace(found, pings_s=slow), HANDED_OVER)}
+    assert told["round-trip time, client->server over wifi"] is True
+    assert told["round-trip time, client->server over cellular"] is False
+    ways = [probe.way.names[0] for group in planned(HANDED_OVER).probes for probe in group]
+    assert ways == ["wifi", "cellular"]

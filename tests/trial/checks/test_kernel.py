@@ -1,0 +1,172 @@
+"""The kernel's counters against what was seen: equal is right, and every deviation is caught."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from httpbed.experiment.topology import Topology
+from httpbed.experiment.trial import Check
+from httpbed.host.backend import Backend
+from httpbed.network import plan as network
+from httpbed.programs import catalog
+from httpbed.trial import plan
+from httpbed.trial.checks import bed as bed_checks
+from httpbed.trial.checks import kernel
+from httpbed.trial.checks.kernel import TIMES
+from recorded import H2_LOSS, trial, what_was_seen
+
+PROBES, CAME, DROPPED = 3, 100, 7
+Qdiscs = dict[str, list[dict[str, Any]]]
+
+
+def counted(kind: str, sent: int, dropped: int) -> list[dict[str, Any]]:
+    """Return what tc says of both ports, each with the tail of a queue of its own."""
+    count = {"packets": sent, "drops": dropped, "qlen": 0}
+    child = {"kind": "pfifo", "parent": "1:", "packets": 0, "drops": dropped, "qlen": 0}
+    ports = ("l0a", "l0b")
+    roots = [{"kind": kind, "dev": port, "root": True, **count} for port in ports]
+    return [*roots, *({**child, "dev": port} for port in ports), {"kind": "noqueue", "dev": "lo"}]
+
+
+def happened(kind: str) -> Qdiscs:
+    """Return the counters of a link that sent, and dropped, some packets between the orders."""
+    after = counted(kind, PROBES + CAME - DROPPED, DROPPED)
+    before = counted(kind, PROBES, 0)
+    return dict(zip(TIMES, (before, before, after, after), strict=True))
+
+
+def observed(came: int = CAME, left: int = CAME - DROPPED) -> dict[str, Any]:
+    """Return an observer's result."""
+    packets = {"in": came, "delivered": left, "not_seen_leaving": came - left}
+    ways = [("client", "server"), ("server", "client")]
+    return {"directions": [{"from": a, "to": b, "packets": packets} for a, b in ways]}
+
+
+def judged(
+    backend: Backend = "tbf",
+    *,
+    qdiscs: Qdiscs | None = None,
+    result: dict[str, Any] | None = None,
+    seeded: bool = False,
+    **link: Any,
+) -> dict[str, Check]:
+    """Check what was seen of a link."""
+    said = {"between": ["client", "server"], "rate": "10 Mbit/s", **link}
+    topology = Topology.model_validate({"hosts": ["client", "server"], "links": [said]})
+    planned = network.plan(topology, {}, 1, 1, backend=backend, netem_seeded=seeded)
+    readings = happened(backend) if qdiscs is None else qdiscs
+    found = kernel.checks(planned, result or observed(), readings)
+    return {check.name: check for check in found}
+
+
+def test_what_the_kernel_counted_is_what_was_seen() -> None:
+    """Pings of before the start are no part of it."""
+    checks = judged()
+    assert len(checks) == 3
+    assert all(check.passed for check in checks.values())
+    conserved = checks["conservation by the kernel's counters, client->server"]
+    assert conserved.figure == "100 came, 93 were seen leaving"
+    assert conserved.limit == "sent 93, dropped 7, 0 waiting at the end"
+
+
+def test_packets_that_pass_between_the_readings_are_allowed_for() -> None:
+    """A host may still say something while the observer is stopped; then the kernel encloses."""
+    qdiscs = happened("tbf")
+    qdiscs["before-stop"] = counted("tbf", PROBES + CAME - DROPPED - 2, DROPPED)
+    qdiscs["after-stop"] = counted("tbf", PROBES + CAME - DROPPED + 1, DROPPED)
+    assert all(check.passed for check in judged(qdiscs=qdiscs).values())
+
+
+def _unseen(qdiscs: Qdiscs) -> Qdiscs:
+    for when in TIMES[2:]:
+        qdiscs[when] = counted("tbf", PROBES + CAME - DROPPED + 1, DROPPED)
+    return qdiscs
+
+
+def _around(qdiscs: Qdiscs) -> Qdiscs:
+    for when in TIMES[2:]:
+        qdiscs[when] = counted("tbf", PROBES, 0)
+    return qdiscs
+
+
+def _unread(qdiscs: Qdiscs) -> Qdiscs:
+    del qdiscs["after-start"]
+    return qdiscs
+
+
+def _unshaped(qdiscs: Qdiscs) -> Qdiscs:
+    return {when: counted("noqueue", 0, 0) for when in qdiscs}
+
+
+@pytest.mark.parametrize("fault", [_unseen, _around, _unread, _unshaped])
+def test_a_deviation_is_caught(fault: Callable[[Qdiscs], Qdiscs]) -> None:
+    """A packet nobody saw, packets past the qdisc, no reading, a shaper that is not there."""
+    checks = judged(qdiscs=fault(copy.deepcopy(happened("tbf"))))
+    assert any(check.passed is False for check in checks.values())
+
+
+def test_more_that_came_than_the_kernel_knows_is_caught() -> None:
+    """It would have been dropped before the qdisc, by nobody knows whom."""
+    checks = judged(result=observed(came=CAME + 1))
+    assert not checks["conservation by the kernel's counters, client->server"].passed
+
+
+def test_copies_that_netem_makes_never_came() -> None:
+    """They are offered to the queue, and seen leaving only."""
+    with_copies = counted("netem", PROBES + CAME + 5, 0)
+    qdiscs = happened("netem") | dict.fromkeys(TIMES[2:], with_copies)
+    result = observed(left=CAME + 5)
+    assert all(
+        check.passed
+        for check in judged("netem", qdiscs=qdiscs, result=result, duplication="5 %").values()
+    )
+    plain = judged("netem", qdiscs=qdiscs, result=result)
+    assert not all(check.passed for check in plain.values())
+
+
+@pytest.mark.parametrize(("seeded", "word"), [(False, "not by our seed"), (True, "seed ")])
+def test_losses_that_netem_draws_are_told_and_not_judged(*, seeded: bool, word: str) -> None:
+    """Nobody here draws as it does; where it takes a seed, that is recorded."""
+    check = judged("netem", loss="7 %", seeded=seeded)["losses as drawn, client->server"]
+    assert check.passed is None
+    assert word in check.limit
+
+
+def test_netems_jitter_meets_pings() -> None:
+    """So an idle round-trip time proves nothing; without jitter it does."""
+    known, seen = catalog.load(), replace(what_was_seen(H2_LOSS), link={})
+    asked: list[tuple[Backend, bool | None]] = [("netem", None), ("af_packet", True)]
+    for backend, passed in asked:
+        planned = plan.plan(trial(H2_LOSS), known, backend=backend)
+        first = next(bed_checks.checks(trial(H2_LOSS), planned, known, seen))
+        assert (first.name, first.passed) == ("round-trip time", passed)
+
+
+def test_every_link_is_checked_by_its_own_counters() -> None:
+    """A port without its discipline is told of with its link's name."""
+    links = [{"between": pair, "rate": "10 Mbit/s"} for pair in (["a", "b"], ["b", "c"])]
+    topology = Topology.model_validate({"hosts": list("abc"), "links": links})
+    planned = network.plan(topology, {}, 1, 1, backend="tbf")
+    one = happened("tbf")
+    both = {
+        when: [*ports, *({**port, "dev": port["dev"].replace("l0", "l1")} for port in ports)]
+        for when, ports in one.items()
+    }
+    packets = observed()["directions"][0]["packets"]
+    ways = [("a", "b"), ("b", "a"), ("b", "c"), ("c", "b")]
+    result = {"directions": [{"from": a, "to": b, "packets": packets} for a, b in ways]}
+    checks = list(kernel.checks(planned, result, both))
+    assert all(check.passed for check in checks)
+    assert len({check.name for check in checks}) == len(checks) == 6
+    unshaped = kernel.checks(planned, result, one)
+    broken = [check.name for check in unshaped if check.passed is False]
+    assert broken == [
+        "kernel's link, on b-c",
+        "conservation by the kernel's counters, b->c",
+        "conservation by the kernel's counters, c->b",
+    ]

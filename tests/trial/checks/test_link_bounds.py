@@ -1,0 +1,157 @@
+"""What no link can do is found in what was seen, and no valid attempt is accused."""
+
+from __future__ import annotations
+
+import copy
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from httpbed.trial.checks.link_bounds import IMPOSSIBLE
+from httpbed.trial.evidence import Seen
+from planted import Fault, broken, ending, on_link
+from recorded import ALL, H2_LOSS, H3_CLEAN, HANDED_OVER, checks, what_was_seen
+
+WINDOWS = "possible for this link, bytes in any window"
+TIMES = "possible for this link, times"
+RECEIVED = "possible for this link, bytes received"
+STORED = "possible for this link, bodies stored"
+DOWN = 1
+"""Direction towards the client, in attempts with one link."""
+
+
+def witnessed(found: Seen) -> Seen:
+    """Add what a witness says of an attempt that was recorded before there was one.
+
+    Of each direction it is the packet that arrived first, and the least that the link can do.
+    """
+    link: Any = copy.deepcopy(dict(found.link))
+    link |= {"schema": 3, "early_ns": 0}
+    for way in link["directions"]:
+        first_ns = way["first_ns"]
+        window = {"slack_ns": 0, "from_ns": first_ns, "to_ns": first_ns + 1_200_000, "bytes": 1500}
+        way["witnessed"] = {
+            "packets": way["packets"]["delivered"],
+            "skipped": 0,
+            "window": window,
+            "delay_slack_ns": 0,
+            "quickest": {"took_ns": 26_200_000, "bytes": 1500},
+        }
+    for connection in link["connections"]:
+        connection["acknowledged_ahead"] = 0 if connection["protocol"] == "tcp" else None
+    return replace(found, link=link)
+
+
+def divided(share: int, *where: str) -> Fault:
+    """Return the fault that all times are divided, or those of a part of the result only."""
+
+    def plant(found: Seen) -> Seen:
+        link: Any = copy.deepcopy(dict(found.link))
+        for part in where:
+            link[part] = _divided(link[part], share)
+        return replace(found, link=link if where else _divided(link, share))
+
+    return plant
+
+
+def _divided(said: Any, share: int) -> Any:
+    if isinstance(said, list):
+        return [_divided(one, share) for one in said]
+    if not isinstance(said, dict):
+        return said
+    return {
+        key: value // share
+        if key.endswith("_ns") and isinstance(value, int)
+        else _divided(value, share)
+        for key, value in said.items()
+    }
+
+
+def in_direction(*path: str, to: object) -> Fault:
+    """Return the fault that the direction to the client is said to have done something else."""
+    return on_link("directions", DOWN, *path, to=to)
+
+
+FAULTS: dict[str, tuple[Fault, set[str]]] = {
+    "all times divided by ten": (divided(10), {WINDOWS, TIMES}),
+    "times of connections divided by ten": (divided(10, "connections"), {TIMES}),
+    "times of directions divided by ten": (divided(10, "directions"), {WINDOWS, TIMES}),
+    "a rate exceeded": (in_direction("witnessed", "window", "slack_ns", to=-1), {WINDOWS}),
+    "a window of another rate": (in_direction("witnessed", "window", "bytes", to=1502), {WINDOWS}),
+    "a packet unwitnessed": (in_direction("witnessed", "packets", to=lambda n: n - 1), {WINDOWS}),
+    "no witness": (in_direction("witnessed", to=None), {WINDOWS}),
+    "a delay not kept": (in_direction("witnessed", "delay_slack_ns", to=-1), {TIMES}),
+    "a delay of another link": (
+        in_direction("witnessed", "quickest", "took_ns", to=26_199_990),
+        {TIMES},
+    ),
+    "a frame sent early": (on_link("early_ns", to=1), {TIMES}),
+    "a packet before the start": (in_direction("first_ns", to=81_117_081), {TIMES}),
+    "acknowledged, not delivered": (
+        on_link("connections", 0, "acknowledged_ahead", to=1),
+        {RECEIVED},
+    ),
+    "a handshake below a round trip": (
+        on_link("connections", 0, "handshake_ns", to=94_150_411 + 49_800_000),
+        {TIMES},
+    ),
+}
+
+
+@pytest.mark.parametrize(("fault", "expected"), FAULTS.values(), ids=FAULTS)
+def test_the_impossible_makes_the_attempt_invalid(fault: Fault, expected: set[str]) -> None:
+    """By the checks that it concerns, and the reason says what it is."""
+    found = fault(witnessed(what_was_seen(H2_LOSS)))
+    assert {name for name in broken(found) if name.startswith("possible")} == expected
+    outcome = ending(found)
+    assert outcome.kind == "invalid"
+    assert IMPOSSIBLE in outcome.reason
+
+
+@pytest.mark.parametrize("name", [*ALL, HANDED_OVER])
+def test_nothing_recorded_is_impossible(name: str) -> None:
+    """Neither as it was recorded nor with a witness."""
+    found = what_was_seen(name)
+    assert not {one for one in broken(found, name) if one.startswith("possible")}
+
+
+def test_a_witnessed_attempt_is_possible() -> None:
+    """What the faults are planted into has none."""
+    assert broken(witnessed(what_was_seen(H2_LOSS))) == set()
+
+
+def test_the_figure_beside_its_bound_is_told() -> None:
+    """The one that is nearest to what is possible, with both figures."""
+    told = {one.name: one.figure for one in checks(what_was_seen(H2_LOSS))}
+    assert told[TIMES] == "2.27386 s for 1 MB to the client; possible: at least 850 ms"
+    assert told[STORED].startswith("1 MB of bodies at the client; possible: at most 1.04194 MB")
+    assert "possible: at most 2.77512 MB" in told[WINDOWS]
+
+
+def test_the_reason_begins_with_what_it_is() -> None:
+    """And has both figures."""
+    found = on_link("connections", 0, "acknowledged_ahead", to=4000)
+    reason = ending(found(witnessed(what_was_seen(H2_LOSS)))).reason
+    assert reason.startswith("impossible for this link: 4 kB acknowledged beyond what")
+    assert reason.endswith("possible: at most 0 B")
+
+
+def test_a_body_whose_transfer_nobody_logged_is_not_judged() -> None:
+    """It may have been coded on its way."""
+    found = what_was_seen(H3_CLEAN)
+    (request,) = found.findings["server"].requests
+    silent = replace(found.findings["server"], requests=(replace(request, body_bytes=None),))
+    told = replace(found, findings={**found.findings, "server": silent})
+    (received,) = [one for one in checks(told, H3_CLEAN) if one.name == RECEIVED]
+    assert received.passed is None
+
+
+def test_a_body_that_shrank_on_its_way_counts_as_it_was_sent() -> None:
+    """Ten times as much as was logged is no accusation: a client may decode what it stores."""
+    found = what_was_seen(H3_CLEAN)
+    (request,) = found.findings["server"].requests
+    coded = replace(found.findings["server"], requests=(replace(request, body_bytes=100_000),))
+    told = divided(2, "connections")(found)
+    told = replace(told, findings={**found.findings, "server": coded})
+    assert RECEIVED not in broken(told, H3_CLEAN)

@@ -1,0 +1,214 @@
+"""Whether a load was this page's: each fault breaks the check that is named for it, no other."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from httpbed.experiment.page import OWN_ORIGIN, PageLoad
+from httpbed.experiment.trial import Check
+from httpbed.programs.protocol import Findings, Request
+from httpbed.trial import verdict
+from httpbed.trial.checks import page as page_checks
+from httpbed.trial.checks import subject
+from httpbed.trial.checks.subject import Served
+from httpbed.trial.evidence import Seen
+from httpbed.trial.hops import Chain
+from httpbed.web.sites.catalog import Stored
+from httpbed.web.sites.site import Answer, Resource, Site
+from recorded import H3_CLEAN, attempt, chains, what_was_seen
+
+PATHS = ("/index.html", "/0.jpeg", "/a.css")
+OTHER = "other.test"
+Requests = Sequence[Request]
+Change = Callable[[Requests], Requests]
+
+
+def resource(path: str, **more: Any) -> Resource:
+    """List a file of the page."""
+    told = {"origin": 0, "path": path, "file": f"0{path}", "bytes": 1, "sha256": "0" * 64}
+    return Resource.model_validate({**told, "type": "text/html", **more})
+
+
+SITE = Site(
+    name="a page",
+    source="a test",
+    entry=PATHS[0],
+    origins=[OWN_ORIGIN],
+    resources=[*map(resource, PATHS), resource("/never.js", requested=0)],
+)
+
+
+def load(visit: str = "cold", **known: Any) -> PageLoad:
+    """Ask for the page."""
+    page = {"objects": 2, "size": "1 kB", **known}
+    return PageLoad.model_validate({"kind": "page", "page": page, "visit": visit})
+
+
+def asked(path: str, **more: Any) -> Request:
+    """Make a request as both sides tell of it."""
+    told = {"http_version": "3", "status": 200, "body_bytes": 1, "wire_bytes": 100}
+    return Request(**{**told, "path": path, "authority": OWN_ORIGIN, "connection": "a", **more})
+
+
+PAGE = tuple(map(asked, PATHS))
+
+
+def chain_of(of: PageLoad) -> Chain:
+    """Have a browser load it from a server that logs all requests."""
+    (chain,) = chains(H3_CLEAN)
+    return Chain(chain.prefix, of, chain.roles, chain.legs)
+
+
+def seen_of(browser: Requests, log: Requests, remarks: tuple[str, ...] = ()) -> Seen:
+    """Have them tell of these requests."""
+    findings = {
+        "client": Findings(requests=tuple(browser), remarks=remarks),
+        "server": Findings(requests=tuple(log)),
+    }
+    return replace(what_was_seen(H3_CLEAN), findings=findings)
+
+
+def judged(
+    browser: Requests, log: Requests, of: PageLoad | None = None, site: Site = SITE
+) -> list[Check]:
+    """Check a load."""
+    of = of or load()
+    return list(page_checks.checks(chain_of(of), of, site, seen_of(browser, log), ""))
+
+
+def broken(checks: Sequence[Check]) -> set[str]:
+    """Name the checks that found a fault."""
+    return {check.name for check in checks if check.passed is False}
+
+
+def first(**more: Any) -> Change:
+    """Change the first image."""
+    return lambda requests: [
+        replace(one, **more) if one.path == PATHS[1] else one for one in requests
+    ]
+
+
+def with_stray(requests: Requests) -> Requests:
+    """Ask for what is not the page's."""
+    return [*requests, asked("/stray.png")]
+
+
+def without_image(requests: Requests) -> Requests:
+    """Do not ask for an image."""
+    return [one for one in requests if one.path != PATHS[1]]
+
+
+def same(requests: Requests) -> Requests:
+    """Leave all as it is."""
+    return requests
+
+
+REQUESTS, AGREE = "requests of the page", "browser and log agree"
+FAULTS: dict[str, tuple[Change, Change, set[str]]] = {
+    "something besides": (with_stray, with_stray, {REQUESTS}),
+    "something that is listed but never asked for": (
+        lambda told: [*told, asked("/never.js")],
+        lambda told: [*told, asked("/never.js")],
+        {REQUESTS},
+    ),
+    "a name outside": (first(authority=OTHER), first(authority=OTHER), {REQUESTS}),
+    "something missing": (without_image, without_image, {REQUESTS}),
+    "asked twice": (
+        lambda told: [*told, told[1]],
+        lambda told: [*told, told[1]],
+        {REQUESTS},
+    ),
+    "another status": (first(status=404), first(status=404), {"status of the answers"}),
+    "a request that only the log has": (
+        same, lambda told: [*told, asked("/retry", wire_bytes=0)], {AGREE},
+    ),
+    "another version by the log": (same, first(http_version="1.1"), {AGREE}),
+    "another status by the log": (same, first(status=206), {AGREE}),
+    "other bytes": (same, first(wire_bytes=99), {"bytes by browser and log"}),
+    "an empty log of who keeps one": (same, lambda _: [], {AGREE}),
+}  # fmt: skip
+
+
+def test_a_page_that_came_whole_passes() -> None:
+    """And it is said which site it was."""
+    checks = judged(PAGE, PAGE)
+    assert [check.passed for check in checks] == [True] * len(checks)
+    assert checks[0].figure == f"a page, SHA-256 {SITE.digest[:12]}"
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_each_fault_breaks_its_check(fault: str) -> None:
+    """One thing is otherwise, and one check says so."""
+    of_browser, of_log, names = FAULTS[fault]
+    assert broken(judged(of_browser(PAGE), of_log(PAGE))) == names
+
+
+def test_another_site_than_the_trial_names_is_told() -> None:
+    """By its digest."""
+    assert broken(judged(PAGE, PAGE, load(sha256=SITE.digest))) == set()
+    assert broken(judged(PAGE, PAGE, load(sha256="0" * 64))) == {"site"}
+
+
+def test_a_repeat_view_may_ask_for_less_and_be_told_of_no_change() -> None:
+    """Not for more."""
+    again = [replace(PAGE[0], status=304)]
+    assert broken(judged(again, again, load("repeat view"))) == set()
+    assert broken(judged(again, again)) == {REQUESTS, "status of the answers"}
+    checks = judged(with_stray(again), with_stray(again), load("repeat view"))
+    assert broken(checks) == {REQUESTS}
+    (check,) = (one for one in checks if one.name == REQUESTS)
+    assert check.figure == "1 of 3; 1 not the page's: /stray.png"
+    assert check.limit
+
+
+def test_a_recorded_status_is_right_although_it_is_an_error() -> None:
+    """And no other is."""
+    answers = [
+        one.model_copy(update={"answer": Answer(status=404)}) if one.path == PATHS[1] else one
+        for one in SITE.resources
+    ]
+    site = SITE.model_copy(update={"recorded": True, "resources": answers})
+    gone = first(status=404)(PAGE)
+    assert broken(judged(gone, gone, site=site)) == set()
+    assert broken(judged(PAGE, PAGE, site=site)) == {"status of the answers"}
+
+
+def test_a_log_without_bytes_is_not_compared() -> None:
+    """Nobody is blamed for what a program does not tell."""
+    checks = judged(PAGE, first(wire_bytes=None)(PAGE))
+    assert {one.name: one.passed for one in checks}["bytes by browser and log"] is None
+
+
+def test_what_is_not_known_of_a_load_fails_nothing() -> None:
+    """Pictures that were cut off, say."""
+    found = seen_of(PAGE, PAGE, remarks=("the pictures end at 7.00 s",))
+    *_, last = page_checks.checks(chain_of(load()), load(), SITE, found, "")
+    assert (last.passed, last.figure) == (None, "the pictures end at 7.00 s")
+
+
+@pytest.mark.parametrize(("version", "most"), [("3", 2), ("1.1", 12)])
+def test_a_browser_opens_so_many_connections(version: str, most: int) -> None:
+    """One of each pool, and six over HTTP/1.1."""
+    chain = chain_of(load())
+    hop = chain.legs[0].hop.model_copy(update={"http_version": version})
+    leg = replace(chain.legs[0], hop=hop)
+    chain = replace(chain, legs=(leg,))
+    passed = [page_checks.connections(chain, load(), most + n, "").passed for n in (0, 1)]
+    assert passed == [True, False]
+
+
+def test_a_load_at_its_time_limit_timed_out_and_did_not_fail() -> None:
+    """What had come by then is told; slow treatments are not left out as failed ones are."""
+    found = seen_of(PAGE[:1], PAGE[:1])
+    late = replace(found.findings["client"], complaint="the page was still loading", timed_out=True)
+    found = replace(found, findings={**found.findings, "client": late})
+    exits = {"client": replace(found.exits["client"], timed_out=True)}
+    found = replace(found, exits=exits)
+    chain = chain_of(load())
+    served = Served({}, {load().key: Stored(SITE, attempt(H3_CLEAN))}, ())
+    checks = list(subject.checks([chain], served, found))
+    assert verdict.outcome(checks, found).kind == "timed out", broken(checks)

@@ -1,0 +1,102 @@
+"""Whether a recorded site's answers were the recorded ones, as late, as long and in order."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+from httpbed.programs.protocol import Request
+from httpbed.trial import replay_origin
+from httpbed.trial.checks import replay
+from httpbed.trial.replay_origin import Replayed
+from httpbed.web.sites.site import Answer, Resource, Site
+
+HOST, DIGEST = "www.page.test", "0" * 64
+MS = 10**6
+
+
+def resource(number: int, length: int, **answer: object) -> Resource:
+    """Describe one of the site's."""
+    return Resource(
+        origin=0, path=f"/{number}", file=f"0/{number}", bytes=length, sha256=DIGEST, type="",
+        answer=Answer.model_validate(answer),
+    )  # fmt: skip
+
+
+SITE = Site(
+    name="har-x",
+    source="",
+    entry="/0",
+    origins=[HOST],
+    recorded=True,
+    skeleton=True,
+    resources=[
+        resource(0, 100, delay_s=0.04),
+        resource(1, 50, after=0, since="head", wait_s=0.02),
+        resource(2, 0, after=1, status=404, wait_s=0.01),
+    ],
+)
+REPLAYED = (
+    Replayed(HOST, "/0", 0, 0, 41 * MS, 42 * MS),
+    Replayed(HOST, "/1", 1, 70 * MS, 70 * MS, 71 * MS),
+    Replayed(HOST, "/2", 2, 95 * MS, 95 * MS, 95 * MS),
+)
+LOGGED = tuple(
+    Request("2", status, length, authority=HOST, path=f"/{number}")
+    for number, (status, length) in enumerate([(200, 100), (200, 50), (404, 0)])
+)
+
+
+def passed(
+    replayed: tuple[Replayed, ...] = REPLAYED, logged: tuple[Request, ...] = LOGGED
+) -> dict[str, bool]:
+    """Check, and return what passed."""
+    found = [
+        replay.punctual(SITE, replayed, ""),
+        *replay.checks(SITE, logged, replayed, ""),
+    ]
+    return {one.name: bool(one.passed) for one in found}
+
+
+def test_as_recorded() -> None:
+    """Nothing is wrong."""
+    assert passed() == {
+        "recorded delays": True,
+        "lengths of the bodies": True,
+        "recorded order": True,
+    }
+
+
+def test_too_early_and_too_late() -> None:
+    """An answer before its delay is over, and one long after."""
+    early, late = replace(REPLAYED[0], begun_ns=39 * MS), replace(REPLAYED[0], begun_ns=150 * MS)
+    assert not passed((early, *REPLAYED[1:]))["recorded delays"]
+    assert not passed((late, *REPLAYED[1:]))["recorded delays"]
+
+
+def test_an_answer_that_is_given_again_is_not_what_led_to_the_rest() -> None:
+    """But that it was given at first."""
+    again = replace(REPLAYED[0], asked_ns=93 * MS, begun_ns=93 * MS, ended_ns=94 * MS)
+    assert passed((*REPLAYED, again))["recorded order"]
+
+
+def test_another_length_or_status() -> None:
+    """What the server sent is compared, not what it was given."""
+    assert not passed(logged=(replace(LOGGED[0], body_bytes=99),))["lengths of the bodies"]
+    assert not passed(logged=(replace(LOGGED[0], status=500),))["lengths of the bodies"]
+
+
+def test_asked_before_its_cause() -> None:
+    """A request whose cause had not been answered for as long as it was recorded."""
+    early = replace(REPLAYED[1], asked_ns=50 * MS)
+    assert not passed((REPLAYED[0], early, REPLAYED[2]))["recorded order"]
+
+
+def test_what_the_program_wrote_is_read(tmp_path: Path) -> None:
+    """A line each; of a server without recorded sites there is none."""
+    times = {"asked_ns": 1, "begun_ns": 2, "ended_ns": 3}
+    line = json.dumps({"method": "GET", "host": "h", "path": "/", "answer": None, **times}) + "\n"
+    (tmp_path / replay_origin.LOG).write_text(line * 2)
+    assert replay_origin.read(tmp_path) == (Replayed("h", "/", None, 1, 2, 3),) * 2
+    assert replay_origin.read(tmp_path / "other") == ()

@@ -1,0 +1,123 @@
+"""Whether a load began in the state that its label says."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from httpbed.experiment.page import PageLoad, Visit
+from httpbed.experiment.trial import Check
+from httpbed.programs.protocol import Findings, Request
+from httpbed.trial import evidence
+from httpbed.trial.checks import visit as visit_checks
+from httpbed.trial.hops import Chain
+from recorded import H3_CLEAN, chains, what_was_seen
+
+LISTED = 3
+PRIOR, DOCUMENT, IMAGE, STYLE = "/.httpbed/prior.txt", "/index.html", "/0.jpeg", "/a.css"
+
+
+def asked(path: str, connection: str, **more: Any) -> Request:
+    """Make a request as both sides tell of it."""
+    said = {"http_version": "3", "status": 200, "body_bytes": 1, "resumed": False}
+    return Request(**{**said, "early_data": False, "path": path, "connection": connection, **more})
+
+
+PAGE = tuple(asked(path, "b") for path in (DOCUMENT, IMAGE, STYLE))
+RIGHT: dict[Visit, tuple[tuple[Request, ...], tuple[Request, ...]]] = {
+    "cold": ((), PAGE),
+    "warm connection": ((asked(PRIOR, "b"),), PAGE),
+    "repeat view": (tuple(replace(one, connection="a") for one in PAGE), PAGE[:1]),
+    "resumed": ((asked(PRIOR, "a"),), tuple(replace(one, resumed=True) for one in PAGE)),
+    "early data": (
+        (asked(PRIOR, "a"),),
+        (replace(PAGE[0], resumed=True, early_data=True), *PAGE[1:]),
+    ),
+    "discovery": ((asked(PRIOR, "a", http_version="2"),), PAGE),
+}
+"""What was asked before and measured, in each visit."""
+
+
+def load(visit: Visit) -> PageLoad:
+    """Ask for some page."""
+    return PageLoad.model_validate(
+        {"kind": "page", "page": {"objects": 2, "size": "1 kB"}, "visit": visit}
+    )
+
+
+def judged(visit: Visit, before: tuple[Request, ...], measured: tuple[Request, ...]) -> set[str]:
+    """Return the names of the checks that do not pass, of what both sides tell alike."""
+    return {check.name for check in checks(visit, before, measured) if check.passed is not True}
+
+
+def checks(visit: Visit, before: tuple[Request, ...], measured: tuple[Request, ...]) -> list[Check]:
+    """Check a visit, of which browser and server tell the same."""
+    (chain,) = chains(H3_CLEAN)
+    chain = Chain(chain.prefix, load(visit), chain.roles, chain.legs)
+    told = Findings(requests=measured, before=before)
+    found = replace(what_was_seen(H3_CLEAN), findings={"client": told, "server": told})
+    return list(visit_checks.checks(chain, load(visit), LISTED, found))
+
+
+@pytest.mark.parametrize("visit", RIGHT)
+def test_every_visit_passes_as_itself_only(visit: Visit) -> None:
+    """What is right for one of them is wrong for all others."""
+    told = RIGHT[visit]
+    assert judged(visit, *told) == set()
+    for other in RIGHT:
+        assert other == visit or judged(other, *told), f"{visit} passed as {other}"
+
+
+@pytest.mark.parametrize(
+    ("visit", "measured", "broken"),
+    [
+        ("resumed", PAGE, {"resumption"}),
+        ("early data", RIGHT["resumed"][1], {"resumption"}),
+        ("resumed", RIGHT["early data"][1], {"resumption"}),
+        ("warm connection", (asked(DOCUMENT, "c"),), {"connection of the document"}),
+        ("cold", RIGHT["resumed"][1], {"resumption"}),
+        ("discovery", (asked(DOCUMENT, "a"),), {"connection of the document"}),
+        ("repeat view", PAGE, {"from the browser's cache"}),
+    ],
+)
+def test_a_visit_that_was_another_is_told(
+    visit: Visit, measured: tuple[Request, ...], broken: set[str]
+) -> None:
+    """One thing is otherwise, and one check says so."""
+    assert judged(visit, RIGHT[visit][0], measured) == broken
+
+
+def test_over_http_1_only_the_documents_connection_counts() -> None:
+    """Further ones resume with tickets that the first one brought."""
+    later = (PAGE[0], *(replace(one, connection="c", resumed=True) for one in PAGE[1:]))
+    assert judged("cold", (), later) == set()
+
+
+def test_what_nobody_tells_is_not_observed() -> None:
+    """A server that keeps no log says nothing of its connections."""
+    (chain,) = chains(H3_CLEAN)
+    chain = Chain(chain.prefix, load("resumed"), chain.roles, chain.legs)
+    told = Findings(requests=PAGE, before=RIGHT["resumed"][0])
+    found = replace(what_was_seen(H3_CLEAN), findings={"client": told, "server": Findings()})
+    silent = replace(found, silent=frozenset({"server"}))
+    before, *others = visit_checks.checks(chain, load("resumed"), LISTED, silent)
+    assert before.passed is True
+    assert [check.passed for check in others] == [None, None]
+    owed = visit_checks.checks(chain, load("resumed"), LISTED, found)
+    assert [one.name for one in owed if one.passed is False] == ["document in the log"]
+
+
+def test_of_one_resource_the_first_answers_are_of_the_visit_before() -> None:
+    """A log tells of both visits, one after the other."""
+    log = Findings(requests=(asked(IMAGE, "a"), asked(DOCUMENT, "a"), asked(DOCUMENT, "b")))
+    divided = evidence.divided(log, (asked(DOCUMENT, "1"), asked(IMAGE, "1")))
+    assert [one.connection for one in divided.before] == ["a", "a"]
+    assert [one.connection for one in divided.requests] == ["b"]
+
+
+def test_the_file_of_before_is_never_the_pages() -> None:
+    """Even where the browser did not live to tell of it."""
+    divided = evidence.divided(Findings(requests=(asked(PRIOR, "a"), PAGE[0])), ())
+    assert [one.path for one in divided.requests] == [DOCUMENT]

@@ -1,0 +1,155 @@
+"""What a client made of a hand-over, as the wire shows it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from handing_over import CHAIN, MS, S, changed, connections, of_subject, on, on_handover, seen
+from httpbed.trial.checks import handover
+from httpbed.trial.evidence import Seen
+from planted import ended
+
+
+def test_a_migrated_connection_is_told_by_the_wire() -> None:
+    """From where to where, without a handshake, and how large its first datagrams were."""
+    found = seen()
+    check = of_subject(found)
+    before, after = on(found, "wifi")["client"], on(found, "cellular")["client"]
+    assert check.passed is True
+    assert check.figure.startswith(f"migrated: same connection, from {before} to {after}, no hand")
+    assert "1200" in check.figure
+
+
+@pytest.mark.parametrize(
+    ("how", "words"),
+    [({"opening": "initial"}, "QUIC, with"), ({"protocol": "tcp", "opening": None}, "TCP")],
+)
+def test_a_new_connection_is_told_by_its_handshake(how: dict[str, Any], words: str) -> None:
+    """Whatever carries it."""
+    found = seen()
+    check = of_subject(connections(found, on(found, "wifi"), on(found, "cellular", **how)))
+    assert check.passed is True
+    assert check.figure == f"a new connection: {words}{check.figure.split(words)[1]}"
+    assert check.figure.endswith("over cellular")
+
+
+def only(found: Seen, **changes: Any) -> Seen:
+    """Let this have been all that the new link saw, and nothing else delivered there."""
+    there = {"server_payload_bytes": 1, "handshake_ns": None, **changes}
+    came = sum(there.get("server_first_sizes", ()))
+    assert found.handover is not None
+    at_ms = found.handover.changes[0].at_ns // MS + 50
+    bins = {"wifi": found.deliveries["wifi"], "cellular": {at_ms: came} if came else {}}
+    told = connections(found, on(found, "wifi"), on(found, "cellular", **there))
+    return replace(told, deliveries=bins)
+
+
+def test_a_stateless_reset_is_no_migration() -> None:
+    """One datagram that looks like a short header, and nothing after it."""
+    reset = only(ended(status=56)(seen()), server_first_sizes=[43], server_payload_bytes=43)
+    check = of_subject(reset)
+    assert check.passed is None
+    assert check.figure == (
+        "answered once over cellular, by a datagram of 43 bytes: perhaps a stateless reset"
+    )
+    assert handover.unfollowed([check]) == check.figure
+    assert of_subject(ended(status=0)(reset)).passed is None
+
+
+def test_an_answered_probe_is_no_migration() -> None:
+    """The path was validated, and the client stayed where it was."""
+    probed = only(ended(status=56)(seen()), server_first_sizes=[1200, 1200])
+    probed = replace(
+        probed, deliveries={**probed.deliveries, "wifi": dict.fromkeys(range(600), 900)}
+    )
+    for found in (probed, ended(status=0)(probed)):
+        check = of_subject(found)
+        assert check.passed is None
+        assert check.figure == (
+            "answered only: 1 bytes came back over cellular, first datagrams of 1200, 1200 bytes,"
+            " and no data went on there"
+        )
+
+
+def test_the_rest_of_a_body_may_be_small() -> None:
+    """The client ended well, with what came there and nowhere else."""
+    rest = {"server_first_sizes": [1200, 700], "server_payload_bytes": 1900}
+    assert of_subject(only(seen(), **rest)).figure.startswith("migrated: ")
+    assert of_subject(only(ended(status=56)(seen()), **rest)).passed is None
+
+
+def test_a_refusal_is_no_connection() -> None:
+    """Somebody answered, to say no."""
+    tcp = {"protocol": "tcp", "opening": None, "server_first_sizes": None}
+    found = only(ended(status=7)(seen()), **{**tcp, "server_first_sizes": []}, server_reset=True)
+    check = of_subject(found)
+    assert check.passed is None
+    assert check.figure == "answered only: a new connection over cellular was refused"
+    closed = {"opening": "initial", "server_first_sizes": [90], "server_payload_bytes": 90}
+    check = of_subject(only(ended(status=7)(seen()), **closed))
+    assert check.figure == "answered once over cellular, by a datagram of 90 bytes"
+
+
+def test_a_greased_short_header_is_no_handshake() -> None:
+    """RFC 9287: its first bits may be any. With data it goes on; without, it is not known what."""
+    found = seen()
+    assert CHAIN.legs[0].opened(greased(found).connections) == [on(found, "wifi")]
+    assert of_subject(greased(found)).figure.startswith("migrated: same connection")
+    answered = {"opening": "other", "server_first_sizes": [1200, 1200]}
+    check = of_subject(only(ended(status=56)(found), **answered))
+    assert check.passed is None
+    assert check.figure == "not known: what came over cellular looks like no known header"
+
+
+def greased(found: Seen) -> Seen:
+    """Let the connection have moved with a datagram that looks like nothing known."""
+    return connections(found, on(found, "wifi"), on(found, "cellular", opening="other"))
+
+
+def test_what_is_not_answered_is_no_connection() -> None:
+    """Whatever was sent there: nobody had anything of it."""
+    found = seen()
+    unanswered = on(found, "cellular", server_first_ns=None, server_first_sizes=[])
+    check = of_subject(connections(found, on(found, "wifi"), unanswered))
+    assert check.passed is None
+    assert check.figure.endswith("nothing was answered of what was sent over cellular")
+
+
+def test_behind_a_nat_the_next_link_tells() -> None:
+    """The same connection has another port there; on the client's link nothing is new."""
+    found = seen()
+    assert found.handover is not None
+    at_ns = found.handover.changes[0].at_ns
+    found = changed(found, left="wifi", entered="wifi", ordered_ns=at_ns - MS)
+    since = at_ns + found.link["started_ns"]
+    behind = {"client": "10.77.0.1:1024", "client_first_ns": since, "opening": "short"}
+    kind = {"kind": "NAT rebinding", "sockets": ""}
+    before = [on(found, "wifi", client_last_ns=since + S), on(found, "router-server")]
+    survived = of_subject(connections(found, *before, on(found, "router-server", **behind)), **kind)
+    assert survived.figure.startswith("migrated behind its NAT: same connection, from ")
+    assert " to 10.77.0.1:1024" in survived.figure
+    tcp = {**behind, "protocol": "tcp", "opening": None}
+    lost = of_subject(connections(found, *before, on(found, "router-server", **tcp)), **kind)
+    assert lost.figure == "from 10.77.0.1:1024, which for TCP is another connection"
+    assert of_subject(connections(found, *before), **kind).figure.startswith("nothing more came")
+
+
+def test_a_path_that_is_used_again_is_known_by_what_came_there() -> None:
+    """The old socket sends again: nothing begins on the wire, and everything goes there."""
+    found = seen()
+    assert found.handover is not None
+    (first,) = found.handover.changes
+    later = first.at_ns + S
+    second = replace(
+        first, number=2, left="cellular", entered="wifi", at_ns=later, ordered_ns=later
+    )
+    found = ended(status=1)(on_handover(changes=(first, second), ended_ns=later + S)(found))
+    after = {later // MS + 5: 9000}
+    back = {**found.deliveries, "wifi": {**found.deliveries["wifi"], **after}}
+    returned = of_subject(replace(found, deliveries=back))
+    assert returned.figure == "2 hand-overs: 2 migrated"
+    stayed = of_subject(replace(found, deliveries={"wifi": back["wifi"]}))
+    assert stayed.figure == "2 hand-overs: 1 answered only, 1 not followed"

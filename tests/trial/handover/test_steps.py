@@ -1,0 +1,172 @@
+"""What a hand-over consists of: which steps, of which link, in which order, and when."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+import pytest
+
+from httpbed.experiment.handover import Handover
+from httpbed.experiment.scenario import Scenario
+from httpbed.host.backend import Backend
+from httpbed.trial import plan as bed
+from httpbed.trial.handover import steps as handover
+from httpbed.trial.handover.steps import Step
+from recorded import CATALOG, HANDED_OVER, planned, trial
+
+ONCE = {"delivered": "1 MB"}
+REPEATED = {"every": "2 s"}
+
+
+def described(kind: str, *, links: int = 2, when: Any = ONCE, **more: Any) -> Handover:
+    """Describe hand-overs between links a, b, c."""
+    said = {"links": list("abc"[:links]), "kind": kind, "when": when, **more}
+    return Handover.model_validate(said)
+
+
+def told(found: Handover, number: int = 1) -> list[str]:
+    """Write steps in a few words."""
+    return [f"{one.after_s:g} {one.what} {one.link}" for one in handover.steps(found, number)]
+
+
+def test_a_deleted_address_takes_its_sockets_along() -> None:
+    """Where the operating system does that; nothing has to be done about the next link."""
+    assert told(described("address deleted")) == ["0 detach a"]
+    destroyed = described("address deleted", sockets="destroyed")
+    assert told(destroyed) == ["0 detach a", "0 destroy a"]
+
+
+def test_without_a_link_for_a_while() -> None:
+    """The next one comes later, each time."""
+    gap = described("address deleted", gap="200 ms", when=REPEATED)
+    assert told(gap) == ["0 detach a", "0.2 attach b"]
+    assert told(gap, 2) == ["0 detach b", "0.2 attach a"]
+    assert gap.up_at_first() == ["a"]
+
+
+def test_a_link_that_went_is_back_before_it_is_needed() -> None:
+    """And is not preferred then: the client stays where it is."""
+    repeated = described("address deleted", when=REPEATED)
+    assert told(repeated, 1) == ["0 detach a", "0 prefer b", "1 attach a"]
+    assert told(repeated, 2) == ["0 detach b", "0 prefer a", "1 attach b"]
+
+
+def test_of_three_links_one_comes_back_when_it_is_the_next() -> None:
+    """The third was there all along."""
+    three = described("address deleted", links=3, when=REPEATED)
+    assert told(three, 1) == ["0 detach a", "0 prefer b"]
+    assert told(three, 2) == ["0 detach b", "0 prefer c", "1 attach a"]
+    assert told(three, 3) == ["0 detach c", "0 prefer a", "1 attach b"]
+
+
+@pytest.mark.parametrize(("number", "old", "new"), [(1, "a", "b"), (2, "b", "a")])
+def test_make_before_break(number: int, old: str, new: str) -> None:
+    """The next link first, and the old one goes when both have been there for a while."""
+    both = described("make before break", overlap="1 s", sockets="destroyed", when=REPEATED)
+    steps = [f"0 attach {new}", f"0 prefer {new}", f"1 detach {old}", f"1 destroy {old}"]
+    assert told(both, number) == steps
+    assert both.up_at_first() == ["a"]
+
+
+def test_a_route_only() -> None:
+    """The next link is preferred, and that is all."""
+    assert told(described("route", when=REPEATED), 2) == ["0 prefer a"]
+
+
+def test_a_blackhole_ends_when_the_next_begins() -> None:
+    """A link that has never gone down is not told to come up."""
+    hole = described("blackhole", when=REPEATED)
+    assert told(hole, 1) == ["0 down a"]
+    assert told(hole, 2) == ["0 up a", "0 down b"]
+    three = described("blackhole", links=3, when=REPEATED)
+    assert [told(three, number) for number in (2, 3)] == [["0 down b"], ["0 up a", "0 down c"]]
+
+
+def test_a_nat_forgets_where_it_is() -> None:
+    """The client stays on its link, however many it has."""
+    assert told(described("NAT rebinding", links=2, when=REPEATED), 2) == ["0 rebind a"]
+
+
+def test_a_stable_address_has_no_steps() -> None:
+    """It is there to compare with."""
+    assert told(described("none", when=None)) == []
+
+
+@pytest.mark.parametrize("kind", sorted(handover.DECISIVE))
+@pytest.mark.parametrize("number", [1, 2, 5])
+def test_every_hand_over_has_a_change_and_ascends(kind: str, number: int) -> None:
+    """One step is the change, and none is due after the next hand-over is."""
+    overlap = "1 s" if kind == "make before break" else None
+    repeated = described(kind, when=REPEATED, overlap=overlap)
+    steps = handover.steps(repeated, number)
+    assert [step.what for step in steps].count(handover.DECISIVE[repeated.kind]) == 1
+    times = [step.after_s for step in steps]
+    assert times == sorted(times)
+    assert times[-1] < 2.0
+
+
+def test_when_a_hand_over_is_due() -> None:
+    """After the one before, at a time, or when so much has been delivered."""
+    every, at = described("route", when=REPEATED), described("route", when={"at": "3 s"})
+    assert [handover.after_last_s(every, number) for number in (1, 7)] == [2.0, 2.0]
+    assert [handover.after_last_s(at, number) for number in (1, 2)] == [3.0, None]
+    assert handover.after_last_s(described("route"), 1) is None
+
+
+def test_the_emulator_watches_what_a_hand_over_waits_for() -> None:
+    """Deliveries to the client on its first link; the topology itself stays as it was written."""
+    scenario = trial(HANDED_OVER).scenario()
+    watched = handover.watched(scenario)
+    assert [link.events for link in scenario.topology.links] == [[], [], []]
+    assert [len(link.events) for link in watched.links] == [1, 0, 0]
+    (trigger,) = planned(HANDED_OVER).network.emulator_config["links"][0]["triggers"]
+    assert trigger == {
+        "name": "hand-over",
+        "when": {"delivered_bytes": 120_000, "direction": 1},
+        "after_ns": 0,
+        "direction": None,
+        "change": None,
+    }
+
+
+def test_a_nat_is_where_the_hand_over_needs_one() -> None:
+    """On the first link, and only for that kind."""
+    assert handover.nat(trial(HANDED_OVER).scenario()) == ()
+    assert handover.nat(scenario(kind="NAT rebinding")) == (0,)
+
+
+def scenario(**changes: Any) -> Scenario:
+    """Change the hand-over of a recorded attempt."""
+    said = copy.deepcopy(trial(HANDED_OVER).document)
+    said["handover"] = {**said["handover"], "sockets": "kept", **changes}
+    return Scenario.model_validate(said)
+
+
+def test_links_that_are_not_there_at_first_are_taken_before() -> None:
+    """Not of a client that has all of them all along."""
+    whole, part = trial(HANDED_OVER), trial(HANDED_OVER)
+    part.document["handover"]["gap"] = "100 ms"
+    plans = [bed.plan(one, CATALOG).handover for one in (whole, part)]
+    assert [len(one.before()) for one in plans if one] == [0, 1]
+
+
+def test_a_step_is_carried_out_on_the_clients_host() -> None:
+    """Or by the emulator; what it leaves has the number of the hand-over in its name."""
+    plan = planned(HANDED_OVER).handover
+    assert plan is not None
+    destroy = Step(0.0, "destroy", "wifi")
+    spec = plan.carried_out_by(destroy, 3)
+    assert spec is not None
+    assert (spec.host, spec.stdout) == ("client", "sockets-destroyed-3.txt")
+    assert [look.stdout for look in plan.verified_by(destroy, 3)] == ["sockets-left-3.txt"]
+    assert plan.carried_out_by(Step(0.0, "down", "wifi"), 1) is None
+    assert plan.verified_by(Step(0.0, "detach", "wifi"), 1) == ()
+
+
+def test_packets_are_logged_where_somebody_knows_of_each() -> None:
+    """The emulator does; of what the kernel carries only connections are known."""
+    backends: tuple[Backend, ...] = ("af_packet", "tun", "netem")
+    plans = [bed.plan(trial(HANDED_OVER), CATALOG, backend=backend) for backend in backends]
+    logs = [plan.network.emulator_config["log"] for plan in plans]
+    assert logs == ["/trial/packets.tsv", "/trial/packets.tsv", None]

@@ -1,0 +1,165 @@
+"""Reading evidence: what ``ss``, ``ping`` and the emulator left, as one value."""
+
+from __future__ import annotations
+
+import shutil
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from httpbed.programs.protocol import Request
+from httpbed.trial import evidence, observe
+from recorded import (
+    CATALOG,
+    FOLDER,
+    H2_LOSS,
+    H3_CLEAN,
+    PROXIED,
+    SERVED,
+    artifacts,
+    observations,
+    planned,
+    trial,
+    what_was_seen,
+)
+
+LEG = planned(H2_LOSS).hops[0]
+
+
+@pytest.mark.parametrize("algorithm", ["cubic", "reno", "bbr"])
+def test_the_sockets_algorithm_is_read(algorithm: str) -> None:
+    """From what ``ss --tcp --info`` says of an accepted socket; ``bbr:(bw:...`` is no second."""
+    text = (FOLDER / f"iproute2-7.3.0/ss-{algorithm}.txt").read_text()
+    assert evidence.algorithms(text) == {algorithm}
+
+
+@pytest.mark.parametrize(
+    ("text", "names"),
+    [
+        ("", set()),
+        ("ESTAB 0 0 10.77.0.2:443 10.77.0.1:5\n\t ts sack ecn cubic wscale:7,7", {"cubic"}),
+        ("ESTAB 0 0 a b\n\t cubic x:1\nESTAB 0 0 a c\n\t reno x:1\n", {"cubic", "reno"}),
+        ("SYN-RECV 0 0 10.77.0.2:443 10.77.0.1:5\n", set()),
+        ("Cannot open netlink socket: Permission denied\n", set()),
+    ],
+)
+def test_as_many_algorithms_as_sockets_say(text: str, names: set[str]) -> None:
+    """None when there was no socket to read, all when they differ."""
+    assert evidence.algorithms(text) == names
+
+
+def test_a_whole_attempt_is_read_back() -> None:
+    """Everything that the checks need, from the recorded files alone."""
+    found = what_was_seen(H2_LOSS)
+    assert found.client is not None
+    assert found.client.clean
+    assert found.bodies == {"client": [{"bytes": SERVED.size, "sha256": SERVED.sha256}]}
+    assert [len(pings_s) for pings_s in found.pings_s.values()] == [3]
+    assert found.algorithms == {"server": {"cubic"}}
+    assert [connection["protocol"] for connection in found.connections] == ["tcp"]
+    assert [one.http_version for one in found.findings["server"].requests] == ["2"]
+
+
+def test_a_trial_whose_server_did_not_start_left_little(tmp_path: Path) -> None:
+    """What is not there was not seen; reading it is no error."""
+    (tmp_path / "evidence.json").write_text('{"failures": {"server": "exit status 1"}}')
+    shutil.copy(artifacts(H2_LOSS) / "ping-client-server.txt", tmp_path)
+    found = evidence.read(trial(H2_LOSS).scenario(), planned(H2_LOSS).hops, CATALOG, tmp_path)
+    assert found.failures == {"server": "exit status 1"}
+    assert found.client is None
+    assert found.link == {}
+    whole = observations(what_was_seen(H2_LOSS))
+    assert observations(found) == [one for one in whole if one.metric == "rtt"]
+
+
+def test_request_time_ends_with_the_clients_fin_over_tcp() -> None:
+    """From its first packet to its FIN, as the emulator stamped them; what follows is no part."""
+    found = what_was_seen(H2_LOSS)
+    (connection,) = found.link["connections"]
+    connection["client_last_ns"] = connection["client_close_ns"] + 10**9
+    took = (connection["client_close_ns"] - connection["client_first_ns"]) / 1e9
+    assert observe.request_time_s(LEG, found) == pytest.approx(took)
+
+
+def test_request_time_ends_with_the_clients_last_packet_over_quic() -> None:
+    """For a CONNECTION_CLOSE cannot be told from other packets on the wire."""
+    found = what_was_seen(H3_CLEAN)
+    (connection,) = found.connections
+    assert connection["client_close_ns"] is None
+    took = (connection["client_last_ns"] - connection["client_first_ns"]) / 1e9
+    assert observe.request_time_s(LEG, found) == pytest.approx(took)
+
+
+def test_request_time_ends_with_the_last_of_several_connections() -> None:
+    """And begins with the first."""
+    found = what_was_seen(H2_LOSS)
+    (connection,) = found.link["connections"]
+    earlier = {**connection, "client_first_ns": 10**6, "client_close_ns": 2 * 10**6}
+    found.link["connections"].append(earlier)
+    assert observe.request_time_s(LEG, found) == (connection["client_close_ns"] - 10**6) / 1e9
+
+
+ALWAYS = {
+    *("request_time", "handshake_time", "time_to_first_byte", "goodput", "wire_overhead"),
+    *("client_total_time", "client_connect_time", "client_handshake_time"),
+    *("rtt", "queue_delay_p50", "utilisation", "connections", "client_cpu", "server_cpu"),
+}
+OF_FILES = {"file_time", "file_time_slowest", "file_time_median"}
+OF_PROXIES = {"retries", "upstream_connections", "proxy_cpu"}
+
+
+@pytest.mark.parametrize(
+    ("name", "more"),
+    [(H2_LOSS, {"retransmitted_share"}), (H3_CLEAN, set()), (PROXIED, OF_FILES | OF_PROXIES)],
+)
+def test_every_metric_that_can_be_taken_is_taken(name: str, more: set[str]) -> None:
+    """Of a completed trial: all, but for retransmissions that QUIC hides."""
+    taken = observations(what_was_seen(name), name)
+    values = {one.metric: one.value for one in taken if not one.item}
+    assert {one.metric for one in taken} == ALWAYS | more
+    size = trial(name).scenario().workload.body_bytes()
+    assert values["goodput"] == pytest.approx(8 * size / values["request_time"])
+    assert values["goodput"] < 10e6
+    assert values["handshake_time"] < values["request_time"]
+    assert 0.05 < values["rtt"] < 0.06
+    assert values["wire_overhead"] > 0
+
+
+def test_each_file_has_its_time() -> None:
+    """Named by its path; the slowest and the median are of these."""
+    taken = observations(what_was_seen(PROXIED), PROXIED)
+    times = {one.item: one.value for one in taken if one.metric == "file_time"}
+    assert set(times) == {f"100000-{number}.txt" for number in range(1, 6)}
+    whole = {one.metric: one.value for one in taken if not one.item}
+    assert whole["file_time_slowest"] == max(times.values())
+    assert whole["file_time_median"] == sorted(times.values())[2]
+
+
+def test_what_a_hop_carried_is_told_of_that_hop() -> None:
+    """QUIC between client and proxy, TCP between proxy and server."""
+    found, (first, second) = what_was_seen(PROXIED), planned(PROXIED).hops
+    assert {one["protocol"] for one in first.near(found.connections)} == {"udp"}
+    assert {one["protocol"] for one in second.near(found.connections)} == {"tcp"}
+    assert len(found.connections) == 2
+    assert found.algorithms == {"proxy": frozenset(), "server": {"cubic"}}
+
+
+def test_requests_of_a_visit_before_are_left_out() -> None:
+    """By their path; where none is logged, for coming first."""
+    before, after = Request("3", 200, 1000), Request("3", 200, 10**6)
+    assert evidence.measured([before, after], 1) == (after,)
+    assert evidence.measured([before, after], 0) == (before, after)
+    before, after = replace(before, path="/prior.txt"), replace(after, path="/1000000.txt")
+    assert evidence.measured([after, before], 1) == (after,)
+
+
+def test_the_smallest_echo_is_read_to_a_microsecond() -> None:
+    """From ping's summary: by its lines an echo of 100.341 ms would be earlier than the link."""
+    lines = "".join(
+        f"64 bytes from 10.77.1.2: icmp_seq={n} ttl=63 time=100 ms\n" for n in (1, 2, 3)
+    )
+    summary = "rtt min/avg/max/mdev = 100.341/100.353/100.377/0.016 ms, pipe 3\n"
+    assert evidence._pings(lines + summary) == (0.100341,) * 3
+    assert evidence._pings(lines) == (0.1,) * 3
+    assert evidence._pings("") == ()

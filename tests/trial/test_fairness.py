@@ -1,0 +1,79 @@
+"""How clients shared a network: from the emulator's log, within the time that all were active."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from httpbed.experiment.fairness import jain
+from httpbed.network.files import PACKET_LOG
+from httpbed.trial import fairness
+
+HEADING = "in_ns\tout_ns\tbytes\tdirection\tnumber\tfate\n"
+MS = 10**6
+CLIENTS = {"client": 1, "competitor-1-client": 3}
+
+
+def flow(direction: int, begin_ms: int, end_ms: int, every_ms: int = 1) -> Iterator[str]:
+    """Write lines of packets of 1000 bytes that leave at an even pace."""
+    for number, at in enumerate(range(begin_ms, end_ms + 1, every_ms)):
+        yield f"{(at - 1) * MS}\t{at * MS}\t1000\t{direction}\t{number}\tdelivered\n"
+
+
+def test_only_the_time_in_common_counts() -> None:
+    """One was alone for the first second, the other for the last: neither is told."""
+    lines = [HEADING, *flow(1, 0, 3000), *flow(3, 1000, 4000, 2)]
+    found = fairness.shared(fairness.delivered(lines), CLIENTS)
+    assert found is not None
+    assert found.lasted_s == pytest.approx(1.99)
+    assert found.rates_bit_s["client"] == pytest.approx(8e6)
+    assert found.rates_bit_s["competitor-1-client"] == pytest.approx(4e6)
+    assert found.share("client") == pytest.approx(2 / 3)
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        [HEADING],
+        [HEADING, *flow(1, 0, 1000)],
+        [HEADING, *flow(1, 0, 1000), *flow(3, 950, 2000)],
+        [HEADING, *flow(1, 0, 1000), *flow(3, 1500, 2000)],
+    ],
+)
+def test_without_time_in_common_nothing_is_told(lines: list[str]) -> None:
+    """A twentieth of a second says nothing about sharing."""
+    assert fairness.shared(fairness.delivered(lines), CLIENTS) is None
+
+
+def test_dropped_packets_were_not_delivered() -> None:
+    """What another direction carried does not count either."""
+    lost = [f"{at * MS}\t-\t1000\t1\t{at}\tlost\n" for at in range(1000)]
+    lines = [HEADING, *flow(1, 0, 1000), *lost, *flow(0, 0, 1000), *flow(3, 0, 1000)]
+    found = fairness.shared(fairness.delivered(lines), CLIENTS)
+    assert found is not None
+    assert found.share("client") == pytest.approx(0.5)
+
+
+@pytest.mark.parametrize(
+    ("rates", "index"), [([1, 1, 1], 1.0), ([1, 0], 0.5), ([3, 1], 0.8), ([0, 0], 1.0)]
+)
+def test_jains_index(rates: list[float], index: float) -> None:
+    """1 when all get the same, 1/n when one gets everything."""
+    assert jain(rates) == pytest.approx(index)
+
+
+def test_what_is_kept_does_not_grow_with_the_packets(tmp_path: Path) -> None:
+    """But with the time; a last line that was torn off does not count."""
+    lines = [HEADING, *flow(1, 0, 3000), *flow(3, 1000, 4000, 2), "4000000"]
+    (tmp_path / PACKET_LOG).write_text("".join(lines))
+    fairness.reduce(tmp_path)
+    assert fairness.read(tmp_path, CLIENTS) == fairness.shared(fairness.delivered(lines), CLIENTS)
+    assert len((tmp_path / fairness.DELIVERED).read_text().splitlines()) == 1 + 301 + 301
+
+
+def test_without_a_log_nothing_is_kept(tmp_path: Path) -> None:
+    """A trial that broke off before."""
+    fairness.reduce(tmp_path)
+    assert fairness.read(tmp_path, CLIENTS) is None

@@ -1,0 +1,59 @@
+"""What is known of a page goes into trials, and what an author says of it must be so."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from httpbed.experiment.errors import ConfigError
+from httpbed.experiment.page import PageLoad
+from httpbed.programs import catalog
+from httpbed.trial import preparation, sites
+from httpbed.web.sites import images
+from paging import PAGES
+
+PAGE = '{ objects = 64, size = "10 kB" }'
+
+
+def trials(page: str = PAGE) -> list[Any]:
+    """Design an experiment that loads a page."""
+    text = PAGES.replace(PAGE, page)
+    return list(preparation.load(text, catalog.load(), Path()).trials)
+
+
+def test_trials_depend_on_what_draws_their_pages(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Another release makes other bytes of the same seed."""
+    before = trials()
+    assert before[0].document["workload"]["page"]["version"] == images.ENCODER
+    monkeypatch.setattr(images, "ENCODER", "Pillow 99")
+    assert {one.id for one in before}.isdisjoint(one.id for one in trials())
+
+
+@pytest.mark.parametrize(
+    ("said", "place"),
+    [
+        ("requests = 3", "workload.page.requests"),
+        ('entry = "/other.html"', "workload.page.entry"),
+        ('origins = ["elsewhere.test"]', "workload.page.origins"),
+        ('version = "Pillow 0"', "workload.page.version"),
+    ],
+)
+def test_what_is_not_so_is_refused(said: str, place: str) -> None:
+    """With its place; what is so is welcome."""
+    with pytest.raises(ConfigError) as refused:
+        trials(PAGE.replace(" }", f", {said} }}"))
+    assert [one.place for one in refused.value.mistakes] == [place]
+    assert trials(PAGE.replace(" }", ", requests = 65 }")) == trials()
+
+
+def test_a_site_of_another_digest_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What is drawn is known only once it is."""
+    monkeypatch.setenv("HTTPBED_CACHE", str(tmp_path / "cache"))
+    page = {"objects": 1, "size": "100 B", "sha256": "0" * 64}
+    load = PageLoad.model_validate({"kind": "page", "page": page})
+    with pytest.raises(ConfigError, match="is 000"):
+        sites.ensure_all([load], 1, tmp_path, print)

@@ -1,0 +1,381 @@
+"""HAR files of all sorts are read, or refused with every mistake in them."""
+
+from __future__ import annotations
+
+import base64
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import archives
+from httpbed.experiment.errors import ConfigError
+from httpbed.web.har import loads, parser
+from httpbed.web.har.entries import Document, Entry, Origin
+from httpbed.web.har.loads import ArchivedLoad
+from httpbed.web.har.schema import EntryForm
+from httpbed.web.load import driver_output as loads_reading
+from httpbed.web.load import observations
+
+NO_DATE = "a date and time are needed, such as '2026-01-31T12:00:00.000Z'"
+DIALECTS = Path(__file__).parent / "dialects"
+RECORDED = Path(__file__).parents[2] / "recorded/chromium-headless-shell-156.0.8078.79"
+
+
+def read(said: Any) -> Document:
+    """Read a HAR file that says this."""
+    return parser.read(archives.as_bytes(said))
+
+
+def only(**said: Any) -> Entry:
+    """Read the entry of a file that has one."""
+    (entry,) = read(archives.har(archives.entry(**said))).entries
+    return entry
+
+
+def mistakes(data: bytes) -> list[str]:
+    """Return what a file is refused for."""
+    with pytest.raises(ConfigError) as refused:
+        parser.read(data, "x.har")
+    return [str(one) for one in refused.value.mistakes]
+
+
+def dialect(name: str) -> tuple[Document, list[ArchivedLoad]]:
+    """Read the file of a tool, and its loads."""
+    document = parser.read_file(DIALECTS / name)
+    return document, loads.loads(document)
+
+
+def test_every_mistake_is_told_with_its_place() -> None:
+    """Of a file that can be parsed, all at once."""
+    entries: list[Any] = [
+        {"startedDateTime": "yesterday", "request": {"method": 3, "url": "http://["}},
+        archives.entry(response={"status": "many"}, timings={"wait": -7, "send": 1e12}),
+        archives.entry(timings={"wait": True}, time="long", request=[]),
+        17,
+    ]
+    assert mistakes(archives.as_bytes({"log": {"entries": entries}})) == [
+        f"x.har: log.entries[0].startedDateTime: {NO_DATE}",
+        "x.har: log.entries[0].request.method: a text is needed, not a number",
+        "x.har: log.entries[0].request.url: is not a URL: Invalid IPv6 URL",
+        "x.har: log.entries[0].response: is missing",
+        "x.har: log.entries[1].response.status: a number is needed",
+        "x.har: log.entries[1].timings.send: 1e+12 ms is longer than 1e+09 ms",
+        "x.har: log.entries[1].timings.wait: -7 ms is negative, and not the -1 of a time not told",
+        "x.har: log.entries[2].time: a number is needed",
+        "x.har: log.entries[2].request: an object is needed",
+        "x.har: log.entries[2].timings.wait: a number is needed, not a truth",
+        "x.har: log.entries[3]: an object is needed",
+    ]
+
+
+def test_many_mistakes_are_told_in_part() -> None:
+    """How many more there are, too."""
+    told = mistakes(archives.as_bytes(archives.har(*[{"request": 1}] * 100)))
+    assert (len(told), told[-1]) == (41, "x.har: has 260 more mistakes")
+
+
+@pytest.mark.parametrize(
+    ("data", "told"),
+    [
+        (b"", "x.har: is truncated at line 1, column 1; export it again"),
+        (
+            b'{"log": {\n"entries": [{"a',
+            "x.har: is truncated at line 2, column 14; export it again",
+        ),
+        (b'{"log": {,}}', "x.har: is not JSON at line 1, column 10"),
+        (b"\xff\xfe", "x.har: is no HAR: byte 0 is not UTF-8"),
+        (b"[" * 200_000, "x.har: is no HAR: it is nested too deeply"),
+        (b"[]", "x.har: is no HAR: it has no object named log"),
+        (b'{"log": []}', "x.har: is no HAR: it has no object named log"),
+        (b'{"log": {}}', "x.har: log.entries: is missing"),
+        (b'{"log": {"entries": {}}}', "x.har: log.entries: a list is needed"),
+        (b"9" * 5000, "x.har: is no HAR: Exceeds the limit"),
+    ],
+)
+def test_what_is_no_har_is_refused(data: bytes, told: str) -> None:
+    """With the place where it ends to be one, and the way out."""
+    (said,) = mistakes(data)
+    assert said.startswith(told)
+
+
+def test_huge_files_are_refused_before_they_are_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    """By length and by number of entries; the limits are told."""
+    monkeypatch.setattr(parser, "MOST_BYTES", 2**20)
+    told = "x.har: is longer than 1 MiB; export it without the bodies"
+    assert mistakes(b" " * (2**20 + 1)) == [told]
+    many = archives.as_bytes({"log": {"entries": [0] * 20_001}})
+    assert mistakes(many) == [
+        "x.har: has 20001 entries, more than 20000; export one page at a time"
+    ]
+
+
+def test_a_body_that_is_not_base_64_is_a_mistake() -> None:
+    """At its place."""
+    content = {"content": {"text": "a", "encoding": "base64"}}
+    (told,) = mistakes(
+        archives.as_bytes(archives.har(archives.entry(response=content | {"status": 200})))
+    )
+    assert told.startswith("x.har: log.entries[0].response.content.text: is not base 64")
+
+
+def test_the_least_that_an_entry_has() -> None:
+    """Everything else is not told."""
+    entry = only()
+    assert (entry.status, entry.http_version, entry.connection, entry.body) == (200, "", "", None)
+    assert (entry.wire_bytes, entry.body_bytes, entry.time_s, entry.timings.wait) == (None,) * 4
+    assert (entry.origin, entry.path) == (Origin("https", "server.httpbed.test", 443), "/")
+
+
+def test_times_that_are_not_told() -> None:
+    """-1 is none; a little below 0 is a tool's rounding; WebPageTest writes texts."""
+    timings = only(timings={"blocked": -1, "dns": -0.4, "wait": "12.5", "ssl": None}).timings
+    assert (timings.blocked, timings.dns, timings.wait, timings.ssl) == (None, 0.0, 0.0125, None)
+
+
+@pytest.mark.parametrize("mark", [b"", b"\xef\xbb\xbf"])
+def test_a_byte_order_mark_is_passed_over(mark: bytes) -> None:
+    """Windows tools write one."""
+    document = parser.read(mark + archives.as_bytes({"log": {"entries": [archives.entry()]}}))
+    # HAR 1.2 says what a file without a version is.
+    assert (document.version, len(document.entries)) == ("1.1", 1)
+
+
+@pytest.mark.parametrize(
+    ("content", "body"),
+    [
+        ({"text": "Straße"}, "Straße".encode()),
+        ({"text": base64.b64encode(b"\x00\xff").decode(), "encoding": "base64"}, b"\x00\xff"),
+        ({"text": "\ud800"}, "\ufffd".encode()),
+        ({"text": "", "size": 0}, b""),
+        ({"text": "", "size": 10}, None),
+        ({"size": 10}, None),
+    ],
+)
+def test_bodies(content: dict[str, Any], body: bytes | None) -> None:
+    """As bytes; None where a tool kept none."""
+    assert only(response={"status": 200, "content": content}).body == body
+
+
+@pytest.mark.parametrize(
+    ("url", "origin", "path"),
+    [
+        ("javascript:alert(1)", None, ""),
+        ("data:text/html,<script>", None, ""),
+        ("HTTP://A.test:8080/b?c#d", Origin("http", "a.test", 8080), "/b?c"),
+        ("https://[::1]?q", Origin("https", "::1", 443), "/?q"),
+    ],
+)
+def test_urls_lead_where_they_lead(url: str, origin: Origin | None, path: str) -> None:
+    """What is no HTTP has no origin: nobody fetches or serves it."""
+    entry = only(request={"method": "GET", "url": url})
+    assert (entry.origin, entry.path) == (origin, path)
+
+
+@pytest.mark.parametrize(
+    ("said", "connection"),
+    [
+        ({"connection": "17"}, "17"),
+        ({"connection": "443", "_connectionId": "9"}, "9"),
+        ({"connection": "443", "_connectionId": "0"}, ""),
+        ({"connection": 5}, "5"),
+        ({"_socket": "0"}, "0"),
+        ({"_socket": -1}, ""),
+    ],
+)
+def test_connections(said: dict[str, Any], connection: str) -> None:
+    """By whichever field a tool names them in."""
+    assert only(**said).connection == connection
+
+
+def test_firefox() -> None:
+    """Its ``connection`` is the server's port: nobody knows which connection it was."""
+    document, (load,) = dialect("firefox.har")
+    assert document.creator == "Firefox 140.0"
+    assert [entry.http_version for entry in document.entries] == ["3", "3", "1.1"]
+    assert {entry.connection for entry in document.entries} == {""}
+    assert [entry.failed for entry in document.entries] == ["", "", "no response"]
+    assert load.load.onload_s == pytest.approx(0.812)
+    first = load.load.requests[0]
+    assert (first.connect_start_s, first.tls_start_s) == pytest.approx((0.002, 0.033))
+    assert (first.connect_end_s, first.tls_end_s) == pytest.approx((0.065, 0.065))
+    assert (first.send_start_s, first.ended_s) == pytest.approx((0.065, 0.105))
+
+
+@pytest.mark.parametrize(
+    ("tool", "time", "connect", "ssl", "told"),
+    [
+        ("Chrome", 140, 40, 20, 40),  # within connect, as the specification has it
+        ("mitmproxy", 160, 40, 20, 60),  # beside it
+        ("mitmproxy", 120, -1, 20, 20),
+        ("Firefox", 158, 40, 20, 58),  # rounded
+        ("Firefox", 141, 31, 41, 41),  # HTTP/3: both at once
+        ("Firefox", 139, 40, 20, 40),
+        ("Chrome", 150, 40, 20, 40),  # something else is missing
+        ("Firefox", 190, 40, 20, 40),
+        ("Chrome", 140, 40, -1, 40),
+    ],
+)
+def test_tls_is_within_connect_where_the_sums_prove_it(
+    tool: str, time: float, connect: float, ssl: float, told: float
+) -> None:
+    """Tools tell it beside; where the time does not bear that out nothing is changed."""
+    timings = {"blocked": 60, "connect": connect, "ssl": ssl, "send": 0, "wait": 39, "receive": 1}
+    one = archives.entry(time=time, timings=timings)
+    (entry,) = read(archives.har(one, creator={"name": tool, "version": "1"})).entries
+    assert entry.timings.connect == pytest.approx(told / 1000)
+
+
+def test_chrome() -> None:
+    """``http/2.0`` and ``h3``, initiators with stacks, caches, and times of the queue."""
+    document, (load,) = dialect("chrome.har")
+    assert [entry.http_version for entry in document.entries] == ["2", "3", "2"]
+    first, third, second = load.load.requests
+    assert (second.initiator, second.initiator_kind) == ("https://example.test/app.js", "script")
+    assert (third.from_cache, first.from_cache) == (True, False)
+    assert (first.wire_bytes, first.connection, first.kind) == (1417, "532", "Document")
+    assert first.started_s == pytest.approx(0.0021)
+    assert first.connect_start_s == pytest.approx(0.0301)
+    assert first.tls_start_s == pytest.approx(0.0501)
+    assert first.send_start_s == pytest.approx(0.0701)
+    assert first.headers_end_s == pytest.approx(0.1206)
+    assert first.ended_s == pytest.approx(0.1216)
+
+
+def test_webpagetest() -> None:
+    """Two views are two loads; numbers are texts; Speed Index is a field of its own."""
+    document, (first, second) = dialect("webpagetest.har")
+    assert document.creator == "WebPagetest 25.07"
+    assert (first.load.visit, second.load.visit) == ("cold", "repeat view")
+    assert (first.speed_index_s, second.speed_index_s) == (1.834, 0.9)
+    assert [one.http_version for one in first.load.requests] == ["2", "3"]
+    assert [one.wire_bytes for one in first.load.requests] == [10_240, 2048]
+    assert first.load.requests[1].initiator == "https://example.test/"
+    assert len(second.load.requests) == 1
+
+
+@pytest.mark.parametrize("name", ["chrome-har-capturer-0.14.4.har", "chrome-har-1.3.1.har"])
+def test_other_tools_tell_the_same_of_the_same_events(name: str) -> None:
+    """Both made of the events of a recorded load over HTTP/1.1, which is read from them, too.
+
+    They write dates to the millisecond. One has the time in the queue before an entry's start, the
+    other as a part of being blocked; and both count a connection's set-up until sending begins.
+    """
+    _, (archived,) = dialect(name)
+    recorded = loads_reading.read(RECORDED / "h1")
+    theirs = {request.url: request for request in archived.load.requests}
+    assert len(theirs) == len(recorded.requests) == 13
+    for mine in recorded.requests:
+        request = theirs[mine.url]
+        for field in ("http_version", "status", "wire_bytes", "connection", "kind"):
+            assert getattr(request, field) == getattr(mine, field)
+        for field in ("queued_s", "send_start_s", "send_end_s", "headers_end_s", "ended_s"):
+            assert getattr(request, field) == pytest.approx(getattr(mine, field), abs=0.004), field
+    assert archived.load.onload_s == pytest.approx(recorded.onload_s, abs=0.004)
+
+
+def test_a_page_stamped_after_its_document_begins_with_its_document() -> None:
+    """Some tools stamp it late."""
+    page = {"startedDateTime": "2026-01-31T12:00:00.253Z", "id": "a"}
+    (load,) = loads.loads(read(archives.har(archives.entry(pageref="a"), pages=[page])))
+    assert load.load.requests[0].queued_s == 0.0
+
+
+def test_a_har_without_pages_is_one_load() -> None:
+    """Which begins with its first request, wherever in the file that is."""
+    late = archives.entry(startedDateTime="2026-01-31T12:00:01.250Z")
+    (load,) = loads.loads(read(archives.har(late, archives.entry())))
+    assert [one.queued_s for one in load.load.requests] == [0.0, 1.0]
+    assert [one.index for one in load.entries] == [1, 0]
+
+
+def test_entries_of_no_page_belong_to_the_first() -> None:
+    """And it is told."""
+    page = {"startedDateTime": "2026-01-31T12:00:00Z", "pageTimings": {"onLoad": -1}}
+    pages = [page | {"id": name} for name in ("a", "b")]
+    lost, found = archives.entry(pageref="c"), archives.entry(pageref="b")
+    first, second = loads.loads(read(archives.har(lost, found, pages=pages)))
+    assert (first.page, second.page) == ("a", "b")
+    assert first.load.notes == ("1 entries belong to no page of the file; the first page has them",)
+
+
+def test_pages_of_the_same_name_are_one() -> None:
+    """No entry is counted twice."""
+    page = {"startedDateTime": "2026-01-31T12:00:00Z", "id": "a"}
+    (load,) = loads.loads(read(archives.har(archives.entry(pageref="a"), pages=[page, page])))
+    assert len(load.entries) == 1
+
+
+def test_a_load_whose_document_failed_was_refused() -> None:
+    """In the browser's words."""
+    response = {"status": 0, "_error": "net::ERR_CONNECTION_REFUSED"}
+    (load,) = loads.loads(read(archives.har(archives.entry(response=response))))
+    assert (load.load.ended, load.load.reason) == ("refused", "net::ERR_CONNECTION_REFUSED")
+
+
+@pytest.mark.parametrize(
+    ("statuses", "timings", "ended"),
+    [
+        ((200, 404), {"onLoad": 900}, "loaded"),
+        ((301, 200), {"onLoad": 900}, "loaded"),
+        ((404, 200), {"onLoad": 900}, "refused"),
+        ((301, 503), {"onLoad": 900}, "refused"),
+        ((200, 200), {"onLoad": -1}, "not told"),
+        ((200, 200), {}, "not told"),
+    ],
+)
+def test_only_a_whole_load_of_a_page_has_metrics_of_the_page(
+    statuses: tuple[int, ...], timings: dict[str, float], ended: str
+) -> None:
+    """An error or half a load would be a quick one; its resources have their times."""
+    moved = {301: {"redirectURL": "/b"}}
+    entries = [
+        archives.entry(response={"status": one, **moved.get(one, {})}, timings={"wait": 9})
+        for one in statuses
+    ]
+    page = archives.page(pageTimings=timings)
+    (one,) = loads.loads(read(archives.har(*entries, pages=[page])))
+    seen = observations.observations(one.load)
+    assert (one.load.ended, bool(one.load.reason)) == (ended, ended != "loaded")
+    assert any(not seen.item for seen in seen) == (ended == "loaded")
+    assert sum(seen.metric == "resource_time" for seen in seen) == 2
+
+
+ANY = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=8),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=8), inner),
+    max_leaves=8,
+)
+KEYS = st.sampled_from([info.alias or name for name, info in EntryForm.model_fields.items()])
+
+
+@given(ANY | st.builds(lambda log: {"log": log}, st.dictionaries(st.text(max_size=8), ANY)))
+def test_arbitrary_json_is_read_or_refused(said: Any) -> None:
+    """Nothing else ever happens."""
+    _read_or_refused(json.dumps(said).encode())
+
+
+@given(st.binary(max_size=60))
+def test_arbitrary_bytes_are_read_or_refused(data: bytes) -> None:
+    """Likewise."""
+    _read_or_refused(data)
+
+
+@given(st.dictionaries(KEYS, ANY), st.text() | st.just("http://"), ANY)
+def test_arbitrary_entries_are_read_or_refused(said: dict[str, Any], url: str, page: Any) -> None:
+    """With whatever in them; what is read can be asked everything."""
+    entry = archives.entry(request={"method": "GET", "url": url}) | said
+    _read_or_refused(archives.as_bytes(archives.har(entry, archives.entry(), pages=[page])))
+
+
+def _read_or_refused(data: bytes) -> None:
+    try:
+        document = parser.read(data)
+    except ConfigError:
+        return
+    for entry in document.entries:
+        assert (entry.origin is None) == (not entry.path)
+    assert sum(len(one.entries) for one in loads.loads(document)) == len(document.entries)

@@ -1,0 +1,68 @@
+"""Bodies of exactly the recorded length, which decode to what was recorded."""
+
+from __future__ import annotations
+
+import gzip
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from httpbed.web.sites.replay import bodies
+
+DRAWN = np.random.Generator(np.random.PCG64(7))
+NOISE = DRAWN.bytes(5000)
+TEXT = b" ".join(f"{number:x}".encode() for number in DRAWN.integers(10_000, size=800))
+
+
+def decoded(body: bodies.Body, length: int) -> bytes:
+    """Decode a body by another library than encoded it, where there is one."""
+    if body.coding == "gzip":
+        return gzip.decompress(body.start)
+    if body.coding in ("br", "zstd"):
+        name = {"br": "brotli"}.get(body.coding, body.coding)
+        return bytes(pa.Codec(name).decompress(body.start, length, asbytes=True))
+    return body.start
+
+
+@pytest.mark.parametrize("coding", ["gzip", "br", "zstd"])
+@given(more=st.integers(0, 70_000))
+def test_any_length_above_the_least(coding: str, more: int) -> None:
+    """Whatever is missing is filled where decoders skip it."""
+    least = 2200
+    found = bodies.exact(TEXT, "text/css", coding, least + more)
+    assert found is not None
+    assert len(found.start) == found.length == least + more
+    assert decoded(found, len(TEXT)) == TEXT
+
+
+def test_a_body_that_cannot_be_so_short() -> None:
+    """Nothing is cut off: there is no such body."""
+    assert bodies.exact(NOISE, "image/png", "br", 4000) is None
+    assert bodies.exact(TEXT, "text/css", "", 20) is None
+
+
+def test_text_is_filled_with_spaces_and_written_in_its_charset() -> None:
+    """A HAR has it as UTF-8, whatever it was sent in."""
+    umlauts = "\u00fc" * 10
+    sent = bodies.exact(umlauts.encode(), "text/html; charset=iso-8859-1", "", 10)
+    assert sent is not None
+    assert sent.start == umlauts.encode("latin-1")
+    longer = bodies.exact(b"a{}", "text/css", "", 5)
+    assert longer is not None
+    assert longer.start == b"a{}  "
+
+
+@given(
+    kind=st.sampled_from(["image/png", "image/svg+xml", "font/woff", ""]),
+    length=st.integers(0, 500),
+)
+def test_fillers_have_the_length(kind: str, length: int) -> None:
+    """Images begin as one, for a browser stops fetching what is none."""
+    found = bodies.filler(kind, length)
+    assert found.length == length
+    assert len(found.start) <= length
+    if kind == "image/png" and length > 50:
+        assert found.start.startswith(b"GIF89a")

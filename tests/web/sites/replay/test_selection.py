@@ -1,0 +1,161 @@
+"""Which entries of a HAR file are replayed, where, and what is told of the others."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from hars import MAIN, MIXED, Said, read
+from httpbed.experiment.errors import ConfigError, Mistake
+from httpbed.web.sites.replay import names, selection
+from httpbed.web.sites.replay.names import RENAMED, WrongUrlError
+
+PAGE = Said(f"{MAIN}/", kind="document", mime="text/html", size=3000)
+
+
+def chosen(*entries: Said) -> selection.Chosen:
+    """Choose among some entries."""
+    return selection.choose(read(entries), "site.har")
+
+
+def mistakes(*entries: Said) -> list[Mistake]:
+    """Choose among some entries, and return what is wrong with them."""
+    with pytest.raises(ConfigError) as caught:
+        chosen(*entries)
+    return list(caught.value.mistakes)
+
+
+def test_all_that_went_over_the_network_is_replayed_in_order() -> None:
+    """The document first; a redirect's target knows the redirect."""
+    found = chosen(*reversed(MIXED))
+    assert [one.entry.url for one in found.asked] == [one.url for one in MIXED]
+    assert found.document == 0
+    assert not found.left_out
+    (led,) = (one for one in found.asked if one.follows is not None)
+    assert found.asked[led.follows or 0].path == "/old.png"
+    assert found.asked[led.follows or 0].is_redirect
+
+
+@pytest.mark.parametrize(
+    ("entry", "reason"),
+    [
+        (Said("data:text/css,a", 5), "no requests by HTTP, such as data: URLs"),
+        (Said("javascript:alert(1)", 5), "no requests by HTTP, such as data: URLs"),
+        (Said("wss://a.test/", 5), "no requests by HTTP, such as data: URLs"),
+        (Said(f"{MAIN}/s", 5, status=101, kind="websocket"), "WebSockets"),
+        (Said(f"{MAIN}/s", 5, status=0), "failed"),
+        (Said(f"{MAIN}/s", 5, more={"_fromCache": "memory"}), "from the browser's cache"),
+        (Said(f"{MAIN}/s", 5, status=407), "no final answers, or a proxy's"),
+        (Said(f"{MAIN}/s", 5, status=103), "no final answers, or a proxy's"),
+        (Said(f"{MAIN}/s", 5, method="DELETE"), "by other methods than GET, HEAD, POST"),
+    ],
+)
+def test_what_is_left_out_is_counted(entry: Said, reason: str) -> None:
+    """Nothing disappears without a word."""
+    found = chosen(PAGE, entry, replace(entry, at=6))
+    assert len(found.asked) == 1
+    assert found.left_out == {reason: 2}
+
+
+def test_a_redirect_that_only_secures_is_left_out() -> None:
+    """All is asked for by https:, so it would lead to itself."""
+    insecure = Said("http://www.page.test/", status=301, size=0, headers={"location": f"{MAIN}/"})
+    found = chosen(insecure, replace(PAGE, at=20))
+    assert [one.entry.url for one in found.asked] == [PAGE.url]
+    assert found.left_out["redirects from http: to the same by https:"] == 1
+
+
+def test_redirects_lead_to_the_document() -> None:
+    """The first of them is the page's entry, and a later one is no cause of its own."""
+    first = Said("https://page.test/", status=302, size=0, kind="document",
+                 headers={"location": "https://www.page.test/"})  # fmt: skip
+    found = chosen(first, Said(f"{MAIN}/x.png", 10), replace(PAGE, at=20))
+    assert [one.host for one in found.asked][:2] == ["page.test", "www.page.test"]
+    assert found.document == 1
+    assert found.asked[1].follows == 0
+
+
+def test_every_mistake_is_told_at_once() -> None:
+    """Each with its place and a way out."""
+    found = mistakes(
+        PAGE,
+        Said(f"{MAIN}/%00", 1),
+        Said(f"{MAIN}/{'q' * 40_000}", 2),
+        Said("https://a b.test/", 3),
+        Said(f"{MAIN}/slow", 4, wait=4e6),
+        Said(f"{MAIN}/vast", 5, headers={"x": "y" * 50_000}),
+        Said(f"{MAIN}/late", 4e6),
+    )
+    places = [one.place for one in found]
+    assert places == [
+        "site.har: log.entries[1].request.url",
+        "site.har: log.entries[2].request.url",
+        "site.har: log.entries[3].request.url",
+        "site.har: log.entries[4].timings.wait",
+        "site.har: log.entries[5].response.headers",
+        "site.har",
+    ]
+    assert all(one.remedy for one in found)
+
+
+@pytest.mark.parametrize(
+    "entries",
+    [(), (Said("data:,x"),), (replace(PAGE, status=204),), (replace(PAGE, method="POST"),)],
+)
+def test_a_page_needs_a_document(entries: tuple[Said, ...]) -> None:
+    """Without one there is nothing to navigate to."""
+    assert len(mistakes(*entries)) == 1
+
+
+def test_too_many_origins() -> None:
+    """Each needs a certificate and a place in a server's configuration."""
+    (found,) = mistakes(PAGE, *(Said(f"https://h{number}.test/", number) for number in range(300)))
+    assert "301 origins" in found.reason
+
+
+@pytest.mark.parametrize(
+    ("url", "host"),
+    [
+        ("https://WWW.Page.test./", "www.page.test"),
+        ("http://page.test/", "page.test"),
+        ("http://page.test:80/", "page.test"),
+        ("https://page.test:8443/", "port-8443.page.test"),
+        ("https://192.0.2.7/", f"address-192-0-2-7.{RENAMED}"),
+        ("https://[2001:db8::1]:8443/", f"port-8443.address-2001-db8-1.{RENAMED}"),
+        ("https://localhost/", f"localhost.{RENAMED}"),
+        ("https://intranet/", f"intranet.{RENAMED}"),
+        ("https://b\u00fccher.test/", "xn--bcher-kva.test"),
+        ("https://server.httpbed.test/", "server.httpbed.test"),
+        ("https://a_b.page.test/", "a_b.page.test"),
+    ],
+)
+def test_origins_have_names_that_a_browser_asks_for(url: str, host: str) -> None:
+    """Addresses, ports and names that browsers know themselves get one."""
+    assert names.place(url)[0] == host
+
+
+@pytest.mark.parametrize("url", ["https://a..test/", "https://a;b.test/", "https://-a.test/"])
+def test_no_names(url: str) -> None:
+    """They could be no part of a server's configuration."""
+    with pytest.raises(WrongUrlError):
+        names.place(url)
+
+
+@pytest.mark.parametrize(
+    ("path", "written"),
+    [
+        ("", "/"),
+        ("/a/../../b", "/b"),
+        ("/a/%2e%2e/b/.", "/b/"),
+        ('/a b\u00fc?q="c d"&e=\'', "/a%20b%C3%BC?q=%22c%20d%22&e=%27"),
+        ("/a%20b%zz", "/a%20b%zz"),
+        ("/a#part", "/a"),
+        ("//x//y", "//x//y"),
+        ("/a\\b", "/a/b"),
+        ("/|^`{}[]'?|^`{}[]'", "/%7C%5E%60%7B%7D[]'?|^`{}[]%27"),
+    ],
+)
+def test_paths_are_written_as_browsers_write_them(path: str, written: str) -> None:
+    """What a server is asked for is what it has."""
+    assert names.place(f"https://a.test{path}")[1] == written

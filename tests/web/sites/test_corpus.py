@@ -1,0 +1,126 @@
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from httpbed.experiment.errors import HostError
+from httpbed.experiment.page import NamedPage
+from httpbed.web.sites import corpus, entries
+from httpbed.web.sites import site as sites
+from httpbed.web.sites.entries import Entry
+
+ALL = entries.read()
+
+
+@dataclass(frozen=True)
+class Held:
+    """A package whose files are at hand."""
+
+    files: Mapping[str, bytes]
+
+    @property
+    def paths(self) -> frozenset[str]:
+        """All of them."""
+        return frozenset(self.files)
+
+    def read(self, path: str) -> bytes:
+        """Return one's content."""
+        return self.files[path]
+
+
+TREE = Held(
+    {
+        "d/index.html": b"<link rel=stylesheet href=../a.css><img src=1.png><img src=2.png>"
+        b"<img src=3.png><script src=https://x.test/x.js></script>",
+        "a.css": b"@font-face{src:url(f.woff2)} p{background:url(bg.png)}",
+        "f.woff2": b"font",
+        "bg.png": b"background",
+        "d/1.png": b"1",
+        "d/2.png": b"22",
+        "d/3.png": b"333",
+        "unused.js": b"",
+    }
+)
+
+
+def _requested(entry: Entry, into: Path) -> dict[str, int]:
+    (into / "files/0").mkdir(parents=True)
+    site = corpus.build("x", entry, ALL.packages["gentelella"], TREE, into)
+    sites.write(site, into)
+    assert sites.read(into) == site
+    return {one.path: one.requested for one in site.resources}
+
+
+def test_a_site_has_what_its_page_needs_and_lists_what_a_load_asks_for(tmp_path: Path) -> None:
+    """What a load may ask for on another screen is there, too."""
+    entry = Entry(package="x", entry="/d/index.html", also=["/f.woff2?v=1"], never=["/d/2.png"])
+    assert _requested(entry, tmp_path) == {
+        "/d/index.html": 1,
+        "/a.css": 1,
+        "/bg.png": 0,
+        "/f.woff2": 0,
+        "/f.woff2?v=1": 1,
+        "/d/1.png": 1,
+        "/d/2.png": 0,
+        "/d/3.png": 1,
+    }
+
+
+def test_a_page_can_be_cut_to_some_of_its_images(tmp_path: Path) -> None:
+    """Its style sheets keep theirs."""
+    found = _requested(Entry(package="x", entry="/d/index.html", images=(1, 2)), tmp_path)
+    assert [path for path in found if path.endswith(".png")] == ["/bg.png", "/d/2.png"]
+
+
+def test_its_source_says_what_was_changed(tmp_path: Path) -> None:
+    """Package, version and each change."""
+    (tmp_path / "files/0").mkdir(parents=True)
+    entry = Entry(package="x", entry="/d/index.html", images=(0, 2))
+    site = corpus.build("x", entry, ALL.packages["gentelella"], TREE, tmp_path)
+    assert site.source == (
+        "npm gentelella 1.4.0; /d/index.html: outside: https://x.test/x.js;"
+        " of 3 images 1 to 2 are kept"
+    )
+
+
+def test_a_package_that_lost_the_page_is_told(tmp_path: Path) -> None:
+    """By name and version."""
+    with pytest.raises(HostError, match=r"site x changed: npm gentelella 1\.4\.0 has no /gone"):
+        corpus.build(
+            "x", Entry(package="x", entry="/gone"), ALL.packages["gentelella"], TREE, tmp_path
+        )
+
+
+def test_the_groups_are_those_of_the_studies() -> None:
+    """18 of Liu et al.; 15 with at most 20 and 15 with 80 to 100 of Biswal and Gnawali."""
+    requests = {name: entry.requests for name, entry in ALL.sites.items()}
+    assert len(corpus.group("liu2024")) == 18
+    few, dense = corpus.group("biswal2016-few"), corpus.group("biswal2016-dense")
+    assert (len(few), len(dense)) == (15, 15)
+    assert all(requests[name] <= 20 for name in few)
+    assert all(80 <= requests[name] <= 100 for name in dense)
+
+
+@pytest.mark.parametrize("name", ALL.sites)
+def test_every_page_is_pinned_and_its_figures_add_up(name: str) -> None:
+    """Requests and bytes, over the kinds of resources."""
+    entry = ALL.sites[name]
+    package = ALL.packages[entry.package]
+    assert len(package.sha256) == len(entry.sha256) == 64
+    assert sum(one.requests for one in entry.by_type.values()) == entry.requests
+    assert sum(one.bytes for one in entry.by_type.values()) == entry.weight
+
+
+def test_a_package_of_another_content_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Even where its name and version are right."""
+    monkeypatch.setenv("HTTPBED_CACHE", str(tmp_path))
+    (tmp_path / "packages").mkdir()
+    (tmp_path / "packages/startbootstrap-agency-7.0.12.tgz").write_bytes(b"another")
+    page = NamedPage(name="startbootstrap-agency")
+    with pytest.raises(HostError, match=r"has the SHA-256 .* and not bc49"):
+        corpus.make(page, 1, tmp_path, tmp_path / "into", print)

@@ -1,0 +1,129 @@
+from __future__ import annotations
+
+import hashlib
+import json
+from pathlib import Path
+
+import pytest
+
+from httpbed.experiment.errors import ConfigError
+from httpbed.experiment.page import FolderPage
+from httpbed.web.sites import catalog, mirrored
+from httpbed.web.sites import site as sites
+from httpbed.web.sites.site import Resource, Site
+
+PAGE = FolderPage(folder="mine")
+BODIES = {"index.html": b"<img src=a.png>", "a.png": b"image"}
+
+
+@pytest.fixture
+def mine(tmp_path: Path) -> Path:
+    """A mirrored page."""
+    folder = tmp_path / "mine"
+    sites.served(folder).mkdir(parents=True)
+    for name, body in BODIES.items():
+        (sites.served(folder) / name).write_bytes(body)
+    resources = [
+        Resource(
+            origin=0,
+            path=f"/{name}",
+            file=f"0/{name}",
+            bytes=len(body),
+            sha256=hashlib.sha256(body).hexdigest(),
+            type="image/png" if name == "a.png" else "text/html",
+        )
+        for name, body in BODIES.items()
+    ]
+    said = Site(
+        schema=1,
+        name="mine",
+        source="",
+        entry="/index.html",
+        origins=["server.httpbed.test"],
+        resources=resources,
+    )
+    sites.write(said, folder)
+    return folder
+
+
+def test_what_is_known_of_it_is_what_its_list_says(mine: Path) -> None:
+    """Nothing has to be made for that."""
+    outline = mirrored.outline(PAGE, mine.parent)
+    assert (outline.requests, outline.weight, outline.entry) == (2, 20, "/index.html")
+    assert outline.sha256 == sites.read(mine).digest
+
+
+def test_a_campaign_has_a_copy_of_its_own(mine: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One, whatever the seed."""
+    monkeypatch.setenv("HTTPBED_CACHE", str(mine.parent / "cache"))
+    first = catalog.ensure(PAGE, 1, mine.parent, print)
+    again = catalog.ensure(PAGE, 2, mine.parent, print)
+    assert first == again
+    assert (first.folder / "files/0/a.png").read_bytes() == b"image"
+    assert first.folder.is_relative_to(mine.parent / "cache")
+
+
+def test_the_copy_is_one_wherever_the_page_is(mine: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """And whatever was known of it before."""
+    monkeypatch.setenv("HTTPBED_CACHE", str(mine.parent / "cache"))
+    first = catalog.ensure(PAGE, 1, mine.parent, print)
+    mine.rename(mine.parent / "yours")
+    known = FolderPage(folder="yours", requests=2, weight="20 B")
+    assert catalog.ensure(known, 1, mine.parent, print) == first
+
+
+@pytest.mark.parametrize("name", ["a.png", ".httpbed/prior.txt"])
+def test_a_copy_that_was_changed_is_made_anew(
+    name: str, mine: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Though it is as long as it was."""
+    monkeypatch.setenv("HTTPBED_CACHE", str(mine.parent / "cache"))
+    file = sites.served(catalog.ensure(PAGE, 1, mine.parent, print).folder) / name
+    before = file.read_bytes()
+    file.write_bytes(before.replace(b"ima", b"imb") if name == "a.png" else b"")
+    catalog.ensure(PAGE, 1, mine.parent, print)
+    assert file.read_bytes() == before
+
+
+def test_no_page_has_a_file_where_httpbed_has_its_own(mine: Path) -> None:
+    """It would be another one when it is served."""
+    said = json.loads((mine / "site.json").read_text())
+    said["resources"][1] |= {"file": "0/.httpbed/prior.txt", "bytes": sites.PRIOR_BYTES}
+    (mine / "site.json").write_text(json.dumps(said))
+    with pytest.raises(ConfigError, match="keeps for itself"):
+        mirrored.outline(PAGE, mine.parent)
+
+
+def test_every_mistake_is_told_at_once(mine: Path) -> None:
+    """Even where lengths are as listed."""
+    (mine / "files/0/a.png").write_bytes(b"imagf")
+    (mine / "files/0/index.html").write_bytes(b"<img src=b.png>")
+    with pytest.raises(ConfigError) as caught:
+        mirrored.outline(PAGE, mine.parent)
+    assert [one.place for one in caught.value.mistakes] == ["folder", "folder"]
+    assert all("another file than the one" in one.reason for one in caught.value.mistakes)
+
+
+def test_a_link_out_of_the_folder_is_not_followed(mine: Path) -> None:
+    """Though what it leads to is as listed."""
+    (mine.parent / "secret").write_bytes(b"image")
+    (mine / "files/0/a.png").unlink()
+    (mine / "files/0/a.png").symlink_to(mine.parent / "secret")
+    with pytest.raises(ConfigError, match="not a file of its own"):
+        mirrored.outline(PAGE, mine.parent)
+
+
+@pytest.mark.parametrize("file", ["0/../../secret", "/etc/passwd", "1/a.png", "0/a\0.png"])
+def test_a_list_that_names_other_places_is_refused(mine: Path, file: str) -> None:
+    """Upwards, absolute, of another origin, with a NUL."""
+    said = json.loads((mine / "site.json").read_text())
+    said["resources"][1]["file"] = file
+    (mine / "site.json").write_text(json.dumps(said))
+    with pytest.raises(ConfigError, match="not in the folder of its origin"):
+        mirrored.outline(PAGE, mine.parent)
+
+
+def test_a_folder_that_is_none_is_told_with_the_way_out(tmp_path: Path) -> None:
+    """Which is to make one."""
+    with pytest.raises(ConfigError, match="make the folder by httpbed mirror"):
+        mirrored.outline(PAGE, tmp_path)

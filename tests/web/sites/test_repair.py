@@ -1,0 +1,163 @@
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from httpbed.web.sites import repair
+from httpbed.web.sites.repair import Files, Reference, Repaired, Within
+
+FILES = Files(["s.css", "img/a.png", "img/b c.png", "deep/Only.js", "x/twice.png", "y/twice.png"])
+ICON = '<link rel="icon" href="data:,">'
+
+
+def _page(text: str, at: str = "/index.html") -> Repaired:
+    return repair.page(text, Within(at, FILES))
+
+
+def test_what_is_there_stays_and_is_told() -> None:
+    """Byte for byte, with queries and escapes."""
+    text = '<link rel=stylesheet href="s.css"><img src="img/a.png?v=1"><img src="/img/b%20c.png">'
+    done = _page(text)
+    assert (done.text, done.changes) == (text, [])
+    assert done.references == [
+        Reference("/s.css", "sheet"),
+        Reference("/img/a.png?v=1", "needed"),
+        Reference("/img/b%20c.png", "needed"),
+    ]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '<script src="https://cdn.test/x.js"></script>',
+        '<img src="//cdn.test/x.png">',
+        '<link rel="stylesheet" href="http://fonts.test/css?family=A">',
+        '<link rel="preconnect" href="https://fonts.test">',
+        '<link rel="manifest" href="s.css">',
+        '<meta http-equiv="refresh" content="0;url=/elsewhere">',
+        '<base href="https://elsewhere.test/">',
+        '<script>var s=document.createElement("script");s.src="https://www.google.test/a.js"</script>',
+    ],
+)
+def test_what_asks_outside_or_leads_away_goes_and_is_told(text: str) -> None:
+    """Whole elements."""
+    done = _page(text)
+    assert done.text == ""
+    assert len(done.changes) == 1
+
+
+def test_a_frame_outside_becomes_an_empty_one() -> None:
+    """Its place in the page stays."""
+    assert (
+        _page('<iframe width=5 src="https://maps.test/"></iframe>').text
+        == "<iframe width=5></iframe>"
+    )
+
+
+def test_a_dead_link_leads_to_the_only_file_of_that_name() -> None:
+    """Whatever its case."""
+    done = _page("<script src='js/only.js'></script>")
+    assert done.text == '<script src="/deep/Only.js"></script>'
+    assert done.changes == ["led to /deep/Only.js: js/only.js"]
+
+
+def test_a_dead_link_that_could_lead_to_two_files_goes() -> None:
+    """Nobody guesses."""
+    done = _page("<img src=img/twice.png>")
+    assert (done.text, done.changes) == ("", ["not there: img/twice.png"])
+
+
+def test_lazy_images_load_at_once_and_in_one_size() -> None:
+    """How near the view is near enough depends on the network."""
+    done = _page('<img src="img/a.png" srcset="img/a.png 1x, img/a.png 2x" loading="lazy">')
+    assert done.text == '<img src="img/a.png">'
+    assert [one.split(":")[0] for one in done.changes] == ["one size", "made eager"]
+
+
+@pytest.mark.parametrize(
+    ("text", "where"),
+    [
+        ("<!DOCTYPE html><html lang=en><title>x</title>", "<title>"),
+        ("<!doctype html><title>x</title>", "<title>"),
+        ("\ufeff<HTML>\n<p>x", "\n<p>"),
+    ],
+)
+def test_a_page_without_a_head_has_an_icon_all_the_same(text: str, where: str) -> None:
+    """Where its head begins, behind what says how the page is to be read."""
+    wanted = text.replace(where, ICON + where, 1)
+    assert _page(text).text == wanted
+    assert repair.with_icon(text.encode()) == wanted.encode()
+
+
+def test_a_part_of_a_page_has_no_icon() -> None:
+    """Nobody loads it by itself."""
+    assert repair.with_icon(b"<li>x") == b"<li>x"
+
+
+def test_icons_are_one_empty_icon() -> None:
+    """Whether browsers ask for an icon differs."""
+    done = _page('<html><head><link rel="shortcut icon" href="img/a.png"></head></html>')
+    assert done.text == f"<html><head>{ICON}</head></html>"
+
+
+def test_doubled_slashes_are_one() -> None:
+    """Servers disagree on what they mean."""
+    assert _page("<img src=img//a.png>").text == '<img src="/img/a.png">'
+
+
+def test_a_sheet_keeps_its_own_files_and_says_which_a_load_may_ask_for() -> None:
+    """Fonts and backgrounds only where they are drawn."""
+    finder = Within("/img/x.css", FILES)
+    done = repair.sheet("@import '../s.css';p{a:url(a.png#x) url(no.woff)}", finder)
+    assert done.text == "@import '../s.css';p{a:url(a.png#x) url(\"data:,\")}"
+    assert done.references == [Reference("/s.css", "sheet"), Reference("/img/a.png", "perhaps")]
+
+
+def test_styles_in_attributes_are_repaired_too() -> None:
+    """With their character references."""
+    done = _page('<div style="background: url(&quot;https://x.test/a.png&quot;)">')
+    assert done.text == '<div style="background: url(&quot;data:,&quot;)">'
+
+
+def test_images_can_be_chosen() -> None:
+    """The others go with their references."""
+    done = repair.page(
+        "<img src=img/a.png><img src='img/b%20c.png'>",
+        Within("/", FILES),
+        lambda path: "a.png" in path,
+    )
+    assert done.text == "<img src=img/a.png>"
+    assert [one.path for one in done.references] == ["/img/a.png"]
+
+
+def test_urls_that_are_none_are_no_failure() -> None:
+    """They go as what is outside does."""
+    assert _page("<img src='http://[broken'><img src='data:image/png,x'>").text == (
+        "<img src='data:image/png,x'>"
+    )
+
+
+@given(
+    st.lists(
+        st.sampled_from(
+            [
+                "<img src=",
+                "img/a.png",
+                " loading=lazy",
+                ">",
+                "'",
+                "<script>",
+                "//x.test/",
+                "</script>",
+            ]
+        ),
+        max_size=30,
+    ).map("".join)
+)
+def test_a_repaired_page_needs_no_further_repair(text: str) -> None:
+    """Nor does any wrong one."""
+    once = _page(text)
+    again = _page(once.text)
+    assert again.text == once.text
+    assert again.changes == []

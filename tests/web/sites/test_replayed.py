@@ -1,0 +1,189 @@
+"""Sites rebuilt from HAR files, as folders."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from hars import CDN, MAIN, MIXED, Said, har
+from httpbed.experiment.errors import ConfigError
+from httpbed.experiment.page import RecordedPage
+from httpbed.web.sites import replayed
+from httpbed.web.sites import site as sites
+from httpbed.web.sites.replay.skeleton import PLAN_PATH
+from httpbed.web.sites.site import Site
+
+PAGE = RecordedPage(har="site.har")
+_HTML = "<!doctype html><img src=/a.png>"
+OWN = (
+    Said(f"{MAIN}/", 0, kind="document", mime="text/html", size=len(_HTML), text=_HTML),
+    Said(f"{MAIN}/a.png", 60, size=700),
+)
+
+
+def made(
+    folder: Path, entries: tuple[Said, ...], page: RecordedPage = PAGE
+) -> tuple[Site, list[str]]:
+    """Make a site of some entries, and return it with what was said."""
+    (folder / "site.har").write_text(har(entries))
+    (folder / "site/files/0").mkdir(parents=True)
+    said: list[str] = []
+    sites.write(replayed.make(page, 1, folder, folder / "site", said.append), folder / "site")
+    return sites.read(folder / "site"), said
+
+
+def test_each_body_has_its_recorded_length(tmp_path: Path) -> None:
+    """Whether or not the recording has it."""
+    found, said = made(tmp_path, MIXED)
+    assert [one.bytes for one in found.resources] == [one.size for one in MIXED]
+    assert found.origins == ["www.page.test", "cdn.page.test", "stats.example.test"]
+    assert found.skeleton
+    assert any("5 bodies are not in the recording" in one for one in said)
+    document = (tmp_path / "site/files" / found.resources[0].file).read_bytes()
+    assert b"//cdn.page.test/lib.js?v=1" in document
+    answers = json.loads((tmp_path / "site/files/answers.json").read_text())
+    assert len(answers["answers"]) == len(MIXED)
+
+
+def test_the_outline_is_what_is_made(tmp_path: Path) -> None:
+    """Known before anything is made."""
+    found, _ = made(tmp_path, MIXED)
+    known = replayed.outline(PAGE, tmp_path)
+    assert (known.requests, known.weight) == (found.requests(), found.weight())
+    assert (known.entry, list(known.origins)) == (found.entry, found.origins)
+    assert replace(known, name="x") == replace(replayed.outline(PAGE, tmp_path), name="x")
+
+
+def test_a_page_with_all_that_asks_is_loaded_itself(tmp_path: Path) -> None:
+    """Its image may be a filler; with an order of the recording's it is a skeleton all the same."""
+    found, _ = made(tmp_path, OWN)
+    assert not found.skeleton
+    (tmp_path / "other").mkdir()
+    page = RecordedPage(har="site.har", order="recorded")
+    wide = (replace(OWN[0], text=_HTML + " " * 3000, size=3000), OWN[1])
+    assert made(tmp_path / "other", wide, page)[0].skeleton
+
+
+@pytest.mark.parametrize(
+    "first",
+    [
+        replace(OWN[0], text=None),
+        replace(OWN[0], url=f"{MAIN}:8443/"),
+        replace(OWN[0], url="http://www.page.test/"),
+        replace(OWN[0], size=10),
+    ],
+)
+def test_what_keeps_a_page_from_asking_itself(first: Said, tmp_path: Path) -> None:
+    """A body that is not there, or not to be had in its length; URLs that lead elsewhere."""
+    found, said = made(tmp_path, (first, OWN[1]))
+    assert found.skeleton
+    assert any("skeleton" in one for one in said)
+
+
+def test_a_document_too_small_for_a_skeleton(tmp_path: Path) -> None:
+    """Its script is a request more, and that is said."""
+    found, said = made(tmp_path, (replace(OWN[0], text=None, size=60), OWN[1]))
+    assert [one.path for one in found.resources] == ["/", "/a.png", PLAN_PATH]
+    assert found.resources[0].bytes == 60
+    assert any(PLAN_PATH in one for one in said)
+
+
+def test_script_in_urls_stays_a_url(tmp_path: Path) -> None:
+    """Whatever a recording asks for, the skeleton has no other script than its own."""
+    evil = Said(f"{CDN}/</script><script>alert(1)</script>?<!--\u2028'\"", 50, size=9)
+    made(tmp_path, (replace(OWN[0], text=None, size=5000), evil))
+    document = (tmp_path / "site/files/0/0").read_text()
+    assert document.count("<script>") == document.count("</script>") == 1
+    assert "<!--" not in document
+    assert "\u2028" not in document
+
+
+def test_files_have_numbers_for_names(tmp_path: Path) -> None:
+    """No path of a recording is one on this machine."""
+    found, _ = made(
+        tmp_path, (*OWN, Said(f"{CDN}/../../../etc/passwd", 80), Said(f"{CDN}/prior.txt", 90))
+    )
+    assert [one.file for one in found.resources] == ["0/0", "0/1", "1/2", "1/3"]
+    assert found.resources[2].path == "/etc/passwd"
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("", "truncated"),
+        ('{"log": {"entries": [', "truncated"),
+        ("[]", "no object named log"),
+        (har([Said(f"{MAIN}/", wait=-7)]), "negative"),
+        (har([{"request": 5}]), "is missing"),
+        (har([]), "no document"),
+        (har([replace(OWN[0], size=2**40)]), "longer than"),
+    ],
+)
+def test_no_site_of_such_a_file(text: str, reason: str, tmp_path: Path) -> None:
+    """Every mistake is at the experiment's own line."""
+    (tmp_path / "site.har").write_text(text)
+    with pytest.raises(ConfigError) as caught:
+        replayed.outline(PAGE, tmp_path)
+    assert all(one.place == "har" for one in caught.value.mistakes)
+    assert any(reason in one.reason for one in caught.value.mistakes)
+
+
+@pytest.mark.parametrize("name", ["nowhere.har", "."])
+def test_no_such_file(name: str, tmp_path: Path) -> None:
+    """A folder is none, either."""
+    with pytest.raises(ConfigError):
+        replayed.outline(RecordedPage(har=name), tmp_path)
+
+
+def test_an_order_of_its_own_that_it_cannot_have(tmp_path: Path) -> None:
+    """What is asked for by name is refused, where it cannot be had."""
+    (tmp_path / "site.har").write_text(har(MIXED))
+    with pytest.raises(ConfigError, match="may lead to requests"):
+        replayed.outline(RecordedPage(har="site.har", order="its own"), tmp_path)
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        Said(f"{CDN}/api", 70, method="OPTIONS", kind="preflight"),
+        Said(f"{CDN}/api", 70, method="PUT"),
+        Said("https://ads.test/a.js", 70, status=0),
+        Said(f"{CDN}/socket", 70, status=101, kind="websocket"),
+        Said(f"{MAIN}/cached.png", 70, more={"_fromCache": "disk"}),
+    ],
+)
+def test_a_page_that_asks_for_what_is_not_replayed_is_not_loaded_itself(
+    more: Said, tmp_path: Path
+) -> None:
+    """It would ask for that again, and get another answer than in the recording."""
+    found, said = made(tmp_path, (*OWN, more))
+    assert found.skeleton
+    assert any("is not replayed" in one for one in said)
+    with pytest.raises(ConfigError, match="is not replayed"):
+        replayed.outline(RecordedPage(har="site.har", order="its own"), tmp_path)
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        Said("data:image/png,x", 70),
+        Said(f"{MAIN}/a.png", 70, more={"_fromCache": "memory"}),
+        Said("http://www.page.test/", -30, 10, 301, 0, headers={"location": f"{MAIN}/"}),
+    ],
+)
+def test_what_asks_nobody_does_not_keep_a_page_from_being_loaded(
+    more: Said, tmp_path: Path
+) -> None:
+    """Inline pictures, what is there already, and being led from http: to the same by https:."""
+    found, _ = made(tmp_path, (*OWN, more))
+    assert not found.skeleton
+
+
+def test_ten_thousand_entries(tmp_path: Path) -> None:
+    """Of one time, over many origins: in seconds, not in their square."""
+    many = [Said(f"https://h{n % 150}.test/{n}", 10, 0, size=n) for n in range(9_999)]
+    (tmp_path / "site.har").write_text(har([OWN[0], *many]))
+    assert replayed.outline(PAGE, tmp_path).requests == 10_000

@@ -1,0 +1,41 @@
+"""Every server gives a file the type that a site's list says."""
+
+from __future__ import annotations
+
+import ast
+import re
+from importlib import resources
+
+import pytest
+
+from httpbed.web.sites import types
+
+FILES = resources.files("httpbed.programs")
+PATTERNS = {
+    "nginx": r"^ +(?P<type>[a-z]+/\S+) (?P<endings>[a-z0-9 ]+);$",
+    "envoy": r"^ +(?P<endings>[a-z0-9]+): (?P<type>[a-z]+/\S+)$",
+    "caddy": r"^\t+~\(\?i\)\\\.(?P<endings>[a-z0-9]+)\$ (?P<type>\S+)$",
+}
+
+
+@pytest.mark.parametrize("name", PATTERNS)
+def test_recipes_have_the_table(name: str) -> None:
+    """In the words of each program's configuration."""
+    text = FILES.joinpath("recipes", f"{name}.toml").read_text("utf-8")
+    said = {
+        ending: one["type"]
+        for one in re.finditer(PATTERNS[name], text, re.MULTILINE)
+        for ending in one["endings"].split()
+    }
+    assert said == types.TYPES
+
+
+def test_programs_of_our_own_have_the_table() -> None:
+    """They run where nothing of httpbed's can be imported."""
+    text = FILES.joinpath("builtin", "aioquic_server.py").read_text("utf-8")
+    (table,) = (
+        one.value
+        for one in ast.parse(text).body
+        if isinstance(one, ast.Assign) and ast.unparse(one.targets[0]) == "TYPES"
+    )
+    assert ast.literal_eval(table) == types.TYPES
