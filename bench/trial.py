@@ -30,6 +30,8 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
+from httpbed.campaign import preparation
+from httpbed.campaign.preparation import Loaded
 from httpbed.experiment.trial import Record, Trial
 from httpbed.host import facts
 from httpbed.host.sandbox.supervisor import sandbox
@@ -37,9 +39,8 @@ from httpbed.programs import catalog as catalogs
 from httpbed.programs.catalog import Catalog
 from httpbed.store import campaign as campaigns
 from httpbed.store.campaign import Campaign
-from httpbed.trial import preparation, verdict
+from httpbed.trial import verdict
 from httpbed.trial.plan import Bed
-from httpbed.trial.preparation import Loaded
 from httpbed.trial.run import runner
 from httpbed.trial.verdict import Try
 

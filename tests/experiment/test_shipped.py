@@ -8,11 +8,11 @@ from typing import get_args
 import pytest
 
 from httpbed.analysis.duration import expected_s
+from httpbed.campaign import preparation
 from httpbed.experiment.factorial import ScaleName
 from httpbed.experiment.roles import ClientRole
 from httpbed.programs import catalog as catalogs
 from httpbed.programs.settings import Transport
-from httpbed.trial import preparation
 from httpbed.web.sites import corpus
 
 FOLDER = Path(__file__).parents[2] / "experiments"

@@ -18,10 +18,11 @@ import pytest
 
 import kin
 from families import until
+from httpbed.campaign import manifest
 from httpbed.experiment.errors import HostError
 from httpbed.experiment.scenario import Scenario
 from httpbed.experiment.trial import Record
-from httpbed.trial import evidence, manifest
+from httpbed.trial import evidence
 from httpbed.trial.plan import Bed, TrialPlan
 from real_runs import Wish, check, stage
 

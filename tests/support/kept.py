@@ -6,14 +6,14 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
+from httpbed.campaign import preparation
+from httpbed.campaign.preparation import Loaded
 from httpbed.experiment.factorial import ScaleName
 from httpbed.experiment.metric import Observation
 from httpbed.experiment.trial import Attempt, Check, Outcome, Record, Trial
 from httpbed.programs import catalog
 from httpbed.store import campaign as campaigns
 from httpbed.store.campaign import Campaign
-from httpbed.trial import preparation
-from httpbed.trial.preparation import Loaded
 from recorded import DEMO
 
 SMALL = DEMO.replace("replicates = 5", "replicates = 2")

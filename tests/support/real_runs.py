@@ -12,17 +12,16 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from httpbed.campaign import local
+from httpbed.campaign import local, preparation
+from httpbed.campaign.preparation import Loaded
 from httpbed.experiment.trial import Check, Record
 from httpbed.host.backend import Backend
 from httpbed.programs import catalog as catalogs
 from httpbed.store import campaign as campaigns
-from httpbed.trial import preparation
 from httpbed.trial.plan import Bed
-from httpbed.trial.preparation import Loaded
 
 _PATIENT = """
-from httpbed.trial import bed_checks
+from httpbed.trial.checks import bed as bed_checks
 bed_checks.PRESSURE_SHARE = bed_checks.LATENESS_P99_S = 1e9
 from httpbed.cli.main import main
 main()

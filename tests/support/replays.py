@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from hars import Said, har
+from httpbed.campaign import preparation
 from httpbed.programs import catalog as catalogs
-from httpbed.trial import preparation
 from real_runs import Stage
 
 EXPERIMENT = """

@@ -11,6 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
+from httpbed.campaign import preparation
+from httpbed.campaign.preparation import Loaded
 from httpbed.experiment import parser
 from httpbed.experiment.errors import ConfigError
 from httpbed.experiment.impairments.rate import Trace
@@ -18,9 +20,8 @@ from httpbed.host import cache
 from httpbed.network import files
 from httpbed.programs import catalog
 from httpbed.store import campaign as campaigns
-from httpbed.trial import link_files, preparation
+from httpbed.trial import link_files
 from httpbed.trial.plan import Bed
-from httpbed.trial.preparation import Loaded
 from kept import manifest
 from recorded import DEMO, nothing_built
 

@@ -7,10 +7,11 @@ from typing import Any
 
 import pytest
 
+from httpbed.campaign import preparation
 from httpbed.experiment.errors import ConfigError
 from httpbed.experiment.page import PageLoad
 from httpbed.programs import catalog
-from httpbed.trial import preparation, sites
+from httpbed.trial import sites
 from httpbed.web.sites import images
 from paging import PAGES
 

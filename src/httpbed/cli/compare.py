@@ -8,12 +8,12 @@ from typing import Any
 
 import click
 
+from httpbed.campaign import capability
 from httpbed.cli import experiment_argument, run
 from httpbed.cli.echo import echo
 from httpbed.host import backend
 from httpbed.studies.compare import command_line
 from httpbed.studies.compare.options import OPTIONS, Line
-from httpbed.trial import capability
 
 
 def _options(function: Callable[..., Any]) -> Callable[..., Any]:

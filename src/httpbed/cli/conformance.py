@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, get_args
 
 import click
 
+from httpbed.campaign.preparation import Loaded
 from httpbed.cli import experiment_argument
 from httpbed.cli.echo import echo
 from httpbed.cli.progress import Reporter
@@ -23,7 +24,6 @@ from httpbed.host import backend
 from httpbed.programs.catalog import Catalog
 from httpbed.studies.conformance.sender import CONTROLS, Control, Sender
 from httpbed.studies.conformance.sender_selection import Asked, choose, competitor, pairs
-from httpbed.trial.preparation import Loaded
 
 if TYPE_CHECKING:
     from httpbed.studies.conformance.judgement import Judgement

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import click
 
+from httpbed.campaign import preparation
 from httpbed.cli import experiment_argument, run
 from httpbed.host import backend
 from httpbed.programs import catalog as catalogs
-from httpbed.trial import preparation
 
 
 @click.command("demo")

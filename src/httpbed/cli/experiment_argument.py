@@ -9,6 +9,8 @@ from typing import Any, TypeVar, get_args
 
 import click
 
+from httpbed.campaign import preparation
+from httpbed.campaign.preparation import Loaded
 from httpbed.cli.echo import echo
 from httpbed.experiment import buckets, named_file
 from httpbed.experiment.errors import ConfigError, Mistake
@@ -16,8 +18,6 @@ from httpbed.experiment.factorial import ScaleName
 from httpbed.experiment.named_file import NotAFileError
 from httpbed.programs import catalog as catalogs
 from httpbed.programs.catalog import Catalog
-from httpbed.trial import preparation
-from httpbed.trial.preparation import Loaded
 
 Verb = TypeVar("Verb", bound=Callable[..., Any])
 

@@ -11,6 +11,7 @@ from typing import Any
 import click
 
 from httpbed.analysis import duration
+from httpbed.campaign.preparation import Loaded
 from httpbed.cli import experiment_argument
 from httpbed.cli.echo import echo
 from httpbed.experiment import quantities
@@ -26,7 +27,6 @@ from httpbed.trial import plan
 from httpbed.trial.handover import steps
 from httpbed.trial.handover.steps import HandoverPlan
 from httpbed.trial.plan import TrialPlan
-from httpbed.trial.preparation import Loaded
 
 A_YEAR_S = 365 * 86_400.0
 

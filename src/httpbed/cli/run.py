@@ -14,7 +14,8 @@ from typing import Any, get_args
 
 import click
 
-from httpbed.campaign import local
+from httpbed.campaign import capability, link_certificate, local, manifest, preparation, senders
+from httpbed.campaign.preparation import Loaded
 from httpbed.cli import damaged_attempts, experiment_argument
 from httpbed.cli.echo import echo
 from httpbed.cli.progress import Reporter
@@ -26,9 +27,7 @@ from httpbed.store import campaign as campaigns
 from httpbed.store import capacity_records, query
 from httpbed.store import sender_records as records
 from httpbed.store.campaign import Campaign
-from httpbed.trial import capability, link_certificate, manifest, preparation, senders
 from httpbed.trial.plan import Bed
-from httpbed.trial.preparation import Loaded
 
 
 @click.command("run")

@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from httpbed.campaign import link_certificate
 from httpbed.experiment.errors import ConfigError
 from httpbed.host.backend import Backend
 from httpbed.network.calibration import certificate, envelope, other_cells, session
@@ -20,7 +21,6 @@ from httpbed.network.calibration.envelope import Demand
 from httpbed.network.calibration.judgement import Verdict
 from httpbed.network.files import read_trace
 from httpbed.network.plan import plan
-from httpbed.trial import link_certificate
 from kept import loaded
 from recorded import DEMO
 

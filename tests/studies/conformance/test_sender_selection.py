@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from httpbed.campaign import preparation
 from httpbed.experiment.errors import ConfigError
 from httpbed.experiment.sender import SCALES, Scale
 from httpbed.programs import catalog
@@ -11,7 +12,6 @@ from httpbed.studies.conformance import competition, competition_session, docume
 from httpbed.studies.conformance.networks import networks
 from httpbed.studies.conformance.sender import Control, Sender, family
 from httpbed.studies.conformance.sender_selection import Asked, choose
-from httpbed.trial import preparation
 
 CATALOG = catalog.load()
 ONCE = {"replicates": 1}

@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
+from httpbed.campaign.manifest import Version
 from httpbed.programs import catalog
 from httpbed.studies.interop import table
 from httpbed.studies.interop.pairings import Promise, Through, Way
 from httpbed.studies.interop.refusals import UNTRUSTED, Refusal
 from httpbed.studies.interop.session import Download, Member, Outcome, Tried
-from httpbed.trial.manifest import Version
 
 CURL = catalog.load()["curl"]
 DIRECT = Tried(Way("curl", "2", "nginx"), (Download(1000, ()), Download(10**6, ())))

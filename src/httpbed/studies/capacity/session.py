@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from httpbed.campaign import local
+from httpbed.campaign import local, manifest, preparation
 from httpbed.campaign.local import Progress
 from httpbed.experiment.errors import HostError
 from httpbed.experiment.trial import Record, Trial
@@ -22,7 +22,7 @@ from httpbed.store.campaign import Campaign
 from httpbed.store.capacity_records import METRICS
 from httpbed.studies.capacity import experiment, judgement
 from httpbed.studies.capacity.judgement import LEAST_LOADS, Level, Seen
-from httpbed.trial import manifest, preparation, verdict
+from httpbed.trial import verdict
 from httpbed.trial.plan import Bed
 
 

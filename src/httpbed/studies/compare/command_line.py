@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from httpbed.campaign import preparation
+from httpbed.campaign.preparation import Loaded
 from httpbed.experiment.errors import ConfigError
 from httpbed.programs.catalog import Catalog
 from httpbed.studies.compare import error_mapping, experiment_file, options, senders
 from httpbed.studies.compare.options import Line
-from httpbed.trial import preparation
-from httpbed.trial.preparation import Loaded
 
 
 @dataclass(frozen=True)

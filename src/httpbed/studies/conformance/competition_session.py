@@ -10,8 +10,9 @@ from pathlib import Path
 
 from httpbed.analysis.sender import packets, split
 from httpbed.analysis.sender.split import Split
-from httpbed.campaign import local
+from httpbed.campaign import local, manifest, preparation
 from httpbed.campaign.local import Progress
+from httpbed.campaign.preparation import Loaded
 from httpbed.experiment.sender import Scale
 from httpbed.experiment.trial import Attempt
 from httpbed.host.backend import Backend
@@ -23,8 +24,6 @@ from httpbed.studies.conformance import competition, usable_attempts
 from httpbed.studies.conformance.competition import Competition, Shared
 from httpbed.studies.conformance.sender import Sender
 from httpbed.studies.conformance.session import RETRIES, SEED
-from httpbed.trial import manifest, preparation
-from httpbed.trial.preparation import Loaded
 
 
 def prepare(senders: Sequence[Sender], catalog: Catalog, scale: Scale) -> Loaded:

@@ -11,8 +11,10 @@ from typing import Any
 
 from httpbed.analysis.sender import behaviour, packets
 from httpbed.analysis.sender.flight import Flight, flight
-from httpbed.campaign import local
+from httpbed.campaign import local, manifest, preparation
+from httpbed.campaign import senders as trial_senders
 from httpbed.campaign.local import Progress
+from httpbed.campaign.preparation import Loaded
 from httpbed.experiment.sender import Scale, SenderKey
 from httpbed.experiment.trial import Attempt
 from httpbed.host.backend import Backend
@@ -26,9 +28,6 @@ from httpbed.studies.conformance.evidence import Evidence, Transfer, Transfers
 from httpbed.studies.conformance.judgement import Judgement, reach
 from httpbed.studies.conformance.networks import REPLICATES, Network, networks
 from httpbed.studies.conformance.sender import Sender
-from httpbed.trial import manifest, preparation
-from httpbed.trial import senders as trial_senders
-from httpbed.trial.preparation import Loaded
 
 NO_BODY = "nothing of the body came"
 SEED = 20261121

@@ -13,6 +13,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from httpbed.campaign import manifest
+from httpbed.campaign.manifest import Version
 from httpbed.experiment.errors import BedError
 from httpbed.experiment.trial import Trial
 from httpbed.experiment.workload import parse as workload_of
@@ -22,8 +24,7 @@ from httpbed.programs.recipe import Recipe
 from httpbed.studies.interop import refusals
 from httpbed.studies.interop.pairings import Promise, Way
 from httpbed.studies.interop.refusals import Asked, Refusal
-from httpbed.trial import content, manifest, program_roots, tls_certificates, verdict
-from httpbed.trial.manifest import Version
+from httpbed.trial import content, program_roots, tls_certificates, verdict
 from httpbed.trial.plan import Bed
 from httpbed.trial.run import runner
 from httpbed.trial.verdict import Try

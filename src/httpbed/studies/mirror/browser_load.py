@@ -9,11 +9,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from httpbed.campaign import preparation
 from httpbed.experiment.errors import BedError
 from httpbed.experiment.page import OWN_ORIGIN, PageLoad
 from httpbed.host.sandbox import untrusted_files
 from httpbed.programs.catalog import Catalog
-from httpbed.trial import preparation
 from httpbed.trial.plan import Bed
 from httpbed.trial.run import runner
 from httpbed.web.load import driver_output

@@ -6,6 +6,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
+from httpbed.campaign.preparation import Loaded
 from httpbed.experiment.errors import ConfigError, Mistake
 from httpbed.experiment.impairments.rate import Cellular, Trace
 from httpbed.experiment.topology import Topology
@@ -14,7 +15,6 @@ from httpbed.network.calibration import certificate, envelope
 from httpbed.network.calibration.certificate import COMMAND, Standing
 from httpbed.network.files import Facts
 from httpbed.network.plan import plan
-from httpbed.trial.preparation import Loaded
 
 
 def standing(loaded: Loaded, backend: Backend) -> Standing:

@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
+from httpbed.campaign import capability, preparation
+from httpbed.campaign.preparation import Loaded
 from httpbed.experiment.errors import ConfigError, HostError
 from httpbed.host import backend as backends
 from httpbed.host.backend import Backend
 from httpbed.programs import catalog
-from httpbed.trial import capability, preparation
-from httpbed.trial.preparation import Loaded
 from real_runs import Wish
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from httpbed.campaign.preparation import Loaded
 from httpbed.experiment import parser
 from httpbed.experiment.errors import ConfigError, Mistake
 from httpbed.experiment.experiment import fill, values
@@ -12,7 +13,6 @@ from httpbed.experiment.trial import Trial
 from httpbed.host.backend import Backend, require_ip
 from httpbed.network import kernel
 from httpbed.network.kernel import Unable
-from httpbed.trial.preparation import Loaded
 
 _REMEDY = "choose another kind, or run without --link-backend"
 

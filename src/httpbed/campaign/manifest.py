@@ -14,6 +14,7 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
+from httpbed.campaign.preparation import Loaded
 from httpbed.experiment.errors import HostError
 from httpbed.host import cache, facts
 from httpbed.host.packages import identity
@@ -24,7 +25,6 @@ from httpbed.host.sandbox.supervisor import RefusalError, SandboxSpec, sandbox
 from httpbed.network.plan import TOOLS
 from httpbed.programs.recipe import Recipe
 from httpbed.trial.plan import Bed
-from httpbed.trial.preparation import Loaded
 from httpbed.trial.run.runner import MEMORY_BYTES
 
 UNKNOWN = "unknown"
