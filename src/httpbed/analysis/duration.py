@@ -44,7 +44,7 @@ nothing; infinity where it never does."""
 def expected_s(scenario: Scenario, controls: Controls, notices: Notices) -> float:
     """Seconds that a trial takes, roughly; infinity where only its time limit ends it."""
     hop = scenario.hops()[0]
-    route = scenario.route(hop.asks, hop.answers)
+    route = scenario.route(hop.client, hop.server)
     rtt_s = max(scenario.rtt_s(route), LEAST_RTT_S)
     visits = 1 + _comes_twice(scenario)
     handshakes_s = visits * HANDSHAKE_ROUND_TRIPS[hop.transport] * rtt_s
@@ -96,7 +96,7 @@ def _first_s(change: Handover, transfer_s: float, whole_bytes: int) -> float:
 def _packets_s(hop: Hop, scenario: Scenario, controls: Controls, rtt_s: float) -> float:
     """Packets per second that the sender's congestion control lets through."""
     loss = _loss(hop, scenario)
-    role = next(role for name, role, _ in scenario.parts() if name == hop.answers)
+    role = next(role for name, role, _ in scenario.parts() if name == hop.server)
     control = controls(role.implementation, hop.transport, role.congestion_control)
     if not 0 < loss < 1 or control in INDIFFERENT_TO_LOSS:
         return float("inf")
@@ -108,7 +108,7 @@ def _packets_s(hop: Hop, scenario: Scenario, controls: Controls, rtt_s: float) -
 def _loss(hop: Hop, scenario: Scenario) -> float:
     """Share of the sender's packets that the links lose on the way; of listed ones nothing."""
     passed = 1.0
-    for index, way in scenario.route(hop.asks, hop.answers):
+    for index, way in scenario.route(hop.client, hop.server):
         loss = scenario.topology.links[index].directions()[1 - way].loss
         mean = loss.mean if isinstance(loss, GilbertElliott) else loss
         passed *= 1 - mean if isinstance(mean, float) else 1

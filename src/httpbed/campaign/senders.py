@@ -55,7 +55,7 @@ def standings(
     for scenario in scenarios:
         roles = {name: role for name, role, _ in scenario.parts()}
         for hop in scenario.hops():
-            role = roles[hop.answers]
+            role = roles[hop.server]
             recipe = catalog[role.implementation]
             one = key(recipe, role, hop.http_version, manifest)
             chosen = not recipe.congestion_control.is_fixed(hop.transport)

@@ -45,8 +45,8 @@ def passed(scenario: Scenario) -> tuple[Passed, ...]:
     sizes = Counter[tuple[int, int]]()
     workloads = scenario.workloads()
     for hop in scenario.hops():
-        number = _number(hop.asks, hop.answers)
-        for place, way in scenario.route(hop.asks, hop.answers):
+        number = _number(hop.client, hop.server)
+        for place, way in scenario.route(hop.client, hop.server):
             sizes[place, 1 - way] += workloads[number].body_bytes()
     found = []
     for (place, way), size in sorted(sizes.items()):

@@ -101,12 +101,12 @@ class Roles(Value):
 
 
 class Hop(Value):
-    """One leg of a request's way: who asks, who answers, and in which version."""
+    """One client and server next to each other on a request's path, and their HTTP version."""
 
-    asks: str
-    """Name of the part that asks."""
-    answers: str
-    """Name of the part that answers: the sender of what counts."""
+    client: str
+    """Name of the part that sends the requests: the client, or a proxy as a client."""
+    server: str
+    """Name of the part that answers them: a proxy, or the server. It sends the bodies."""
     http_version: HttpVersion
 
     @property
@@ -116,7 +116,7 @@ class Hop(Value):
 
 
 def hops(roles: Roles, prefix: str = "") -> list[Hop]:
-    """List the legs from the client to the servers; the last proxy has one to each of them."""
+    """List the hops from the client to the servers; the last proxy has one to each of them."""
     names = [f"{prefix}{name}" for name, _, _ in roles.parts()]
     chain, servers = names[: 1 + len(roles.proxies)], names[1 + len(roles.proxies) :]
     versions: list[HttpVersion] = [
@@ -124,8 +124,8 @@ def hops(roles: Roles, prefix: str = "") -> list[Hop]:
         *(proxy.http_version for proxy in roles.proxies),
     ]
     between = [
-        Hop(asks=asks, answers=answers, http_version=version)
-        for asks, answers, version in zip(chain, chain[1:], versions, strict=False)
+        Hop(client=client, server=server, http_version=version)
+        for client, server, version in zip(chain, chain[1:], versions, strict=False)
     ]
-    last = [Hop(asks=chain[-1], answers=server, http_version=versions[-1]) for server in servers]
+    last = [Hop(client=chain[-1], server=server, http_version=versions[-1]) for server in servers]
     return [*between, *last]

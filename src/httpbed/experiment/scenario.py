@@ -71,7 +71,7 @@ class Scenario(Value):
                 yield f"competitor-{number}-{name}", role, host
 
     def hops(self) -> list[Hop]:
-        """List every leg of every request's way, the client's first."""
+        """List the hops of every client's requests; the measured client's come first."""
         found = hops(self.roles)
         for number, competitor in enumerate(self.competitors, start=1):
             found += hops(competitor.roles(), f"competitor-{number}-")
@@ -106,9 +106,9 @@ class Scenario(Value):
         """Hosts that take no role: they forward, and no other does."""
         return frozenset(self.topology.hosts) - set(self.hosts.values())
 
-    def route(self, asks: str, answers: str) -> Route:
-        """Return the way between two parts: links with the direction in which it takes them."""
-        start, goal = self.hosts[asks], self.hosts[answers]
+    def route(self, client: str, server: str) -> Route:
+        """Return the route between two parts: its links, each with the direction it takes."""
+        start, goal = self.hosts[client], self.hosts[server]
         return self.topology.route(start, goal, self.routers, self.standby)
 
     @cached_property
@@ -125,7 +125,7 @@ class Scenario(Value):
     def access(self) -> Route:
         """Return the way from the client to whoever answers it; its first link is the client's."""
         first = self.hops()[0]
-        return self.route(first.asks, first.answers)
+        return self.route(first.client, first.server)
 
     @property
     def link(self) -> Link:
@@ -145,7 +145,7 @@ class Scenario(Value):
         used = Counter(
             (link, 1 - way)
             for hop in self.hops()
-            for link, way in self.route(hop.asks, hop.answers)
+            for link, way in self.route(hop.client, hop.server)
         )
         ways = [(link, 1 - way) for link, way in self.access()]
         return min(ways, key=lambda one: (self._mean_bit_s(*one) or math.inf) / used[one])
@@ -166,20 +166,22 @@ class Scenario(Value):
 
         Where a proxy balances over servers, none of their links is such a one. Empty if unlimited.
         """
-        legs = [hop for hop in hops(self.roles) if not self._is_balanced(hop)]
-        ways = [(link, 1 - way) for hop in legs for link, way in self.route(hop.asks, hop.answers)]
+        passed = [hop for hop in hops(self.roles) if not self._is_balanced(hop)]
+        ways = [
+            (link, 1 - way) for hop in passed for link, way in self.route(hop.client, hop.server)
+        ]
         rates = [self.topology.links[link].rates(way) for link, way in ways]
         return min(filter(None, rates), key=max, default=set())
 
     def _is_balanced(self, hop: Hop) -> bool:
-        return bool(self.roles.server.also_on) and hop.answers.startswith("server")
+        return bool(self.roles.server.also_on) and hop.server.startswith("server")
 
     def ideal_s(self) -> float:
         """Seconds that the workload takes at the rate of the narrowest link, with nothing else."""
         rates = [
             self._mean_bit_s(index, 1 - way)
             for hop in hops(self.roles)
-            for index, way in self.route(hop.asks, hop.answers)
+            for index, way in self.route(hop.client, hop.server)
         ]
         limits = [rate for rate in rates if rate]
         return self.workload.body_bytes() * 8 / min(limits) if limits else 0.0
@@ -220,17 +222,17 @@ class Scenario(Value):
     def _dead_ends(self) -> Iterator[str]:
         """Find links of a hand-over by which the client does not reach whom it asks."""
         first = self.hops()[0]
-        start, goal = self.hosts[first.asks], self.hosts[first.answers]
+        start, goal = self.hosts[first.client], self.hosts[first.server]
         own = set(self.topology.links_of(start))
         for index in self.access_links:
             link, others = self.topology.links[index], own - {index}
             if len(self.access_links) > 1 and goal in link.between:
                 yield (
-                    f"{link.name} ends at the {first.answers} itself, whose address there no other"
+                    f"{link.name} ends at the {first.server} itself, whose address there no other"
                     " link leads to: put a router between them"
                 )
             elif not self.topology.route(start, goal, self.routers, others):
-                yield f"no way leads over {link.name} to the {first.answers}: only routers forward"
+                yield f"no way leads over {link.name} to the {first.server}: only routers forward"
 
     def _misled(self) -> Iterator[str]:
         """Find what would be taken for something else: a link, the side of a NAT, an event."""
@@ -247,8 +249,8 @@ class Scenario(Value):
 
     def _unreachable(self) -> Iterator[str]:
         for hop in self.hops():
-            if not self.route(hop.asks, hop.answers):
+            if not self.route(hop.client, hop.server):
                 yield (
-                    f"no way leads from the {hop.asks} to the {hop.answers}: only hosts without"
+                    f"no way leads from the {hop.client} to the {hop.server}: only hosts without"
                     " a role forward"
                 )

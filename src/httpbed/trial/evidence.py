@@ -119,7 +119,7 @@ def read(scenario: Scenario, legs: Sequence[Leg], catalog: Catalog, artifacts: P
             for way in leg.ways
         },
         algorithms={
-            leg.hop.answers: algorithms(untrusted_files.own_text(artifacts / sockets_file(leg)))
+            leg.hop.server: algorithms(untrusted_files.own_text(artifacts / sockets_file(leg)))
             for leg in legs
         },
         findings=findings,
@@ -129,7 +129,7 @@ def read(scenario: Scenario, legs: Sequence[Leg], catalog: Catalog, artifacts: P
         handover=moved,
         deliveries=deliveries.read(artifacts, moved.absences) if moved else {},
         replayed={
-            leg.hop.answers: replay_origin.read(artifacts / replay_origin.name(leg.hop.answers))
+            leg.hop.server: replay_origin.read(artifacts / replay_origin.name(leg.hop.server))
             for leg in legs
         },
         excess=evidence.get("excess", False),
@@ -186,8 +186,8 @@ def _is_for(request: Request, path: str) -> bool:
 
 
 def _sharing(legs: Sequence[Leg], artifacts: Path) -> Sharing | None:
-    asked = {leg.hop.answers for leg in legs}
-    clients = {leg.hop.asks: leg.downstream for leg in legs if leg.hop.asks not in asked}
+    asked = {leg.hop.server for leg in legs}
+    clients = {leg.hop.client: leg.downstream for leg in legs if leg.hop.client not in asked}
     return fairness.read(artifacts, clients)
 
 
@@ -222,9 +222,9 @@ def _silent(scenario: Scenario, legs: Sequence[Leg], catalog: Catalog) -> frozen
 
 
 def _role(name: str, legs: Sequence[Leg]) -> RoleName:
-    if all(leg.hop.answers != name for leg in legs):
+    if all(leg.hop.server != name for leg in legs):
         return "client"
-    return "proxy" if any(leg.hop.asks == name for leg in legs) else "server"
+    return "proxy" if any(leg.hop.client == name for leg in legs) else "server"
 
 
 def _workload(scenario: Scenario, answers: str) -> tuple[str, Download | PageLoad]:

@@ -42,7 +42,7 @@ class Leg:
     @property
     def title(self) -> str:
         """Who asks whom."""
-        return f"{self.hop.asks}->{self.hop.answers}"
+        return f"{self.hop.client}->{self.hop.server}"
 
     def title_over(self, way: Way) -> str:
         """Name one of the ways."""
@@ -115,17 +115,17 @@ class Chain:
     @property
     def client(self) -> str:
         """Name of the part that asks first."""
-        return self.legs[0].hop.asks
+        return self.legs[0].hop.client
 
     @property
     def answering(self) -> list[str]:
         """Names of its proxies and servers, in the order in which a request meets them."""
-        return [leg.hop.answers for leg in self.legs]
+        return [leg.hop.server for leg in self.legs]
 
     @property
     def proxies(self) -> list[str]:
         """Names of its proxies, likewise."""
-        asking = {leg.hop.asks for leg in self.legs}
+        asking = {leg.hop.client for leg in self.legs}
         return [name for name in self.answering if name in asking]
 
     @property
@@ -155,16 +155,16 @@ def legs(scenario: Scenario, net: NetworkPlan) -> tuple[Leg, ...]:
 def ping_file(leg: Leg, way: Way) -> str:
     """Name the file with the echoes of a hop's way."""
     over = f"-{way.names[0]}" if len(leg.ways) > 1 else ""
-    return f"ping-{leg.hop.asks}-{leg.hop.answers}{over}.txt"
+    return f"ping-{leg.hop.client}-{leg.hop.server}{over}.txt"
 
 
 def sockets_file(leg: Leg) -> str:
     """Name the file with the accepted sockets of a hop's sender."""
-    return f"sockets-{leg.hop.answers}.txt"
+    return f"sockets-{leg.hop.server}.txt"
 
 
 def _leg(hop: Hop, scenario: Scenario, net: NetworkPlan) -> Leg:
-    asks, answers = scenario.hosts[hop.asks], scenario.hosts[hop.answers]
+    asks, answers = scenario.hosts[hop.client], scenario.hosts[hop.server]
     own = [access.link for access in net.access if access.end.host == asks]
     over: list[int | None] = [*own] or [None]
     return Leg(

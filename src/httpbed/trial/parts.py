@@ -105,8 +105,8 @@ class _Group:
 
     def _part(self, name: str, role: Role) -> Part:
         """Describe a part by the hop on which it answers and those on which it asks."""
-        answering = next((hop for hop in self._hops if hop.answers == name), None)
-        asking = [hop for hop in self._hops if hop.asks == name]
+        answering = next((hop for hop in self._hops if hop.server == name), None)
+        asking = [hop for hop in self._hops if hop.client == name]
         first = answering or asking[0]
         kind: RoleName = "client" if answering is None else "proxy" if asking else "server"
         quic = self.catalog[role.implementation].congestion_control.quic
@@ -128,7 +128,7 @@ class _Group:
             upstreams=self._upstreams(asking) if kind == "proxy" else (),
             connections=self.workload.connections if self.workload.kind == "download" else 1,
             rounds=self.workload.rounds if self.workload.kind == "download" else 1,
-            resumption=self.workload.resumption if first.asks == self._client else "none",
+            resumption=self.workload.resumption if first.client == self._client else "none",
             retry=role.retry if isinstance(role, ClientRole) else "none",
             session=f"{SESSIONS}/{self._client}/session",
             congestion_control=quic.resolved(role.congestion_control) if quic else "",
@@ -159,7 +159,7 @@ class _Group:
         return f"{self.prefix}client"
 
     def _address(self, hop: Hop) -> str:
-        return self.net.address(self._hosts[hop.answers], self._hosts[hop.asks])
+        return self.net.address(self._hosts[hop.server], self._hosts[hop.client])
 
     def _fetch(self, target: Target) -> Fetch:
         return Fetch(target.path, f"{BODIES}/{self._client}{target.path}")

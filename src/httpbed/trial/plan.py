@@ -210,7 +210,7 @@ def plan(  # noqa: PLR0913 - all but the first two are told by name
         visits=cast.visits(),
         asking=cast.asking(),
         probes=_apart([_probe(leg, way, net) for leg in found for way in leg.ways]),
-        sockets={leg.hop.answers: _sockets(leg) for leg in found if leg.hop.transport == "tcp"},
+        sockets={leg.hop.server: _sockets(leg) for leg in found if leg.hop.transport == "tcp"},
         handover=steps.plan(scenario, net),
         recordings=cast.recordings(),
     )

@@ -41,7 +41,7 @@ class Account:
 
 def of_leg(leg: Leg, chain: Chain, seen: Seen) -> list[Account]:
     """Gather what is told of the requests on a hop; empty where nobody tells."""
-    told = [answered(leg.hop.answers, seen), _asked(leg, chain, seen)]
+    told = [answered(leg.hop.server, seen), _asked(leg, chain, seen)]
     return [account for account in told if account.requests]
 
 
@@ -71,12 +71,12 @@ def _asked(leg: Leg, chain: Chain, seen: Seen) -> Account:
 
     Of several servers a proxy does not tell which it asked when.
     """
-    requests = seen.findings[leg.hop.asks].requests
-    if leg.hop.asks == chain.client:
+    requests = seen.findings[leg.hop.client].requests
+    if leg.hop.client == chain.client:
         return Account(f"the {chain.client}", requests)
     upstream = tuple(
         replace(one, http_version=one.upstream_http_version)
         for one in requests
         if one.upstream_http_version and len(chain.servers) == 1
     )
-    return Account(f"the {leg.hop.asks}'s log", upstream)
+    return Account(f"the {leg.hop.client}'s log", upstream)

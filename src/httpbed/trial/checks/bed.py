@@ -62,7 +62,7 @@ def checks(trial: Trial, planned: TrialPlan, catalog: Catalog, seen: Seen) -> It
         if scenario.handover:
             yield from handover.of_bed(scenario.handover, legs[0], seen)
         for leg in legs:
-            where = _of(leg.hop.answers, legs)
+            where = _of(leg.hop.server, legs)
             yield _congestion_control(scenario, leg, catalog, seen, where)
 
 
@@ -153,7 +153,7 @@ def _congestion_control(
 ) -> Check:
     """Check who sends on a hop: by the kernel's word for TCP; QUIC's is in the program."""
     name, transport = f"sender's congestion control{where}", leg.hop.transport
-    role = {part: role for part, role, _ in scenario.parts()}[leg.hop.answers]
+    role = {part: role for part, role, _ in scenario.parts()}[leg.hop.server]
     can = catalog[role.implementation].congestion_control
     asked = can.resolved(transport, role.congestion_control)
     if transport == "quic":
@@ -161,7 +161,7 @@ def _congestion_control(
         how = fixed if can.is_fixed(transport) else f"{asked}, chosen by the program's switch"
         figure = f"QUIC: {how}, not visible to the kernel"
         return _check(name, passed=None, figure=figure, limit=asked)
-    found = seen.algorithms.get(leg.hop.answers, frozenset())
+    found = seen.algorithms.get(leg.hop.server, frozenset())
     if not found:
         figure = f"not observed: over before it could be read; the route says {asked}"
         return _check(name, passed=None, figure=figure, limit=asked)

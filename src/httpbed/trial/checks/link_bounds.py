@@ -294,7 +294,7 @@ def _transferred(chain: Chain, seen: Seen) -> int:
     A client may have decoded what it stored: so never more than who answered it has logged.
     """
     logged = [
-        one.body_bytes for one in request_logs.answered(chain.legs[0].hop.answers, seen).requests
+        one.body_bytes for one in request_logs.answered(chain.legs[0].hop.server, seen).requests
     ]
     if not logged or None in logged:
         return 0

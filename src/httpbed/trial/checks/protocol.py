@@ -66,7 +66,7 @@ def _protocol(leg: Leg, chain: Chain, told: Sequence[Account], seen: Seen, where
     passed: bool | None
     if otherwise:
         passed, figure = False, _spoken(otherwise[0])
-    elif wrong := request_logs.complaints([leg.hop.answers], seen):
+    elif wrong := request_logs.complaints([leg.hop.server], seen):
         passed, figure = None if cut_off else False, wrong[0]
     elif cut_off and not carried:
         passed, figure = None, "cut off before any connection"
@@ -90,7 +90,7 @@ def _by_packets(leg: Leg, chain: Chain, carried: Collection[str]) -> tuple[bool 
         return False, figure
     if carried:
         return None, f"{figure}; no more is told"
-    if len(chain.servers) > 1 and leg.hop.answers in chain.servers:
+    if len(chain.servers) > 1 and leg.hop.server in chain.servers:
         return None, "nothing was asked of it"
     return False, "no connection was seen, no request logged"
 
@@ -114,7 +114,7 @@ def _resets(leg: Leg, seen: Seen, where: str, *, whole: bool) -> Check:
     """
     found = leg.far(seen.connections)
     resets = sum(bool(connection["server_reset"]) for connection in found)
-    figure = f"{len(found)} connection(s), {resets} reset by the {leg.hop.answers}"
+    figure = f"{len(found)} connection(s), {resets} reset by the {leg.hop.server}"
     figure += ", when all had arrived" if resets and whole else ""
     return _check(
         f"connections not reset{where}",

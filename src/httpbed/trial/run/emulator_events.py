@@ -61,4 +61,4 @@ async def listen(  # noqa: PLR0913 - all that it looks at, and where it writes
 
 
 def _senders(connection: Mapping[str, Any], legs: Sequence[Leg]) -> list[str]:
-    return [leg.hop.answers for leg in legs if leg.is_between(connection)]
+    return [leg.hop.server for leg in legs if leg.is_between(connection)]

@@ -157,7 +157,7 @@ def _shown(part: str, planned: TrialPlan, bed: Bed, served: Mapping[str, Path]) 
     if part not in planned.answering and part not in planned.recordings:
         known = (AUTHORITY, SPKI)
         return {f"{CERTIFICATES}/{name}": bed.certificates / name for name in known}
-    asks = {leg.hop.asks for leg in planned.hops}
+    asks = {leg.hop.client for leg in planned.hops}
     own = {CERTIFICATES: bed.certificates}
     return own if part in asks else {**own, **served}
 
