@@ -101,7 +101,7 @@ CORPUS = (
 )
 
 
-def _row_of(name: str, entry: entries.Entry, known: entries.Corpus) -> list[str]:
+def _row_of(name: str, entry: entries.CorpusPage, known: entries.Corpus) -> list[str]:
     shares = [entry.by_type.get(kind) for kind in types.KINDS]
     kinds = [str(share.requests) if share else "" for share in shares]
     package = str(known.packages[entry.package])

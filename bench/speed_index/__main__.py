@@ -17,7 +17,7 @@ from typing import Any
 from bench.speed_index import traces
 
 from httpbed.web.load import screenshots, speed_index
-from httpbed.web.load.speed_index import Step
+from httpbed.web.load.speed_index import ProgressPoint
 
 CHECKOUT = Path(__file__).resolve().parents[2]
 RECORDED = CHECKOUT / "tests/recorded/chromium-headless-shell-156.0.8078.79/speed-index"
@@ -26,7 +26,7 @@ PACKAGE = "speedline-core@1.4.3"
 MOST_APART = 0.01
 
 
-def ours(file: Path) -> tuple[Step, ...]:
+def ours(file: Path) -> tuple[ProgressPoint, ...]:
     """Return the visual progress of a recorded trace."""
     return speed_index.visual_progress(
         (at_s, speed_index.histogram(screenshots.pixels(picture)))

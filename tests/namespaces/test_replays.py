@@ -14,7 +14,7 @@ import replays
 from hars import CDN, MAIN, MIXED, ODD, STATS, Said, har
 from httpbed.experiment.trial import Record
 from httpbed.web.har import parser, writer
-from httpbed.web.har.entries import Document, Entry
+from httpbed.web.har.entries import HarDocument, HarEntry
 from httpbed.web.load import driver_output as loads
 from httpbed.web.sites.replay import selection, sizes
 from real_runs import check
@@ -46,19 +46,19 @@ def artifacts(directory: Path, record: Record) -> Path:
     return trial / str(attempt.number) / "artifacts"
 
 
-def exported(folder: Path) -> Document:
+def exported(folder: Path) -> HarDocument:
     """Write the HAR file of a load, and read it."""
     load = loads.read(folder / "client")
     said = writer.har(load, started=datetime(2026, 1, 31, tzinfo=UTC))
     return parser.read(json.dumps(said).encode(), "exported.har")
 
 
-def told(entries: Iterable[Entry]) -> Counter[tuple[str, int, int]]:
+def told(entries: Iterable[HarEntry]) -> Counter[tuple[str, int, int]]:
     """Say of each entry what was asked, and status and length of the answer."""
     return Counter((one.url, one.status, sizes.body_size(one).bytes) for one in entries)
 
 
-def recorded_order(entries: Sequence[Entry]) -> list[str]:
+def recorded_order(entries: Sequence[HarEntry]) -> list[str]:
     """List the paths by the time at which they were asked for."""
     return [one.path for one in sorted(entries, key=lambda one: one.started_s)]
 

@@ -10,7 +10,7 @@ import pytest
 
 from browsing import Setting, catalog, place
 from httpbed.experiment.page import Visit
-from httpbed.programs.protocol import Findings, Request
+from httpbed.programs.protocol import LoggedRequest, ProgramReport
 from httpbed.trial import evidence
 
 pytestmark = [pytest.mark.namespaces, pytest.mark.slow]
@@ -32,7 +32,7 @@ def site(tmp_path: Path) -> Path:
     return folder
 
 
-def visited(tmp_path: Path, site: Path, visit: Visit, version: str) -> Sequence[Findings]:
+def visited(tmp_path: Path, site: Path, visit: Visit, version: str) -> Sequence[ProgramReport]:
     """Load the page, and return what browser and server tell of it."""
 
     async def load() -> None:
@@ -47,12 +47,12 @@ def visited(tmp_path: Path, site: Path, visit: Visit, version: str) -> Sequence[
     return browser, evidence.divided(log, browser.before)
 
 
-def document(of: Findings) -> Request:
+def document(of: ProgramReport) -> LoggedRequest:
     """Find the request for the page itself."""
     return next(one for one in of.requests if one.path == "/index.html")
 
 
-def connections(requests: Sequence[Request]) -> set[str]:
+def connections(requests: Sequence[LoggedRequest]) -> set[str]:
     """List the connections of requests."""
     return {one.connection for one in requests}
 

@@ -12,7 +12,7 @@ import pytest
 
 from httpbed.experiment.errors import ConfigError, Mistake
 from httpbed.programs import catalog
-from httpbed.programs.protocol import Fetch, Part
+from httpbed.programs.protocol import FileToFetch, Part
 
 CURL = (resources.files("httpbed.programs") / "recipes/curl.toml").read_text()
 Write = Callable[[str], Path]
@@ -46,7 +46,7 @@ def part(version: str) -> Part:
         server_name="server.test",
         server_address="10.77.0.2",
         port=443,
-        fetches=(Fetch("/1.txt", "/tmp/body"),),  # noqa: S108 - a path of the sandbox
+        fetches=(FileToFetch("/1.txt", "/tmp/body"),),  # noqa: S108 - a path of the sandbox
         certificates="/certificates",
         content="/content",
         time_limit_s=600.0,

@@ -10,18 +10,18 @@ import pytest
 
 from httpbed.programs import catalog, parsers
 from httpbed.programs.parsers import chromium
-from httpbed.programs.protocol import Findings
+from httpbed.programs.protocol import ProgramReport
 from recorded import FOLDER
 
 CHROMIUM = FOLDER / "chromium-headless-shell-156.0.8078.79"
 
 
-def read(folder: Path) -> Findings:
+def read(folder: Path) -> ProgramReport:
     """Read a load as a recipe does."""
     return parsers.read("chromium-load", folder / "load.json")
 
 
-def left(folder: Path, ended: str, **more: Any) -> Findings:
+def left(folder: Path, ended: str, **more: Any) -> ProgramReport:
     """Leave a load that ended so, and read it."""
     said = {"schema": 1, "url": "https://site.test/", "ended": ended} | more
     (folder / "load.json").write_text(json.dumps(said))

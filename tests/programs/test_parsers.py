@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from httpbed.programs import parsers
 from httpbed.programs.parsers import PARSERS, access_log, caddy, curl, tolerant_fields
-from httpbed.programs.protocol import Findings, Migrations, Request
+from httpbed.programs.protocol import LoggedRequest, MigrationCounts, ProgramReport
 from recorded import FOLDER
 
 CURL, NGINX = FOLDER / "curl-8.23.0", FOLDER / "nginx-1.30.6"
@@ -21,18 +21,18 @@ every_parser = pytest.mark.parametrize("name", PARSERS)
 AES_128, AES_256 = "TLS_AES_128_GCM_SHA256", "TLS_AES_256_GCM_SHA384"
 
 
-def read(parser: str, place: str) -> Findings:
+def read(parser: str, place: str) -> ProgramReport:
     """Read what was recorded."""
     return PARSERS[parser](FOLDER / place)
 
 
-def metrics(found: Findings) -> dict[str, float]:
+def metrics(found: ProgramReport) -> dict[str, float]:
     """Return what a client observed, by metric."""
     assert {one.source for one in found.observations} <= {"client"}
     return {one.metric: one.value for one in found.observations}
 
 
-def answers(found: Findings) -> list[tuple[str, int, int | None]]:
+def answers(found: ProgramReport) -> list[tuple[str, int, int | None]]:
     """Return version, status and length of every answer."""
     return [(one.http_version, one.status, one.body_bytes) for one in found.requests]
 
@@ -80,7 +80,9 @@ def test_curls_complaint_is_kept_in_its_words(file: str) -> None:
 def test_nginxs_log_names_all_three_protocols() -> None:
     """In the words of experiment files."""
     found = access_log.parse(NGINX / "access.jsonl")
-    assert found.requests == tuple(Request(version, 200, 10**6) for version in ("1.1", "2", "3"))
+    assert found.requests == tuple(
+        LoggedRequest(version, 200, 10**6) for version in ("1.1", "2", "3")
+    )
 
 
 def test_nginxs_log_tells_what_was_resumed() -> None:
@@ -137,13 +139,13 @@ def test_our_client_on_quiche_tells_how_it_moved() -> None:
     assert [event.kind for event in moved.path_events] == [
         "network changed", "migrated", "validated",
     ]  # fmt: skip
-    assert moved.migrations == Migrations(tried=1, failed=0)
+    assert moved.migrations == MigrationCounts(tried=1, failed=0)
     last = moved.path_events[-1]
     assert last.local.startswith("10.2.0.1:")
     assert (last.remote, last.reason) == ("10.9.0.1:443", "")
     assert 0.03e9 < last.at_ns - moved.path_events[0].at_ns < 0.2e9
     refused = read("quiche-json", "httpbed-quiche-0.1.0/refused.json")
-    assert refused.migrations == Migrations(tried=1, failed=1)
+    assert refused.migrations == MigrationCounts(tried=1, failed=1)
     assert "forbids migration" in refused.path_events[-1].reason
     assert "forbids migration" in refused.complaint
     older = read("quiche-json", "httpbed-quiche-0.1.0/early-data.json")
@@ -180,7 +182,7 @@ def test_gtlsclients_failure_is_a_complaint_although_it_ends_well(
 def test_a_quiet_gtlsclient_tells_nothing(tmp_path: Path) -> None:
     """As its knob asks; what it stored is compared all the same."""
     (tmp_path / "quiet.txt").touch()
-    assert PARSERS["gtlsclient-log"](tmp_path / "quiet.txt") == Findings()
+    assert PARSERS["gtlsclient-log"](tmp_path / "quiet.txt") == ProgramReport()
 
 
 @pytest.mark.parametrize(("folder", "version"), [("h1", "1.1"), ("h2", "2")])
@@ -196,7 +198,7 @@ def test_wget2s_failures_are_told() -> None:
     assert answers(read("wget2-stats", "wget2-2.2.0/empty/wget2-site.csv")) == [("2", 200, 0)]
     assert answers(read("wget2-stats", "wget2-2.2.0/missing/wget2-site.csv")) == [("2", 404, 153)]
     refused = read("wget2-stats", "wget2-2.2.0/refused/wget2-site.csv")
-    assert refused == Findings(complaint="Failed to connect: Connect error")
+    assert refused == ProgramReport(complaint="Failed to connect: Connect error")
 
 
 @pytest.mark.parametrize(
@@ -291,7 +293,7 @@ def test_paths_are_told_on_the_kernels_clock() -> None:
     assert kinds == [*["network changed"] * 4, "migrated", "validated"]
     assert found.path_events[0].at_ns == 36141146419647 + 849024545
     assert found.path_events[-1].local == "10.0.2.1:49770"
-    assert found.migrations == Migrations(tried=1, failed=0)
+    assert found.migrations == MigrationCounts(tried=1, failed=0)
 
 
 def test_paths_of_all_runs_are_told(tmp_path: Path) -> None:
@@ -302,7 +304,7 @@ def test_paths_of_all_runs_are_told(tmp_path: Path) -> None:
     found = PARSERS["requests-json"](log)
     assert len(found.path_events) == 12
     assert found.path_events[6].at_ns - found.path_events[0].at_ns == 8 * 10**9
-    assert found.migrations == Migrations(tried=2, failed=0)
+    assert found.migrations == MigrationCounts(tried=2, failed=0)
 
 
 HUGE = 10**400
@@ -463,4 +465,4 @@ def test_a_real_output_damaged_anywhere_is_findings(
         (tmp_path / source.name).write_bytes(
             whole[:start] + data.draw(st.binary(max_size=10)) + whole[end:]
         )
-    assert isinstance(PARSERS[name](tmp_path / file.name), Findings)
+    assert isinstance(PARSERS[name](tmp_path / file.name), ProgramReport)

@@ -10,7 +10,7 @@ import pytest
 
 from httpbed.experiment.parser import dotted
 from httpbed.programs import catalog
-from httpbed.programs.role_checks import miscast
+from httpbed.programs.role_checks import role_mistakes
 
 CURL = (Path(catalog.__file__).parent / "recipes/curl.toml").read_text()
 
@@ -22,7 +22,7 @@ def cast(client: object, server: object, **others: object) -> dict[str, Any]:
 
 def found(scenario: dict[str, Any], *folders: Path) -> dict[str, str]:
     """Return what is wrong, by place."""
-    return {dotted(one.path): one.reason for one in miscast(catalog.load(folders), scenario)}
+    return {dotted(one.path): one.reason for one in role_mistakes(catalog.load(folders), scenario)}
 
 
 @pytest.mark.parametrize(
@@ -144,7 +144,7 @@ def test_all_that_keeps_a_download_from_being_resumed_is_told_at_once() -> None:
         {"implementation": "aioquic"},
     )
     said["workload"] = {"kind": "download", "size": "1 kB", "files": 2}
-    wrong = [*miscast(catalog.load(), said)]
+    wrong = [*role_mistakes(catalog.load(), said)]
     assert [one.reason.partition(" ")[0] for one in wrong] == ["gtlsclient", "a", "aioquic"]
     assert all(one.remedy for one in wrong)
     assert "parallel" in wrong[1].reason

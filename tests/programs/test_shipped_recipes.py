@@ -12,7 +12,7 @@ import pytest
 from httpbed.experiment.roles import ClientRole
 from httpbed.host.sandbox.spec import ProcessSpec
 from httpbed.programs import catalog
-from httpbed.programs.protocol import Fetch, Implementation, Part, RoleName, Upstream, Visit
+from httpbed.programs.protocol import FileToFetch, Implementation, Part, RoleName, Upstream, Visit
 from httpbed.programs.recipe import Recipe
 from httpbed.programs.settings import Transport
 
@@ -34,7 +34,7 @@ def part(recipe: Recipe, role: RoleName, version: str, **changes: object) -> Par
         "server_name": "server.test",
         "server_address": "10.77.0.2",
         "port": 443,
-        "fetches": tuple(Fetch(path, f"/tmp/bodies{path}") for path in FILES),  # noqa: S108
+        "fetches": tuple(FileToFetch(path, f"/tmp/bodies{path}") for path in FILES),  # noqa: S108
         "certificates": "/certificates",
         "content": "/content",
         "time_limit_s": 600.0,

@@ -34,13 +34,13 @@ from httpbed.report.pages.section import Section
 from httpbed.store.results import Results
 from httpbed.web.har import writer
 from httpbed.web.load import driver_output
-from httpbed.web.load.load import Frame, Load, Request
+from httpbed.web.load.load import BrowserLoad, Frame, PageRequest
 from paging import GRID, PAGES, RECORDED, paging
 
 EVIL = "<script>alert('$x_1$')</script>"
 KEPT = {"loss": "0 %", "block": 1}
 """Of the trials whose loads are there."""
-FULL = Request(
+FULL = PageRequest(
     id="1",
     url="https://server.httpbed.test/img/a.jpg?v=2",
     http_version="2",
@@ -63,7 +63,7 @@ FULL = Request(
 
 
 @pytest.fixture(scope="module")
-def load() -> Load:
+def load() -> BrowserLoad:
     """Provide a real load over HTTP/3."""
     return driver_output.read(RECORDED / "h3")
 
@@ -96,7 +96,7 @@ def page(results: Results, findings: Findings, shown: Section) -> str:
 
 def test_a_request_is_cut_into_phases() -> None:
     """Each until the next begins, without holes."""
-    found = [(one.kind, one.begin_s, one.end_s) for one in phases.phases(FULL)]
+    found = [(one.kind, one.begin_s, one.end_s) for one in phases.bars(FULL)]
     assert found == [
         ("queue", 0.1, 0.16),
         ("connect", 0.16, 0.32),
@@ -108,7 +108,7 @@ def test_a_request_is_cut_into_phases() -> None:
 
 def test_a_waterfall_and_a_har_tell_the_same_phases() -> None:
     """A reader who opens the exported file in another tool sees the bars of the report."""
-    load = Load("https://server.httpbed.test/", "loaded", requests=(FULL,))
+    load = BrowserLoad("https://server.httpbed.test/", "loaded", requests=(FULL,))
     (entry,) = writer.har(load, datetime.now(UTC))["log"]["entries"]
     told = entry["timings"]
     of_har = {
@@ -116,7 +116,7 @@ def test_a_waterfall_and_a_har_tell_the_same_phases() -> None:
         "connect": told["dns"] + told["connect"],
         **{name: told[name] for name in ("send", "wait", "receive")},
     }
-    drawn = {one.kind: 1000 * (one.end_s - one.begin_s) for one in phases.phases(FULL)}
+    drawn = {one.kind: 1000 * (one.end_s - one.begin_s) for one in phases.bars(FULL)}
     assert drawn == pytest.approx(of_har)
 
 
@@ -138,7 +138,7 @@ def test_a_waterfall_and_a_har_tell_the_same_phases() -> None:
 )
 def test_times_that_are_missing_or_run_backwards(change: dict[str, Any], kinds: list[str]) -> None:
     """What is not told is no phase, and none has a negative length."""
-    found = phases.phases(replace(FULL, **change))
+    found = phases.bars(replace(FULL, **change))
     assert [one.kind for one in found] == kinds
     assert all(one.end_s > one.begin_s for one in found)
 
@@ -156,7 +156,7 @@ def test_times_that_are_missing_or_run_backwards(change: dict[str, Any], kinds: 
 )
 def test_names_of_resources(url: str, named: str) -> None:
     """The end of the path, bounded, with nothing that a terminal or a reader would obey."""
-    found = phases.name(Request("1", url))
+    found = phases.short_name(PageRequest("1", url))
     assert len(found) <= phases.MOST_NAME
     assert found.startswith(named[:12])
 
@@ -164,23 +164,23 @@ def test_names_of_resources(url: str, named: str) -> None:
 def test_a_waterfall_is_bounded_and_says_what_it_leaves_out() -> None:
     """Of 3,000 requests the first are drawn."""
     many = tuple(replace(FULL, id=str(n), url=f"https://a.test/{n}.jpg") for n in range(3000))
-    of = Load(url="https://a.test/", ended="loaded", requests=many)
+    of = BrowserLoad(url="https://a.test/", ended="loaded", requests=many)
     plot = section.waterfall_of(of, "w", "many")
     assert len(waterfall.drawn(of)) == waterfall.MOST_ROWS
     assert "2960 of its 3000 requests are not drawn." in plot.caption
     assert len(plot.svg()) < 200_000
 
 
-def test_times_of_a_filmstrip_are_round(load: Load) -> None:
+def test_times_of_a_filmstrip_are_round(load: BrowserLoad) -> None:
     """They begin at zero and end when nothing changes any more."""
     times = filmstrip.times([load])
     assert times[0] == 0
     assert times[-2] < thumbnails.last_change_s(load) <= times[-1]
-    assert filmstrip.times([Load("https://a.test/", "crashed")])[0] == 0
+    assert filmstrip.times([BrowserLoad("https://a.test/", "crashed")])[0] == 0
     assert len(filmstrip.times([replace(load, frames=(Frame(1e4, Path("a")),))])) <= 8
 
 
-def test_pictures_in_figures_are_small(load: Load) -> None:
+def test_pictures_in_figures_are_small(load: BrowserLoad) -> None:
     """They are JPEG, though matplotlib writes PNG."""
     svg = Pictured("s", "c", "a", filmstrip.draw({"HTTP/3": (load, "typical")})).svg()
     assert "data:image/jpeg" in svg
@@ -188,7 +188,7 @@ def test_pictures_in_figures_are_small(load: Load) -> None:
     assert len(svg) < 100_000
 
 
-def test_a_film_shows_both_until_both_are_done(load: Load) -> None:
+def test_a_film_shows_both_until_both_are_done(load: BrowserLoad) -> None:
     """It is an animated picture, bounded, with the end as a still one."""
     made = film.make({"HTTP/2": driver_output.read(RECORDED / "h2"), "HTTP/3": load}, "f", "c")
     assert made is not None
@@ -200,7 +200,7 @@ def test_a_film_shows_both_until_both_are_done(load: Load) -> None:
     assert film.make({"HTTP/3": replace(load, frames=())}, "f", "c") is None
 
 
-def test_pictures_that_are_none_are_blank(tmp_path: Path, load: Load) -> None:
+def test_pictures_that_are_none_are_blank(tmp_path: Path, load: BrowserLoad) -> None:
     """A load whose pictures are damaged, links or absent is a white screen, not an error."""
     (tmp_path / "a.jpg").write_bytes(b"\xff\xd8 not a picture")
     (tmp_path / "b.jpg").symlink_to(load.frames[-1].file)
@@ -382,7 +382,7 @@ def test_one_load_by_itself(results: Results) -> None:
     assert "script&gt;.js" in svg
 
 
-def test_marks_of_resources_are_named_beside_them(load: Load) -> None:
+def test_marks_of_resources_are_named_beside_them(load: BrowserLoad) -> None:
     """A legend among them hid some, and looked like two more."""
     figure = resources.draw({"HTTP/2": load, "HTTP/3": load})
     assert all(axes.get_legend() is None for axes in figure.get_axes())

@@ -6,13 +6,13 @@ import json
 from datetime import UTC, datetime
 from typing import Any
 
-from httpbed.web.load.load import Load, Request
+from httpbed.web.load.load import BrowserLoad, PageRequest
 
 BEGAN = datetime(2026, 1, 31, 12, 0, 0, 250_000, tzinfo=UTC)
 HOST = "https://server.httpbed.test"
 
 
-def fetched(name: str, at_s: float, **said: Any) -> Request:
+def fetched(name: str, at_s: float, **said: Any) -> PageRequest:
     """Make a request that took 50 ms from when it was asked for, 10 of them in a queue."""
     times: dict[str, Any] = {
         "queued_s": at_s,
@@ -37,10 +37,10 @@ def fetched(name: str, at_s: float, **said: Any) -> Request:
         "wire_bytes": 10_150,
         "body_bytes": 10_000,
     }
-    return Request(**(about | times | said))
+    return PageRequest(**(about | times | said))
 
 
-def document(**said: Any) -> Request:
+def document(**said: Any) -> PageRequest:
     """Make the request of a page: with a connection of its own."""
     about: dict[str, Any] = {
         "url": f"{HOST}/?q=a%20b",
@@ -62,9 +62,9 @@ def document(**said: Any) -> Request:
     return fetched("document", 0.0, **(about | said))
 
 
-def load() -> Load:
+def load() -> BrowserLoad:
     """Make a load with one request of each sort."""
-    return Load(
+    return BrowserLoad(
         url=f"{HOST}/?q=a%20b",
         ended="loaded",
         product="HeadlessChrome/156.0.1.2",

@@ -9,7 +9,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from httpbed.web.har import parser
-from httpbed.web.har.entries import Document
+from httpbed.web.har.entries import HarDocument
 
 _BEGAN = datetime(2026, 1, 31, 12, tzinfo=UTC)
 PAGE = "page_1"
@@ -74,7 +74,7 @@ def har(entries: Iterable[Said | dict[str, Any]]) -> str:
     return json.dumps({"log": log})
 
 
-def read(entries: Iterable[Said]) -> Document:
+def read(entries: Iterable[Said]) -> HarDocument:
     """Write a HAR file, and read it."""
     return parser.read(har(entries).encode(), "site.har")
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from httpbed.experiment.trial import Outcome
-from httpbed.programs.protocol import Request
+from httpbed.programs.protocol import LoggedRequest
 from httpbed.trial import verdict
 from httpbed.trial.evidence import Seen
 from recorded import H2_LOSS, checks
@@ -50,7 +50,7 @@ def ended(part: str = "client", **changes: Any) -> Fault:
     return plant
 
 
-def logged(*requests: Request, complaint: str = "", part: str = "server") -> Fault:
+def logged(*requests: LoggedRequest, complaint: str = "", part: str = "server") -> Fault:
     """Return the fault that a part told of other requests."""
 
     def plant(found: Seen) -> Seen:

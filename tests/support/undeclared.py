@@ -97,4 +97,4 @@ def _otherwise(catalog: Catalog, recipe: Recipe, role: RoleName) -> set[str]:
 
 
 def _answer(catalog: Catalog, document: Mapping[str, Any]) -> set[str]:
-    return {found.reason for found in role_checks.miscast(catalog, document)}
+    return {found.reason for found in role_checks.role_mistakes(catalog, document)}

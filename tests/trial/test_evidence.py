@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from httpbed.programs.protocol import Request
+from httpbed.programs.protocol import LoggedRequest
 from httpbed.trial import evidence, observe
 from recorded import (
     CATALOG,
@@ -147,7 +147,7 @@ def test_what_a_hop_carried_is_told_of_that_hop() -> None:
 
 def test_requests_of_a_visit_before_are_left_out() -> None:
     """By their path; where none is logged, for coming first."""
-    before, after = Request("3", 200, 1000), Request("3", 200, 10**6)
+    before, after = LoggedRequest("3", 200, 1000), LoggedRequest("3", 200, 10**6)
     assert evidence.measured([before, after], 1) == (after,)
     assert evidence.measured([before, after], 0) == (before, after)
     before, after = replace(before, path="/prior.txt"), replace(after, path="/1000000.txt")

@@ -8,7 +8,7 @@ import pytest
 
 from httpbed.experiment.roles import Retry
 from httpbed.host.sandbox.spec import Exit
-from httpbed.programs.protocol import Request
+from httpbed.programs.protocol import LoggedRequest
 from httpbed.trial.checks import protocol
 from httpbed.trial.checks import retry as retry_checks
 from httpbed.trial.hops import Chain
@@ -17,8 +17,8 @@ from planted import ended, logged, on_another_connection
 from recorded import CATALOG, H2_LOSS, chains, what_was_seen
 
 SEEN = what_was_seen(H2_LOSS)
-WHOLE, REST = Request("2", 200, 10**6), Request("2", 206, 4 * 10**5)
-BROKEN = Request("2", 200, 6 * 10**5)
+WHOLE, REST = LoggedRequest("2", 200, 10**6), LoggedRequest("2", 206, 4 * 10**5)
+BROKEN = LoggedRequest("2", 200, 6 * 10**5)
 
 
 def retried(retry: Retry) -> Chain:
@@ -35,18 +35,18 @@ def retried(retry: Retry) -> Chain:
         ("restart", (WHOLE,), True),
         ("restart", (BROKEN, REST), False),
         ("resume", (BROKEN, REST), True),
-        ("resume", (BROKEN, REST, Request("2", 416, 0)), True),
-        ("resume", (BROKEN, Request("2", 503, 0), REST), False),
-        ("resume", (Request("2", 499, 0, client_left=True), WHOLE), True),
-        ("resume", (Request("2", 499, 0, client_left=True),), False),
+        ("resume", (BROKEN, REST, LoggedRequest("2", 416, 0)), True),
+        ("resume", (BROKEN, LoggedRequest("2", 503, 0), REST), False),
+        ("resume", (LoggedRequest("2", 499, 0, client_left=True), WHOLE), True),
+        ("resume", (LoggedRequest("2", 499, 0, client_left=True),), False),
         ("resume", (), False),
         ("resume", (WHOLE,), True),
         ("resume", (BROKEN, WHOLE), None),
-        ("resume", (Request("2", 416, 0),), False),
+        ("resume", (LoggedRequest("2", 416, 0),), False),
     ],
 )
 def test_answers_are_those_of_tries(
-    retry: Retry, requests: tuple[Request, ...], *, passed: bool | None
+    retry: Retry, requests: tuple[LoggedRequest, ...], *, passed: bool | None
 ) -> None:
     """A file, or the rest of one; what was logged of a client that left is no answer."""
     check = retry_checks.answers(retried(retry), logged(*requests)(SEEN), "")
@@ -88,17 +88,17 @@ def test_whoever_tells_most_is_quoted() -> None:
 @pytest.mark.parametrize(
     ("name", "request_", "left"),
     [
-        ("envoy", Request("2", 200, 5, flags="DC"), True),
-        ("envoy", Request("2", 503, 0, flags="UF,URX"), False),
-        ("haproxy", Request("2", 200, 5, flags="CD"), True),
-        ("haproxy", Request("2", 200, 5, flags="SD"), False),
-        ("nginx", Request("2", 499, 0), True),
-        ("nginx-1.26", Request("2", 200, 5, flags="incomplete"), True),
-        ("caddy", Request("2", 200, 5), False),
+        ("envoy", LoggedRequest("2", 200, 5, flags="DC"), True),
+        ("envoy", LoggedRequest("2", 503, 0, flags="UF,URX"), False),
+        ("haproxy", LoggedRequest("2", 200, 5, flags="CD"), True),
+        ("haproxy", LoggedRequest("2", 200, 5, flags="SD"), False),
+        ("nginx", LoggedRequest("2", 499, 0), True),
+        ("nginx-1.26", LoggedRequest("2", 200, 5, flags="incomplete"), True),
+        ("caddy", LoggedRequest("2", 200, 5), False),
     ],
 )
 def test_a_program_says_in_its_own_words_that_its_client_left(
-    name: str, request_: Request, *, left: bool
+    name: str, request_: LoggedRequest, *, left: bool
 ) -> None:
     """Its recipe knows them; that somebody upstream left is another thing."""
     assert CATALOG[name].client_left.tells(request_) is left

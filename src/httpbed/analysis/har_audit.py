@@ -22,9 +22,9 @@ from typing import Literal
 from httpbed.analysis import har_throughput
 from httpbed.analysis.har_throughput import ALLOWANCE_BYTES, CLOCK_S
 from httpbed.experiment import quantities
-from httpbed.web.har.entries import Entry
+from httpbed.web.har.entries import HarEntry
 from httpbed.web.har.loads import ArchivedLoad
-from httpbed.web.load.load import Request
+from httpbed.web.load.load import PageRequest
 
 Verdict = Literal["borne out", "contradicted", "cannot be told", "told"]
 """``told``: of what nothing was claimed."""
@@ -83,8 +83,8 @@ def audit(archived: ArchivedLoad, claims: Claims) -> list[Finding]:
     return found
 
 
-Pairs = Sequence[tuple[Request, Entry]]
-Lengths = Sequence[tuple[float, Entry]]
+Pairs = Sequence[tuple[PageRequest, HarEntry]]
+Lengths = Sequence[tuple[float, HarEntry]]
 """In seconds, with what took them."""
 
 
@@ -170,7 +170,7 @@ def _quic_handshakes(lengths: Lengths, rtt_s: float) -> Finding:
     return Finding(found.about, "cannot be told", said)
 
 
-def _is_whole(request: Request, entry: Entry) -> bool:
+def _is_whole(request: PageRequest, entry: HarEntry) -> bool:
     """Tell whether all of a connection's set-up is told.
 
     Chrome gives a request a connection that was begun for another one, and then tells of it only
@@ -258,7 +258,7 @@ def _redirects(pairs: Pairs) -> Finding:
     return _finding("redirects", "told", f"{len(moved)} of {len(pairs)}", moved)
 
 
-def _sums(entries: Iterable[Entry]) -> Finding:
+def _sums(entries: Iterable[HarEntry]) -> Finding:
     """Check what HAR 1.2 demands: phases add up to the time, and TLS is part of connecting."""
     told = [entry for entry in entries if entry.time_s is not None and _phases(entry)]
     wrong = [entry for entry in told if not _adds_up(entry)]
@@ -270,20 +270,20 @@ def _sums(entries: Iterable[Entry]) -> Finding:
     return Finding("timings", "borne out", f"the phases of all {len(told)} add up")
 
 
-def _phases(entry: Entry) -> list[float]:
+def _phases(entry: HarEntry) -> list[float]:
     times = entry.timings
     all_of_them = (times.blocked, times.dns, times.connect, times.send, times.wait, times.receive)
     return [one for one in all_of_them if one is not None]
 
 
-def _adds_up(entry: Entry) -> bool:
+def _adds_up(entry: HarEntry) -> bool:
     total = entry.time_s or 0.0
     allowed = CLOCK_S + _ADDS_UP_SHARE * total
     is_nested = (entry.timings.ssl or 0.0) <= (entry.timings.connect or 0.0) + CLOCK_S
     return abs(sum(_phases(entry)) - total) <= allowed and is_nested
 
 
-def _finding(about: str, verdict: Verdict, said: str, against: Iterable[Entry]) -> Finding:
+def _finding(about: str, verdict: Verdict, said: str, against: Iterable[HarEntry]) -> Finding:
     return Finding(about, verdict, said, tuple(one.index for one in against)[:MOST_PLACES])
 
 

@@ -21,9 +21,9 @@ from httpbed.experiment.page import PageLoad
 from httpbed.store import layout
 from httpbed.store.results import Results
 from httpbed.web.load import driver_output, speed_index
-from httpbed.web.load.load import Load
+from httpbed.web.load.load import BrowserLoad
 from httpbed.web.load.screenshots import PictureError
-from httpbed.web.load.speed_index import Band, Step
+from httpbed.web.load.speed_index import Band, ProgressPoint
 
 Floats = NDArray[np.float64]
 Row = Mapping[str, Any]
@@ -44,7 +44,7 @@ class PageTrial:
     attempt: int
     levels: Mapping[str, str]
     outcome: str
-    load: Load
+    load: BrowserLoad
 
     @property
     def name(self) -> str:
@@ -112,7 +112,7 @@ def _value(row: Row, values: Mapping[tuple[str, int], float]) -> float | None:
     return values.get((row["trial"], row["attempt"]))
 
 
-def progress(load: Load) -> tuple[Step, ...]:
+def progress(load: BrowserLoad) -> tuple[ProgressPoint, ...]:
     """Return a load's visual progress; nothing where it is not known, or cannot be read."""
     try:
         return speed_index.of_load(load)
@@ -120,7 +120,7 @@ def progress(load: Load) -> tuple[Step, ...]:
         return ()
 
 
-def complete_at(steps: Sequence[Step], times_s: Floats) -> Floats:
+def complete_at(steps: Sequence[ProgressPoint], times_s: Floats) -> Floats:
     """Return how complete the screen was at each of some times."""
     if not steps:
         return np.zeros_like(times_s)
@@ -129,7 +129,7 @@ def complete_at(steps: Sequence[Step], times_s: Floats) -> Floats:
     return np.array([step.complete for step in steps])[np.maximum(after, 0)]
 
 
-def median_progress(loads: Sequence[Sequence[Step]]) -> tuple[Floats, Floats]:
+def median_progress(loads: Sequence[Sequence[ProgressPoint]]) -> tuple[Floats, Floats]:
     """Return the times at which any of some loads changes, and the median completeness then."""
     times = np.unique([step.at_s for steps in loads for step in steps])
     curves = [complete_at(steps, times) for steps in loads if steps]

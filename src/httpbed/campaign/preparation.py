@@ -33,7 +33,7 @@ from httpbed.trial import content, link_files, program_roots, tls_certificates
 from httpbed.trial import sites as pages
 from httpbed.trial.link_files import LinkFiles
 from httpbed.trial.plan import Bed
-from httpbed.web.sites.catalog import Stored
+from httpbed.web.sites.catalog import CachedSite
 
 Say = Callable[[str], None]
 
@@ -52,7 +52,7 @@ class Loaded:
     """The files that the experiment names, by digest."""
     folder: Path = Path()
     """To which names in it are relative."""
-    sites: Mapping[str, Stored] = field(default_factory=dict)
+    sites: Mapping[str, CachedSite] = field(default_factory=dict)
     """All of its pages' sites by their keys, where they need not be found or made."""
 
     def implementations(self) -> list[str]:
@@ -124,7 +124,7 @@ def _role_mistakes(read: Reading, catalog: Catalog) -> Iterator[Mistake]:
     for levels in read.treatments:
         said = values(read.document, levels)
         parts = {part: fill(read.document.get(part), said) for part in SCENARIO_PARTS}
-        for found in role_checks.miscast(catalog, parts):
+        for found in role_checks.role_mistakes(catalog, parts):
             place, used_at = parser.place_of(read.document, found.path, levels)
             yield Mistake(place, found.reason + used_at, found.remedy)
 

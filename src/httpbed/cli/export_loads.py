@@ -17,7 +17,7 @@ from httpbed.store.results import Results
 from httpbed.web.har import writer
 from httpbed.web.load import driver_output, net_log, per_request
 from httpbed.web.load.driver_output import LoadError
-from httpbed.web.load.load import Load
+from httpbed.web.load.load import BrowserLoad
 from httpbed.web.load.net_log import NetLog
 
 HAR, CDP_JSON = "har", "cdp-json"
@@ -31,7 +31,7 @@ class Kept:
 
     name: str
     """``BLOCK-TRIAL``; with the part's name added where several parts load pages."""
-    load: Load
+    load: BrowserLoad
     started: datetime
     """When the navigation began; when the attempt did, some seconds earlier, where that is all."""
     speed_index_s: float | None
@@ -90,7 +90,7 @@ def _loads(
         yield Kept(name, load, _started(load, row), speed_index_s, _net_log(place))
 
 
-def _started(load: Load, row: Mapping[str, Any]) -> datetime:
+def _started(load: BrowserLoad, row: Mapping[str, Any]) -> datetime:
     if load.navigated_at is None:
         return datetime.fromisoformat(row["started"])
     return datetime.fromtimestamp(load.navigated_at, UTC)

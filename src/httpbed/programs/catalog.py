@@ -16,7 +16,7 @@ from httpbed.experiment.errors import ConfigError, Mistake
 from httpbed.experiment.parser import dotted
 from httpbed.host.packages.toolbox import Contents
 from httpbed.programs import recipe_checks
-from httpbed.programs.inheritance import LIKE, Source
+from httpbed.programs.inheritance import LIKE, RecipeSource
 from httpbed.programs.recipe import Recipe, digest_of
 
 MOST_BYTES = 2**20
@@ -80,7 +80,7 @@ def load(folders: Iterable[Path] = ()) -> Catalog:
         ConfigError: With every mistake in every recipe.
     """
     shipped = resources.files("httpbed.programs") / "recipes"
-    known: dict[str, Source] = {}
+    known: dict[str, RecipeSource] = {}
     recipes, replaced = dict[str, Recipe](), dict[str, str]()
     mistakes: list[Mistake] = []
     for folder in (shipped, *folders):
@@ -98,13 +98,13 @@ def load(folders: Iterable[Path] = ()) -> Catalog:
     return Catalog(recipes, replaced)
 
 
-def _sources(folder: Traversable) -> tuple[list[Source], list[Mistake]]:
+def _sources(folder: Traversable) -> tuple[list[RecipeSource], list[Mistake]]:
     """Read every recipe of a folder as TOML."""
     sources, mistakes = [], []
     for file in _recipe_files(folder):
         try:
             text = _text(file)
-            sources.append(Source(file.name, Path(str(folder)), text, tomllib.loads(text)))
+            sources.append(RecipeSource(file.name, Path(str(folder)), text, tomllib.loads(text)))
         except (OSError, ValueError, RecursionError) as error:  # not UTF-8, not TOML, too deep
             mistakes.append(Mistake(file.name, f"cannot be read as TOML: {error}"))
     return sources, mistakes
@@ -120,7 +120,7 @@ def _text(file: Traversable) -> str:
     return content.decode()
 
 
-def _named_twice(sources: Iterable[Source]) -> Iterator[Mistake]:
+def _named_twice(sources: Iterable[RecipeSource]) -> Iterator[Mistake]:
     """Yield a mistake for each name that several files of one folder claim."""
     files: dict[str, list[str]] = {}
     for source in sources:
@@ -142,7 +142,9 @@ def _recipe_files(folder: Traversable) -> list[Traversable]:
     return found
 
 
-def _recipe(own: Source, known: dict[str, Source]) -> tuple[Recipe | None, list[Mistake]]:
+def _recipe(
+    own: RecipeSource, known: dict[str, RecipeSource]
+) -> tuple[Recipe | None, list[Mistake]]:
     """Make a recipe, like one of those that are known by then, and add it to them."""
     source = own
     if source.like is not None:

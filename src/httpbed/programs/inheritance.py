@@ -17,7 +17,7 @@ WHOLE = frozenset({"install"})
 
 
 @dataclass(frozen=True)
-class Source:
+class RecipeSource:
     """A recipe as its author wrote it."""
 
     file: str
@@ -37,11 +37,11 @@ class Source:
         said = self.said.get(LIKE)
         return None if said is None else str(said)
 
-    def over(self, base: Source) -> Source:
+    def over(self, base: RecipeSource) -> RecipeSource:
         """Complete it by what it is like; its text is then both."""
         own = {key: value for key, value in self.said.items() if key != LIKE}
         folder = self.folder if "install" in own else base.folder
-        return Source(self.file, folder, base.text + self.text, merged(base.said, own))
+        return RecipeSource(self.file, folder, base.text + self.text, merged(base.said, own))
 
 
 def merged(base: Mapping[str, Any], own: Mapping[str, Any]) -> dict[str, Any]:

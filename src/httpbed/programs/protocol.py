@@ -29,7 +29,7 @@ class Upstream:
 
 
 @dataclass(frozen=True)
-class Fetch:
+class FileToFetch:
     """One file that a client gets."""
 
     path: str
@@ -89,7 +89,7 @@ class Part:
     server_address: str
     """Of whom the client asks."""
     port: int
-    fetches: tuple[Fetch, ...]
+    fetches: tuple[FileToFetch, ...]
     """Of one round."""
     certificates: str
     """Folder with ca.pem, server.pem, server.key and server.spki, as the program sees it."""
@@ -125,7 +125,7 @@ class Part:
 
     def variables(self) -> dict[str, str]:
         """What a recipe's templates may name in braces."""
-        first = self.fetches[0] if self.fetches else Fetch("/", "/dev/null")
+        first = self.fetches[0] if self.fetches else FileToFetch("/", "/dev/null")
         return {
             "server_name": self.server_name,
             "server_address": self.server_address,
@@ -154,7 +154,7 @@ class Part:
             **(self.page or NO_PAGE).variables(),
         }
 
-    def url(self, fetch: Fetch) -> str:
+    def url(self, fetch: FileToFetch) -> str:
         """Return the URL of a file."""
         return f"https://{self.server_name}:{self.port}{fetch.path}"
 
@@ -202,7 +202,7 @@ def authority(address: str) -> str:
 
 _SAMPLE = Part(
     name="", role="client", host="", http_version="", server_name="", server_address="", port=0,
-    fetches=(Fetch("", ""),), certificates="", content="", time_limit_s=0, file_bytes=0,
+    fetches=(FileToFetch("", ""),), certificates="", content="", time_limit_s=0, file_bytes=0,
     upstreams=(Upstream("", 0),), page=replace(NO_PAGE, recorded=True),
 )  # fmt: skip
 VARIABLES = frozenset(_SAMPLE.variables()) | {"congestion_control"}
@@ -216,7 +216,7 @@ ORIGIN_VARIABLES = frozenset(_SAMPLE.each_origin()[0])
 
 
 @dataclass(frozen=True)
-class Request:
+class LoggedRequest:
     """One request as a program logged it; what it does not tell is empty or None."""
 
     http_version: str
@@ -264,7 +264,7 @@ class PathEvent:
 
 
 @dataclass(frozen=True)
-class Migrations:
+class MigrationCounts:
     """How often a client moved its connection to another path, or wanted to."""
 
     tried: int
@@ -273,20 +273,20 @@ class Migrations:
 
 
 @dataclass(frozen=True)
-class Findings:
+class ProgramReport:
     """What a program's files say."""
 
     observations: tuple[Observation, ...] = ()
-    requests: tuple[Request, ...] = ()
+    requests: tuple[LoggedRequest, ...] = ()
     complaint: str = ""
     """What the program says went wrong, in its own words."""
     timed_out: bool = False
     """Whether it says that it ended for its time limit."""
     path_events: tuple[PathEvent, ...] = ()
     """In the order in which they happened; empty where the program tells of none."""
-    migrations: Migrations | None = None
+    migrations: MigrationCounts | None = None
     """None where the program does not tell."""
-    before: tuple[Request, ...] = ()
+    before: tuple[LoggedRequest, ...] = ()
     """Requests of a visit before, answered and not measured; their times mean nothing."""
     remarks: tuple[str, ...] = ()
     """What the program did not tell that no request depends on."""
@@ -308,6 +308,6 @@ class Implementation(Protocol):
         """How to start it for its part."""
         ...
 
-    def parse(self, role: RoleName, folder: Path) -> Findings:
+    def parse(self, role: RoleName, folder: Path) -> ProgramReport:
         """Read the files that it left in its folder."""
         ...

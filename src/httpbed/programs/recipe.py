@@ -18,7 +18,7 @@ from httpbed.host.sandbox.spec import Ports, ProcessSpec
 from httpbed.programs import parsers, template
 from httpbed.programs.install import Install
 from httpbed.programs.invocation import Run, in_folder
-from httpbed.programs.protocol import Findings, Part, Request, RoleName
+from httpbed.programs.protocol import LoggedRequest, Part, ProgramReport, RoleName
 from httpbed.programs.settings import CongestionControl, Knob, Retrying, Transport, settings
 
 MEMORY_BYTES = 4 * 2**30
@@ -42,7 +42,7 @@ def _finds_a_version(pattern: str) -> str:
     return pattern
 
 
-class Version(Value):
+class VersionCommand(Value):
     """How to ask the program its version."""
 
     argv: list[str] = Field(min_length=1)
@@ -66,7 +66,7 @@ class ClientLeft(Value):
     flags: list[str] = Field(default_factory=list)
     """Remarks, of which a log may have several, with a comma between them."""
 
-    def tells(self, request: Request) -> bool:
+    def tells(self, request: LoggedRequest) -> bool:
         """Whether it is such a request."""
         flags = set(request.flags.split(","))
         return request.status in self.statuses or not flags.isdisjoint(self.flags)
@@ -96,7 +96,7 @@ class Recipe(Value):
     note: str = ""
     """What a user should know, in a sentence."""
     install: Install
-    version: Version | None = None
+    version: VersionCommand | None = None
     """Absent only where nobody knows how to ask a binary of the user's, which its digest tells
     apart."""
     run: Run
@@ -197,7 +197,7 @@ class Recipe(Value):
             processes=PROCESSES,
         )
 
-    def parse(self, role: RoleName, folder: Path) -> Findings:
+    def parse(self, role: RoleName, folder: Path) -> ProgramReport:
         """Read the files that it left in its folder."""
         how = self.parse_as.get(role, self.parse_)
         found = parsers.read(how.parser, folder / how.file)

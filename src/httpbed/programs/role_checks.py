@@ -44,7 +44,7 @@ _MULTIPLEXED = frozenset({"2", "3"})
 
 
 @dataclass(frozen=True)
-class Miscast:
+class RoleMistake:
     """Something that a program cannot do as it is told."""
 
     path: Path
@@ -53,7 +53,7 @@ class Miscast:
 
 
 @dataclass(frozen=True)
-class _Cast:
+class _RoleAssignment:
     """One role as a document tells it."""
 
     path: Path
@@ -77,9 +77,9 @@ class _Cast:
         return "quic" if self.asked == "3" else "tcp"
 
 
-def miscast(catalog: Catalog, scenario: Document) -> Iterator[Miscast]:
+def role_mistakes(catalog: Catalog, scenario: Document) -> Iterator[RoleMistake]:
     """Yield what is wrong with who is to take which role in a scenario's document."""
-    for cast in _casts(scenario):
+    for cast in _assignments(scenario):
         name = cast.said.get("implementation")
         if not isinstance(name, str):
             continue
@@ -88,11 +88,11 @@ def miscast(catalog: Catalog, scenario: Document) -> Iterator[Miscast]:
             able = (one.name for one in catalog.recipes.values() if cast.role in one.roles)
             known = ", ".join(sorted(able))
             path = (*cast.path, "implementation")
-            yield Miscast(path, f"no recipe {name!r}; known: {known}")
+            yield RoleMistake(path, f"no recipe {name!r}; known: {known}")
         elif cast.role not in recipe.roles:
             path = (*cast.path, "implementation")
             can = ", ".join(recipe.roles)
-            yield Miscast(path, f"{recipe.name} cannot be a {cast.role}, only {can}")
+            yield RoleMistake(path, f"{recipe.name} cannot be a {cast.role}, only {can}")
         else:
             yield from _version_mistakes(cast, recipe)
             yield from _workload_mistakes(cast, recipe)
@@ -103,16 +103,18 @@ def miscast(catalog: Catalog, scenario: Document) -> Iterator[Miscast]:
             yield from _chain_mistakes(cast, recipe, catalog)
 
 
-def _casts(scenario: Document) -> Iterator[_Cast]:
+def _assignments(scenario: Document) -> Iterator[_RoleAssignment]:
     workload = _table(scenario.get("workload"))
-    yield from _cast_of(("roles",), _table(scenario.get("roles")), workload)
+    yield from _assignments_of(("roles",), _table(scenario.get("roles")), workload)
     competitors = scenario.get("competitors")
     for index, said in enumerate(competitors if isinstance(competitors, list) else ()):
         own = _table(said)
-        yield from _cast_of(("competitors", index), own, _table(own.get("workload")) or workload)
+        yield from _assignments_of(
+            ("competitors", index), own, _table(own.get("workload")) or workload
+        )
 
 
-def _cast_of(path: Path, roles: Document, workload: Document) -> Iterator[_Cast]:
+def _assignments_of(path: Path, roles: Document, workload: Document) -> Iterator[_RoleAssignment]:
     client, server = _table(roles.get("client")), _table(roles.get("server"))
     said = roles.get("proxies")
     proxies = [_table(proxy) for proxy in said] if isinstance(said, list) else []
@@ -123,9 +125,11 @@ def _cast_of(path: Path, roles: Document, workload: Document) -> Iterator[_Cast]
     needs = _needs(workload)
     names = ["", *(str(proxy.get("implementation", "")) for proxy in proxies), ""]
     retry = client.get("retry")
-    yield _Cast((*path, "client"), "client", client, versions[0], needs=needs, retry=retry)
+    yield _RoleAssignment(
+        (*path, "client"), "client", client, versions[0], needs=needs, retry=retry
+    )
     for index, proxy in enumerate(proxies):
-        yield _Cast(
+        yield _RoleAssignment(
             (*path, "proxies", index),
             "proxy",
             proxy,
@@ -137,7 +141,7 @@ def _cast_of(path: Path, roles: Document, workload: Document) -> Iterator[_Cast]
         )
     of_server = tuple(need for need in needs if need in OF_ORIGINS or not proxies)
     place = (*path, "server")
-    yield _Cast(
+    yield _RoleAssignment(
         place, "server", server, versions[-1], needs=of_server, behind=names[-2], retry=retry
     )
 
@@ -150,22 +154,22 @@ def _needs(workload: Document) -> tuple[Capability, ...]:
         return ()
 
 
-def _version_mistakes(cast: _Cast, recipe: Recipe) -> Iterator[Miscast]:
+def _version_mistakes(cast: _RoleAssignment, recipe: Recipe) -> Iterator[RoleMistake]:
     if cast.asked and cast.asked not in recipe.http_versions:
         speaks = ", ".join(recipe.http_versions)
         reason = f"{recipe.name} speaks {speaks} as a {cast.role}, not {cast.asked}"
         path = (*cast.path[:-1], "client", "http_version")
-        yield Miscast(path if cast.role != "proxy" else (*cast.path, "implementation"), reason)
+        yield RoleMistake(path if cast.role != "proxy" else (*cast.path, "implementation"), reason)
     if cast.asks and cast.asks not in recipe.upstream_http_versions:
         speaks = ", ".join(recipe.upstream_http_versions)
         reason = f"{recipe.name} speaks {speaks} upstream, not {cast.asks}"
-        yield Miscast((*cast.path, "http_version"), reason)
+        yield RoleMistake((*cast.path, "http_version"), reason)
 
 
-def _workload_mistakes(cast: _Cast, recipe: Recipe) -> Iterator[Miscast]:
+def _workload_mistakes(cast: _RoleAssignment, recipe: Recipe) -> Iterator[RoleMistake]:
     if cast.role == "proxy" and RECORDED in cast.needs:
         reason = "a recorded page's origins have names and certificates that no proxy has"
-        yield Miscast(cast.path, reason, "leave proxies out, or load another page")
+        yield RoleMistake(cast.path, reason, "leave proxies out, or load another page")
         return
     of_client = [need for need in cast.needs if need != RECORDED]
     asked = of_client if cast.role == "client" else _of_servers(cast.needs)
@@ -173,26 +177,28 @@ def _workload_mistakes(cast: _Cast, recipe: Recipe) -> Iterator[Miscast]:
         if need not in recipe.workloads:
             can = ", ".join(recipe.workloads)
             reason = f"{recipe.name} as a {cast.role} cannot do {need!r}; it can: {can}"
-            yield Miscast(("workload",), reason, "take another program, or another workload")
+            yield RoleMistake(("workload",), reason, "take another program, or another workload")
     if cast.role == "client" and "connections" in asked and cast.asked in _MULTIPLEXED:
         reason = f"{recipe.name} fetches all over one connection in HTTP/{cast.asked}"
         if "connections" in recipe.workloads:
             remedy = "exclude these treatments, or leave connections out; HTTP/1.1 takes several"
-            yield Miscast(("workload", "connections"), reason, remedy)
+            yield RoleMistake(("workload", "connections"), reason, remedy)
 
 
-def _visit_mistakes(cast: _Cast) -> Iterator[Miscast]:
+def _visit_mistakes(cast: _RoleAssignment) -> Iterator[RoleMistake]:
     """Refuse a visit that another of the workload's or the roles' settings makes impossible."""
     if cast.role != "client":
         return
     if "page: discovery" in cast.needs and cast.asked not in {"3", None}:
         reason = "it is HTTP/3 that is discovered, and the page loaded over it"
         path = (*cast.path, "http_version")
-        yield Miscast(path, f"{reason}, not HTTP/{cast.asked}", 'say "3", or take another visit')
+        yield RoleMistake(
+            path, f"{reason}, not HTTP/{cast.asked}", 'say "3", or take another visit'
+        )
     told = [need for need in cast.needs if need in UNRECORDED]
     if "recorded page" in cast.needs and told:
         reason = f"a recorded site has the headers that it was recorded with: no {told[0]}"
-        yield Miscast(("workload", "visit"), reason, "take another visit, or another page")
+        yield RoleMistake(("workload", "visit"), reason, "take another visit, or another page")
 
 
 def _of_servers(needs: Sequence[Capability]) -> list[Capability]:
@@ -200,36 +206,36 @@ def _of_servers(needs: Sequence[Capability]) -> list[Capability]:
     return [need for need in needs if need in OF_SERVERS]
 
 
-def _retry_mistakes(cast: _Cast, recipe: Recipe) -> Iterator[Miscast]:
+def _retry_mistakes(cast: _RoleAssignment, recipe: Recipe) -> Iterator[RoleMistake]:
     """Refuse what a program cannot do about a failure, and what would be no one file fetched."""
     retry, path = cast.retry, (*cast.path, "retry")
     if cast.role == "server" and retry == "resume" and not recipe.ranges:
         reason = f"{recipe.name} sends whole files only: no download can be resumed"
         remedy = "take another server, or let the client's retry be restart"
-        yield Miscast((*cast.path, "implementation"), reason, remedy)
+        yield RoleMistake((*cast.path, "implementation"), reason, remedy)
     if cast.role != "client" or retry not in get_args(RetryKind):
         return
     if retry not in recipe.retrying.able():
         can = " or ".join(("none", *recipe.retrying.able()))
         remedy = f"say {can}, or take another client"
-        yield Miscast(path, f"{recipe.name} cannot {retry} a failed download", remedy)
+        yield RoleMistake(path, f"{recipe.name} cannot {retry} a failed download", remedy)
     if beyond := [need for need in cast.needs if need != "download"]:
         reason = f"a client with a retry fetches one file once, not {', '.join(beyond)}"
-        yield Miscast(path, reason, "leave retry out, or take a workload of one file")
+        yield RoleMistake(path, reason, "leave retry out, or take a workload of one file")
 
 
-def _knob_mistakes(cast: _Cast, recipe: Recipe) -> Iterator[Miscast]:
+def _knob_mistakes(cast: _RoleAssignment, recipe: Recipe) -> Iterator[RoleMistake]:
     for name, value in _table(cast.said.get("knobs")).items():
         path = (*cast.path, "knobs", name)
         knob = recipe.knobs.get(name)
         if knob is None:
             known = ", ".join(sorted(recipe.knobs)) or "none"
-            yield Miscast(path, f"{recipe.name} has no knob {name!r}; known: {known}")
+            yield RoleMistake(path, f"{recipe.name} has no knob {name!r}; known: {known}")
         elif isinstance(value, str) and not knob.accepts(value):
-            yield Miscast(path, f"{value!r} is not what it accepts: {knob.domain()}")
+            yield RoleMistake(path, f"{value!r} is not what it accepts: {knob.domain()}")
 
 
-def _control_mistakes(cast: _Cast, recipe: Recipe) -> Iterator[Miscast]:
+def _control_mistakes(cast: _RoleAssignment, recipe: Recipe) -> Iterator[RoleMistake]:
     """Refuse a level that would be a label only: a program may have its own fixed for QUIC."""
     said = cast.said.get("congestion_control")
     if not isinstance(said, str) or cast.asked is None:
@@ -244,24 +250,26 @@ def _control_mistakes(cast: _Cast, recipe: Recipe) -> Iterator[Miscast]:
     over = "TCP" if transport == "tcp" else "QUIC"
     if control.is_fixed(transport):
         reason = f"{recipe.name} offers no choice for what it sends over {over}, not {said}"
-        yield Miscast(path, reason, f"say {can.replace(', ', ' or ')}, or leave it out")
+        yield RoleMistake(path, reason, f"say {can.replace(', ', ' or ')}, or leave it out")
     else:
         reason = f"{recipe.name} does not offer {said!r} for what it sends over {over}"
-        yield Miscast(path, f"{reason}; known: {can}")
+        yield RoleMistake(path, f"{reason}; known: {can}")
 
 
-def _chain_mistakes(cast: _Cast, recipe: Recipe, catalog: Catalog) -> Iterator[Miscast]:
+def _chain_mistakes(
+    cast: _RoleAssignment, recipe: Recipe, catalog: Catalog
+) -> Iterator[RoleMistake]:
     """Refuse a tunnel of which one end is missing, and a server that a proxy cannot ask."""
     path = (*cast.path, "implementation")
     if cast.role == "proxy" and recipe.next_proxy not in {None, cast.following}:
-        yield Miscast(path, f"{recipe.name} needs {recipe.next_proxy} as the next proxy")
+        yield RoleMistake(path, f"{recipe.name} needs {recipe.next_proxy} as the next proxy")
     near = sorted(one.name for one in catalog.recipes.values() if one.next_proxy == recipe.name)
     if cast.role == "proxy" and near and cast.behind not in near:
         reason = f"{recipe.name} takes what comes from {' or '.join(near)} only"
-        yield Miscast(path, reason, f"put {near[0]} before it")
+        yield RoleMistake(path, reason, f"put {near[0]} before it")
     if cast.role == "server" and cast.asked in recipe.not_behind.get(cast.behind, ()):
         reason = f"{recipe.name} does not work behind {cast.behind} over HTTP/{cast.asked}"
-        yield Miscast(path, reason, "take another HTTP version between them, or another server")
+        yield RoleMistake(path, reason, "take another HTTP version between them, or another server")
 
 
 def _version(said: object) -> str | None:

@@ -12,13 +12,13 @@ import matplotlib as mpl
 
 from httpbed.report.figures import INK, PALETTE, ROW_IN, STYLE
 from httpbed.report.visible_figure import VisibleFigure
-from httpbed.web.sites.entries import Entry
+from httpbed.web.sites.entries import CorpusPage
 from httpbed.web.sites.types import KINDS
 
 _WIDTH_IN = 9.0
 
 
-def write(entries: Mapping[str, Entry], file: Path) -> None:
+def write(entries: Mapping[str, CorpusPage], file: Path) -> None:
     """Draw pages, the lightest at the bottom, into a file whose name says its format."""
     names = sorted(entries, key=lambda name: (entries[name].weight, name))
     with mpl.rc_context(STYLE | {"svg.hashsalt": "httpbed"}):

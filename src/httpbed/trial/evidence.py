@@ -16,7 +16,7 @@ from httpbed.experiment.workload import Download
 from httpbed.host.sandbox import untrusted_files
 from httpbed.host.sandbox.spec import Exit
 from httpbed.programs.catalog import Catalog
-from httpbed.programs.protocol import Findings, Request, RoleName
+from httpbed.programs.protocol import LoggedRequest, ProgramReport, RoleName
 from httpbed.trial import fairness, replay_origin
 from httpbed.trial.content import PRIOR
 from httpbed.trial.fairness import Sharing
@@ -60,7 +60,7 @@ class Seen:
     """Of each hop's ways, by their titles."""
     algorithms: Mapping[str, frozenset[str]]
     """TCP congestion control of each sender's accepted sockets, as the kernel says."""
-    findings: Mapping[str, Findings]
+    findings: Mapping[str, ProgramReport]
     """What each part's own files say; visits before are left out of them."""
     sharing: Sharing | None = None
     """What each client got while all were active; None where there was only one."""
@@ -138,7 +138,7 @@ def read(scenario: Scenario, legs: Sequence[Leg], catalog: Catalog, artifacts: P
     )
 
 
-def _exits(evidence: Mapping[str, Any], findings: Mapping[str, Findings]) -> dict[str, Exit]:
+def _exits(evidence: Mapping[str, Any], findings: Mapping[str, ProgramReport]) -> dict[str, Exit]:
     """Tell how all ended; one that ended itself for its time limit has timed out as well."""
     ended = {name: Exit(**said) for name, said in evidence.get("exits", {}).items()}
     out_of_time = {name for name, found in findings.items() if found.timed_out and name in ended}
@@ -151,7 +151,7 @@ def algorithms(text: str) -> frozenset[str]:
     return frozenset(match["name"] for match in matches if match)
 
 
-def measured(requests: Sequence[Request], visits: int) -> tuple[Request, ...]:
+def measured(requests: Sequence[LoggedRequest], visits: int) -> tuple[LoggedRequest, ...]:
     """Leave out the requests of ``visits`` that came before what is measured.
 
     They are known by their path, or else by coming first.
@@ -161,14 +161,14 @@ def measured(requests: Sequence[Request], visits: int) -> tuple[Request, ...]:
     return tuple(requests[visits:])
 
 
-def divided(found: Findings, before: Sequence[Request]) -> Findings:
+def divided(found: ProgramReport, before: Sequence[LoggedRequest]) -> ProgramReport:
     """Divide what a log has by what the browser asked for ``before`` what is measured.
 
     Of one resource the first answers are of the visit before.
     """
     has_names = any(one.authority for one in found.requests)
     due = Counter(_named(one, has_names) for one in before)
-    divided: tuple[list[Request], list[Request]] = ([], [])
+    divided: tuple[list[LoggedRequest], list[LoggedRequest]] = ([], [])
     for one in found.requests:
         named = _named(one, has_names)
         is_before = due[named] > 0 or _is_for(one, PRIOR_PATH)
@@ -177,11 +177,11 @@ def divided(found: Findings, before: Sequence[Request]) -> Findings:
     return replace(found, requests=tuple(divided[False]), before=tuple(divided[True]))
 
 
-def _named(request: Request, has_names: bool) -> tuple[str, str]:
+def _named(request: LoggedRequest, has_names: bool) -> tuple[str, str]:
     return (request.authority if has_names else "", request.path)
 
 
-def _is_for(request: Request, path: str) -> bool:
+def _is_for(request: LoggedRequest, path: str) -> bool:
     return request.path.partition("?")[0] == path
 
 
@@ -193,7 +193,7 @@ def _sharing(legs: Sequence[Leg], artifacts: Path) -> Sharing | None:
 
 def _findings(
     scenario: Scenario, legs: Sequence[Leg], catalog: Catalog, artifacts: Path
-) -> dict[str, Findings]:
+) -> dict[str, ProgramReport]:
     told = {
         name: catalog[implementation].parse(_role(name, legs), artifacts / name)
         for name, implementation in scenario.implementations.items()
@@ -204,7 +204,7 @@ def _findings(
     }
 
 
-def _of_visit(name: str, scenario: Scenario, told: Mapping[str, Findings]) -> Findings:
+def _of_visit(name: str, scenario: Scenario, told: Mapping[str, ProgramReport]) -> ProgramReport:
     """Leave out of a log what was before the visit that is measured."""
     group, workload = _workload(scenario, name)
     if workload.kind == "page":

@@ -17,7 +17,14 @@ from httpbed.experiment.workload import Workload
 from httpbed.host.sandbox.spec import ProcessSpec
 from httpbed.network.plan import NetworkPlan
 from httpbed.programs.catalog import Catalog
-from httpbed.programs.protocol import Fetch, Implementation, PageToLoad, Part, RoleName, Upstream
+from httpbed.programs.protocol import (
+    FileToFetch,
+    Implementation,
+    PageToLoad,
+    Part,
+    RoleName,
+    Upstream,
+)
 from httpbed.trial.content import PRIOR, Target, targets
 from httpbed.trial.tls_certificates import SERVER_NAME
 
@@ -53,7 +60,7 @@ def parts(
 def prior_visit(client: Part) -> Part:
     """Describe the visit before, in which a client gets its ticket and nothing is measured."""
     name = f"{client.name}-prior"
-    fetch = Fetch(PRIOR.path, f"{BODIES}/{name}{PRIOR.path}")
+    fetch = FileToFetch(PRIOR.path, f"{BODIES}/{name}{PRIOR.path}")
     return replace(client, name=name, fetches=(fetch,), connections=1, rounds=1, visit="prior")
 
 
@@ -161,5 +168,5 @@ class _Group:
     def _address(self, hop: Hop) -> str:
         return self.net.address(self._hosts[hop.server], self._hosts[hop.client])
 
-    def _fetch(self, target: Target) -> Fetch:
-        return Fetch(target.path, f"{BODIES}/{self._client}{target.path}")
+    def _fetch(self, target: Target) -> FileToFetch:
+        return FileToFetch(target.path, f"{BODIES}/{self._client}{target.path}")

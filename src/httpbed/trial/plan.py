@@ -26,7 +26,7 @@ from httpbed.trial.handover import steps
 from httpbed.trial.handover.steps import HandoverPlan
 from httpbed.trial.hops import Leg, Way, ping_file, sockets_file
 from httpbed.trial.program_roots import Programs
-from httpbed.web.sites.catalog import Stored
+from httpbed.web.sites.catalog import CachedSite
 from httpbed.web.sites.site import FILES
 
 PINGS = 3
@@ -53,7 +53,7 @@ class Bed:
     """Whether the kernel's netem takes a seed."""
     files: Mapping[str, LinkFile] = field(default_factory=dict)
     """The files that the experiment names, by digest."""
-    sites: Mapping[str, Stored] = field(default_factory=dict)
+    sites: Mapping[str, CachedSite] = field(default_factory=dict)
     """The sites of its pages, by their keys."""
 
     def plan(self, trial: Trial) -> TrialPlan:

@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
-from httpbed.programs.protocol import Request
+from httpbed.programs.protocol import LoggedRequest
 from httpbed.trial.evidence import Seen
 from httpbed.trial.hops import Chain, Leg
 
@@ -22,7 +22,7 @@ class Account:
 
     by: str
     """Whose word it is, such as ``the server's log``."""
-    requests: tuple[Request, ...]
+    requests: tuple[LoggedRequest, ...]
     is_owed: bool = False
     """Whether it must tell of every request."""
 

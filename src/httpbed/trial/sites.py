@@ -23,7 +23,7 @@ from httpbed.experiment.workload import Download
 from httpbed.experiment.workload import parse as workload_of
 from httpbed.web.sites import catalog
 from httpbed.web.sites.builder import Outline, Say
-from httpbed.web.sites.catalog import Stored
+from httpbed.web.sites.catalog import CachedSite
 
 Path_ = tuple[str | int, ...]
 
@@ -69,14 +69,14 @@ class Pages:
 
 def ensure_all(
     workloads: Iterable[Download | PageLoad], seed: int, folder: Path, say: Say
-) -> dict[str, Stored]:
+) -> dict[str, CachedSite]:
     """Return the site of every page, by its key.
 
     Raises:
         HostError: One cannot be made here, or not today.
         ConfigError: One is not that of which the experiment gives the digest.
     """
-    found: dict[str, Stored] = {}
+    found: dict[str, CachedSite] = {}
     for load in workloads:
         if isinstance(load, PageLoad) and load.key not in found:
             found[load.key] = catalog.ensure(load.page, seed, folder, say)

@@ -51,7 +51,7 @@ def test_every_client_has_something_to_refuse() -> None:
     assert set(asked.values()) == {MISSING, UNTRUSTED}
     for one in wanted(RECIPES, FEW):
         Scenario.model_validate(one.document())
-        assert list(role_checks.miscast(CATALOG, one.document())) == []
+        assert list(role_checks.role_mistakes(CATALOG, one.document())) == []
 
 
 def test_the_few_are_among_all() -> None:
@@ -73,7 +73,7 @@ def test_every_way_can_be_planned() -> None:
         scenario = Scenario.model_validate(document)
         assert scenario.workload.body_bytes() == 1000
         assert set(scenario.implementations.values()) == way.members()
-        assert list(role_checks.miscast(CATALOG, document)) == [], way.title()
+        assert list(role_checks.role_mistakes(CATALOG, document)) == [], way.title()
 
 
 def test_a_counterpart_stores_what_it_fetches() -> None:
@@ -92,7 +92,7 @@ def test_a_tunnel_has_both_ends() -> None:
         wanted = CATALOG[names[0]].next_proxy
         assert names[1:] == ([wanted] if wanted else [])
     alone = Way("curl", "3", "nginx", (Through("envoy-tunnel", "3"),))
-    (found,) = role_checks.miscast(CATALOG, alone.document(1000))
+    (found,) = role_checks.role_mistakes(CATALOG, alone.document(1000))
     assert found.path == ("roles", "proxies", 0, "implementation")
     assert found.reason == "envoy-tunnel needs envoy-masque as the next proxy"
 
@@ -101,7 +101,7 @@ def test_a_server_that_a_proxy_cannot_ask_is_refused() -> None:
     """In the versions that its recipe names, and in no other."""
     for version, refused in (("1.1", False), ("2", True), ("3", True)):
         way = Way("curl", "3", "envoy", (Through("caddy", version),))
-        found = [one.path for one in role_checks.miscast(CATALOG, way.document(1000))]
+        found = [one.path for one in role_checks.role_mistakes(CATALOG, way.document(1000))]
         assert found == [("roles", "server", "implementation")] * refused
         assert (way in EVERY) is not refused
 

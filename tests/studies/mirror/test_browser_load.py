@@ -8,17 +8,17 @@ import pytest
 
 from httpbed.experiment.page import OWN_ORIGIN
 from httpbed.studies.mirror import browser_load
-from httpbed.web.load.load import Load, Request
+from httpbed.web.load.load import BrowserLoad, PageRequest
 
 OWN = f"https://{OWN_ORIGIN}"
 
 
-def _asked(*requests: Request) -> Load:
-    return Load(url=f"{OWN}/", ended="loaded", requests=requests)
+def _asked(*requests: PageRequest) -> BrowserLoad:
+    return BrowserLoad(url=f"{OWN}/", ended="loaded", requests=requests)
 
 
-def _request(url: str, status: int = 200, failed: str = "") -> Request:
-    return Request(id=url, url=url, status=status, failed=failed)
+def _request(url: str, status: int = 200, failed: str = "") -> PageRequest:
+    return PageRequest(id=url, url=url, status=status, failed=failed)
 
 
 def test_requests_are_sorted_by_what_they_mean_for_the_page() -> None:

@@ -10,20 +10,20 @@ import pytest
 
 from httpbed.experiment.page import OWN_ORIGIN, PageLoad
 from httpbed.experiment.trial import Check
-from httpbed.programs.protocol import Findings, Request
+from httpbed.programs.protocol import LoggedRequest, ProgramReport
 from httpbed.trial import verdict
 from httpbed.trial.checks import page as page_checks
 from httpbed.trial.checks import subject
 from httpbed.trial.checks.subject import Served
 from httpbed.trial.evidence import Seen
 from httpbed.trial.hops import Chain
-from httpbed.web.sites.catalog import Stored
-from httpbed.web.sites.site import Answer, Resource, Site
+from httpbed.web.sites.catalog import CachedSite
+from httpbed.web.sites.site import RecordedAnswer, Resource, Site
 from recorded import H3_CLEAN, attempt, chains, what_was_seen
 
 PATHS = ("/index.html", "/0.jpeg", "/a.css")
 OTHER = "other.test"
-Requests = Sequence[Request]
+Requests = Sequence[LoggedRequest]
 Change = Callable[[Requests], Requests]
 
 
@@ -48,10 +48,12 @@ def load(visit: str = "cold", **known: Any) -> PageLoad:
     return PageLoad.model_validate({"kind": "page", "page": page, "visit": visit})
 
 
-def asked(path: str, **more: Any) -> Request:
+def asked(path: str, **more: Any) -> LoggedRequest:
     """Make a request as both sides tell of it."""
     told = {"http_version": "3", "status": 200, "body_bytes": 1, "wire_bytes": 100}
-    return Request(**{**told, "path": path, "authority": OWN_ORIGIN, "connection": "a", **more})
+    return LoggedRequest(
+        **{**told, "path": path, "authority": OWN_ORIGIN, "connection": "a", **more}
+    )
 
 
 PAGE = tuple(map(asked, PATHS))
@@ -66,8 +68,8 @@ def chain_of(of: PageLoad) -> Chain:
 def seen_of(browser: Requests, log: Requests, remarks: tuple[str, ...] = ()) -> Seen:
     """Have them tell of these requests."""
     findings = {
-        "client": Findings(requests=tuple(browser), remarks=remarks),
-        "server": Findings(requests=tuple(log)),
+        "client": ProgramReport(requests=tuple(browser), remarks=remarks),
+        "server": ProgramReport(requests=tuple(log)),
     }
     return replace(what_was_seen(H3_CLEAN), findings=findings)
 
@@ -168,7 +170,9 @@ def test_a_repeat_view_may_ask_for_less_and_be_told_of_no_change() -> None:
 def test_a_recorded_status_is_right_although_it_is_an_error() -> None:
     """And no other is."""
     answers = [
-        one.model_copy(update={"answer": Answer(status=404)}) if one.path == PATHS[1] else one
+        one.model_copy(update={"answer": RecordedAnswer(status=404)})
+        if one.path == PATHS[1]
+        else one
         for one in SITE.resources
     ]
     site = SITE.model_copy(update={"recorded": True, "resources": answers})
@@ -209,6 +213,6 @@ def test_a_load_at_its_time_limit_timed_out_and_did_not_fail() -> None:
     exits = {"client": replace(found.exits["client"], timed_out=True)}
     found = replace(found, exits=exits)
     chain = chain_of(load())
-    served = Served({}, {load().key: Stored(SITE, attempt(H3_CLEAN))}, ())
+    served = Served({}, {load().key: CachedSite(SITE, attempt(H3_CLEAN))}, ())
     checks = list(subject.checks([chain], served, found))
     assert verdict.outcome(checks, found).kind == "timed out", broken(checks)

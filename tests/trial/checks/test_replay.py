@@ -6,11 +6,11 @@ import json
 from dataclasses import replace
 from pathlib import Path
 
-from httpbed.programs.protocol import Request
+from httpbed.programs.protocol import LoggedRequest
 from httpbed.trial import replay_origin
 from httpbed.trial.checks import replay
 from httpbed.trial.replay_origin import Replayed
-from httpbed.web.sites.site import Answer, Resource, Site
+from httpbed.web.sites.site import RecordedAnswer, Resource, Site
 
 HOST, DIGEST = "www.page.test", "0" * 64
 MS = 10**6
@@ -20,7 +20,7 @@ def resource(number: int, length: int, **answer: object) -> Resource:
     """Describe one of the site's."""
     return Resource(
         origin=0, path=f"/{number}", file=f"0/{number}", bytes=length, sha256=DIGEST, type="",
-        answer=Answer.model_validate(answer),
+        answer=RecordedAnswer.model_validate(answer),
     )  # fmt: skip
 
 
@@ -43,13 +43,13 @@ REPLAYED = (
     Replayed(HOST, "/2", 2, 95 * MS, 95 * MS, 95 * MS),
 )
 LOGGED = tuple(
-    Request("2", status, length, authority=HOST, path=f"/{number}")
+    LoggedRequest("2", status, length, authority=HOST, path=f"/{number}")
     for number, (status, length) in enumerate([(200, 100), (200, 50), (404, 0)])
 )
 
 
 def passed(
-    replayed: tuple[Replayed, ...] = REPLAYED, logged: tuple[Request, ...] = LOGGED
+    replayed: tuple[Replayed, ...] = REPLAYED, logged: tuple[LoggedRequest, ...] = LOGGED
 ) -> dict[str, bool]:
     """Check, and return what passed."""
     found = [

@@ -9,7 +9,7 @@ import pytest
 
 from httpbed.experiment.page import PageLoad, Visit
 from httpbed.experiment.trial import Check
-from httpbed.programs.protocol import Findings, Request
+from httpbed.programs.protocol import LoggedRequest, ProgramReport
 from httpbed.trial import evidence
 from httpbed.trial.checks import visit as visit_checks
 from httpbed.trial.hops import Chain
@@ -19,14 +19,16 @@ LISTED = 3
 PRIOR, DOCUMENT, IMAGE, STYLE = "/.httpbed/prior.txt", "/index.html", "/0.jpeg", "/a.css"
 
 
-def asked(path: str, connection: str, **more: Any) -> Request:
+def asked(path: str, connection: str, **more: Any) -> LoggedRequest:
     """Make a request as both sides tell of it."""
     said = {"http_version": "3", "status": 200, "body_bytes": 1, "resumed": False}
-    return Request(**{**said, "early_data": False, "path": path, "connection": connection, **more})
+    return LoggedRequest(
+        **{**said, "early_data": False, "path": path, "connection": connection, **more}
+    )
 
 
 PAGE = tuple(asked(path, "b") for path in (DOCUMENT, IMAGE, STYLE))
-RIGHT: dict[Visit, tuple[tuple[Request, ...], tuple[Request, ...]]] = {
+RIGHT: dict[Visit, tuple[tuple[LoggedRequest, ...], tuple[LoggedRequest, ...]]] = {
     "cold": ((), PAGE),
     "warm connection": ((asked(PRIOR, "b"),), PAGE),
     "repeat view": (tuple(replace(one, connection="a") for one in PAGE), PAGE[:1]),
@@ -47,16 +49,20 @@ def load(visit: Visit) -> PageLoad:
     )
 
 
-def judged(visit: Visit, before: tuple[Request, ...], measured: tuple[Request, ...]) -> set[str]:
+def judged(
+    visit: Visit, before: tuple[LoggedRequest, ...], measured: tuple[LoggedRequest, ...]
+) -> set[str]:
     """Return the names of the checks that do not pass, of what both sides tell alike."""
     return {check.name for check in checks(visit, before, measured) if check.passed is not True}
 
 
-def checks(visit: Visit, before: tuple[Request, ...], measured: tuple[Request, ...]) -> list[Check]:
+def checks(
+    visit: Visit, before: tuple[LoggedRequest, ...], measured: tuple[LoggedRequest, ...]
+) -> list[Check]:
     """Check a visit, of which browser and server tell the same."""
     (chain,) = chains(H3_CLEAN)
     chain = Chain(chain.prefix, load(visit), chain.roles, chain.legs)
-    told = Findings(requests=measured, before=before)
+    told = ProgramReport(requests=measured, before=before)
     found = replace(what_was_seen(H3_CLEAN), findings={"client": told, "server": told})
     return list(visit_checks.checks(chain, load(visit), LISTED, found))
 
@@ -83,7 +89,7 @@ def test_every_visit_passes_as_itself_only(visit: Visit) -> None:
     ],
 )
 def test_a_visit_that_was_another_is_told(
-    visit: Visit, measured: tuple[Request, ...], broken: set[str]
+    visit: Visit, measured: tuple[LoggedRequest, ...], broken: set[str]
 ) -> None:
     """One thing is otherwise, and one check says so."""
     assert judged(visit, RIGHT[visit][0], measured) == broken
@@ -99,8 +105,8 @@ def test_what_nobody_tells_is_not_observed() -> None:
     """A server that keeps no log says nothing of its connections."""
     (chain,) = chains(H3_CLEAN)
     chain = Chain(chain.prefix, load("resumed"), chain.roles, chain.legs)
-    told = Findings(requests=PAGE, before=RIGHT["resumed"][0])
-    found = replace(what_was_seen(H3_CLEAN), findings={"client": told, "server": Findings()})
+    told = ProgramReport(requests=PAGE, before=RIGHT["resumed"][0])
+    found = replace(what_was_seen(H3_CLEAN), findings={"client": told, "server": ProgramReport()})
     silent = replace(found, silent=frozenset({"server"}))
     before, *others = visit_checks.checks(chain, load("resumed"), LISTED, silent)
     assert before.passed is True
@@ -111,7 +117,7 @@ def test_what_nobody_tells_is_not_observed() -> None:
 
 def test_of_one_resource_the_first_answers_are_of_the_visit_before() -> None:
     """A log tells of both visits, one after the other."""
-    log = Findings(requests=(asked(IMAGE, "a"), asked(DOCUMENT, "a"), asked(DOCUMENT, "b")))
+    log = ProgramReport(requests=(asked(IMAGE, "a"), asked(DOCUMENT, "a"), asked(DOCUMENT, "b")))
     divided = evidence.divided(log, (asked(DOCUMENT, "1"), asked(IMAGE, "1")))
     assert [one.connection for one in divided.before] == ["a", "a"]
     assert [one.connection for one in divided.requests] == ["b"]
@@ -119,5 +125,5 @@ def test_of_one_resource_the_first_answers_are_of_the_visit_before() -> None:
 
 def test_the_file_of_before_is_never_the_pages() -> None:
     """Even where the browser did not live to tell of it."""
-    divided = evidence.divided(Findings(requests=(asked(PRIOR, "a"), PAGE[0])), ())
+    divided = evidence.divided(ProgramReport(requests=(asked(PRIOR, "a"), PAGE[0])), ())
     assert [one.path for one in divided.requests] == [DOCUMENT]

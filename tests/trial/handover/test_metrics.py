@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from httpbed.experiment.handover import Handover
-from httpbed.programs.protocol import Migrations, PathEvent, Request
+from httpbed.programs.protocol import LoggedRequest, MigrationCounts, PathEvent
 from httpbed.trial import observe
 from httpbed.trial.evidence import Seen
 from httpbed.trial.handover import metrics
@@ -139,7 +139,7 @@ def test_validation_is_the_clients_word() -> None:
     )
     of_before = PathEvent(zero_ns + 210 * MS, "validated", "10.77.0.1:7", "10.77.2.2:443", "")
     events = (*events, of_before)
-    said = replace(found.findings["client"], path_events=events, migrations=Migrations(3, 1))
+    said = replace(found.findings["client"], path_events=events, migrations=MigrationCounts(3, 1))
     values = taken(replace(found, findings={**found.findings, "client": said}))
     assert values["validation_delay", ""] == pytest.approx(0.045)
     assert (values["migrations", ""], values["migrations_failed", ""]) == (3, 1)
@@ -148,7 +148,7 @@ def test_validation_is_the_clients_word() -> None:
 @pytest.mark.parametrize(("sizes", "again"), [((300_000,), 0), ((120_000, 300_000), 120_000)])
 def test_what_was_fetched_twice(sizes: tuple[int, ...], again: int) -> None:
     """By the client's word: all that its tries got, less one copy."""
-    requests = [Request("3", 200, size) for size in sizes]
+    requests = [LoggedRequest("3", 200, size) for size in sizes]
     found = logged(*requests, part="client")(what_was_seen(HANDED_OVER))
     assert taken(found)["bytes_fetched_twice", ""] == again
 
@@ -156,7 +156,7 @@ def test_what_was_fetched_twice(sizes: tuple[int, ...], again: int) -> None:
 def test_a_client_that_does_not_tell_lengths_fetched_nobody_knows_what() -> None:
     """Nor does one that failed say how much a whole copy would have taken."""
     found = what_was_seen(HANDED_OVER)
-    silent = logged(Request("3", 200, None), part="client")(found)
+    silent = logged(LoggedRequest("3", 200, None), part="client")(found)
     assert ("bytes_fetched_twice", "") not in taken(silent)
     assert ("bytes_fetched_twice", "") not in taken(ended(status=1)(found))
 

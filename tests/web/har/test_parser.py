@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 import archives
 from httpbed.experiment.errors import ConfigError
 from httpbed.web.har import loads, parser
-from httpbed.web.har.entries import Document, Entry, Origin
+from httpbed.web.har.entries import HarDocument, HarEntry, Origin
 from httpbed.web.har.loads import ArchivedLoad
 from httpbed.web.har.schema import EntryForm
 from httpbed.web.load import driver_output as loads_reading
@@ -25,12 +25,12 @@ DIALECTS = Path(__file__).parent / "dialects"
 RECORDED = Path(__file__).parents[2] / "recorded/chromium-headless-shell-156.0.8078.79"
 
 
-def read(said: Any) -> Document:
+def read(said: Any) -> HarDocument:
     """Read a HAR file that says this."""
     return parser.read(archives.as_bytes(said))
 
 
-def only(**said: Any) -> Entry:
+def only(**said: Any) -> HarEntry:
     """Read the entry of a file that has one."""
     (entry,) = read(archives.har(archives.entry(**said))).entries
     return entry
@@ -43,7 +43,7 @@ def mistakes(data: bytes) -> list[str]:
     return [str(one) for one in refused.value.mistakes]
 
 
-def dialect(name: str) -> tuple[Document, list[ArchivedLoad]]:
+def dialect(name: str) -> tuple[HarDocument, list[ArchivedLoad]]:
     """Read the file of a tool, and its loads."""
     document = parser.read_file(DIALECTS / name)
     return document, loads.loads(document)

@@ -17,7 +17,7 @@ from referencing.jsonschema import DRAFT6
 
 import archives
 from httpbed.web.har import loads, parser, writer
-from httpbed.web.load.load import Load, Request
+from httpbed.web.load.load import BrowserLoad, PageRequest
 
 HERE = Path(__file__).parent
 GOLDEN = HERE / "load.har"
@@ -37,7 +37,7 @@ def schema() -> Draft6Validator:
     return Draft6Validator(whole, registry=registry, format_checker=checker)
 
 
-def entries(load: Load) -> list[dict[str, Any]]:
+def entries(load: BrowserLoad) -> list[dict[str, Any]]:
     """Write a load; return its entries."""
     found = writer.har(load, archives.BEGAN)["log"]["entries"]
     assert isinstance(found, list)
@@ -99,13 +99,15 @@ def test_phases_that_a_request_did_not_have() -> None:
 
 
 MOMENTS = st.none() | st.floats(0, 1000)
-TIMES = [field.name for field in dataclasses.fields(Request) if field.name.endswith("_s")]
+TIMES = [field.name for field in dataclasses.fields(PageRequest) if field.name.endswith("_s")]
 
 
 @given(st.fixed_dictionaries(dict.fromkeys(TIMES, MOMENTS)))
 def test_phases_add_up_whatever_the_browser_told(times: dict[str, float | None]) -> None:
     """To the time, and none is negative, in whatever order a browser tells times."""
-    for entry in entries(Load("u", "loaded", requests=(archives.fetched("x", 0.0, **times),))):
+    for entry in entries(
+        BrowserLoad("u", "loaded", requests=(archives.fetched("x", 0.0, **times),))
+    ):
         lengths = [entry["timings"][name] for name in PHASES]
         assert all(one == -1 or one >= 0 for one in lengths)
         assert sum(one for one in lengths if one != -1) == pytest.approx(entry["time"], abs=1e-6)
@@ -125,7 +127,9 @@ def test_phases_add_up_whatever_the_browser_told(times: dict[str, float | None])
 def test_length_of_a_body_as_it_was_sent(headers: tuple[tuple[str, str], ...], size: int) -> None:
     """By the server's word; of one that was not compressed, its length; else not told."""
     request = archives.fetched("x", 0.0, response_headers=headers)
-    assert entries(Load("u", "loaded", requests=(request,)))[0]["response"]["bodySize"] == size
+    assert (
+        entries(BrowserLoad("u", "loaded", requests=(request,)))[0]["response"]["bodySize"] == size
+    )
 
 
 def test_what_is_written_is_read_back() -> None:

@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from httpbed.web.load import driver_output, observations, screenshots, speed_index
-from httpbed.web.load.load import Load, Request
+from httpbed.web.load.load import BrowserLoad, PageRequest
 from recorded import FOLDER
 
 CHROMIUM = FOLDER / "chromium-headless-shell-156.0.8078.79"
@@ -54,7 +54,7 @@ def finished(at_s: float, wire_bytes: int = 100, **params: Any) -> dict[str, Any
     return event("Network.loadingFinished", at_s, encodedDataLength=wire_bytes, **params)
 
 
-def left(folder: Path, *events: Any, said: Mapping[str, Any] = SAID) -> Load:
+def left(folder: Path, *events: Any, said: Mapping[str, Any] = SAID) -> BrowserLoad:
     """Leave events in a folder, and read it."""
     (folder / "load.json").write_text(json.dumps(said))
     (folder / "cdp.jsonl").write_text("".join(json.dumps(one) + "\n" for one in events))
@@ -105,7 +105,7 @@ def test_a_real_load_is_read_whole(name: str) -> None:
     assert 0 < (load.browser_cpu_s or 0) < 5
 
 
-def _is_in_order(one: Request) -> None:
+def _is_in_order(one: PageRequest) -> None:
     steps = (
         one.queued_s, one.started_s, one.dns_start_s, one.dns_end_s, one.connect_start_s,
         one.connect_end_s, one.send_start_s, one.send_end_s, one.headers_start_s,

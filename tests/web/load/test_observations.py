@@ -6,29 +6,29 @@ import pytest
 
 from httpbed.experiment.metric import METRICS
 from httpbed.web.load import observations
-from httpbed.web.load.load import Frame, Load, Request
+from httpbed.web.load.load import BrowserLoad, Frame, PageRequest
 from recorded import FOLDER
 
-WHOLE = Request(
+WHOLE = PageRequest(
     "1", "https://site.test/", status=200, connection="1", queued_s=0.0, send_start_s=0.1,
     headers_end_s=0.2, ended_s=0.3, wire_bytes=900,
 )  # fmt: skip
 PICTURE = FOLDER / "chromium-headless-shell-156.0.8078.79/h2/frames/0009.jpg"
 
 
-def requests(*urls: str) -> list[Request]:
+def requests(*urls: str) -> list[PageRequest]:
     """Make requests for URLs."""
-    return [Request(str(number), url) for number, url in enumerate(urls)]
+    return [PageRequest(str(number), url) for number, url in enumerate(urls)]
 
 
-def told(load: Load) -> dict[tuple[str, str], float]:
+def told(load: BrowserLoad) -> dict[tuple[str, str], float]:
     """Return what is observed, by metric and item."""
     return {(one.metric, one.item): one.value for one in observations.observations(load)}
 
 
 def test_resources_have_their_paths_as_names() -> None:
     """With the query; other hosts are named, and what is fetched again is numbered."""
-    assert observations.names(
+    assert observations.resource_names(
         requests(
             "https://site.test",
             "https://site.test/a?b=1",
@@ -42,14 +42,14 @@ def test_resources_have_their_paths_as_names() -> None:
 def test_names_are_cut_and_stay_different() -> None:
     """A URL may be as long as a page likes, and none at all."""
     long = f"https://site.test/{'x' * 5000}"
-    names = observations.names(requests(f"{long}1", f"{long}2", "https://[nowhere"))
+    names = observations.resource_names(requests(f"{long}1", f"{long}2", "https://[nowhere"))
     assert len(set(names)) == 3
     assert max(map(len, names)) <= observations.MOST_NAME + len(", 2")
 
 
 def test_a_load_that_did_not_end_well_has_no_metric_of_the_page() -> None:
     """Its resources have theirs: they came."""
-    found = told(Load("https://site.test/", "crashed", requests=(WHOLE,), onload_s=1.0))
+    found = told(BrowserLoad("https://site.test/", "crashed", requests=(WHOLE,), onload_s=1.0))
     assert {item for _, item in found} == {"/"}
     assert found["resource_start", "/"] == 0.1
     assert found["resource_time_to_first_byte", "/"] == pytest.approx(0.1)
@@ -59,7 +59,7 @@ def test_a_load_that_did_not_end_well_has_no_metric_of_the_page() -> None:
 
 def test_of_a_load_out_of_time_is_told_what_was_over() -> None:
     """The load event may have fired, though the page goes on asking."""
-    late = Load(
+    late = BrowserLoad(
         "https://site.test/", "time limit", requests=(WHOLE,), onload_s=1.0,
         first_contentful_paint_s=0.5, largest_contentful_paint_s=0.6, browser_ready_s=0.2,
     )  # fmt: skip
@@ -72,7 +72,7 @@ def test_of_a_load_out_of_time_is_told_what_was_over() -> None:
 
 def test_what_was_not_told_is_not_observed() -> None:
     """A load of which there are no pictures has no Speed Index, rather than one of 0."""
-    found = told(Load("https://site.test/", "loaded", requests=(WHOLE,)))
+    found = told(BrowserLoad("https://site.test/", "loaded", requests=(WHOLE,)))
     assert {metric for metric, item in found if not item} == {
         "page_load_time",
         "network_page_load_time",
@@ -87,16 +87,16 @@ def test_what_was_not_told_is_not_observed() -> None:
 def test_a_picture_that_is_lost_leaves_the_rest() -> None:
     """Everything but the Speed Index is told."""
     frames = (Frame(0.2, PICTURE), Frame(0.4, PICTURE.with_name("lost.jpg")))
-    whole = Load("https://site.test/", "loaded", requests=(WHOLE,), frames=frames[:1])
+    whole = BrowserLoad("https://site.test/", "loaded", requests=(WHOLE,), frames=frames[:1])
     assert told(whole)["speed_index", ""] == pytest.approx(0.2)
-    damaged = Load("https://site.test/", "loaded", requests=(WHOLE,), frames=frames)
+    damaged = BrowserLoad("https://site.test/", "loaded", requests=(WHOLE,), frames=frames)
     assert set(told(whole)) - set(told(damaged)) == {("speed_index", "")}
 
 
 def test_every_metric_that_is_observed_is_explained() -> None:
     """In the page that a user looks it up in."""
     page = (FOLDER.parents[1] / "docs/concepts/page-metrics.md").read_text()
-    load = Load(
+    load = BrowserLoad(
         "https://site.test/", "loaded", requests=(WHOLE,), frames=(Frame(0.2, PICTURE),),
         first_contentful_paint_s=0.1, largest_contentful_paint_s=0.2, onload_s=0.3,
         browser_cpu_s=1.0, browser_ready_s=0.2,

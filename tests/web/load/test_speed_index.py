@@ -17,7 +17,7 @@ from PIL import Image
 from httpbed.web.load import screenshots, speed_index
 from httpbed.web.load.load import Frame
 from httpbed.web.load.screenshots import PictureError
-from httpbed.web.load.speed_index import Histogram, Step
+from httpbed.web.load.speed_index import Histogram, ProgressPoint
 
 TRACES = sorted(bench.RECORDED.glob("*.json.xz"))
 SPEEDLINE = json.loads(bench.FIGURES.read_text())["figures"]
@@ -65,7 +65,7 @@ def test_a_trace_of_chromium_has_speedlines_figure(file: Path) -> None:
 def test_a_screen_that_fills_in_halves() -> None:
     """White for a second, half for two more: 1 s + 2 s / 2."""
     progress = speed_index.visual_progress([(1.0, halves(0.5)), (3.0, halves(1.0))])
-    assert progress == (Step(0.0, 0.0), Step(1.0, 0.5), Step(3.0, 1.0))
+    assert progress == (ProgressPoint(0.0, 0.0), ProgressPoint(1.0, 0.5), ProgressPoint(3.0, 1.0))
     assert speed_index.speed_index(progress) == pytest.approx(2.0)
 
 
@@ -87,7 +87,7 @@ def test_a_page_that_stays_white_is_complete_at_once() -> None:
 def test_pictures_from_before_the_navigation_do_not_count() -> None:
     """What the page before showed is not this one's."""
     seen = [(-0.5, counted("red")), (1.0, counted("red"))]
-    assert speed_index.visual_progress(seen) == (Step(0.0, 0.0), Step(1.0, 1.0))
+    assert speed_index.visual_progress(seen) == (ProgressPoint(0.0, 0.0), ProgressPoint(1.0, 1.0))
 
 
 def test_without_pictures_there_is_no_progress() -> None:
@@ -175,6 +175,10 @@ def test_frames_are_read_from_their_files(tmp_path: Path) -> None:
     red = tmp_path / "0001.jpg"
     red.write_bytes(picture("red"))
     frames = (Frame(0.25, red), Frame(0.5, red))
-    assert speed_index.of_frames(frames) == (Step(0, 0), Step(0.25, 1), Step(0.5, 1))
+    assert speed_index.of_frames(frames) == (
+        ProgressPoint(0, 0),
+        ProgressPoint(0.25, 1),
+        ProgressPoint(0.5, 1),
+    )
     with pytest.raises(PictureError, match="no picture"):
         speed_index.of_frames([Frame(1.0, tmp_path / "gone.jpg")])

@@ -9,24 +9,24 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from httpbed.web.load import timing
-from httpbed.web.load.load import Load, Request
+from httpbed.web.load.load import BrowserLoad, PageRequest
 
 A_SITE = "https://site.test"
 moments = st.integers(0, 60)
 spans = st.lists(st.tuples(moments, moments).map(lambda two: (float(min(two)), float(max(two)))))
 
 
-def resource(path: str, queued_s: float, ended_s: float | None, **more: object) -> Request:
+def resource(path: str, queued_s: float, ended_s: float | None, **more: object) -> PageRequest:
     """Make a request of which only that is known."""
     known = {"status": 200, "connection": "1"} | more
-    return Request(
+    return PageRequest(
         path, f"{A_SITE}{path}", queued_s=queued_s, ended_s=ended_s, **known,  # type: ignore[arg-type]
     )  # fmt: skip
 
 
-def load(*requests: Request) -> Load:
+def load(*requests: PageRequest) -> BrowserLoad:
     """Make a load of requests."""
-    return Load(f"{A_SITE}/", "loaded", requests=requests)
+    return BrowserLoad(f"{A_SITE}/", "loaded", requests=requests)
 
 
 def covered(intervals: list[timing.Interval]) -> set[int]:
@@ -89,7 +89,7 @@ def test_what_failed_or_was_cached_is_no_last_byte() -> None:
         resource("/", 0.0, 0.2, wire_bytes=900),
         resource("/cached.jpg", 0.3, 5.0, from_cache=True, wire_bytes=0),
         resource("/broken.jpg", 0.3, 9.0, failed="net::ERR_ABORTED", wire_bytes=100),
-        Request("5", "data:image/gif;base64,R0lGODlhAQABAAAAACw=", queued_s=0.1, ended_s=7.0),
+        PageRequest("5", "data:image/gif;base64,R0lGODlhAQABAAAAACw=", queued_s=0.1, ended_s=7.0),
     )
     assert timing.page_load_time_s(found) == 0.2
     assert timing.network_page_load_time_s(found) == pytest.approx(0.2)

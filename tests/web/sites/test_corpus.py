@@ -10,7 +10,7 @@ from httpbed.experiment.errors import HostError
 from httpbed.experiment.page import NamedPage
 from httpbed.web.sites import corpus, entries
 from httpbed.web.sites import site as sites
-from httpbed.web.sites.entries import Entry
+from httpbed.web.sites.entries import CorpusPage
 
 ALL = entries.read()
 
@@ -46,7 +46,7 @@ TREE = Held(
 )
 
 
-def _requested(entry: Entry, into: Path) -> dict[str, int]:
+def _requested(entry: CorpusPage, into: Path) -> dict[str, int]:
     (into / "files/0").mkdir(parents=True)
     site = corpus.build("x", entry, ALL.packages["gentelella"], TREE, into)
     sites.write(site, into)
@@ -56,7 +56,9 @@ def _requested(entry: Entry, into: Path) -> dict[str, int]:
 
 def test_a_site_has_what_its_page_needs_and_lists_what_a_load_asks_for(tmp_path: Path) -> None:
     """What a load may ask for on another screen is there, too."""
-    entry = Entry(package="x", entry="/d/index.html", also=["/f.woff2?v=1"], never=["/d/2.png"])
+    entry = CorpusPage(
+        package="x", entry="/d/index.html", also=["/f.woff2?v=1"], never=["/d/2.png"]
+    )
     assert _requested(entry, tmp_path) == {
         "/d/index.html": 1,
         "/a.css": 1,
@@ -71,14 +73,14 @@ def test_a_site_has_what_its_page_needs_and_lists_what_a_load_asks_for(tmp_path:
 
 def test_a_page_can_be_cut_to_some_of_its_images(tmp_path: Path) -> None:
     """Its style sheets keep theirs."""
-    found = _requested(Entry(package="x", entry="/d/index.html", images=(1, 2)), tmp_path)
+    found = _requested(CorpusPage(package="x", entry="/d/index.html", images=(1, 2)), tmp_path)
     assert [path for path in found if path.endswith(".png")] == ["/bg.png", "/d/2.png"]
 
 
 def test_its_source_says_what_was_changed(tmp_path: Path) -> None:
     """Package, version and each change."""
     (tmp_path / "files/0").mkdir(parents=True)
-    entry = Entry(package="x", entry="/d/index.html", images=(0, 2))
+    entry = CorpusPage(package="x", entry="/d/index.html", images=(0, 2))
     site = corpus.build("x", entry, ALL.packages["gentelella"], TREE, tmp_path)
     assert site.source == (
         "npm gentelella 1.4.0; /d/index.html: outside: https://x.test/x.js;"
@@ -90,7 +92,7 @@ def test_a_package_that_lost_the_page_is_told(tmp_path: Path) -> None:
     """By name and version."""
     with pytest.raises(HostError, match=r"site x changed: npm gentelella 1\.4\.0 has no /gone"):
         corpus.build(
-            "x", Entry(package="x", entry="/gone"), ALL.packages["gentelella"], TREE, tmp_path
+            "x", CorpusPage(package="x", entry="/gone"), ALL.packages["gentelella"], TREE, tmp_path
         )
 
 

@@ -5,14 +5,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from httpbed.web.sites import repair
-from httpbed.web.sites.repair import Files, Reference, Repaired, Within
+from httpbed.web.sites.repair import FileIndex, Reference, Repaired, SiteLinks
 
-FILES = Files(["s.css", "img/a.png", "img/b c.png", "deep/Only.js", "x/twice.png", "y/twice.png"])
+FILES = FileIndex(
+    ["s.css", "img/a.png", "img/b c.png", "deep/Only.js", "x/twice.png", "y/twice.png"]
+)
 ICON = '<link rel="icon" href="data:,">'
 
 
 def _page(text: str, at: str = "/index.html") -> Repaired:
-    return repair.page(text, Within(at, FILES))
+    return repair.page(text, SiteLinks(at, FILES))
 
 
 def test_what_is_there_stays_and_is_told() -> None:
@@ -108,7 +110,7 @@ def test_doubled_slashes_are_one() -> None:
 
 def test_a_sheet_keeps_its_own_files_and_says_which_a_load_may_ask_for() -> None:
     """Fonts and backgrounds only where they are drawn."""
-    finder = Within("/img/x.css", FILES)
+    finder = SiteLinks("/img/x.css", FILES)
     done = repair.sheet("@import '../s.css';p{a:url(a.png#x) url(no.woff)}", finder)
     assert done.text == "@import '../s.css';p{a:url(a.png#x) url(\"data:,\")}"
     assert done.references == [Reference("/s.css", "sheet"), Reference("/img/a.png", "perhaps")]
@@ -124,7 +126,7 @@ def test_images_can_be_chosen() -> None:
     """The others go with their references."""
     done = repair.page(
         "<img src=img/a.png><img src='img/b%20c.png'>",
-        Within("/", FILES),
+        SiteLinks("/", FILES),
         lambda path: "a.png" in path,
     )
     assert done.text == "<img src=img/a.png>"

@@ -15,7 +15,7 @@ from pydantic import TypeAdapter
 from httpbed.experiment.errors import ConfigError
 from httpbed.experiment.page import Page, SyntheticPage
 from httpbed.web.sites import catalog, own_files, ranjan, synthetic
-from httpbed.web.sites.catalog import Stored
+from httpbed.web.sites.catalog import CachedSite
 
 PAGES: TypeAdapter[Any] = TypeAdapter(Page)
 LINK = r'(?:src|href|url)[=(]"([^"]+)"'
@@ -23,7 +23,7 @@ NOWHERE = Path("/nonexistent")
 SYNTHETIC = [{"objects": count, "size": size} for count, size in ((2, "100 B"), (9, "2 kB"))]
 
 
-def ensured(said: object, seed: int = 1) -> Stored:
+def ensured(said: object, seed: int = 1) -> CachedSite:
     """Make a page's site, as a campaign does."""
     return catalog.ensure(PAGES.validate_python(said), seed, NOWHERE, print)
 

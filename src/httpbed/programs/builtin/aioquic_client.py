@@ -57,7 +57,7 @@ class FetchError(Exception):
 
 
 @dataclass
-class Fetch:
+class FileDownload:
     """One request and what has come of it."""
 
     path: str
@@ -77,7 +77,7 @@ def since_start() -> float:
 
 
 @dataclass
-class Migrations:
+class MigrationLog:
     """What the client did when its network changed, and what became of it."""
 
     tried: int = 0
@@ -92,7 +92,7 @@ class Migrations:
         print(json.dumps({**line, "migrations": counts}), flush=True)
 
 
-class Client:
+class Http3Client:
     """One connection to one server."""
 
     def __init__(self, options: argparse.Namespace) -> None:
@@ -101,8 +101,8 @@ class Client:
         self.has_ticket = False
         self.handshake: HandshakeCompleted | None = None
         self.handshake_s = 0.0
-        self.fetches: dict[int, Fetch] = {}
-        self.migrations = Migrations()
+        self.fetches: dict[int, FileDownload] = {}
+        self.migrations = MigrationLog()
         self.udp = self._socket()
         self.news = network_news() if options.migration == "rebind" else None
         self.quic = QuicConnection(
@@ -139,7 +139,7 @@ class Client:
         for path, file in requests:
             stream = self.quic.get_next_available_stream_id()
             self.http.send_headers(stream, list(self._headers(path)), end_stream=True)
-            self.fetches[stream] = Fetch(
+            self.fetches[stream] = FileDownload(
                 path, file, file.open("wb"), since_start(), early=self.handshake is None
             )
 
@@ -259,7 +259,7 @@ class Client:
         if isinstance(event, HeadersReceived | DataReceived) and event.stream_ended:
             self._tell(self.fetches.pop(event.stream_id))
 
-    def _tell(self, fetch: Fetch) -> None:
+    def _tell(self, fetch: FileDownload) -> None:
         fetch.body.close()
         accepted = self.handshake is not None and self.handshake.early_data_accepted
         said = {
@@ -360,7 +360,7 @@ def arguments() -> argparse.Namespace:
 def main() -> None:
     """Fetch, or say in one line why not."""
     try:
-        Client(arguments()).run()
+        Http3Client(arguments()).run()
     except (FetchError, OSError) as error:
         print(json.dumps({"error": str(error)}), flush=True)
         sys.exit(1)

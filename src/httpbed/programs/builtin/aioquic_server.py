@@ -57,7 +57,7 @@ TYPES = {
 """By the endings of files' names; Python's own table depends on the machine."""
 
 
-class Connection(QuicConnectionProtocol):
+class Http3Connection(QuicConnectionProtocol):
     """One client's connection."""
 
     def __init__(self, *given: Any, content: Path, log: Path, **named: Any) -> None:
@@ -146,7 +146,7 @@ async def run(options: argparse.Namespace) -> None:
         options.address,
         options.port,
         configuration=configuration,
-        create_protocol=partial(Connection, content=options.content, log=options.log),
+        create_protocol=partial(Http3Connection, content=options.content, log=options.log),
         session_ticket_fetcher=tickets.get,
         session_ticket_handler=lambda ticket: tickets.update({ticket.ticket: ticket}),
         retry=options.retry == "on",

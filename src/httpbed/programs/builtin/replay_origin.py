@@ -42,7 +42,7 @@ Key = tuple[str, str, str]
 
 
 @dataclass(frozen=True)
-class Answer:
+class StoredResponse:
     """What is answered to one request."""
 
     number: int
@@ -55,12 +55,12 @@ class Answer:
     delay_s: float
 
 
-class Site:
+class ResponseTable:
     """All answers, and how often each was asked for."""
 
     def __init__(self, folder: Path) -> None:
         said = json.loads((folder / "answers.json").read_text("utf-8"))
-        self._answers: dict[Key, list[Answer]] = {}
+        self._answers: dict[Key, list[StoredResponse]] = {}
         for number, one in enumerate(said["answers"]):
             key = (one["method"], one["host"], one["path"])
             self._answers.setdefault(key, []).append(_answer(number, one, folder))
@@ -68,11 +68,11 @@ class Site:
         head = f"HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: {len(prior)}\r\n"
         for host in said["hosts"]:
             key = ("GET", host, PRIOR_PATH)
-            self._answers.setdefault(key, [Answer(-1, head, head, prior, 0.0)])
+            self._answers.setdefault(key, [StoredResponse(-1, head, head, prior, 0.0)])
         self.permits_all = bool(said["skeleton"])
         self._asked: Counter[Key] = Counter()
 
-    def answer(self, key: Key) -> Answer | None:
+    def answer(self, key: Key) -> StoredResponse | None:
         """Return the next answer to such a request."""
         found = self._answers.get(key)
         if found is None:
@@ -82,14 +82,14 @@ class Site:
         return found[number]
 
 
-def _answer(number: int, said: Mapping[str, Any], folder: Path) -> Answer:
+def _answer(number: int, said: Mapping[str, Any], folder: Path) -> StoredResponse:
     body = _body(folder / said["file"])
     status = f"HTTP/1.1 {said['status']} {PHRASES.get(said['status'], 'Recorded')}\r\n"
     length = "" if said["status"] in WITHOUT_BODY else f"Content-Length: {len(body)}\r\n"
     fields = [(name, f"{name}: {value}\r\n") for name, value in said["headers"]]
     head = status + "".join(text for _, text in fields) + length
     others = "".join(text for name, text in fields if name.lower() not in PERMITTING)
-    return Answer(number, head, status + others + length, body, float(said["delay_s"]))
+    return StoredResponse(number, head, status + others + length, body, float(said["delay_s"]))
 
 
 def _body(file: Path) -> memoryview:
@@ -99,10 +99,10 @@ def _body(file: Path) -> memoryview:
         return memoryview(mmap.mmap(handle.fileno(), 0, access=mmap.ACCESS_READ))
 
 
-class Connection(asyncio.Protocol):
+class ServerConnection(asyncio.Protocol):
     """One connection of the server under test; it asks one thing after another."""
 
-    def __init__(self, site: Site, log: TextIO) -> None:
+    def __init__(self, site: ResponseTable, log: TextIO) -> None:
         self._site, self._log = site, log
         self._come = bytearray()
         self._skipped = 0
@@ -171,7 +171,7 @@ class Connection(asyncio.Protocol):
         delay_s = found.delay_s if found else 0.0
         loop.call_later(delay_s, self._begin, found, fields.get("origin", ""))
 
-    def _begin(self, found: Answer | None, origin: str) -> None:
+    def _begin(self, found: StoredResponse | None, origin: str) -> None:
         if self._transport.is_closing():
             return
         self._told["begun_ns"] = time.monotonic_ns()
@@ -194,7 +194,7 @@ class Connection(asyncio.Protocol):
             asyncio.get_running_loop().call_soon(self._go_on)
 
 
-def _permitting(found: Answer, origin: str) -> str:
+def _permitting(found: StoredResponse, origin: str) -> str:
     """Return a head that permits who asks to read the body, as recorded if that does."""
     said = f"Access-Control-Allow-Origin: {origin}\r\nAccess-Control-Allow-Credentials: true\r\n"
     if all(line in found.head.lower() for line in said.lower().splitlines()):
@@ -204,13 +204,13 @@ def _permitting(found: Answer, origin: str) -> str:
 
 async def serve(options: argparse.Namespace, log: TextIO) -> None:
     """Answer until told to end."""
-    site = Site(options.site)
+    site = ResponseTable(options.site)
     loop = asyncio.get_running_loop()
     ended = asyncio.Event()
     for word in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(word, ended.set)
     server = await loop.create_server(
-        lambda: Connection(site, log), "127.0.0.1", options.port, backlog=1024
+        lambda: ServerConnection(site, log), "127.0.0.1", options.port, backlog=1024
     )
     await ended.wait()
     server.close()

@@ -20,9 +20,9 @@ from httpbed.programs.parsers import (
     wget2,
 )
 from httpbed.programs.parsers.tolerant_fields import UNREADABLE, count, seconds
-from httpbed.programs.protocol import Findings, Request
+from httpbed.programs.protocol import LoggedRequest, ProgramReport
 
-PARSERS: Mapping[str, Callable[[Path], Findings]] = {
+PARSERS: Mapping[str, Callable[[Path], ProgramReport]] = {
     "access-log-json": access_log.parse,
     "caddy-json": caddy.parse,
     "chromium-load": chromium.parse,
@@ -41,7 +41,7 @@ OF_NO_REQUEST = frozenset({"none", "connect-udp-json"})
 """Those that never find a request."""
 
 
-def read(parser: str, file: Path) -> Findings:
+def read(parser: str, file: Path) -> ProgramReport:
     """Read what a program left; numbers that nothing can be reckoned with are its mistake.
 
     Whatever it wrote, this raises nothing: what a program under test does ends its trial, and never
@@ -54,11 +54,11 @@ def read(parser: str, file: Path) -> Findings:
         for observation in found.observations:
             seconds(observation.value)
     except UNREADABLE as error:
-        return Findings(complaint=f"{file.name} is not to be understood: {error!r}")
+        return ProgramReport(complaint=f"{file.name} is not to be understood: {error!r}")
     return found
 
 
-def _check(request: Request) -> None:
+def _check(request: LoggedRequest) -> None:
     for number in (request.status, request.body_bytes, request.attempts):
         count(number or 0)
     for time in (request.began_s, request.ended_s):

@@ -15,7 +15,7 @@ from typing import Any
 
 from httpbed.host.sandbox import untrusted_files
 from httpbed.programs.parsers.tolerant_fields import UNREADABLE
-from httpbed.programs.protocol import Findings, Request
+from httpbed.programs.protocol import LoggedRequest, ProgramReport
 
 PROTOCOLS = {
     "HTTP/1.1": "1.1",
@@ -29,26 +29,28 @@ _NOTHING = {"", "-"}
 """How servers write that there is no value."""
 
 
-def parse(file: Path) -> Findings:
+def parse(file: Path) -> ProgramReport:
     """Read every line; a server that logged nothing answered nothing."""
     return each_line(file, _request)
 
 
-def each_line(file: Path, request: Callable[[dict[str, Any]], Request]) -> Findings:
+def each_line(file: Path, request: Callable[[dict[str, Any]], LoggedRequest]) -> ProgramReport:
     """Read a log with a JSON object per request, of which ``request`` knows the words."""
     try:
         lines = untrusted_files.text(file).splitlines()
     except FileNotFoundError:
-        return Findings(complaint="the server wrote no access log")
+        return ProgramReport(complaint="the server wrote no access log")
     except untrusted_files.UnreadableError as error:
-        return Findings(complaint=f"the access log is unreadable: {error}")
+        return ProgramReport(complaint=f"the access log is unreadable: {error}")
     requests = []
     for number, line in enumerate(lines, start=1):
         try:
             requests.append(request(json.loads(line)))
         except UNREADABLE as error:
-            return Findings(complaint=f"line {number} of the access log is unreadable: {error!r}")
-    return Findings(requests=tuple(requests))
+            return ProgramReport(
+                complaint=f"line {number} of the access log is unreadable: {error!r}"
+            )
+    return ProgramReport(requests=tuple(requests))
 
 
 def version(protocol: str) -> str:
@@ -66,8 +68,8 @@ def flag(said: str, announced: str, body_bytes: int) -> str:
     return INCOMPLETE
 
 
-def _request(said: dict[str, Any]) -> Request:
-    return Request(
+def _request(said: dict[str, Any]) -> LoggedRequest:
+    return LoggedRequest(
         http_version=version(str(said["protocol"])),
         status=int(said["status"]),
         body_bytes=int(said["body_bytes"]),

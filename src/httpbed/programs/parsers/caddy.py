@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from httpbed.programs.parsers import access_log
-from httpbed.programs.protocol import Findings, Request
+from httpbed.programs.protocol import LoggedRequest, ProgramReport
 
 TLS_VERSIONS = {772: "TLSv1.3", 771: "TLSv1.2"}
 CIPHERS = {
@@ -22,17 +22,17 @@ VIA = " Caddy"
 """What follows the version in the field that Caddy adds, as the last of its kind."""
 
 
-def parse(file: Path) -> Findings:
+def parse(file: Path) -> ProgramReport:
     """Read every line of an access log; a server that logged nothing answered nothing."""
     return access_log.each_line(file, _request)
 
 
-def _request(said: dict[str, Any]) -> Request:
+def _request(said: dict[str, Any]) -> LoggedRequest:
     asked = dict(said["request"])
     tls = dict(asked.get("tls") or {})
     answer = dict(said.get("resp_headers") or {})
     announced = str(next(iter(answer.get("Content-Length") or ()), ""))
-    return Request(
+    return LoggedRequest(
         http_version=access_log.version(str(asked["proto"])),
         status=int(said["status"]),
         body_bytes=int(said["size"]),

@@ -7,9 +7,9 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from httpbed.host.sandbox import untrusted_files
-from httpbed.programs.protocol import Findings, Request
+from httpbed.programs.protocol import LoggedRequest, ProgramReport
 from httpbed.web.load import driver_output, load, observations
-from httpbed.web.load.load import Load
+from httpbed.web.load.load import BrowserLoad
 
 DRIVER_OUTPUT = "chromium-output.txt"
 """Where the recipes put what the driver says of itself."""
@@ -26,14 +26,14 @@ _ENDINGS = {
 }
 
 
-def parse(file: Path) -> Findings:
+def parse(file: Path) -> ProgramReport:
     """Read a load by its ``load.json``."""
     try:
         found = driver_output.read(file.parent)
     except driver_output.LoadError as error:
         last = untrusted_files.last_line(file.parent, DRIVER_OUTPUT)
-        return Findings(complaint=f"{error}: {last}" if last else str(error))
-    return Findings(
+        return ProgramReport(complaint=f"{error}: {last}" if last else str(error))
+    return ProgramReport(
         observations=observations.observations(found),
         requests=tuple(
             _request(request, found.navigated_s or 0.0) for request in found.on_network()
@@ -47,10 +47,10 @@ def parse(file: Path) -> Findings:
     )
 
 
-def _request(request: load.Request, navigated_s: float) -> Request:
+def _request(request: load.PageRequest, navigated_s: float) -> LoggedRequest:
     """Make it a request as all programs log them, with times since the client's start."""
     host, path = _host_and_path(request.url)
-    return Request(
+    return LoggedRequest(
         http_version=request.http_version,
         status=request.status,
         body_bytes=_body_bytes(request),
@@ -63,7 +63,7 @@ def _request(request: load.Request, navigated_s: float) -> Request:
     )
 
 
-def _body_bytes(request: load.Request) -> int | None:
+def _body_bytes(request: load.PageRequest) -> int | None:
     """Return the bytes of the body as it was sent, where the page has it as it was sent."""
     if request.status == NOT_MODIFIED:  # the page has the one that it had before
         return 0
@@ -81,13 +81,13 @@ def _host_and_path(url: str) -> tuple[str, str]:
     return host, (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
 
 
-def _complaint(found: Load) -> str:
+def _complaint(found: BrowserLoad) -> str:
     """Say what was wrong; what the record leaves out is, for nobody can tell what it was."""
     parts = (_ending(found), _failures(found), *found.notes)
     return "; ".join(part for part in parts if part)
 
 
-def _ending(found: Load) -> str:
+def _ending(found: BrowserLoad) -> str:
     if found.ended == "loaded":
         return ""
     said = _ENDINGS[found.ended] + (f": {found.reason}" if found.reason else "")
@@ -95,7 +95,7 @@ def _ending(found: Load) -> str:
     return said + (f"; dialogs that it opened: {_some(dialogs)}" if dialogs else "")
 
 
-def _failures(found: Load) -> str:
+def _failures(found: BrowserLoad) -> str:
     failed = [
         f"{_host_and_path(one.url)[1]} ({one.failed})" for one in found.on_network() if one.failed
     ]

@@ -10,12 +10,12 @@ from dataclasses import replace
 from pathlib import Path
 
 from httpbed.programs.parsers import access_log
-from httpbed.programs.protocol import Findings
+from httpbed.programs.protocol import ProgramReport
 
 OPENED = 200
 
 
-def parse(file: Path) -> Findings:
+def parse(file: Path) -> ProgramReport:
     """Read every line; complain of a tunnel that was not opened, and if there was none."""
     found = access_log.parse(file)
     refused = [one.status for one in found.requests if one.status != OPENED]

@@ -16,7 +16,7 @@ from typing import Any
 from httpbed.experiment.metric import Observation
 from httpbed.host.sandbox import untrusted_files
 from httpbed.programs.parsers.tolerant_fields import UNREADABLE, seconds
-from httpbed.programs.protocol import Findings, Request
+from httpbed.programs.protocol import LoggedRequest, ProgramReport
 
 TIMES = {
     "client_total_time": "time_total",
@@ -43,15 +43,15 @@ class _Transfer:
         return self.said.get("urlnum"), self.said.get("url")
 
 
-def parse(file: Path) -> Findings:
+def parse(file: Path) -> ProgramReport:
     """Read every line; curl leaves none when it is killed."""
     try:
         lines = untrusted_files.text(file, errors="strict").splitlines()
         return _findings([_transfer(json.loads(line)) for line in lines])
     except FileNotFoundError:
-        return Findings(complaint="curl printed nothing")
+        return ProgramReport(complaint="curl printed nothing")
     except UNREADABLE as error:
-        return Findings(complaint=f"curl printed no JSON of its own: {error!r}")
+        return ProgramReport(complaint=f"curl printed no JSON of its own: {error!r}")
 
 
 def _transfer(said: dict[str, Any]) -> _Transfer:
@@ -60,14 +60,14 @@ def _transfer(said: dict[str, Any]) -> _Transfer:
     return _Transfer(dict(transfer), ended_at)
 
 
-def _findings(transfers: list[_Transfer]) -> Findings:
+def _findings(transfers: list[_Transfer]) -> ProgramReport:
     if not transfers:
-        return Findings(complaint="curl printed nothing")
+        return ProgramReport(complaint="curl printed nothing")
     origin = min((t.began_at for t in transfers if t.began_at is not None), default=0.0)
     last = {transfer.wanted: transfer for transfer in transfers}
     complaints = dict.fromkeys(str(t.said.get("errormsg") or "") for t in last.values())
     told = [one for one in transfers if one is last[one.wanted] or _answered(one.said)]
-    return Findings(
+    return ProgramReport(
         observations=tuple(_observations(transfers, origin)),
         requests=tuple(_request(transfer, origin) for transfer in told),
         complaint="; ".join(filter(None, complaints)),
@@ -96,9 +96,9 @@ def _answered(said: dict[str, Any]) -> bool:
     return bool(said.get("response_code"))
 
 
-def _request(transfer: _Transfer, origin: float) -> Request:
+def _request(transfer: _Transfer, origin: float) -> LoggedRequest:
     said, began, ended = transfer.said, transfer.began_at, transfer.ended_at
-    return Request(
+    return LoggedRequest(
         http_version=str(said["http_version"]),
         status=int(said["response_code"]),
         # Of a file that was complete, an error's page is read and thrown away.

@@ -24,7 +24,7 @@ from pathlib import Path
 from httpbed.experiment.metric import Observation
 from httpbed.host.sandbox import untrusted_files
 from httpbed.programs.parsers.tolerant_fields import UNREADABLE
-from httpbed.programs.protocol import Findings, Request
+from httpbed.programs.protocol import LoggedRequest, ProgramReport
 
 NO_ERROR = 0x100
 """H3_NO_ERROR (RFC 9114 section 8.1)."""
@@ -64,7 +64,7 @@ class _Stream:
 
 
 @dataclass
-class _Story:
+class _Transcript:
     """What has been read so far."""
 
     lines: int = 0
@@ -115,27 +115,27 @@ class _Story:
             stream.code, stream.ended_s = int(said["code"]), self.clock_s
 
 
-def parse(file: Path) -> Findings:
+def parse(file: Path) -> ProgramReport:
     """Read every line; a stream that was not closed well is a complaint."""
-    story = _Story()
+    story = _Transcript()
     try:
         with untrusted_files.opened(file, MOST_BYTES) as lines:
             story.read(lines)
     except FileNotFoundError:
-        return Findings(complaint="gtlsclient printed nothing")
+        return ProgramReport(complaint="gtlsclient printed nothing")
     except UNREADABLE as error:
-        return Findings(complaint=f"gtlsclient printed what is not its own: {error!r}")
+        return ProgramReport(complaint=f"gtlsclient printed what is not its own: {error!r}")
     if not story.lines:
-        return Findings()
+        return ProgramReport()
     done = [stream for stream in story.streams.values() if stream.code == NO_ERROR]
-    return Findings(
+    return ProgramReport(
         observations=tuple(_observations(story, done)),
         requests=tuple(_request(story, stream) for stream in done),
         complaint=_complaint(story, done),
     )
 
 
-def _complaint(story: _Story, done: list[_Stream]) -> str:
+def _complaint(story: _Transcript, done: list[_Stream]) -> str:
     if story.streams and len(done) == len(story.streams):
         return ""
     codes = [f"error {s.code:#x}" for s in story.streams.values() if s.code and s not in done]
@@ -144,9 +144,9 @@ def _complaint(story: _Story, done: list[_Stream]) -> str:
     return "; ".join((unfinished if story.streams else "asked for nothing", *reasons))
 
 
-def _request(story: _Story, stream: _Stream) -> Request:
+def _request(story: _Transcript, stream: _Stream) -> LoggedRequest:
     early = stream.early and not story.rejected
-    return Request(
+    return LoggedRequest(
         http_version="3" if story.alpn == "h3" else story.alpn or "unknown",
         status=stream.status,
         body_bytes=None,
@@ -160,7 +160,7 @@ def _request(story: _Story, stream: _Stream) -> Request:
     )
 
 
-def _observations(story: _Story, done: list[_Stream]) -> list[Observation]:
+def _observations(story: _Transcript, done: list[_Stream]) -> list[Observation]:
     values = {
         "client_total_time": max((s.ended_s for s in done if s.ended_s is not None), default=None),
         "client_handshake_time": story.handshake_s,

@@ -12,7 +12,7 @@ from pathlib import Path
 from httpbed.experiment.metric import Observation
 from httpbed.host.sandbox import untrusted_files
 from httpbed.programs.parsers.tolerant_fields import UNREADABLE, lines_of
-from httpbed.programs.protocol import Findings, Request
+from httpbed.programs.protocol import LoggedRequest, ProgramReport
 
 LOG_FILE = "h2load-requests.tsv"
 VERSIONS = {"h2": "2", "http/1.1": "1.1"}
@@ -26,36 +26,36 @@ _COUNTS = re.compile(
 _DATA = re.compile(r"^traffic: .* \((?P<bytes>\d+)\) data$", re.MULTILINE)
 
 
-def parse(file: Path) -> Findings:
+def parse(file: Path) -> ProgramReport:
     """Read both files."""
     try:
         text = untrusted_files.text(file)
     except FileNotFoundError:
-        return Findings(complaint="h2load printed nothing")
+        return ProgramReport(complaint="h2load printed nothing")
     except untrusted_files.UnreadableError as error:
-        return Findings(complaint=f"what h2load printed is unreadable: {error}")
+        return ProgramReport(complaint=f"what h2load printed is unreadable: {error}")
     counts, data = _COUNTS.search(text), _DATA.search(text)
     if counts is None or data is None:
-        return Findings(complaint="h2load printed no summary of its own")
+        return ProgramReport(complaint="h2load printed no summary of its own")
     try:
         requests = _requests(text, file.with_name(LOG_FILE), int(data["bytes"]))
     except UNREADABLE as error:
-        return Findings(complaint=f"h2load's log of requests is unreadable: {error!r}")
+        return ProgramReport(complaint=f"h2load's log of requests is unreadable: {error!r}")
     failed = int(counts["failed"])
     complaint = f"{failed} of {counts['total']} requests failed" if failed else ""
     total = max((request.ended_s or 0.0 for request in requests), default=0.0)
     told = (Observation(metric="client_total_time", value=total, source="client"),) if total else ()
-    return Findings(told, requests, complaint)
+    return ProgramReport(told, requests, complaint)
 
 
-def _requests(text: str, log: Path, body_bytes: int) -> tuple[Request, ...]:
+def _requests(text: str, log: Path, body_bytes: int) -> tuple[LoggedRequest, ...]:
     """Give every request its share of the bytes: all files of a workload are of one size."""
     lines = lines_of(log)
     rows = [[int(word) for word in line.split("\t")] for line in lines]
     origin = min((began for began, _, _ in rows), default=0)
     alpn = _word(_PROTOCOL, text, "alpn")
     return tuple(
-        Request(
+        LoggedRequest(
             http_version=VERSIONS.get(alpn, alpn),
             status=status,
             body_bytes=body_bytes // len(rows),

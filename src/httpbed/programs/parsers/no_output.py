@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from httpbed.programs.protocol import Findings
+from httpbed.programs.protocol import ProgramReport
 
 
-def parse(_: Path) -> Findings:
+def parse(_: Path) -> ProgramReport:
     """Find nothing, and nothing wrong."""
-    return Findings()
+    return ProgramReport()

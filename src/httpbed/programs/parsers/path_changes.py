@@ -11,7 +11,7 @@ from typing import Any
 
 from httpbed.experiment.units import NS
 from httpbed.programs.parsers.tolerant_fields import count, seconds
-from httpbed.programs.protocol import Migrations, PathEvent
+from httpbed.programs.protocol import MigrationCounts, PathEvent
 
 
 def events(clock_ns: object, told: Iterable[Mapping[str, Any]]) -> tuple[PathEvent, ...]:
@@ -32,6 +32,6 @@ def events(clock_ns: object, told: Iterable[Mapping[str, Any]]) -> tuple[PathEve
     )
 
 
-def migrations(counts: Mapping[str, Any]) -> Migrations:
+def migrations(counts: Mapping[str, Any]) -> MigrationCounts:
     """Read how many migrations there were, as :func:`events` does."""
-    return Migrations(tried=count(counts["tried"]), failed=count(counts["failed"]))
+    return MigrationCounts(tried=count(counts["tried"]), failed=count(counts["failed"]))

@@ -11,7 +11,7 @@ from httpbed.experiment.metric import Observation
 from httpbed.host.sandbox import untrusted_files
 from httpbed.programs.parsers import path_changes
 from httpbed.programs.parsers.tolerant_fields import UNREADABLE, seconds
-from httpbed.programs.protocol import Findings, Request
+from httpbed.programs.protocol import LoggedRequest, ProgramReport
 
 TIMES = {
     "client_total_time": "close",
@@ -22,15 +22,15 @@ TIMES = {
 _NOTHING = "httpbed-quiche printed nothing"
 
 
-def parse(file: Path) -> Findings:
+def parse(file: Path) -> ProgramReport:
     """Read the object; there is none when it was killed."""
     try:
         text = untrusted_files.text(file, errors="strict")
         if not text.strip():
-            return Findings(complaint=_NOTHING)
+            return ProgramReport(complaint=_NOTHING)
         said = json.loads(text)
         streams = [dict(stream) for stream in said["streams"]]
-        return Findings(
+        return ProgramReport(
             observations=tuple(_observations(said["times"])),
             requests=tuple(_request(said, stream) for stream in streams if stream["status"]),
             complaint=str(said["error"] or ""),
@@ -41,9 +41,9 @@ def parse(file: Path) -> Findings:
             else None,
         )
     except FileNotFoundError:
-        return Findings(complaint=_NOTHING)
+        return ProgramReport(complaint=_NOTHING)
     except UNREADABLE as error:
-        return Findings(complaint=f"httpbed-quiche printed what is not its own: {error!r}")
+        return ProgramReport(complaint=f"httpbed-quiche printed what is not its own: {error!r}")
 
 
 def _observations(times: Mapping[str, Any]) -> Iterator[Observation]:
@@ -52,8 +52,8 @@ def _observations(times: Mapping[str, Any]) -> Iterator[Observation]:
             yield Observation(metric=metric, value=seconds(times[word]), source="client")
 
 
-def _request(said: Mapping[str, Any], stream: Mapping[str, Any]) -> Request:
-    return Request(
+def _request(said: Mapping[str, Any], stream: Mapping[str, Any]) -> LoggedRequest:
+    return LoggedRequest(
         http_version=str(stream["http_version"]),
         status=int(stream["status"]),
         body_bytes=int(stream["bytes"]),

@@ -16,12 +16,12 @@ from httpbed.experiment.metric import Observation
 from httpbed.host.sandbox import untrusted_files
 from httpbed.programs.parsers import path_changes
 from httpbed.programs.parsers.tolerant_fields import UNREADABLE, seconds
-from httpbed.programs.protocol import Findings, Migrations, Request
+from httpbed.programs.protocol import LoggedRequest, MigrationCounts, ProgramReport
 
 Line = dict[str, Any]
 
 
-def parse(file: Path) -> Findings:
+def parse(file: Path) -> ProgramReport:
     """Read every line; there is none when the client was killed."""
     try:
         lines = [
@@ -30,18 +30,18 @@ def parse(file: Path) -> Findings:
         ]
         return _findings(lines)
     except FileNotFoundError:
-        return Findings(complaint="the client printed nothing")
+        return ProgramReport(complaint="the client printed nothing")
     except UNREADABLE as error:
-        return Findings(complaint=f"the client printed what is not its own: {error!r}")
+        return ProgramReport(complaint=f"the client printed what is not its own: {error!r}")
 
 
-def _findings(lines: Sequence[Line]) -> Findings:
+def _findings(lines: Sequence[Line]) -> ProgramReport:
     if not lines:
-        return Findings(complaint="the client printed nothing")
+        return ProgramReport(complaint="the client printed nothing")
     errors = [str(line["error"]) for line in lines if "error" in line]
     moving = [line for line in lines if "path_event" in line]
     told = [line for line in lines if "error" not in line and "path_event" not in line]
-    return Findings(
+    return ProgramReport(
         observations=tuple(_observations(told)) if told else (),
         requests=tuple(_request(said) for said in told),
         complaint="; ".join(errors),
@@ -54,17 +54,17 @@ def _findings(lines: Sequence[Line]) -> Findings:
     )
 
 
-def _migrations(moving: Sequence[Line]) -> Migrations:
+def _migrations(moving: Sequence[Line]) -> MigrationCounts:
     """Add up what each run of the client counted last."""
     last = {line["clock_ns"]: path_changes.migrations(line["migrations"]) for line in moving}
-    return Migrations(
+    return MigrationCounts(
         tried=sum(one.tried for one in last.values()),
         failed=sum(one.failed for one in last.values()),
     )
 
 
-def _request(said: Line) -> Request:
-    return Request(
+def _request(said: Line) -> LoggedRequest:
+    return LoggedRequest(
         http_version=str(said["http_version"]),
         status=int(said["status"]),
         body_bytes=int(said["body_bytes"]),

@@ -17,7 +17,7 @@ from itertools import pairwise
 from pathlib import Path
 
 from httpbed.host.sandbox import untrusted_files
-from httpbed.programs.protocol import Findings, Request
+from httpbed.programs.protocol import LoggedRequest, ProgramReport
 
 _TRY = re.compile(
     r"^--\d{4}-\d\d-\d\d [0-9:]{8}--  (?:\(try: *\d+\)  )?(?P<url>\S+)$", re.MULTILINE
@@ -40,32 +40,32 @@ _WRONG = re.compile(
 )
 
 
-def parse(file: Path) -> Findings:
+def parse(file: Path) -> ProgramReport:
     """Read what it printed."""
     try:
         text = untrusted_files.text(file)
     except FileNotFoundError:
-        return Findings(complaint="wget printed nothing")
+        return ProgramReport(complaint="wget printed nothing")
     except untrusted_files.UnreadableError as error:
-        return Findings(complaint=f"what wget printed is unreadable: {error}")
+        return ProgramReport(complaint=f"what wget printed is unreadable: {error}")
     begins = [match.start() for match in _TRY.finditer(text)]
     tries = [text[begin:end] for begin, end in pairwise([*begins, len(text)])]
     return _tries(tries) if tries else _of_one(text)
 
 
-def _tries(said: list[str]) -> Findings:
+def _tries(said: list[str]) -> ProgramReport:
     """Read several tries, of one run or of many; only the last one's failure is one."""
     requests = tuple(request for one in said for request in _request(one))
     ended = _CAME_TO.search(said[-1])
     if ended and ended["whole"]:
-        return Findings(requests=requests)
+        return ProgramReport(requests=requests)
     short = f"{ended['wrong']}{ended['bytes']}{ended['rest']}" if ended else ""
-    return Findings(
+    return ProgramReport(
         requests=requests, complaint=short or _complaint(said[-1]) or "wget saved nothing"
     )
 
 
-def _request(said: str) -> Iterator[Request]:
+def _request(said: str) -> Iterator[LoggedRequest]:
     """Yield the request of a try that was answered; if it was killed, its length is not told."""
     url, status, ended = _TRY.search(said), _STATUS.search(said), _CAME_TO.search(said)
     if url is None or status is None:
@@ -74,19 +74,19 @@ def _request(said: str) -> Iterator[Request]:
     first = int(begun["first"]) if begun else 0
     body_bytes = max(0, int(ended["bytes"]) - first) if ended else None
     path = "/" + url["url"].split("/", 3)[-1]
-    yield Request(status["version"], int(status["status"]), body_bytes, path=path)
+    yield LoggedRequest(status["version"], int(status["status"]), body_bytes, path=path)
 
 
-def _of_one(text: str) -> Findings:
+def _of_one(text: str) -> ProgramReport:
     """Read the one try of a run that says little."""
     saved, status = _SAVED.search(text), _STATUS.search(text)
     if status is None:
-        return Findings(complaint=_complaint(text) or "wget printed no answer's header")
+        return ProgramReport(complaint=_complaint(text) or "wget printed no answer's header")
     body_bytes = int(saved["bytes"]) if saved else 0
     path = "/" + saved["url"].split("/", 3)[-1] if saved else ""
-    request = Request(status["version"], int(status["status"]), body_bytes, path=path)
+    request = LoggedRequest(status["version"], int(status["status"]), body_bytes, path=path)
     wrong = "" if saved else _complaint(text) or "wget saved nothing"
-    return Findings(requests=(request,), complaint=wrong)
+    return ProgramReport(requests=(request,), complaint=wrong)
 
 
 def _complaint(text: str) -> str:

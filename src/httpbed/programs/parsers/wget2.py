@@ -10,7 +10,7 @@ from pathlib import Path
 
 from httpbed.host.sandbox import untrusted_files
 from httpbed.programs.parsers.tolerant_fields import UNREADABLE, lines_of
-from httpbed.programs.protocol import Findings, Request
+from httpbed.programs.protocol import LoggedRequest, ProgramReport
 
 TLS_FILE, ERRORS_FILE = "wget2-tls.csv", "wget2-output.txt"
 VERSIONS = {"h2": "2", "http/1.1": "1.1", "": "1.1"}
@@ -20,25 +20,25 @@ _TLS_VERSION, _RESUMED, _ALPN = 1, 4, 5
 """Columns of a line of ``--stats-tls``."""
 
 
-def parse(file: Path) -> Findings:
+def parse(file: Path) -> ProgramReport:
     """Read both files."""
     try:
         rows = [*csv.DictReader(untrusted_files.text(file, errors="strict").splitlines())]
         tls = [*csv.reader(lines_of(file.with_name(TLS_FILE)))]
         requests = tuple(_request(row, tls[0]) for row in rows)
     except FileNotFoundError:
-        return Findings(complaint="wget2 wrote no statistics")
+        return ProgramReport(complaint="wget2 wrote no statistics")
     except UNREADABLE as error:
-        return Findings(complaint=f"wget2 wrote statistics of another form: {error!r}")
+        return ProgramReport(complaint=f"wget2 wrote statistics of another form: {error!r}")
     if not requests:
         last = untrusted_files.last_line(file.parent, ERRORS_FILE)
-        return Findings(complaint=last or "wget2 asked for nothing")
-    return Findings(requests=requests)
+        return ProgramReport(complaint=last or "wget2 asked for nothing")
+    return ProgramReport(requests=requests)
 
 
-def _request(row: dict[str, str], tls: list[str]) -> Request:
+def _request(row: dict[str, str], tls: list[str]) -> LoggedRequest:
     alpn = tls[_ALPN]
-    return Request(
+    return LoggedRequest(
         http_version=VERSIONS.get(alpn, alpn),
         status=int(row["Status"]),
         body_bytes=int(row["Size"]),

@@ -18,8 +18,8 @@ from PIL import Image, ImageDraw, ImageFont
 from httpbed.analysis import loads
 from httpbed.report.pages import phases, thumbnails
 from httpbed.report.pages.thumbnails import Screen
-from httpbed.web.load.load import Load
-from httpbed.web.load.speed_index import Step
+from httpbed.web.load.load import BrowserLoad
+from httpbed.web.load.speed_index import ProgressPoint
 
 MOST_PANES = 3
 PANE_PIXELS = {1: 480, 2: 420, 3: 300}
@@ -61,7 +61,7 @@ class Film:
 class _Pane:
     name: str
     screen: Screen
-    steps: tuple[Step, ...]
+    steps: tuple[ProgressPoint, ...]
 
     @property
     def done_s(self) -> float:
@@ -74,7 +74,7 @@ class _Pane:
         return f"{self.name}: as in the end after {self.done_s:.2f} s"
 
 
-def make(treatments: Mapping[str, Load], name: str, caption: str) -> Film | None:
+def make(treatments: Mapping[str, BrowserLoad], name: str, caption: str) -> Film | None:
     """Film typical loads of at most three treatments.
 
     None where there is nothing to be seen, or no film small enough.

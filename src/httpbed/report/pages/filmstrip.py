@@ -13,7 +13,7 @@ from httpbed.report.curves import WIDE_IN
 from httpbed.report.figures import INK, QUIET
 from httpbed.report.pages import thumbnails
 from httpbed.report.visible_figure import VisibleFigure
-from httpbed.web.load.load import Load
+from httpbed.web.load.load import BrowserLoad
 
 MOST_PICTURES = 8
 """In a strip."""
@@ -27,7 +27,7 @@ LEAST_PICTURES = 4
 _STEPS = (1, 2, 2.5, 5, 10)
 
 
-def times(loads: Sequence[Load]) -> list[float]:
+def times(loads: Sequence[BrowserLoad]) -> list[float]:
     """Choose the times of all strips: regular, round, until all of them look as in the end."""
     last = max((thumbnails.last_change_s(load) for load in loads), default=0.0) or 0.1
     step = _round_up(last / (MOST_PICTURES - 1))
@@ -40,7 +40,7 @@ def _round_up(step: float) -> float:
     return next(scale * one for one in _STEPS if scale * one >= step * (1 - 1e-9))
 
 
-def draw(loads: Mapping[str, tuple[Load, str]]) -> VisibleFigure:
+def draw(loads: Mapping[str, tuple[BrowserLoad, str]]) -> VisibleFigure:
     """Draw strips, each with its treatment's name and what is said beside it."""
     moments = times([load for load, _ in loads.values()])
     screens = [thumbnails.screen(load, WIDTH_PIXELS) for load, _ in loads.values()]

@@ -17,7 +17,7 @@ from httpbed.report.pages.pictured import Pictured
 from httpbed.report.pages.section import waterfall_of
 from httpbed.report.phrasing import treatment
 from httpbed.web.load import speed_index, timing
-from httpbed.web.load.load import Load, Request
+from httpbed.web.load.load import BrowserLoad, PageRequest
 
 MOST_FAILED = 5
 MOST_TEXT = 200
@@ -57,7 +57,7 @@ def lines(trial: PageTrial) -> Iterator[tuple[str, str]]:
     yield "times", ", ".join(_times(load)) or "none told"
     yield "requests", "; ".join(_requests(load)) or "none"
     for one in sorted(timing.fetched(load), key=_took_s, reverse=True)[:SLOWEST]:
-        yield "slowest", f"{phases.name(one)}: {', '.join(_spent(one))}"
+        yield "slowest", f"{phases.short_name(one)}: {', '.join(_spent(one))}"
     failed = [one for one in load.requests if one.failed]
     for one in failed[:MOST_FAILED]:
         yield "failed", f"{_cut(one.url)}: {_cut(one.failed)}"
@@ -99,7 +99,7 @@ def values(trial: PageTrial, figures: list[str]) -> dict[str, Any]:
     }
 
 
-def _request(one: Request) -> dict[str, Any]:
+def _request(one: PageRequest) -> dict[str, Any]:
     return {
         "url": one.url,
         "http_version": one.http_version,
@@ -109,16 +109,16 @@ def _request(one: Request) -> dict[str, Any]:
         "connection": one.connection,
         "from_cache": one.from_cache,
         "wire_bytes": one.wire_bytes,
-        "phases": [[p.kind, round(p.begin_s, 6), round(p.end_s, 6)] for p in phases.phases(one)],
+        "phases": [[p.kind, round(p.begin_s, 6), round(p.end_s, 6)] for p in phases.bars(one)],
     }
 
 
-def _ended(load: Load) -> str:
+def _ended(load: BrowserLoad) -> str:
     why = f" ({_cut(load.reason)})" if load.reason else ""
     return f"{load.visit}; ended: {load.ended}{why}"
 
 
-def _browser(load: Load) -> str:
+def _browser(load: BrowserLoad) -> str:
     told = [load.product or "unknown"]
     if load.browser_ready_s is not None:
         told.append(f"ready after {_time(load.browser_ready_s)}")
@@ -127,7 +127,7 @@ def _browser(load: Load) -> str:
     return ", ".join(told)
 
 
-def _seen(load: Load) -> Iterator[str]:
+def _seen(load: BrowserLoad) -> Iterator[str]:
     if steps := loads.progress(load):
         seconds = speed_index.speed_index(steps)
         yield f"Speed Index {_time(seconds)} ({speed_index.band(seconds)})"
@@ -136,7 +136,7 @@ def _seen(load: Load) -> Iterator[str]:
         yield f"{pictures} pictures{thumbnails.end(load)}"
 
 
-def _times(load: Load) -> Iterator[str]:
+def _times(load: BrowserLoad) -> Iterator[str]:
     names = {"DOM": "document parsed"}
     for name, at_s in waterfall.milestones(load):
         yield f"{names.get(name, name)} {_time(at_s)}"
@@ -144,7 +144,7 @@ def _times(load: Load) -> Iterator[str]:
         yield f"last byte {_time(last)}"
 
 
-def _requests(load: Load) -> Iterator[str]:
+def _requests(load: BrowserLoad) -> Iterator[str]:
     """Sum up what was fetched: by protocol, by kind, from caches."""
     network = load.on_network()
     size = quantities.size(timing.wire_bytes(load), quantities.AT_A_GLANCE)
@@ -160,14 +160,14 @@ def _counted(names: Iterator[str]) -> str:
     return ", ".join(f"{count} {name}" for name, count in Counter(names).most_common())
 
 
-def _took_s(one: Request) -> float:
+def _took_s(one: PageRequest) -> float:
     span = timing.queued_until_whole(one)
     return span[1] - span[0] if span else 0.0
 
 
-def _spent(one: Request) -> Iterator[str]:
+def _spent(one: PageRequest) -> Iterator[str]:
     spent: Counter[str] = Counter()
-    for phase in phases.phases(one):
+    for phase in phases.bars(one):
         spent[phase.kind] += phase.end_s - phase.begin_s  # type: ignore[assignment]
     yield from (f"{kind} {_time(spent[kind])}" for kind in phases.KINDS if spent[kind])
 

@@ -7,7 +7,7 @@ from typing import Literal
 from urllib.parse import urlsplit
 
 from httpbed.experiment.errors import visible
-from httpbed.web.load.load import Request
+from httpbed.web.load.load import PageRequest
 from httpbed.web.load.phases import phases as whole
 
 Kind = Literal["queue", "connect", "send", "wait", "receive"]
@@ -26,7 +26,7 @@ MOST_NAME = 28
 
 
 @dataclass(frozen=True)
-class Phase:
+class Bar:
     """One thing that a request did, in seconds since the navigation began."""
 
     kind: Kind
@@ -34,23 +34,23 @@ class Phase:
     end_s: float
 
 
-def phases(request: Request) -> list[Phase]:
+def bars(request: PageRequest) -> list[Bar]:
     """List what a request did, in order, as a HAR file tells it (:mod:`httpbed.web.load.phases`).
 
     Time for names and TLS is part of ``connect``, as what was waited for on a new connection is;
     what the request waited before, in the page or for a connection, is ``queue``.
     """
-    found: list[Phase] = []
+    found: list[Bar] = []
     for one in whole(request):
         kind, begin_s = _KINDS[one.kind], one.begin_s
         if found and found[-1].kind == kind:
             begin_s = found.pop().begin_s
         if one.end_s > begin_s:
-            found.append(Phase(kind, begin_s, one.end_s))
+            found.append(Bar(kind, begin_s, one.end_s))
     return found
 
 
-def name(request: Request, most: int = MOST_NAME) -> str:
+def short_name(request: PageRequest, most: int = MOST_NAME) -> str:
     """Name a resource by the end of its path, so that it is known among others of its page."""
     try:
         parts = urlsplit(request.url)

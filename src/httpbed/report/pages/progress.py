@@ -12,7 +12,7 @@ from httpbed.analysis import loads
 from httpbed.report.curves import WIDE_IN
 from httpbed.report.figures import PALETTE, QUIET
 from httpbed.report.visible_figure import VisibleFigure
-from httpbed.web.load.speed_index import Step
+from httpbed.web.load.speed_index import ProgressPoint
 
 HEIGHT_IN = 2.5
 DASHES: tuple[Literal["-"] | tuple[float, tuple[float, ...]], ...] = (
@@ -25,7 +25,7 @@ DASHES: tuple[Literal["-"] | tuple[float, tuple[float, ...]], ...] = (
 MEDIAN_WIDTH = 1.9
 
 
-def draw(treatments: Mapping[str, Sequence[Sequence[Step]]]) -> VisibleFigure:
+def draw(treatments: Mapping[str, Sequence[Sequence[ProgressPoint]]]) -> VisibleFigure:
     """Draw each treatment's loads, and above them their median."""
     figure = VisibleFigure(figsize=(WIDE_IN, HEIGHT_IN), layout="constrained")
     axes = figure.subplots()
@@ -66,7 +66,7 @@ def legend(figure: VisibleFigure, names: Sequence[str]) -> None:
     )
 
 
-def _treatment(axes: Axes, many: Sequence[Sequence[Step]], index: int, end: float) -> None:
+def _treatment(axes: Axes, many: Sequence[Sequence[ProgressPoint]], index: int, end: float) -> None:
     hue = PALETTE[index % len(PALETTE)]
     for steps in many:
         times, shares = _corners([(step.at_s, step.complete) for step in steps], end)

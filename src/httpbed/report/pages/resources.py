@@ -19,7 +19,7 @@ from matplotlib.ticker import FuncFormatter, MaxNLocator
 from httpbed.report.curves import WIDE_IN
 from httpbed.report.figures import MARKERS, PALETTE, QUIET
 from httpbed.report.visible_figure import VisibleFigure
-from httpbed.web.load.load import Load
+from httpbed.web.load.load import BrowserLoad
 
 MOST_RESOURCES = 150
 SPANS_IN, TIMES_IN = 1.9, 1.9
@@ -35,7 +35,7 @@ class Span:
     ended_s: float
 
 
-def spans(load: Load) -> list[Span]:
+def spans(load: BrowserLoad) -> list[Span]:
     """List the resources of which the browser told all three times, as the page asked for them."""
     found = []
     for one in load.on_network():
@@ -46,7 +46,7 @@ def spans(load: Load) -> list[Span]:
     return sorted(found, key=lambda span: (span.queued_s, span.sent_s))[:MOST_RESOURCES]
 
 
-def draw(loads: Mapping[str, Load]) -> VisibleFigure:
+def draw(loads: Mapping[str, BrowserLoad]) -> VisibleFigure:
     """Draw the resources of typical loads."""
     found = {name: spans(load) for name, load in loads.items()}
     figure = VisibleFigure(figsize=(WIDE_IN, SPANS_IN + TIMES_IN), layout="constrained")

@@ -36,7 +36,7 @@ from httpbed.report.pages.scenes import Scene, Shown
 from httpbed.report.phrasing import level, title, treatment
 from httpbed.report.visible_figure import VisibleFigure
 from httpbed.store.results import Results
-from httpbed.web.load.load import Load
+from httpbed.web.load.load import BrowserLoad
 
 MOST_WATERFALLS = 2
 """Of a scene."""
@@ -199,7 +199,7 @@ def _progress(shown: dict[str, Shown], number: int) -> Iterator[Plot]:
     )
 
 
-def waterfall_of(load: Load, name: str, said: str) -> Plot:
+def waterfall_of(load: BrowserLoad, name: str, said: str) -> Plot:
     """Draw the waterfall of a load."""
     left = waterfall.left_out(load)
     return _plot(

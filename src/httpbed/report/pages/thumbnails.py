@@ -13,7 +13,7 @@ from pathlib import Path
 from PIL import Image
 
 from httpbed.web.load import screenshots
-from httpbed.web.load.load import Frame, Load
+from httpbed.web.load.load import BrowserLoad, Frame
 from httpbed.web.load.screenshots import PictureError
 
 JPEG_QUALITY = 78
@@ -26,7 +26,7 @@ USUAL_SHAPE = 768 / 1366
 class Screen:
     """What was seen of one load, at any time, in pictures of one size."""
 
-    load: Load
+    load: BrowserLoad
     size: tuple[int, int]
     """Width and height in pixels."""
     blank: Image.Image
@@ -43,13 +43,13 @@ class Screen:
         return self._made[frame.file] or self.blank
 
 
-def screen(load: Load, width: int) -> Screen:
+def screen(load: BrowserLoad, width: int) -> Screen:
     """Look at a load in pictures of some width; the height is that of its last picture."""
     size = width, max(1, round(width * shape(load)))
     return Screen(load, size, Image.new("RGB", size, "white"))
 
 
-def shape(load: Load) -> float:
+def shape(load: BrowserLoad) -> float:
     """Return height over width of the last picture of a load that can be read."""
     for frame in reversed(load.frames):
         found = _decoded(frame.file)
@@ -58,14 +58,14 @@ def shape(load: Load) -> float:
     return USUAL_SHAPE
 
 
-def last_change_s(load: Load) -> float:
+def last_change_s(load: BrowserLoad) -> float:
     """Return from when the screen looks as it does in the end; 0 without pictures."""
     frames = load.frames
     later = [after.at_s for one, after in pairwise(frames) if one.file != after.file]
     return later[-1] if later else (frames[0].at_s if frames else 0.0)
 
 
-def end(load: Load) -> str:
+def end(load: BrowserLoad) -> str:
     """Say, after other words, that the pictures are not those of all of a load, if so."""
     if load.pictures_end_s is None:
         return ""

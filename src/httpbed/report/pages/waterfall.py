@@ -20,7 +20,7 @@ from httpbed.report.figures import INK, PALETTE, QUIET
 from httpbed.report.pages import phases
 from httpbed.report.pages.phases import Kind
 from httpbed.report.visible_figure import VisibleFigure
-from httpbed.web.load.load import Load, Request
+from httpbed.web.load.load import BrowserLoad, PageRequest
 
 MOST_ROWS = 40
 """Requests of a load that are drawn."""
@@ -35,7 +35,7 @@ MILESTONES_APART = 0.13
 """Least distance of the names of two milestones, as a share of the width."""
 
 
-def draw(load: Load) -> VisibleFigure:
+def draw(load: BrowserLoad) -> VisibleFigure:
     """Draw the first requests of a load, and its milestones."""
     rows = drawn(load)
     figure = VisibleFigure(
@@ -51,12 +51,12 @@ def draw(load: Load) -> VisibleFigure:
     return figure
 
 
-def drawn(load: Load) -> list[Request]:
+def drawn(load: BrowserLoad) -> list[PageRequest]:
     """Return the requests that are drawn: the first of those with a time."""
     return [one for one in load.requests if _begin_s(one) is not None][:MOST_ROWS]
 
 
-def left_out(load: Load) -> str:
+def left_out(load: BrowserLoad) -> str:
     """Say what is not drawn; nothing where all is."""
     rest = len(load.requests) - len(drawn(load))
     if not rest:
@@ -64,12 +64,12 @@ def left_out(load: Load) -> str:
     return f"{rest} of its {len(load.requests)} requests are not drawn."
 
 
-def colour(request: Request) -> str:
+def colour(request: PageRequest) -> str:
     """Return the colour of a request's protocol."""
     return PROTOCOLS.get(request.http_version, QUIET)
 
 
-def protocol(request: Request) -> str:
+def protocol(request: PageRequest) -> str:
     """Name a request's protocol."""
     if request.http_version in PROTOCOLS:
         return f"HTTP/{request.http_version}"
@@ -88,8 +88,8 @@ def bar(kind: Kind, hue: str) -> dict[str, Any]:
     }[kind]
 
 
-def _row(axes: Axes, y: int, request: Request, end: float) -> None:
-    found = phases.phases(request)
+def _row(axes: Axes, y: int, request: PageRequest, end: float) -> None:
+    found = phases.bars(request)
     for phase in found:
         width = max(phase.end_s - phase.begin_s, 0.0015 * end)
         axes.barh(y, width, left=phase.begin_s, **bar(phase.kind, colour(request)))
@@ -106,7 +106,7 @@ def _row(axes: Axes, y: int, request: Request, end: float) -> None:
     )
 
 
-def _told(request: Request) -> str:
+def _told(request: PageRequest) -> str:
     if request.failed:
         return phases.shortened(visible(request.failed), MOST_REASON)
     if request.from_cache:
@@ -116,16 +116,16 @@ def _told(request: Request) -> str:
     return ", ".join(filter(None, (told, size)))
 
 
-def _begin_s(request: Request) -> float | None:
+def _begin_s(request: PageRequest) -> float | None:
     return request.queued_s if request.queued_s is not None else request.started_s
 
 
-def _end_s(load: Load, rows: Sequence[Request]) -> float:
-    ends = [phase.end_s for one in rows for phase in phases.phases(one)]
+def _end_s(load: BrowserLoad, rows: Sequence[PageRequest]) -> float:
+    ends = [phase.end_s for one in rows for phase in phases.bars(one)]
     return max([*ends, *(at for _, at in milestones(load)), 1e-3])
 
 
-def milestones(load: Load) -> list[tuple[str, float]]:
+def milestones(load: BrowserLoad) -> list[tuple[str, float]]:
     """List what happened to the page itself, in order of time."""
     told = (
         ("FCP", load.first_contentful_paint_s),
@@ -136,7 +136,7 @@ def milestones(load: Load) -> list[tuple[str, float]]:
     return sorted(((name, at) for name, at in told if at is not None), key=lambda pair: pair[1])
 
 
-def _milestones(axes: Axes, load: Load, end: float) -> None:
+def _milestones(axes: Axes, load: BrowserLoad, end: float) -> None:
     """Mark them, and name them above: close ones share a name."""
     groups: list[list[tuple[str, float]]] = []
     for name, at_s in milestones(load):
@@ -157,8 +157,8 @@ def _milestones(axes: Axes, load: Load, end: float) -> None:
         )
 
 
-def _frame(axes: Axes, rows: Sequence[Request], end: float) -> None:
-    names = [phases.name(request) for request in rows]
+def _frame(axes: Axes, rows: Sequence[PageRequest], end: float) -> None:
+    names = [phases.short_name(request) for request in rows]
     axes.set_yticks(range(len(rows)), names, fontsize=LETTERS)
     axes.set_ylim(max(4, len(rows)) - 0.4, -0.7)
     letters = max(map(len, map(_told, rows)), default=0)
@@ -172,7 +172,7 @@ def _frame(axes: Axes, rows: Sequence[Request], end: float) -> None:
     axes.set_xlabel("time since the start of the navigation (s)")
 
 
-def _legend(figure: VisibleFigure, rows: Sequence[Request]) -> None:
+def _legend(figure: VisibleFigure, rows: Sequence[PageRequest]) -> None:
     figure.legend(
         handles=list(_signs(rows)),
         loc="outside upper left",
@@ -186,8 +186,8 @@ def _legend(figure: VisibleFigure, rows: Sequence[Request]) -> None:
     )
 
 
-def _signs(rows: Sequence[Request]) -> Iterator[Patch]:
-    used = {phase.kind for one in rows for phase in phases.phases(one)}
+def _signs(rows: Sequence[PageRequest]) -> Iterator[Patch]:
+    used = {phase.kind for one in rows for phase in phases.bars(one)}
     hues = dict.fromkeys((protocol(one), colour(one)) for one in rows if one.is_on_network)
     for kind in phases.KINDS:
         if kind in used:

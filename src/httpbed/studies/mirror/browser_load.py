@@ -18,9 +18,9 @@ from httpbed.trial.plan import Bed
 from httpbed.trial.run import runner
 from httpbed.web.load import driver_output
 from httpbed.web.load.driver_output import LoadError
-from httpbed.web.load.load import Load
+from httpbed.web.load.load import BrowserLoad
 from httpbed.web.sites import site as sites
-from httpbed.web.sites.catalog import Stored
+from httpbed.web.sites.catalog import CachedSite
 
 TIME_LIMIT_S = 60.0
 _OWN = f"https://{OWN_ORIGIN}"
@@ -63,7 +63,7 @@ class Loader:
         document = _experiment(site, self._browser, self._server)
         loaded = preparation.load(document, self._catalog)
         # Served from where it is, for no campaign needs a copy of what is still in the making.
-        stored = Stored(sites.read(site), site)
+        stored = CachedSite(sites.read(site), site)
         found = {one.key: stored for one in loaded.workloads() if isinstance(one, PageLoad)}
         loaded = replace(loaded, sites=found)
         bed = preparation.make_bed(loaded, self._catalog, capture=False, say=self._say)
@@ -79,7 +79,7 @@ class Loader:
         await runner.run(loaded.trials[0], bed, artifacts)
 
 
-def asked(load: Load) -> Asked:
+def asked(load: BrowserLoad) -> Asked:
     """Sort what a load asked for."""
     paths: dict[str, int] = {}
     missing, outside, in_parts = list[str](), list[str](), list[str]()

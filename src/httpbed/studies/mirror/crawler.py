@@ -12,7 +12,7 @@ from httpbed.host.packages.curl import Got
 from httpbed.studies.mirror.file_names import Places
 from httpbed.web.sites import repair
 from httpbed.web.sites.markup import Element, change_elements
-from httpbed.web.sites.repair import Found
+from httpbed.web.sites.repair import LinkTarget
 
 Fetch = Callable[[Sequence[str], int, float], dict[str, Got]]
 """Gets URLs, each at most so many bytes long, all within so many seconds."""
@@ -144,7 +144,7 @@ def _wanted(one: Got) -> list[str]:
     return finder.wanted
 
 
-def _repaired(text: str, kind: str, finder: repair.Finder, *, strip: bool) -> repair.Repaired:
+def _repaired(text: str, kind: str, finder: repair.LinkResolver, *, strip: bool) -> repair.Repaired:
     if kind == "text/html":
         base = _base(text)
         if base and isinstance(finder, _Listed | _Linked):
@@ -173,11 +173,11 @@ class _Listed:
     base: str
     wanted: list[str] = field(default_factory=list)
 
-    def find(self, url: str) -> Found:
+    def find(self, url: str) -> LinkTarget:
         """Note a URL."""
         if absolute := _absolute(self.base, url):
             self.wanted.append(absolute)
-        return Found(None)
+        return LinkTarget(None)
 
 
 @dataclass
@@ -187,15 +187,15 @@ class _Linked:
     base: str
     found: Collected
 
-    def find(self, url: str) -> Found:
+    def find(self, url: str) -> LinkTarget:
         """Look up a URL as it stands in the text."""
         absolute = _absolute(self.base, url)
         path = self.found.places.get(absolute)
         if path is None:
-            return Found(None, note=self.found.missing.get(absolute, "not to be had"))
+            return LinkTarget(None, note=self.found.missing.get(absolute, "not to be had"))
         fragment = urldefrag(url).fragment
         here = repair.as_url(path)
-        return Found(here, here + (f"#{fragment}" if fragment else ""))
+        return LinkTarget(here, here + (f"#{fragment}" if fragment else ""))
 
 
 def _absolute(base: str, url: str) -> str:

@@ -41,13 +41,13 @@ def read(folder: Path, entry: str, bounds: Bounds) -> dict[str, bytes]:
 
 def repaired(files: dict[str, bytes], *, strip: bool) -> Iterator[tuple[str, bytes, list[str]]]:
     """Yield path, content and changes of each file; only where asked to, what is outside goes."""
-    known = repair.Files(files)
+    known = repair.FileIndex(files)
     for path, body in files.items():
         kind = types.of(path)
         if not strip or kind not in {"text/html", "text/css"}:
             yield path, repair.with_icon(body) if kind == "text/html" else body, []
             continue
-        text, finder = body.decode("utf-8", "surrogateescape"), repair.Within(f"/{path}", known)
+        text, finder = body.decode("utf-8", "surrogateescape"), repair.SiteLinks(f"/{path}", known)
         done = repair.page(text, finder) if kind == "text/html" else repair.sheet(text, finder)
         yield path, done.text.encode("utf-8", "surrogateescape"), done.changes
 

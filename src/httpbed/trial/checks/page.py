@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from httpbed.experiment.page import PageLoad
 from httpbed.experiment.trial import Check
-from httpbed.programs.protocol import Request
+from httpbed.programs.protocol import LoggedRequest
 from httpbed.trial import request_logs
 from httpbed.trial.checks import visit
 from httpbed.trial.evidence import Seen
@@ -75,7 +75,7 @@ def _site(load: PageLoad, site: Site, of: str) -> Check:
     return _check(f"site{of}", passed=passed, figure=figure, limit=limit)
 
 
-def _requests(browser: Iterable[Request], load: PageLoad, site: Site, of: str) -> Check:
+def _requests(browser: Iterable[LoggedRequest], load: PageLoad, site: Site, of: str) -> Check:
     """Check that the load was this page's: nothing missing, nothing besides."""
     listed: Counter[Named] = Counter()
     for host, path, number in site.expected():  # a recorded site may list a path several times
@@ -92,7 +92,7 @@ def _requests(browser: Iterable[Request], load: PageLoad, site: Site, of: str) -
     )
 
 
-def _statuses(browser: Iterable[Request], load: PageLoad, site: Site, of: str) -> Check:
+def _statuses(browser: Iterable[LoggedRequest], load: PageLoad, site: Site, of: str) -> Check:
     right = _answers(site)
     wrong = Counter(
         (*_named(one), one.status)
@@ -115,7 +115,7 @@ def _answers(site: Site) -> Mapping[Named, set[int]]:
     return right
 
 
-def _agreement(browser: Iterable[Request], log: Account, of: str) -> Check:
+def _agreement(browser: Iterable[LoggedRequest], log: Account, of: str) -> Check:
     """Check that browser and log tell of the same requests, protocol and status of each."""
     has_names = any(one.authority for one in log.requests)
     asked = Counter(_told(one, has_names) for one in browser)
@@ -126,11 +126,11 @@ def _agreement(browser: Iterable[Request], log: Account, of: str) -> Check:
     return _check(f"browser and log agree{of}", passed=not alone, figure=figure, limit="all")
 
 
-def _told(one: Request, has_names: bool) -> tuple[str, str, str, int]:
+def _told(one: LoggedRequest, has_names: bool) -> tuple[str, str, str, int]:
     return (one.authority if has_names else "", one.path, one.http_version, one.status)
 
 
-def _bytes(browser: Iterable[Request], log: Account, of: str) -> Check:
+def _bytes(browser: Iterable[LoggedRequest], log: Account, of: str) -> Check:
     """Compare the bytes of all answers, header and body, as both count them."""
     came, sent = _wire_bytes(browser), _wire_bytes(log.requests)
     name = f"bytes by browser and log{of}"
@@ -140,13 +140,13 @@ def _bytes(browser: Iterable[Request], log: Account, of: str) -> Check:
     return _check(name, passed=came == sent, figure=figure, limit="equal")
 
 
-def _wire_bytes(requests: Iterable[Request]) -> int | None:
+def _wire_bytes(requests: Iterable[LoggedRequest]) -> int | None:
     told = [one.wire_bytes for one in requests]
     known = [one for one in told if one is not None]
     return sum(known) if len(known) == len(told) else None
 
 
-def _named(one: Request) -> Named:
+def _named(one: LoggedRequest) -> Named:
     return one.authority, one.path
 
 

@@ -13,7 +13,7 @@ from typing import get_args
 
 from httpbed.experiment.roles import HttpVersion
 from httpbed.experiment.trial import Check
-from httpbed.programs.protocol import Request
+from httpbed.programs.protocol import LoggedRequest
 from httpbed.trial import request_logs
 from httpbed.trial.checks import page, retry, visit
 from httpbed.trial.evidence import Seen
@@ -135,7 +135,7 @@ def _tls(told: Sequence[Account], where: str) -> Check:
     return _check(name, passed=None, figure=NOT_TOLD, limit=limit)
 
 
-def _tls_words(request: Request) -> str:
+def _tls_words(request: LoggedRequest) -> str:
     version = request.tls_version.removeprefix("TLS").lstrip("v ")
     return f"TLS {version} {request.cipher}".rstrip()
 

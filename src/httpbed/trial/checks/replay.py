@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from httpbed.experiment.trial import Check
-from httpbed.programs.protocol import Request
+from httpbed.programs.protocol import LoggedRequest
 from httpbed.trial.replay_origin import Replayed
 from httpbed.web.sites.site import Site
 
@@ -39,7 +39,7 @@ def punctual(site: Site, replayed: Sequence[Replayed], of: str) -> Check:
 
 
 def checks(
-    site: Site, logged: Sequence[Request], replayed: Sequence[Replayed], of: str
+    site: Site, logged: Sequence[LoggedRequest], replayed: Sequence[Replayed], of: str
 ) -> Iterator[Check]:
     """Check what a server sent of a recorded site."""
     if any(one.body_bytes is not None for one in logged):
@@ -48,7 +48,7 @@ def checks(
         yield _order(site, replayed, of)
 
 
-def _lengths(site: Site, logged: Sequence[Request], of: str) -> Check:
+def _lengths(site: Site, logged: Sequence[LoggedRequest], of: str) -> Check:
     """Check that each body was as long on the wire as it was recorded."""
     has_names = any(one.authority for one in logged)
     recorded = Counter(

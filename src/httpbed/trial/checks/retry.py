@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from httpbed.experiment.trial import Check
-from httpbed.programs.protocol import Request
+from httpbed.programs.protocol import LoggedRequest
 from httpbed.trial import request_logs
 from httpbed.trial.evidence import Seen
 from httpbed.trial.hops import Chain
@@ -98,6 +98,6 @@ def connections(chain: Chain, seen: Seen, count: int, most: int, where: str) -> 
     )
 
 
-def not_left(requests: Iterable[Request]) -> tuple[Request, ...]:
+def not_left(requests: Iterable[LoggedRequest]) -> tuple[LoggedRequest, ...]:
     """Leave out the requests whose client left: what became of them is no fault of a proxy."""
     return tuple(one for one in requests if not one.client_left)

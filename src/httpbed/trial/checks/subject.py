@@ -17,7 +17,7 @@ from httpbed.trial.checks import link_bounds, page, protocol, replay, retry, vis
 from httpbed.trial.content import Content, targets
 from httpbed.trial.evidence import Body, Seen
 from httpbed.trial.hops import Chain
-from httpbed.web.sites.catalog import Stored
+from httpbed.web.sites.catalog import CachedSite
 from httpbed.web.sites.site import Site
 
 HTTP_OK = 200
@@ -29,7 +29,7 @@ class Served:
 
     contents: Mapping[str, Content]
     """The files by their paths."""
-    sites: Mapping[str, Stored]
+    sites: Mapping[str, CachedSite]
     """The sites of pages by their keys."""
     stores: Collection[str]
     """Names of the clients that keep what they fetch."""

@@ -14,7 +14,7 @@ from collections.abc import Iterator, Sequence
 
 from httpbed.experiment.page import PageLoad
 from httpbed.experiment.trial import Check
-from httpbed.programs.protocol import Findings, Request
+from httpbed.programs.protocol import LoggedRequest, ProgramReport
 from httpbed.trial.evidence import Seen
 from httpbed.trial.hops import Chain
 
@@ -63,7 +63,9 @@ def _check(name: str, *, passed: bool | None, figure: str, limit: str = "") -> C
     return Check(name=name, of="subject", passed=passed, figure=figure, limit=limit)
 
 
-def _before(chain: Chain, load: PageLoad, browser: Findings, log: Findings, of: str) -> Check:
+def _before(
+    chain: Chain, load: PageLoad, browser: ProgramReport, log: ProgramReport, of: str
+) -> Check:
     """Check in which HTTP version the browser was there before, by its word and by the log."""
     asked = DISCOVERED_FROM if discovers(chain) else chain.legs[0].hop.http_version
     told = [one for one in (browser.before, log.before) if one]
@@ -76,18 +78,20 @@ def _before(chain: Chain, load: PageLoad, browser: Findings, log: Findings, of: 
     return _check(name, passed=passed, figure=figure, limit=f"HTTP/{asked}")
 
 
-def _all_in(version: str, requests: Sequence[Request]) -> bool:
+def _all_in(version: str, requests: Sequence[LoggedRequest]) -> bool:
     return all(one.http_version == version for one in requests)
 
 
-def _document(browser: Findings, log: Findings) -> Request | None:
+def _document(browser: ProgramReport, log: ProgramReport) -> LoggedRequest | None:
     """Find what the log has of the first request; None where it does not tell its paths."""
     first = browser.requests[0]
     named = (one for one in log.requests if one.path == first.path)
     return next((one for one in named if one.authority in {"", first.authority}), None)
 
 
-def _connection(load: PageLoad, document: Request | None, log: Findings, of: str) -> Check:
+def _connection(
+    load: PageLoad, document: LoggedRequest | None, log: ProgramReport, of: str
+) -> Check:
     """Check that the document came over a connection of before, or over none of those."""
     name, is_warm = f"connection of the document{of}", load.visit == "warm connection"
     limit = "the one of before" if is_warm else "a new one"
@@ -98,7 +102,7 @@ def _connection(load: PageLoad, document: Request | None, log: Findings, of: str
     return _check(name, passed=was_there == is_warm, figure=figure, limit=limit)
 
 
-def _resumption(load: PageLoad, document: Request | None, of: str) -> Check:
+def _resumption(load: PageLoad, document: LoggedRequest | None, of: str) -> Check:
     """Check what the document's handshake made use of, and that nothing was resumed unasked."""
     name, asked = f"resumption{of}", load.resumption
     if document is None or (document.resumed is None and document.early_data is None):
@@ -109,7 +113,7 @@ def _resumption(load: PageLoad, document: Request | None, of: str) -> Check:
     return _check(name, passed=found == asked, figure=figure, limit=asked)
 
 
-def _cache(listed: int, asked: Sequence[Request], of: str) -> Check:
+def _cache(listed: int, asked: Sequence[LoggedRequest], of: str) -> Check:
     """Check that the browser had some of the page."""
     had = max(0, listed - len(asked))
     figure = f"{had} of {listed} resources"

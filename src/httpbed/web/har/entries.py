@@ -30,7 +30,7 @@ class Origin:
 
 
 @dataclass(frozen=True)
-class Page:
+class HarPage:
     """One load of a page."""
 
     id: str
@@ -48,7 +48,7 @@ class Page:
 
 
 @dataclass(frozen=True)
-class Entry:
+class HarEntry:
     """One request and its response. Sizes and times are None where the tool did not tell them."""
 
     index: int
@@ -120,13 +120,13 @@ class Entry:
 
 
 @dataclass(frozen=True)
-class Document:
+class HarDocument:
     """A HAR file."""
 
     version: str
     creator: str
     """Name and version of the tool that wrote it."""
     browser: str
-    pages: tuple[Page, ...]
-    entries: tuple[Entry, ...]
+    pages: tuple[HarPage, ...]
+    entries: tuple[HarEntry, ...]
     """In the order of the file."""

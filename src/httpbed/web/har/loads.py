@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from httpbed.web.har.entries import Document, Entry, Page
-from httpbed.web.load.load import Ending, Load, Request
+from httpbed.web.har.entries import HarDocument, HarEntry, HarPage
+from httpbed.web.load.load import BrowserLoad, Ending, PageRequest
 
 ERROR = 400
 """Status from which on an answer is an error (RFC 9110, 15)."""
@@ -24,16 +24,16 @@ class ArchivedLoad:
 
     page: str
     """Identifier of its page; empty of a file without pages."""
-    load: Load
-    entries: tuple[Entry, ...]
+    load: BrowserLoad
+    entries: tuple[HarEntry, ...]
     """What the load's requests were made of, in the same order."""
     speed_index_s: float | None
     """As the tool found it: a HAR has no pictures from which it could be found again."""
 
 
-def loads(document: Document) -> list[ArchivedLoad]:
+def loads(document: HarDocument) -> list[ArchivedLoad]:
     """Return every load with at least one request, in the order of the file's pages."""
-    known: dict[str, Page] = {}
+    known: dict[str, HarPage] = {}
     for page in document.pages or (_whole(document),):
         known.setdefault(page.id, page)
     found = []
@@ -46,17 +46,19 @@ def loads(document: Document) -> list[ArchivedLoad]:
     return found
 
 
-def _whole(document: Document) -> Page:
+def _whole(document: HarDocument) -> HarPage:
     """Make the page that a tool left out."""
     started_s = min((one.started_s for one in document.entries), default=0.0)
-    return Page("", started_s, "", None, None, None, None, None, "")
+    return HarPage("", started_s, "", None, None, None, None, None, "")
 
 
-def _load(document: Document, page: Page, entries: Sequence[Entry], strays: int) -> ArchivedLoad:
+def _load(
+    document: HarDocument, page: HarPage, entries: Sequence[HarEntry], strays: int
+) -> ArchivedLoad:
     # A page that begins after its document was asked for was stamped late, by the tool.
     began_s = min(page.started_s, entries[0].started_s)
     ended, reason = _ending(entries, page)
-    load = Load(
+    load = BrowserLoad(
         url=entries[0].url,
         ended=ended,
         reason=reason,
@@ -73,7 +75,7 @@ def _load(document: Document, page: Page, entries: Sequence[Entry], strays: int)
     return ArchivedLoad(page.id, load, tuple(entries), page.speed_index_s)
 
 
-def _ending(entries: Sequence[Entry], page: Page) -> tuple[Ending, str]:
+def _ending(entries: Sequence[HarEntry], page: HarPage) -> tuple[Ending, str]:
     """Tell how a load ended; where it was stopped, or its record, the load event is missing."""
     document = next((one for one in entries if not one.redirected_to), entries[-1])
     if document.failed:
@@ -85,13 +87,13 @@ def _ending(entries: Sequence[Entry], page: Page) -> tuple[Ending, str]:
     return "loaded", ""
 
 
-def _notes(document: Document, strays: int) -> tuple[str, ...]:
+def _notes(document: HarDocument, strays: int) -> tuple[str, ...]:
     if not strays or not document.pages:
         return ()
     return (f"{strays} entries belong to no page of the file; the first page has them",)
 
 
-def _request(entry: Entry, began_s: float) -> Request:
+def _request(entry: HarEntry, began_s: float) -> PageRequest:
     """Lay an entry's phases end to end."""
     times = entry.timings
     queued_s = round(entry.started_s - began_s, 6)  # of dates no more is told
@@ -119,8 +121,8 @@ def _request(entry: Entry, began_s: float) -> Request:
     )
 
 
-def _untimed(entry: Entry) -> Request:
-    return Request(
+def _untimed(entry: HarEntry) -> PageRequest:
+    return PageRequest(
         id=str(entry.index),
         url=entry.url,
         method=entry.method,

@@ -17,8 +17,8 @@ from pydantic import ValidationError
 from httpbed.experiment import named_file
 from httpbed.experiment.errors import ConfigError, Mistake
 from httpbed.experiment.named_file import NotAFileError
-from httpbed.web.har.entries import Document, Entry, Fields, Page, Timings
-from httpbed.web.har.schema import Archive, EntryForm, Header, Log, PageForm
+from httpbed.web.har.entries import Fields, HarDocument, HarEntry, HarPage, Timings
+from httpbed.web.har.schema import ArchiveForm, EntryForm, HeaderForm, LogForm, PageForm
 from httpbed.web.load.http_versions import version_of
 
 MOST_BYTES = 128 * 2**20
@@ -38,7 +38,7 @@ _REASONS = {
 }
 
 
-def read_file(file: Path) -> Document:
+def read_file(file: Path) -> HarDocument:
     """Read a HAR file, of which at most :data:`MOST_BYTES` bytes are looked at.
 
     Raises:
@@ -52,7 +52,7 @@ def read_file(file: Path) -> Document:
     return read(content, str(file))
 
 
-def read(data: bytes, name: str = "HAR") -> Document:
+def read(data: bytes, name: str = "HAR") -> HarDocument:
     """Read a HAR file's bytes; ``name`` is what mistakes call it.
 
     Raises:
@@ -63,7 +63,7 @@ def read(data: bytes, name: str = "HAR") -> Document:
         raise _refusal(name, "is no HAR: it has no object named log")
     _refuse_many(said["log"], name)
     try:
-        log = Archive.model_validate(said).log
+        log = ArchiveForm.model_validate(said).log
     except ValidationError as error:
         raise ConfigError(_mistakes(error, name)) from None
     bodies = [_body(form, index, name) for index, form in enumerate(log.entries)]
@@ -132,9 +132,9 @@ def _body(form: EntryForm, index: int, name: str) -> bytes | Mistake | None:
         return Mistake(place, f"is not base 64: {error}")
 
 
-def _document(log: Log, bodies: Iterable[bytes | None]) -> Document:
+def _document(log: LogForm, bodies: Iterable[bytes | None]) -> HarDocument:
     is_firefox = "firefox" in f"{log.creator.name} {log.browser.name}".lower()
-    return Document(
+    return HarDocument(
         version=log.version,
         creator=f"{log.creator.name} {log.creator.version}".strip(),
         browser=f"{log.browser.name} {log.browser.version}".strip(),
@@ -146,8 +146,8 @@ def _document(log: Log, bodies: Iterable[bytes | None]) -> Document:
     )
 
 
-def _page(form: PageForm) -> Page:
-    return Page(
+def _page(form: PageForm) -> HarPage:
+    return HarPage(
         id=form.id,
         started_s=form.started,
         title=form.title,
@@ -160,10 +160,10 @@ def _page(form: PageForm) -> Page:
     )
 
 
-def _entry(index: int, form: EntryForm, body: bytes | None, *, is_firefox: bool) -> Entry:
+def _entry(index: int, form: EntryForm, body: bytes | None, *, is_firefox: bool) -> HarEntry:
     initiator, initiator_kind = _initiator(form.initiator)
     before_s = form.timings.queued_before or 0.0
-    return Entry(
+    return HarEntry(
         index=index,
         page=form.page,
         started_s=form.started - before_s,
@@ -234,7 +234,7 @@ def _answer(form: EntryForm, body: bytes | None) -> dict[str, Any]:
     }
 
 
-def _fields(headers: Iterable[Header]) -> Fields:
+def _fields(headers: Iterable[HeaderForm]) -> Fields:
     return tuple((one.name, one.value) for one in headers)
 
 

@@ -88,7 +88,7 @@ def _word(said: object) -> str:
     return _text(said)
 
 
-def _moment(said: object) -> float:
+def _timestamp(said: object) -> float:
     text = _text(said)
     try:
         at = datetime.fromisoformat(text)
@@ -127,7 +127,7 @@ Size = Annotated[int | None, BeforeValidator(_bytes)]
 Status = Annotated[int, BeforeValidator(_status)]
 Text = Annotated[str, BeforeValidator(_text)]
 Word = Annotated[str, BeforeValidator(_word)]
-Moment = Annotated[float, BeforeValidator(_moment)]
+Timestamp = Annotated[float, BeforeValidator(_timestamp)]
 """Seconds since 1970 in UTC; a time without a zone is taken for UTC."""
 Url = Annotated[str, BeforeValidator(_url)]
 AnyObject = Annotated[Mapping[str, Any], BeforeValidator(_object)]
@@ -139,17 +139,17 @@ class Form(BaseModel):
     model_config = ConfigDict(frozen=True, extra="ignore")
 
 
-class Header(Form):
+class HeaderForm(Form):
     """A header field, or a part of a query."""
 
     name: Text
     value: Word = ""
 
 
-Fields = Annotated[tuple[Header, ...], BeforeValidator(_list)]
+Fields = Annotated[tuple[HeaderForm, ...], BeforeValidator(_list)]
 
 
-class PostData(Form):
+class PostDataForm(Form):
     """What a request sent."""
 
     mime_type: Text = Field("", alias="mimeType")
@@ -163,10 +163,10 @@ class RequestForm(Form):
     url: Url
     http_version: Word = Field("", alias="httpVersion")
     headers: Fields = ()
-    post_data: PostData | None = Field(None, alias="postData")
+    post_data: PostDataForm | None = Field(None, alias="postData")
 
 
-class Content(Form):
+class ContentForm(Form):
     """``log.entries[].response.content``."""
 
     size: Size = None
@@ -182,7 +182,7 @@ class ResponseForm(Form):
     status_text: Text = Field("", alias="statusText")
     http_version: Word = Field("", alias="httpVersion")
     headers: Fields = ()
-    content: Annotated[Content, BeforeValidator(_object)] = Content()
+    content: Annotated[ContentForm, BeforeValidator(_object)] = ContentForm()
     redirect_url: Text = Field("", alias="redirectURL")
     headers_size: Size = Field(None, alias="headersSize")
     body_size: Size = Field(None, alias="bodySize")
@@ -214,7 +214,7 @@ class EntryForm(Form):
     """``log.entries[]``."""
 
     page: Word = Field("", alias="pageref")
-    started: Moment = Field(alias="startedDateTime")
+    started: Timestamp = Field(alias="startedDateTime")
     time: Time = None
     request: RequestForm
     response: ResponseForm
@@ -233,7 +233,7 @@ class EntryForm(Form):
     from_cache: Any = Field(None, alias="_fromCache")
 
 
-class PageTimings(Form):
+class PageTimingsForm(Form):
     """``log.pages[].pageTimings``."""
 
     content_loaded: Time = Field(None, alias="onContentLoad")
@@ -244,10 +244,10 @@ class PageForm(Form):
     """``log.pages[]``; Speed Index and paints are in fields that each tool names in its own way."""
 
     id: Word
-    started: Moment = Field(alias="startedDateTime")
+    started: Timestamp = Field(alias="startedDateTime")
     title: Text = ""
-    timings: Annotated[PageTimings, BeforeValidator(_object)] = Field(
-        PageTimings(), alias="pageTimings"
+    timings: Annotated[PageTimingsForm, BeforeValidator(_object)] = Field(
+        PageTimingsForm(), alias="pageTimings"
     )
     speed_index: Time = Field(
         None,
@@ -271,24 +271,24 @@ class PageForm(Form):
     cached: Word = Field("", alias="_cached")
 
 
-class Tool(Form):
+class ToolForm(Form):
     """``log.creator`` or ``log.browser``."""
 
     name: Word = ""
     version: Word = ""
 
 
-class Log(Form):
+class LogForm(Form):
     """``log``."""
 
     version: Word = "1.1"
-    creator: Annotated[Tool, BeforeValidator(_object)] = Tool()
-    browser: Annotated[Tool, BeforeValidator(_object)] = Tool()
+    creator: Annotated[ToolForm, BeforeValidator(_object)] = ToolForm()
+    browser: Annotated[ToolForm, BeforeValidator(_object)] = ToolForm()
     pages: Annotated[tuple[PageForm, ...], BeforeValidator(_list)] = ()
     entries: tuple[EntryForm, ...]
 
 
-class Archive(Form):
+class ArchiveForm(Form):
     """The whole file."""
 
-    log: Log
+    log: LogForm

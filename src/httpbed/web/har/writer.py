@@ -20,7 +20,7 @@ from typing import Any
 from urllib.parse import parse_qsl, urlsplit
 
 from httpbed.web.load.http_versions import name_of, version_of
-from httpbed.web.load.load import Headers, Load, Request
+from httpbed.web.load.load import BrowserLoad, Headers, PageRequest
 from httpbed.web.load.net_log import NetLog
 from httpbed.web.load.phases import begun_s, phases
 
@@ -30,7 +30,7 @@ _US_IN_MS = 1000
 
 
 def har(
-    load: Load,
+    load: BrowserLoad,
     started: datetime,
     *,
     speed_index_s: float | None = None,
@@ -60,7 +60,7 @@ def _browser(product: str) -> dict[str, str]:
     return {"name": name or "unknown", "version": its_version}
 
 
-def _page(load: Load, began: datetime, speed_index_s: float | None) -> dict[str, Any]:
+def _page(load: BrowserLoad, began: datetime, speed_index_s: float | None) -> dict[str, Any]:
     figures = {
         "_speedIndex": speed_index_s,
         "_firstContentfulPaint": load.first_contentful_paint_s,
@@ -90,7 +90,7 @@ def _sessions(net_log: NetLog, zero_s: float) -> dict[str, Any]:
     }
 
 
-def _entry(request: Request, began: datetime) -> dict[str, Any]:
+def _entry(request: PageRequest, began: datetime) -> dict[str, Any]:
     timings = _timings(request)
     lengths = [timings[name] for name in timings if name not in ("ssl", "_blocked_queueing")]
     time_us = sum(round(one * _US_IN_MS) for one in lengths if one != NOT_TOLD)
@@ -113,7 +113,7 @@ def _entry(request: Request, began: datetime) -> dict[str, Any]:
     }
 
 
-def _timings(request: Request) -> dict[str, float]:
+def _timings(request: PageRequest) -> dict[str, float]:
     us = {one.kind: _us(one.end_s) - _us(one.begin_s) for one in phases(request)}
     timings = {name: us[name] / _US_IN_MS if name in us else -1 for name in _OPTIONAL}
     timings["ssl"] = NOT_TOLD
@@ -130,7 +130,7 @@ def _timings(request: Request) -> dict[str, float]:
 _OPTIONAL = ("blocked", "dns", "connect")
 
 
-def _asked(request: Request) -> dict[str, Any]:
+def _asked(request: PageRequest) -> dict[str, Any]:
     return {
         "method": request.method,
         "url": request.url,
@@ -143,7 +143,7 @@ def _asked(request: Request) -> dict[str, Any]:
     }
 
 
-def _answered(request: Request) -> dict[str, Any]:
+def _answered(request: PageRequest) -> dict[str, Any]:
     return {
         "status": request.status,
         "statusText": "",
@@ -159,11 +159,11 @@ def _answered(request: Request) -> dict[str, Any]:
     }
 
 
-def _version(request: Request) -> str:
+def _version(request: PageRequest) -> str:
     return name_of(version_of(request.http_version)) or "unknown"
 
 
-def _body_size(request: Request) -> int:
+def _body_size(request: PageRequest) -> int:
     """Return the body's length as it was sent, which browsers do not tell apart from its head's."""
     if request.from_cache or request.status == 304:  # noqa: PLR2004 - RFC 9110: not modified
         return 0
@@ -195,7 +195,7 @@ def _cookies(headers: Headers, field: str) -> Iterator[dict[str, str]]:
                 yield {"name": cookie, "value": its_value}
 
 
-def _initiator(request: Request) -> dict[str, str]:
+def _initiator(request: PageRequest) -> dict[str, str]:
     url = {"url": request.initiator} if request.initiator else {}
     return {"type": request.initiator_kind or "other"} | url
 

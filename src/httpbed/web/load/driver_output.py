@@ -1,4 +1,4 @@
-"""What the browser's driver left in its folder, read as a :class:`~httpbed.web.load.load.Load`.
+"""What the browser driver left in its folder, read as a :class:`~.load.BrowserLoad`.
 
 All of it may be the page's or its servers' making, down to the names in it: files are bounded, no
 link is followed, and what has not the form it should have is left out and told in ``notes``.
@@ -19,9 +19,9 @@ from typing import get_args
 
 from httpbed.host.sandbox import untrusted_files
 from httpbed.web.load import lenient_json
-from httpbed.web.load.lenient_json import Said
-from httpbed.web.load.load import Ending, Frame, Load
-from httpbed.web.load.requests import Requests
+from httpbed.web.load.lenient_json import JsonObject
+from httpbed.web.load.load import BrowserLoad, Ending, Frame
+from httpbed.web.load.requests import RequestCollector
 
 SCHEMA = 1
 MOST_LOAD_BYTES = 2**22
@@ -40,7 +40,7 @@ class LoadError(ValueError):
     """There is no load to be read in a folder."""
 
 
-def read(folder: Path) -> Load:
+def read(folder: Path) -> BrowserLoad:
     """Read a load.
 
     Raises:
@@ -56,7 +56,7 @@ def read(folder: Path) -> Load:
     frames = _frames(folder, began_s, notes)
     pictures_end_s = _pictures_end_s(driver, frames)
     is_torn = driver.get("trace_cut") is True
-    return Load(
+    return BrowserLoad(
         url=lenient_json.text(driver, "url"),
         ended=_ENDINGS[lenient_json.text(driver, "ended")],
         reason=lenient_json.text(driver, "reason"),
@@ -83,7 +83,7 @@ def read(folder: Path) -> Load:
     )
 
 
-def _driver(folder: Path) -> Said:
+def _driver(folder: Path) -> JsonObject:
     try:
         found = json.loads(untrusted_files.text(folder / "load.json", most=MOST_LOAD_BYTES))
     except FileNotFoundError:
@@ -101,7 +101,7 @@ def _driver(folder: Path) -> Said:
 class _Events:
     """What the events tell beside requests."""
 
-    requests: Requests = field(default_factory=Requests)
+    requests: RequestCollector = field(default_factory=RequestCollector)
     loader: str = ""
     """Of the document: the trace calls it the navigation's id."""
     asked_s: float | None = None
@@ -112,7 +112,7 @@ class _Events:
     _session: str = ""
     _fired: list[tuple[str, float]] = field(default_factory=list)
 
-    def take(self, event: Said) -> None:
+    def take(self, event: JsonObject) -> None:
         """Take one of them, in the order in which they came."""
         method, params = lenient_json.text(event, "method", 80), lenient_json.part(event, "params")
         self.requests.take(method, params)
@@ -135,21 +135,21 @@ class _Events:
         at = self.asked_at + clock_s - self.asked_s
         return at if 0 <= at < MOST_CALENDAR_S else None
 
-    def _begin(self, session: str, params: Said) -> None:
+    def _begin(self, session: str, params: JsonObject) -> None:
         if lenient_json.text(params, "type", 40) == "Document":
             self.loader = lenient_json.text(params, "loaderId", 200)
             self.asked_s = lenient_json.number(params, "timestamp")
             self.asked_at = lenient_json.number(params, "wallTime")
             self._session = session
 
-    def _of_page(self, method: str, params: Said, at_s: float) -> None:
+    def _of_page(self, method: str, params: JsonObject, at_s: float) -> None:
         if method in {"Page.loadEventFired", "Page.domContentEventFired"}:
             self._fired.append((method, at_s))
         elif _of(params) == (self.loader, "firstContentfulPaint"):
             self.first_paint_s = at_s
 
 
-def _of(lifecycle: Said) -> tuple[str, str]:
+def _of(lifecycle: JsonObject) -> tuple[str, str]:
     return lenient_json.text(lifecycle, "loaderId", 200), lenient_json.text(lifecycle, "name", 80)
 
 
@@ -171,7 +171,7 @@ class _Marks:
     largest_paint_s: float | None = None
     """Of the last candidate: each is larger than the one before."""
 
-    def take(self, event: Said, loader: str) -> None:
+    def take(self, event: JsonObject, loader: str) -> None:
         """Take an event of the trace, if it is of this navigation."""
         data = lenient_json.part(lenient_json.part(event, "args"), "data")
         at_us = lenient_json.number(event, "ts")
@@ -206,7 +206,7 @@ def _frames(folder: Path, began_s: float, notes: list[str]) -> tuple[Frame, ...]
     return tuple(sorted(found, key=lambda frame: frame.at_s)[:MOST_FRAMES])
 
 
-def _objects(file: Path, notes: list[str]) -> list[Said]:
+def _objects(file: Path, notes: list[str]) -> list[JsonObject]:
     """Read a file of the driver; one that is not there means that there was nothing to tell."""
     try:
         return list(lenient_json.objects(file))
@@ -221,7 +221,7 @@ def _since(began_s: float, at_s: float | None) -> float | None:
     return None if at_s is None or at_s < began_s else at_s - began_s
 
 
-def _ready_s(driver: Said) -> float | None:
+def _ready_s(driver: JsonObject) -> float | None:
     passed_s = _navigated_s(driver, "began_ns")
     return (
         None
@@ -230,23 +230,23 @@ def _ready_s(driver: Said) -> float | None:
     )
 
 
-def _cpu_s(driver: Said) -> float | None:
+def _cpu_s(driver: JsonObject) -> float | None:
     used_s = lenient_json.number(driver, "cpu_s")
     return None if used_s is None else used_s - (lenient_json.number(driver, "before_cpu_s") or 0.0)
 
 
-def _navigated_s(driver: Said, since: str) -> float | None:
+def _navigated_s(driver: JsonObject, since: str) -> float | None:
     began, navigated = (lenient_json.number(driver, name) for name in (since, "navigated_ns"))
     return None if began is None or navigated is None else (navigated - began) * NS
 
 
-def _pictures_end_s(driver: Said, frames: Sequence[Frame]) -> float | None:
+def _pictures_end_s(driver: JsonObject, frames: Sequence[Frame]) -> float | None:
     if driver.get("pictures_cut") is not True:
         return None
     return frames[-1].at_s if frames else 0.0
 
 
-def _remarks(driver: Said, pictures_end_s: float | None, *, is_torn: bool) -> Iterator[str]:
+def _remarks(driver: JsonObject, pictures_end_s: float | None, *, is_torn: bool) -> Iterator[str]:
     """Say what is missing that no request depends on."""
     if pictures_end_s is not None:
         yield f"the pictures end at {pictures_end_s:.2f} s, so there is no Speed Index"
@@ -257,7 +257,7 @@ def _remarks(driver: Said, pictures_end_s: float | None, *, is_torn: bool) -> It
     yield from (lenient_json.clean(one, 500) for one in texts[:MOST_NOTES])
 
 
-def _dialogs(driver: Said) -> tuple[tuple[str, str], ...]:
+def _dialogs(driver: JsonObject) -> tuple[tuple[str, str], ...]:
     told = lenient_json.parts(driver, "dialogs")[:MOST_DIALOGS]
     return tuple(
         (lenient_json.text(one, "type", 40), lenient_json.text(one, "message", 500)) for one in told

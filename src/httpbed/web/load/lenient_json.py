@@ -22,10 +22,10 @@ MOST_NUMBER = 1e18
 BROKEN = (ValueError, RecursionError)
 """What JSON raises that is none, or nested too deep."""
 
-Said = Mapping[str, Any]
+JsonObject = Mapping[str, Any]
 
 
-def objects(file: Path) -> Iterator[Said]:
+def objects(file: Path) -> Iterator[JsonObject]:
     """Read a file with a JSON object per line; lines that are none are left out.
 
     Raises:
@@ -42,19 +42,19 @@ def objects(file: Path) -> Iterator[Said]:
                 yield found
 
 
-def part(said: Said, name: str) -> Said:
+def part(said: JsonObject, name: str) -> JsonObject:
     """Return an object within an object; empty where there is none."""
     found = said.get(name)
     return found if isinstance(found, dict) else {}
 
 
-def parts(said: Said, name: str) -> list[Said]:
+def parts(said: JsonObject, name: str) -> list[JsonObject]:
     """Return the objects in a list within an object."""
     found = said.get(name)
     return [one for one in found if isinstance(one, dict)] if isinstance(found, list) else []
 
 
-def text(said: Said, name: str, most: int = MOST_TEXT) -> str:
+def text(said: JsonObject, name: str, most: int = MOST_TEXT) -> str:
     """Return a text within an object, cut; empty where there is none."""
     found = said.get(name)
     return clean(found, most) if isinstance(found, str) else ""
@@ -65,7 +65,7 @@ def clean(found: str, most: int = MOST_TEXT) -> str:
     return found[:most].encode("utf-8", "replace").decode("utf-8")
 
 
-def number(said: Said, name: str) -> float | None:
+def number(said: JsonObject, name: str) -> float | None:
     """Return a number within an object; None where there is none that is finite."""
     found = said.get(name)
     if isinstance(found, bool) or not isinstance(found, int | float):
@@ -74,12 +74,12 @@ def number(said: Said, name: str) -> float | None:
     return float(found) if abs(found) <= MOST_NUMBER and not math.isnan(found) else None
 
 
-def count(said: Said, name: str) -> int:
+def count(said: JsonObject, name: str) -> int:
     """Return a number of things; 0 where there is none, or less."""
     return max(0, int(number(said, name) or 0))
 
 
-def headers(said: Said, name: str) -> tuple[tuple[str, str], ...]:
+def headers(said: JsonObject, name: str) -> tuple[tuple[str, str], ...]:
     """Return header fields, in order; a field that came several times is several."""
     found = [
         (clean(field), clean(value))

@@ -22,7 +22,7 @@ Headers = tuple[tuple[str, str], ...]
 
 
 @dataclass(frozen=True)
-class Request:
+class PageRequest:
     """One request of a page, with its response."""
 
     id: str
@@ -90,7 +90,7 @@ class Frame:
 
 
 @dataclass(frozen=True)
-class Load:
+class BrowserLoad:
     """One load of a page."""
 
     url: str
@@ -100,9 +100,9 @@ class Load:
     product: str = ""
     """The browser and its version."""
     visit: str = "cold"
-    requests: tuple[Request, ...] = ()
+    requests: tuple[PageRequest, ...] = ()
     """In the order in which the page asked for them, its document first."""
-    before: tuple[Request, ...] = ()
+    before: tuple[PageRequest, ...] = ()
     """Those of the visit before, which is not measured: their times are negative."""
     frames: tuple[Frame, ...] = ()
     """In order of time."""
@@ -134,6 +134,6 @@ class Load:
     remarks: tuple[str, ...] = ()
     """What is missing that no request depends on."""
 
-    def on_network(self) -> tuple[Request, ...]:
+    def on_network(self) -> tuple[PageRequest, ...]:
         """Return the requests that went over the network."""
         return tuple(request for request in self.requests if request.is_on_network)

@@ -13,19 +13,19 @@ from urllib.parse import urlsplit
 
 from httpbed.experiment.metric import Observation
 from httpbed.web.load import timing
-from httpbed.web.load.load import Load, Request
+from httpbed.web.load.load import BrowserLoad, PageRequest
 
 MOST_NAME = 200
 """Characters of a resource's name."""
 
-_OF_EACH: Mapping[str, Callable[[Request], timing.Interval | None]] = {
+_OF_EACH: Mapping[str, Callable[[PageRequest], timing.Interval | None]] = {
     "resource_time_to_first_byte": timing.sent_until_answered,
     "resource_time": timing.sent_until_whole,
     "resource_time_queued": timing.queued_until_whole,
 }
 
 
-def observations(load: Load) -> tuple[Observation, ...]:
+def observations(load: BrowserLoad) -> tuple[Observation, ...]:
     """Take every metric of a load that its browser told enough for."""
     found: list[Observation] = []
     if load.ended == "loaded":
@@ -35,7 +35,7 @@ def observations(load: Load) -> tuple[Observation, ...]:
     return tuple(found + list(_of_resources(load)))
 
 
-def _of_page(load: Load) -> Iterator[Observation]:
+def _of_page(load: BrowserLoad) -> Iterator[Observation]:
     values = {
         "speed_index": _speed_index(load),
         "first_contentful_paint": load.first_contentful_paint_s,
@@ -51,7 +51,7 @@ def _of_page(load: Load) -> Iterator[Observation]:
     yield from _told(values)
 
 
-def _before_the_end(load: Load) -> Iterator[Observation]:
+def _before_the_end(load: BrowserLoad) -> Iterator[Observation]:
     yield from _told(
         {
             "first_contentful_paint": load.first_contentful_paint_s,
@@ -61,7 +61,7 @@ def _before_the_end(load: Load) -> Iterator[Observation]:
     )
 
 
-def _of_browser(load: Load) -> Iterator[Observation]:
+def _of_browser(load: BrowserLoad) -> Iterator[Observation]:
     yield from _told(
         {
             "browser_cpu": load.browser_cpu_s,
@@ -77,7 +77,7 @@ def _told(values: Mapping[str, float | None], item: str = "") -> Iterator[Observ
             yield Observation(metric=metric, value=value, source="client", item=item)
 
 
-def _speed_index(load: Load) -> float | None:
+def _speed_index(load: BrowserLoad) -> float | None:
     # Reading recipes needs the names of readers only; pictures need numpy, 0.2 s to import.
     from httpbed.web.load import speed_index  # noqa: PLC0415
     from httpbed.web.load.screenshots import PictureError  # noqa: PLC0415
@@ -88,17 +88,17 @@ def _speed_index(load: Load) -> float | None:
     return None
 
 
-def _of_resources(load: Load) -> Iterator[Observation]:
+def _of_resources(load: BrowserLoad) -> Iterator[Observation]:
     requests = timing.fetched(load)
     took = {metric: timing.lengths(requests, of) for metric, of in _OF_EACH.items()}
-    for number, (request, name) in enumerate(zip(requests, names(requests), strict=True)):
+    for number, (request, name) in enumerate(zip(requests, resource_names(requests), strict=True)):
         started = {"resource_start": request.send_start_s}
         yield from _told(
             started | {metric: all_of[number] for metric, all_of in took.items()}, name
         )
 
 
-def names(requests: Sequence[Request]) -> list[str]:
+def resource_names(requests: Sequence[PageRequest]) -> list[str]:
     """Name resources: by path on the first one's origin, else with their host.
 
     What is fetched again has a number added, so that no two have the same name.

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from httpbed.web.load.load import Load, Request
+from httpbed.web.load.load import BrowserLoad, PageRequest
 
 _ALPN = {"1.0": "http/1.0", "1.1": "http/1.1", "2": "h2", "3": "h3"}
 _NOT_THERE = -1
@@ -28,13 +28,13 @@ _NEVER_TOLD = (
 )
 
 
-def requests(load: Load) -> list[dict[str, Any]]:
+def requests(load: BrowserLoad) -> list[dict[str, Any]]:
     """Return the requests that went over the network, in the order in which they were asked for."""
     began_s = (load.navigation_ns or 0) / 1e9
     return [_request(one, began_s) for one in load.on_network()]
 
 
-def _request(request: Request, began_s: float) -> dict[str, Any]:
+def _request(request: PageRequest, began_s: float) -> dict[str, Any]:
     return {
         "requestId": request.id,
         "url": request.url,
@@ -46,7 +46,7 @@ def _request(request: Request, began_s: float) -> dict[str, Any]:
     }
 
 
-def _timing(request: Request, began_s: float) -> dict[str, float]:
+def _timing(request: PageRequest, began_s: float) -> dict[str, float]:
     times = {
         "dnsStart": request.dns_start_s,
         "dnsEnd": request.dns_end_s,

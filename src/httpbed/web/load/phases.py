@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Literal
 
-from httpbed.web.load.load import Request
+from httpbed.web.load.load import PageRequest
 
 Kind = Literal["blocked", "dns", "connect", "send", "wait", "receive"]
 
@@ -27,7 +27,7 @@ class Phase:
     end_s: float
 
 
-def begun_s(request: Request) -> float | None:
+def begun_s(request: PageRequest) -> float | None:
     """Return the first that is known of a request; None where no time is."""
     told = (
         request.queued_s,
@@ -40,7 +40,7 @@ def begun_s(request: Request) -> float | None:
     return next((one for one in told if one is not None), None)
 
 
-def phases(request: Request) -> list[Phase]:
+def phases(request: PageRequest) -> list[Phase]:
     """List what a request did, in order and without holes; a phase may have no length.
 
     What the browser did not tell is not among it, and times that run backwards stand still.
@@ -56,7 +56,7 @@ def phases(request: Request) -> list[Phase]:
     ]
 
 
-def _begins(request: Request) -> Iterator[tuple[Kind, float]]:
+def _begins(request: PageRequest) -> Iterator[tuple[Kind, float]]:
     told: tuple[tuple[Kind, float | None], ...] = (
         ("blocked", begun_s(request)),
         ("dns", request.dns_start_s),

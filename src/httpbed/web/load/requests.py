@@ -14,8 +14,8 @@ from dataclasses import dataclass, field
 
 from httpbed.web.load import lenient_json
 from httpbed.web.load.http_versions import version_of
-from httpbed.web.load.lenient_json import Said
-from httpbed.web.load.load import Request
+from httpbed.web.load.lenient_json import JsonObject
+from httpbed.web.load.load import PageRequest
 
 MOST_REQUESTS = 5000
 MS = 1e-3
@@ -24,11 +24,11 @@ FORBIDDEN = "inspector"
 
 
 @dataclass
-class _Told:
+class _RequestEvents:
     """What events tell of one request."""
 
-    sent: Said
-    response: Said = field(default_factory=dict)
+    sent: JsonObject
+    response: JsonObject = field(default_factory=dict)
     has_extra: bool | None = None
     """Whether the browser says that ``...ExtraInfo`` comes; None where it has not said."""
     leads_on: bool = False
@@ -46,12 +46,12 @@ class _Told:
 class _Chain:
     """All requests of one id, with what was on the network."""
 
-    hops: list[_Told] = field(default_factory=list)
-    request_extras: list[Said] = field(default_factory=list)
-    response_extras: list[Said] = field(default_factory=list)
+    hops: list[_RequestEvents] = field(default_factory=list)
+    request_extras: list[JsonObject] = field(default_factory=list)
+    response_extras: list[JsonObject] = field(default_factory=list)
 
 
-class Requests:
+class RequestCollector:
     """Collects events, and makes requests of them."""
 
     def __init__(self) -> None:
@@ -74,21 +74,21 @@ class Requests:
         self._forbidden: set[str] = set()
         """Requests that the driver kept the browser from: nobody was asked."""
 
-    def take(self, method: str, params: Said) -> None:
+    def take(self, method: str, params: JsonObject) -> None:
         """Take an event; what is not about requests is not looked at."""
         domain, _, event = method.partition(".")
         key = lenient_json.text(params, "requestId", 200)
         if domain == "Network" and key and (how := self._of.get(event)):
             how(key, params)
 
-    def told(self, zero: float) -> tuple[Request, ...]:
+    def told(self, zero: float) -> tuple[PageRequest, ...]:
         """Return the requests, in the order in which the page asked.
 
         Args:
             zero: The start of the navigation, on the browser's clock in seconds.
         """
         made = {
-            (key, number): _Making(hop, zero, request_extra, response_extra).request(
+            (key, number): _RequestBuilder(hop, zero, request_extra, response_extra).request(
                 f"{key}-{number}" if number else key, onward
             )
             for key, chain in self._chains.items()
@@ -104,11 +104,11 @@ class Requests:
             return _Chain()
         return self._early.setdefault(key, _Chain())
 
-    def _last(self, key: str) -> _Told | None:
+    def _last(self, key: str) -> _RequestEvents | None:
         chain = self._chains.get(key)
         return chain.hops[-1] if chain and chain.hops else None
 
-    def _sent(self, key: str, params: Said) -> None:
+    def _sent(self, key: str, params: JsonObject) -> None:
         before = self._last(key)
         led = lenient_json.part(params, "redirectResponse")
         if before and not led:  # the same, told in another session
@@ -125,35 +125,35 @@ class Requests:
             self._chains[key] = self._early.pop(key, _Chain())
         chain = self._chains[key]
         self._order.append((key, len(chain.hops)))
-        chain.hops.append(_Told(params, kind=lenient_json.text(params, "type", 40)))
+        chain.hops.append(_RequestEvents(params, kind=lenient_json.text(params, "type", 40)))
 
-    def _sent_extra(self, key: str, params: Said) -> None:
+    def _sent_extra(self, key: str, params: JsonObject) -> None:
         self._chain(key).request_extras.append(params)
 
-    def _received_extra(self, key: str, params: Said) -> None:
+    def _received_extra(self, key: str, params: JsonObject) -> None:
         self._chain(key).response_extras.append(params)
 
-    def _received(self, key: str, params: Said) -> None:
+    def _received(self, key: str, params: JsonObject) -> None:
         if told := self._last(key):
             told.response = lenient_json.part(params, "response")
             told.has_extra = params.get("hasExtraInfo") is True
             told.kind = lenient_json.text(params, "type", 40) or told.kind
 
-    def _served(self, key: str, _params: Said) -> None:
+    def _served(self, key: str, _params: JsonObject) -> None:
         if told := self._last(key):
             told.cached = True
 
-    def _data(self, key: str, params: Said) -> None:
+    def _data(self, key: str, params: JsonObject) -> None:
         if told := self._last(key):
             told.body_bytes += lenient_json.count(params, "dataLength")
             told.body_wire_bytes += lenient_json.count(params, "encodedDataLength")
 
-    def _finished(self, key: str, params: Said) -> None:
+    def _finished(self, key: str, params: JsonObject) -> None:
         if told := self._last(key):
             told.ended = lenient_json.number(params, "timestamp")
             told.wire_bytes = lenient_json.count(params, "encodedDataLength")
 
-    def _failed(self, key: str, params: Said) -> None:
+    def _failed(self, key: str, params: JsonObject) -> None:
         if lenient_json.text(params, "blockedReason", 40) == FORBIDDEN:
             self._forbidden.add(key)
         if told := self._last(key):
@@ -164,7 +164,9 @@ class Requests:
             )
 
 
-def _with_extras(chain: _Chain) -> Iterator[tuple[int, _Told, Said, Said, str]]:
+def _with_extras(
+    chain: _Chain,
+) -> Iterator[tuple[int, _RequestEvents, JsonObject, JsonObject, str]]:
     """Give each request of a chain what was on the network, and where it led."""
     asked, answered = iter(chain.request_extras), iter(chain.response_extras)
     for number, hop in enumerate(chain.hops):
@@ -177,19 +179,19 @@ def _with_extras(chain: _Chain) -> Iterator[tuple[int, _Told, Said, Said, str]]:
 
 
 @dataclass(frozen=True)
-class _Making:
+class _RequestBuilder:
     """One request, about to be a value."""
 
-    told: _Told
+    told: _RequestEvents
     zero: float
-    request_extra: Said
-    response_extra: Said
+    request_extra: JsonObject
+    response_extra: JsonObject
 
-    def request(self, key: str, onward: str) -> Request:
+    def request(self, key: str, onward: str) -> PageRequest:
         """Make it."""
         told, asked = self.told, lenient_json.part(self.told.sent, "request")
         initiator = lenient_json.part(told.sent, "initiator")
-        return Request(
+        return PageRequest(
             id=key,
             url=lenient_json.text(asked, "url"),
             method=lenient_json.text(asked, "method", 40),
@@ -245,7 +247,7 @@ class _Making:
         times = {name: self._after(began, timing, word) for name, word in _TIMES.items()}
         return {"started_s": self._at(began), **times}
 
-    def _after(self, began: float, timing: Said, word: str) -> float | None:
+    def _after(self, began: float, timing: JsonObject, word: str) -> float | None:
         passed_ms = lenient_json.number(timing, word)
         return None if passed_ms is None or passed_ms < 0 else began - self.zero + passed_ms * MS
 
@@ -265,17 +267,17 @@ _TIMES = {
 """Field -> the browser's word for milliseconds since ``requestTime``, -1 where it was not."""
 
 
-def _connection(response: Said) -> str:
+def _connection(response: JsonObject) -> str:
     number = lenient_json.count(response, "connectionId")
     return str(number) if number else ""
 
 
-def _remote(response: Said) -> str:
+def _remote(response: JsonObject) -> str:
     address = lenient_json.text(response, "remoteIPAddress", 60)
     return f"{address}:{lenient_json.count(response, 'remotePort')}" if address else ""
 
 
-def _initiator(initiator: Said) -> str:
+def _initiator(initiator: JsonObject) -> str:
     """Return the URL of what asked: the file that it stands in, or that of the script."""
     frames = lenient_json.parts(lenient_json.part(initiator, "stack"), "callFrames")
     urls: Iterable[str] = (lenient_json.text(one, "url") for one in (initiator, *frames))

@@ -28,7 +28,7 @@ import numpy as np
 import numpy.typing as npt
 
 from httpbed.web.load import screenshots
-from httpbed.web.load.load import Frame, Load
+from httpbed.web.load.load import BrowserLoad, Frame
 from httpbed.web.load.screenshots import Pixels
 
 MODERATE_FROM_S = 3.4
@@ -43,7 +43,7 @@ Histogram = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True)
-class Step:
+class ProgressPoint:
     """How complete the screen is from some moment on."""
 
     at_s: float
@@ -59,7 +59,7 @@ def histogram(pixels: Pixels) -> Histogram:
     return np.stack([np.bincount(part[coloured], minlength=_VALUES) for part in (red, green, blue)])
 
 
-def of_frames(frames: Sequence[Frame]) -> tuple[Step, ...]:
+def of_frames(frames: Sequence[Frame]) -> tuple[ProgressPoint, ...]:
     """Read the pictures of a load, and return its visual progress.
 
     Raises:
@@ -69,7 +69,7 @@ def of_frames(frames: Sequence[Frame]) -> tuple[Step, ...]:
     return visual_progress((frame.at_s, counted(frame.file)) for frame in frames)
 
 
-def of_load(load: Load) -> tuple[Step, ...]:
+def of_load(load: BrowserLoad) -> tuple[ProgressPoint, ...]:
     """Return a load's visual progress; nothing where its last picture is not known.
 
     Raises:
@@ -78,7 +78,7 @@ def of_load(load: Load) -> tuple[Step, ...]:
     return of_frames(load.frames) if load.pictures_end_s is None else ()
 
 
-def visual_progress(pictures: Iterable[tuple[float, Histogram]]) -> tuple[Step, ...]:
+def visual_progress(pictures: Iterable[tuple[float, Histogram]]) -> tuple[ProgressPoint, ...]:
     """Return how complete the screen was from each picture on, the white start included.
 
     Args:
@@ -91,7 +91,9 @@ def visual_progress(pictures: Iterable[tuple[float, Histogram]]) -> tuple[Step, 
         return ()
     last = seen[-1][1]
     white = np.zeros_like(last)
-    return tuple(Step(at_s, _complete(found, last)) for at_s, found in [(0.0, white), *seen])
+    return tuple(
+        ProgressPoint(at_s, _complete(found, last)) for at_s, found in [(0.0, white), *seen]
+    )
 
 
 def _complete(now: Histogram, last: Histogram) -> float:
@@ -102,7 +104,7 @@ def _complete(now: Histogram, last: Histogram) -> float:
     return math.floor(int(np.minimum(now, last).sum()) / total * 100) / 100
 
 
-def speed_index(progress: Sequence[Step]) -> float:
+def speed_index(progress: Sequence[ProgressPoint]) -> float:
     """Return the Speed Index in seconds: the area above the curve; 0 without a curve."""
     return sum((after.at_s - step.at_s) * (1 - step.complete) for step, after in pairwise(progress))
 

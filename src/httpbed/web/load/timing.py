@@ -8,23 +8,23 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 
-from httpbed.web.load.load import Load, Request
+from httpbed.web.load.load import BrowserLoad, PageRequest
 
 Interval = tuple[float, float]
 """From when until when, in seconds since the navigation started."""
 
 
-def fetched(load: Load) -> tuple[Request, ...]:
+def fetched(load: BrowserLoad) -> tuple[PageRequest, ...]:
     """Return the requests whose answers came over the network, whole."""
     return tuple(one for one in load.on_network() if not one.failed and one.ended_s is not None)
 
 
-def page_load_time_s(load: Load) -> float | None:
+def page_load_time_s(load: BrowserLoad) -> float | None:
     """Return when the last byte came; None where none did."""
     return max((one.ended_s for one in fetched(load) if one.ended_s is not None), default=None)
 
 
-def network_page_load_time_s(load: Load) -> float | None:
+def network_page_load_time_s(load: BrowserLoad) -> float | None:
     """Return for how long at least one resource was under way, from queueing to its last byte.
 
     Biswal & Gnawali 2016, section 3.1: the time solely in network activity; where resources
@@ -34,17 +34,17 @@ def network_page_load_time_s(load: Load) -> float | None:
     return sum(end - start for start, end in merged(waits)) if waits else None
 
 
-def queued_until_whole(request: Request) -> Interval | None:
+def queued_until_whole(request: PageRequest) -> Interval | None:
     """Return from when the page asked for a resource until its last byte."""
     return _interval(request.queued_s, request.ended_s)
 
 
-def sent_until_whole(request: Request) -> Interval | None:
+def sent_until_whole(request: PageRequest) -> Interval | None:
     """Return from when the request was sent until the last byte."""
     return _interval(request.send_start_s, request.ended_s)
 
 
-def sent_until_answered(request: Request) -> Interval | None:
+def sent_until_answered(request: PageRequest) -> Interval | None:
     """Return from when the request was sent until the answer's header was there.
 
     This is what Zhang & Song 2023 call the round-trip time; a server that has other answers to
@@ -68,12 +68,12 @@ def merged(intervals: Iterable[Interval]) -> list[Interval]:
     return found
 
 
-def wire_bytes(load: Load) -> int:
+def wire_bytes(load: BrowserLoad) -> int:
     """Return the bytes of all answers, header and body, as they came; of broken ones, too."""
     return sum(one.wire_bytes for one in load.on_network())
 
 
-def throughput(load: Load) -> float | None:
+def throughput(load: BrowserLoad) -> float | None:
     """Return the bytes of all whole answers over the page load time, in byte/s.
 
     Zhang & Song 2023, section 5: all received data over the time to receive the entire response.
@@ -83,14 +83,14 @@ def throughput(load: Load) -> float | None:
     return sum(one.wire_bytes for one in fetched(load)) / took_s if took_s else None
 
 
-def connections(load: Load) -> int | None:
+def connections(load: BrowserLoad) -> int | None:
     """Return over how many connections it went; None where the browser did not tell of all."""
     over = [one.connection for one in load.on_network() if one.status]
     return len(set(over)) if over and all(over) else None
 
 
 def lengths(
-    requests: Sequence[Request], of: Callable[[Request], Interval | None]
+    requests: Sequence[PageRequest], of: Callable[[PageRequest], Interval | None]
 ) -> list[float | None]:
     """Return how long something took in each request."""
     spans = map(of, requests)

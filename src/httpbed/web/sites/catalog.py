@@ -28,7 +28,7 @@ MAKERS: Mapping[type[KnownPage], Maker] = {
 
 
 @dataclass(frozen=True)
-class Stored:
+class CachedSite:
     """A site in the cache."""
 
     site: Site
@@ -44,7 +44,7 @@ def outline(page: KnownPage, folder: Path) -> Outline:
     return _maker(page).outline(page, folder)
 
 
-def ensure(page: KnownPage, seed: int, folder: Path, say: Say) -> Stored:
+def ensure(page: KnownPage, seed: int, folder: Path, say: Say) -> CachedSite:
     """Return a page's site, made now if it was not there or any file is not what it was.
 
     Raises:
@@ -57,17 +57,17 @@ def ensure(page: KnownPage, seed: int, folder: Path, say: Say) -> Stored:
     parent.mkdir(parents=True, exist_ok=True)
     final = parent / f"{known.name}-{_key(page, known, seed)}"
     if (whole := _whole(final)) is not None:
-        return _said(page, Stored(whole, final))
+        return _said(page, CachedSite(whole, final))
     with tempfile.TemporaryDirectory(dir=parent, prefix=".making-") as scratch:
         into = Path(scratch, "site")
         sites.served(into).mkdir(parents=True)
         sites.write(maker.make(page, seed, folder, into, say), into)
         into.chmod(0o755)
         _put(into, final, Path(scratch, "damaged"))
-    return _said(page, Stored(sites.read(final), final))
+    return _said(page, CachedSite(sites.read(final), final))
 
 
-def _said(page: KnownPage, stored: Stored) -> Stored:
+def _said(page: KnownPage, stored: CachedSite) -> CachedSite:
     """Return a site if it is the one that the experiment names."""
     digest = stored.site.digest
     if page.sha256 not in (None, digest):

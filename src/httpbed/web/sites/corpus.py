@@ -22,7 +22,7 @@ from httpbed.web.sites import package as packages
 from httpbed.web.sites import repair, types
 from httpbed.web.sites import site as sites
 from httpbed.web.sites.builder import Outline, Say
-from httpbed.web.sites.entries import Entry, Package, read
+from httpbed.web.sites.entries import CorpusPage, Package, read
 from httpbed.web.sites.package import Tree
 from httpbed.web.sites.site import Site
 from httpbed.web.sites.write import file_of, lay
@@ -77,12 +77,12 @@ def make(page: NamedPage, seed: int, folder: Path, into: Path, say: Say) -> Site
     return site
 
 
-def build(name: str, entry: Entry, package: Package, tree: Tree, into: Path) -> Site:
+def build(name: str, entry: CorpusPage, package: Package, tree: Tree, into: Path) -> Site:
     """Write the site of a page as its package has it, and return its list."""
     if entry.entry.lstrip("/") not in tree.paths:
         reason = f"site {name} changed: {package} has no {entry.entry}"
         raise HostError(reason, "choose another page (httpbed pages)")
-    closure = _Closure(tree, repair.Files(tree.paths), entry)
+    closure = _Closure(tree, repair.FileIndex(tree.paths), entry)
     closure.follow()
     return Site(
         schema=sites.SCHEMA,
@@ -99,8 +99,8 @@ class _Closure:
     """Everything that a page needs, found from its document on."""
 
     tree: Tree
-    files: repair.Files
-    entry: Entry
+    files: repair.FileIndex
+    entry: CorpusPage
     bodies: dict[str, bytes] = field(default_factory=dict)
     """By path in a URL, decoded and without a query."""
     asked: dict[str, None] = field(default_factory=dict)
@@ -129,7 +129,7 @@ class _Closure:
         done = repair.Repaired("")
         if kind.startswith(("text/html", "text/css")) and len(body) <= MOST_TEXT_BYTES:
             text = body.decode("utf-8", "surrogateescape")
-            finder = repair.Within(repair.as_url(path), self.files)
+            finder = repair.SiteLinks(repair.as_url(path), self.files)
             if kind == "text/css":
                 done = repair.sheet(text, finder)
             else:

@@ -36,7 +36,7 @@ class Share(Value):
     bytes: int
 
 
-class Entry(Value):
+class CorpusPage(Value):
     """A page of the corpus."""
 
     package: str
@@ -64,7 +64,7 @@ class Corpus(Value):
 
     schema_: Annotated[int, Field(ge=1, le=1, alias="schema")]
     packages: dict[str, Package]
-    sites: dict[str, Entry]
+    sites: dict[str, CorpusPage]
 
 
 @functools.cache

@@ -8,12 +8,12 @@ from fontTools.fontBuilder import FontBuilder
 from fontTools.pens.ttGlyphPen import TTGlyphPen
 from fontTools.ttLib.tables._g_l_y_f import Glyph
 
-from httpbed.web.sites.seeded import Drawn, Random
+from httpbed.web.sites.seeded import GeneratedFile, Random
 
 _FIRST_CHARACTER = 0x20
 
 
-def font(path: str, seed: int, family: str, characters: int) -> Drawn:
+def font(path: str, seed: int, family: str, characters: int) -> GeneratedFile:
     """Return a TrueType font of so many characters, the first of which are ASCII's.
 
     Its tables are not compressed, so that no release of zlib changes them.
@@ -30,7 +30,7 @@ def font(path: str, seed: int, family: str, characters: int) -> Drawn:
     builder.setupNameTable({"familyName": family, "styleName": "Regular"})
     builder.setupOS2(sTypoAscender=800, usWinAscent=800, usWinDescent=200)
     builder.setupPost()
-    return Drawn(path, _saved(builder))
+    return GeneratedFile(path, _saved(builder))
 
 
 def _glyph(slant: int, height: int) -> Glyph:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import base64
 from collections.abc import Iterable
 
-from httpbed.web.sites.seeded import Drawn, Random
+from httpbed.web.sites.seeded import GeneratedFile, Random
 
 _ROW = 54
 """Random bytes in a row of a table."""
@@ -27,24 +27,24 @@ document.body.append(note);
 """
 
 
-def style(path: str, head: str, seed: int, size: int) -> Drawn:
+def style(path: str, head: str, seed: int, size: int) -> GeneratedFile:
     """Return a style of exactly ``size`` bytes that begins with ``head``."""
     drawn = Random(seed, size, 1).bytes(size // 8 + 1)
     rules = (
         f".r{at} {{ color: #{drawn[at : at + 3].hex()}; margin: {drawn[at]}px; }}\n"
         for at in range(len(drawn) - 3)
     )
-    return Drawn(path, _filled(head, rules, "", size))
+    return GeneratedFile(path, _filled(head, rules, "", size))
 
 
-def script(path: str, seed: int, size: int) -> Drawn:
+def script(path: str, seed: int, size: int) -> GeneratedFile:
     """Return a script of exactly ``size`` bytes, at least 1000, that works a little."""
     drawn = Random(seed, size, 2).bytes(size)
     rows = (
         f'"{base64.b64encode(drawn[at : at + _ROW]).decode()}",\n'
         for at in range(0, len(drawn), _ROW)
     )
-    return Drawn(path, _filled(_BEFORE, rows, _AFTER, size))
+    return GeneratedFile(path, _filled(_BEFORE, rows, _AFTER, size))
 
 
 def _filled(before: str, rows: Iterable[str], after: str, size: int) -> bytes:

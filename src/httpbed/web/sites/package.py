@@ -38,7 +38,7 @@ class Tree(Protocol):
 
 
 @dataclass(frozen=True)
-class Fetched:
+class FetchedPackage:
     """A package as it came."""
 
     tree: Tree
@@ -46,7 +46,7 @@ class Fetched:
     """In what it is another than was asked for; in words."""
 
 
-def fetch(package: Package, say: Say) -> Fetched:
+def fetch(package: Package, say: Say) -> FetchedPackage:
     """Fetch a package that is not there yet.
 
     Raises:
@@ -54,7 +54,7 @@ def fetch(package: Package, say: Say) -> Fetched:
     """
     if package.registry == "npm":
         file = npm.ensure(package.name, package.version, package.sha256, say)
-        return Fetched(_archived(file, package.top))
+        return FetchedPackage(_archived(file, package.top))
     root = toolbox.ensure(toolbox.Contents(package.suite, frozenset({package.name})), say=say)
     version, digest = root.versions[package.name], root.digests.get(package.name)
     if version != package.version:
@@ -63,7 +63,7 @@ def fetch(package: Package, say: Say) -> Fetched:
         note = f"{package.name} {version} has the SHA-256 {digest}, and not {package.sha256}"
     else:
         note = ""
-    return Fetched(_Root(root.path, package.top), note)
+    return FetchedPackage(_Root(root.path, package.top), note)
 
 
 @dataclass(frozen=True)

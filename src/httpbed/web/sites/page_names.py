@@ -14,13 +14,13 @@ from httpbed.web.sites.builder import Maker, Outline, Say
 from httpbed.web.sites.site import Site
 
 
-class Named(Maker, Protocol):
+class NamedPagesMaker(Maker, Protocol):
     """A maker that gives its pages names, which no other may give."""
 
     NAMES: Collection[str]
 
 
-MAKERS: tuple[Named, ...] = (corpus, ranjan, zhang)
+MAKERS: tuple[NamedPagesMaker, ...] = (corpus, ranjan, zhang)
 
 
 def outline(page: NamedPage, folder: Path) -> Outline:
@@ -42,7 +42,7 @@ def names() -> list[str]:
     return [name for maker in MAKERS for name in maker.NAMES]
 
 
-def _maker(name: str) -> Named:
+def _maker(name: str) -> NamedPagesMaker:
     for maker in MAKERS:
         if name in maker.NAMES:
             return maker

@@ -42,7 +42,7 @@ import fontTools
 from httpbed.experiment.page import NamedPage
 from httpbed.web.sites import images, own_files
 from httpbed.web.sites.builder import Outline, Say
-from httpbed.web.sites.seeded import Drawn, document, lay
+from httpbed.web.sites.seeded import GeneratedFile, document, lay
 from httpbed.web.sites.site import Site
 
 SMALLEST_IMAGE = 400
@@ -58,7 +58,7 @@ _STYLE_BYTES = 60_000
 
 
 @dataclass(frozen=True)
-class Reading:
+class SiteReading:
     """One of his sites, as it may have been."""
 
     images: int
@@ -81,14 +81,14 @@ def _small(count: int) -> list[int]:
 
 
 SITES = {
-    "ranjan-small-few": Reading(5, 1_400_000, None),
-    "ranjan-small-many": Reading(50, 1_700_000, None),
-    "ranjan-large-few": Reading(5, 2_900_000, LARGE_IMAGE),
-    "ranjan-large-many": Reading(50, 19_600_000, LARGE_IMAGE),
+    "ranjan-small-few": SiteReading(5, 1_400_000, None),
+    "ranjan-small-many": SiteReading(50, 1_700_000, None),
+    "ranjan-large-few": SiteReading(5, 2_900_000, LARGE_IMAGE),
+    "ranjan-large-many": SiteReading(50, 19_600_000, LARGE_IMAGE),
 }
 SITES |= {
-    "ranjan-large-few-200": Reading(5, 2_900_000, _images_of(2_900_000, 5)),
-    "ranjan-large-many-200": Reading(50, 19_600_000, _images_of(19_600_000, 50)),
+    "ranjan-large-few-200": SiteReading(5, 2_900_000, _images_of(2_900_000, 5)),
+    "ranjan-large-many-200": SiteReading(50, 19_600_000, _images_of(19_600_000, 50)),
 }
 NAMES: Collection[str] = SITES.keys()
 
@@ -106,7 +106,7 @@ def make(page: NamedPage, seed: int, _folder: Path, into: Path, _say: Say) -> Si
     return lay(files(page.name, seed), into, page.name, source)
 
 
-def files(name: str, seed: int) -> Iterator[Drawn]:
+def files(name: str, seed: int) -> Iterator[GeneratedFile]:
     """Yield the page, its styles, fonts, scripts and images; the scripts make up the weight."""
     of = SITES[name]
     pictures = [_picture(seed, at, size) for at, size in enumerate(_sizes(of, seed), 1)]
@@ -116,7 +116,7 @@ def files(name: str, seed: int) -> Iterator[Drawn]:
     return iter([*first, *_scripts(seed, rest), *pictures])
 
 
-def _sizes(of: Reading, seed: int) -> list[int]:
+def _sizes(of: SiteReading, seed: int) -> list[int]:
     if of.image_bytes is not None:
         return [of.image_bytes] * of.images
     sizes = _small(of.images)
@@ -124,11 +124,11 @@ def _sizes(of: Reading, seed: int) -> list[int]:
     return sizes
 
 
-def _picture(seed: int, number: int, size: int) -> Drawn:
-    return Drawn(f"/image/{number:02d}.jpeg", images.jpeg(seed, number, size))
+def _picture(seed: int, number: int, size: int) -> GeneratedFile:
+    return GeneratedFile(f"/image/{number:02d}.jpeg", images.jpeg(seed, number, size))
 
 
-def _document(name: str, pictures: list[Drawn]) -> Drawn:
+def _document(name: str, pictures: list[GeneratedFile]) -> GeneratedFile:
     links = "\n".join(f'<link rel="stylesheet" href="{path}">' for path in _STYLES)
     scripts = "\n".join(f'<script src="{path}" defer></script>' for path in _SCRIPTS)
     gallery = "\n".join(f'<img src="{each.path}">' for each in pictures)
@@ -139,7 +139,7 @@ def _document(name: str, pictures: list[Drawn]) -> Drawn:
     return document(name, f"{links}\n{scripts}", body)
 
 
-def _styles(seed: int, fonts: list[Drawn]) -> Iterator[Drawn]:
+def _styles(seed: int, fonts: list[GeneratedFile]) -> Iterator[GeneratedFile]:
     faces = "".join(
         f'@font-face {{ font-family: {family}; src: url("{font.path}"); }}\n'
         for family, font in zip(_FONTS, fonts, strict=True)
@@ -159,13 +159,13 @@ img { width: 100%; aspect-ratio: 4 / 3; }
 """
 
 
-def _font(family: str, seed: int) -> Drawn:
+def _font(family: str, seed: int) -> GeneratedFile:
     from httpbed.web.sites import fonts  # noqa: PLC0415 - a quarter of a second, and most are made
 
     return fonts.font(f"/font/{family.lower()}.ttf", seed, family, _CHARACTERS)
 
 
-def _scripts(seed: int, size: int) -> Iterator[Drawn]:
+def _scripts(seed: int, size: int) -> Iterator[GeneratedFile]:
     """Yield the scripts, ``size`` bytes in all."""
     count = len(_SCRIPTS)
     for number, path in enumerate(_SCRIPTS):

@@ -86,7 +86,7 @@ class Repaired:
 
 
 @dataclass(frozen=True)
-class Found:
+class LinkTarget:
     """Where a URL of a text leads."""
 
     path: str | None
@@ -97,15 +97,15 @@ class Found:
     """What is changed, in words; empty where the text stays as it is."""
 
 
-class Finder(Protocol):
+class LinkResolver(Protocol):
     """Who knows where the URLs of one text lead."""
 
-    def find(self, url: str) -> Found:
+    def find(self, url: str) -> LinkTarget:
         """Look up a URL as it stands in the text."""
         ...
 
 
-class Files:
+class FileIndex:
     """The names of a site's files, as URLs find them."""
 
     def __init__(self, paths: Iterable[str]) -> None:
@@ -127,26 +127,26 @@ class Files:
 
 
 @dataclass(frozen=True)
-class Within:
+class SiteLinks:
     """Finds what is in the site itself."""
 
     at: str
     """Path of the text, in a URL."""
-    files: Files
+    files: FileIndex
 
-    def find(self, url: str) -> Found:
+    def find(self, url: str) -> LinkTarget:
         """Look up a URL as it stands in the text."""
         path = self._resolved(url)
         if path is None:
-            return Found(None, note="outside")
+            return LinkTarget(None, note="outside")
         note = ""
         if "//" in urlsplit(url).path:  # servers disagree on what that is
             path = url = re.sub("/{2,}", "/", path)
             note = "slashes made one"
         if path in self.files:
-            return Found(path, url, note)
+            return LinkTarget(path, url, note)
         other = self.files.alone(path)
-        return Found(other, other or "", f"led to {other}" if other else "not there")
+        return LinkTarget(other, other or "", f"led to {other}" if other else "not there")
 
     def _resolved(self, url: str) -> str | None:
         """Return the path of a URL on the page's own origin, with its query."""
@@ -166,7 +166,7 @@ def as_url(path: str) -> str:
 
 def page(
     text: str,
-    finder: Finder,
+    finder: LinkResolver,
     keep: Callable[[str], bool] = lambda _: True,
     *,
     scripts_may_load: bool = False,
@@ -184,7 +184,7 @@ def page(
     return done.repaired
 
 
-def sheet(text: str, finder: Finder) -> Repaired:
+def sheet(text: str, finder: LinkResolver) -> Repaired:
     """Repair a style sheet."""
     done = _Page(finder, lambda _: True, scripts_may_load=False)
     done.repaired.text = change_references(text, done.style)
@@ -206,7 +206,7 @@ class _Page:
     """One text under repair."""
 
     def __init__(
-        self, finder: Finder, keep: Callable[[str], bool], *, scripts_may_load: bool
+        self, finder: LinkResolver, keep: Callable[[str], bool], *, scripts_may_load: bool
     ) -> None:
         self.repaired = Repaired("")
         self._finder, self._keep, self._scripts_may_load = finder, keep, scripts_may_load

@@ -25,10 +25,10 @@ from httpbed.web.sites.replay import bodies, headers, names, order, selection, s
 from httpbed.web.sites.replay.bodies import Body
 from httpbed.web.sites.replay.headers import Fields
 from httpbed.web.sites.replay.order import Trigger
-from httpbed.web.sites.replay.selection import Asked, Chosen
+from httpbed.web.sites.replay.selection import ReplayedRequest, Selection
 from httpbed.web.sites.replay.sizes import Size
 from httpbed.web.sites.replay.skeleton import PLAN_PATH
-from httpbed.web.sites.site import FILES, MOST_BYTES, Answer, Resource, Site
+from httpbed.web.sites.site import FILES, MOST_BYTES, RecordedAnswer, Resource, Site
 
 VERSION = "1"
 ANSWERS_FILE = "answers.json"
@@ -36,10 +36,10 @@ ANSWERS_FILE = "answers.json"
 
 
 @dataclass(frozen=True)
-class Sent:
+class ReplayedResponse:
     """What is sent for one recorded request."""
 
-    asked: Asked
+    asked: ReplayedRequest
     body: Body
     fields: Fields
     delay_s: float
@@ -48,11 +48,11 @@ class Sent:
 
 
 @dataclass(frozen=True)
-class Recording:
+class ReplayedHar:
     """A HAR file, as far as it is replayed."""
 
     name: str
-    chosen: Chosen
+    chosen: Selection
     sha256: str
     order: Literal["recorded", "its own"] | None = None
     """In which order it is asked for, as an experiment says it."""
@@ -114,7 +114,7 @@ def make(page: RecordedPage, seed: int, folder: Path, into: Path, say: Say) -> S
     )
 
 
-def _read(page: RecordedPage, folder: Path) -> Recording:
+def _read(page: RecordedPage, folder: Path) -> ReplayedHar:
     """Read a HAR file, and choose what of it is replayed.
 
     Raises:
@@ -132,13 +132,13 @@ def _read(page: RecordedPage, folder: Path) -> Recording:
         raise ConfigError(within) from None
 
 
-def _looked_at(file: Path, page: RecordedPage) -> Recording:
+def _looked_at(file: Path, page: RecordedPage) -> ReplayedHar:
     if file.exists() and not file.is_file():  # whoever opens a pipe waits for ever
         raise ConfigError([Mistake(file.name, "is no file", "name a HAR file")])
     with file.open("rb") as handle:
         said = handle.read(parser.MOST_BYTES + 1)
     chosen = selection.choose(parser.read(said, file.name), file.name)
-    read = Recording(file.name, chosen, hashlib.sha256(said).hexdigest(), page.order)
+    read = ReplayedHar(file.name, chosen, hashlib.sha256(said).hexdigest(), page.order)
     if sum(one.bytes for one in read.sizes) > MOST_BYTES:
         reason = f"its bodies are longer than {MOST_BYTES} bytes together"
         raise ConfigError([Mistake(file.name, reason, "leave some out")])
@@ -147,7 +147,7 @@ def _looked_at(file: Path, page: RecordedPage) -> Recording:
     return read
 
 
-def _hindrance(read: Recording) -> str:
+def _hindrance(read: ReplayedHar) -> str:
     """Say why the page cannot ask for everything itself, before any body is encoded."""
     for one, size in zip(read.chosen.asked, read.sizes, strict=True):
         url = urlsplit(one.entry.url)
@@ -165,12 +165,12 @@ def _short(name: str) -> str:
     return f"har-{stem.strip('-').lower()[:60]}"
 
 
-def _kind(one: Asked) -> str:
+def _kind(one: ReplayedRequest) -> str:
     said = one.entry.mime_type or sizes.header(one.entry, "content-type")
     return said.lower() if said != "x-unknown" else ""
 
 
-def _sent(read: Recording, said: list[str]) -> tuple[list[Sent], bool]:
+def _sent(read: ReplayedHar, said: list[str]) -> tuple[list[ReplayedResponse], bool]:
     """Decide what is sent for each request, and whether the page asks for all of it itself.
 
     What is otherwise than recorded is added to ``said``.
@@ -190,7 +190,7 @@ def _sent(read: Recording, said: list[str]) -> tuple[list[Sent], bool]:
     return sent, is_own
 
 
-def _encoded(one: Asked, length: int) -> Body:
+def _encoded(one: ReplayedRequest, length: int) -> Body:
     """Encode the recorded body to the recorded length, or put something else of it there."""
     coding = sizes.header(one.entry, "content-encoding")
     if one.entry.body is not None and length:
@@ -200,22 +200,22 @@ def _encoded(one: Asked, length: int) -> Body:
     return bodies.filler(_kind(one), length)
 
 
-def _is_own(one: Asked, body: Body) -> bool:
+def _is_own(one: ReplayedRequest, body: Body) -> bool:
     """Whether a body leads to the requests that it led to, if it did."""
     return not (body.is_filler and body.length and bodies.leads_further(_kind(one)))
 
 
-def _one(read: Recording, number: int, body: Body, *, of_skeleton: bool) -> Sent:
+def _one(read: ReplayedHar, number: int, body: Body, *, of_skeleton: bool) -> ReplayedResponse:
     one = read.chosen.asked[number]
     location = _location(read.chosen, number) if one.is_redirect else None
     fields = headers.answered(one.entry, location=location, of_skeleton=of_skeleton)
     if one.entry.method.upper() != "HEAD" and body.length:
         fields = headers.with_field(fields, "content-encoding", body.coding or None)
     delay_s = sizes.delay_s(one.entry, read.round_trips_s.get(one.host, 0.0))
-    return Sent(one, body, fields, delay_s, read.triggers[number], _kind(one))
+    return ReplayedResponse(one, body, fields, delay_s, read.triggers[number], _kind(one))
 
 
-def _location(chosen: Chosen, number: int) -> str:
+def _location(chosen: Selection, number: int) -> str:
     """Return where a redirect leads: as it was written, where that is where it is replayed."""
     one = chosen.asked[number]
     target = next(other for other in chosen.asked if other.follows == number)
@@ -224,7 +224,9 @@ def _location(chosen: Chosen, number: int) -> str:
     return written if urljoin(f"https://{one.host}{one.path}", written) == absolute else absolute
 
 
-def _with_skeleton(read: Recording, sent: list[Sent], said: list[str]) -> list[Sent]:
+def _with_skeleton(
+    read: ReplayedHar, sent: list[ReplayedResponse], said: list[str]
+) -> list[ReplayedResponse]:
     """Put a skeleton in the document's place, with its script beside it where it is too small."""
     number = read.chosen.document
     document = sent[number]
@@ -245,17 +247,17 @@ def _with_skeleton(read: Recording, sent: list[Sent], said: list[str]) -> list[S
     return sent
 
 
-def _script(read: Recording, text: str) -> Sent:
+def _script(read: ReplayedHar, text: str) -> ReplayedResponse:
     data = text.encode()
     document = read.chosen.asked[read.chosen.document]
     entry = replace(document.entry, method="GET", status=200)
-    asked = Asked(entry, document.host, PLAN_PATH)
+    asked = ReplayedRequest(entry, document.host, PLAN_PATH)
     trigger = Trigger(read.chosen.document, "head", 0.0)
     fields = [("content-type", "text/javascript")]
-    return Sent(asked, Body(data, len(data)), fields, 0.0, trigger, "text/javascript")
+    return ReplayedResponse(asked, Body(data, len(data)), fields, 0.0, trigger, "text/javascript")
 
 
-def _told(read: Recording, sent: Sequence[Sent]) -> Iterator[str]:
+def _told(read: ReplayedHar, sent: Sequence[ReplayedResponse]) -> Iterator[str]:
     """Say what of all answers is otherwise than recorded, or not known."""
     filled = sum(one.body.is_filler and one.body.length > 0 for one in sent)
     if filled:
@@ -276,12 +278,12 @@ def _told(read: Recording, sent: Sequence[Sent]) -> Iterator[str]:
         yield "some origins tell no connect time: all that was waited for them is delay"
 
 
-def _stored(sent: Sent, number: int, hosts: Sequence[str], files: Path) -> Resource:
+def _stored(sent: ReplayedResponse, number: int, hosts: Sequence[str], files: Path) -> Resource:
     """Write a body, and list it."""
     origin = hosts.index(sent.asked.host)
     name = f"{origin}/{number}"
     (files / str(origin)).mkdir(parents=True, exist_ok=True)
-    answer = Answer(
+    answer = RecordedAnswer(
         method=sent.asked.entry.method.upper(),
         status=sent.asked.entry.status,
         headers=sent.fields,

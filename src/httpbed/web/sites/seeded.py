@@ -29,7 +29,7 @@ _PAGE = """<!DOCTYPE html>
 
 
 @dataclass(frozen=True)
-class Drawn:
+class GeneratedFile:
     """A file of such a site; a cold load asks for each once."""
 
     path: str
@@ -52,13 +52,13 @@ class Random:
         return bytes(words.astype("<u8").tobytes()[:count])
 
 
-def document(title: str, head: str, body: str) -> Drawn:
+def document(title: str, head: str, body: str) -> GeneratedFile:
     """Return the page; its icon is an empty data URL, so that no browser asks for one."""
     text = _PAGE.format(title=title, head=head, body=body)
-    return Drawn(ENTRY, text.encode())
+    return GeneratedFile(ENTRY, text.encode())
 
 
-def lay(files: Iterable[Drawn], into: Path, name: str, source: str) -> Site:
+def lay(files: Iterable[GeneratedFile], into: Path, name: str, source: str) -> Site:
     """Write a site's files, the page first, and return its list."""
     files = list(files)
     return Site(

@@ -39,7 +39,7 @@ MOST_PATH = 7900
 """Bytes of a path with its query: with its host, what is read of a URL of the browser's."""
 
 
-class Answer(Value):
+class RecordedAnswer(Value):
     """What a recorded resource answers besides its body."""
 
     method: Literal["GET", "HEAD", "POST"] = "GET"
@@ -71,7 +71,7 @@ class Resource(Value):
     """Content type."""
     requested: Annotated[int, Field(ge=0)] = 1
     """How often a cold load asks for it."""
-    answer: Answer | None = None
+    answer: RecordedAnswer | None = None
     """Only of a recorded site."""
 
 

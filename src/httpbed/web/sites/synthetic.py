@@ -18,7 +18,7 @@ from httpbed.experiment.errors import ConfigError, Mistake
 from httpbed.experiment.page import SyntheticPage
 from httpbed.web.sites import images
 from httpbed.web.sites.builder import Outline, Say
-from httpbed.web.sites.seeded import Drawn, document, lay
+from httpbed.web.sites.seeded import GeneratedFile, document, lay
 from httpbed.web.sites.site import MOST_BYTES, Site
 
 _STYLE = (
@@ -49,15 +49,15 @@ def make(page: SyntheticPage, seed: int, _folder: Path, into: Path, _say: Say) -
     return lay(files(page, seed), into, name, f"seed {seed}, {images.ENCODER}")
 
 
-def files(page: SyntheticPage, seed: int) -> Iterator[Drawn]:
+def files(page: SyntheticPage, seed: int) -> Iterator[GeneratedFile]:
     """Yield the page, then its images, each with a content of its own."""
     yield _document(page)
     for number in range(1, page.objects + 1):
         body, _ = images.make(seed, number, page.size)
-        yield Drawn(_path(page, number), body)
+        yield GeneratedFile(_path(page, number), body)
 
 
-def _document(of: SyntheticPage) -> Drawn:
+def _document(of: SyntheticPage) -> GeneratedFile:
     columns = math.ceil(math.sqrt(of.objects))
     style = _STYLE.format(columns=columns, rows=math.ceil(of.objects / columns))
     body = "\n".join(f'<img src="{_path(of, number)}">' for number in range(1, of.objects + 1))

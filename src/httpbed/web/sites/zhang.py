@@ -17,7 +17,7 @@ from pathlib import Path
 from httpbed.experiment.page import NamedPage
 from httpbed.web.sites import images, own_files
 from httpbed.web.sites.builder import Outline, Say
-from httpbed.web.sites.seeded import Drawn, document, lay
+from httpbed.web.sites.seeded import GeneratedFile, document, lay
 from httpbed.web.sites.site import Site
 
 LARGE_IMAGE = 2_122_257
@@ -25,7 +25,7 @@ LARGE_IMAGE = 2_122_257
 
 
 @dataclass(frozen=True)
-class Files:
+class FileSizes:
     """What a site has besides its page; sizes in bytes."""
 
     styles: tuple[int, ...]
@@ -38,12 +38,12 @@ class Files:
 
 
 SITES = {
-    "zhang-13-files": Files(
+    "zhang-13-files": FileSizes(
         styles=(120_000, 40_000),
         scripts=(90_000, 90_000, 60_000, 30_000),
         images=(LARGE_IMAGE, 200_000, 120_000, 80_000, 40_000, 10_000),
     ),
-    "zhang-43-files": Files(
+    "zhang-43-files": FileSizes(
         styles=(100_000, 60_000, 30_000, 20_000),
         scripts=(120_000, 90_000, *[40_000] * 8),
         images=(*[150_000] * 4, *[60_000] * 8, *[20_000] * 8, *[5_000] * 8),
@@ -66,7 +66,7 @@ def make(page: NamedPage, seed: int, _folder: Path, into: Path, _say: Say) -> Si
     return lay(files(page.name, seed), into, page.name, source)
 
 
-def files(name: str, seed: int) -> Iterator[Drawn]:
+def files(name: str, seed: int) -> Iterator[GeneratedFile]:
     """Yield the page, its styles, scripts and images."""
     of = SITES[name]
     yield _own(name)
@@ -75,14 +75,14 @@ def files(name: str, seed: int) -> Iterator[Drawn]:
     for path, size in _named("/script/{:02d}.js", of.scripts):
         yield own_files.script(path, seed, size)
     for number, (path, size) in enumerate(_named("/image/{:02d}.jpeg", of.images), 1):
-        yield Drawn(path, images.jpeg(seed, number, size))
+        yield GeneratedFile(path, images.jpeg(seed, number, size))
 
 
 def _named(pattern: str, sizes: tuple[int, ...]) -> Iterator[tuple[str, int]]:
     return ((pattern.format(number), size) for number, size in enumerate(sizes, 1))
 
 
-def _own(name: str) -> Drawn:
+def _own(name: str) -> GeneratedFile:
     of = SITES[name]
     styles = (path for path, _ in _named("/style/{:02d}.css", of.styles))
     scripts = (path for path, _ in _named("/script/{:02d}.js", of.scripts))

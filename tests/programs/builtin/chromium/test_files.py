@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 from httpbed.programs.builtin.chromium import bounded_files
-from httpbed.programs.builtin.chromium.__main__ import Load, Told
-from httpbed.programs.builtin.chromium.bounded_files import Lines, Trace
-from httpbed.programs.builtin.chromium.cdp import CommandError, Connection
+from httpbed.programs.builtin.chromium.__main__ import LoadDriver, LoadRecord
+from httpbed.programs.builtin.chromium.bounded_files import BoundedLines, TraceFiles
+from httpbed.programs.builtin.chromium.cdp import CommandError, DevToolsClient
 from httpbed.programs.builtin.chromium.load_end import Watch
 
 PATIENCE_S = float("inf")
@@ -38,7 +38,7 @@ class Said:
 
 def test_messages_are_put_together() -> None:
     """However the pipe cuts them."""
-    pipe = Connection(
+    pipe = DevToolsClient(
         Said(b'{"method":', b'"A.a"}', b'\0{"method":"B.b"}\0{"me', b'thod":"C.c"}\0')
     )
     heard = [pipe.next(PATIENCE_S) for _ in range(4)]
@@ -50,7 +50,7 @@ def test_messages_are_put_together() -> None:
 def test_an_answer_is_found_among_events() -> None:
     """They are kept for later, in their order."""
     said = Said(b'{"method":"A.a"}\0{"id":1,"result":{"x":2}}\0{"method":"B.b"}\0')
-    pipe = Connection(said)
+    pipe = DevToolsClient(said)
     assert pipe.call("C.c", "session", y=3) == {"x": 2}
     sent = {"id": 1, "method": "C.c", "params": {"y": 3}, "sessionId": "session"}
     assert [json.loads(one) for one in said.sent] == [sent]
@@ -65,12 +65,12 @@ def test_an_answer_is_found_among_events() -> None:
 def test_a_command_that_is_refused_says_so(said: bytes, reason: str) -> None:
     """With the browser's own words, or none."""
     with pytest.raises(CommandError, match=reason):
-        Connection(Said(said)).call("C.c")
+        DevToolsClient(Said(said)).call("C.c")
 
 
 def test_a_file_of_lines_is_bounded(tmp_path: Path) -> None:
     """What does not fit is left out, and a shorter line after it is not."""
-    lines = Lines(tmp_path / "x", 12)
+    lines = BoundedLines(tmp_path / "x", 12)
     lines.write(b"12345")
     told = [lines.truncated]
     lines.write(b"1234567890")
@@ -88,7 +88,7 @@ def screenshot(at_us: int, picture: bytes) -> dict[str, object]:
 
 def test_pictures_that_are_equal_share_a_file(tmp_path: Path) -> None:
     """Each has its time; other events are kept as they came."""
-    trace = Trace(tmp_path)
+    trace = TraceFiles(tmp_path)
     mark = {"name": "navigationStart", "ts": 1, "args": {"data": {}}}
     trace.take([mark, screenshot(2, b"a"), screenshot(3, b"a"), screenshot(4, b"b")])
     assert trace.close() is False
@@ -100,7 +100,7 @@ def test_pictures_that_are_equal_share_a_file(tmp_path: Path) -> None:
 
 def test_a_trace_of_too_many_pictures_says_so(tmp_path: Path) -> None:
     """The browser takes no more of them, and the page may still change; the marks are whole."""
-    trace = Trace(tmp_path)
+    trace = TraceFiles(tmp_path)
     trace.take([screenshot(number, b"a") for number in range(bounded_files.MOST_PICTURES - 1)])
     assert not trace.pictures_cut
     trace.take([screenshot(1000, b"b")])
@@ -113,7 +113,7 @@ def test_pictures_end_with_the_first_that_does_not_fit(
 ) -> None:
     """A smaller one after it would make believe that nothing had changed between."""
     monkeypatch.setattr(bounded_files, "MOST_PICTURE_BYTES", 20)
-    trace = Trace(tmp_path)
+    trace = TraceFiles(tmp_path)
     pictures = [b"a" * 9, b"b" * 99, b"c"]
     trace.take([screenshot(number, one) for number, one in enumerate(pictures)])
     trace.close()
@@ -124,10 +124,10 @@ def test_pictures_end_with_the_first_that_does_not_fit(
 @pytest.mark.parametrize("download", [True, False])
 def test_what_fails_after_a_load_costs_nothing_of_it(tmp_path: Path, download: bool) -> None:
     """A browser that answers no more has a trace that is cut, and a load all the same."""
-    load = object.__new__(Load)
+    load = object.__new__(LoadDriver)
     load.options = Namespace(download=download, folder=tmp_path)
-    load.told = Told(arguments=[], url="", visit="cold", http_version="2")
-    load.cdp, load.context = Connection(Said()), {"browserContextId": "1"}
+    load.told = LoadRecord(arguments=[], url="", visit="cold", http_version="2")
+    load.cdp, load.context = DevToolsClient(Said()), {"browserContextId": "1"}
     load._after(Watch((), "session", "target", 0.0))
     asked = "Target.disposeBrowserContext" if download else "Target.getTargetInfo"
     assert load.told.notes == [f"after the load: {asked} was not answered in time"]
@@ -135,17 +135,17 @@ def test_what_fails_after_a_load_costs_nothing_of_it(tmp_path: Path, download: b
     assert not load.told.truncated
 
 
-class Starting(Load):
+class Starting(LoadDriver):
     """A load whose browsers answer as is given, one after another."""
 
     def __init__(self, *answers: bytes) -> None:
-        self.told = Told(arguments=[], url="", visit="cold", http_version="2")
+        self.told = LoadRecord(arguments=[], url="", visit="cold", http_version="2")
         self.answers = iter(answers)
         self.ended = 0
         self._start()
 
     def _start(self) -> None:
-        self.cdp = Connection(Said(next(self.answers)))
+        self.cdp = DevToolsClient(Said(next(self.answers)))
         self.browser = self  # type: ignore[assignment]
 
     def end(self) -> float:
@@ -169,12 +169,12 @@ def test_what_is_no_message_is_refused() -> None:
     """However deep it is nested."""
     for said in (b"[" * 100_000 + b"\0", b"{\0", b"7\0"):
         with pytest.raises(CommandError, match="what is no message"):
-            Connection(Said(said)).next(PATIENCE_S)
+            DevToolsClient(Said(said)).next(PATIENCE_S)
 
 
 def test_nothing_is_awaited_after_its_time() -> None:
     """Who takes leave has one time for all that it says."""
-    pipe = Connection(Said())
+    pipe = DevToolsClient(Said())
     pipe.give_up_s = 1.0
     with pytest.raises(CommandError, match="not answered in time"):
         pipe.call("Target.disposeBrowserContext")

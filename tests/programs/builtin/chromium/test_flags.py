@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from httpbed.programs.builtin.chromium import flags
-from httpbed.programs.builtin.chromium.flags import Wanted
+from httpbed.programs.builtin.chromium.flags import BrowserOptions
 
-WANTED = Wanted(
+WANTED = BrowserOptions(
     program="/usr/lib/chromium/chromium",
     http_version="2",
     names=["a.test", "b.test"],

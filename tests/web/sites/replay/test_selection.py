@@ -14,7 +14,7 @@ from httpbed.web.sites.replay.names import RENAMED, WrongUrlError
 PAGE = Said(f"{MAIN}/", kind="document", mime="text/html", size=3000)
 
 
-def chosen(*entries: Said) -> selection.Chosen:
+def chosen(*entries: Said) -> selection.Selection:
     """Choose among some entries."""
     return selection.choose(read(entries), "site.har")
 

@@ -20,10 +20,10 @@ from typing import Any
 
 from . import sockets
 from . import visit as visits
-from .bounded_files import MOST_EVENT_BYTES, Lines, Trace
+from .bounded_files import MOST_EVENT_BYTES, BoundedLines, TraceFiles
 from .browser import Browser, BrowserEndedError
-from .cdp import CommandError, Connection, Message
-from .flags import Wanted, arguments, make_profile
+from .cdp import CommandError, DevToolsClient, Message
+from .flags import BrowserOptions, arguments, make_profile
 from .load_end import MOST_WORDS, Ending, Watch
 
 MOST_STARTS = 3
@@ -40,7 +40,7 @@ CATEGORIES = ("blink.user_timing", "disabled-by-default-devtools.screenshot", "r
 
 
 @dataclass(kw_only=True)
-class Told:
+class LoadRecord:
     """What load.json says."""
 
     schema: int = 1
@@ -75,25 +75,25 @@ class Told:
     """What else is missing, that no request depends on."""
 
 
-class Load:
+class LoadDriver:
     """One load in one browser."""
 
     def __init__(self, options: argparse.Namespace, profile: Path) -> None:
         self.options = options
         self.give_up_s = time.monotonic() + options.time_limit
-        self.wanted = wanted(options, profile)
-        self.told = Told(
+        self.wanted = browser_options(options, profile)
+        self.told = LoadRecord(
             arguments=arguments(self.wanted),
             url=options.url,
             visit=options.visit,
             http_version=options.http_version,
         )
-        self.events = Lines(options.folder / "cdp.jsonl", MOST_EVENT_BYTES)
+        self.events = BoundedLines(options.folder / "cdp.jsonl", MOST_EVENT_BYTES)
         self.watch: Watch | None = None
         self.context: dict[str, str] = {}
         self._start()
 
-    def run(self) -> Told:
+    def run(self) -> LoadRecord:
         """Load it, and say how it ended."""
         try:
             ending = self._perform()
@@ -126,7 +126,7 @@ class Load:
     def _start(self) -> None:
         self.told.began_ns = time.monotonic_ns()
         self.browser = Browser(self.told.arguments, self.options.folder / "browser.txt")
-        self.cdp = Connection(self.browser)
+        self.cdp = DevToolsClient(self.browser)
 
     def _greet(self) -> None:
         """Wait until it answers; have a place for pages that keeps nothing on the disk.
@@ -159,7 +159,7 @@ class Load:
     def _come_before(self) -> Ending:
         """Load what is to be loaded before, and keep of it what the visit is to begin with."""
         options = self.options
-        events = Lines(options.folder / "cdp-before.jsonl", MOST_EVENT_BYTES)
+        events = BoundedLines(options.folder / "cdp-before.jsonl", MOST_EVENT_BYTES)
         ending = Ending("loaded")
         for url in visits.before(options.visit, options.url, options.names, options.port):
             if ending.kind == "loaded":
@@ -170,7 +170,7 @@ class Load:
             self._leave()
         return ending
 
-    def _load_before(self, url: str, events: Lines) -> Ending:
+    def _load_before(self, url: str, events: BoundedLines) -> Ending:
         """Load something in a page of its own, which is closed."""
         watch = self._open_page()
         if self.options.visit != visits.REPEAT_VIEW:
@@ -290,7 +290,7 @@ class Load:
         config |= {"includedCategories": list(CATEGORIES), "excludedCategories": ["*"]}
         self.cdp.call("Tracing.start", session, transferMode="ReportEvents", traceConfig=config)
 
-    def _follow(self, watch: Watch, url: str, events: Lines) -> Ending:
+    def _follow(self, watch: Watch, url: str, events: BoundedLines) -> Ending:
         """Navigate, and follow what happens until the load is over; keep all that is told."""
         self.cdp.drop()
         number = self.cdp.send("Page.navigate", watch.session, url=url)
@@ -317,7 +317,7 @@ class Load:
             self.cdp.send("Target.closeTarget", targetId=about["targetId"])
 
     def _collect_trace(self, watch: Watch) -> None:
-        trace, is_whole = Trace(self.options.folder), False
+        trace, is_whole = TraceFiles(self.options.folder), False
         try:
             is_whole = self._await_trace(watch, trace)
         finally:
@@ -326,7 +326,7 @@ class Load:
         about = self.cdp.call("Target.getTargetInfo", targetId=watch.target)["targetInfo"]
         self.told.title = str(about["title"])[:MOST_WORDS]
 
-    def _await_trace(self, watch: Watch, trace: Trace) -> bool:
+    def _await_trace(self, watch: Watch, trace: TraceFiles) -> bool:
         """End the trace and keep what comes of it; return whether that was all."""
         self.cdp.send("Tracing.end", watch.session)
         while message := self.cdp.next(self.cdp.give_up_s):
@@ -337,9 +337,9 @@ class Load:
         return False
 
 
-def wanted(options: argparse.Namespace, profile: Path) -> Wanted:
+def browser_options(options: argparse.Namespace, profile: Path) -> BrowserOptions:
     """Say what browser the options ask for."""
-    return Wanted(
+    return BrowserOptions(
         program=options.browser,
         http_version=options.http_version,
         names=options.names,
@@ -385,7 +385,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory(prefix="profile-", ignore_cleanup_errors=True) as profile:
         make_profile(Path(profile))
         try:
-            told = Load(options, Path(profile)).run()
+            told = LoadDriver(options, Path(profile)).run()
         except (CommandError, OSError, ValueError) as error:
             sys.exit(f"{options.browser}: {error}")
     (options.folder / "load.json").write_text(json.dumps(vars(told), indent=1) + "\n")

@@ -18,7 +18,7 @@ MOST_LINE_BYTES = 2**20
 _SCREENSHOT = "Screenshot"
 
 
-class Lines:
+class BoundedLines:
     """A file with a JSON object per line; what is too much is left out, and that is known."""
 
     def __init__(self, file: Path, most_bytes: int) -> None:
@@ -38,13 +38,13 @@ class Lines:
         self._file.close()
 
 
-class Trace:
+class TraceFiles:
     """A trace's events, and its pictures as files of their own."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
-        self._events = Lines(folder / "trace.jsonl", MOST_TRACE_BYTES)
-        self._taken = Lines(folder / "frames.jsonl", MOST_TRACE_BYTES)
+        self._events = BoundedLines(folder / "trace.jsonl", MOST_TRACE_BYTES)
+        self._taken = BoundedLines(folder / "frames.jsonl", MOST_TRACE_BYTES)
         self._pictures = 0
         self._different = 0
         self._room = MOST_PICTURE_BYTES

@@ -18,7 +18,7 @@ class CommandError(Exception):
     """The browser refused a command, or did not answer in time."""
 
 
-class Pipe(Protocol):
+class BrowserPipe(Protocol):
     """What messages go through."""
 
     def send(self, message: bytes) -> None:
@@ -53,10 +53,10 @@ class Message:
         return str(self.said.get("sessionId", ""))
 
 
-class Connection:
+class DevToolsClient:
     """Commands to a browser, and what it says."""
 
-    def __init__(self, pipe: Pipe) -> None:
+    def __init__(self, pipe: BrowserPipe) -> None:
         self._pipe = pipe
         self.give_up_s = inf
         """When no answer is awaited any more, by the clock."""

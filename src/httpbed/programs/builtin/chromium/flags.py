@@ -94,7 +94,7 @@ NET_LOG_MB = 16
 
 
 @dataclass(frozen=True)
-class Wanted:
+class BrowserOptions:
     """What a browser is to be like."""
 
     program: str
@@ -115,7 +115,7 @@ class Wanted:
     visit: str = "cold"
 
 
-def arguments(wanted: Wanted) -> list[str]:
+def arguments(wanted: BrowserOptions) -> list[str]:
     """Return the browser's command line."""
     width, height = wanted.viewport
     return [
@@ -133,7 +133,7 @@ def arguments(wanted: Wanted) -> list[str]:
     ]
 
 
-def forced(wanted: Wanted) -> list[str]:
+def forced(wanted: BrowserOptions) -> list[str]:
     """Leave the browser no other protocol than the one that is wanted, or to be discovered.
 
     Over QUIC, the certificate of an authority that no browser knows is taken from hosts that are

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
-from httpbed.web.har.entries import Entry
+from httpbed.web.har.entries import HarEntry
 
 Fields = list[tuple[str, str]]
 
@@ -60,7 +60,7 @@ _TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 _CONTROL = re.compile(r"[\x00-\x08\x0a-\x1f\x7f]")
 
 
-def answered(entry: Entry, *, location: str | None, of_skeleton: bool) -> Fields:
+def answered(entry: HarEntry, *, location: str | None, of_skeleton: bool) -> Fields:
     """Return the fields that are sent; ``location`` is where a redirect leads to, if it does."""
     renamed = _ALWAYS_RENAMED | (_RENAMED_OF_SKELETONS if of_skeleton else frozenset())
     found: Fields = []

@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from httpbed.web.sites.replay.selection import Asked, Chosen
+from httpbed.web.sites.replay.selection import ReplayedRequest, Selection
 from httpbed.web.sites.site import MOST_S
 
 
@@ -39,7 +39,7 @@ class _Times:
     end: float
 
 
-def triggers(chosen: Chosen) -> list[Trigger]:
+def triggers(chosen: Selection) -> list[Trigger]:
     """Find what led to each request, in order."""
     asked, document = chosen.asked, chosen.document
     times = [_times(one) for one in asked]
@@ -59,7 +59,7 @@ def triggers(chosen: Chosen) -> list[Trigger]:
     return found
 
 
-def _times(one: Asked) -> _Times:
+def _times(one: ReplayedRequest) -> _Times:
     said = one.entry.timings
     # ssl is within connect, and queued within blocked.
     parts = (said.blocked, said.dns, said.connect, said.send, said.wait, said.receive)
@@ -75,7 +75,7 @@ def _trigger(after: int, times: Sequence[_Times], start: float) -> Trigger:
     return Trigger(after, since, round(min(MOST_S, max(0.0, start - begun)), 4))
 
 
-def _chain_ends(asked: Sequence[Asked]) -> list[int]:
+def _chain_ends(asked: Sequence[ReplayedRequest]) -> list[int]:
     """Map each request to the last of the redirects that it began; to itself, if it is none."""
     last = list(range(len(asked)))
     for number in range(len(asked) - 1, -1, -1):
@@ -84,7 +84,7 @@ def _chain_ends(asked: Sequence[Asked]) -> list[int]:
     return last
 
 
-def _initiators(asked: Sequence[Asked], last: Sequence[int]) -> list[int | None]:
+def _initiators(asked: Sequence[ReplayedRequest], last: Sequence[int]) -> list[int | None]:
     """Find whom the recording names as the cause, among those that were asked for before."""
     seen: dict[str, int] = {}
     found: list[int | None] = []
@@ -96,7 +96,7 @@ def _initiators(asked: Sequence[Asked], last: Sequence[int]) -> list[int | None]
 
 
 def _ended_before(
-    asked: Sequence[Asked], times: Sequence[_Times], document: int
+    asked: Sequence[ReplayedRequest], times: Sequence[_Times], document: int
 ) -> list[int | None]:
     """Find the answer that had ended last when each request was made, the document's or a later."""
     open_: list[tuple[float, int]] = []

@@ -13,7 +13,7 @@ from urllib.parse import urljoin
 
 from httpbed.experiment.errors import ConfigError, Mistake
 from httpbed.experiment.page import MOST_ORIGINS
-from httpbed.web.har.entries import Document, Entry
+from httpbed.web.har.entries import HarDocument, HarEntry
 from httpbed.web.sites.replay import headers, names
 from httpbed.web.sites.replay.names import WrongUrlError
 from httpbed.web.sites.site import MOST_S
@@ -31,10 +31,10 @@ _CACHED = "from the browser's cache"
 
 
 @dataclass(frozen=True)
-class Asked:
+class ReplayedRequest:
     """An entry that is replayed."""
 
-    entry: Entry
+    entry: HarEntry
     host: str
     path: str
     follows: int | None = None
@@ -49,10 +49,10 @@ class Asked:
 
 
 @dataclass(frozen=True)
-class Chosen:
+class Selection:
     """What is replayed of a recording."""
 
-    asked: tuple[Asked, ...]
+    asked: tuple[ReplayedRequest, ...]
     """In the order in which they were asked for, the document and what led to it first."""
     document: int
     """Index of the document."""
@@ -64,15 +64,15 @@ class Chosen:
     """What the page asked for besides, and would again, but nobody answers; in words."""
 
 
-def choose(document: Document, name: str) -> Chosen:
+def choose(document: HarDocument, name: str) -> Selection:
     """Choose the entries of a recording's first page; ``name`` is the file's.
 
     Raises:
         ConfigError: With everything that cannot be replayed as it was recorded.
     """
     entries, changes = _of_page(document)
-    dropped: list[tuple[Entry, str]] = []
-    asked: list[Asked] = []
+    dropped: list[tuple[HarEntry, str]] = []
+    asked: list[ReplayedRequest] = []
     mistakes: list[Mistake] = []
     for entry in entries:
         if reason := _reason_against(entry):
@@ -81,7 +81,7 @@ def choose(document: Document, name: str) -> Chosen:
         place = f"{name}: log.entries[{entry.index}]"
         mistakes += _mistakes(entry, place)
         try:
-            asked.append(Asked(entry, *names.place(entry.url)))
+            asked.append(ReplayedRequest(entry, *names.place(entry.url)))
         except WrongUrlError as error:
             mistakes.append(Mistake(f"{place}.request.url", str(error), "leave the entry out"))
     mistakes += _mistakes_of_all(asked, name)
@@ -93,7 +93,7 @@ def choose(document: Document, name: str) -> Chosen:
 
 
 def _unanswered(
-    dropped: Sequence[tuple[Entry, str]], answered: Collection[tuple[str, str]]
+    dropped: Sequence[tuple[HarEntry, str]], answered: Collection[tuple[str, str]]
 ) -> Iterator[str]:
     """Say what a page asks the network for that is not replayed."""
     for entry, reason in dropped:
@@ -102,14 +102,14 @@ def _unanswered(
         yield f"{entry.method} {entry.url[:200]} is not replayed ({reason})"
 
 
-def _target(entry: Entry) -> tuple[str, str] | None:
+def _target(entry: HarEntry) -> tuple[str, str] | None:
     try:
         return names.place(entry.url)
     except WrongUrlError:
         return None
 
 
-def _of_page(document: Document) -> tuple[list[Entry], tuple[str, ...]]:
+def _of_page(document: HarDocument) -> tuple[list[HarEntry], tuple[str, ...]]:
     """Return the entries of the first page that has any, in order of time, and what to say."""
     with_entries = {entry.page for entry in document.entries}
     pages = [page.id for page in document.pages if page.id in with_entries]
@@ -119,7 +119,7 @@ def _of_page(document: Document) -> tuple[list[Entry], tuple[str, ...]]:
     return sorted(chosen, key=lambda one: (one.started_s, one.index)), said
 
 
-def _reason_against(entry: Entry) -> str:
+def _reason_against(entry: HarEntry) -> str:
     """Say why an entry is not replayed; empty where it is."""
     kinds = {
         _NO_HTTP: not entry.is_http,
@@ -134,7 +134,7 @@ def _reason_against(entry: Entry) -> str:
     return next((reason for reason, applies in kinds.items() if applies), "")
 
 
-def _mistakes(entry: Entry, place: str) -> Iterator[Mistake]:
+def _mistakes(entry: HarEntry, place: str) -> Iterator[Mistake]:
     if (entry.timings.wait or 0) > MOST_S:
         reason = f"is longer than {MOST_S:.0f} s"
         yield Mistake(f"{place}.timings.wait", reason, "leave the entry out")
@@ -143,7 +143,7 @@ def _mistakes(entry: Entry, place: str) -> Iterator[Mistake]:
         yield Mistake(f"{place}.response.headers", reason, "leave the entry out")
 
 
-def _mistakes_of_all(asked: Sequence[Asked], name: str) -> Iterator[Mistake]:
+def _mistakes_of_all(asked: Sequence[ReplayedRequest], name: str) -> Iterator[Mistake]:
     hosts = {one.host for one in asked}
     if len(hosts) > MOST_ORIGINS:
         reason = f"has {len(hosts)} origins, more than {MOST_ORIGINS}"
@@ -161,8 +161,8 @@ def _bounded(mistakes: list[Mistake], name: str) -> list[Mistake]:
 
 
 def _ordered(
-    asked: list[Asked], left_out: Counter[str], changes: tuple[str, ...], name: str
-) -> Chosen:
+    asked: list[ReplayedRequest], left_out: Counter[str], changes: tuple[str, ...], name: str
+) -> Selection:
     """Put the document first, with the redirects that led to it, and link all redirects."""
     secured = [one for one in asked if not _only_secures(one)]
     left_out["redirects from http: to the same by https:"] += len(asked) - len(secured)
@@ -180,15 +180,15 @@ def _ordered(
     if any(one.entry.url.lower().startswith("http:") for one in linked):
         changes = (*changes, "what was asked for over http: is asked for over https:")
     counted = Counter({reason: count for reason, count in left_out.items() if count})
-    return Chosen(tuple(linked), len(leading) - 1, counted, changes)
+    return Selection(tuple(linked), len(leading) - 1, counted, changes)
 
 
-def _only_secures(one: Asked) -> bool:
+def _only_secures(one: ReplayedRequest) -> bool:
     """Whether an answer leads from http: to the same place, which all is asked for at anyway."""
     return one.entry.url.lower().startswith("http:") and _leads_to(one) == one.target
 
 
-def _leads_to(one: Asked) -> tuple[str, str] | None:
+def _leads_to(one: ReplayedRequest) -> tuple[str, str] | None:
     """Return where a redirect leads; None of another answer, and of one that leads nowhere."""
     if one.entry.status not in REDIRECTS:
         return None
@@ -201,7 +201,7 @@ def _leads_to(one: Asked) -> tuple[str, str] | None:
         return None
 
 
-def _leading(asked: Sequence[Asked]) -> list[int]:
+def _leading(asked: Sequence[ReplayedRequest]) -> list[int]:
     """Return the indices of the first request for the document, its redirects, and itself."""
     numbered = [(number, one.entry) for number, one in enumerate(asked)]
     of_kind = [number for number, entry in numbered if entry.kind.lower() == "document"]
@@ -224,7 +224,7 @@ def _leading(asked: Sequence[Asked]) -> list[int]:
     return leading
 
 
-def _linked(asked: Sequence[Asked]) -> list[Asked]:
+def _linked(asked: Sequence[ReplayedRequest]) -> list[ReplayedRequest]:
     """Say of each redirect's target which redirect led there: the first that is free."""
     waiting: dict[tuple[str, str], list[int]] = {}
     follows: dict[int, int] = {}
@@ -235,6 +235,6 @@ def _linked(asked: Sequence[Asked]) -> list[Asked]:
             waiting.setdefault(target, []).append(number)
     redirects = set(follows.values())
     return [
-        Asked(one.entry, one.host, one.path, follows.get(number), number in redirects)
+        ReplayedRequest(one.entry, one.host, one.path, follows.get(number), number in redirects)
         for number, one in enumerate(asked)
     ]

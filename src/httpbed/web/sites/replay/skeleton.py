@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from httpbed.web.sites.replay.order import Trigger
-from httpbed.web.sites.replay.selection import Asked, Chosen
+from httpbed.web.sites.replay.selection import ReplayedRequest, Selection
 
 PLAN_PATH = "/.httpbed/replay.js"
 """Where the script is, if the document is too small for it."""
@@ -50,7 +50,7 @@ led(-1,0)
 })()"""
 
 
-def script(chosen: Chosen, triggers: Sequence[Trigger]) -> str:
+def script(chosen: Selection, triggers: Sequence[Trigger]) -> str:
     """Write the script; what a redirect leads to the browser asks for by itself."""
     asking = [
         number
@@ -72,7 +72,7 @@ def script(chosen: Chosen, triggers: Sequence[Trigger]) -> str:
 
 
 def _planned(
-    chosen: Chosen, number: int, trigger: Trigger, places: dict[int, int], times: int
+    chosen: Selection, number: int, trigger: Trigger, places: dict[int, int], times: int
 ) -> list[Any]:
     """Say where, after which of the plan (-1: the document), since its head or end, and when."""
     one = chosen.asked[number]
@@ -86,7 +86,7 @@ def _planned(
     return [*said, options] if options else said
 
 
-def _options(one: Asked, times: int) -> dict[str, Any]:
+def _options(one: ReplayedRequest, times: int) -> dict[str, Any]:
     entry, found = one.entry, dict[str, Any]()
     if entry.method.upper() != "GET":
         found["method"] = entry.method.upper()
