@@ -27,7 +27,7 @@ def test_every_profile_is_listed_with_its_source() -> None:
 
 def test_ranjans_sites_are_listed_with_what_they_weigh() -> None:
     """As they tell of themselves."""
-    table = (ROOT / "docs/concepts/drawn-pages.md").read_text()
+    table = (ROOT / "docs/concepts/seeded-pages.md").read_text()
     for name in ranjan.NAMES:
         known = ranjan.outline(NamedPage(name=name), ROOT)
         assert f'| `"{name}"` | {known.requests} | {known.weight:,} B |' in table
