@@ -21,7 +21,7 @@ from typing import Literal
 
 from httpbed.analysis import har_throughput
 from httpbed.analysis.har_throughput import ALLOWANCE_BYTES, CLOCK_S
-from httpbed.experiment import quantities
+from httpbed.experiment import units
 from httpbed.web.har.entries import HarEntry
 from httpbed.web.har.loads import ArchivedLoad
 from httpbed.web.load.load import PageRequest
@@ -96,7 +96,7 @@ def _protocol(answered: Pairs, claimed: str | None) -> Finding:
         return Finding(about, "told", mix or "no request was answered over the network")
     others = [entry for request, entry in answered if request.http_version not in (claimed, "")]
     if others:
-        share = quantities.share(len(others) / len(answered))
+        share = units.format_share(len(others) / len(answered))
         said = f"{len(others)} of {len(answered)} ({share}) were not over HTTP/{claimed}: {mix}"
         return _finding(about, "contradicted", said + _downgrades(answered, claimed), others)
     untold = counts[""]
@@ -199,14 +199,14 @@ def _rate(answered: Pairs, claimed: int | None) -> Finding:
     transfers = list(_transfers(answered))
     certain = har_throughput.beyond_a_burst(transfers)
     if claimed is not None and certain is not None and certain.bit_s > claimed:
-        beyond = f"{quantities.size(ALLOWANCE_BYTES, 2)} of it a burst, the rest takes"
-        more = f"more than {quantities.rate(claimed)}"
+        beyond = f"{units.format_size(ALLOWANCE_BYTES, 2)} of it a burst, the rest takes"
+        more = f"more than {units.format_rate(claimed)}"
         said = f"{_stretch(certain)}: {beyond} {_rate_of(certain)}, {more}"
         return Finding("rate", "contradicted", said, certain.entries[:MOST_PLACES])
     fastest = har_throughput.fastest(transfers)
     untold: Verdict = "told" if claimed is None else "cannot be told"
     if fastest is None:
-        least = quantities.size(har_throughput.FEWEST_BYTES, quantities.AT_A_GLANCE)
+        least = units.format_size(har_throughput.FEWEST_BYTES, units.SHORT_DIGITS)
         return Finding("rate", untold, f"no stretch has {least} with their times")
     is_full = claimed is not None and fastest.bit_s >= _FULL_SHARE * claimed
     said = f"{_stretch(fastest)}: {_rate_of(fastest)}"
@@ -214,11 +214,11 @@ def _rate(answered: Pairs, claimed: int | None) -> Finding:
 
 
 def _stretch(found: har_throughput.Stretch) -> str:
-    return f"{quantities.size(found.bytes, quantities.AT_A_GLANCE)} came in {_time(found.seconds)}"
+    return f"{units.format_size(found.bytes, units.SHORT_DIGITS)} came in {_time(found.seconds)}"
 
 
 def _rate_of(found: har_throughput.Stretch) -> str:
-    return quantities.rate(found.bit_s, quantities.AT_A_GLANCE)
+    return units.format_rate(found.bit_s, units.SHORT_DIGITS)
 
 
 def _transfers(answered: Pairs) -> Iterator[har_throughput.Transfer]:
@@ -288,4 +288,4 @@ def _finding(about: str, verdict: Verdict, said: str, against: Iterable[HarEntry
 
 
 def _time(seconds: float) -> str:
-    return quantities.duration(seconds, quantities.AT_A_GLANCE)
+    return units.format_duration(seconds, units.SHORT_DIGITS)

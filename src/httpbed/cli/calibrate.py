@@ -17,7 +17,7 @@ from rich.text import Text
 
 from httpbed.cli.echo import echo
 from httpbed.cli.progress_bar import LiveBar
-from httpbed.experiment import quantities
+from httpbed.experiment import units
 from httpbed.experiment.errors import ConfigError, Mistake
 from httpbed.host import backend
 from httpbed.host.packages import toolbox
@@ -195,11 +195,11 @@ def _tolerance(finding: Finding) -> str:
 
 def _figure(finding: Finding, value: float) -> str:
     if finding.unit == "bit/s":
-        return quantities.rate(value)
+        return units.format_rate(value)
     if finding.unit == "s":
-        return quantities.duration(round(value, 7))
+        return units.format_duration(round(value, 7))
     if finding.unit == "1":
-        return quantities.share(value)
+        return units.format_share(value)
     return f"{value:.4g} {finding.unit}"
 
 
@@ -209,7 +209,7 @@ def _closing(verdicts: Sequence[Verdict], written: Path | None) -> str:
     classes = ", ".join(sorted({one.scheduling for one in verdicts if one.scheduling}))
     passed = f"{len(verdicts) - failed} of {len(verdicts)} cells passed"
     ran = f"the emulator ran as {classes or 'nothing'}"
-    lines = [f"{passed}; {ran}, its p99 lateness was at most {quantities.duration(late)}"]
+    lines = [f"{passed}; {ran}, its p99 lateness was at most {units.format_duration(late)}"]
     if written:
         lines.append(f"certificate: {written}")
     if failed:

@@ -14,7 +14,7 @@ from httpbed.analysis import duration
 from httpbed.campaign.preparation import Loaded
 from httpbed.cli import experiment_argument
 from httpbed.cli.echo import echo
-from httpbed.experiment import quantities
+from httpbed.experiment import units
 from httpbed.experiment.errors import ConfigError, Mistake
 from httpbed.experiment.factorial import ScaleName
 from httpbed.experiment.roles import ClientRole
@@ -107,7 +107,7 @@ def _print_steps(planned: HandoverPlan) -> None:
     for step in _steps(planned):
         if step["is_first"]:
             echo(f"    # hand-over {step['handover']}, {step['when']}")
-        later = f", {quantities.duration(step['after_s'])} later" if step["after_s"] else ""
+        later = f", {units.format_duration(step['after_s'])} later" if step["after_s"] else ""
         echo(f"    # {step['step']} {step['link']}{later}")
         echo(_indented(step["command"], by=4))
 
@@ -117,9 +117,11 @@ def _steps(planned: HandoverPlan) -> Iterator[dict[str, Any]]:
     after_s = steps.after_last_s(described, 1)
     first = f"when {steps.awaited(described)}"
     if after_s is not None:
-        first = f"{quantities.duration(after_s)} after the client's start"
+        first = f"{units.format_duration(after_s)} after the client's start"
     for number in planned.numbers():
-        when = first if number == 1 else f"{quantities.duration(described.repeats_s or 0.0)} later"
+        when = (
+            first if number == 1 else f"{units.format_duration(described.repeats_s or 0.0)} later"
+        )
         for index, step in enumerate(steps.steps(described, number)):
             made_by = planned.carried_out_by(step, number)
             told = json.dumps(steps.BY_EMULATOR.get(step.what))
@@ -161,4 +163,4 @@ def _summary(loaded: Loaded, catalog: Catalog) -> str:
 
 
 def _about(seconds: float) -> str:
-    return "years" if seconds > A_YEAR_S else f"about {quantities.time(seconds)}"
+    return "years" if seconds > A_YEAR_S else f"about {units.format_long_duration(seconds)}"

@@ -10,7 +10,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemaini
 from httpbed.campaign import local
 from httpbed.cli.echo import echo
 from httpbed.cli.progress_bar import LiveBar
-from httpbed.experiment import quantities
+from httpbed.experiment import units
 
 MOST_SILENCE_S = 60.0
 """Without a terminal; then the next trial's end is told."""
@@ -59,8 +59,14 @@ class Reporter(LiveBar):
         done, now = sum(self._done.values()), time.monotonic()
         self._told, lasted = now, now - self._began
         left = lasted / done * (self._total - done)
-        then = f"about {quantities.time(left)} left" if done < self._total else "all of them"
-        self._say(f"{what}{done} of {self._total} trials in {quantities.time(lasted)}, {then}")
+        then = (
+            f"about {units.format_long_duration(left)} left"
+            if done < self._total
+            else "all of them"
+        )
+        self._say(
+            f"{what}{done} of {self._total} trials in {units.format_long_duration(lasted)}, {then}"
+        )
 
     def _say(self, text: str) -> None:
         if self.is_live:

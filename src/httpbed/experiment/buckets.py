@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass
 
-from httpbed.experiment import quantities
+from httpbed.experiment import units
 from httpbed.experiment.impairments.rate import TokenBucket
 from httpbed.experiment.scenario import Scenario
 
@@ -32,10 +32,10 @@ class Passed:
 
     def told(self) -> str:
         """Say that the rate is never in force, and what to do."""
-        burst, size = quantities.size(self.burst_bytes), quantities.size(self.size)
+        burst, size = units.format_size(self.burst_bytes), units.format_size(self.size)
         return (
             f"{self.link} from {self.source}: the bucket of {burst} holds the whole transfer of"
-            f" {size}, so the rate of {quantities.rate(self.rate_bit_s)} is never in force; lower"
+            f" {size}, so the rate of {units.format_rate(self.rate_bit_s)} is never in force; lower"
             f" burst to far less than {size}"
         )
 

@@ -1,8 +1,9 @@
-"""Quantities as authors write them ("10 Mbit/s", "25 ms", "4 %") and as the program counts.
+"""Quantities with units: ``parse_`` functions read them, ``format_`` functions write them.
 
-Every quantity in a file carries its unit; a bare number is a mistake. Inside the program a
-rate is in bit/s, a duration in seconds, a share between 0 and 1 and a size in bytes.
-Decimal prefixes are powers of ten (MB, SI), binary ones powers of two (MiB, IEC 80000-13).
+Every quantity in an experiment file has a unit ("10 Mbit/s", "25 ms", "4 %"); a bare number is
+rejected. Inside the program a rate is in bit/s, a duration in seconds, a size in bytes, and a share
+is between 0 and 1. Decimal prefixes are powers of ten (MB), binary ones powers of two (MiB, IEC
+80000-13).
 """
 
 from __future__ import annotations
@@ -14,16 +15,14 @@ from typing import Annotated
 
 from pydantic import AfterValidator, BeforeValidator, WithJsonSchema
 
-from httpbed.experiment import quantities
-
 NS = 1e9
-"""Nanoseconds in a second: clocks count in the former, whatever is told is in the latter."""
+"""Nanoseconds in a second."""
 QUANTITY = re.compile(r"\s*(?P<number>[-+]?[0-9.]+(?:[eE][-+]?[0-9]+)?)\s*(?P<unit>\S.*?)?\s*")
-"""A number and what may be its unit, in whatever spelling."""
+"""A number and an optional unit, before either is checked."""
 
 _MOST_LETTERS = 60
 _MOST_DIGITS = 30
-"""Before or after the point; more is a slip, and an exponent expanded would fill the memory."""
+"""Before or after the decimal point. A larger exponent would fill the memory when expanded."""
 
 _RATES: Mapping[str, int | Decimal] = {
     "bit/s": 1,
@@ -52,16 +51,16 @@ SIZES = {
 
 
 def split(text: object, units: Mapping[str, int | Decimal], example: str) -> tuple[Decimal, str]:
-    """Split ``text`` into its number and one of ``units``.
+    """Split ``text`` into a number and one of ``units``.
 
     Raises:
-        ValueError: There is no number, an absurd one, no unit, or one not in ``units``.
+        ValueError: The number or the unit is missing, out of range, or unknown.
     """
     if not isinstance(text, str):
-        msg = f"a number with a unit is needed, such as {example!r}, not {text!r}"
+        msg = f"{text!r} is not a text with a number and a unit; write it like {example!r}"
         raise ValueError(msg)  # noqa: TRY004 - pydantic collects ValueError, not TypeError
     if len(text) > _MOST_LETTERS:
-        msg = f"{text[:20]!r}... is too long for a number with a unit, such as {example!r}"
+        msg = f"{text[:20]!r}... is too long for a quantity; write it like {example!r}"
         raise ValueError(msg)
     match = QUANTITY.fullmatch(text)
     try:
@@ -76,7 +75,7 @@ def split(text: object, units: Mapping[str, int | Decimal], example: str) -> tup
         msg = f"{named} in {text!r}; known: {', '.join(units)}"
         raise ValueError(msg)
     if abs(number.adjusted()) > _MOST_DIGITS:
-        msg = f"{text!r} is too large or too small to be meant"
+        msg = f"{text!r} is out of range: it has more than {_MOST_DIGITS} digits"
         raise ValueError(msg)
     return number, match["unit"]
 
@@ -84,48 +83,49 @@ def split(text: object, units: Mapping[str, int | Decimal], example: str) -> tup
 def _scaled(text: object, units: Mapping[str, int | Decimal], example: str) -> Decimal:
     number, unit = split(text, units, example)
     if number < 0:
-        msg = f"{text!r} is negative"
+        msg = f"{text!r} is negative; use 0 or more"
         raise ValueError(msg)
     return number * Decimal(units[unit])
 
 
 SLOWEST_BIT_S = 200
-"""A packet of 1500 bytes in a minute."""
+"""The rate of one packet of 1500 bytes per minute."""
 FASTEST_BIT_S = 10**11
 
 
 def parse_rate(text: object) -> int:
-    """Bits per second of ``"10 Mbit/s"``; at least a full packet in a minute."""
+    """Return the bits per second of ``"10 Mbit/s"``: from 200 bit/s to 100 Gbit/s."""
     bit_s = int(_scaled(text, _RATES, "10 Mbit/s"))
     if bit_s < SLOWEST_BIT_S:
-        raise ValueError(f"{text!r} is slower than a packet a minute, {SLOWEST_BIT_S} bit/s")
+        msg = f"{text!r} is below {SLOWEST_BIT_S} bit/s, the rate of one packet per minute"
+        raise ValueError(msg)
     if bit_s > FASTEST_BIT_S:
-        raise ValueError(f"{text!r} is faster than 100 Gbit/s")
+        raise ValueError(f"{text!r} is above 100 Gbit/s")
     return bit_s
 
 
 def parse_duration(text: object) -> float:
-    """Seconds of ``"25 ms"``."""
+    """Return the seconds of ``"25 ms"``."""
     return float(_scaled(text, DURATIONS, "25 ms"))
 
 
 def parse_signed_duration(text: object) -> float:
-    """Seconds of ``"-2 ms"``: a deviation, to either side."""
+    """Return the seconds of ``"-2 ms"``, which may be negative."""
     number, unit = split(text, DURATIONS, "-2 ms")
     return float(number * Decimal(DURATIONS[unit]))
 
 
 def parse_share(text: object) -> float:
-    """Fraction between 0 and 1 of ``"4 %"``."""
+    """Return ``"4 %"`` as a fraction between 0 and 1."""
     share = _scaled(text, _SHARES, "4 %")
     if share > 1:
-        msg = f"{text!r} is above 100 %"
+        msg = f"{text!r} is above 100 %; use 0 % to 100 %"
         raise ValueError(msg)
     return float(share)
 
 
 def parse_size(text: object) -> int:
-    """Bytes of ``"1 MB"`` (10^6) or ``"1 MiB"`` (2^20)."""
+    """Return the bytes of ``"1 MB"`` (10^6) or ``"1 MiB"`` (2^20)."""
     size = _scaled(text, SIZES, "1 MB")
     if size != int(size):
         msg = f"{text!r} is not a whole number of bytes"
@@ -133,13 +133,58 @@ def parse_size(text: object) -> int:
     return int(size)
 
 
+_Prefixes = tuple[tuple[float, str], ...]
+RATE_PREFIXES: _Prefixes = ((1e9, "Gbit/s"), (1e6, "Mbit/s"), (1e3, "kbit/s"), (1, "bit/s"))
+_SIZE_PREFIXES: _Prefixes = ((1e9, "GB"), (1e6, "MB"), (1e3, "kB"), (1, "B"))
+_DURATION_PREFIXES: _Prefixes = ((1, "s"), (1e-3, "ms"), (1e-6, "us"))
+_LONG_DURATIONS: _Prefixes = ((86_400, "days"), (3600, "h"), (60, "min"), (1, "s"))
+_EXACT_DIGITS = 6
+SHORT_DIGITS = 3
+"""Significant digits of measured quantities; configured ones have six."""
+
+
+def format_rate(bit_s: float, digits: int = _EXACT_DIGITS) -> str:
+    """Write bits per second as ``10 Mbit/s``."""
+    return _with_prefix(bit_s, RATE_PREFIXES, digits)
+
+
+def format_size(size_bytes: float, digits: int = _EXACT_DIGITS) -> str:
+    """Write bytes as ``1.5 MB``."""
+    return _with_prefix(size_bytes, _SIZE_PREFIXES, digits)
+
+
+def format_duration(seconds: float, digits: int = _EXACT_DIGITS) -> str:
+    """Write seconds as ``25 ms``."""
+    return _with_prefix(seconds, _DURATION_PREFIXES, digits)
+
+
+def format_long_duration(seconds: float) -> str:
+    """Write seconds as ``50 s``, ``12 min`` or ``3.5 h``: a unit from two of it on."""
+    fitting = (pair for pair in _LONG_DURATIONS if seconds >= 2 * pair[0])
+    length, unit = next(fitting, _LONG_DURATIONS[-1])
+    decimals = 1 if unit in {"days", "h"} and seconds < 10 * length else 0
+    return f"{seconds / length:.{decimals}f} {unit}"
+
+
+def format_share(share: float) -> str:
+    """Write a fraction as ``4 %``."""
+    return f"{share * 100:.4g} %"
+
+
+def _with_prefix(value: float, prefixes: _Prefixes, digits: int) -> str:
+    """Round first, then choose the prefix: 999,950 with three digits is a million."""
+    rounded = float(f"{value:.{digits}g}")
+    factor, unit = next((pair for pair in prefixes if abs(rounded) >= pair[0]), prefixes[-1])
+    return f"{rounded / factor:.{digits}g} {unit}"
+
+
 def at_most(most_s: float) -> AfterValidator:
-    """Refuse a duration that is longer, to either side; in seconds, told with their unit."""
+    """Return a validator that rejects durations whose absolute value exceeds ``most_s`` seconds."""
 
     def check(seconds: float) -> float:
         if abs(seconds) > most_s:
-            told = f"{quantities.duration(seconds)} is longer than {quantities.duration(most_s)}"
-            raise ValueError(told)
+            msg = f"{format_duration(seconds)} is longer than {format_duration(most_s)}"
+            raise ValueError(msg)
         return seconds
 
     return AfterValidator(check)

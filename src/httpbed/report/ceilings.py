@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from httpbed.analysis.findings import Condition, Findings, Row
-from httpbed.experiment import quantities
+from httpbed.experiment import units
 from httpbed.report.phrasing import bits_per_second
 
 Named = Callable[[Condition, Row], str]
@@ -34,7 +34,7 @@ def _why(row: Row) -> str:
     if deepest := max(
         row.buckets, key=lambda one: one.burst_bytes / max(one.size, 1), default=None
     ):
-        burst, size = quantities.size(deepest.burst_bytes), quantities.size(deepest.size)
+        burst, size = units.format_size(deepest.burst_bytes), units.format_size(deepest.size)
         return (
             f"for the bucket of {burst} passes that much of {size} at line speed; lower burst, or"
             " fetch more"

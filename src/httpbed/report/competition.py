@@ -9,7 +9,7 @@ from rich.table import Table
 from rich.text import Text
 
 from httpbed.analysis.sender.split import Split
-from httpbed.experiment import quantities
+from httpbed.experiment import units
 from httpbed.report.terminal import Console
 from httpbed.studies.conformance.competition import ONE_WAY_S, RATE_BIT_S, Competition
 
@@ -18,7 +18,7 @@ KEY_WIDTH = 10
 
 def show(seen: Competition, out: Console) -> None:
     """Print a line for each length of the queue, with the medians of its trials."""
-    link = f"{quantities.rate(RATE_BIT_S)}, {quantities.duration(2 * ONE_WAY_S)} round trip"
+    link = f"{units.format_rate(RATE_BIT_S)}, {units.format_duration(2 * ONE_WAY_S)} round trip"
     out.print(Text(f"{'bottleneck':<{KEY_WIDTH}}  {link}, droptail"))
     out.print()
     table = Table(box=None, pad_edge=False, padding=(0, 3, 0, 0), header_style="dim")
@@ -38,7 +38,7 @@ def show(seen: Competition, out: Console) -> None:
 def _cells(queue: str, seen: Competition) -> list[str]:
     trials = seen.of(queue)
     shares = [
-        quantities.share(round(_of(trials, lambda one, name=name: one.shares[name]), 3))  # type: ignore[misc]
+        units.format_share(round(_of(trials, lambda one, name=name: one.shares[name]), 3))  # type: ignore[misc]
         for name in seen.flows
     ]
     return [
@@ -47,14 +47,14 @@ def _cells(queue: str, seen: Competition) -> list[str]:
         f"{_of(trials, lambda one: one.jain):.2f}",
         _delay(trials, "p50"),
         _delay(trials, "p95"),
-        quantities.share(round(_of(trials, lambda one: one.utilisation), 3)),
+        units.format_share(round(_of(trials, lambda one: one.utilisation), 3)),
         str(len(trials)),
     ]
 
 
 def _delay(trials: Sequence[Split], quantile: str) -> str:
     seconds = _of(trials, lambda one: one.queue_delay_s.get(quantile, 0.0))
-    return quantities.duration(seconds, quantities.AT_A_GLANCE)
+    return units.format_duration(seconds, units.SHORT_DIGITS)
 
 
 def _of(trials: Sequence[Split], figure: Callable[[Split], float]) -> float:

@@ -8,7 +8,7 @@ from pathlib import Path
 from rich.table import Table
 from rich.text import Text
 
-from httpbed.experiment import quantities
+from httpbed.experiment import units
 from httpbed.report import inline, templating, windows
 from httpbed.report.terminal import Console
 from httpbed.studies.conformance.judgement import Judgement
@@ -108,9 +108,9 @@ def _is_held(judgement: Judgement) -> bool:
 def delivered(judgement: Judgement) -> str:
     """Say how long short transfers take."""
     told = (
-        f"{quantities.size(size)} in {quantities.duration(seconds, quantities.AT_A_GLANCE)}"
+        f"{units.format_size(size)} in {units.format_duration(seconds, units.SHORT_DIGITS)}"
         if seconds is not None
-        else f"{quantities.size(size)} never"
+        else f"{units.format_size(size)} never"
         for size, seconds in judgement.short_s.items()
     )
     return ", ".join(told)

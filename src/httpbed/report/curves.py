@@ -14,7 +14,7 @@ from matplotlib.ticker import FuncFormatter, MaxNLocator
 from numpy.typing import NDArray
 
 from httpbed.analysis.timelines import Curve, Timeline, thinned
-from httpbed.experiment import quantities
+from httpbed.experiment import units
 from httpbed.experiment.handover_event import Moment
 from httpbed.report.figures import INK, MARKERS, PALETTE, QUIET, WIDTH_IN
 from httpbed.report.visible_figure import VisibleFigure
@@ -258,7 +258,7 @@ def _close_by(axes: Axes, trial: Timeline, moment: Moment) -> None:
     _by_link(axes, trial, curve, moment.at_s, 1e-3)
     axes.axvline(0, color=QUIET, linewidth=0.8, linestyle=DASHED)
     for row, (name, after) in enumerate(events):
-        said = f"{name} +{quantities.duration(after, quantities.AT_A_GLANCE)}"
+        said = f"{name} +{units.format_duration(after, units.SHORT_DIGITS)}"
         _event(axes, said, after * 1e3, 0.04 + 0.15 * row)
     axes.set_xlim(low * 1e3, high * 1e3)
     least, most = float(curve.total_bytes[0]) / MB, curve.end_bytes / MB

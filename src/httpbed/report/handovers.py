@@ -10,7 +10,7 @@ from httpbed.analysis.estimate import Estimate
 from httpbed.analysis.findings import Findings
 from httpbed.analysis.handovers import Moves
 from httpbed.analysis.sample import Bounded
-from httpbed.experiment import quantities
+from httpbed.experiment import units
 from httpbed.experiment.handover_event import ANEW, ANSWERED, MIGRATED, NOTHING, UNKNOWN
 from httpbed.report.phrasing import DASH, done, mark, scale, treatment
 
@@ -135,7 +135,7 @@ def twice(findings: Findings) -> Iterator[str]:
         again = max((one.median("bytes_fetched_twice") or 0 for one in found), default=0)
         if again:
             most = "up to " if len(found) > 1 else ""
-            size = quantities.size(again, quantities.AT_A_GLANCE)
+            size = units.format_size(again, units.SHORT_DIGITS)
             yield (
                 f"{name}: {most}{size} of the body were fetched"
                 ' twice (median); retry = "resume" asks for the rest only, where program and server'
@@ -214,7 +214,7 @@ def _between(found: Estimate, said: Callable[[float], str]) -> str:
 
 
 def _time(metric: str) -> Callable[[Moves], str]:
-    return _of_median(metric, lambda value: quantities.duration(value, quantities.AT_A_GLANCE))
+    return _of_median(metric, lambda value: units.format_duration(value, units.SHORT_DIGITS))
 
 
 def _request_time(findings: Findings) -> Callable[[Moves], str]:
@@ -224,7 +224,7 @@ def _request_time(findings: Findings) -> Callable[[Moves], str]:
 
 
 def _size(metric: str) -> Callable[[Moves], str]:
-    return _of_median(metric, lambda value: quantities.size(value, quantities.AT_A_GLANCE))
+    return _of_median(metric, lambda value: units.format_size(value, units.SHORT_DIGITS))
 
 
 def _number(metric: str) -> Callable[[Moves], str]:

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from httpbed.analysis.har_audit import Finding
 from httpbed.analysis.har_import import Imported
-from httpbed.experiment import quantities
+from httpbed.experiment import units
 from httpbed.experiment.errors import visible
 from httpbed.experiment.metric import METRICS, Observation
 
@@ -50,11 +50,11 @@ def _metrics(observations: Sequence[Observation]) -> Iterator[tuple[str, str]]:
 
 
 def _value(value: float, unit: str) -> str:
-    digits = quantities.AT_A_GLANCE
+    digits = units.SHORT_DIGITS
     if unit == "s":
-        return quantities.duration(value, digits)
+        return units.format_duration(value, digits)
     if unit in ("byte", "byte/s"):
-        return quantities.size(value, digits) + unit.removeprefix("byte")
+        return units.format_size(value, digits) + unit.removeprefix("byte")
     return f"{value:g}" if unit == "1" else f"{value:.3g} {unit}"
 
 

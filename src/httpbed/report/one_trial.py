@@ -12,7 +12,7 @@ from rich.text import Text
 from httpbed.analysis import loads, timelines
 from httpbed.analysis.loads import PageTrial
 from httpbed.analysis.timelines import Timeline
-from httpbed.experiment import quantities
+from httpbed.experiment import units
 from httpbed.experiment.errors import ConfigError, Mistake, visible
 from httpbed.experiment.handover_event import Moment
 from httpbed.report import curves
@@ -123,8 +123,8 @@ def _said(moment: Moment) -> str:
 
 
 def _time(seconds: float) -> str:
-    return quantities.duration(seconds, quantities.AT_A_GLANCE)
+    return units.format_duration(seconds, units.SHORT_DIGITS)
 
 
 def _size(number: float) -> str:
-    return quantities.size(number, quantities.AT_A_GLANCE)
+    return units.format_size(number, units.SHORT_DIGITS)

@@ -10,7 +10,7 @@ from httpbed.analysis.comparison import Ratio
 from httpbed.analysis.estimate import CONFIDENCE, Interval
 from httpbed.analysis.findings import Findings, Row
 from httpbed.analysis.sample import Bounded
-from httpbed.experiment import quantities
+from httpbed.experiment import units
 from httpbed.experiment.metric import METRICS
 
 DASH = "\N{EN DASH}"
@@ -209,7 +209,7 @@ def base_name(findings: Findings) -> str:
 
 def bits_per_second(value: float) -> str:
     """Write a rate."""
-    return quantities.rate(value, quantities.AT_A_GLANCE)
+    return units.format_rate(value, units.SHORT_DIGITS)
 
 
 def ceiling(row: Row) -> str:
@@ -222,7 +222,7 @@ def ceiling(row: Row) -> str:
 
 def beside(ceiling_bit_s: float | None, decimals: int) -> Scale:
     """Choose the scale of a goodput: its ceiling's unit, Mbit/s where there is no ceiling."""
-    known = (least for least, _ in quantities.RATES if ceiling_bit_s and ceiling_bit_s >= least)
+    known = (least for least, _ in units.RATE_PREFIXES if ceiling_bit_s and ceiling_bit_s >= least)
     return Scale(next(known, 1e6), "", decimals)
 
 

@@ -17,7 +17,7 @@ from httpbed.analysis import timelines
 from httpbed.analysis.findings import Condition, Findings, Row
 from httpbed.analysis.sample import Key, by_treatment
 from httpbed.analysis.timelines import Timeline
-from httpbed.experiment import quantities
+from httpbed.experiment import units
 from httpbed.experiment.experiment import reached, references
 from httpbed.report import curves, network
 from httpbed.report.curves import Panel
@@ -193,9 +193,9 @@ def _told(panels: list[Panel]) -> str:
 
 
 def _course(trial: Timeline) -> str:
-    size = quantities.size(trial.curve.end_bytes, quantities.AT_A_GLANCE)
-    told = [f"{size} by {quantities.duration(trial.curve.end_s, quantities.AT_A_GLANCE)}"]
+    size = units.format_size(trial.curve.end_bytes, units.SHORT_DIGITS)
+    told = [f"{size} by {units.format_duration(trial.curve.end_s, units.SHORT_DIGITS)}"]
     if trial.moments:
-        first = quantities.duration(trial.moments[0].at_s, quantities.AT_A_GLANCE)
+        first = units.format_duration(trial.moments[0].at_s, units.SHORT_DIGITS)
         told.append(f"{len(trial.moments)} hand-over(s), the first at {first}")
     return ", ".join(told)

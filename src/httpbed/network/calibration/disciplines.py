@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from httpbed.experiment import quantities
+from httpbed.experiment import units
 from httpbed.network.calibration.cell import DIRECTIONS, DOWN, UP, Cell, Finding, Flow, Train
 from httpbed.network.calibration.evidence import CONGESTION, Seen
 from httpbed.network.calibration.grid import DEEP, FULL_PACKET, rate_tolerance
@@ -126,7 +126,7 @@ def managed(discipline: str, said: dict[str, str], wait_s: tuple[float, float]) 
     return Cell(
         name=f"{discipline} under overload",
         link={
-            "rate": quantities.rate(BIT_S),
+            "rate": units.format_rate(BIT_S),
             "queue": {"discipline": discipline, **DEEP, **said},
         },
         flows=(Flow(DOWN, (_overload(LASTS_S),), ports=4, spin_s=0.0),),
@@ -151,7 +151,7 @@ def sparse(said: dict[str, str]) -> Cell:
     return Cell(
         name="fq_codel, a sparse flow beside a bulk one",
         link={
-            "rate": quantities.rate(BIT_S),
+            "rate": units.format_rate(BIT_S),
             "queue": {"discipline": "fq_codel", **DEEP, **said},
         },
         flows=(Flow(UP, pair * round(1.0 / gap / 2), ports=2, spin_s=0.0),),
@@ -166,7 +166,7 @@ def marking(discipline: str, said: dict[str, str]) -> Cell:
     queue = {"discipline": discipline, **DEEP, **said, "ecn": True}
     return Cell(
         name=f"{discipline} that marks",
-        link={"rate": quantities.rate(BIT_S), "queue": queue},
+        link={"rate": units.format_rate(BIT_S), "queue": queue},
         flows=(Flow(DOWN, (_overload(0.5),), ecn=True, spin_s=0.0),),
         claims=(Marked(DOWN),),
         settle_s=0.5,

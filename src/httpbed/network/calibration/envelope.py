@@ -12,15 +12,15 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from httpbed.experiment import quantities
+from httpbed.experiment import units
 from httpbed.experiment.impairments.rate import OVERHEADS
 from httpbed.network.calibration.cell import Value
 from httpbed.network.calibration.judgement import Verdict
 
 RANGES: Mapping[str, Callable[[float], str]] = {
-    "rate_bit_s": quantities.rate,
-    "delay_s": quantities.duration,
-    "loss": quantities.share,
+    "rate_bit_s": units.format_rate,
+    "delay_s": units.format_duration,
+    "loss": units.format_share,
 }
 """Quantities of which a range is covered, and how their values are written."""
 NAMES = {"rate_bit_s": "rate", "delay_s": "delay", "loss": "loss"}

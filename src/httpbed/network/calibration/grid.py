@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from httpbed.experiment import quantities
+from httpbed.experiment import units
 from httpbed.experiment.impairments.rate import OVERHEADS
 from httpbed.network.calibration.cell import DIRECTIONS, DOWN, UP, Cell, Claim, Flow, Stream, Train
 from httpbed.network.calibration.packets import Complete, Loss
@@ -107,8 +107,8 @@ def rate_cell(bit_s: int, seconds: float, ways: tuple[int, ...] = BOTH) -> Cell:
     """Offer more than a rate for some seconds: each packet has a time at which it must leave."""
     where = "" if len(ways) > 1 else f", {DIRECTIONS[ways[0]]}"
     return Cell(
-        name=f"rate {quantities.rate(bit_s)}{where}",
-        link={"rate": quantities.rate(bit_s), "queue": DEEP},
+        name=f"rate {units.format_rate(bit_s)}{where}",
+        link={"rate": units.format_rate(bit_s), "queue": DEEP},
         covers={"rate_bit_s": bit_s},
         **_overload(bit_s, seconds, ways),
     )
@@ -118,7 +118,7 @@ def counted_cell(counted: str, bit_s: int, seconds: float) -> Cell:
     """Count other bytes than the IP packet's at a rate."""
     return Cell(
         name=f"bytes counted as {counted}",
-        link={"rate": quantities.rate(bit_s), "queue": DEEP, "counted": counted},
+        link={"rate": units.format_rate(bit_s), "queue": DEEP, "counted": counted},
         covers={"counted": counted},
         **_overload(bit_s, seconds, BOTH, overhead_bytes=OVERHEADS[counted]),
     )
@@ -128,8 +128,8 @@ def far_cell(bit_s: int, delay_ms: float, seconds: float) -> Cell:
     """A rate and a delay together: as many packets under way as a window may hold."""
     traffic = _overload(bit_s, seconds, (DOWN,), delay_s=delay_ms / 1e3)
     return Cell(
-        name=f"rate {quantities.rate(bit_s)} behind {delay_ms:g} ms",
-        link={"rate": quantities.rate(bit_s), "delay": f"{delay_ms:g} ms", "queue": DEEP},
+        name=f"rate {units.format_rate(bit_s)} behind {delay_ms:g} ms",
+        link={"rate": units.format_rate(bit_s), "delay": f"{delay_ms:g} ms", "queue": DEEP},
         covers={"together": "rate and delay"},
         **traffic,
     )
@@ -183,9 +183,9 @@ def goodput() -> Cell:
     """TCP through a bottleneck: segmentation offload is where such links break."""
     bit_s = 5 * 10**7
     return Cell(
-        name=f"TCP at {quantities.rate(bit_s)}",
+        name=f"TCP at {units.format_rate(bit_s)}",
         link={
-            "rate": quantities.rate(bit_s),
+            "rate": units.format_rate(bit_s),
             "delay": "5 ms",
             "queue": {"limit": "1000 packets"},
         },

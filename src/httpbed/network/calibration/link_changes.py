@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from httpbed.experiment import quantities
+from httpbed.experiment import units
 from httpbed.network.calibration import arithmetic
 from httpbed.network.calibration.arithmetic import Floats
 from httpbed.network.calibration.cell import DIRECTIONS, DOWN, UP, Cell, Finding, Flow, Train
@@ -200,7 +200,7 @@ def changes() -> Iterator[Cell]:
 def rate_steps() -> Cell:
     """Raise and lower a rate under a full queue."""
     steps = ((0.0, 4e6), (0.3, 12e6), (0.5, 2e6))
-    said = [[f"{at:g} s", quantities.rate(bit_s)] for at, bit_s in steps]
+    said = [[f"{at:g} s", units.format_rate(bit_s)] for at, bit_s in steps]
     return Cell(
         name="rate that changes",
         link={"rate": {"steps": said}, "queue": DEEP},

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterator
 
-from httpbed.experiment import quantities
+from httpbed.experiment import units
 from httpbed.network.calibration import arithmetic
 from httpbed.network.calibration.cell import DOWN, UP, Cell, Flow, Train
 from httpbed.network.calibration.grid import (
@@ -67,7 +67,7 @@ def _queue(limit: str, amount: float, unit: str, trains: tuple[Train, ...]) -> C
     drains = sum(flow.sizes()[number] for number in numbers) * 8 / bit_s
     return Cell(
         name=f"queue of {limit}",
-        link={"rate": quantities.rate(bit_s), "queue": {"limit": limit}},
+        link={"rate": units.format_rate(bit_s), "queue": {"limit": limit}},
         flows=(flow,),
         claims=(Admitted(UP, numbers),),
         settle_s=0.2 + drains,
@@ -143,7 +143,7 @@ def together() -> Iterator[Cell]:
     yield Cell(
         name="several impairments at once",
         link={
-            "rate": quantities.rate(bit_s),
+            "rate": units.format_rate(bit_s),
             "delay": f"{delay_s * 1e3:g} ms",
             "loss": f"{loss * 100:g} %",
             "duplication": f"{CHANCE * 100:g} %",
@@ -165,9 +165,9 @@ def buckets() -> Iterator[Cell]:
     size = FULL_PACKET
     burst = BUCKET_BYTES // size
     count = burst + 60
-    rate = {"bucket": quantities.rate(BUCKET_BIT_S), "burst": f"{BUCKET_BYTES} B"}
+    rate = {"bucket": units.format_rate(BUCKET_BIT_S), "burst": f"{BUCKET_BYTES} B"}
     yield Cell(
-        name=f"token bucket {quantities.rate(BUCKET_BIT_S)}, 32 KiB",
+        name=f"token bucket {units.format_rate(BUCKET_BIT_S)}, 32 KiB",
         link={"rate": rate, "queue": DEEP},
         flows=(Flow(DOWN, (Train(count, size),)),),
         claims=(

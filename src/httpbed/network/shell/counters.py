@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from httpbed.experiment import quantities
+from httpbed.experiment import units
 from httpbed.network.shell.options import FAR
 
 _CAUSES = {
@@ -65,7 +65,7 @@ def _row(name: str, cells: list[str]) -> Row:
 
 
 def _amount(way: Mapping[str, Any], fate: str) -> str:
-    size = quantities.size(way["bytes"][fate], quantities.AT_A_GLANCE)
+    size = units.format_size(way["bytes"][fate], units.SHORT_DIGITS)
     return f"{way['packets'][fate]} packets, {size}"
 
 

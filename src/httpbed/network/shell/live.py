@@ -15,7 +15,7 @@ from typing import Any, NamedTuple, Self
 
 from pydantic import ValidationError
 
-from httpbed.experiment import quantities
+from httpbed.experiment import units
 from httpbed.experiment.changes import ACTIONS, Action
 from httpbed.experiment.errors import ConfigError, Mistake
 from httpbed.network.shell.nest import UnfitError, Uplink
@@ -119,17 +119,17 @@ async def change(wanted: Iterable[Asked], whose: Whose) -> list[dict[str, Any]]:
 def told(changed: Mapping[str, Any]) -> str:
     """Say what was changed, from the emulator's word."""
     way = WAYS[changed["direction"]]
-    at = quantities.duration(round(changed["at_ns"] / 1e9, 3))
+    at = units.format_duration(round(changed["at_ns"] / 1e9, 3))
     return f"{way}: {_condition(changed['change'])}, {at} after its start"
 
 
 def _condition(change: Mapping[str, Any]) -> str:
     if "rate_bit_s" in change:
-        return f"rate {quantities.rate(change['rate_bit_s'])}"
+        return f"rate {units.format_rate(change['rate_bit_s'])}"
     if "delay_ns" in change:
-        return f"delay {quantities.duration(change['delay_ns'] / 1e9)}"
+        return f"delay {units.format_duration(change['delay_ns'] / 1e9)}"
     if "loss" in change:
-        return f"loss {quantities.share(change['loss'])}"
+        return f"loss {units.format_share(change['loss'])}"
     if "rebind" in change:
         return "NAT rebound"
     return "state down" if change["down"] else "state up"

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from httpbed.experiment import quantities
+from httpbed.experiment import units
 from httpbed.network.shell.options import FAR
 
 ERASE = "\r\x1b[K"
@@ -45,7 +45,7 @@ def _way(before: Mapping[str, Any], now: Mapping[str, Any], seconds: float) -> s
     passed = now["bytes"]["delivered"] - before["bytes"]["delivered"]
     gone = sum(count for name, count in now["packets"].items() if name in _GONE)
     waiting = now["packets"]["in_flight"]
-    rate = quantities.rate(passed * 8 / seconds, quantities.AT_A_GLANCE)
+    rate = units.format_rate(passed * 8 / seconds, units.SHORT_DIGITS)
     return f"{rate:>12}, {waiting} on the way, {gone} lost"
 
 

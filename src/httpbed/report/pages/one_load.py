@@ -10,7 +10,7 @@ import matplotlib as mpl
 
 from httpbed.analysis import loads
 from httpbed.analysis.loads import PageTrial
-from httpbed.experiment import quantities
+from httpbed.experiment import units
 from httpbed.report.figures import STYLE, Plot
 from httpbed.report.pages import filmstrip, phases, progress, thumbnails, waterfall
 from httpbed.report.pages.pictured import Pictured
@@ -147,7 +147,7 @@ def _times(load: BrowserLoad) -> Iterator[str]:
 def _requests(load: BrowserLoad) -> Iterator[str]:
     """Sum up what was fetched: by protocol, by kind, from caches."""
     network = load.on_network()
-    size = quantities.size(timing.wire_bytes(load), quantities.AT_A_GLANCE)
+    size = units.format_size(timing.wire_bytes(load), units.SHORT_DIGITS)
     over = {one.connection for one in network if one.connection}
     yield f"{len(network)} over the network, {size} over {len(over)} connection(s)"
     yield _counted(waterfall.protocol(one) for one in network)
@@ -173,7 +173,7 @@ def _spent(one: PageRequest) -> Iterator[str]:
 
 
 def _time(seconds: float) -> str:
-    return quantities.duration(seconds, quantities.AT_A_GLANCE)
+    return units.format_duration(seconds, units.SHORT_DIGITS)
 
 
 def _cut(said: str) -> str:

@@ -13,7 +13,7 @@ from matplotlib.axes import Axes
 from matplotlib.patches import Patch
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 
-from httpbed.experiment import quantities
+from httpbed.experiment import units
 from httpbed.experiment.errors import visible
 from httpbed.report.curves import WIDE_IN
 from httpbed.report.figures import INK, PALETTE, QUIET
@@ -111,7 +111,7 @@ def _told(request: PageRequest) -> str:
         return phases.shortened(visible(request.failed), MOST_REASON)
     if request.from_cache:
         return "cache"
-    size = quantities.size(request.wire_bytes, quantities.AT_A_GLANCE) if request.wire_bytes else ""
+    size = units.format_size(request.wire_bytes, units.SHORT_DIGITS) if request.wire_bytes else ""
     told = str(request.status) if request.status not in {0, 200} else ""
     return ", ".join(filter(None, (told, size)))
 

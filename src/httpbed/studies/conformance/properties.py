@@ -38,7 +38,7 @@ from functools import cached_property
 from httpbed.analysis.sender import behaviour, models
 from httpbed.analysis.sender.behaviour import Backoff
 from httpbed.analysis.sender.flight import Round
-from httpbed.experiment import quantities
+from httpbed.experiment import units
 from httpbed.studies.conformance.evidence import Transfer, Transfers
 from httpbed.studies.conformance.networks import STEADY_S
 from httpbed.studies.conformance.property_result import Finding, within
@@ -125,7 +125,7 @@ def _not_held(transfers: Transfers) -> Finding:
         (transfer.held or transfer.flight.largest_window) / transfer.pipe.bdp for transfer in trials
     ]
     if held is not None:
-        size = quantities.size(held * trials[0].flight.full_bytes, quantities.AT_A_GLANCE)
+        size = units.format_size(held * trials[0].flight.full_bytes, units.SHORT_DIGITS)
         why = f"held at {size} by something else: flow control, or a buffer of the program"
     name, bounds = "largest window, nothing lost", (0.95, math.inf)
     # No busy machine holds a window so evenly.

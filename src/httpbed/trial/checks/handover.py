@@ -12,7 +12,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import accumulate
 
-from httpbed.experiment import quantities
+from httpbed.experiment import units
 from httpbed.experiment.handover import AfterBytes, Handover
 from httpbed.experiment.trial import Check
 from httpbed.experiment.units import NS
@@ -156,7 +156,7 @@ def _pace(period_s: float, found: HandoverSeen) -> Check:
     keeps = typical <= period_s
     figure = f"the steps of one take {typical * 1e3:.1f} ms"
     figure += "" if keeps else ": let them come less often"
-    limit = f"one every {quantities.duration(period_s)}"
+    limit = f"one every {units.format_duration(period_s)}"
     return _check(PACE, passed=keeps, figure=figure, limit=limit)
 
 
@@ -171,7 +171,7 @@ def _as_many(period_s: float, found: HandoverSeen, done_ns: int) -> Check:
         PACED,
         passed=made >= min(due - 1, LEAST_MADE * due),
         figure=f"{made} of {due} due",
-        limit=f"{LEAST_MADE:.0%} of one every {quantities.duration(period_s)}",
+        limit=f"{LEAST_MADE:.0%} of one every {units.format_duration(period_s)}",
     )
 
 
@@ -198,4 +198,4 @@ def _quiet_before(described: Handover, leg: Leg, found: HandoverSeen, seen: Seen
 
 
 def _s(nanoseconds: float) -> str:
-    return quantities.duration(nanoseconds / NS, quantities.AT_A_GLANCE)
+    return units.format_duration(nanoseconds / NS, units.SHORT_DIGITS)

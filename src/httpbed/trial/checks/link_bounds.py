@@ -21,7 +21,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from httpbed.experiment import quantities
+from httpbed.experiment import units
 from httpbed.experiment.scenario import Scenario
 from httpbed.experiment.trial import Check
 from httpbed.experiment.units import NS
@@ -84,8 +84,8 @@ class Compared:
 
 
 _FORMS: Mapping[str, Callable[[float], str]] = {
-    "s": quantities.duration,
-    "bytes": quantities.size,
+    "s": units.format_duration,
+    "bytes": units.format_size,
     "packets": "{:.0f} packets".format,
 }
 
@@ -205,11 +205,11 @@ class _Seen:
 
 
 def _sent(size: int, lasted_s: float) -> str:
-    return f"{quantities.size(size)} in {_lasted(lasted_s)}"
+    return f"{units.format_size(size)} in {_lasted(lasted_s)}"
 
 
 def _lasted(seconds: float) -> str:
-    return quantities.duration(max(0.0, seconds), quantities.AT_A_GLANCE)
+    return units.format_duration(max(0.0, seconds), units.SHORT_DIGITS)
 
 
 def _has_witness(link: Table) -> bool:
@@ -271,7 +271,7 @@ def _request_time(planned: NetworkPlan, chain: Chain, seen: Seen) -> Iterator[Co
         for link, side in planned.route(leg.asking_host, leg.answering_host, way.over)
     )
     least_s = _round_trip_s(planned, way) + slowest_s * (1 - KERNEL_SHARE * bool(planned.shaped))
-    what = f"for {quantities.size(size)} to the {chain.client}"
+    what = f"for {units.format_size(size)} to the {chain.client}"
     yield Compared(what, took_s, least_s, False, "s", STAMPS_S)
 
 

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from httpbed.experiment import quantities
+from httpbed.experiment import units
 from httpbed.experiment.changes import Delivered, Event
 from httpbed.experiment.handover import TRIGGER, AfterBytes, At, Every, Handover, Kind
 from httpbed.experiment.scenario import Scenario
@@ -146,8 +146,8 @@ def awaited(handover: Handover) -> str:
     """Say what the first hand-over waits for."""
     when = handover.when
     if isinstance(when, AfterBytes):
-        return f"{quantities.size(when.delivered)} were delivered over {handover.links[0]}"
-    return f"the change at {quantities.duration(after_last_s(handover, 1) or 0.0)}"
+        return f"{units.format_size(when.delivered)} were delivered over {handover.links[0]}"
+    return f"the change at {units.format_duration(after_last_s(handover, 1) or 0.0)}"
 
 
 def watched(scenario: Scenario) -> Topology:
