@@ -12,7 +12,7 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
-from httpbed.host import cache
+from httpbed.host import folders
 from httpbed.host.sandbox.binaries import LINK, executable
 
 RATTAN = "0.1.1"
@@ -63,7 +63,7 @@ def prepare() -> None:
 
 
 def _rattan_folder() -> Path:
-    return cache.folder() / "bench" / f"rattan-{RATTAN}"
+    return folders.cache() / "bench" / f"rattan-{RATTAN}"
 
 
 def _install_iperf3() -> None:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from httpbed.analysis import handovers, timelines
 from httpbed.analysis.timelines import Curve, deliveries, thinned
-from httpbed.experiment.handover_event import Moment
+from httpbed.experiment.handover_event import HandoverEvent
 from httpbed.store import campaign as campaigns
 from moving import Course, moving, usual
 
@@ -99,7 +99,7 @@ def test_a_stall_keeps_both_its_ends() -> None:
 def test_what_came_to_an_address_that_was_gone_is_not_drawn() -> None:
     """The trial's files keep it; the client never had it."""
     text = HEAD + "151\twifi\t1500\n153\twifi\t1500\n153\tcellular\t40\n180\twifi\t60\n"
-    gone = Moment(number=1, left="wifi", at_s=0.052, gone_s=0.052, back_s=0.0777)
+    gone = HandoverEvent(number=1, left="wifi", at_s=0.052, gone_s=0.052, back_s=0.0777)
     curve, by_link = deliveries(text, [gone])
     assert by_link == {"wifi": 1560, "cellular": 40}
     assert curve.end_bytes == 1600
@@ -111,7 +111,7 @@ def test_hand_overs_are_read_as_far_as_they_can_be(tmp_path: Path) -> None:
     row = timelines.attempts(results)[0]
     path = campaigns.artifacts(tmp_path, row["block"], row["trial"], row["attempt"]).parent
     said = [
-        {"number": 1, "from": "wifi", "to": "cellular", "at_s": 1.5, "first_probe_s": None},
+        {"number": 1, "from": "wifi", "to": "cellular", "at_s": 1.5, "first_sent_s": None},
         {"number": 2, "at_s": 2, "validated_s": "soon", "verdict": "migrated", "more": 1},
         {"number": 3, "at_s": None},
         "not a table",
@@ -119,7 +119,7 @@ def test_hand_overs_are_read_as_far_as_they_can_be(tmp_path: Path) -> None:
     (path / "handovers.json").write_text(json.dumps(said))
     first, second = timelines.moments(results, row)
     assert (first.left, first.entered, first.at_s, first.verdict) == ("wifi", "cellular", 1.5, "")
-    assert list(first.followed()) == []
+    assert list(first.milestones()) == []
     assert (second.at_s, second.validated_s, second.verdict) == (2.0, None, "migrated")
     for damaged in ("{", "{}", "[1]", "\x00"):
         (path / "handovers.json").write_text(damaged)

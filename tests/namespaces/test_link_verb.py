@@ -22,7 +22,7 @@ import pytest
 
 import kin
 from families import until
-from httpbed.experiment.design import seeds
+from httpbed.experiment import seeds
 from httpbed.host.backend import TUN
 from httpbed.network import fates
 from httpbed.network.shell import outside, plan

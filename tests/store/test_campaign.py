@@ -11,7 +11,7 @@ import pytest
 import kept
 from httpbed.campaign import local
 from httpbed.experiment.errors import ConfigError, Mistake
-from httpbed.experiment.handover_event import Moment
+from httpbed.experiment.handover_event import HandoverEvent
 from httpbed.store import campaign as campaigns
 from httpbed.store import query
 
@@ -50,7 +50,7 @@ def test_what_is_committed_is_read_back(tmp_path: Path) -> None:
 def test_hand_overs_stand_beside_what_was_left(tmp_path: Path) -> None:
     """In a file of their own, where the client's network changes; else there is none."""
     first, second, *_ = kept.loaded().trials
-    moment = Moment(number=1, left="wifi", entered="cellular", at_s=1.5, verdict="migrated")
+    moment = HandoverEvent(number=1, left="wifi", entered="cellular", at_s=1.5, verdict="migrated")
     moved = kept.record(first).model_copy(update={"handovers": [moment]})
     never = kept.record(second).model_copy(update={"handovers": []})
     campaign = kept.make(tmp_path, [moved, never])

@@ -19,7 +19,7 @@ import pytest
 
 import kept
 from httpbed.campaign import local
-from httpbed.experiment.handover_event import Moment
+from httpbed.experiment.handover_event import HandoverEvent
 from httpbed.experiment.trial import Record
 from httpbed.store import campaign as campaigns
 from httpbed.store import query, verification
@@ -51,7 +51,7 @@ def leave(record: Record, artifacts: Path) -> None:
 def committed(index: int) -> Record:
     """Return the attempt that is committed when the power goes."""
     record = kept.record(kept.loaded().trials[index], seconds=1.5)
-    moment = Moment(number=1, left="wifi", entered="cellular", at_s=1.5, verdict="migrated")
+    moment = HandoverEvent(number=1, left="wifi", entered="cellular", at_s=1.5, verdict="migrated")
     return record.model_copy(update={"handovers": [moment]}) if index % 2 else record
 
 

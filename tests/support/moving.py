@@ -156,7 +156,7 @@ def _moment(one: Course, at_s: float) -> dict[str, Any]:
         "from": "wifi",
         "to": "cellular",
         "at_s": at_s,
-        "first_probe_s": at_s + 0.002 if answered else None,
+        "first_sent_s": at_s + 0.002 if answered else None,
         "validated_s": at_s + 0.055 if migrated and one.validated else None,
         "first_byte_s": at_s + one.stall_s if answered else None,
         "verdict": one.verdict,

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from httpbed.experiment.fairness import jain
+from httpbed.analysis.fairness import jain
 from httpbed.network.files import PACKET_LOG
 from httpbed.trial import fairness
 

@@ -16,7 +16,7 @@ from httpbed.campaign.preparation import Loaded
 from httpbed.experiment import parser
 from httpbed.experiment.errors import ConfigError
 from httpbed.experiment.impairments.rate import Trace
-from httpbed.host import cache
+from httpbed.host import folders
 from httpbed.network import files
 from httpbed.programs import catalog
 from httpbed.store import campaign as campaigns
@@ -131,7 +131,7 @@ def test_a_file_that_changes_while_it_is_read_is_told(folder: Path) -> None:
     """Rather than trials of one content under the name of another."""
     loaded = load(folder, text())
     (folder / "up.trace").write_bytes(b"7\n")
-    cached = cache.folder() / "links" / DIGEST
+    cached = folders.cache() / "links" / DIGEST
     cached.unlink(missing_ok=True)
     with pytest.raises(ConfigError, match="has changed"):
         link_files.kept(loaded.files)

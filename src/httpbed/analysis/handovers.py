@@ -11,7 +11,7 @@ from httpbed.analysis import timelines
 from httpbed.analysis.estimate import Estimate, estimate
 from httpbed.analysis.sample import Key, by_treatment, of_trials, samples, scenario
 from httpbed.experiment.handover import Kind
-from httpbed.experiment.handover_event import MIGRATED, OVER, Moment
+from httpbed.experiment.handover_event import MIGRATED, OVER_BEFORE, HandoverEvent
 from httpbed.experiment.roles import Retry
 from httpbed.store.results import Results
 
@@ -117,16 +117,16 @@ def _moves(
     )
 
 
-def _is_followable(one: Moment) -> bool:
+def _is_followable(one: HandoverEvent) -> bool:
     """Whether there was a connection, and it is known what became of it."""
-    return one.verdict not in {"", OVER} and one.at_s > 0
+    return one.verdict not in {"", OVER_BEFORE} and one.at_s > 0
 
 
-def _is_over_before(one: Moment) -> bool:
-    return one.verdict == OVER
+def _is_over_before(one: HandoverEvent) -> bool:
+    return one.verdict == OVER_BEFORE
 
 
-def _is_unvalidated(one: Moment) -> bool:
+def _is_unvalidated(one: HandoverEvent) -> bool:
     """Whether a client that might have told says nothing; behind a NAT the server validates."""
     return one.verdict == MIGRATED and one.left != one.entered and one.validated_s is None
 

@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from httpbed.analysis.sample import last_attempts
-from httpbed.experiment.handover_event import Moment
+from httpbed.experiment.handover_event import HandoverEvent
 from httpbed.store import artifacts, handover_files, layout
 from httpbed.store.handover_files import BIN_S, DELIVERIES, HANDOVERS, Delivered
 from httpbed.store.results import Results
@@ -62,7 +62,7 @@ class Timeline:
     levels: Mapping[str, str]
     outcome: str
     curve: Curve
-    moments: tuple[Moment, ...]
+    moments: tuple[HandoverEvent, ...]
     by_link: Mapping[str, int]
     """Bytes delivered over each link, in the order of their first packets."""
 
@@ -94,13 +94,13 @@ def timeline(results: Results, row: Mapping[str, Any]) -> Timeline:
     )
 
 
-def moments(results: Results, row: Mapping[str, Any]) -> tuple[Moment, ...]:
+def moments(results: Results, row: Mapping[str, Any]) -> tuple[HandoverEvent, ...]:
     """Read one attempt's hand-overs."""
     file = _artifacts(results, row).parent / HANDOVERS
     return tuple(handover_files.read_moments(artifacts.text(file)))
 
 
-def deliveries(text: str, moments: Iterable[Moment] = ()) -> tuple[Curve, dict[str, int]]:
+def deliveries(text: str, moments: Iterable[HandoverEvent] = ()) -> tuple[Curve, dict[str, int]]:
     """Read what a trial wrote down of deliveries: the curve, and the bytes over each link."""
     found = handover_files.read_deliveries(text)
     gone = handover_files.absences(moments, found.origin)

@@ -16,7 +16,7 @@ from typing import Any
 
 from httpbed.campaign.preparation import Loaded
 from httpbed.experiment.errors import HostError
-from httpbed.host import cache, facts
+from httpbed.host import facts, folders
 from httpbed.host.packages import identity
 from httpbed.host.packages.identity import Program
 from httpbed.host.sandbox.binaries import LINK, SANDBOX, executable
@@ -112,7 +112,7 @@ def _own(name: str) -> dict[str, Any]:
 
 async def versions(recipes: Collection[Recipe], bed: Bed) -> dict[str, Version]:
     """Ask every program for its version, in a sandbox."""
-    with tempfile.TemporaryDirectory(prefix="versions-", dir=cache.folder()) as name:
+    with tempfile.TemporaryDirectory(prefix="versions-", dir=folders.cache()) as name:
         folder = Path(name)
         asked = [asking for recipe in recipes if (asking := recipe.identify())]
         for part in ("sandbox", *(f"said/{asking.part}" for asking in asked)):

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from httpbed.experiment import parser
-from httpbed.experiment.design.blocks import design
+from httpbed.experiment.design import design
 from httpbed.experiment.errors import ConfigError, Mistake
 from httpbed.experiment.experiment import SCENARIO_PARTS, Experiment, fill, values
 from httpbed.experiment.factorial import ScaleName

@@ -18,7 +18,7 @@ from rich.table import Table
 from httpbed.cli import experiment_argument
 from httpbed.cli.echo import echo
 from httpbed.cli.progress import Reporter
-from httpbed.host import backend, cache
+from httpbed.host import backend, folders
 from httpbed.host.backend import Backend
 from httpbed.report.phrasing import DASH
 from httpbed.report.terminal import Console
@@ -97,8 +97,8 @@ def _folder(keep: Path | None) -> Iterator[Path]:
         keep.mkdir(parents=True)
         yield keep
         return
-    cache.folder().mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(prefix="capacity-", dir=cache.folder()) as name:
+    folders.cache().mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix="capacity-", dir=folders.cache()) as name:
         yield Path(name)
 
 

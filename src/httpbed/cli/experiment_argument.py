@@ -12,10 +12,11 @@ import click
 from httpbed.campaign import preparation
 from httpbed.campaign.preparation import Loaded
 from httpbed.cli.echo import echo
-from httpbed.experiment import buckets, named_file
+from httpbed.experiment import buckets
 from httpbed.experiment.errors import ConfigError, Mistake
 from httpbed.experiment.factorial import ScaleName
-from httpbed.experiment.named_file import NotAFileError
+from httpbed.host import user_file
+from httpbed.host.user_file import NotAFileError
 from httpbed.programs import catalog as catalogs
 from httpbed.programs.catalog import Catalog
 
@@ -139,7 +140,7 @@ def load(
 def _text(file: Path) -> str:
     """Read a file of bearable length; a pipe, such as that of ``<(...)``, ends by itself, too."""
     try:
-        content = named_file.read(file, MOST_BYTES)
+        content = user_file.read(file, MOST_BYTES)
     except NotAFileError as error:
         raise ConfigError([Mistake(str(file), str(error), "name an experiment file")]) from None
     if len(content) > MOST_BYTES:

@@ -15,7 +15,7 @@ import click
 
 from httpbed.cli.echo import echo
 from httpbed.experiment.errors import ConfigError, Mistake
-from httpbed.host import backend, cache
+from httpbed.host import backend, folders
 from httpbed.host.backend import Backend
 from httpbed.network import kernel
 from httpbed.network.link_file import READERS
@@ -249,7 +249,7 @@ def _open_streams() -> None:
 
 def _forget_ours() -> None:
     """Keep what httpbed set for itself out of the command's environment."""
-    if os.environ.get("MPLCONFIGDIR") == str(cache.folder() / "matplotlib"):
+    if os.environ.get("MPLCONFIGDIR") == str(folders.cache() / "matplotlib"):
         del os.environ["MPLCONFIGDIR"]
 
 

@@ -15,7 +15,7 @@ from httpbed.cli.echo import echo
 from httpbed.cli.signals import Endings
 from httpbed.cli.verb_table import Verbs
 from httpbed.experiment.errors import BedError, ConfigError, HostError
-from httpbed.host import cache, unprivileged
+from httpbed.host import folders, unprivileged
 
 EXIT_USAGE, EXIT_HOST, EXIT_PIPE = 2, 3, 141
 NOT_WRITABLE = 0o022
@@ -62,7 +62,7 @@ def _run(endings: Endings) -> int:
     try:
         _require_room()
         # Else matplotlib keeps its font cache in a folder of the user's that is not ours.
-        os.environ.setdefault("MPLCONFIGDIR", str(cache.folder() / "matplotlib"))
+        os.environ.setdefault("MPLCONFIGDIR", str(folders.cache() / "matplotlib"))
         code = cli.main(standalone_mode=False)
     except SystemExit:  # click's way out when nobody reads on
         code = EXIT_PIPE
@@ -153,7 +153,7 @@ def _operating_system(error: OSError) -> int:
 
 def _concerns_cache(error: OSError) -> bool:
     """Tell whether something in the cache was refused, or a folder on the way to it."""
-    place, folder = Path(str(error.filename)), cache.folder()
+    place, folder = Path(str(error.filename)), folders.cache()
     return place.is_relative_to(folder) or folder.is_relative_to(place)
 
 

@@ -13,7 +13,7 @@ from httpbed.cli.echo import echo
 from httpbed.cli.experiment_argument import catalog, json_option, recipes_option
 from httpbed.experiment.errors import ConfigError, HostError, Mistake
 from httpbed.experiment.page import NamedPage
-from httpbed.host import cache
+from httpbed.host import folders
 from httpbed.studies.interop import table
 from httpbed.studies.mirror import agreement
 from httpbed.studies.mirror.browser_load import Loader
@@ -94,7 +94,7 @@ def check(
     """
     loader = Loader(catalog(recipe_folders), browser, server, _say)
     wrong = False
-    parent = cache.folder() / "work"
+    parent = folders.cache() / "work"
     parent.mkdir(parents=True, exist_ok=True)
     for name in _chosen(names, every=every):
         made = sites.ensure(NamedPage(name=name), _SEED, Path(), _say)

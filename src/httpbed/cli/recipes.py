@@ -14,7 +14,7 @@ import click
 from httpbed.cli.echo import echo
 from httpbed.cli.experiment_argument import catalog, json_option, own_programs, recipes_option
 from httpbed.experiment.errors import ConfigError, HostError, Mistake
-from httpbed.host import cache
+from httpbed.host import folders
 from httpbed.programs.catalog import Catalog
 from httpbed.programs.recipe import Recipe
 from httpbed.studies.interop import pairings, refusals, table
@@ -160,7 +160,7 @@ async def _outcome(
     recipes = [one for one in found if not names or one.name in names]
     bed = checking.make_bed(known, found, say=_say)
     members = await checking.members(bed, recipes)
-    with tempfile.TemporaryDirectory(prefix="recipes-", dir=cache.folder()) as scratch:
+    with tempfile.TemporaryDirectory(prefix="recipes-", dir=folders.cache()) as scratch:
         folder = output or Path(scratch)
         tried = await checking.try_all(bed, wanted, folder, jobs=jobs, tell=_tell)
         asked = refusals.wanted(recipes, wanted)

@@ -1,4 +1,4 @@
-"""What happened in a hand-over, and when; what a campaign keeps of it and its readers take."""
+"""One hand-over of a trial: when each step happened, and whether the transfer continued."""
 
 from __future__ import annotations
 
@@ -10,43 +10,46 @@ from pydantic import BeforeValidator, ConfigDict, Field
 
 from httpbed.experiment.value import Value
 
-Following = Literal[
+HandoverOutcome = Literal[
     "migrated", "new connection", "answered only", "nothing", "over before", "not known"
 ]
-"""What the wire shows after a hand-over: the same connection on the new path, another one, an
-answer without data (or a reset) there, or nothing; or that the client was done before anybody could
-answer, or that what is there cannot be told apart."""
-MIGRATED: Following = "migrated"
-ANEW: Following = "new connection"
-ANSWERED: Following = "answered only"
-NOTHING: Following = "nothing"
-OVER: Following = "over before"
-UNKNOWN: Following = "not known"
+"""What the packets show after a hand-over.
+
+``migrated``: data of the same connection arrived on the new path. ``new connection``: data of
+another connection did. ``answered only``: the server's packets there had no data, or were resets.
+``nothing``: no packet arrived there. ``over before``: the client finished before an answer could
+arrive. ``not known``: the packets do not decide it.
+"""
+MIGRATED: HandoverOutcome = "migrated"
+NEW_CONNECTION: HandoverOutcome = "new connection"
+ANSWERED: HandoverOutcome = "answered only"
+NOTHING: HandoverOutcome = "nothing"
+OVER_BEFORE: HandoverOutcome = "over before"
+UNKNOWN: HandoverOutcome = "not known"
 
 
-def _known_time(said: Any) -> float | None:
-    known = isinstance(said, int | float) and not isinstance(said, bool) and math.isfinite(said)
-    return float(said) if known else None
+def _known_time(value: Any) -> float | None:
+    known = isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+    return float(value) if known else None
 
 
-def _known_word(said: Any) -> Any:
-    return said if said in get_args(Following) else ""
+def _known_outcome(value: Any) -> Any:
+    return value if value in get_args(HandoverOutcome) else ""
 
 
-def _text(said: Any) -> str:
-    return str(said or "")
+def _text(value: Any) -> str:
+    return str(value or "")
 
 
 Time = Annotated[float | None, BeforeValidator(_known_time)]
-"""Seconds since the client's first packet; None: never seen, or of another kind."""
+"""Seconds since the client's first packet; None: not observed, or not a number in the file."""
 Text = Annotated[str, BeforeValidator(_text)]
 
 
-class Moment(Value):
+class HandoverEvent(Value):
     """A hand-over of one trial; times are seconds since the client's first packet.
 
-    What a file says of another kind is not known, and what is not known by name here is left to
-    others.
+    Values of an unexpected type are read as unknown, and unknown keys are ignored.
     """
 
     model_config = ConfigDict(populate_by_name=True, extra="ignore")
@@ -56,26 +59,27 @@ class Moment(Value):
     left: Text = Field(default="", alias="from")
     """Name of the link that the client left."""
     entered: Text = Field(default="", alias="to")
-    """Name of the link that it went to."""
+    """Name of the link that the client switched to."""
     at_s: float
-    first_probe_s: Time = None
+    first_sent_s: Time = None
     """The client's first packet on the new path."""
     validated_s: Time = None
+    """End of QUIC's path validation (RFC 9000 section 8.2)."""
     first_byte_s: Time = None
     """The first packet delivered to the client on the new path."""
     gone_s: Time = None
-    """When the address of the link left was deleted, if it was."""
+    """Deletion of the left link's address; None if it was not deleted."""
     back_s: Time = None
-    """When it had its address again, if it did."""
-    verdict: Annotated[Following | Literal[""], BeforeValidator(_known_word)] = ""
-    """Empty where it is not known."""
+    """Return of that address; None if it did not return."""
+    verdict: Annotated[HandoverOutcome | Literal[""], BeforeValidator(_known_outcome)] = ""
+    """Empty if the file has no known value."""
     how: Text = ""
-    """What shows it, in words."""
+    """The evidence for the verdict, in words."""
 
-    def followed(self) -> Iterator[tuple[str, float]]:
-        """Yield what was seen to follow, with its time."""
+    def milestones(self) -> Iterator[tuple[str, float]]:
+        """Yield name and time of each step that was observed after the hand-over."""
         for name, at_s in (
-            ("first packet sent", self.first_probe_s),
+            ("first packet sent", self.first_sent_s),
             ("path validated", self.validated_s),
             ("first packet delivered", self.first_byte_s),
         ):

@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from httpbed.experiment.handover_event import Moment
+from httpbed.experiment.handover_event import HandoverEvent
 from httpbed.experiment.metric import Observation
 from httpbed.experiment.scenario import Scenario
 from httpbed.experiment.value import Value
@@ -91,5 +91,5 @@ class Record(Value):
 
     attempt: Attempt
     observations: list[Observation]
-    handovers: list[Moment] | None = None
+    handovers: list[HandoverEvent] | None = None
     """In order of time; None where the client's network stays as it is."""

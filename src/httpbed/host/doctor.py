@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from httpbed.experiment.errors import HostError
-from httpbed.host import cache, unprivileged
+from httpbed.host import folders, unprivileged
 from httpbed.host.facts import Facts
 from httpbed.host.packages import identity
 from httpbed.host.packages.toolbox import Root
@@ -134,7 +134,7 @@ def require_congestion(names: Collection[str], root: Root) -> None:
 
 def probe(root: Root | None, *, congestion: tuple[str, ...] = CONGESTION) -> dict[str, Any]:
     """Run the probe in its own process; what it could not try is missing from its findings."""
-    lower = cache.folder() if root is None else root.path
+    lower = folders.cache() if root is None else root.path
     while not lower.is_dir():
         lower = lower.parent
     wish = {
@@ -327,7 +327,7 @@ def _receive_buffer_point() -> Point:
 
 
 def _disk_point() -> Point:
-    place = cache.folder()
+    place = folders.cache()
     while not place.is_dir():
         place = place.parent
     free = shutil.disk_usage(place).free

@@ -26,7 +26,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import ndtri
 
-from httpbed.experiment.design import seeds
+from httpbed.experiment import seeds
 from httpbed.experiment.impairments.rate import OPPORTUNITY_BYTES, CellularModel
 from httpbed.network import fates
 

@@ -10,8 +10,8 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
 
+from httpbed.experiment import seeds
 from httpbed.experiment.changes import Action, Delivered, Event, FirstPacket
-from httpbed.experiment.design import seeds
 from httpbed.experiment.impairments.delay import Distributed, Samples
 from httpbed.experiment.impairments.loss import GilbertElliott, Listed, Replay
 from httpbed.experiment.impairments.queue import Queue

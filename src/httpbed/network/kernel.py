@@ -28,7 +28,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final, Literal, get_args
 
-from httpbed.experiment.design import seeds
+from httpbed.experiment import seeds
 from httpbed.experiment.handover import Handover
 from httpbed.experiment.impairments.delay import Distributed
 from httpbed.experiment.impairments.loss import GilbertElliott

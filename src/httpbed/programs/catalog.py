@@ -11,9 +11,9 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
-from httpbed.experiment import named_file
 from httpbed.experiment.errors import ConfigError, Mistake
 from httpbed.experiment.parser import dotted
+from httpbed.host import user_file
 from httpbed.host.packages.toolbox import Contents
 from httpbed.programs import recipe_checks
 from httpbed.programs.inheritance import LIKE, RecipeSource
@@ -114,7 +114,7 @@ def _text(file: Traversable) -> str:
     """Read a recipe; in a user's folder something else may have such a name."""
     if not isinstance(file, Path):
         return file.read_text(encoding="utf-8")
-    content = named_file.read(file, MOST_BYTES)
+    content = user_file.read(file, MOST_BYTES)
     if len(content) > MOST_BYTES:
         raise ValueError(f"has more than {MOST_BYTES} bytes, as no recipe has")
     return content.decode()

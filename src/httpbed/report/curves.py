@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from httpbed.analysis.timelines import Curve, Timeline, thinned
 from httpbed.experiment import units
-from httpbed.experiment.handover_event import Moment
+from httpbed.experiment.handover_event import HandoverEvent
 from httpbed.report.figures import INK, MARKERS, PALETTE, QUIET, WIDTH_IN
 from httpbed.report.visible_figure import VisibleFigure
 
@@ -138,7 +138,7 @@ def _marks(trial: Timeline, index: int, *, alone: bool) -> Iterator[tuple[float,
             yield moment.first_byte_s, ".", 6.5, True
 
 
-def _change(axes: Axes, moment: Moment, colour: str) -> None:
+def _change(axes: Axes, moment: HandoverEvent, colour: str) -> None:
     axes.axvline(moment.at_s, color=colour, linewidth=0.8, alpha=0.75, linestyle=DASHED, zorder=1)
 
 
@@ -249,9 +249,9 @@ def _name_links(axes: Axes, trial: Timeline) -> None:
             )
 
 
-def _close_by(axes: Axes, trial: Timeline, moment: Moment) -> None:
+def _close_by(axes: Axes, trial: Timeline, moment: HandoverEvent) -> None:
     """Draw the time around a hand-over in milliseconds, with what followed, each on a line."""
-    events = [(name, at_s - moment.at_s) for name, at_s in moment.followed()]
+    events = [(name, at_s - moment.at_s) for name, at_s in moment.milestones()]
     far = max([0.1, *(2.4 * after for _, after in events), 1.2 * _recovery_s(trial, moment)])
     low, high = -0.25 * far, far
     curve = _between(trial.curve, moment.at_s + low, moment.at_s + high)
@@ -275,7 +275,7 @@ def _close_by(axes: Axes, trial: Timeline, moment: Moment) -> None:
     axes.yaxis.set_major_locator(MaxNLocator(4, steps=[1, 2, 2.5, 5, 10]))
 
 
-def _recovery_s(trial: Timeline, moment: Moment) -> float:
+def _recovery_s(trial: Timeline, moment: HandoverEvent) -> float:
     """Seconds from a hand-over until data flow again; 0 where they never do."""
     curve = trial.curve
     goal = curve.at(moment.at_s) + RECOVERED_BYTES

@@ -11,12 +11,12 @@ from httpbed.analysis.findings import Findings
 from httpbed.analysis.handovers import Moves
 from httpbed.analysis.sample import Bounded
 from httpbed.experiment import units
-from httpbed.experiment.handover_event import ANEW, ANSWERED, MIGRATED, NOTHING, UNKNOWN
+from httpbed.experiment.handover_event import ANSWERED, MIGRATED, NEW_CONNECTION, NOTHING, UNKNOWN
 from httpbed.report.phrasing import DASH, done, mark, scale, treatment
 
 WORDS: Mapping[str, str] = {
     MIGRATED: "migrated",
-    ANEW: "new connection",
+    NEW_CONNECTION: "new connection",
     ANSWERED: "answered only",
     NOTHING: "silent",
     UNKNOWN: "not known",
@@ -68,7 +68,7 @@ def evidence(findings: Findings) -> Iterator[str]:
         over_before += row.moves.over_before if row.moves else 0
     words = {
         MIGRATED: "migrated, same connection on the wire",
-        ANEW: "a new connection",
+        NEW_CONNECTION: "a new connection",
         ANSWERED: "answered on the new path, without data",
         NOTHING: "nothing on the new path",
         UNKNOWN: "not known",
@@ -111,7 +111,7 @@ def staying(findings: Findings) -> Iterator[str]:
     """Name treatments over QUIC that never migrated."""
     for name, found in _changing(findings):
         total = _sum(found)
-        if all(one.over_quic for one in found) and _sum(found, ANEW) == total > 0:
+        if all(one.over_quic for one in found) and _sum(found, NEW_CONNECTION) == total > 0:
             yield (
                 f"{name}: does not migrate, though QUIC would let it: each of {total} hand-overs"
                 " made a new connection"

@@ -14,7 +14,7 @@ from httpbed.analysis.loads import PageTrial
 from httpbed.analysis.timelines import Timeline
 from httpbed.experiment import units
 from httpbed.experiment.errors import ConfigError, Mistake, visible
-from httpbed.experiment.handover_event import Moment
+from httpbed.experiment.handover_event import HandoverEvent
 from httpbed.report import curves
 from httpbed.report.figures import STYLE, Plot
 from httpbed.report.handovers import WORDS
@@ -116,8 +116,8 @@ def values(trial: Timeline | PageTrial, figures: list[Path]) -> dict[str, Any]:
     }
 
 
-def _said(moment: Moment) -> str:
-    told = [f"{name} +{_time(at_s - moment.at_s)}" for name, at_s in moment.followed()]
+def _said(moment: HandoverEvent) -> str:
+    told = [f"{name} +{_time(at_s - moment.at_s)}" for name, at_s in moment.milestones()]
     way = f"{moment.left} to {moment.entered} at {_time(moment.at_s)}"
     return f"{moment.number}, {way}: {', '.join(told) or 'nothing followed'}"
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from httpbed.host import atomic_record as records
-from httpbed.host import state
+from httpbed.host import folders
 
 SCHEMA = 1
 PICTURES, TIMES = METRICS = ("speed_index", "page_load_time")
@@ -20,7 +20,7 @@ MACHINE = ("kernel", "architecture", "cpu", "cores", "memory_bytes")
 
 def path(browser: str) -> Path:
     """Return where a browser's record is, or would be."""
-    return state.folder() / "capacity" / f"{browser}.json"
+    return folders.state() / "capacity" / f"{browser}.json"
 
 
 def write(browser: str, record: Mapping[str, Any]) -> Path:

@@ -5,7 +5,7 @@ since the emulator began (columns ``bin``, ``link``, ``bytes``; only where there
 before them a line with the time of the client's first packet. Nothing is judged in it: what came to
 an interface that had lost its address, which the kernel drops, is left out when it is read, by
 :func:`received`. ``handovers.json`` has a
-:class:`~httpbed.experiment.handover_event.Moment` of each hand-over.
+:class:`~httpbed.experiment.handover_event.HandoverEvent` of each hand-over.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 
 from pydantic import ValidationError
 
-from httpbed.experiment.handover_event import Moment
+from httpbed.experiment.handover_event import HandoverEvent
 
 DELIVERIES = "deliveries.tsv"
 HANDOVERS = "handovers.json"
@@ -89,7 +89,9 @@ def received(rows: Iterable[Delivered], absences: Absences) -> Iterator[Delivere
             yield one
 
 
-def absences(moments: Iterable[Moment], origin: float) -> dict[str, list[tuple[float, float]]]:
+def absences(
+    moments: Iterable[HandoverEvent], origin: float
+) -> dict[str, list[tuple[float, float]]]:
     """Say by the moments of an attempt when its links had no address."""
     found: dict[str, list[tuple[float, float]]] = {}
     for one in moments:
@@ -99,12 +101,12 @@ def absences(moments: Iterable[Moment], origin: float) -> dict[str, list[tuple[f
     return {link: sorted(spans) for link, spans in found.items()}
 
 
-def moments_text(moments: Iterable[Moment]) -> str:
+def moments_text(moments: Iterable[HandoverEvent]) -> str:
     """Write :data:`HANDOVERS`."""
     return json.dumps([one.model_dump(by_alias=True) for one in moments], indent=1) + "\n"
 
 
-def read_moments(text: str) -> list[Moment]:
+def read_moments(text: str) -> list[HandoverEvent]:
     """Read :data:`HANDOVERS`, as far as it can be."""
     try:
         said = json.loads(text or "[]")
@@ -113,9 +115,9 @@ def read_moments(text: str) -> list[Moment]:
     return list(_moments(said if isinstance(said, list) else []))
 
 
-def _moments(said: Iterable[Any]) -> Iterator[Moment]:
+def _moments(said: Iterable[Any]) -> Iterator[HandoverEvent]:
     for one in said:
         try:
-            yield Moment.model_validate(one)
+            yield HandoverEvent.model_validate(one)
         except ValidationError:
             continue

@@ -16,12 +16,12 @@ from typing import Any
 
 from httpbed.experiment.sender import SCALES, SCHEMA, Scale, SenderKey
 from httpbed.host import atomic_record as records
-from httpbed.host import state
+from httpbed.host import folders
 
 
 def folder() -> Path:
     """Return where the records are; it may not exist."""
-    return state.folder() / "senders"
+    return folders.state() / "senders"
 
 
 def path(key: SenderKey, scale: Scale) -> Path:

@@ -14,9 +14,9 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from httpbed.experiment.design import seeds
+from httpbed.experiment import seeds
 from httpbed.experiment.workload import Workload
-from httpbed.host import cache
+from httpbed.host import folders
 
 PARAGRAPHS = 2000
 SENTENCES = 8
@@ -79,7 +79,7 @@ def ensure(seed: int, target: Target) -> Content:
 
     Its name carries its digest: one damaged later is noticed by every trial.
     """
-    folder = cache.folder() / "content"
+    folder = folders.cache() / "content"
     folder.mkdir(parents=True, exist_ok=True)
     own_seed = seeds.content(seed, target.size, target.number)
     stem = f"{target.size}-{own_seed:016x}"

@@ -20,7 +20,7 @@ from httpbed.experiment.errors import ConfigError, Mistake
 from httpbed.experiment.experiment import replaced, scenario_document
 from httpbed.experiment.impairments.files import is_file_name
 from httpbed.experiment.parser import Reading
-from httpbed.host import cache
+from httpbed.host import folders
 from httpbed.network.files import FileError
 from httpbed.network.link_file import LinkFile
 
@@ -117,7 +117,7 @@ def kept(found: Mapping[str, LinkFile]) -> dict[str, LinkFile]:
 
 
 def _kept(file: LinkFile) -> Path:
-    folder = cache.folder() / "links"
+    folder = folders.cache() / "links"
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / file.sha256
     if path.is_file() and _digest(path) == file.sha256:

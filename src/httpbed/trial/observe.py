@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from httpbed.experiment.fairness import jain
+from httpbed.analysis.fairness import jain
 from httpbed.experiment.metric import Observation
 from httpbed.experiment.scenario import Scenario
 from httpbed.experiment.units import NS

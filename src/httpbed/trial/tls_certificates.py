@@ -23,7 +23,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
 from httpbed.experiment.page import OWN_ORIGIN
-from httpbed.host import cache
+from httpbed.host import folders
 from httpbed.programs.protocol import certificate_file
 
 SERVER_NAME = OWN_ORIGIN
@@ -42,7 +42,7 @@ def ensure(now: datetime, origins: Collection[str] = ()) -> Path:
     certificate of its own for the same key: a browser asks for several names over one connection
     where a certificate has them all (RFC 9113 section 9.1.1).
     """
-    parent = cache.folder() / "certificates"
+    parent = folders.cache() / "certificates"
     said = hashlib.sha256(" ".join(sorted(origins)).encode()).hexdigest()[:16]
     stem = f"of-{said}-until-" if origins else "until-"
     for folder in sorted(parent.glob(f"{stem}*"), reverse=True):

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 
-from httpbed.experiment.handover_event import Moment
+from httpbed.experiment.handover_event import HandoverEvent
 from httpbed.experiment.metric import Observation
 from httpbed.experiment.trial import Attempt, Check, Outcome, Record, Trial
 from httpbed.trial import evidence, hops, observe
@@ -33,7 +33,7 @@ class Try:
         checks: Sequence[Check],
         phases_s: Mapping[str, float],
         observations: Sequence[Observation] = (),
-        handovers: list[Moment] | None = None,
+        handovers: list[HandoverEvent] | None = None,
     ) -> Record:
         """Record what came of it."""
         attempt = Attempt(

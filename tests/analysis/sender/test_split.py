@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from httpbed.analysis.fairness import jain
 from httpbed.analysis.sender import split
 from httpbed.analysis.sender.packets import Packets
-from httpbed.experiment.fairness import jain
 
 RATES = st.lists(st.floats(0.01, 1e6), min_size=1, max_size=8)
 

@@ -14,7 +14,7 @@ import pytest
 
 from families import living, until
 from httpbed.experiment.errors import HostError
-from httpbed.host import cache
+from httpbed.host import folders
 from httpbed.host.packages import identity, mmdebstrap, toolbox
 from httpbed.host.packages.toolbox import Contents
 
@@ -91,10 +91,10 @@ def test_a_failure_says_why_and_leaves_its_log(log: Path, monkeypatch: pytest.Mo
     pretend(monkeypatch, 'mkdir "${@: -1}"; echo "E: Unable to locate package nginx"; exit 25')
     with pytest.raises(HostError, match="Unable to locate package nginx") as raised:
         toolbox.ensure(holding("sid", "nginx"), say=quiet)
-    (kept,) = (cache.folder() / "toolbox").glob("*.log")
+    (kept,) = (folders.cache() / "toolbox").glob("*.log")
     assert str(kept) in raised.value.remedy
     assert toolbox.find_all() == []
-    assert not list((cache.folder() / "toolbox").glob(".*.partial"))
+    assert not list((folders.cache() / "toolbox").glob(".*.partial"))
 
 
 def test_a_killed_build_leaves_nothing_running_and_the_next_is_clean(

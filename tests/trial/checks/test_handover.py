@@ -67,7 +67,7 @@ def test_a_recorded_hand_over_is_as_asked_for(tmp_path: Path) -> None:
     (moment,) = record.handovers
     assert (moment.number, moment.left, moment.entered) == (1, "wifi", "cellular")
     assert moment.verdict == "migrated"
-    times = [moment.at_s, moment.first_probe_s, moment.first_byte_s, moment.validated_s]
+    times = [moment.at_s, moment.first_sent_s, moment.first_byte_s, moment.validated_s]
     assert times == sorted(one for one in times if one is not None)
     assert moment.gone_s == pytest.approx(moment.at_s, abs=0.005)
     assert moment.back_s is None

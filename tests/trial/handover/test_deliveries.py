@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from httpbed.experiment.handover_event import Moment
+from httpbed.experiment.handover_event import HandoverEvent
 from httpbed.network.files import PACKET_LOG
 from httpbed.store.handover_files import DELIVERIES, Delivered, absences, read_deliveries, received
 from httpbed.trial.handover import deliveries
@@ -75,7 +75,7 @@ def test_whoever_reads_the_files_alone_knows_when_an_address_was_gone(tmp_path: 
     (tmp_path / PACKET_LOG).write_text("".join(LOG))
     deliveries.reduce(tmp_path, TOWARDS, 9_500_000)
     found = read_deliveries((tmp_path / DELIVERIES).read_text())
-    moment = Moment(number=1, left="wifi", at_s=0.02, gone_s=0.0205, back_s=0.0705)
+    moment = HandoverEvent(number=1, left="wifi", at_s=0.02, gone_s=0.0205, back_s=0.0705)
     came = received(found.rows, absences([moment], found.origin))
     assert [(one.bin, one.link) for one in came] == [(10, "wifi"), (41, "cellular"), (90, "wifi")]
     for_good = moment.model_copy(update={"back_s": None})

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from httpbed.analysis.fairness import jain
 from httpbed.analysis.sender.packets import Packets
-from httpbed.experiment.fairness import jain
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from httpbed.experiment.errors import HostError
-from httpbed.host import cache
+from httpbed.host import folders
 from httpbed.host.packages import apt
 
 # The archive's keys sign Debian's suites; its relatives may not have them.
@@ -29,7 +29,7 @@ def command(say: Callable[[str], None]) -> list[str]:
     keys = Path("/", _KEYRINGS, "debian-archive-keyring.gpg")
     if (installed := shutil.which("mmdebstrap")) and keys.exists():
         return [installed]
-    unpacked = cache.folder() / "mmdebstrap"
+    unpacked = folders.cache() / "mmdebstrap"
     if not unpacked.exists():
         say("fetching mmdebstrap")
         _fetch(unpacked)

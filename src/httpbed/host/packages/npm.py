@@ -16,7 +16,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from httpbed.experiment.errors import HostError
-from httpbed.host import cache
+from httpbed.host import folders
 from httpbed.host.packages import toolbox
 
 TOOLS = toolbox.Contents("trixie", frozenset({"npm", "dash", "coreutils"}))
@@ -32,7 +32,7 @@ def ensure(name: str, version: str, sha256: str, say: Say) -> Path:
     Raises:
         HostError: npm cannot fetch it, or it is another one than ``sha256`` says.
     """
-    target = cache.folder() / "packages" / f"{name}-{version}.tgz"
+    target = folders.cache() / "packages" / f"{name}-{version}.tgz"
     if not target.exists():
         target.parent.mkdir(parents=True, exist_ok=True)
         say(f"fetching {name} {version}")

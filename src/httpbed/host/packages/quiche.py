@@ -29,7 +29,7 @@ from pathlib import Path
 from typing import IO
 
 from httpbed.experiment.errors import HostError
-from httpbed.host import cache, guard
+from httpbed.host import folders, guard
 from httpbed.host.packages import cargo, toolbox
 
 NAME = "httpbed-quiche"
@@ -126,7 +126,7 @@ def _scratch() -> Iterator[Path]:
 
 
 def _compiled() -> Path:
-    return cache.folder() / "build" / NAME
+    return folders.cache() / "build" / NAME
 
 
 def _failure(log: Path) -> HostError:
@@ -153,7 +153,7 @@ def _locked(say: Say) -> Iterator[int]:
 
 
 def _target() -> Path:
-    return cache.folder() / "programs" / f"{NAME}-{_digest()}"
+    return folders.cache() / "programs" / f"{NAME}-{_digest()}"
 
 
 def _sources() -> Path:

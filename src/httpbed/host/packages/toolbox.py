@@ -32,7 +32,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from httpbed.experiment.errors import HostError
-from httpbed.host import cache, guard
+from httpbed.host import folders, guard
 from httpbed.host.packages import mmdebstrap, package_index, pypi
 
 BASE = ("base-files", "ca-certificates", "libc-bin")
@@ -135,7 +135,7 @@ def remove(root: Root) -> None:
 
 
 def _home() -> Path:
-    return cache.folder() / "toolbox"
+    return folders.cache() / "toolbox"
 
 
 def _read(home: Path) -> Root | None:

@@ -13,7 +13,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from httpbed.host import atomic_record, facts, state
+from httpbed.host import atomic_record, facts, folders
 from httpbed.host.facts import Facts
 from httpbed.host.sandbox.binaries import LINK, executable
 from httpbed.network.calibration import envelope
@@ -59,7 +59,7 @@ class Certificate:
 
 def path() -> Path:
     """Return where this user's certificate is, or would be."""
-    return state.folder() / NAME
+    return folders.state() / NAME
 
 
 def identity(machine: Facts | None = None) -> dict[str, Any]:

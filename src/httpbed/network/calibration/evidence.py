@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from httpbed.experiment.design import seeds
+from httpbed.experiment import seeds
 
 SENT = np.dtype([("planned", "<i8"), ("sent", "<i8"), ("done", "<i8")])
 """A record of a sender, in packet order: ns of CLOCK_MONOTONIC, before and after the call."""

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from httpbed.experiment.errors import BedError, HostError
-from httpbed.host import cache, realtime
+from httpbed.host import folders, realtime
 from httpbed.host.backend import Backend
 from httpbed.host.sandbox.binaries import LINK, PROBE, executable
 from httpbed.host.sandbox.dialogue import last_words, patience, run_tool
@@ -111,7 +111,7 @@ def _congestion_control() -> str:
 
 
 def _sandbox_spec(wish: Wish, *, leads_out: bool, say: Say) -> SandboxSpec:
-    scratch = cache.folder() / "link"
+    scratch = folders.cache() / "link"
     scratch.mkdir(parents=True, exist_ok=True)
     resolv_conf = None
     if leads_out and _RESOLV_CONF.is_file():

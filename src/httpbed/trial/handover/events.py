@@ -8,26 +8,26 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from httpbed.experiment.handover_event import Moment
+from httpbed.experiment.handover_event import HandoverEvent
 from httpbed.experiment.units import NS
 from httpbed.trial.handover.evidence import FOR_GOOD_NS, Change
 from httpbed.trial.handover.metrics import Course
 from httpbed.trial.handover.outcome import Told
 
 
-def moments(course: Course, told: Iterable[Told]) -> Iterator[Moment]:
+def moments(course: Course, told: Iterable[Told]) -> Iterator[HandoverEvent]:
     """Tell of every hand-over, of which ``told`` has the verdicts; what never happened is None."""
     origin_ns = course.chain.legs[0].first_packet_ns(course.seen.link) or 0
     for window, (verdict, how) in zip(course.windows, told, strict=True):
         change = window.change
         at_s = (change.at_ns - origin_ns) / NS
         gone_ns, back_ns = _absence(course, change)
-        yield Moment(
+        yield HandoverEvent(
             number=change.number,
             left=change.left,
             entered=change.entered,
             at_s=at_s,
-            first_probe_s=_later(at_s, course.probe_s(window)),
+            first_sent_s=_later(at_s, course.probe_s(window)),
             validated_s=_later(at_s, course.validation_s(window)),
             first_byte_s=_later(at_s, course.new_path_s(window)),
             gone_s=None if gone_ns is None else (gone_ns - origin_ns) / NS,

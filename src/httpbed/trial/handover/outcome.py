@@ -12,11 +12,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from httpbed.experiment.handover_event import Following
+from httpbed.experiment.handover_event import HandoverOutcome
 from httpbed.trial.handover.deliveries import STALLED_BYTES
 from httpbed.trial.handover.metrics import Course, Window
 
-COUNTED: Mapping[Following, str] = {
+COUNTED: Mapping[HandoverOutcome, str] = {
     "migrated": "migrated",
     "new connection": "by a new connection",
     "answered only": "answered only",
@@ -24,12 +24,12 @@ COUNTED: Mapping[Following, str] = {
     "over before": "when the client was done",
     "not known": "not known",
 }
-FOLLOWED: frozenset[Following] = frozenset({"migrated", "new connection"})
+FOLLOWED: frozenset[HandoverOutcome] = frozenset({"migrated", "new connection"})
 _HANDSHAKES = frozenset({"initial", "0-rtt", "handshake"})
 _CHALLENGE_BYTES = 1200
 """RFC 9000 section 8.2.1: a path is validated by datagrams of no less. A reset has some 40."""
 
-Told = tuple[Following, str]
+Told = tuple[HandoverOutcome, str]
 Connection = Mapping[str, Any]
 
 

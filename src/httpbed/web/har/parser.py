@@ -14,9 +14,9 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from httpbed.experiment import named_file
 from httpbed.experiment.errors import ConfigError, Mistake
-from httpbed.experiment.named_file import NotAFileError
+from httpbed.host import user_file
+from httpbed.host.user_file import NotAFileError
 from httpbed.web.har.entries import Fields, HarDocument, HarEntry, HarPage, Timings
 from httpbed.web.har.schema import ArchiveForm, EntryForm, HeaderForm, LogForm, PageForm
 from httpbed.web.load.http_versions import version_of
@@ -46,7 +46,7 @@ def read_file(file: Path) -> HarDocument:
         OSError: It is not there, or not to be read.
     """
     try:
-        content = named_file.read(file, MOST_BYTES)
+        content = user_file.read(file, MOST_BYTES)
     except NotAFileError as error:
         raise _refusal(str(file), str(error), "name a HAR file") from None
     return read(content, str(file))

@@ -12,7 +12,7 @@ from typing import Any
 
 from httpbed.experiment.errors import ConfigError, Mistake
 from httpbed.experiment.page import FolderPage, KnownPage, NamedPage, RecordedPage, SyntheticPage
-from httpbed.host import cache
+from httpbed.host import folders
 from httpbed.web.sites import mirrored, page_names, replayed, synthetic
 from httpbed.web.sites import site as sites
 from httpbed.web.sites.builder import Maker, Outline, Say
@@ -53,7 +53,7 @@ def ensure(page: KnownPage, seed: int, folder: Path, say: Say) -> CachedSite:
     """
     maker = _maker(page)
     known = maker.outline(page, folder)
-    parent = cache.folder() / "sites"
+    parent = folders.cache() / "sites"
     parent.mkdir(parents=True, exist_ok=True)
     final = parent / f"{known.name}-{_key(page, known, seed)}"
     if (whole := _whole(final)) is not None:

@@ -7,7 +7,7 @@ import tomllib
 from hypothesis import given
 from hypothesis import strategies as st
 
-from httpbed.experiment.design.blocks import design
+from httpbed.experiment.design import design
 from httpbed.experiment.experiment import SCENARIO_PARTS, Experiment
 from httpbed.experiment.trial import Trial
 from recorded import DEMO

@@ -1,4 +1,4 @@
-"""How evenly something is shared out."""
+"""Fairness of an allocation."""
 
 from __future__ import annotations
 
@@ -6,9 +6,10 @@ from collections.abc import Collection
 
 
 def jain(rates: Collection[float]) -> float:
-    """Fairness of an allocation: 1 when all are equal, 1/n when one has everything.
+    """Return Jain's fairness index: 1 for equal rates, 1/n when one of n rates is not zero.
 
-    Jain, Chiu, Hawe: A quantitative measure of fairness and discrimination, DEC TR-301, 1984.
+    Source: Jain, Chiu, Hawe, A quantitative measure of fairness and discrimination, DEC TR-301,
+    1984.
     """
     squares = sum(rate * rate for rate in rates)
     return float(sum(rates) ** 2 / (len(rates) * squares)) if squares else 1.0

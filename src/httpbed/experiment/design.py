@@ -1,7 +1,7 @@
-"""Randomised complete blocks (Fisher 1935): each block runs each treatment once, in its own order.
+"""The design: the ordered list of an experiment's trials, in randomised complete blocks.
 
-What drifts on a machine over minutes hits the treatments of a block alike, so comparisons
-are made within blocks.
+Each block runs each treatment once, in a random order of its own (Fisher 1935). Drift of the
+machine over minutes affects all treatments of a block alike, so comparisons are made within blocks.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from httpbed.experiment.design import seeds
+from httpbed.experiment import seeds
 from httpbed.experiment.experiment import Experiment, scenario_document
 from httpbed.experiment.scenario_parts import Scenarios
 from httpbed.experiment.trial import Trial
@@ -22,12 +22,13 @@ def design(
 ) -> list[Trial]:
     """List the trials of an experiment in the order in which they run.
 
-    ``completed`` adds to a scenario's document what only the machine knows: digests of files.
+    ``completed`` adds to a scenario's document what only the machine knows, such as the digests of
+    files.
     """
     treatments = list(experiment.treatments())
     documents = [completed(scenario_document(document, levels)) for levels in treatments]
     scenarios = Scenarios()
-    limits = [experiment.time_limit_s(scenarios.read(said)) for said in documents]
+    limits = [experiment.time_limit_s(scenarios.read(scenario)) for scenario in documents]
     trials = []
     for block in range(1, experiment.replicates + 1):
         order = list(range(len(treatments)))

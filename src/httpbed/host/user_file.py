@@ -1,8 +1,8 @@
-"""Files that a user names: read without waiting for what may never come.
+"""Read a file that the user names, without blocking on named pipes or endless devices.
 
-Whoever opens a named pipe waits until somebody writes into it, and a device may never end. A link
-is followed, for a user may have links; what it leads to must be a regular file. The pipe of a
-shell's ``<(...)`` is under ``/dev/fd``, ends by itself, and is read.
+Opening a named pipe blocks until a writer opens it, and a device may never end. So only regular
+files are read; symbolic links to them are followed. The exception is the pipe of a shell's
+``<(...)``, which is under ``/dev/fd`` and ends by itself.
 """
 
 from __future__ import annotations
@@ -22,18 +22,18 @@ _PASSED_ON = ("/dev/fd/", "/dev/stdin", "/proc/")
 
 
 class NotAFileError(ValueError):
-    """What has this name is no regular file; the message says what it is."""
+    """The path does not lead to a regular file; the message says what is there."""
 
 
 def read(file: Path, most: int) -> bytes:
-    """Return a file's bytes, at most one more than ``most``, so that longer ones are noticed.
+    """Return a file's first ``most`` + 1 bytes, so that the caller can detect a longer file.
 
     Raises:
-        NotAFileError: It is something else.
-        OSError: It is not there, or not to be read.
+        NotAFileError: It is not a regular file.
+        OSError: It is missing or unreadable.
     """
     _require_file(file, file.stat().st_mode)
-    # It may have become a pipe meanwhile: opening it must not wait either.
+    # Another process may have put a pipe there meanwhile: this open must not block either.
     handle = os.open(file, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC)
     with os.fdopen(handle, "rb") as opened:
         _require_file(file, os.fstat(handle).st_mode)
@@ -44,4 +44,6 @@ def read(file: Path, most: int) -> bytes:
 def _require_file(file: Path, mode: int) -> None:
     is_passed_on = stat.S_ISFIFO(mode) and str(file).startswith(_PASSED_ON)
     if not stat.S_ISREG(mode) and not is_passed_on:
-        raise NotAFileError(f"is {_KINDS.get(stat.S_IFMT(mode), 'something else')}, not a file")
+        raise NotAFileError(
+            f"is {_KINDS.get(stat.S_IFMT(mode), 'a special file')}, not a regular file"
+        )

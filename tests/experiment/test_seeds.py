@@ -7,7 +7,7 @@ import json
 from hypothesis import given
 from hypothesis import strategies as st
 
-from httpbed.experiment.design import seeds
+from httpbed.experiment import seeds
 from httpbed.experiment.scenario import Scenario
 from httpbed.network import plan as network
 from recorded import H2_LOSS, artifacts, trial

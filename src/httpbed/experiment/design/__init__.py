@@ -1,1 +1,0 @@
-"""From an experiment to the ordered, seeded list of its trials; pure."""
