@@ -27,10 +27,9 @@ import tempfile
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from datetime import UTC, datetime
 from pathlib import Path
 
-from httpbed.campaign import preparation
+from httpbed.campaign import executor, preparation
 from httpbed.campaign.preparation import Loaded
 from httpbed.experiment.trial import Record, Trial
 from httpbed.host import facts
@@ -39,10 +38,8 @@ from httpbed.programs import catalog as catalogs
 from httpbed.programs.catalog import Catalog
 from httpbed.store import campaign as campaigns
 from httpbed.store.campaign import Campaign
-from httpbed.trial import verdict
 from httpbed.trial.plan import Bed
 from httpbed.trial.run import runner
-from httpbed.trial.verdict import Try
 
 EXPERIMENT = """
 schema = 1
@@ -193,15 +190,11 @@ async def _measure(loaded: Loaded, bed: Bed, directory: Path) -> list[tuple[str,
 async def _trial(campaign: Campaign, bed: Bed, trial: Trial) -> Phases:
     """Run a trial as the executor does and return what each phase cost."""
     began = time.monotonic()
-    folder = campaign.unfinished(trial, 1)
-    this = Try(trial, 1, datetime.now(UTC))
-    ran = await runner.run(trial, bed, folder / "artifacts")
-    record = verdict.judge(this, bed, folder / "artifacts", ran.seconds)
-    campaign.commit(record, folder)
+    record = await executor.commit_attempt(campaign, bed, trial, 1)
     whole = time.monotonic() - began
     if record.attempt.outcome.kind != "completed":
         print(f"  {trial.levels}: {record.attempt.outcome}")
-    return _costs(ran.seconds, whole, record)
+    return _costs(record.attempt.phases_s, whole, record)
 
 
 def _costs(seconds: Mapping[str, float], whole: float, record: Record) -> Phases:

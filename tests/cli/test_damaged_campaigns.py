@@ -17,7 +17,7 @@ from pathlib import Path
 import pytest
 
 import kept
-from httpbed.campaign import local
+from httpbed.campaign import executor
 from httpbed.cli import main as command_line
 from httpbed.experiment.errors import ConfigError
 from httpbed.experiment.trial import Record
@@ -209,7 +209,7 @@ def _resumed(folder: Path) -> None:
         campaign.clear_unfinished()
         campaign.set_aside_damaged()
         campaign.note_run(datetime.now(UTC), "httpbed run", 1)
-        work = local.pending(campaign, TRIALS)
+        work = executor.pending(campaign, TRIALS)
         kept.keep(campaign, *(kept.record(trial, number) for trial, number in work))
 
 

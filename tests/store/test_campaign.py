@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import kept
-from httpbed.campaign import local
+from httpbed.campaign import executor
 from httpbed.experiment.errors import ConfigError, Mistake
 from httpbed.experiment.handover_event import HandoverEvent
 from httpbed.store import campaign as campaigns
@@ -85,7 +85,7 @@ def test_a_commit_is_one_rename(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
         with pytest.raises(KeyboardInterrupt):
             kept.keep(campaign, kept.record(kept.loaded().trials[0]))
     assert list(campaign.records()) == []
-    assert local.pending(campaign, campaign.design()) == [(one, 1) for one in campaign.design()]
+    assert executor.pending(campaign, campaign.design()) == [(one, 1) for one in campaign.design()]
     assert campaign.clear_unfinished() == 1
     assert campaign.clear_unfinished() == 0
 
@@ -96,7 +96,7 @@ def test_what_is_left_is_the_design_minus_what_is_finished(tmp_path: Path) -> No
     kinds = ["completed", "failed", "timed out", "unsupported", "invalid"]
     records = [kept.record(trial, 1, kind) for trial, kind in zip(trials, kinds, strict=False)]
     campaign = kept.make(tmp_path, [*records, kept.record(trials[4], 2, "invalid")])
-    left = local.pending(campaign, campaign.design())
+    left = executor.pending(campaign, campaign.design())
     assert left == [(trials[4], 3), *((trial, 1) for trial in trials[5:])]
 
 
@@ -120,7 +120,7 @@ def test_a_torn_attempt_counts_as_never_made(
     else:
         file.write_bytes(content)
     assert list(campaign.records()) == []
-    assert (trial, 1) in local.pending(campaign, campaign.design())
+    assert (trial, 1) in executor.pending(campaign, campaign.design())
 
 
 def test_a_torn_attempt_gives_way_to_the_next(tmp_path: Path) -> None:

@@ -18,7 +18,7 @@ from pathlib import Path
 import pytest
 
 import kept
-from httpbed.campaign import local
+from httpbed.campaign import executor
 from httpbed.experiment.handover_event import HandoverEvent
 from httpbed.experiment.trial import Record
 from httpbed.store import campaign as campaigns
@@ -166,7 +166,7 @@ def test_a_disk_that_does_not_keep_its_word_makes_no_trial_wrong(tmp_path: Path)
         found = believed(campaign)
         assert all(found[name] == truth[name] for name in found)
         assert not set(found) & spoilt["read"]
-        again = {trial.id for trial, _ in local.pending(campaign, campaign.design())}
+        again = {trial.id for trial, _ in executor.pending(campaign, campaign.design())}
         assert again == {trial.id for trial in campaign.design()} - set(found)
         named = {one.place.split("/")[2] for one in verification.verify(campaign).damaged}
         assert named == spoilt["read"] | spoilt["artifacts"]
@@ -196,7 +196,7 @@ def test_a_run_after_the_cut_makes_what_was_lost_again(tmp_path: Path) -> None:
     (file,) = tmp_path.glob("trials/*/*/*/observations.jsonl")
     file.write_bytes(b"")
     with campaigns.opened(tmp_path, kept.SMALL, kept.loaded().trials, kept.manifest()) as resumed:
-        trial, number = local.pending(resumed, resumed.design())[1]
+        trial, number = executor.pending(resumed, resumed.design())[1]
         assert (trial, number) == (record.attempt.trial, 1)
         kept.keep(resumed, record, leave=leave)
     assert list(campaign.records()) == [record]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import subprocess
 import sys
@@ -12,7 +11,8 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from httpbed.campaign import local, preparation
+from httpbed.campaign import preparation
+from httpbed.campaign import run as campaign_run
 from httpbed.campaign.preparation import Loaded
 from httpbed.experiment.trial import Check, Record
 from httpbed.host.backend import Backend
@@ -130,13 +130,10 @@ class Stage:
     def run(self, directory: Path, *, jobs: int = 1) -> list[Record]:
         """Run every trial, retries included, and return the record of every attempt."""
         manifest = {"schema": 1, "programs": [], "recipes": {}}
-        with campaigns.opened(
-            directory, self.loaded.text, self.loaded.trials, manifest
-        ) as campaign:
-            work = local.pending(campaign, self.loaded.trials)
-            told = local.execute(campaign, self.bed, work, jobs=jobs, tell=lambda _: None)
-            asyncio.run(told)
-            return list(campaign.records())
+        ready = campaign_run.Prepared(self.loaded, self.bed, manifest)
+        with campaign_run.opened(ready, directory, jobs=jobs, say=lambda _: None) as run:
+            run.finish(jobs=jobs, tell=lambda _: None)
+            return list(run.campaign.records())
 
 
 def stage(

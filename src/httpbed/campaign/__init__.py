@@ -1,1 +1,5 @@
-"""Executors take the trials of a design and give back finished directories."""
+"""Running a design: preparation, manifest, executor, retries, waiting for a quiet machine.
+
+Not here: what happens inside a trial (``trial``), and what is on disk (``store``).
+Start at ``run``: every verb and study that runs trials calls it.
+"""

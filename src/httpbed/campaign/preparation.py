@@ -55,6 +55,10 @@ class Loaded:
     sites: Mapping[str, CachedSite] = field(default_factory=dict)
     """All of its pages' sites by their keys, where they need not be found or made."""
 
+    def trials_per_block(self) -> int:
+        """Return how many trials each block has: one for each treatment."""
+        return len(self.trials) // self.experiment.replicates
+
     def implementations(self) -> list[str]:
         """Names of all implementations that take part, sorted."""
         parts = [part for scenario in self.scenarios() for part in scenario.parts()]

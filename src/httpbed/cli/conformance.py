@@ -207,8 +207,8 @@ def _compete(
 
 
 def _reporter(loaded: Loaded) -> Reporter:
-    per_block = len(loaded.trials) // loaded.experiment.replicates
-    return Reporter(len(loaded.trials), per_block, expected=frozenset({"timed out"}))
+    expected = frozenset({"timed out"})
+    return Reporter(len(loaded.trials), loaded.trials_per_block(), expected=expected)
 
 
 def _command_line() -> str:

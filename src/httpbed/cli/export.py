@@ -7,9 +7,9 @@ from pathlib import Path
 
 import click
 
-from httpbed.cli import damaged_attempts, export_loads, tables
+from httpbed.cli import export_loads, tables
 from httpbed.experiment.errors import ConfigError, Mistake
-from httpbed.store import query
+from httpbed.store import damage, query
 from httpbed.store.results import Results
 
 
@@ -46,7 +46,7 @@ def command(*, directory: Path, kind: str, output: Path | None, as_json: bool) -
     BLOCK-TRIAL.har or BLOCK-TRIAL.json.
     """
     results = query.read(directory)
-    for line in damaged_attempts.lines(results.damaged, directory):
+    for line in damage.lines(results.damaged, directory):
         click.echo(f"note: {line}", err=True)
     if kind in export_loads.KINDS:
         _loads(results, kind, output, as_json=as_json)

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import time
-from collections import Counter
 
 from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
 
-from httpbed.campaign import local
+from httpbed.campaign.progress import HowFar, Pace, Progress
 from httpbed.cli.echo import echo
 from httpbed.cli.progress_bar import LiveBar
 from httpbed.experiment import units
@@ -29,12 +28,11 @@ class Reporter(LiveBar):
             TimeRemainingColumn(),
         )
         super().__init__(*columns, description="trials", total=total)
-        self._total, self._per_block = total, per_block
         self._expected = expected | {"completed"}  # ends of a trial of which nothing is told
-        self._done: Counter[int] = Counter()
-        self._began = self._told = time.monotonic()
+        self._told = time.monotonic()
+        self._pace = Pace(total, per_block, self._told)
 
-    def tell(self, progress: local.Progress) -> None:
+    def tell(self, progress: Progress) -> None:
         """Take the news of one attempt."""
         attempt = progress.attempt
         if attempt.outcome.kind == "invalid":
@@ -47,26 +45,13 @@ class Reporter(LiveBar):
             )
         if progress.retried:
             return
-        self._done[attempt.trial.block] += 1
+        now = time.monotonic()
+        how_far = self._pace.finish(attempt, now)
         if self.is_live:
             self.advance()
-        elif self._done[attempt.trial.block] == self._per_block:
-            self._tell_how_far(f"block {attempt.trial.block} done, ")
-        elif time.monotonic() - self._told >= MOST_SILENCE_S:
-            self._tell_how_far("")
-
-    def _tell_how_far(self, what: str) -> None:
-        done, now = sum(self._done.values()), time.monotonic()
-        self._told, lasted = now, now - self._began
-        left = lasted / done * (self._total - done)
-        then = (
-            f"about {units.format_long_duration(left)} left"
-            if done < self._total
-            else "all of them"
-        )
-        self._say(
-            f"{what}{done} of {self._total} trials in {units.format_long_duration(lasted)}, {then}"
-        )
+        elif how_far.block is not None or now - self._told >= MOST_SILENCE_S:
+            self._told = now
+            self._say(_line(how_far))
 
     def _say(self, text: str) -> None:
         if self.is_live:
@@ -75,7 +60,15 @@ class Reporter(LiveBar):
             echo(text, err=True)
 
 
-def _then(progress: local.Progress) -> str:
+def _line(how_far: HowFar) -> str:
+    block = "" if how_far.block is None else f"block {how_far.block} done, "
+    lasted = units.format_long_duration(how_far.lasted_s)
+    is_left = how_far.done < how_far.total
+    then = f"about {units.format_long_duration(how_far.left_s)} left" if is_left else "all of them"
+    return f"{block}{how_far.done} of {how_far.total} trials in {lasted}, {then}"
+
+
+def _then(progress: Progress) -> str:
     if not progress.retried:
         return "giving up"
     if progress.patience_s:

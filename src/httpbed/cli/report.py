@@ -10,12 +10,11 @@ from pathlib import Path
 import click
 
 from httpbed.analysis.findings import find
-from httpbed.cli import damaged_attempts
 from httpbed.cli.echo import echo
 from httpbed.experiment.errors import ConfigError, Mistake, visible
 from httpbed.experiment.metric import METRICS
 from httpbed.report import one_trial, publish, terminal
-from httpbed.store import query, sender_records
+from httpbed.store import damage, query, sender_records
 from httpbed.store.results import Results
 
 
@@ -80,7 +79,7 @@ def command(
 
 
 def _one_trial(results: Results, said: str, *, as_json: bool) -> None:
-    for line in damaged_attempts.lines(results.damaged, results.directory):
+    for line in damage.lines(results.damaged, results.directory):
         echo(f"note: {line}", err=True)
     found = one_trial.find(results, said)
     for one in results.artifacts.damaged:

@@ -2,32 +2,28 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import shlex
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, get_args
 
 import click
 
-from httpbed.campaign import capability, link_certificate, local, manifest, preparation, senders
+from httpbed.campaign import capability, link_certificate, senders
+from httpbed.campaign import run as campaign_run
 from httpbed.campaign.preparation import Loaded
-from httpbed.cli import damaged_attempts, experiment_argument
+from httpbed.cli import experiment_argument
 from httpbed.cli.echo import echo
 from httpbed.cli.progress import Reporter
 from httpbed.experiment.factorial import ScaleName
 from httpbed.host import backend
 from httpbed.host.backend import Backend
 from httpbed.programs.catalog import Catalog
-from httpbed.store import campaign as campaigns
 from httpbed.store import capacity_records, query
 from httpbed.store import sender_records as records
-from httpbed.store.campaign import Campaign
-from httpbed.trial.plan import Bed
 
 
 @click.command("run")
@@ -113,18 +109,20 @@ def carry_out(
     loaded: Loaded, catalog: Catalog, directory: Path, options: Options, *, as_json: bool
 ) -> int:
     """Run what is left of a campaign, report on it, and return the exit code."""
-    bed = preparation.make_bed(
-        loaded, catalog, capture=options.capture, say=_say, backend=options.backend
+    run_options = campaign_run.RunOptions(
+        backend=options.backend, command=_command_line(), capture=options.capture
     )
-    made_by = manifest.manifest(loaded, bed, command=_command_line())
+    ready = campaign_run.prepare(loaded, catalog, run_options, say=_say)
     standing = link_certificate.standing(loaded, options.backend)
-    made_by["scale"] = loaded.scale
-    made_by["link_certificate"] = standing.as_json()
-    made_by["senders"] = senders.standings(loaded.scenarios(), catalog, made_by)
-    jobs = _side_by_side(loaded, made_by, options.jobs)
-    files = {digest: file.path for digest, file in bed.files.items()}
-    with campaigns.opened(directory, loaded.text, loaded.trials, made_by, files) as campaign:
-        _work(campaign, bed, loaded, jobs)
+    ready.manifest["scale"] = loaded.scale
+    ready.manifest["link_certificate"] = standing.as_json()
+    ready.manifest["senders"] = senders.standings(loaded.scenarios(), catalog, ready.manifest)
+    jobs = _side_by_side(loaded, ready.manifest, options.jobs)
+    with (
+        campaign_run.opened(ready, directory, jobs=jobs, say=_say) as run,
+        Reporter(len(run.pending), loaded.trials_per_block()) as reporter,
+    ):
+        run.finish(jobs=jobs, tell=reporter.tell)
     return _report(directory, as_json=as_json)
 
 
@@ -161,23 +159,6 @@ def _report(directory: Path, *, as_json: bool) -> int:
     else:
         publish.show(results, path, findings)
     return 1 if publish.invalid_remain(results, findings) else 0
-
-
-def _work(campaign: Campaign, bed: Bed, loaded: Loaded, jobs: int) -> None:
-    broken_off = campaign.clear_unfinished()
-    campaign.note_run(datetime.now(UTC), _command_line(), jobs)
-    for line in damaged_attempts.lines(campaign.set_aside_damaged(), campaign.directory):
-        _say(line)
-    work = local.pending(campaign, loaded.trials)
-    done = len(loaded.trials) - len(work)
-    if done or broken_off:
-        _say(
-            f"resuming {campaign.directory}: {done} of {len(loaded.trials)} trials are finished"
-            + (f", {broken_off} broken off and run again" if broken_off else "")
-        )
-    per_block = len(loaded.trials) // loaded.experiment.replicates
-    with Reporter(len(work), per_block) as reporter:
-        asyncio.run(local.execute(campaign, bed, work, jobs=jobs, tell=reporter.tell))
 
 
 def _command_line() -> str:

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import click
 
-from httpbed.cli import damaged_attempts
 from httpbed.cli.experiment_argument import json_option
 from httpbed.experiment.trial import Record
 from httpbed.store import campaign as campaigns
-from httpbed.store.attempts import Damage
+from httpbed.store import damage
+from httpbed.store.damage import Damage
 
 
 @click.command("status")
@@ -34,10 +34,10 @@ def command(*, directory: Path, as_json: bool) -> None:
     running = campaigns.is_locked(directory)
     if as_json:
         said = {"schema": 1, "planned": len(design), "outcomes": outcomes, "running": running}
-        click.echo(json.dumps({**said, "damaged": damaged_attempts.values(harmed)}))
+        click.echo(json.dumps({**said, "damaged": damage.values(harmed)}))
         return
     ended = ", ".join(f"{count} {kind}" for kind, count in sorted(outcomes.items())) or "none yet"
     state = "a run is working on it" if running else "no run is working on it"
     click.echo(f"{directory}: {len(last)} of {len(design)} trials ended: {ended}; {state}")
-    for line in damaged_attempts.lines(harmed, directory):
+    for line in damage.lines(harmed, directory):
         click.echo(line)

@@ -8,11 +8,10 @@ from pathlib import Path
 
 import click
 
-from httpbed.cli import damaged_attempts
 from httpbed.cli.experiment_argument import json_option
 from httpbed.experiment.errors import visible
 from httpbed.store import campaign as campaigns
-from httpbed.store import verification
+from httpbed.store import damage, verification
 from httpbed.store.verification import Verification
 
 
@@ -65,6 +64,6 @@ def _values(found: Verification) -> dict[str, object]:
         "planned": found.planned,
         "attempts": found.attempts,
         "trials_without_attempt": found.without_attempt,
-        "damaged": damaged_attempts.values(found.damaged),
+        "damaged": damage.values(found.damaged),
         "notes": list(found.notes),
     }

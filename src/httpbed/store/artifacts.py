@@ -14,7 +14,7 @@ from typing import Any
 
 from httpbed.host.sandbox import untrusted_files
 from httpbed.store import attempts, layout
-from httpbed.store.attempts import Damage
+from httpbed.store.damage import Damage
 
 MOST_BYTES = 64 * 2**20
 """Of a text that is read whole; what is longer was not written by a trial."""

@@ -19,6 +19,7 @@ from httpbed.experiment.metric import METRICS, Observation
 from httpbed.experiment.trial import Attempt, Record, Trial
 from httpbed.host.sandbox import untrusted_files
 from httpbed.store import digests, durable_files, handover_files, layout
+from httpbed.store.damage import Damage
 from httpbed.store.digests import DifferentError, FileDigest
 from httpbed.store.handover_files import HANDOVERS
 
@@ -26,25 +27,10 @@ TRIAL = "trial.json"
 OBSERVATIONS = "observations.jsonl"
 ARTIFACTS = "artifacts"
 _FILES = TypeAdapter(dict[str, FileDigest])
-MOST_REASONS = 3
-"""Of an attempt that are written in one line."""
 _READ = (TRIAL, OBSERVATIONS, HANDOVERS)
 """What every reader of a campaign reads, and verifies; artifacts are verified apart."""
 MALFORMED = (ValueError, KeyError, TypeError, RecursionError)
 """What reading a document that is not ours raises."""
-
-
-@dataclass(frozen=True, order=True)
-class Damage:
-    """An attempt, or a file of the campaign's, that is not as it was written."""
-
-    place: str
-    """Below the campaign's folder."""
-    reasons: tuple[str, ...]
-
-    def __str__(self) -> str:
-        shown, rest = self.reasons[:MOST_REASONS], self.reasons[MOST_REASONS:]
-        return f"{self.place}: {'; '.join(shown)}" + (f"; and {len(rest)} more" if rest else "")
 
 
 def write(record: Record, folder: Path) -> None:

@@ -34,7 +34,7 @@ from httpbed.experiment.errors import ConfigError, Mistake
 from httpbed.experiment.trial import Attempt, Record, Trial
 from httpbed.host.sandbox import removal, untrusted_files
 from httpbed.store import attempts, digests, durable_files, layout, resume
-from httpbed.store.attempts import Damage
+from httpbed.store.damage import Damage
 from httpbed.store.digests import DifferentError, FileDigest
 
 T = TypeVar("T")

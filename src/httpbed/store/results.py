@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from httpbed.experiment.experiment import Experiment
 from httpbed.store.artifacts import Artifacts
-from httpbed.store.attempts import Damage
+from httpbed.store.damage import Damage
 
 TRIAL_FIELDS: Mapping[str, pa.DataType] = {
     "block": pa.int32(),

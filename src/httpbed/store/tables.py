@@ -23,8 +23,8 @@ import pyarrow.parquet as pq
 from httpbed.experiment.trial import Record
 from httpbed.host.sandbox import untrusted_files
 from httpbed.store import attempts, digests, durable_files, layout
-from httpbed.store.attempts import Damage
 from httpbed.store.campaign import DESIGN, Campaign
+from httpbed.store.damage import Damage
 from httpbed.store.results import CHECK_FIELDS, OBSERVATION_FIELDS, TRIAL_FIELDS
 
 TABLES: Mapping[str, Mapping[str, pa.DataType]] = {

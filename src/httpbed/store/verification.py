@@ -9,8 +9,8 @@ from pathlib import Path
 from httpbed.experiment.errors import ConfigError
 from httpbed.experiment.trial import Record, Trial
 from httpbed.store import attempts, digests, layout
-from httpbed.store.attempts import Damage
 from httpbed.store.campaign import DESIGN, EXPERIMENT, LINKS, RUNS, Campaign
+from httpbed.store.damage import Damage
 
 
 @dataclass(frozen=True)

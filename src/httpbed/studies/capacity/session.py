@@ -7,23 +7,21 @@ import time
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from httpbed.campaign import local, manifest, preparation
-from httpbed.campaign.local import Progress
+from httpbed.campaign import executor, preparation
+from httpbed.campaign import run as campaign_run
+from httpbed.campaign.progress import Progress
+from httpbed.campaign.run import OpenRun
 from httpbed.experiment.errors import HostError
-from httpbed.experiment.trial import Record, Trial
+from httpbed.experiment.trial import Record
 from httpbed.host.backend import Backend
 from httpbed.programs.catalog import Catalog
-from httpbed.store import campaign as campaigns
-from httpbed.store.campaign import Campaign
 from httpbed.store.capacity_records import METRICS
 from httpbed.studies.capacity import experiment, judgement
 from httpbed.studies.capacity.judgement import LEAST_LOADS, Level, Seen
 from httpbed.trial import verdict
-from httpbed.trial.plan import Bed
 
 
 @dataclass(frozen=True)
@@ -61,22 +59,21 @@ class _Side:
     """The loads of one number side by side: a campaign of their own."""
 
     at_once: int
-    campaign: Campaign
-    trials: Sequence[Trial]
+    run: OpenRun
     lasted_s: float = 0.0
 
-    async def turn(self, number: int, bed: Bed, tell: Callable[[Progress], None]) -> None:
-        each = self.at_once * len(experiment.VERSIONS)
-        work = [(trial, 1) for trial in self.trials[number * each : (number + 1) * each]]
+    async def turn(self, number: int, tell: Callable[[Progress], None]) -> None:
+        each, run = self.at_once * len(experiment.VERSIONS), self.run
+        work = run.pending[number * each : (number + 1) * each]
         began = time.monotonic()
-        await local.execute(self.campaign, bed, work, jobs=self.at_once, tell=tell, retries=0)
+        await executor.execute(run.campaign, run.bed, work, jobs=self.at_once, tell=tell, retries=0)
         self.lasted_s += time.monotonic() - began
 
     def level(self, alone: Sequence[Seen]) -> Level:
         return judgement.level(self.at_once, self.seen(), alone, self.lasted_s)
 
     def seen(self) -> list[Seen]:
-        return [_seen(record) for record in self.campaign.records()]
+        return [_seen(record) for record in self.run.campaign.records()]
 
 
 def run(
@@ -93,29 +90,25 @@ def run(
         ConfigError: There is no such browser.
         HostError: This machine cannot run it, or nothing completed.
     """
-    text = experiment.text(test.browser, test.turns * test.most)
-    loaded = preparation.load(text, catalog)
-    bed = preparation.make_bed(loaded, catalog, capture=False, say=say, backend=test.backend)
-    made_by = manifest.manifest(loaded, bed, command=test.command)
+    loaded = preparation.load(experiment.text(test.browser, test.turns * test.most), catalog)
+    options = campaign_run.RunOptions(test.backend, test.command)
+    ready = campaign_run.prepare(loaded, catalog, options, say=say)
     with ExitStack() as stack:
         sides = []
         for at_once in range(1, test.most + 1):
-            opening = campaigns.opened(folder / str(at_once), text, loaded.trials, made_by)
-            campaign = stack.enter_context(opening)
-            campaign.note_run(datetime.now(UTC), test.command, at_once)
-            sides.append(_Side(at_once, campaign, loaded.trials))
-        asyncio.run(_by_turns(sides, test.turns, bed, tell))
+            place = folder / str(at_once)
+            opening = campaign_run.opened(ready, place, jobs=at_once, say=say)
+            sides.append(_Side(at_once, stack.enter_context(opening)))
+        asyncio.run(_by_turns(sides, test.turns, tell))
         alone = sides[0].seen()
         _require(alone)
-        return Found(tuple(side.level(alone) for side in sides), made_by)
+        return Found(tuple(side.level(alone) for side in sides), ready.manifest)
 
 
-async def _by_turns(
-    sides: Sequence[_Side], turns: int, bed: Bed, tell: Callable[[Progress], None]
-) -> None:
+async def _by_turns(sides: Sequence[_Side], turns: int, tell: Callable[[Progress], None]) -> None:
     for number in range(turns):
         for side in sides if number % 2 else reversed(sides):
-            await side.turn(number, bed, tell)
+            await side.turn(number, tell)
 
 
 def _seen(record: Record) -> Seen:

@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable, Sequence
-from dataclasses import replace
-from datetime import UTC, datetime
 from pathlib import Path
 
 from httpbed.analysis.sender import packets, split
 from httpbed.analysis.sender.split import Split
-from httpbed.campaign import local, manifest, preparation
-from httpbed.campaign.local import Progress
+from httpbed.campaign import preparation
+from httpbed.campaign import run as campaign_run
 from httpbed.campaign.preparation import Loaded
+from httpbed.campaign.progress import Progress
 from httpbed.experiment.sender import Scale
 from httpbed.experiment.trial import Attempt
 from httpbed.host.backend import Backend
 from httpbed.network.files import PACKET_LOG
 from httpbed.programs.catalog import Catalog
-from httpbed.store import campaign as campaigns
 from httpbed.store.campaign import Campaign
 from httpbed.studies.conformance import competition, usable_attempts
 from httpbed.studies.conformance.competition import Competition, Shared
@@ -52,15 +49,11 @@ def run(  # noqa: PLR0913 - all but the first three are told by name
         ConfigError: The folder holds something else.
         HostError: This machine cannot run it.
     """
-    bed = preparation.make_bed(loaded, catalog, capture=False, say=say, backend=backend)
-    bed = replace(bed, log=True)
-    made_by = manifest.manifest(loaded, bed, command=command)
-    with campaigns.opened(folder, loaded.text, loaded.trials, made_by) as campaign:
-        campaign.clear_unfinished()
-        campaign.note_run(datetime.now(UTC), command, 1)
-        work = local.pending(campaign, loaded.trials)
-        asyncio.run(local.execute(campaign, bed, work, jobs=1, tell=tell, retries=RETRIES))
-        return read(campaign, competition.names(senders))
+    options = campaign_run.RunOptions(backend, command, packet_log=True)
+    ready = campaign_run.prepare(loaded, catalog, options, say=say)
+    with campaign_run.opened(ready, folder, jobs=1, say=say) as work:
+        work.finish(jobs=1, tell=tell, retries=RETRIES)
+        return read(work.campaign, competition.names(senders))
 
 
 def read(campaign: Campaign, flows: Sequence[str]) -> Competition:

@@ -2,25 +2,22 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from datetime import UTC, datetime
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from httpbed.analysis.sender import behaviour, packets
 from httpbed.analysis.sender.flight import Flight, flight
-from httpbed.campaign import local, manifest, preparation
-from httpbed.campaign import senders as trial_senders
-from httpbed.campaign.local import Progress
+from httpbed.campaign import preparation, senders
+from httpbed.campaign import run as campaign_run
 from httpbed.campaign.preparation import Loaded
+from httpbed.campaign.progress import Progress
 from httpbed.experiment.sender import Scale, SenderKey
 from httpbed.experiment.trial import Attempt
 from httpbed.host.backend import Backend
 from httpbed.network.files import PACKET_LOG
 from httpbed.programs.catalog import Catalog
-from httpbed.store import campaign as campaigns
 from httpbed.store import sender_records
 from httpbed.store.campaign import Campaign
 from httpbed.studies.conformance import document, usable_attempts
@@ -75,18 +72,12 @@ def run(
         ConfigError: The folder holds something else.
         HostError: This machine cannot run it.
     """
-    loaded = test.loaded
-    bed = preparation.make_bed(loaded, test.catalog, capture=False, say=say, backend=test.backend)
-    bed = replace(bed, log=True)
-    made_by = manifest.manifest(loaded, bed, command=test.command)
-    with campaigns.opened(folder, loaded.text, loaded.trials, made_by) as campaign:
-        campaign.clear_unfinished()
-        campaign.note_run(datetime.now(UTC), test.command, test.jobs)
-        work = local.pending(campaign, loaded.trials)
-        running = local.execute(campaign, bed, work, jobs=test.jobs, tell=tell, retries=RETRIES)
-        asyncio.run(running)
-        evidence = read(campaign, test.networks)
-    return reach(test.sender, _key(test, made_by), test.scale, evidence)
+    options = campaign_run.RunOptions(test.backend, test.command, packet_log=True)
+    ready = campaign_run.prepare(test.loaded, test.catalog, options, say=say)
+    with campaign_run.opened(ready, folder, jobs=test.jobs, say=say) as work:
+        work.finish(jobs=test.jobs, tell=tell, retries=RETRIES)
+        evidence = read(work.campaign, test.networks)
+    return reach(test.sender, _key(test, ready.manifest), test.scale, evidence)
 
 
 def keep(judgement: Judgement) -> Path | None:
@@ -103,9 +94,7 @@ def _key(test: Test, made_by: Mapping[str, Any]) -> SenderKey:
     sender = test.sender
     roles = test.loaded.scenarios()[0].roles
     role = roles.server if sender.role == "server" else roles.proxies[0]
-    return trial_senders.key(
-        test.catalog[sender.implementation], role, sender.http_version, made_by
-    )
+    return senders.key(test.catalog[sender.implementation], role, sender.http_version, made_by)
 
 
 def read(campaign: Campaign, planned: Sequence[Network]) -> Evidence:

@@ -6,14 +6,13 @@ changes nothing about whether a server answers in HTTP/3.
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from httpbed.campaign import manifest
+from httpbed.campaign import executor, manifest
 from httpbed.campaign.manifest import Version
 from httpbed.experiment.errors import BedError
 from httpbed.experiment.trial import Trial
@@ -24,9 +23,8 @@ from httpbed.programs.recipe import Recipe
 from httpbed.studies.interop import refusals
 from httpbed.studies.interop.pairings import Promise, Way
 from httpbed.studies.interop.refusals import Asked, Refusal
-from httpbed.trial import content, program_roots, tls_certificates, verdict
+from httpbed.trial import content, program_roots, tls_certificates
 from httpbed.trial.plan import Bed
-from httpbed.trial.run import runner
 from httpbed.trial.verdict import Try
 
 SIZES = (1000, 1_000_000)
@@ -132,38 +130,39 @@ async def refuse_all(
     Raises:
         HostError: This machine cannot run any trial.
     """
-    free = asyncio.Semaphore(jobs)
+    refused: dict[str, Refusal] = {}
 
-    async def one(asked: Asked) -> Refusal:
+    async def ask(asked: Asked) -> None:
         place = folder / f"refusal-{asked.way.client}"
         place.mkdir(parents=True)
         on = refusals.spoilt(bed, asked, place / "certificates", _SEED)
         judging = replace(bed, contents={**bed.contents, **refusals.served(_SEED)})
-        async with free:
-            wrong = await _wrong(on, judging, asked.document(), place)
-        return Refusal(asked.way.client, asked.what, tuple(wrong))
+        wrong = await _wrong(on, judging, asked.document(), place)
+        refused[asked.way.client] = Refusal(asked.way.client, asked.what, tuple(wrong))
 
-    return tuple(await asyncio.gather(*map(one, several)))
+    order = list(several)
+    await executor.side_by_side(order, ask, jobs=jobs)
+    return tuple(refused[asked.way.client] for asked in order)
 
 
 async def try_all(
-    bed: Bed, ways: Iterable[Way], folder: Path, *, jobs: int, tell: Callable[[Tried], None]
+    bed: Bed, ways: Sequence[Way], folder: Path, *, jobs: int, tell: Callable[[Tried], None]
 ) -> tuple[Tried, ...]:
     """Try every way, ``jobs`` at a time, leaving what was seen in ``folder``.
 
     Raises:
         HostError: This machine cannot run any trial.
     """
-    free = asyncio.Semaphore(jobs)
+    tried: dict[int, Tried] = {}
 
-    async def one(number: int, way: Way) -> Tried:
-        async with free:
-            done = [await _download(bed, way, size, folder / f"{number:04}") for size in SIZES]
-        tried = Tried(way, tuple(done))
-        tell(tried)
-        return tried
+    async def attempt(numbered: tuple[int, Way]) -> None:
+        number, way = numbered
+        done = [await _download(bed, way, size, folder / f"{number:04}") for size in SIZES]
+        tried[number] = Tried(way, tuple(done))
+        tell(tried[number])
 
-    return tuple(await asyncio.gather(*(one(*numbered) for numbered in enumerate(ways, start=1))))
+    await executor.side_by_side(enumerate(ways, start=1), attempt, jobs=jobs)
+    return tuple(tried[number] for number in sorted(tried))
 
 
 async def _download(bed: Bed, way: Way, size: int, folder: Path) -> Download:
@@ -184,11 +183,9 @@ async def _wrong(bed: Bed, judging: Bed, document: Mapping[str, Any], place: Pat
     )
     this = Try(trial, 1, datetime.now(UTC))
     try:
-        phases = await runner.run(trial, bed, place / "artifacts")
+        record = await executor.judged(this, bed, place / "artifacts", judging)
     except BedError as error:
         return [f"could not be tried: {error}"]
-    left = place / "artifacts"
-    record = await asyncio.to_thread(verdict.judge, this, judging, left, phases.seconds)
     return [
         f"{check.name}: {check.figure}"
         for check in record.attempt.checks

@@ -1,0 +1,133 @@
+"""Runs trials on this machine, several at a time, each attempt in its own sandbox.
+
+All sandboxes are started from the event loop's thread, which outlives them: the kernel kills a
+sandbox when the thread that started it ends.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterable
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TypeVar
+
+from httpbed.campaign import quiet_machine
+from httpbed.campaign.progress import Progress
+from httpbed.experiment.errors import BedError
+from httpbed.experiment.trial import Record, Trial
+from httpbed.store.campaign import Campaign
+from httpbed.trial import verdict
+from httpbed.trial.plan import Bed
+from httpbed.trial.run import runner
+from httpbed.trial.verdict import Try
+
+T = TypeVar("T")
+Work = tuple[Trial, int]
+"""A trial, and the number of its next attempt."""
+MOST_RETRIES = 3
+"""Retries of a trial in one run, each after an invalid attempt and each reported."""
+
+
+def pending(campaign: Campaign, design: Iterable[Trial]) -> list[Work]:
+    """List the trials without a valid attempt, each with the number of its next attempt.
+
+    A trial whose attempts were all invalid is retried when its campaign is resumed.
+    """
+    last = campaign.attempts()
+    work = []
+    for trial in design:
+        attempt = last.get(trial.id)
+        if attempt is None or attempt.outcome.kind == "invalid":
+            work.append((trial, attempt.number + 1 if attempt else 1))
+    return work
+
+
+async def execute(  # noqa: PLR0913 - all but the first three are keywords
+    campaign: Campaign,
+    bed: Bed,
+    work: Iterable[Work],
+    *,
+    jobs: int,
+    tell: Callable[[Progress], None],
+    retries: int = MOST_RETRIES,
+) -> None:
+    """Run the trials of ``work`` in order, ``jobs`` at a time, and commit every attempt.
+
+    Raises:
+        HostError: This machine cannot run trials.
+    """
+
+    async def finish(task: Work) -> None:
+        trial, number = task
+        await _finish(campaign, bed, trial, range(number, number + retries + 1), tell)
+
+    await side_by_side(work, finish, jobs=jobs)
+
+
+async def side_by_side(
+    tasks: Iterable[T], act: Callable[[T], Awaitable[None]], *, jobs: int
+) -> None:
+    """Start ``act`` for each task in order, with at most ``jobs`` running at a time.
+
+    The first exception cancels the others and is raised alone, outside of any group.
+    """
+    queue = iter(list(tasks))
+
+    async def slot() -> None:
+        for task in queue:
+            await act(task)
+
+    try:
+        async with asyncio.TaskGroup() as group:
+            for _ in range(jobs):
+                group.create_task(slot())
+    except BaseExceptionGroup as group:
+        raise group.exceptions[0] from None
+
+
+async def _finish(
+    campaign: Campaign, bed: Bed, trial: Trial, numbers: range, tell: Callable[[Progress], None]
+) -> None:
+    for number in numbers:
+        attempt = (await commit_attempt(campaign, bed, trial, number)).attempt
+        retry = attempt.outcome.kind == "invalid" and number < numbers[-1]
+        patience_s = quiet_machine.patience_s(attempt, number - numbers[0] + 1) if retry else 0.0
+        tell(Progress(attempt, retry, patience_s))
+        if not retry:
+            return
+        if patience_s:
+            await quiet_machine.until_quiet(patience_s)
+
+
+async def commit_attempt(campaign: Campaign, bed: Bed, trial: Trial, number: int) -> Record:
+    """Run one attempt at a trial, judge it and make it part of the campaign.
+
+    An attempt that the bed broke off is committed, too, as invalid.
+    """
+    folder = campaign.unfinished(trial, number)
+    this = Try(trial, number, datetime.now(UTC))
+    try:
+        record = await judged(this, bed, folder / "artifacts")
+    except BedError as error:
+        record = verdict.broken_bed(this, str(error))
+    # In a thread: writing waits for the disk, and other trials go on meanwhile.
+    await asyncio.to_thread(campaign.commit, record, folder)
+    return record
+
+
+async def judged(this: Try, bed: Bed, artifacts: Path, judging: Bed | None = None) -> Record:
+    """Run one attempt and judge what it left in ``artifacts``.
+
+    Args:
+        this: The attempt.
+        bed: What it runs on.
+        artifacts: A folder to be made.
+        judging: What it is judged by, if that differs from what it runs on.
+
+    Raises:
+        BedError: The bed broke the attempt off.
+        HostError: This machine cannot run trials.
+    """
+    phases = await runner.run(this.trial, bed, artifacts)
+    return await asyncio.to_thread(verdict.judge, this, judging or bed, artifacts, phases.seconds)

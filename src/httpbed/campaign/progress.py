@@ -1,0 +1,52 @@
+"""How far a run is: each committed attempt, and the pace of a run as values."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+
+from httpbed.experiment.trial import Attempt
+
+
+@dataclass(frozen=True)
+class Progress:
+    """An attempt has been committed."""
+
+    attempt: Attempt
+    retried: bool
+    """Whether another attempt at the same trial follows."""
+    patience_s: float = 0.0
+    """How long at most that attempt waits for a quiet machine."""
+
+
+@dataclass(frozen=True)
+class HowFar:
+    """How many trials of a run are finished, and when the others will be."""
+
+    done: int
+    total: int
+    lasted_s: float
+    """Since the run began."""
+    left_s: float
+    """If the other trials take as long as those that are finished."""
+    block: int | None = None
+    """The block that this trial completed, if it did."""
+
+
+@dataclass
+class Pace:
+    """Counts the finished trials of a run; times are seconds of one clock."""
+
+    total: int
+    per_block: int
+    began_s: float
+    _done: Counter[int] = field(default_factory=Counter)
+
+    def finish(self, attempt: Attempt, now_s: float) -> HowFar:
+        """Count a trial that is not retried."""
+        block = attempt.trial.block
+        self._done[block] += 1
+        done, lasted_s = self._done.total(), now_s - self.began_s
+        left_s = lasted_s / done * (self.total - done)
+        completed = block if self._done[block] == self.per_block else None
+        return HowFar(done, self.total, lasted_s, left_s, completed)

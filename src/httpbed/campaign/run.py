@@ -1,0 +1,111 @@
+"""A campaign from a loaded experiment to finished trials; every verb and study runs it from here.
+
+::
+
+    ready = run.prepare(loaded, catalog, options, say=say)
+    with run.opened(ready, directory, jobs=jobs, say=say) as work:
+        work.finish(jobs=jobs, tell=tell)
+        ... read work.campaign ...
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from httpbed.campaign import executor, manifest, preparation
+from httpbed.campaign.executor import MOST_RETRIES, Work
+from httpbed.campaign.preparation import Loaded
+from httpbed.campaign.progress import Progress
+from httpbed.host.backend import Backend
+from httpbed.programs.catalog import Catalog
+from httpbed.store import campaign as campaigns
+from httpbed.store import damage
+from httpbed.store.campaign import Campaign
+from httpbed.trial.plan import Bed
+
+Say = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class RunOptions:
+    """What a campaign runs on, and what its trials keep."""
+
+    backend: Backend
+    """How packets cross the link."""
+    command: str
+    """The command line that started it, for the manifest."""
+    capture: bool = False
+    """Whether trials keep every packet as pcapng."""
+    packet_log: bool = False
+    """Whether trials keep the emulator's packet log."""
+
+
+@dataclass
+class Prepared:
+    """An experiment with all that its trials need, and the manifest that describes both."""
+
+    loaded: Loaded
+    bed: Bed
+    manifest: dict[str, Any]
+
+
+@dataclass(frozen=True)
+class OpenRun:
+    """A campaign that this process holds, and the trials that it still lacks."""
+
+    campaign: Campaign
+    bed: Bed
+    pending: Sequence[Work]
+
+    def finish(
+        self, *, jobs: int, tell: Callable[[Progress], None], retries: int = MOST_RETRIES
+    ) -> None:
+        """Run the pending trials, ``jobs`` at a time.
+
+        Raises:
+            HostError: This machine cannot run trials.
+        """
+        running = executor.execute(
+            self.campaign, self.bed, self.pending, jobs=jobs, tell=tell, retries=retries
+        )
+        asyncio.run(running)
+
+
+def prepare(loaded: Loaded, catalog: Catalog, options: RunOptions, *, say: Say) -> Prepared:
+    """Build or find programs, contents and certificates, and write the manifest.
+
+    Raises:
+        HostError: This machine cannot run the experiment.
+    """
+    bed = preparation.make_bed(
+        loaded, catalog, capture=options.capture, say=say, backend=options.backend
+    )
+    bed = replace(bed, log=options.packet_log)
+    return Prepared(loaded, bed, manifest.manifest(loaded, bed, command=options.command))
+
+
+@contextmanager
+def opened(ready: Prepared, directory: Path, *, jobs: int, say: Say) -> Iterator[OpenRun]:
+    """Hold a campaign, new or resumed, and clear away what an earlier run left unfinished.
+
+    Raises:
+        ConfigError: The folder holds another campaign or other files, or another run holds it.
+    """
+    loaded, files = ready.loaded, {key: file.path for key, file in ready.bed.files.items()}
+    with campaigns.opened(directory, loaded.text, loaded.trials, ready.manifest, files) as campaign:
+        broken_off = campaign.clear_unfinished()
+        campaign.note_run(datetime.now(UTC), ready.manifest.get("command", ""), jobs)
+        for line in damage.lines(campaign.set_aside_damaged(), directory):
+            say(line)
+        pending = executor.pending(campaign, loaded.trials)
+        total, done = len(loaded.trials), len(loaded.trials) - len(pending)
+        if done or broken_off:
+            again = f", {broken_off} broken off and run again" if broken_off else ""
+            say(f"resuming {directory}: {done} of {total} trials are finished{again}")
+        yield OpenRun(campaign, ready.bed, pending)

@@ -1,0 +1,50 @@
+"""Files and attempts that differ from what was written, and how commands report them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from httpbed.experiment.errors import visible
+
+MOST_REASONS = 3
+"""Reasons shown in one line for one place; the others are counted."""
+MOST_NAMED = 5
+"""Attempts that :func:`lines` names; ``httpbed verify`` names all."""
+
+
+@dataclass(frozen=True, order=True)
+class Damage:
+    """An attempt, or a file of the campaign, that differs from what was written."""
+
+    place: str
+    """Path below the campaign's folder."""
+    reasons: tuple[str, ...]
+
+    def __str__(self) -> str:
+        shown, rest = self.reasons[:MOST_REASONS], self.reasons[MOST_REASONS:]
+        return f"{self.place}: {'; '.join(shown)}" + (f"; and {len(rest)} more" if rest else "")
+
+
+def lines(damaged: Sequence[Damage], directory: Path) -> Iterator[str]:
+    """Yield lines that name some damaged attempts with the differences, and what to do."""
+    if not damaged:
+        return
+    many = len(damaged) > 1
+    what = f"{len(damaged)} attempts differ" if many else "1 attempt differs"
+    yield (
+        f"{what} from what was written and {'count' if many else 'counts'} as missing;"
+        f" httpbed run moves {'them' if many else 'it'} to damaged/ and runs"
+        f" {'their trials' if many else 'its trial'} again:"
+    )
+    yield from (f"  {visible(str(one))}" for one in damaged[:MOST_NAMED])
+    if len(damaged) > MOST_NAMED:
+        rest = len(damaged) - MOST_NAMED
+        yield f"  and {rest} more; httpbed verify {visible(str(directory))} names all"
+
+
+def values(damaged: Sequence[Damage]) -> list[dict[str, Any]]:
+    """Return damaged places for :func:`json.dumps`."""
+    return [{"place": one.place, "reasons": list(one.reasons)} for one in damaged]
