@@ -16,7 +16,7 @@ import click
 from httpbed import cli
 from httpbed.experiment import profiles
 from httpbed.report import network, pages_figure
-from httpbed.web.sites import entries, types
+from httpbed.web.sites import content_types, corpus
 
 REFERENCE = Path(__file__).resolve().parent / "reference"
 
@@ -26,8 +26,8 @@ def main() -> None:
     REFERENCE.mkdir(exist_ok=True)
     (REFERENCE / "commands.md").write_text(commands())
     (REFERENCE / "profiles.md").write_text(networks())
-    (REFERENCE / "corpus.md").write_text(corpus())
-    pages_figure.write(entries.read().sites, REFERENCE.parent / "corpus.svg")
+    (REFERENCE / "corpus.md").write_text(corpus_pages())
+    pages_figure.write(corpus.read().sites, REFERENCE.parent / "corpus.svg")
     schema = subprocess.run(["httpbed", "schema"], check=True, capture_output=True, text=True)
     (REFERENCE / "experiment.schema.json").write_text(schema.stdout)
 
@@ -76,9 +76,9 @@ GROUPS = {
 }
 
 
-def corpus() -> str:
+def corpus_pages() -> str:
     """List every page of the corpus with its figures and its source."""
-    known = entries.read()
+    known = corpus.read()
     sections = ["# Corpus", CORPUS, "![Weight and requests of each page](../corpus.svg)"]
     for group, title in {**GROUPS, "": "In no group"}.items():
         names = [
@@ -87,7 +87,7 @@ def corpus() -> str:
             if group in entry.groups or not (group or entry.groups)
         ]
         rows = [_row_of(name, known.sites[name], known) for name in names]
-        head = ["page", "requests", "kB", *types.KINDS, "from"]
+        head = ["page", "requests", "kB", *content_types.KINDS, "from"]
         sections.append(f"## {title}" + (f" (`{group}`)" if group else ""))
         sections.append("\n".join(map(_line, [head, ["---"] * len(head), *rows])))
     return "\n\n".join(sections) + "\n"
@@ -101,8 +101,8 @@ CORPUS = (
 )
 
 
-def _row_of(name: str, entry: entries.CorpusPage, known: entries.Corpus) -> list[str]:
-    shares = [entry.by_type.get(kind) for kind in types.KINDS]
+def _row_of(name: str, entry: corpus.CorpusPage, known: corpus.Corpus) -> list[str]:
+    shares = [entry.by_type.get(kind) for kind in content_types.KINDS]
     kinds = [str(share.requests) if share else "" for share in shares]
     package = str(known.packages[entry.package])
     return [f"`{name}`", str(entry.requests), f"{entry.weight / 1000:.0f}", *kinds, package]

@@ -9,7 +9,7 @@ import pytest
 
 from httpbed.experiment import profiles
 from httpbed.experiment.page import NamedPage
-from httpbed.web.sites import ranjan
+from httpbed.web.sites.generated import ranjan
 
 ROOT = Path(__file__).parents[2]
 LINK = re.compile(r"\]\((?!https?:|#)([^)#]+)")

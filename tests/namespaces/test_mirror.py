@@ -15,7 +15,7 @@ from httpbed.studies.mirror.browser_load import Asked, Loader
 from httpbed.studies.mirror.crawler import Bounds
 from httpbed.web.load import driver_output
 from httpbed.web.sites import catalog as catalog_of_sites
-from httpbed.web.sites import types
+from httpbed.web.sites import content_types
 from web import PNG, web
 
 pytestmark = [pytest.mark.namespaces, pytest.mark.toolbox, pytest.mark.slow]
@@ -81,7 +81,7 @@ def test_servers_give_every_file_the_type_that_is_listed(tmp_path: Path, server:
     """Whatever tables of types the machine has."""
     page = tmp_path / "page"
     page.mkdir()
-    names = [*(f"a.{ending}" for ending in types.TYPES), "a.CSS", "a.unknown", "none"]
+    names = [*(f"a.{ending}" for ending in content_types.TYPES), "a.CSS", "a.unknown", "none"]
     for name in names:
         (page / name).write_bytes(b"<!doctype html>x")
     asking = f"for (const x of {names}) fetch('/' + x)"
@@ -94,4 +94,4 @@ def test_servers_give_every_file_the_type_that_is_listed(tmp_path: Path, server:
         one.url.rpartition("/")[2]: dict(one.response_headers).get("content-type")
         for one in requests
     }
-    assert {name: told[name] for name in names} == {name: types.of(name) for name in names}
+    assert {name: told[name] for name in names} == {name: content_types.of(name) for name in names}

@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from httpbed.programs import parsers
-from httpbed.programs.parsers import PARSERS, access_log, caddy, curl, tolerant_fields
+from httpbed.programs.parsers import PARSERS, access_log, caddy, curl, untrusted_values
 from httpbed.programs.protocol import LoggedRequest, MigrationCounts, ProgramReport
 from recorded import FOLDER
 
@@ -353,7 +353,7 @@ def test_a_number_beyond_reckoning_is_a_complaint(
     may_be = number == "-7" and field.startswith('"ended_s')
     assert may_be or found.complaint
     assert may_be or not found.requests
-    assert all(abs(one.value) <= tolerant_fields.LONGEST_S for one in found.observations)
+    assert all(abs(one.value) <= untrusted_values.LONGEST_S for one in found.observations)
 
 
 @pytest.mark.parametrize(("folder", "version"), [("h1", "1.1"), ("h2", "2")])

@@ -34,7 +34,7 @@ from httpbed.report.pages.section import Section
 from httpbed.store.results import Results
 from httpbed.web.har import writer
 from httpbed.web.load import driver_output
-from httpbed.web.load.load import BrowserLoad, Frame, PageRequest
+from httpbed.web.load.browser_load import BrowserLoad, Frame, PageRequest
 from paging import GRID, PAGES, RECORDED, paging
 
 EVIL = "<script>alert('$x_1$')</script>"

@@ -12,7 +12,7 @@ from httpbed.experiment.errors import ConfigError
 from httpbed.experiment.page import PageLoad
 from httpbed.programs import catalog
 from httpbed.trial import sites
-from httpbed.web.sites import images
+from httpbed.web.sites.generated import images
 from paging import PAGES
 
 PAGE = '{ objects = 64, size = "10 kB" }'

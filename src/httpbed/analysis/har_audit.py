@@ -24,7 +24,7 @@ from httpbed.analysis.har_throughput import ALLOWANCE_BYTES, CLOCK_S
 from httpbed.experiment import units
 from httpbed.web.har.entries import HarEntry
 from httpbed.web.har.loads import ArchivedLoad
-from httpbed.web.load.load import PageRequest
+from httpbed.web.load.browser_load import PageRequest
 
 Verdict = Literal["borne out", "contradicted", "cannot be told", "told"]
 """``told``: of what nothing was claimed."""

@@ -21,7 +21,7 @@ from httpbed.experiment.page import PageLoad
 from httpbed.store import layout
 from httpbed.store.results import Results
 from httpbed.web.load import driver_output, speed_index
-from httpbed.web.load.load import BrowserLoad
+from httpbed.web.load.browser_load import BrowserLoad
 from httpbed.web.load.screenshots import PictureError
 from httpbed.web.load.speed_index import Band, ProgressPoint
 

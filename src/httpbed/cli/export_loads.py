@@ -15,9 +15,9 @@ from httpbed.host.sandbox import untrusted_files
 from httpbed.store import layout
 from httpbed.store.results import Results
 from httpbed.web.har import writer
-from httpbed.web.load import driver_output, net_log, per_request
+from httpbed.web.load import driver_output, net_log, zhang_requests
+from httpbed.web.load.browser_load import BrowserLoad
 from httpbed.web.load.driver_output import LoadError
-from httpbed.web.load.load import BrowserLoad
 from httpbed.web.load.net_log import NetLog
 
 HAR, CDP_JSON = "har", "cdp-json"
@@ -110,5 +110,5 @@ def _write(kept: Kept, kind: str, folder: Path) -> None:
         )
         name = f"{kept.name}.har"
     else:
-        said, name = per_request.requests(kept.load), f"{kept.name}.json"
+        said, name = zhang_requests.requests(kept.load), f"{kept.name}.json"
     (folder / name).write_text(json.dumps(said, indent=1) + "\n")

@@ -18,7 +18,7 @@ from httpbed.studies.interop import table
 from httpbed.studies.mirror import agreement
 from httpbed.studies.mirror.browser_load import Loader
 from httpbed.web.sites import catalog as sites
-from httpbed.web.sites import entries, page_names
+from httpbed.web.sites import corpus
 
 _names = click.argument("names", nargs=-1, metavar="[PAGE]...")
 _UNABLE, _WRONG = 3, 1
@@ -41,16 +41,12 @@ def command(context: click.Context, *, plot: Path | None, as_json: bool) -> None
     if plot is not None:
         from httpbed.report import pages_figure  # noqa: PLC0415 - plotting takes a second to import
 
-        pages_figure.write(entries.read().sites, plot)
+        pages_figure.write(corpus.read().sites, plot)
     if as_json:
-        echo(
-            json.dumps(
-                {"schema": 1, "pages": [_told(name) for name in page_names.names()]}, indent=1
-            )
-        )
+        echo(json.dumps({"schema": 1, "pages": [_told(name) for name in sites.names()]}, indent=1))
         return
     rows = [["page", "requests", "kB", "from", "groups"]]
-    for line in table.aligned(rows + [_row(name) for name in page_names.names()]):
+    for line in table.aligned(rows + [_row(name) for name in sites.names()]):
         echo(line)
 
 
@@ -109,7 +105,7 @@ def check(
 
 
 def _chosen(names: tuple[str, ...], *, every: bool) -> list[str]:
-    known = page_names.names()
+    known = sites.names()
     mistakes = [
         Mistake(name, "no page has this name", "see httpbed pages")
         for name in names
@@ -123,12 +119,12 @@ def _chosen(names: tuple[str, ...], *, every: bool) -> list[str]:
 
 
 def _told(name: str) -> dict[str, Any]:
-    outline = page_names.outline(NamedPage(name=name), Path())
+    outline = sites.outline(NamedPage(name=name), Path())
     told: dict[str, Any] = {"name": name, "requests": outline.requests, "bytes": outline.weight}
-    entry = entries.read().sites.get(name)
+    entry = corpus.read().sites.get(name)
     if entry:
         told |= {
-            "source": str(entries.read().packages[entry.package]),
+            "source": str(corpus.read().packages[entry.package]),
             "groups": entry.groups,
             "by_type": {kind: kept.model_dump() for kind, kept in entry.by_type.items()},
             "sha256": entry.sha256,

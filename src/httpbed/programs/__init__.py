@@ -1,1 +1,5 @@
-"""Implementations: how each client and server is run and read; pure. Nothing else knows them."""
+"""In: the programs under test: recipes (TOML) that say how to run and read each of them.
+
+Not in: starting processes (``host/sandbox``), deciding what a trial runs (``trial/plan``).
+Start at ``protocol`` (the plugin interface), then ``recipe``, ``catalog`` and ``parsers``.
+"""

@@ -12,8 +12,8 @@ import matplotlib as mpl
 
 from httpbed.report.figures import INK, PALETTE, ROW_IN, STYLE
 from httpbed.report.visible_figure import VisibleFigure
-from httpbed.web.sites.entries import CorpusPage
-from httpbed.web.sites.types import KINDS
+from httpbed.web.sites.content_types import KINDS
+from httpbed.web.sites.corpus import CorpusPage
 
 _WIDTH_IN = 9.0
 

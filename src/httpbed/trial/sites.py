@@ -22,8 +22,8 @@ from httpbed.experiment.parser import Reading
 from httpbed.experiment.workload import Download
 from httpbed.experiment.workload import parse as workload_of
 from httpbed.web.sites import catalog
-from httpbed.web.sites.builder import Outline, Say
 from httpbed.web.sites.catalog import CachedSite
+from httpbed.web.sites.maker import Outline, Say
 
 Path_ = tuple[str | int, ...]
 

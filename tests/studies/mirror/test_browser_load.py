@@ -8,7 +8,7 @@ import pytest
 
 from httpbed.experiment.page import OWN_ORIGIN
 from httpbed.studies.mirror import browser_load
-from httpbed.web.load.load import BrowserLoad, PageRequest
+from httpbed.web.load.browser_load import BrowserLoad, PageRequest
 
 OWN = f"https://{OWN_ORIGIN}"
 

@@ -17,7 +17,7 @@ from referencing.jsonschema import DRAFT6
 
 import archives
 from httpbed.web.har import loads, parser, writer
-from httpbed.web.load.load import BrowserLoad, PageRequest
+from httpbed.web.load.browser_load import BrowserLoad, PageRequest
 
 HERE = Path(__file__).parent
 GOLDEN = HERE / "load.har"

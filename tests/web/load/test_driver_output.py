@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from httpbed.web.load import driver_output, observations, screenshots, speed_index
-from httpbed.web.load.load import BrowserLoad, PageRequest
+from httpbed.web.load.browser_load import BrowserLoad, PageRequest
 from recorded import FOLDER
 
 CHROMIUM = FOLDER / "chromium-headless-shell-156.0.8078.79"
@@ -298,7 +298,7 @@ def test_without_a_trace_the_paint_is_the_lifecycles(tmp_path: Path) -> None:
 
 def test_too_many_requests_are_counted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Some page asks for ever."""
-    monkeypatch.setattr("httpbed.web.load.requests.MOST_REQUESTS", 10)
+    monkeypatch.setattr("httpbed.web.load.cdp_requests.MOST_REQUESTS", 10)
     load = left(tmp_path, *(sent(10.0, requestId=f"{number}") for number in range(15)))
     assert len(load.requests) == 10
     assert load.notes == ("5 further requests are left out",)
@@ -308,7 +308,7 @@ def test_what_nobody_asked_for_leaves_no_room_wanting(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Answers to requests that were not told of, however many, keep no request from being read."""
-    monkeypatch.setattr("httpbed.web.load.requests.MOST_REQUESTS", 10)
+    monkeypatch.setattr("httpbed.web.load.cdp_requests.MOST_REQUESTS", 10)
     strays = [
         event("Network.responseReceivedExtraInfo", requestId=f"X{at}", statusCode=200)
         for at in range(20)

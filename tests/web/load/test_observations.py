@@ -6,7 +6,7 @@ import pytest
 
 from httpbed.experiment.metric import METRICS
 from httpbed.web.load import observations
-from httpbed.web.load.load import BrowserLoad, Frame, PageRequest
+from httpbed.web.load.browser_load import BrowserLoad, Frame, PageRequest
 from recorded import FOLDER
 
 WHOLE = PageRequest(

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from PIL import Image
 
 from httpbed.web.load import screenshots, speed_index
-from httpbed.web.load.load import Frame
+from httpbed.web.load.browser_load import Frame
 from httpbed.web.load.screenshots import PictureError
 from httpbed.web.load.speed_index import Histogram, ProgressPoint
 

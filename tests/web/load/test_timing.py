@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from httpbed.web.load import timing
-from httpbed.web.load.load import BrowserLoad, PageRequest
+from httpbed.web.load.browser_load import BrowserLoad, PageRequest
 
 A_SITE = "https://site.test"
 moments = st.integers(0, 60)

@@ -8,11 +8,11 @@ import pytest
 
 from httpbed.experiment.errors import HostError
 from httpbed.experiment.page import NamedPage
-from httpbed.web.sites import corpus, entries
+from httpbed.web.sites import corpus, corpus_maker
 from httpbed.web.sites import site as sites
-from httpbed.web.sites.entries import CorpusPage
+from httpbed.web.sites.corpus import CorpusPage
 
-ALL = entries.read()
+ALL = corpus.read()
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,7 @@ TREE = Held(
 
 def _requested(entry: CorpusPage, into: Path) -> dict[str, int]:
     (into / "files/0").mkdir(parents=True)
-    site = corpus.build("x", entry, ALL.packages["gentelella"], TREE, into)
+    site = corpus_maker.build("x", entry, ALL.packages["gentelella"], TREE, into)
     sites.write(site, into)
     assert sites.read(into) == site
     return {one.path: one.requested for one in site.resources}
@@ -81,7 +81,7 @@ def test_its_source_says_what_was_changed(tmp_path: Path) -> None:
     """Package, version and each change."""
     (tmp_path / "files/0").mkdir(parents=True)
     entry = CorpusPage(package="x", entry="/d/index.html", images=(0, 2))
-    site = corpus.build("x", entry, ALL.packages["gentelella"], TREE, tmp_path)
+    site = corpus_maker.build("x", entry, ALL.packages["gentelella"], TREE, tmp_path)
     assert site.source == (
         "npm gentelella 1.4.0; /d/index.html: outside: https://x.test/x.js;"
         " of 3 images 1 to 2 are kept"
@@ -91,7 +91,7 @@ def test_its_source_says_what_was_changed(tmp_path: Path) -> None:
 def test_a_package_that_lost_the_page_is_told(tmp_path: Path) -> None:
     """By name and version."""
     with pytest.raises(HostError, match=r"site x changed: npm gentelella 1\.4\.0 has no /gone"):
-        corpus.build(
+        corpus_maker.build(
             "x", CorpusPage(package="x", entry="/gone"), ALL.packages["gentelella"], TREE, tmp_path
         )
 
@@ -125,4 +125,4 @@ def test_a_package_of_another_content_is_refused(
     (tmp_path / "packages/startbootstrap-agency-7.0.12.tgz").write_bytes(b"another")
     page = NamedPage(name="startbootstrap-agency")
     with pytest.raises(HostError, match=r"has the SHA-256 .* and not bc49"):
-        corpus.make(page, 1, tmp_path, tmp_path / "into", print)
+        corpus_maker.make(page, 1, tmp_path, tmp_path / "into", print)

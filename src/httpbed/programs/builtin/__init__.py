@@ -1,4 +1,5 @@
-"""Small programs on libraries that ship none: each runs in a trial, in its own root filesystem.
+"""In: small programs of httpbed's own that run inside a trial, in a recipe's root filesystem.
 
-They import nothing of httpbed, and httpbed never imports them.
+Not in: anything of httpbed's package. These programs cannot import it, so they repeat some tables.
+Start at the recipes that name them: ``aioquic``, ``chromium``, ``nginx`` (for ``replay_origin``).
 """

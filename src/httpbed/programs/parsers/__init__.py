@@ -1,4 +1,8 @@
-"""Readers of what programs leave, by the name that recipes give them."""
+"""In: a parser for each kind of output that programs leave; recipes name parsers in ``PARSERS``.
+
+Not in: parsing for a trial as a whole (``trial/observe``), files of the browser (``web/load``).
+Start at ``read``; ``untrusted_values`` has the checks that all parsers share.
+"""
 
 from __future__ import annotations
 
@@ -9,28 +13,26 @@ from httpbed.programs.parsers import (
     access_log,
     caddy,
     chromium,
-    connect_udp,
     curl,
     gtlsclient,
     h2load,
-    no_output,
     quiche,
     requests_json,
     wget,
     wget2,
 )
-from httpbed.programs.parsers.tolerant_fields import UNREADABLE, count, seconds
+from httpbed.programs.parsers.untrusted_values import UNREADABLE, count, seconds
 from httpbed.programs.protocol import LoggedRequest, ProgramReport
 
 PARSERS: Mapping[str, Callable[[Path], ProgramReport]] = {
     "access-log-json": access_log.parse,
     "caddy-json": caddy.parse,
     "chromium-load": chromium.parse,
-    "connect-udp-json": connect_udp.parse,
+    "connect-udp-json": access_log.parse_tunnels,
     "curl-json": curl.parse,
     "gtlsclient-log": gtlsclient.parse,
     "h2load-log": h2load.parse,
-    "none": no_output.parse,
+    "none": lambda _: ProgramReport(),
     "quiche-json": quiche.parse,
     "requests-json": requests_json.parse,
     "wget-log": wget.parse,

@@ -10,11 +10,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from httpbed.host.sandbox import untrusted_files
-from httpbed.programs.parsers.tolerant_fields import UNREADABLE
+from httpbed.programs.parsers.untrusted_values import UNREADABLE
 from httpbed.programs.protocol import LoggedRequest, ProgramReport
 
 PROTOCOLS = {
@@ -25,6 +26,7 @@ PROTOCOLS = {
     "HTTP/3.0": "3",
 }
 INCOMPLETE = "incomplete"
+TUNNEL_OPENED = 200
 _NOTHING = {"", "-"}
 """How servers write that there is no value."""
 
@@ -32,6 +34,19 @@ _NOTHING = {"", "-"}
 def parse(file: Path) -> ProgramReport:
     """Read every line; a server that logged nothing answered nothing."""
     return each_line(file, _request)
+
+
+def parse_tunnels(file: Path) -> ProgramReport:
+    """Read a log in which each line is a CONNECT-UDP tunnel (RFC 9298), not a client's request.
+
+    A tunnel carries all requests of a connection, encrypted, and ends with a reset. So the report
+    has no requests, and a complaint if a tunnel was refused or none was opened.
+    """
+    log = parse(file)
+    refused = [one.status for one in log.requests if one.status != TUNNEL_OPENED]
+    complaint = f"a tunnel was refused with status {refused[0]}" if refused else log.complaint
+    none = "" if log.requests else "no tunnel was logged"
+    return replace(log, requests=(), complaint=complaint or none)
 
 
 def each_line(file: Path, request: Callable[[dict[str, Any]], LoggedRequest]) -> ProgramReport:

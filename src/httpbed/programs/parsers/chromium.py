@@ -8,8 +8,8 @@ from urllib.parse import urlsplit
 
 from httpbed.host.sandbox import untrusted_files
 from httpbed.programs.protocol import LoggedRequest, ProgramReport
-from httpbed.web.load import driver_output, load, observations
-from httpbed.web.load.load import BrowserLoad
+from httpbed.web.load import browser_load, driver_output, observations
+from httpbed.web.load.browser_load import BrowserLoad
 
 DRIVER_OUTPUT = "chromium-output.txt"
 """Where the recipes put what the driver says of itself."""
@@ -47,7 +47,7 @@ def parse(file: Path) -> ProgramReport:
     )
 
 
-def _request(request: load.PageRequest, navigated_s: float) -> LoggedRequest:
+def _request(request: browser_load.PageRequest, navigated_s: float) -> LoggedRequest:
     """Make it a request as all programs log them, with times since the client's start."""
     host, path = _host_and_path(request.url)
     return LoggedRequest(
@@ -63,7 +63,7 @@ def _request(request: load.PageRequest, navigated_s: float) -> LoggedRequest:
     )
 
 
-def _body_bytes(request: load.PageRequest) -> int | None:
+def _body_bytes(request: browser_load.PageRequest) -> int | None:
     """Return the bytes of the body as it was sent, where the page has it as it was sent."""
     if request.status == NOT_MODIFIED:  # the page has the one that it had before
         return 0

@@ -15,7 +15,7 @@ from typing import Any
 
 from httpbed.experiment.metric import Observation
 from httpbed.host.sandbox import untrusted_files
-from httpbed.programs.parsers.tolerant_fields import UNREADABLE, seconds
+from httpbed.programs.parsers.untrusted_values import UNREADABLE, seconds
 from httpbed.programs.protocol import LoggedRequest, ProgramReport
 
 TIMES = {

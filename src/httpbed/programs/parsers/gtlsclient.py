@@ -23,7 +23,7 @@ from pathlib import Path
 
 from httpbed.experiment.metric import Observation
 from httpbed.host.sandbox import untrusted_files
-from httpbed.programs.parsers.tolerant_fields import UNREADABLE
+from httpbed.programs.parsers.untrusted_values import UNREADABLE
 from httpbed.programs.protocol import LoggedRequest, ProgramReport
 
 NO_ERROR = 0x100

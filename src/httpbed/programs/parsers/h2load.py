@@ -11,7 +11,7 @@ from pathlib import Path
 
 from httpbed.experiment.metric import Observation
 from httpbed.host.sandbox import untrusted_files
-from httpbed.programs.parsers.tolerant_fields import UNREADABLE, lines_of
+from httpbed.programs.parsers.untrusted_values import UNREADABLE, lines_of
 from httpbed.programs.protocol import LoggedRequest, ProgramReport
 
 LOG_FILE = "h2load-requests.tsv"

@@ -9,8 +9,8 @@ from typing import Any
 
 from httpbed.experiment.metric import Observation
 from httpbed.host.sandbox import untrusted_files
-from httpbed.programs.parsers import path_changes
-from httpbed.programs.parsers.tolerant_fields import UNREADABLE, seconds
+from httpbed.programs.parsers import migration_events
+from httpbed.programs.parsers.untrusted_values import UNREADABLE, seconds
 from httpbed.programs.protocol import LoggedRequest, ProgramReport
 
 TIMES = {
@@ -35,8 +35,8 @@ def parse(file: Path) -> ProgramReport:
             requests=tuple(_request(said, stream) for stream in streams if stream["status"]),
             complaint=str(said["error"] or ""),
             # A report without them is an older program's.
-            path_events=path_changes.events(said.get("clock_ns"), said.get("path_events", ())),
-            migrations=path_changes.migrations(said["migrations"])
+            path_events=migration_events.events(said.get("clock_ns"), said.get("path_events", ())),
+            migrations=migration_events.migrations(said["migrations"])
             if "migrations" in said
             else None,
         )

@@ -14,8 +14,8 @@ from typing import Any
 
 from httpbed.experiment.metric import Observation
 from httpbed.host.sandbox import untrusted_files
-from httpbed.programs.parsers import path_changes
-from httpbed.programs.parsers.tolerant_fields import UNREADABLE, seconds
+from httpbed.programs.parsers import migration_events
+from httpbed.programs.parsers.untrusted_values import UNREADABLE, seconds
 from httpbed.programs.protocol import LoggedRequest, MigrationCounts, ProgramReport
 
 Line = dict[str, Any]
@@ -48,7 +48,7 @@ def _findings(lines: Sequence[Line]) -> ProgramReport:
         path_events=tuple(
             event
             for line in moving
-            for event in path_changes.events(line["clock_ns"], [line["path_event"]])
+            for event in migration_events.events(line["clock_ns"], [line["path_event"]])
         ),
         migrations=_migrations(moving) if moving else None,
     )
@@ -56,7 +56,7 @@ def _findings(lines: Sequence[Line]) -> ProgramReport:
 
 def _migrations(moving: Sequence[Line]) -> MigrationCounts:
     """Add up what each run of the client counted last."""
-    last = {line["clock_ns"]: path_changes.migrations(line["migrations"]) for line in moving}
+    last = {line["clock_ns"]: migration_events.migrations(line["migrations"]) for line in moving}
     return MigrationCounts(
         tried=sum(one.tried for one in last.values()),
         failed=sum(one.failed for one in last.values()),

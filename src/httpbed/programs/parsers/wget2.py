@@ -9,7 +9,7 @@ import csv
 from pathlib import Path
 
 from httpbed.host.sandbox import untrusted_files
-from httpbed.programs.parsers.tolerant_fields import UNREADABLE, lines_of
+from httpbed.programs.parsers.untrusted_values import UNREADABLE, lines_of
 from httpbed.programs.protocol import LoggedRequest, ProgramReport
 
 TLS_FILE, ERRORS_FILE = "wget2-tls.csv", "wget2-output.txt"

@@ -18,7 +18,7 @@ from PIL import Image, ImageDraw, ImageFont
 from httpbed.analysis import loads
 from httpbed.report.pages import phases, thumbnails
 from httpbed.report.pages.thumbnails import Screen
-from httpbed.web.load.load import BrowserLoad
+from httpbed.web.load.browser_load import BrowserLoad
 from httpbed.web.load.speed_index import ProgressPoint
 
 MOST_PANES = 3

@@ -13,7 +13,7 @@ from httpbed.report.curves import WIDE_IN
 from httpbed.report.figures import INK, QUIET
 from httpbed.report.pages import thumbnails
 from httpbed.report.visible_figure import VisibleFigure
-from httpbed.web.load.load import BrowserLoad
+from httpbed.web.load.browser_load import BrowserLoad
 
 MOST_PICTURES = 8
 """In a strip."""

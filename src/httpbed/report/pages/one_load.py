@@ -17,7 +17,7 @@ from httpbed.report.pages.pictured import Pictured
 from httpbed.report.pages.section import waterfall_of
 from httpbed.report.phrasing import treatment
 from httpbed.web.load import speed_index, timing
-from httpbed.web.load.load import BrowserLoad, PageRequest
+from httpbed.web.load.browser_load import BrowserLoad, PageRequest
 
 MOST_FAILED = 5
 MOST_TEXT = 200

@@ -7,7 +7,7 @@ from typing import Literal
 from urllib.parse import urlsplit
 
 from httpbed.experiment.errors import visible
-from httpbed.web.load.load import PageRequest
+from httpbed.web.load.browser_load import PageRequest
 from httpbed.web.load.phases import phases as whole
 
 Kind = Literal["queue", "connect", "send", "wait", "receive"]

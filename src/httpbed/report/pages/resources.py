@@ -19,7 +19,7 @@ from matplotlib.ticker import FuncFormatter, MaxNLocator
 from httpbed.report.curves import WIDE_IN
 from httpbed.report.figures import MARKERS, PALETTE, QUIET
 from httpbed.report.visible_figure import VisibleFigure
-from httpbed.web.load.load import BrowserLoad
+from httpbed.web.load.browser_load import BrowserLoad
 
 MOST_RESOURCES = 150
 SPANS_IN, TIMES_IN = 1.9, 1.9

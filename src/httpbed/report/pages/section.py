@@ -36,7 +36,7 @@ from httpbed.report.pages.scenes import Scene, Shown
 from httpbed.report.phrasing import level, title, treatment
 from httpbed.report.visible_figure import VisibleFigure
 from httpbed.store.results import Results
-from httpbed.web.load.load import BrowserLoad
+from httpbed.web.load.browser_load import BrowserLoad
 
 MOST_WATERFALLS = 2
 """Of a scene."""

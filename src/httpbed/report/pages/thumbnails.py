@@ -13,7 +13,7 @@ from pathlib import Path
 from PIL import Image
 
 from httpbed.web.load import screenshots
-from httpbed.web.load.load import BrowserLoad, Frame
+from httpbed.web.load.browser_load import BrowserLoad, Frame
 from httpbed.web.load.screenshots import PictureError
 
 JPEG_QUALITY = 78

@@ -20,7 +20,7 @@ from httpbed.report.figures import INK, PALETTE, QUIET
 from httpbed.report.pages import phases
 from httpbed.report.pages.phases import Kind
 from httpbed.report.visible_figure import VisibleFigure
-from httpbed.web.load.load import BrowserLoad, PageRequest
+from httpbed.web.load.browser_load import BrowserLoad, PageRequest
 
 MOST_ROWS = 40
 """Requests of a load that are drawn."""

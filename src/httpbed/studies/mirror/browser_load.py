@@ -17,8 +17,8 @@ from httpbed.programs.catalog import Catalog
 from httpbed.trial.plan import Bed
 from httpbed.trial.run import runner
 from httpbed.web.load import driver_output
+from httpbed.web.load.browser_load import BrowserLoad
 from httpbed.web.load.driver_output import LoadError
-from httpbed.web.load.load import BrowserLoad
 from httpbed.web.sites import site as sites
 from httpbed.web.sites.catalog import CachedSite
 

@@ -13,6 +13,7 @@ from httpbed.studies.mirror.file_names import Places
 from httpbed.web.sites import repair
 from httpbed.web.sites.markup import Element, change_elements
 from httpbed.web.sites.repair import LinkTarget
+from httpbed.web.sites.site import url_path
 
 Fetch = Callable[[Sequence[str], int, float], dict[str, Got]]
 """Gets URLs, each at most so many bytes long, all within so many seconds."""
@@ -122,7 +123,7 @@ def follow(found: Collected, urls: Iterable[str], fetch: Fetch) -> None:
 
 def rewritten(found: Collected, *, strip: bool) -> Iterator[tuple[str, bytes, str, list[str]]]:
     """Yield path, content, URL and changes of each file, with references to each other."""
-    outside = {url: "/" + repair.as_url(path).lstrip("/") for url, path in _literal(found)}
+    outside = {url: "/" + url_path(path).lstrip("/") for url, path in _literal(found)}
     for url, one in found.got.items():
         path = found.places.add(url, one.type)
         body, changes = one.body, list[str]()
@@ -194,7 +195,7 @@ class _Linked:
         if path is None:
             return LinkTarget(None, note=self.found.missing.get(absolute, "not to be had"))
         fragment = urldefrag(url).fragment
-        here = repair.as_url(path)
+        here = url_path(path)
         return LinkTarget(here, here + (f"#{fragment}" if fragment else ""))
 
 

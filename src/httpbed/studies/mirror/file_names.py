@@ -12,7 +12,7 @@ import hashlib
 from pathlib import PurePosixPath
 from urllib.parse import unquote_to_bytes, urlsplit
 
-from httpbed.web.sites import types
+from httpbed.web.sites import content_types
 from httpbed.web.sites.site import RESERVED
 
 _LONGEST_PART = 100
@@ -60,8 +60,8 @@ class Places:
         if not folders or not folders[-1]:
             parts.append("index.html")
         path = PurePosixPath(*parts)
-        if kind in types.TYPES.values() and types.of(str(path)) != kind:
-            path = path.with_name(path.name + types.suffix(kind))
+        if kind in content_types.TYPES.values() and content_types.of(str(path)) != kind:
+            path = path.with_name(path.name + content_types.suffix(kind))
         if found.netloc != self._host:
             path = PurePosixPath(OTHERS, _harmless(found.netloc), path)
         return path

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from httpbed.experiment.errors import ConfigError, Mistake
 from httpbed.studies.mirror.crawler import Bounds
-from httpbed.web.sites import repair, types
+from httpbed.web.sites import content_types, repair
 from httpbed.web.sites.site import RESERVED
 
 
@@ -43,7 +43,7 @@ def repaired(files: dict[str, bytes], *, strip: bool) -> Iterator[tuple[str, byt
     """Yield path, content and changes of each file; only where asked to, what is outside goes."""
     known = repair.FileIndex(files)
     for path, body in files.items():
-        kind = types.of(path)
+        kind = content_types.of(path)
         if not strip or kind not in {"text/html", "text/css"}:
             yield path, repair.with_icon(body) if kind == "text/html" else body, []
             continue

@@ -23,10 +23,8 @@ from httpbed.studies.mirror import crawler, local_folder
 from httpbed.studies.mirror.browser_load import Asked
 from httpbed.studies.mirror.crawler import Bounds, Collected, Fetch
 from httpbed.studies.mirror.file_names import OTHERS
-from httpbed.web.sites import repair
 from httpbed.web.sites import site as sites
-from httpbed.web.sites.site import Site
-from httpbed.web.sites.write import file_of, lay
+from httpbed.web.sites.site import Site, file_of, url_path, write_files
 
 MOST_ROUNDS = 5
 Files = dict[str, bytes]
@@ -73,7 +71,7 @@ class Folder:
     @property
     def entry(self) -> str:
         """Path of its document in a URL."""
-        return repair.as_url(self.path)
+        return url_path(self.path)
 
     def files(self) -> tuple[Files, list[str]]:
         """Return its files by path, and what was changed in them."""
@@ -103,7 +101,7 @@ class Address:
     @property
     def entry(self) -> str:
         """Path of its document in a URL."""
-        return repair.as_url(self.found.places.add(self.found.entry, "text/html"))
+        return url_path(self.found.places.add(self.found.entry, "text/html"))
 
     def files(self) -> tuple[Files, list[str]]:
         """Return its files by path, and what was changed in them."""
@@ -214,7 +212,7 @@ def write(
             source=said,
             entry=source.entry,
             origins=[OWN_ORIGIN],
-            resources=lay(sorted(files.items()), paths, folder),
+            resources=write_files(sorted(files.items()), paths, folder),
         ),
         folder,
     )

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from httpbed.web.har.entries import HarDocument, HarEntry, HarPage
-from httpbed.web.load.load import BrowserLoad, Ending, PageRequest
+from httpbed.web.load.browser_load import BrowserLoad, Ending, PageRequest
 
 ERROR = 400
 """Status from which on an answer is an error (RFC 9110, 15)."""

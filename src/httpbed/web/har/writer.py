@@ -19,8 +19,8 @@ from importlib.metadata import version
 from typing import Any
 from urllib.parse import parse_qsl, urlsplit
 
+from httpbed.web.load.browser_load import BrowserLoad, Headers, PageRequest
 from httpbed.web.load.http_versions import name_of, version_of
-from httpbed.web.load.load import BrowserLoad, Headers, PageRequest
 from httpbed.web.load.net_log import NetLog
 from httpbed.web.load.phases import begun_s, phases
 

@@ -1,1 +1,5 @@
-"""Page loads, read and reckoned with: from what a browser told, or from a HAR file."""
+"""In: one page load as values, its timing and Speed Index, read from what the browser driver wrote.
+
+Not in: driving the browser (``programs/builtin/chromium``), HAR files (``web/har``).
+Start at ``browser_load`` (the values); ``driver_output`` reads them, ``observations`` measures.
+"""

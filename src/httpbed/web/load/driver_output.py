@@ -19,9 +19,9 @@ from typing import get_args
 
 from httpbed.host.sandbox import untrusted_files
 from httpbed.web.load import lenient_json
+from httpbed.web.load.browser_load import BrowserLoad, Ending, Frame
+from httpbed.web.load.cdp_requests import RequestCollector
 from httpbed.web.load.lenient_json import JsonObject
-from httpbed.web.load.load import BrowserLoad, Ending, Frame
-from httpbed.web.load.requests import RequestCollector
 
 SCHEMA = 1
 MOST_LOAD_BYTES = 2**22

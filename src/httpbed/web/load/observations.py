@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 
 from httpbed.experiment.metric import Observation
 from httpbed.web.load import timing
-from httpbed.web.load.load import BrowserLoad, PageRequest
+from httpbed.web.load.browser_load import BrowserLoad, PageRequest
 
 MOST_NAME = 200
 """Characters of a resource's name."""

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Literal
 
-from httpbed.web.load.load import PageRequest
+from httpbed.web.load.browser_load import PageRequest
 
 Kind = Literal["blocked", "dns", "connect", "send", "wait", "receive"]
 

@@ -28,7 +28,7 @@ import numpy as np
 import numpy.typing as npt
 
 from httpbed.web.load import screenshots
-from httpbed.web.load.load import BrowserLoad, Frame
+from httpbed.web.load.browser_load import BrowserLoad, Frame
 from httpbed.web.load.screenshots import Pixels
 
 MODERATE_FROM_S = 3.4

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 
-from httpbed.web.load.load import BrowserLoad, PageRequest
+from httpbed.web.load.browser_load import BrowserLoad, PageRequest
 
 Interval = tuple[float, float]
 """From when until when, in seconds since the navigation started."""

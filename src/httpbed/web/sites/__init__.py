@@ -1,1 +1,5 @@
-"""Sites: pages with all that they need, as folders that any server can serve."""
+"""In: the web pages that browsers load, as folders with a list (``site``) that any server serves.
+
+Not in: copying a live page (``studies/mirror``), serving a site in a trial (``trial/sites``).
+Start at ``catalog``; makers: ``corpus_maker``, ``generated``, ``mirrored``, ``replay``.
+"""

@@ -1,7 +1,8 @@
-"""Every page: who makes it, what is known of it before, and its site in the cache."""
+"""Every page an experiment can load: its maker, its outline, and its site in the cache."""
 
 from __future__ import annotations
 
+import difflib
 import hashlib
 import json
 import tempfile
@@ -13,30 +14,40 @@ from typing import Any
 from httpbed.experiment.errors import ConfigError, Mistake
 from httpbed.experiment.page import FolderPage, KnownPage, NamedPage, RecordedPage, SyntheticPage
 from httpbed.host import folders
-from httpbed.web.sites import mirrored, page_names, replayed, synthetic
+from httpbed.web.sites import corpus_maker, mirrored
 from httpbed.web.sites import site as sites
-from httpbed.web.sites.builder import Maker, Outline, Say
+from httpbed.web.sites.generated import ranjan, synthetic, zhang
+from httpbed.web.sites.maker import Maker, NamedPagesMaker, Outline, Say
+from httpbed.web.sites.replay import har_site
 from httpbed.web.sites.site import Site
 
+NAMED_PAGES: tuple[NamedPagesMaker, ...] = (corpus_maker, ranjan, zhang)
+"""Makers of the pages that experiments load by name; no two makers share a name."""
 MAKERS: Mapping[type[KnownPage], Maker] = {
-    NamedPage: page_names,
     SyntheticPage: synthetic,
     FolderPage: mirrored,
-    RecordedPage: replayed,
+    RecordedPage: har_site,
 }
-"""By the kind of page."""
+"""Makers of all other kinds of pages."""
 
 
 @dataclass(frozen=True)
 class CachedSite:
-    """A site in the cache."""
+    """A site in the cache, and its folder."""
 
     site: Site
     folder: Path
 
 
+def names() -> list[str]:
+    """List the names of all pages that experiments load by name."""
+    return [name for maker in NAMED_PAGES for name in maker.NAMES]
+
+
 def outline(page: KnownPage, folder: Path) -> Outline:
-    """Tell what is known of a page; names of files are relative to ``folder``.
+    """Return what is known of a page before its site is made.
+
+    File names in ``page`` are relative to ``folder``.
 
     Raises:
         ConfigError: With every mistake; its places are relative to the page's table.
@@ -45,67 +56,83 @@ def outline(page: KnownPage, folder: Path) -> Outline:
 
 
 def ensure(page: KnownPage, seed: int, folder: Path, say: Say) -> CachedSite:
-    """Return a page's site, made now if it was not there or any file is not what it was.
+    """Return a page's site from the cache; make it if it is missing or any file has changed.
 
     Raises:
-        HostError: It cannot be made here, or not today.
-        ConfigError: It is not what the experiment says.
+        HostError: The site cannot be made on this machine now.
+        ConfigError: The site is not the one that the experiment names.
     """
     maker = _maker(page)
     known = maker.outline(page, folder)
     parent = folders.cache() / "sites"
     parent.mkdir(parents=True, exist_ok=True)
     final = parent / f"{known.name}-{_key(page, known, seed)}"
-    if (whole := _whole(final)) is not None:
-        return _said(page, CachedSite(whole, final))
+    if (whole := _undamaged(final)) is not None:
+        return _verified(page, CachedSite(whole, final))
     with tempfile.TemporaryDirectory(dir=parent, prefix=".making-") as scratch:
         into = Path(scratch, "site")
         sites.served(into).mkdir(parents=True)
         sites.write(maker.make(page, seed, folder, into, say), into)
         into.chmod(0o755)
-        _put(into, final, Path(scratch, "damaged"))
-    return _said(page, CachedSite(sites.read(final), final))
+        _move(into, final, Path(scratch, "damaged"))
+    return _verified(page, CachedSite(sites.read(final), final))
 
 
-def _said(page: KnownPage, stored: CachedSite) -> CachedSite:
-    """Return a site if it is the one that the experiment names."""
-    digest = stored.site.digest
+def _verified(page: KnownPage, cached: CachedSite) -> CachedSite:
+    """Return the site if it has the digest that the experiment names."""
+    digest = cached.site.digest
     if page.sha256 not in (None, digest):
-        remedy = "leave it out, or go back to the page that it is of"
-        raise ConfigError([Mistake("sha256", f"is {page.sha256}, the site's is {digest}", remedy)])
-    return stored
+        remedy = "delete sha256, or restore the page that it was taken from"
+        reason = f"is {page.sha256}, but the site's digest is {digest}"
+        raise ConfigError([Mistake("sha256", reason, remedy)])
+    return cached
 
 
 def _maker(page: KnownPage) -> Maker:
+    if isinstance(page, NamedPage):
+        return _maker_of_name(page.name)
     if type(page) not in MAKERS:
-        raise ConfigError([Mistake("", "nobody can make such a page")])
+        raise ConfigError(
+            [Mistake("", f"httpbed cannot make a page of kind {type(page).__name__}")]
+        )
     return MAKERS[type(page)]
 
 
+def _maker_of_name(name: str) -> Maker:
+    for maker in NAMED_PAGES:
+        if name in maker.NAMES:
+            return maker
+    close = difflib.get_close_matches(name, names(), 3) or names()
+    raise ConfigError([Mistake("name", f"no page is named {name!r}", f"try {', '.join(close)}")])
+
+
 def _key(page: KnownPage, known: Outline, seed: int) -> str:
-    """Name a site by what it is of: not by what is known of it, nor by where the user has it."""
-    elsewhere = {*KnownPage.model_fields, "folder", "har"}
-    said: Mapping[str, Any] = {
-        "page": page.model_dump(mode="json", exclude=elsewhere),
+    """Return the cache key of a site: a digest of what it is made from.
+
+    Neither what an author states about the page nor where the user keeps it counts.
+    """
+    excluded = {*KnownPage.model_fields, "folder", "har"}
+    made_from: Mapping[str, Any] = {
+        "page": page.model_dump(mode="json", exclude=excluded),
         "kind": type(page).__name__,
         "version": known.version,
-        "seed": seed if known.drawn else None,
+        "seed": seed if known.uses_seed else None,
     }
-    return hashlib.sha256(json.dumps(said, sort_keys=True).encode()).hexdigest()[:12]
+    return hashlib.sha256(json.dumps(made_from, sort_keys=True).encode()).hexdigest()[:12]
 
 
-def _put(made: Path, final: Path, aside: Path) -> None:
-    """Move a site to its place; whoever was faster has made the same."""
+def _move(made: Path, final: Path, aside: Path) -> None:
+    """Move a site into the cache, unless another process has put the same one there."""
     try:
         made.rename(final)
     except OSError:
-        if _whole(final) is None:
+        if _undamaged(final) is None:
             final.rename(aside)
             made.rename(final)
 
 
-def _whole(folder: Path) -> Site | None:
-    """Return the site in a folder if every byte of it is there."""
+def _undamaged(folder: Path) -> Site | None:
+    """Return the site in a folder if all its files have their digests; else None."""
     try:
         site = sites.read(folder)
     except ConfigError:

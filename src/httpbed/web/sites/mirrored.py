@@ -13,7 +13,7 @@ from pathlib import Path
 from httpbed.experiment.errors import ConfigError, Mistake
 from httpbed.experiment.page import FolderPage
 from httpbed.web.sites import site as sites
-from httpbed.web.sites.builder import Outline, Say
+from httpbed.web.sites.maker import Outline, Say
 from httpbed.web.sites.site import Site
 
 
@@ -32,7 +32,7 @@ def outline(page: FolderPage, folder: Path) -> Outline:
         entry=found.entry,
         origins=tuple(found.origins),
         sha256=found.digest,
-        drawn=False,
+        uses_seed=False,
     )
 
 

@@ -21,9 +21,10 @@ import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Protocol
-from urllib.parse import quote, unquote, urljoin, urlsplit
+from urllib.parse import unquote, urljoin, urlsplit
 
 from httpbed.web.sites.markup import Element, change_elements, change_references
+from httpbed.web.sites.site import url_path
 
 _INERT_SCHEMES = re.compile(r"(data|blob|about|javascript|mailto|tel):|#", re.IGNORECASE)
 _HINTS = frozenset(
@@ -35,8 +36,6 @@ _INSERTS = re.compile(
     r"createElement\(\s*[\"'](?:script|iframe|img|link)|document\.write|new Image"
 )
 _NAMES_OUTSIDE = re.compile(r"[\"'](?:https?:)?//[\w-]+\.|google-analytics|googletagmanager")
-_UNQUOTED = "/:@!$&'()*+,;=~-._"
-"""What stands for itself in a path (RFC 3986 section 3.3)."""
 _HEAD = re.compile(r"<head(?:\s[^>]*+)?>", re.IGNORECASE)
 _HTML = re.compile(r"<html(?:\s[^>]*+)?>", re.IGNORECASE)
 _DOCTYPE = re.compile(r"<!doctype[^>]*+>", re.IGNORECASE)
@@ -123,7 +122,7 @@ class FileIndex:
     def alone(self, path: str) -> str | None:
         """Return the path of the only file that is called like a missing one."""
         found = self._by_name.get(posixpath.basename(unquote(urlsplit(path).path)).lower())
-        return as_url(found) if found else None
+        return url_path(found) if found else None
 
 
 @dataclass(frozen=True)
@@ -156,12 +155,7 @@ class SiteLinks:
             return None
         if found.scheme or found.netloc:
             return None
-        return as_url(unquote(found.path)) + (f"?{found.query}" if found.query else "")
-
-
-def as_url(path: str) -> str:
-    """Write the path of a file as browsers ask for it."""
-    return "/" + quote(path.lstrip("/"), safe=_UNQUOTED, errors="surrogateescape")
+        return url_path(unquote(found.path)) + (f"?{found.query}" if found.query else "")
 
 
 def page(

@@ -10,9 +10,10 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path, PurePosixPath
 from typing import Annotated, Literal
+from urllib.parse import quote, unquote, urlsplit
 
 from pydantic import Field, ValidationError
 
@@ -20,6 +21,7 @@ from httpbed.experiment.errors import ConfigError, Mistake
 from httpbed.experiment.page import MOST_ORIGINS, OriginName
 from httpbed.experiment.parser import dotted
 from httpbed.experiment.value import Value
+from httpbed.web.sites import content_types
 
 SITE_FILE = "site.json"
 FILES = "files"
@@ -37,6 +39,10 @@ MOST_S = 3600.0
 """Of an answer's delay, and of a wait before a request."""
 MOST_PATH = 7900
 """Bytes of a path with its query: with its host, what is read of a URL of the browser's."""
+
+
+_UNQUOTED = "/:@!$&'()*+,;=~-._"
+"""What stands for itself in a path (RFC 3986 section 3.3)."""
 
 
 class RecordedAnswer(Value):
@@ -114,9 +120,59 @@ class Site(Value):
         return sum(one.bytes * one.requested for one in self.resources)
 
 
+def url_path(path: str) -> str:
+    """Write the path of a file as browsers ask for it."""
+    return "/" + quote(path.lstrip("/"), safe=_UNQUOTED, errors="surrogateescape")
+
+
 def served(folder: Path) -> Path:
     """Return the folder that a server has of a site of one origin."""
     return folder / FILES / "0"
+
+
+def write_files(
+    files: Iterable[tuple[str, bytes]], asked: Mapping[str, int], into: Path
+) -> list[Resource]:
+    """Write files below ``into``, and return their resources.
+
+    Args:
+        files: Path below the origin's folder, and content, of each.
+        asked: How often a cold load asks for a path of a URL, which may have a query; what is of
+            no file is passed over.
+        into: Folder of the site.
+    """
+    laid = [_written(path, body, asked, into) for path, body in files]
+    return [*laid, *_under_other_urls(laid, asked)]
+
+
+def file_of(url: str) -> str:
+    """Return the path of a URL's file below its origin's folder."""
+    return unquote(urlsplit(url).path).lstrip("/")
+
+
+def _written(path: str, body: bytes, asked: Mapping[str, int], into: Path) -> Resource:
+    target = served(into) / path
+    target.parent.mkdir(parents=True, exist_ok=True)
+    target.write_bytes(body)
+    url = url_path(path)
+    return Resource(
+        origin=0,
+        path=url,
+        file=f"0/{path}",
+        bytes=len(body),
+        sha256=hashlib.sha256(body).hexdigest(),
+        type=content_types.of(path),
+        requested=asked.get(url, 0),
+    )
+
+
+def _under_other_urls(laid: Iterable[Resource], asked: Mapping[str, int]) -> Iterator[Resource]:
+    """Yield what is asked for under another URL than its file's own: with a query."""
+    by_file = {one.file: one for one in laid}
+    own = {one.path for one in by_file.values()}
+    for url, count in sorted(asked.items()):
+        if url not in own and (one := by_file.get(f"0/{file_of(url)}")):
+            yield one.model_copy(update={"path": url, "requested": count})
 
 
 def write(site: Site, folder: Path) -> None:

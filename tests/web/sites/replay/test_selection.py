@@ -8,8 +8,8 @@ import pytest
 
 from hars import MAIN, MIXED, Said, read
 from httpbed.experiment.errors import ConfigError, Mistake
-from httpbed.web.sites.replay import names, selection
-from httpbed.web.sites.replay.names import RENAMED, WrongUrlError
+from httpbed.web.sites.replay import selection, urls
+from httpbed.web.sites.replay.urls import RENAMED, WrongUrlError
 
 PAGE = Said(f"{MAIN}/", kind="document", mime="text/html", size=3000)
 
@@ -132,14 +132,14 @@ def test_too_many_origins() -> None:
 )
 def test_origins_have_names_that_a_browser_asks_for(url: str, host: str) -> None:
     """Addresses, ports and names that browsers know themselves get one."""
-    assert names.place(url)[0] == host
+    assert urls.place(url)[0] == host
 
 
 @pytest.mark.parametrize("url", ["https://a..test/", "https://a;b.test/", "https://-a.test/"])
 def test_no_names(url: str) -> None:
     """They could be no part of a server's configuration."""
     with pytest.raises(WrongUrlError):
-        names.place(url)
+        urls.place(url)
 
 
 @pytest.mark.parametrize(
@@ -158,4 +158,4 @@ def test_no_names(url: str) -> None:
 )
 def test_paths_are_written_as_browsers_write_them(path: str, written: str) -> None:
     """What a server is asked for is what it has."""
-    assert names.place(f"https://a.test{path}")[1] == written
+    assert urls.place(f"https://a.test{path}")[1] == written

@@ -1,1 +1,5 @@
-"""What a recording's entries become when they are replayed: pure."""
+"""In: a HAR file turned into a site whose responses have the recorded heads, lengths and delays.
+
+Not in: reading the HAR file (``web/har``), answering requests (``programs/builtin/replay_origin``).
+Start at ``har_site``; ``selection`` says which entries are replayed and ``order`` says when.
+"""

@@ -14,8 +14,8 @@ from urllib.parse import urljoin
 from httpbed.experiment.errors import ConfigError, Mistake
 from httpbed.experiment.page import MOST_ORIGINS
 from httpbed.web.har.entries import HarDocument, HarEntry
-from httpbed.web.sites.replay import headers, names
-from httpbed.web.sites.replay.names import WrongUrlError
+from httpbed.web.sites.replay import headers, urls
+from httpbed.web.sites.replay.urls import WrongUrlError
 from httpbed.web.sites.site import MOST_S
 
 METHODS = frozenset({"GET", "HEAD", "POST"})
@@ -81,7 +81,7 @@ def choose(document: HarDocument, name: str) -> Selection:
         place = f"{name}: log.entries[{entry.index}]"
         mistakes += _mistakes(entry, place)
         try:
-            asked.append(ReplayedRequest(entry, *names.place(entry.url)))
+            asked.append(ReplayedRequest(entry, *urls.place(entry.url)))
         except WrongUrlError as error:
             mistakes.append(Mistake(f"{place}.request.url", str(error), "leave the entry out"))
     mistakes += _mistakes_of_all(asked, name)
@@ -104,7 +104,7 @@ def _unanswered(
 
 def _target(entry: HarEntry) -> tuple[str, str] | None:
     try:
-        return names.place(entry.url)
+        return urls.place(entry.url)
     except WrongUrlError:
         return None
 
@@ -196,7 +196,7 @@ def _leads_to(one: ReplayedRequest) -> tuple[str, str] | None:
     said = fields.get("location") or one.entry.redirected_to
     try:
         url = urljoin(one.entry.url, said) if said else ""
-        return names.place(url) if url.lower().startswith(("http:", "https:")) else None
+        return urls.place(url) if url.lower().startswith(("http:", "https:")) else None
     except ValueError:
         return None
 

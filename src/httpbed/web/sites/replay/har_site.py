@@ -20,8 +20,8 @@ from urllib.parse import urljoin, urlsplit
 from httpbed.experiment.errors import ConfigError, Mistake
 from httpbed.experiment.page import RecordedPage
 from httpbed.web.har import parser
-from httpbed.web.sites.builder import ICON_PATH, Outline, Say
-from httpbed.web.sites.replay import bodies, headers, names, order, selection, sizes, skeleton
+from httpbed.web.sites.maker import ICON_PATH, Outline, Say
+from httpbed.web.sites.replay import bodies, headers, order, selection, sizes, skeleton, urls
 from httpbed.web.sites.replay.bodies import Body
 from httpbed.web.sites.replay.headers import Fields
 from httpbed.web.sites.replay.order import Trigger
@@ -271,7 +271,7 @@ def _told(read: ReplayedHar, sent: Sequence[ReplayedResponse]) -> Iterator[str]:
     )
     if recoded:
         yield f"{recoded} bodies are encoded in another way to have their lengths"
-    renamed = [host for host in read.hosts if host.endswith(f".{names.RENAMED}")]
+    renamed = [host for host in read.hosts if host.endswith(f".{urls.RENAMED}")]
     if renamed:
         yield f"{len(renamed)} origins are no names of their own: {', '.join(renamed[:5])}"
     if any(one.host not in read.round_trips_s for one in read.chosen.asked):

@@ -14,8 +14,9 @@ from pydantic import TypeAdapter
 
 from httpbed.experiment.errors import ConfigError
 from httpbed.experiment.page import Page, SyntheticPage
-from httpbed.web.sites import catalog, own_files, ranjan, synthetic
+from httpbed.web.sites import catalog
 from httpbed.web.sites.catalog import CachedSite
+from httpbed.web.sites.generated import files, ranjan, synthetic
 
 PAGES: TypeAdapter[Any] = TypeAdapter(Page)
 LINK = r'(?:src|href|url)[=(]"([^"]+)"'
@@ -87,8 +88,8 @@ def test_an_unknown_name_is_told_with_those_alike() -> None:
 @given(st.integers(0, 2**63), st.integers(1_000, 50_000))
 def test_scripts_and_styles_have_the_length_asked_for(seed: int, size: int) -> None:
     """To the byte."""
-    assert len(own_files.script("/a.js", seed, size).body) == size
-    assert len(own_files.style("/a.css", "h1 { color: red; }\n", seed, size).body) == size
+    assert len(files.script("/a.js", seed, size).body) == size
+    assert len(files.style("/a.css", "h1 { color: red; }\n", seed, size).body) == size
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from httpbed.experiment.units import NS
-from httpbed.programs.parsers.tolerant_fields import count, seconds
+from httpbed.programs.parsers.untrusted_values import count, seconds
 from httpbed.programs.protocol import MigrationCounts, PathEvent
 
 
@@ -18,7 +18,7 @@ def events(clock_ns: object, told: Iterable[Mapping[str, Any]]) -> tuple[PathEve
     """Read what happened to paths, on the kernel's clock.
 
     Raises:
-        One of :data:`~httpbed.programs.parsers.tolerant_fields.UNREADABLE`: It is not told so.
+        One of :data:`~httpbed.programs.parsers.untrusted_values.UNREADABLE`: It is not told so.
     """
     return tuple(
         PathEvent(

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from httpbed.web.load.load import BrowserLoad, PageRequest
+from httpbed.web.load.browser_load import BrowserLoad, PageRequest
 
 _ALPN = {"1.0": "http/1.0", "1.1": "http/1.1", "2": "h2", "3": "h3"}
 _NOT_THERE = -1

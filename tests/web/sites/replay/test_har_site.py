@@ -11,8 +11,8 @@ import pytest
 from hars import CDN, MAIN, MIXED, Said, har
 from httpbed.experiment.errors import ConfigError
 from httpbed.experiment.page import RecordedPage
-from httpbed.web.sites import replayed
 from httpbed.web.sites import site as sites
+from httpbed.web.sites.replay import har_site
 from httpbed.web.sites.replay.skeleton import PLAN_PATH
 from httpbed.web.sites.site import Site
 
@@ -31,7 +31,7 @@ def made(
     (folder / "site.har").write_text(har(entries))
     (folder / "site/files/0").mkdir(parents=True)
     said: list[str] = []
-    sites.write(replayed.make(page, 1, folder, folder / "site", said.append), folder / "site")
+    sites.write(har_site.make(page, 1, folder, folder / "site", said.append), folder / "site")
     return sites.read(folder / "site"), said
 
 
@@ -51,10 +51,10 @@ def test_each_body_has_its_recorded_length(tmp_path: Path) -> None:
 def test_the_outline_is_what_is_made(tmp_path: Path) -> None:
     """Known before anything is made."""
     found, _ = made(tmp_path, MIXED)
-    known = replayed.outline(PAGE, tmp_path)
+    known = har_site.outline(PAGE, tmp_path)
     assert (known.requests, known.weight) == (found.requests(), found.weight())
     assert (known.entry, list(known.origins)) == (found.entry, found.origins)
-    assert replace(known, name="x") == replace(replayed.outline(PAGE, tmp_path), name="x")
+    assert replace(known, name="x") == replace(har_site.outline(PAGE, tmp_path), name="x")
 
 
 def test_a_page_with_all_that_asks_is_loaded_itself(tmp_path: Path) -> None:
@@ -126,7 +126,7 @@ def test_no_site_of_such_a_file(text: str, reason: str, tmp_path: Path) -> None:
     """Every mistake is at the experiment's own line."""
     (tmp_path / "site.har").write_text(text)
     with pytest.raises(ConfigError) as caught:
-        replayed.outline(PAGE, tmp_path)
+        har_site.outline(PAGE, tmp_path)
     assert all(one.place == "har" for one in caught.value.mistakes)
     assert any(reason in one.reason for one in caught.value.mistakes)
 
@@ -135,14 +135,14 @@ def test_no_site_of_such_a_file(text: str, reason: str, tmp_path: Path) -> None:
 def test_no_such_file(name: str, tmp_path: Path) -> None:
     """A folder is none, either."""
     with pytest.raises(ConfigError):
-        replayed.outline(RecordedPage(har=name), tmp_path)
+        har_site.outline(RecordedPage(har=name), tmp_path)
 
 
 def test_an_order_of_its_own_that_it_cannot_have(tmp_path: Path) -> None:
     """What is asked for by name is refused, where it cannot be had."""
     (tmp_path / "site.har").write_text(har(MIXED))
     with pytest.raises(ConfigError, match="may lead to requests"):
-        replayed.outline(RecordedPage(har="site.har", order="its own"), tmp_path)
+        har_site.outline(RecordedPage(har="site.har", order="its own"), tmp_path)
 
 
 @pytest.mark.parametrize(
@@ -163,7 +163,7 @@ def test_a_page_that_asks_for_what_is_not_replayed_is_not_loaded_itself(
     assert found.skeleton
     assert any("is not replayed" in one for one in said)
     with pytest.raises(ConfigError, match="is not replayed"):
-        replayed.outline(RecordedPage(har="site.har", order="its own"), tmp_path)
+        har_site.outline(RecordedPage(har="site.har", order="its own"), tmp_path)
 
 
 @pytest.mark.parametrize(
@@ -186,4 +186,4 @@ def test_ten_thousand_entries(tmp_path: Path) -> None:
     """Of one time, over many origins: in seconds, not in their square."""
     many = [Said(f"https://h{n % 150}.test/{n}", 10, 0, size=n) for n in range(9_999)]
     (tmp_path / "site.har").write_text(har([OWN[0], *many]))
-    assert replayed.outline(PAGE, tmp_path).requests == 10_000
+    assert har_site.outline(PAGE, tmp_path).requests == 10_000

@@ -24,7 +24,7 @@ import math
 import PIL
 from PIL import Image, ImageChops, features
 
-from httpbed.web.sites.seeded import Random
+from httpbed.web.sites.generated.files import Random
 
 SMALLEST = 100
 """Bytes: the least that every seed's GIF fits in with its filler."""

@@ -8,7 +8,7 @@ import pytest
 
 from httpbed.experiment.page import NamedPage
 from httpbed.web.sites import site as sites
-from httpbed.web.sites import zhang
+from httpbed.web.sites.generated import zhang
 
 
 @pytest.mark.parametrize(("name", "count"), [("zhang-13-files", 13), ("zhang-43-files", 43)])

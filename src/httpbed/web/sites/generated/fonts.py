@@ -8,7 +8,7 @@ from fontTools.fontBuilder import FontBuilder
 from fontTools.pens.ttGlyphPen import TTGlyphPen
 from fontTools.ttLib.tables._g_l_y_f import Glyph
 
-from httpbed.web.sites.seeded import GeneratedFile, Random
+from httpbed.web.sites.generated.files import GeneratedFile, Random
 
 _FIRST_CHARACTER = 0x20
 

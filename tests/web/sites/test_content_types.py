@@ -8,7 +8,7 @@ from importlib import resources
 
 import pytest
 
-from httpbed.web.sites import types
+from httpbed.web.sites import content_types
 
 FILES = resources.files("httpbed.programs")
 PATTERNS = {
@@ -27,7 +27,7 @@ def test_recipes_have_the_table(name: str) -> None:
         for one in re.finditer(PATTERNS[name], text, re.MULTILINE)
         for ending in one["endings"].split()
     }
-    assert said == types.TYPES
+    assert said == content_types.TYPES
 
 
 def test_programs_of_our_own_have_the_table() -> None:
@@ -38,4 +38,4 @@ def test_programs_of_our_own_have_the_table() -> None:
         for one in ast.parse(text).body
         if isinstance(one, ast.Assign) and ast.unparse(one.targets[0]) == "TYPES"
     )
-    assert ast.literal_eval(table) == types.TYPES
+    assert ast.literal_eval(table) == content_types.TYPES

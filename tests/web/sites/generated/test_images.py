@@ -10,7 +10,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from PIL import Image
 
-from httpbed.web.sites import images
+from httpbed.web.sites.generated import images
 
 seeds = st.integers(0, 2**63)
 numbers = st.integers(1, 1000)

@@ -40,9 +40,9 @@ from pathlib import Path
 import fontTools
 
 from httpbed.experiment.page import NamedPage
-from httpbed.web.sites import images, own_files
-from httpbed.web.sites.builder import Outline, Say
-from httpbed.web.sites.seeded import GeneratedFile, document, lay
+from httpbed.web.sites.generated import images
+from httpbed.web.sites.generated.files import GeneratedFile, document, script, style, write_site
+from httpbed.web.sites.maker import Outline, Say
 from httpbed.web.sites.site import Site
 
 SMALLEST_IMAGE = 400
@@ -103,7 +103,7 @@ def outline(page: NamedPage, _folder: Path) -> Outline:
 def make(page: NamedPage, seed: int, _folder: Path, into: Path, _say: Say) -> Site:
     """Write one of these sites."""
     source = f"after Ranjan (2019), seed {seed}, {_VERSION}"
-    return lay(files(page.name, seed), into, page.name, source)
+    return write_site(files(page.name, seed), into, page.name, source)
 
 
 def files(name: str, seed: int) -> Iterator[GeneratedFile]:
@@ -145,7 +145,7 @@ def _styles(seed: int, fonts: list[GeneratedFile]) -> Iterator[GeneratedFile]:
         for family, font in zip(_FONTS, fonts, strict=True)
     )
     for number, (path, head) in enumerate(zip(_STYLES, (faces + _FACES, _THEME), strict=True)):
-        yield own_files.style(path, head, seed + number, _STYLE_BYTES)
+        yield style(path, head, seed + number, _STYLE_BYTES)
 
 
 _FACES = """h1 { font-family: Heading; }
@@ -160,7 +160,7 @@ img { width: 100%; aspect-ratio: 4 / 3; }
 
 
 def _font(family: str, seed: int) -> GeneratedFile:
-    from httpbed.web.sites import fonts  # noqa: PLC0415 - a quarter of a second, and most are made
+    from httpbed.web.sites.generated import fonts  # noqa: PLC0415 - a quarter of a second, and most are made
 
     return fonts.font(f"/font/{family.lower()}.ttf", seed, family, _CHARACTERS)
 
@@ -170,4 +170,4 @@ def _scripts(seed: int, size: int) -> Iterator[GeneratedFile]:
     count = len(_SCRIPTS)
     for number, path in enumerate(_SCRIPTS):
         own = size * (number + 1) // count - size * number // count
-        yield own_files.script(path, seed + number, own)
+        yield script(path, seed + number, own)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+import base64
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
 from httpbed.experiment.page import OWN_ORIGIN
 from httpbed.web.sites import site as sites
-from httpbed.web.sites import write
 from httpbed.web.sites.site import Site
 
 ENTRY = "/index.html"
@@ -25,6 +25,22 @@ _PAGE = """<!DOCTYPE html>
 {body}
 </body>
 </html>
+"""
+
+
+_ROW = 54
+"""Random bytes in a row of a table."""
+_BEFORE = """"use strict";
+(() => {
+const table = [
+"""
+_AFTER = """];
+let sum = 0;
+for (const row of table.slice(0, 1000)) sum = (31 * sum + row.charCodeAt(0)) % 65521;
+const note = document.createElement("p");
+note.textContent = `${table.length} rows, ${sum}`;
+document.body.append(note);
+})();
 """
 
 
@@ -58,7 +74,39 @@ def document(title: str, head: str, body: str) -> GeneratedFile:
     return GeneratedFile(ENTRY, text.encode())
 
 
-def lay(files: Iterable[GeneratedFile], into: Path, name: str, source: str) -> Site:
+def style(path: str, head: str, seed: int, size: int) -> GeneratedFile:
+    """Return a style of exactly ``size`` bytes that begins with ``head``."""
+    drawn = Random(seed, size, 1).bytes(size // 8 + 1)
+    rules = (
+        f".r{at} {{ color: #{drawn[at : at + 3].hex()}; margin: {drawn[at]}px; }}\n"
+        for at in range(len(drawn) - 3)
+    )
+    return GeneratedFile(path, _filled(head, rules, "", size))
+
+
+def script(path: str, seed: int, size: int) -> GeneratedFile:
+    """Return a script of exactly ``size`` bytes, at least 1000, that works a little."""
+    drawn = Random(seed, size, 2).bytes(size)
+    rows = (
+        f'"{base64.b64encode(drawn[at : at + _ROW]).decode()}",\n'
+        for at in range(0, len(drawn), _ROW)
+    )
+    return GeneratedFile(path, _filled(_BEFORE, rows, _AFTER, size))
+
+
+def _filled(before: str, rows: Iterable[str], after: str, size: int) -> bytes:
+    """Put as many rows between two texts as ``size`` bytes take, and spaces behind."""
+    said = [before]
+    room = size - len(before) - len(after)
+    for row in rows:
+        if len(row) > room:
+            break
+        said.append(row)
+        room -= len(row)
+    return "".join([*said, after]).encode().ljust(size)
+
+
+def write_site(files: Iterable[GeneratedFile], into: Path, name: str, source: str) -> Site:
     """Write a site's files, the page first, and return its list."""
     files = list(files)
     return Site(
@@ -67,7 +115,7 @@ def lay(files: Iterable[GeneratedFile], into: Path, name: str, source: str) -> S
         source=source,
         entry=ENTRY,
         origins=[OWN_ORIGIN],
-        resources=write.lay(
+        resources=sites.write_files(
             [(one.path.lstrip("/"), one.body) for one in files],
             dict.fromkeys((one.path for one in files), 1),
             into,

@@ -16,7 +16,7 @@ from typing import Protocol
 
 from httpbed.experiment.errors import HostError
 from httpbed.host.packages import elf, npm, toolbox
-from httpbed.web.sites.entries import Package
+from httpbed.web.sites.corpus import Package
 
 _MOST_FILES = 200_000
 _MOST_FILE_BYTES = 2**28

@@ -13,9 +13,9 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 from httpbed.web.load import lenient_json
+from httpbed.web.load.browser_load import PageRequest
 from httpbed.web.load.http_versions import version_of
 from httpbed.web.load.lenient_json import JsonObject
-from httpbed.web.load.load import PageRequest
 
 MOST_REQUESTS = 5000
 MS = 1e-3

@@ -16,9 +16,9 @@ from pathlib import Path
 
 from httpbed.experiment.errors import ConfigError, Mistake
 from httpbed.experiment.page import SyntheticPage
-from httpbed.web.sites import images
-from httpbed.web.sites.builder import Outline, Say
-from httpbed.web.sites.seeded import GeneratedFile, document, lay
+from httpbed.web.sites.generated import images
+from httpbed.web.sites.generated.files import GeneratedFile, document, write_site
+from httpbed.web.sites.maker import Outline, Say
 from httpbed.web.sites.site import MOST_BYTES, Site
 
 _STYLE = (
@@ -46,7 +46,7 @@ def outline(page: SyntheticPage, _folder: Path) -> Outline:
 def make(page: SyntheticPage, seed: int, _folder: Path, into: Path, _say: Say) -> Site:
     """Write the page and its images."""
     name = f"{page.objects} images of {page.size} B"
-    return lay(files(page, seed), into, name, f"seed {seed}, {images.ENCODER}")
+    return write_site(files(page, seed), into, name, f"seed {seed}, {images.ENCODER}")
 
 
 def files(page: SyntheticPage, seed: int) -> Iterator[GeneratedFile]:

@@ -15,9 +15,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from httpbed.experiment.page import NamedPage
-from httpbed.web.sites import images, own_files
-from httpbed.web.sites.builder import Outline, Say
-from httpbed.web.sites.seeded import GeneratedFile, document, lay
+from httpbed.web.sites.generated import images
+from httpbed.web.sites.generated.files import GeneratedFile, document, script, style, write_site
+from httpbed.web.sites.maker import Outline, Say
 from httpbed.web.sites.site import Site
 
 LARGE_IMAGE = 2_122_257
@@ -63,7 +63,7 @@ def outline(page: NamedPage, _folder: Path) -> Outline:
 def make(page: NamedPage, seed: int, _folder: Path, into: Path, _say: Say) -> Site:
     """Write one of these sites."""
     source = f"after Zhang and Song (2023), seed {seed}, {images.ENCODER}"
-    return lay(files(page.name, seed), into, page.name, source)
+    return write_site(files(page.name, seed), into, page.name, source)
 
 
 def files(name: str, seed: int) -> Iterator[GeneratedFile]:
@@ -71,9 +71,9 @@ def files(name: str, seed: int) -> Iterator[GeneratedFile]:
     of = SITES[name]
     yield _own(name)
     for path, size in _named("/style/{:02d}.css", of.styles):
-        yield own_files.style(path, _THEME, seed, size)
+        yield style(path, _THEME, seed, size)
     for path, size in _named("/script/{:02d}.js", of.scripts):
-        yield own_files.script(path, seed, size)
+        yield script(path, seed, size)
     for number, (path, size) in enumerate(_named("/image/{:02d}.jpeg", of.images), 1):
         yield GeneratedFile(path, images.jpeg(seed, number, size))
 
