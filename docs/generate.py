@@ -15,6 +15,7 @@ import click
 
 from httpbed import cli
 from httpbed.experiment import profiles
+from httpbed.experiment.metric import METRICS, Metric
 from httpbed.report import network, pages_figure
 from httpbed.web.sites import content_types, corpus
 
@@ -27,6 +28,7 @@ def main() -> None:
     (REFERENCE / "commands.md").write_text(commands())
     (REFERENCE / "profiles.md").write_text(networks())
     (REFERENCE / "corpus.md").write_text(corpus_pages())
+    (REFERENCE / "metrics.md").write_text(metrics())
     pages_figure.write(corpus.read().sites, REFERENCE.parent / "corpus.svg")
     schema = subprocess.run(["httpbed", "schema"], check=True, capture_output=True, text=True)
     (REFERENCE / "experiment.schema.json").write_text(schema.stdout)
@@ -67,6 +69,35 @@ def networks() -> str:
             ),
         ]
     return "\n\n".join(sections) + "\n"
+
+
+METRICS_INTRODUCTION = (
+    "Written by `make docs` from `src/httpbed/experiment/metrics.toml`. A trial has a metric if the"
+    " fourth column names it and its programs report what the metric needs."
+    " [What is measured of a page load](../concepts/page-metrics.md) explains those of page loads."
+)
+TIMED_OUT = {
+    "unknown": "left out",
+    "observed": "counts",
+    "longer": "above the limit",
+    "observed or longer": "counts, else above the limit",
+    "below body rate": "below all bodies over the limit",
+    "below response rate": "below all responses over the limit",
+}
+
+
+def metrics() -> str:
+    """Define every metric, with what a trial that timed out says of it."""
+    head = ["metric", "unit", "better", "trials that have it", "when a trial times out", "meaning"]
+    rows = [_row_of_metric(one) for one in METRICS.values()]
+    table = "\n".join(map(_line, [head, ["---"] * len(head), *rows]))
+    return f"# Metrics\n\n{METRICS_INTRODUCTION}\n\n{table}\n"
+
+
+def _row_of_metric(one: Metric) -> list[str]:
+    unit = one.form if one.unit == "1" else one.unit
+    applies = one.applies + (", each item" if one.per_item else "")
+    return [f"`{one.name}`", unit, one.better, applies, TIMED_OUT[one.censoring], one.meaning]
 
 
 GROUPS = {

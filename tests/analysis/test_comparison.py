@@ -16,7 +16,8 @@ from httpbed.analysis.comparison import (
     ratio_interval,
 )
 from httpbed.analysis.estimate import Interval
-from httpbed.analysis.sample import Bounded, Sample, Side, Tally
+from httpbed.analysis.sample import Bounded, Sample, Tally
+from httpbed.experiment.metric import Side
 
 
 def sample(

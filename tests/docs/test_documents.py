@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from httpbed.experiment import profiles
+from httpbed.experiment.metric import METRICS
 from httpbed.experiment.page import NamedPage
 from httpbed.web.sites.generated import ranjan
 
@@ -23,6 +24,15 @@ def test_every_profile_is_listed_with_its_source() -> None:
         assert f"## `{name}`" in page
         assert profile.source in page
         assert profile.taken in page
+
+
+def test_every_metric_is_listed_with_its_meaning() -> None:
+    """`make docs` writes the reference page from the descriptors."""
+    page = (ROOT / "docs/reference/metrics.md").read_text()
+    assert page.count("\n| `") == len(METRICS)
+    for name, metric in METRICS.items():
+        (line,) = [line for line in page.splitlines() if line.startswith(f"| `{name}` |")]
+        assert line.endswith(f"| {metric.meaning} |")
 
 
 def test_ranjans_sites_are_listed_with_what_they_weigh() -> None:

@@ -132,7 +132,7 @@ def test_it_says_what_it_must(text: str) -> None:
         "Why trials did not complete",
         "ab" * 32,
         "8.0 GiB",
-        "as Liu et al. 2024 section 3 define it",
+        "(Liu et al. 2024, section 3)",
         "&gt; 600",
         "1 timed out",
     ):

@@ -168,9 +168,9 @@ def test_what_a_time_out_means_depends_on_the_metric() -> None:
 
     results = campaign(ends)
     said = " ".join(shown(results, metric="rtt").split())
-    assert "1 of 5 timed out (RTT was over before, and counts where observed)" in said
+    assert "1 of 5 timed out (RTT ended before the limit and counts where observed)" in said
     said = " ".join(shown(results, metric="wire_overhead").split())
-    assert "1 of 5 timed out (left out: wire overhead is of whole transfers)" in said
+    assert "1 of 5 timed out (left out: wire overhead needs whole transfers)" in said
 
 
 def test_failures_are_told_with_their_reason() -> None:

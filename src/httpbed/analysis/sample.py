@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -23,6 +23,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from httpbed.experiment.experiment import scenario_document
+from httpbed.experiment.metric import METRICS, Side
 from httpbed.experiment.page import PageLoad
 from httpbed.experiment.scenario import Scenario
 from httpbed.store.results import Results
@@ -30,43 +31,10 @@ from httpbed.store.results import Results
 Floats = NDArray[np.float64]
 Key = tuple[str, ...]
 """A treatment: its levels in the order of the experiment's factors."""
-Side = Literal["", ">", "<"]
 
 BITS = 8
 FAR = 1e6
 """Factor by which a censored value is moved beyond its bound to see whether it matters."""
-TIMED_BY_THE_TRIAL = frozenset(
-    {
-        "request_time",
-        "client_total_time",
-        "file_time_slowest",
-        "page_load_time",
-        "network_page_load_time",
-    }
-)
-"""Metrics that end when the trial does: a timed-out trial's lies above the time limit.
-
-Of network activity that holds but for the moments in which a page had asked for nothing.
-"""
-OVER_OR_LATER = frozenset({"onload_time", "first_contentful_paint"})
-"""Metrics of one moment: that of a timed-out trial counts if it came, else it lies above."""
-OVER_BEFORE_THE_END = frozenset(
-    {
-        "rtt",
-        "handshake_time",
-        "time_to_first_byte",
-        "client_connect_time",
-        "client_handshake_time",
-        "browser_ready_time",
-    }
-)
-"""Metrics that a time-out does not touch: they count where they were observed."""
-OVER_THE_TRIAL = frozenset({"goodput", "page_throughput"})
-"""Metrics that divide what comes by that time: a timed-out trial's lies below.
-
-Of all others nothing can be said. How complete a screen was (Speed Index), or which paint was the
-largest, only the end tells; half a page has half the bytes, requests and CPU time.
-"""
 MOST_HEADER_BYTES = 1000
 """Of one answer, for the bound on what a page throughput can be."""
 
@@ -214,8 +182,8 @@ def _sample(
     values = {row["block"]: value for row, value in seen}
     late = {row["block"]: row["time_limit_s"] for row in own if row["outcome"] == "timed out"}
     done = {row["block"] for row in own if row["outcome"] == "completed"}
-    side = _side(metric)
-    counted = done | set(late) if metric in OVER_BEFORE_THE_END | OVER_OR_LATER else done
+    side = METRICS[metric].side
+    counted = done | set(late) if METRICS[metric].counts_when_timed_out else done
     found = {b: value for b, value in values.items() if value is not None and b in counted}
     open_ = {b: limit for b, limit in late.items() if side and b not in found}
     return Sample(
@@ -234,18 +202,13 @@ def planned_per_treatment(results: Results) -> int:
     return results.planned // treatments or results.experiment.replicates
 
 
-def _side(metric: str) -> Side:
-    """Tell where a timed-out trial's value lies; empty where nothing can be said of it."""
-    if metric in TIMED_BY_THE_TRIAL | OVER_OR_LATER:
-        return ">"
-    return "<" if metric in OVER_THE_TRIAL else ""
-
-
 def _bound(results: Results, metric: str, levels: Mapping[str, str], limit_s: float) -> float:
-    if metric not in OVER_THE_TRIAL:
+    """Return the value beyond which that of a trial lies that timed out."""
+    censoring = METRICS[metric].censoring
+    if not censoring.startswith("below"):
         return limit_s
     workload = scenario(results, levels).workload
-    if metric == "page_throughput" and isinstance(workload, PageLoad):
+    if censoring == "below response rate" and isinstance(workload, PageLoad):
         headers = workload.requests() * MOST_HEADER_BYTES
         return (workload.body_bytes() + headers) / limit_s
     return workload.body_bytes() * BITS / limit_s

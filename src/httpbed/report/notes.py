@@ -8,7 +8,8 @@ from typing import Any
 from httpbed.analysis.comparison import EQUAL_MARGIN, LEAST_BLOCKS, Ratio
 from httpbed.analysis.estimate import CONFIDENCE
 from httpbed.analysis.findings import FAIRNESS, Condition, Findings, Row
-from httpbed.analysis.sample import OVER_BEFORE_THE_END, OVER_OR_LATER, Tally
+from httpbed.analysis.sample import Tally
+from httpbed.experiment.metric import METRICS, Censoring
 from httpbed.report import ceilings, handovers, network, senders
 from httpbed.report.manifest import uncovered
 from httpbed.report.phrasing import (
@@ -247,16 +248,17 @@ def _endings(findings: Findings, document: Mapping[str, Any]) -> Iterator[str]:
 
 def _late(metric: str, row: Row) -> str:
     limit = duration(row.limit_s)
-    if row.sample.side == "<":
-        return f"ranked as less than all of it within {limit}, left out of the mean"
-    if metric in OVER_OR_LATER:
-        return f"counts where it came before the end, else ranked as longer than {limit}"
-    if row.sample.side:
-        return f"ranked as longer than {limit}, left out of the mean"
-    if metric in OVER_BEFORE_THE_END:
-        return f"{title(metric)} was over before, and counts where observed"
     what = "loads" if row.bands is not None else "transfers"
-    return f"left out: {title(metric)} is of whole {what}"
+    below = f"ranked below everything within {limit}, left out of the mean"
+    by_censoring: Mapping[Censoring, str] = {
+        "below body rate": below,
+        "below response rate": below,
+        "observed or longer": f"counted where observed, else ranked as longer than {limit}",
+        "longer": f"ranked as longer than {limit}, left out of the mean",
+        "observed": f"{title(metric)} ended before the limit and counts where observed",
+        "unknown": f"left out: {title(metric)} needs whole {what}",
+    }
+    return by_censoring[METRICS[metric].censoring]
 
 
 def _reason(tally: Tally, outcome: str) -> str:

@@ -208,7 +208,7 @@ def definitions(results: Results) -> Iterator[Definition]:
         sources.setdefault(metric, set()).add(source)
     for name, metric in METRICS.items():
         if name in sources:
-            unit = "share" if metric.unit == "1" else metric.unit
+            unit = metric.form if metric.unit == "1" else metric.unit
             yield Definition(title(name), unit, ", ".join(sorted(sources[name])), metric.meaning)
 
 

@@ -11,7 +11,7 @@ from httpbed.analysis.estimate import CONFIDENCE, Interval
 from httpbed.analysis.findings import Findings, Row
 from httpbed.analysis.sample import Bounded
 from httpbed.experiment import units
-from httpbed.experiment.metric import METRICS
+from httpbed.experiment.metric import METRICS, Form
 
 DASH = "\N{EN DASH}"
 
@@ -25,34 +25,7 @@ _PREFIXES: Mapping[str, tuple[tuple[float, float, str], ...]] = {
 }
 # Decimals, and from which shown value on they suffice.
 _DECIMALS = ((0, 1000.0), (1, 100.0), (2, 0.5))
-_TITLES = {
-    "rtt": "RTT",
-    "http_version": "HTTP version",
-    "queue_delay_p50": "median queue delay",
-    "file_time_slowest": "slowest file time",
-    "file_time_median": "median file time",
-    "jain_index": "Jain's index",
-    "speed_index": "Speed Index",
-    "onload_time": "onLoad time",
-    "first_contentful_paint": "First Contentful Paint",
-    "largest_contentful_paint": "Largest Contentful Paint",
-    "network_page_load_time": "page load time in network activity",
-    "browser_cpu": "browser CPU time",
-}
-_NUMBERS = {"jain_index": 3} | dict.fromkeys(
-    (
-        "connections",
-        "upstream_connections",
-        "retries",
-        "migrations",
-        "migrations_failed",
-        "client_runs",
-        "page_requests",
-        "page_connections",
-    ),
-    0,
-)
-"""Metrics without a unit that are no shares, and how many decimals they have at least."""
+_LEAST_DECIMALS: Mapping[Form, int] = {"count": 0, "index": 3}
 
 
 @dataclass(frozen=True)
@@ -94,10 +67,10 @@ class Scale:
 def scale(metric: str, values: Iterable[float]) -> Scale:
     """Choose the prefix by the largest of the values, the decimals by the smallest."""
     sizes = [abs(value) for value in values if value and math.isfinite(value)]
-    if metric in _NUMBERS:
-        return Scale(1.0, "", max(_NUMBERS[metric], int(any(size % 1 for size in sizes))))
+    form, unit = METRICS[metric].form, METRICS[metric].unit
+    if form in _LEAST_DECIMALS:
+        return Scale(1.0, "", max(_LEAST_DECIMALS[form], int(any(size % 1 for size in sizes))))
     largest = max(sizes, default=0.0)
-    unit = METRICS[metric].unit
     prefixes = _PREFIXES.get(unit, ((0.0, 1.0, unit),))
     factor, name = next((factor, name) for least, factor, name in prefixes if largest >= least)
     shown = min(sizes, default=factor) / factor
@@ -186,7 +159,9 @@ def covering(intervals: Iterable[Interval | None]) -> str:
 
 def title(name: str) -> str:
     """Turn a metric's or factor's name into words."""
-    return _TITLES.get(name, name.replace("_", " "))
+    if name in METRICS:
+        return METRICS[name].title
+    return "HTTP version" if name == "http_version" else name.replace("_", " ")
 
 
 def treatment(levels: Mapping[str, str], names: Iterable[str]) -> str:
