@@ -13,8 +13,8 @@ from campaigns import VERSIONS, Ending, Ends, campaign, timed
 from httpbed.analysis.evidence import size_of
 from httpbed.analysis.findings import Findings, Row, find
 from httpbed.analysis.sample import Bounded, samples
+from httpbed.experiment.document import scenario_document
 from httpbed.experiment.errors import ConfigError
-from httpbed.experiment.experiment import scenario_document
 from httpbed.report import notes
 from httpbed.store.results import Results
 

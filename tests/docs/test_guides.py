@@ -12,7 +12,7 @@ from click.testing import CliRunner
 
 from httpbed.cli import compare
 from httpbed.experiment import parser, workload
-from httpbed.experiment.experiment import scenario_document
+from httpbed.experiment.document import scenario_document
 from httpbed.experiment.handover import Kind
 from httpbed.experiment.page import PageLoad, RecordedPage
 from httpbed.experiment.scenario import Scenario

@@ -8,7 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from httpbed.experiment.design import design
-from httpbed.experiment.experiment import SCENARIO_PARTS, Experiment
+from httpbed.experiment.document import SCENARIO_PARTS
+from httpbed.experiment.experiment import Experiment
 from httpbed.experiment.trial import Trial
 from recorded import DEMO
 

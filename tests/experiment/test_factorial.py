@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 
 import json_schema
 from httpbed.experiment import factorial, parser
-from httpbed.experiment.experiment import Experiment, scenario_document
+from httpbed.experiment.document import scenario_document
+from httpbed.experiment.experiment import Experiment
 from httpbed.experiment.factorial import Exclusion, Group
 from httpbed.experiment.schema import experiment_schema
 from nested import NESTED
@@ -105,7 +106,11 @@ EXCLUDE = '[[exclude]]\nreason = "r"\nlevels = '
         (grouped('{ loss = ["0 %"] }', '{ lost = ["0 %"] }'), "groups[0].levels.lost", "unknown"),
         (grouped('["2", "3"]', '["2", "4"]'), "groups[1].levels.http_version[1]", "1.1, 2, 3"),
         (grouped('["2", "3"]', "[]"), "groups[1].levels.http_version", "names no level"),
-        (grouped('["2", "3"]', '["2", "2"]'), "groups[1].levels.http_version", "stands twice"),
+        (
+            grouped('["2", "3"]', '["2", "2"]'),
+            "groups[1].levels.http_version",
+            "lists a level twice",
+        ),
         (grouped('"lossy"', '"clean"'), "groups[1].name", "groups[0] is also named"),
         (grouped('["2 %"]', '["0 %"]'), "factors.loss", "'2 %' is in no group"),
         (grouped("levels = { loss", "level = { loss"), "groups[0].level", "unknown key"),
@@ -115,7 +120,11 @@ EXCLUDE = '[[exclude]]\nreason = "r"\nlevels = '
         (DEMO + EXCLUDE + '{ loss = ["2 %"] }', "factors.loss", "'2 %' is excluded from every"),
         (DEMO + EXCLUDE + '{ loss = ["0 %", "2 %"] }', "exclude", "leaves no treatment"),
         (grouped() + EXCLUDE + '{ loss = ["2 %"], http_version = ["1.1"] }', "exclude[0]", "no tr"),
-        (grouped() + EXCLUDE + '{ loss = ["2 %"] }', "groups[1]", "'lossy' has no treatment"),
+        (
+            grouped() + EXCLUDE + '{ loss = ["2 %"] }',
+            "groups[1]",
+            "every treatment of group 'lossy' is excluded",
+        ),
         (grouped("replicates = 1", ""), "scales.smoke.replicates", "missing"),
         (grouped("scales.smoke", "scales.tiny"), "scales.tiny", "'smoke', 'standard' or 'full'"),
         (
@@ -131,7 +140,7 @@ EXCLUDE = '[[exclude]]\nreason = "r"\nlevels = '
         (
             grouped('1\nlevels = { loss = ["0 %"]', '1\nlevels = { http_version = ["3"]'),
             "scales.smoke",
-            "leaves out the base",
+            "leaves out report.base",
         ),
         (
             DEMO.replace('{ http_version = "2" }', '{ http_version = "2", loss = "0 %" }')
@@ -193,9 +202,9 @@ def test_levels_are_tables_with_factors_in_them() -> None:
         ('factor = "control" } }]', 'factor = "cc" } }]',
          "factors.path.envoy.proxies[0].congestion_control", "unknown factor 'cc'"),
         ('implementation = "curl", http_version = "2"', 'factor = "path"',
-         "factors.client.curl-h2", "stands for what it is a part of"),
+         "factors.client.curl-h2", "refer back to this one"),
         ('control = ["reno", "bbr"]', 'control = ["reno"]\nother = ["1"]', "factors.other",
-         "no place refers to it"),
+         "no place refers to this factor"),
     ],
 )  # fmt: skip
 def test_a_mistake_in_a_level_is_named_where_it_stands(

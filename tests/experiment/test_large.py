@@ -11,9 +11,9 @@ import pytest
 from pydantic import ValidationError
 
 from httpbed.experiment import parser
-from httpbed.experiment.experiment import Written, scenario_document
+from httpbed.experiment.document import ExperimentDocument, scenario_document
 from httpbed.experiment.scenario import Scenario
-from httpbed.experiment.scenario_parts import Scenarios
+from httpbed.experiment.scenario_reader import ScenarioReader
 
 HEAD = """
 schema = 1
@@ -161,7 +161,7 @@ def test_a_list_of_what_would_be_right_is_bounded() -> None:
 def test_treatments_share_what_is_alike() -> None:
     """Parts are filled in once, and are what an ordinary document gives."""
     read = parser.read(levels(3))
-    assert isinstance(read.document, Written)
+    assert isinstance(read.document, ExperimentDocument)
     documents = [scenario_document(read.document, one) for one in read.treatments]
     assert documents == [scenario_document(dict(read.document), one) for one in read.treatments]
     assert len({id(one["workload"]) for one in documents}) == 1
@@ -172,15 +172,15 @@ def test_treatments_share_what_is_alike() -> None:
 def test_scenarios_read_by_parts_are_those_read_whole() -> None:
     """Values and mistakes are the same, and a mistake is news once."""
     read = parser.read(levels(2))
-    scenarios = Scenarios()
+    scenarios = ScenarioReader()
     for one in read.treatments:
         document = scenario_document(read.document, one)
-        assert scenarios.is_news(document)
+        assert scenarios.may_have_new_mistake(document)
         assert scenarios.read(document) == Scenario.model_validate(document)
     document = {**document, "workload": {"kind": "download"}, "roles": {}}
-    assert scenarios.is_news(document)
-    assert not scenarios.is_news(document)
-    assert scenarios.is_news({**document, "workload": {"kind": "page"}})
+    assert scenarios.may_have_new_mistake(document)
+    assert not scenarios.may_have_new_mistake(document)
+    assert scenarios.may_have_new_mistake({**document, "workload": {"kind": "page"}})
     with pytest.raises(ValidationError) as whole:
         Scenario.model_validate(document)
     with pytest.raises(ValidationError) as parts:

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 import json_schema
 from httpbed.experiment import parser
-from httpbed.experiment.experiment import scenario_document
+from httpbed.experiment.document import scenario_document
 from httpbed.experiment.scenario import Scenario
 from httpbed.experiment.schema import experiment_schema
 from httpbed.experiment.topology import Link

@@ -11,12 +11,8 @@ from hypothesis import strategies as st
 
 import json_schema
 from httpbed.experiment import parser
-from httpbed.experiment.experiment import (
-    Experiment,
-    factor_references,
-    network_factors,
-    scenario_document,
-)
+from httpbed.experiment.document import factor_references, network_factors, scenario_document
+from httpbed.experiment.experiment import Experiment
 from httpbed.experiment.scenario import Scenario
 from httpbed.experiment.schema import experiment_schema
 from recorded import DEMO, FOLDER
@@ -86,8 +82,13 @@ def test_the_schema_is_json_and_says_which_draft() -> None:
         ("seed = 20261121", "seed = nan", "seed", "integer"),
         ("seed = 20261121", "", "seed", "missing"),
         ("seed = 20261121", 'seed = 1\ntime_limit = "0 s"', "time_limit", "greater"),
-        ("[factors]", '[factors]\nqueue = ["1 BDP"]', "factors.queue", "no place refers to it"),
-        ('"0 %", "2 %"', '"0 %", "0 %"', "factors.loss", "stands twice"),
+        (
+            "[factors]",
+            '[factors]\nqueue = ["1 BDP"]',
+            "factors.queue",
+            "no place refers to this factor",
+        ),
+        ('"0 %", "2 %"', '"0 %", "0 %"', "factors.loss", "lists a level twice"),
         ('["0 %", "2 %"]', "[]", "factors.loss", "has no level"),
         ('["0 %", "2 %"]', '["0 %", "2"]', "factors.loss[1]", "unit is missing"),
         ('["1.1", "2", "3"]', '["1.1", "4"]', "factors.http_version[1]", "'1.1', '2' or '3'"),

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from httpbed.experiment.parser import dotted
+from httpbed.experiment.parser import format_path
 from httpbed.programs import catalog
 from httpbed.programs.role_checks import role_mistakes
 
@@ -22,7 +22,8 @@ def cast(client: object, server: object, **others: object) -> dict[str, Any]:
 
 def found(scenario: dict[str, Any], *folders: Path) -> dict[str, str]:
     """Return what is wrong, by place."""
-    return {dotted(one.path): one.reason for one in role_mistakes(catalog.load(folders), scenario)}
+    mistakes = role_mistakes(catalog.load(folders), scenario)
+    return {format_path(one.path): one.reason for one in mistakes}
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 from campaigns import VERSIONS, Ending, campaign
 from httpbed.analysis.findings import find
-from httpbed.experiment.experiment import network_factors
+from httpbed.experiment.document import network_factors
 from httpbed.report import html, levels, network, notes, tables, terminal
 from nested import NESTED
 

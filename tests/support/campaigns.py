@@ -11,7 +11,8 @@ from typing import Any
 
 import pyarrow as pa
 
-from httpbed.experiment.experiment import SCENARIO_PARTS, Experiment
+from httpbed.experiment.document import SCENARIO_PARTS
+from httpbed.experiment.experiment import Experiment
 from httpbed.experiment.metric import METRICS
 from httpbed.store.results import CHECK_FIELDS, OBSERVATION_FIELDS, TRIAL_FIELDS, Results
 

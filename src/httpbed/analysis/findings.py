@@ -32,8 +32,9 @@ from httpbed.analysis.sample import (
 )
 from httpbed.experiment import buckets
 from httpbed.experiment.buckets import Passed
+from httpbed.experiment.document import network_factors
 from httpbed.experiment.errors import ConfigError, Mistake
-from httpbed.experiment.experiment import Experiment, network_factors
+from httpbed.experiment.experiment import Experiment
 from httpbed.experiment.metric import METRICS
 from httpbed.store.results import Results
 from httpbed.web.load.speed_index import Band

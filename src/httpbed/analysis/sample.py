@@ -22,7 +22,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from httpbed.experiment.experiment import scenario_document
+from httpbed.experiment.document import scenario_document
 from httpbed.experiment.metric import METRICS, Side
 from httpbed.experiment.page import PageLoad
 from httpbed.experiment.scenario import Scenario

@@ -7,8 +7,8 @@ from typing import Any
 
 from httpbed.campaign.preparation import Loaded
 from httpbed.experiment import parser
+from httpbed.experiment.document import fill, level_values
 from httpbed.experiment.errors import ConfigError, Mistake
-from httpbed.experiment.experiment import fill, values
 from httpbed.experiment.trial import Trial
 from httpbed.host.backend import Backend, require_ip
 from httpbed.network import kernel
@@ -48,7 +48,7 @@ def _mistakes(loaded: Loaded, kind: kernel.Kind) -> Iterator[Mistake]:
 
 
 def _mistake(document: Mapping[str, Any], trial: Trial, index: int, unable: Unable) -> Mistake:
-    said = fill(document["topology"], values(document, trial.levels))  # profiles not filled in
+    said = fill(document["topology"], level_values(document, trial.levels))  # without profiles
     path = ("topology", "links", index, *_said(said["links"][index], unable))
     place, used_at = parser.place_of(document, path, trial.levels)
     return Mistake(place, unable.reason + used_at, unable.remedy)

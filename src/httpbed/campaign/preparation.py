@@ -14,11 +14,12 @@ from typing import Any
 
 from httpbed.experiment import parser
 from httpbed.experiment.design import design
+from httpbed.experiment.document import SCENARIO_PARTS, fill, level_values
 from httpbed.experiment.errors import ConfigError, Mistake
-from httpbed.experiment.experiment import SCENARIO_PARTS, Experiment, fill, values
+from httpbed.experiment.experiment import Experiment
 from httpbed.experiment.factorial import ScaleName
 from httpbed.experiment.page import PageLoad, RecordedPage
-from httpbed.experiment.parser import Reading
+from httpbed.experiment.parser import ParsedExperiment
 from httpbed.experiment.roles import DEFAULT_CONTROL
 from httpbed.experiment.scenario import Scenario
 from httpbed.experiment.trial import Trial
@@ -123,10 +124,10 @@ def _at(experiment: Experiment, scale: ScaleName | None) -> Experiment:
     return experiment.at_scale(scale)
 
 
-def _role_mistakes(read: Reading, catalog: Catalog) -> Iterator[Mistake]:
+def _role_mistakes(read: ParsedExperiment, catalog: Catalog) -> Iterator[Mistake]:
     """Check who takes which role, in every treatment, even where other parts have mistakes."""
     for levels in read.treatments:
-        said = values(read.document, levels)
+        said = level_values(read.document, levels)
         parts = {part: fill(read.document.get(part), said) for part in SCENARIO_PARTS}
         for found in role_checks.role_mistakes(catalog, parts):
             place, used_at = parser.place_of(read.document, found.path, levels)

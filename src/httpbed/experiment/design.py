@@ -10,8 +10,9 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from httpbed.experiment import seeds
-from httpbed.experiment.experiment import Experiment, scenario_document
-from httpbed.experiment.scenario_parts import Scenarios
+from httpbed.experiment.document import scenario_document
+from httpbed.experiment.experiment import Experiment
+from httpbed.experiment.scenario_reader import ScenarioReader
 from httpbed.experiment.trial import Trial
 
 
@@ -27,7 +28,7 @@ def design(
     """
     treatments = list(experiment.treatments())
     documents = [completed(scenario_document(document, levels)) for levels in treatments]
-    scenarios = Scenarios()
+    scenarios = ScenarioReader()
     limits = [experiment.time_limit_s(scenarios.read(scenario)) for scenario in documents]
     trials = []
     for block in range(1, experiment.replicates + 1):

@@ -1,10 +1,10 @@
-"""Which treatments an experiment has: crossed groups, less what is excluded, at a scale.
+"""The treatments of an experiment: a union of full factorials, less exclusions, at a scale.
 
-Without groups a design is one crossing: every combination of all levels (Fisher 1935). Many
-questions need less: the congestion controls at one size, the sizes with one congestion control. A
-**group** is such a crossing of some levels, and the design the union of its groups; what is in
-several of them is one treatment. Groups say what is wanted, **exclusions** what cannot be, each
-with its reason, and a **scale** how much of it is run this time.
+Without groups the design is one full factorial: every combination of all levels (Fisher 1935). Many
+questions need fewer treatments: all congestion controls at one size, and all sizes with one
+congestion control. A **group** is the full factorial of some levels, and the design is the union of
+its groups. A treatment in several groups counts once. **Exclusions** remove treatments that cannot
+run, each with a reason. A **scale** selects how much of the design one run executes.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from httpbed.experiment.value import Value
 FactorName = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]{0,40}$")]
 LevelText = Annotated[str, Field(min_length=1, max_length=200)]
 """A level's text or name."""
-Some = dict[FactorName, list[LevelText]]
+SomeLevels = dict[FactorName, list[LevelText]]
 """Some levels of some factors."""
 ScaleName = Literal["smoke", "standard", "full"]
 Factors = Mapping[str, Sequence[str]]
@@ -30,34 +30,34 @@ Treatment = dict[str, str]
 
 
 class Group(Value):
-    """A crossing of some levels."""
+    """A full factorial of some levels."""
 
     name: str = Field(min_length=1, max_length=80)
-    """What it is for."""
-    levels: Some = Field(default_factory=dict)
-    """The levels that are crossed; of a factor that is not named here, all."""
+    """Name of the group in the report."""
+    levels: SomeLevels = Field(default_factory=dict)
+    """The levels to combine. A factor that is not named here has all its levels."""
 
 
 class Exclusion(Value):
-    """Treatments that are left out."""
+    """Treatments that the design leaves out."""
 
-    levels: Some = Field(min_length=1)
-    """Left out is what has one of these levels of every factor that is named here."""
+    levels: SomeLevels = Field(min_length=1)
+    """Leaves out treatments that have, for every factor named here, one of its levels here."""
     reason: str = Field(min_length=1)
-    """Why."""
+    """Why these treatments cannot run."""
 
     def matches(self, treatment: Mapping[str, str]) -> bool:
-        """Whether a treatment is left out by it."""
+        """Whether this exclusion leaves out a treatment."""
         return all(treatment.get(name) in levels for name, levels in self.levels.items())
 
 
 class Scale(Value):
-    """How much of a design is run."""
+    """How much of a design one run executes."""
 
     replicates: int = Field(ge=1, le=10_000, strict=True)
     """Number of blocks."""
-    levels: Some = Field(default_factory=dict)
-    """The levels that are run; of a factor that is not named here, all."""
+    levels: SomeLevels = Field(default_factory=dict)
+    """The levels to run. A factor that is not named here has all its levels."""
 
 
 def treatments(
@@ -65,25 +65,25 @@ def treatments(
 ) -> Iterator[Treatment]:
     """Yield every treatment once, in the order of the factors' levels, the first varying slowest.
 
-    No groups are one crossing of everything.
+    Without groups, the design is the full factorial.
     """
     excluded = Exclusions(exclusions)
-    for levels in _union(factors, _crossings(factors, groups)):
+    for levels in _union(factors, _factorials(factors, groups)):
         treatment = dict(zip(factors, levels, strict=True))
         if not any(excluded.matching(treatment)):
             yield treatment
 
 
 def most(factors: Factors, groups: Sequence[Group] = ()) -> int:
-    """Bound the number of treatments, without making them.
+    """Return an upper bound on the number of treatments, without generating them.
 
-    Those in two groups count twice, and nothing is excluded.
+    A treatment in two groups counts twice, and exclusions do not count.
     """
-    return sum(math.prod(map(len, some.values())) for some in _crossings(factors, groups))
+    return sum(math.prod(map(len, one.values())) for one in _factorials(factors, groups))
 
 
 def narrowed(factors: Factors, kept: Factors) -> dict[str, list[str]]:
-    """Keep some levels of some factors, in the factors' own order."""
+    """Return the factors with only the kept levels, in the factors' own order."""
     chosen = {name: frozenset(levels) for name, levels in kept.items()}
     return {
         name: [level for level in levels if name not in kept or level in chosen[name]]
@@ -92,7 +92,7 @@ def narrowed(factors: Factors, kept: Factors) -> dict[str, list[str]]:
 
 
 class Exclusions:
-    """Finds those that match a treatment, by the level of one factor that each of them names."""
+    """Finds the exclusions that match a treatment, indexed by the levels of one factor of each."""
 
     def __init__(self, exclusions: Sequence[Exclusion]) -> None:
         self._by_level: dict[str, dict[str, list[Exclusion]]] = {}
@@ -102,15 +102,15 @@ class Exclusions:
                 self._by_level.setdefault(name, {}).setdefault(level, []).append(exclusion)
 
     def matching(self, treatment: Mapping[str, str]) -> Iterator[Exclusion]:
-        """Yield those that leave a treatment out."""
+        """Yield the exclusions that leave out a treatment."""
         for name, by_level in self._by_level.items():
             for exclusion in by_level.get(treatment.get(name, ""), ()):
                 if exclusion.matches(treatment):
                     yield exclusion
 
 
-def _crossings(factors: Factors, groups: Sequence[Group]) -> list[Factors]:
-    """Return what each group crosses, in time proportional to the levels that it names."""
+def _factorials(factors: Factors, groups: Sequence[Group]) -> list[Factors]:
+    """Return each group's levels of all factors, in time proportional to the levels it names."""
     ranks = _ranks(factors) if groups else {}
     return [
         {
@@ -124,15 +124,17 @@ def _crossings(factors: Factors, groups: Sequence[Group]) -> list[Factors]:
 
 
 def _ranks(factors: Factors) -> dict[str, dict[str, int]]:
-    return {name: {one: rank for rank, one in enumerate(said)} for name, said in factors.items()}
+    return {
+        name: {level: rank for rank, level in enumerate(levels)} for name, levels in factors.items()
+    }
 
 
-def _union(factors: Factors, crossings: Sequence[Factors]) -> Iterator[tuple[str, ...]]:
-    if len(crossings) == 1:
-        yield from itertools.product(*crossings[0].values())
+def _union(factors: Factors, factorials: Sequence[Factors]) -> Iterator[tuple[str, ...]]:
+    if len(factorials) == 1:
+        yield from itertools.product(*factorials[0].values())
         return
     ranks = [*_ranks(factors).values()]
-    found = {levels for some in crossings for levels in itertools.product(*some.values())}
+    union = {levels for one in factorials for levels in itertools.product(*one.values())}
     yield from sorted(
-        found, key=lambda levels: [r[one] for r, one in zip(ranks, levels, strict=True)]
+        union, key=lambda levels: [rank[level] for rank, level in zip(ranks, levels, strict=True)]
     )

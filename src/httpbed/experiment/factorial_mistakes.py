@@ -1,6 +1,6 @@
-"""What can be wrong with groups, exclusions and scales, found in a document that may have more.
+"""Mistakes in the choice of an experiment's treatments, each at its place in the file.
 
-Entries that are malformed are told by the models and passed over here.
+Malformed entries are skipped here, because the models report them.
 """
 
 from __future__ import annotations
@@ -27,44 +27,44 @@ from httpbed.experiment.value import Value
 
 _Entry = TypeVar("_Entry", bound=Value)
 Known = Mapping[str, Mapping[str, None]]
-"""The levels of each factor, to be looked up."""
+"""The levels of each factor, for lookup."""
 MOST_LISTED = 20
-"""Names that a message lists, of what would be right."""
+"""Accepted names that a message lists."""
 
 
 @dataclass(frozen=True)
-class Crossing:
-    """What a document says of its design, as far as it can be read."""
+class PartialDesign:
+    """The part of a document's design that can be read."""
 
     factors: Factors
     groups: Mapping[int, Group]
-    """By their place in the document."""
+    """By index in the document."""
     exclusions: Mapping[int, Exclusion]
     scales: Mapping[str, Scale]
     base: Mapping[str, str]
-    """Levels of the treatments that others are compared with."""
+    """Levels of the base treatments of the report."""
     whole: bool
-    """Whether nothing had to be passed over."""
+    """Whether no group or exclusion was skipped."""
 
     def most(self) -> int:
-        """Bound the number of treatments."""
+        """Return an upper bound on the number of treatments."""
         return factorial.most(self.factors, [*self.groups.values()])
 
     def treatments(self) -> tuple[Treatment, ...]:
-        """List what can be known of them; none where a group cannot be read."""
+        """Return the treatments; none if a group or an exclusion cannot be read."""
         if not self.whole:
             return ()
         groups, exclusions = [*self.groups.values()], [*self.exclusions.values()]
         return tuple(factorial.treatments(self.factors, groups, exclusions))
 
 
-def readable(document: Mapping[str, Any], factors: Factors) -> Crossing:
-    """Read what can be read."""
+def readable(document: Mapping[str, Any], factors: Factors) -> PartialDesign:
+    """Return the readable part of a document's design."""
     groups, exclusions = (_entries(document.get(name, [])) for name in ("groups", "exclude"))
     scales, report = _table(document.get("scales")), _table(document.get("report"))
-    known_scales = {name: said for name, said in scales.items() if name in get_args(ScaleName)}
+    known_scales = {name: scale for name, scale in scales.items() if name in get_args(ScaleName)}
     read_groups, read_exclusions = _readable(Group, groups), _readable(Exclusion, exclusions)
-    return Crossing(
+    return PartialDesign(
         factors,
         read_groups,
         read_exclusions,
@@ -74,55 +74,57 @@ def readable(document: Mapping[str, Any], factors: Factors) -> Crossing:
     )
 
 
-def mistakes(said: Crossing, treatments: Sequence[Treatment]) -> Iterator[Mistake]:
-    """Yield what is wrong with a design."""
-    yield from _namesakes(said)
-    known = {name: dict.fromkeys(levels) for name, levels in said.factors.items()}
-    for place, levels in _choices(said):
-        yield from _strangers(known, place, levels)
-    if said.whole and said.most() and not treatments:
+def mistakes(design: PartialDesign, treatments: Sequence[Treatment]) -> Iterator[Mistake]:
+    """Yield every mistake in a design."""
+    yield from _duplicate_names(design)
+    known = {name: dict.fromkeys(levels) for name, levels in design.factors.items()}
+    for place, levels in _choices(design):
+        yield from _unknown_levels(known, place, levels)
+    if design.whole and design.most() and not treatments:
         yield Mistake("exclude", "leaves no treatment", "exclude less")
     elif treatments:
-        yield from _unused(said, treatments)
-        yield from _idle(said)
-        yield from _nothing_left(said, treatments)
+        yield from _unused(design, treatments)
+        yield from _without_effect(design)
+        yield from _empty_scales(design, treatments)
 
 
 def listed(names: Collection[str]) -> str:
-    """Write names into a message: the first of them, and how many more there are."""
+    """Return names for a message: the first 20, and how many more there are."""
     some = ", ".join(itertools.islice(names, MOST_LISTED))
     return some if len(names) <= MOST_LISTED else f"{some} and {len(names) - MOST_LISTED} more"
 
 
-def _entries(said: object) -> dict[int, object]:
-    return dict(enumerate(said)) if isinstance(said, list) else {0: said}
+def _entries(value: object) -> dict[int, object]:
+    return dict(enumerate(value)) if isinstance(value, list) else {0: value}
 
 
-def _table(said: object) -> Mapping[str, Any]:
-    return said if isinstance(said, Mapping) else {}
+def _table(value: object) -> Mapping[str, Any]:
+    return value if isinstance(value, Mapping) else {}
 
 
 def _readable(model: type[_Entry], entries: Mapping[Any, object]) -> dict[Any, _Entry]:
-    found = {}
-    for place, said in entries.items():
+    valid = {}
+    for place, entry in entries.items():
         try:
-            found[place] = model.model_validate(said)
+            valid[place] = model.model_validate(entry)
         except ValidationError:
             continue
-    return found
+    return valid
 
 
-def _choices(said: Crossing) -> Iterator[tuple[str, Mapping[str, list[str]]]]:
-    """Yield every place that names levels."""
-    for index, group in said.groups.items():
+def _choices(design: PartialDesign) -> Iterator[tuple[str, Mapping[str, list[str]]]]:
+    """Yield every place that names levels, with these levels."""
+    for index, group in design.groups.items():
         yield f"groups[{index}].levels", group.levels
-    for index, exclusion in said.exclusions.items():
+    for index, exclusion in design.exclusions.items():
         yield f"exclude[{index}].levels", exclusion.levels
-    for name, scale in said.scales.items():
+    for name, scale in design.scales.items():
         yield f"scales.{name}.levels", scale.levels
 
 
-def _strangers(factors: Known, place: str, choice: Mapping[str, list[str]]) -> Iterator[Mistake]:
+def _unknown_levels(
+    factors: Known, place: str, choice: Mapping[str, list[str]]
+) -> Iterator[Mistake]:
     for name, levels in choice.items():
         if name not in factors:
             known = f"known: {listed(factors)}" if factors else "there is no [factors] table"
@@ -133,25 +135,25 @@ def _strangers(factors: Known, place: str, choice: Mapping[str, list[str]]) -> I
                 reason = f"{level!r} is not a level of {name}; known: {listed(factors[name])}"
                 yield Mistake(f"{place}.{name}[{index}]", reason)
         if not levels:
-            yield Mistake(f"{place}.{name}", "names no level", "name at least one, or delete it")
+            yield Mistake(f"{place}.{name}", "names no level", "name one, or delete the key")
         if len(set(levels)) != len(levels):
-            yield Mistake(f"{place}.{name}", "a level stands twice", "keep one of them")
+            yield Mistake(f"{place}.{name}", "lists a level twice", "keep one of them")
 
 
-def _namesakes(said: Crossing) -> Iterator[Mistake]:
+def _duplicate_names(design: PartialDesign) -> Iterator[Mistake]:
     named: dict[str, int] = {}
-    for index, group in said.groups.items():
+    for index, group in design.groups.items():
         first = named.setdefault(group.name, index)
         if index != first:
             reason = f"groups[{first}] is also named {group.name!r}"
-            yield Mistake(f"groups[{index}].name", reason, "give each its own name")
+            yield Mistake(f"groups[{index}].name", reason, "give each group its own name")
 
 
-def _unused(said: Crossing, treatments: Sequence[Treatment]) -> Iterator[Mistake]:
-    """Find levels that no treatment has."""
-    for name, levels in said.factors.items():
+def _unused(design: PartialDesign, treatments: Sequence[Treatment]) -> Iterator[Mistake]:
+    """Find levels that no treatment uses."""
+    for name, levels in design.factors.items():
         used = {treatment[name] for treatment in treatments}
-        grouped = _grouped(said, name)
+        grouped = _grouped(design, name)
         for level in levels:
             if level not in used:
                 reason = (
@@ -160,47 +162,47 @@ def _unused(said: Crossing, treatments: Sequence[Treatment]) -> Iterator[Mistake
                 yield Mistake(f"factors.{name}", f"{level!r} {reason}", "use it, or delete it")
 
 
-def _grouped(said: Crossing, name: str) -> set[str]:
-    """Return the levels of a factor that some group has; without groups, all."""
-    levels = said.factors[name]
+def _grouped(design: PartialDesign, name: str) -> set[str]:
+    """Return the levels of a factor that at least one group has; without groups, all levels."""
+    levels = design.factors[name]
     return {
         level
-        for group in said.groups.values() or [None]
+        for group in design.groups.values() or [None]
         for level in (levels if group is None else group.levels.get(name, levels))
     }
 
 
-def _idle(said: Crossing) -> Iterator[Mistake]:
-    """Find groups of which nothing is left, and exclusions that leave nothing out."""
-    excluded = Exclusions([*said.exclusions.values()])
-    for index, group in said.groups.items():
-        own = factorial.treatments(said.factors, [group])
+def _without_effect(design: PartialDesign) -> Iterator[Mistake]:
+    """Find groups without a remaining treatment, and exclusions that match no treatment."""
+    excluded = Exclusions([*design.exclusions.values()])
+    for index, group in design.groups.items():
+        own = factorial.treatments(design.factors, [group])
         if all(any(excluded.matching(treatment)) for treatment in own):
-            reason = f"{group.name!r} has no treatment that is not excluded"
-            yield Mistake(f"groups[{index}]", reason, "delete it, or exclude less")
-    everything = factorial.treatments(said.factors, [*said.groups.values()])
-    busy = {id(one) for treatment in everything for one in excluded.matching(treatment)}
-    for index, exclusion in said.exclusions.items():
-        if id(exclusion) not in busy:
-            reason = "no treatment has such levels"
-            yield Mistake(f"exclude[{index}]", reason, "correct its levels, or delete it")
+            reason = f"every treatment of group {group.name!r} is excluded"
+            yield Mistake(f"groups[{index}]", reason, "delete the group, or exclude less")
+    everything = factorial.treatments(design.factors, [*design.groups.values()])
+    effective = {id(one) for treatment in everything for one in excluded.matching(treatment)}
+    for index, exclusion in design.exclusions.items():
+        if id(exclusion) not in effective:
+            reason = "no treatment has these levels"
+            yield Mistake(f"exclude[{index}]", reason, "correct them, or delete the exclusion")
 
 
-def _nothing_left(said: Crossing, treatments: Sequence[Treatment]) -> Iterator[Mistake]:
-    """Find scales that leave nothing, and bases that no treatment has: at a scale, or at all."""
+def _empty_scales(design: PartialDesign, treatments: Sequence[Treatment]) -> Iterator[Mistake]:
+    """Find scales without a treatment, and bases that no treatment has, at a scale or at all."""
     known = {
-        name: level for name, level in said.base.items() if level in said.factors.get(name, ())
+        name: level for name, level in design.base.items() if level in design.factors.get(name, ())
     }
     if not any(known.items() <= treatment.items() for treatment in treatments):
-        yield Mistake("report.base", "no treatment has these levels", "name those of one")
+        yield Mistake("report.base", "no treatment has these levels", "name levels of a treatment")
         return
-    for name, scale in said.scales.items():
+    for name, scale in design.scales.items():
         left = [treatment for treatment in treatments if _is_at(scale, treatment)]
         if not left:
-            yield Mistake(f"scales.{name}", "leaves no treatment", "let it have more levels")
+            yield Mistake(f"scales.{name}", "leaves no treatment", "keep more levels")
         elif not any(known.items() <= treatment.items() for treatment in left):
-            reason = "leaves out the base that the report compares with"
-            yield Mistake(f"scales.{name}", reason, "let it have those levels, too")
+            reason = "leaves out report.base, which the report compares with"
+            yield Mistake(f"scales.{name}", reason, "keep the levels of report.base, too")
 
 
 def _is_at(scale: Scale, treatment: Treatment) -> bool:

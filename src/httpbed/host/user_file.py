@@ -44,6 +44,4 @@ def read(file: Path, most: int) -> bytes:
 def _require_file(file: Path, mode: int) -> None:
     is_passed_on = stat.S_ISFIFO(mode) and str(file).startswith(_PASSED_ON)
     if not stat.S_ISREG(mode) and not is_passed_on:
-        raise NotAFileError(
-            f"is {_KINDS.get(stat.S_IFMT(mode), 'a special file')}, not a regular file"
-        )
+        raise NotAFileError(f"is {_KINDS.get(stat.S_IFMT(mode), 'a special file')}, not a file")

@@ -12,7 +12,7 @@ from pathlib import Path
 from pydantic import ValidationError
 
 from httpbed.experiment.errors import ConfigError, Mistake
-from httpbed.experiment.parser import dotted
+from httpbed.experiment.parser import format_path
 from httpbed.host import user_file
 from httpbed.host.packages.toolbox import Contents
 from httpbed.programs import recipe_checks
@@ -159,7 +159,8 @@ def _recipe(
     except ValidationError as error:
         return None, [
             Mistake(
-                f"{source.file}: {dotted(detail['loc'])}", *_said(detail["type"], detail["msg"])
+                f"{source.file}: {format_path(detail['loc'])}",
+                *_said(detail["type"], detail["msg"]),
             )
             for detail in error.errors()
         ]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from httpbed.experiment.experiment import is_reference
+from httpbed.experiment.document import is_reference
 from httpbed.experiment.roles import FIXED
 from httpbed.report.phrasing import title
 

@@ -7,7 +7,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from httpbed.experiment import profiles
-from httpbed.experiment.experiment import Experiment, factor_references, is_reference
+from httpbed.experiment.document import factor_references, is_reference
+from httpbed.experiment.experiment import Experiment
 from httpbed.report import access, impairments, network
 from httpbed.report.changes import changes
 from httpbed.report.network import Document

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from httpbed.experiment import profiles
-from httpbed.experiment.experiment import is_reference, references
+from httpbed.experiment.document import is_reference, references
 from httpbed.experiment.impairments.queue import Queue
 from httpbed.report import cast, impairments
 from httpbed.report.changes import Change, changes

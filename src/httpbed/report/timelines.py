@@ -18,7 +18,7 @@ from httpbed.analysis.findings import Condition, Findings, Row
 from httpbed.analysis.sample import Key, by_treatment
 from httpbed.analysis.timelines import Timeline
 from httpbed.experiment import units
-from httpbed.experiment.experiment import reached, references
+from httpbed.experiment.document import references, with_nested
 from httpbed.report import curves, network
 from httpbed.report.curves import Panel
 from httpbed.report.figures import PALETTE, STYLE, Plot
@@ -110,7 +110,7 @@ def choose(
 def _of_handover(document: Mapping[str, Any]) -> set[str]:
     """Name the factors of the hand-over itself: what differs by them is to be seen together."""
     found = (name for _, name in references(document.get("handover")))
-    return set(reached(document, found))
+    return set(with_nested(document, found))
 
 
 def _split(findings: Findings, condition: Condition, together: Collection[str]) -> str:

@@ -8,8 +8,8 @@ import duckdb
 import pyarrow as pa
 
 from httpbed.experiment import parser
+from httpbed.experiment.document import narrowed
 from httpbed.experiment.errors import ConfigError
-from httpbed.experiment.experiment import narrowed
 from httpbed.store import campaign as campaigns
 from httpbed.store import tables
 from httpbed.store.artifacts import Artifacts
@@ -24,7 +24,7 @@ def read(directory: Path) -> Results:
         ConfigError: The folder is not a campaign.
     """
     campaign = campaigns.existing(directory)
-    read_back = parser.read_again(campaign.experiment_text)
+    read_back = parser.read_valid(campaign.experiment_text)
     if read_back.experiment is None:
         raise ConfigError(read_back.mistakes)
     manifest = campaign.manifest

@@ -16,10 +16,10 @@ from pathlib import Path
 from typing import Any
 
 from httpbed.experiment import parser
+from httpbed.experiment.document import replaced, scenario_document
 from httpbed.experiment.errors import ConfigError, Mistake
-from httpbed.experiment.experiment import replaced, scenario_document
 from httpbed.experiment.impairments.files import is_file_name
-from httpbed.experiment.parser import Reading
+from httpbed.experiment.parser import ParsedExperiment
 from httpbed.host import folders
 from httpbed.network.files import FileError
 from httpbed.network.link_file import LinkFile
@@ -49,7 +49,7 @@ class LinkFiles:
         self._folder = folder
         self._known: dict[tuple[str, str], LinkFile | str] = {}
 
-    def mistakes(self, read: Reading) -> Iterator[Mistake]:
+    def mistakes(self, read: ParsedExperiment) -> Iterator[Mistake]:
         """Find what is wrong with the files that any treatment names."""
         for levels in read.treatments:
             for named in places(scenario_document(read.document, levels)):

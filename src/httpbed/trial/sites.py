@@ -15,10 +15,10 @@ from typing import Any
 from pydantic import ValidationError
 
 from httpbed.experiment import parser
+from httpbed.experiment.document import replaced, scenario_document
 from httpbed.experiment.errors import ConfigError, Mistake
-from httpbed.experiment.experiment import replaced, scenario_document
 from httpbed.experiment.page import PageLoad
-from httpbed.experiment.parser import Reading
+from httpbed.experiment.parser import ParsedExperiment
 from httpbed.experiment.workload import Download
 from httpbed.experiment.workload import parse as workload_of
 from httpbed.web.sites import catalog
@@ -36,7 +36,7 @@ class Pages:
         self._folder = folder
         self._known: dict[str, Outline | list[Mistake]] = {}
 
-    def mistakes(self, read: Reading) -> Iterator[Mistake]:
+    def mistakes(self, read: ParsedExperiment) -> Iterator[Mistake]:
         """Find what is wrong with the pages that any treatment loads."""
         for levels in read.treatments:
             document = scenario_document(read.document, levels)

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from httpbed.experiment.document import scenario_document
 from httpbed.experiment.errors import ConfigError
-from httpbed.experiment.experiment import scenario_document
 from httpbed.experiment.scenario import Scenario
 from httpbed.programs import catalog as catalogs
 from httpbed.studies.compare import command_line, senders

@@ -20,7 +20,7 @@ from matplotlib.patches import Rectangle
 from httpbed.analysis.comparison import Ratio
 from httpbed.analysis.findings import Findings
 from httpbed.experiment import units
-from httpbed.experiment.experiment import reached, references
+from httpbed.experiment.document import references, with_nested
 from httpbed.report.curves import WIDE_IN
 from httpbed.report.figures import QUIET
 from httpbed.report.phrasing import base_name, level, ratio_number, title
@@ -76,7 +76,7 @@ def of(findings: Findings, document: Mapping[str, Any]) -> Map | None:
 
 def _axes(findings: Findings, document: Mapping[str, Any]) -> tuple[str, str] | None:
     """Name two factors: of the page itself, else of the network, those with most levels."""
-    own = reached(document, (name for _, name in references(document.get("workload"))))
+    own = with_nested(document, (name for _, name in references(document.get("workload"))))
     counts = {
         name: len({row.levels[name] for _, row in findings.rows()})
         for name in (*findings.others, *findings.network)

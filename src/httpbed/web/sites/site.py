@@ -19,7 +19,7 @@ from pydantic import Field, ValidationError
 
 from httpbed.experiment.errors import ConfigError, Mistake
 from httpbed.experiment.page import MOST_ORIGINS, OriginName
-from httpbed.experiment.parser import dotted
+from httpbed.experiment.parser import format_path
 from httpbed.experiment.value import Value
 from httpbed.web.sites import content_types
 
@@ -199,7 +199,10 @@ def read(folder: Path) -> Site:
         remedy = "make the folder by httpbed mirror"
         raise ConfigError([Mistake(place, f"cannot be read: {error.strerror}", remedy)]) from None
     except ValidationError as error:
-        wrong = [Mistake(f"{place}: {dotted(one['loc'])}", one["msg"]) for one in error.errors()]
+        wrong = [
+            Mistake(f"{place}: {format_path(detail['loc'])}", detail["msg"])
+            for detail in error.errors()
+        ]
         raise ConfigError(wrong) from None
     if mistakes := [*_mistakes(site, folder)]:
         raise ConfigError(mistakes)
