@@ -12,9 +12,10 @@ from hypothesis import strategies as st
 from httpbed.experiment.units import parse_rate
 from httpbed.network import files
 from httpbed.network.files import FileError
+from httpbed.store.packet_log import COLUMNS
 from recorded import H2_LOSS, artifacts
 
-HEADER = "\t".join(files.LOG_COLUMNS) + "\n"
+HEADER = "\t".join(COLUMNS) + "\n"
 LOG = HEADER + (
     "100\t-\t1500\t0\t0\tlost\n"
     "200\t300\t1500\t0\t1\tdelivered\n"

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
 
 from httpbed.analysis.fairness import jain
-from httpbed.network.files import PACKET_LOG
+from httpbed.store import packet_log
+from httpbed.store.packet_log import PacketLog
 from httpbed.trial import fairness
 
 HEADING = "in_ns\tout_ns\tbytes\tdirection\tnumber\tfate\n"
@@ -19,13 +20,18 @@ CLIENTS = {"client": 1, "competitor-1-client": 3}
 def flow(direction: int, begin_ms: int, end_ms: int, every_ms: int = 1) -> Iterator[str]:
     """Write lines of packets of 1000 bytes that leave at an even pace."""
     for number, at in enumerate(range(begin_ms, end_ms + 1, every_ms)):
-        yield f"{(at - 1) * MS}\t{at * MS}\t1000\t{direction}\t{number}\tdelivered\n"
+        yield f"{max(at - 1, 0) * MS}\t{at * MS}\t1000\t{direction}\t{number}\tdelivered\n"
+
+
+def read(lines: Sequence[str]) -> PacketLog:
+    """Read a log whose emulator may have been stopped while it wrote."""
+    return packet_log.read((line.encode() for line in lines), is_cut_off=True)
 
 
 def test_only_the_time_in_common_counts() -> None:
     """One was alone for the first second, the other for the last: neither is told."""
     lines = [HEADING, *flow(1, 0, 3000), *flow(3, 1000, 4000, 2)]
-    found = fairness.shared(fairness.delivered(lines), CLIENTS)
+    found = fairness.shared(fairness.delivered(read(lines)), CLIENTS)
     assert found is not None
     assert found.lasted_s == pytest.approx(1.99)
     assert found.rates_bit_s["client"] == pytest.approx(8e6)
@@ -44,14 +50,14 @@ def test_only_the_time_in_common_counts() -> None:
 )
 def test_without_time_in_common_nothing_is_told(lines: list[str]) -> None:
     """A twentieth of a second says nothing about sharing."""
-    assert fairness.shared(fairness.delivered(lines), CLIENTS) is None
+    assert fairness.shared(fairness.delivered(read(lines)), CLIENTS) is None
 
 
 def test_dropped_packets_were_not_delivered() -> None:
     """What another direction carried does not count either."""
     lost = [f"{at * MS}\t-\t1000\t1\t{at}\tlost\n" for at in range(1000)]
     lines = [HEADING, *flow(1, 0, 1000), *lost, *flow(0, 0, 1000), *flow(3, 0, 1000)]
-    found = fairness.shared(fairness.delivered(lines), CLIENTS)
+    found = fairness.shared(fairness.delivered(read(lines)), CLIENTS)
     assert found is not None
     assert found.share("client") == pytest.approx(0.5)
 
@@ -67,9 +73,10 @@ def test_jains_index(rates: list[float], index: float) -> None:
 def test_what_is_kept_does_not_grow_with_the_packets(tmp_path: Path) -> None:
     """But with the time; a last line that was torn off does not count."""
     lines = [HEADING, *flow(1, 0, 3000), *flow(3, 1000, 4000, 2), "4000000"]
-    (tmp_path / PACKET_LOG).write_text("".join(lines))
+    (tmp_path / packet_log.FILE).write_text("".join(lines))
     fairness.reduce(tmp_path)
-    assert fairness.read(tmp_path, CLIENTS) == fairness.shared(fairness.delivered(lines), CLIENTS)
+    known = fairness.shared(fairness.delivered(read(lines)), CLIENTS)
+    assert fairness.read(tmp_path, CLIENTS) == known
     assert len((tmp_path / fairness.DELIVERED).read_text().splitlines()) == 1 + 301 + 301
 
 

@@ -17,9 +17,9 @@ from httpbed.experiment import parser
 from httpbed.experiment.errors import ConfigError
 from httpbed.experiment.impairments.rate import Trace
 from httpbed.host import folders
-from httpbed.network import files
 from httpbed.programs import catalog
 from httpbed.store import campaign as campaigns
+from httpbed.store.packet_log import COLUMNS
 from httpbed.trial import link_files
 from httpbed.trial.plan import Bed
 from kept import manifest
@@ -27,7 +27,7 @@ from recorded import DEMO, nothing_built
 
 TRACE = b"1\n2\n5\n"
 DIGEST = hashlib.sha256(TRACE).hexdigest()
-LOG = ("\t".join(files.LOG_COLUMNS) + "\n0\t-\t1500\t1\t7\tlost\n").encode()
+LOG = ("\t".join(COLUMNS) + "\n0\t-\t1500\t1\t7\tlost\n").encode()
 
 
 def text(rate: str = '{ trace = "up.trace" }', loss: str = '{ replay = "a.log" }') -> str:

@@ -20,13 +20,6 @@ MOST_LINES = 10_000_000
 LATEST_MS = 2**32 - 1
 TOLD = 3
 """Mistakes of one file that are told; the others are counted."""
-PACKET_LOG = "packets.tsv"
-"""Name of the emulator's log of a trial: a line per packet, the columns below."""
-LOG_COLUMNS = ("in_ns", "out_ns", "bytes", "direction", "number", "fate")
-"""Of that and of a log of ``httpbed link --log``, separated by tabs."""
-DROPPED = frozenset({"lost", "queue", "aqm", "down", "nat"})
-"""Fates of packets that never arrived."""
-
 Lost = tuple[Sequence[int], Sequence[int]]
 
 
@@ -111,23 +104,26 @@ def read_record(content: bytes) -> Record:
     _refuse_empty_or_binary(content, expected)
     if content.lstrip()[:1] == b"{":
         return Record(_of_result(content))
-    header = content.split(b"\n", 1)[0].rstrip(b"\r").decode("utf-8", "replace")
-    if tuple(header.split("\t")) != LOG_COLUMNS:
-        raise FileError(f"is not {expected}: its first line is {header[:60]!r}")
-    return Record(_of_log(content.decode("utf-8", "replace").splitlines()[1:]))
+    return Record(_of_log(content, expected))
 
 
-def _of_log(lines: Iterable[str]) -> Lost:
-    lost: tuple[set[int], set[int]] = (set(), set())
-    wrong = []
-    for line_number, line in enumerate(lines, start=2):
-        said = line.split("\t")
-        if len(said) != len(LOG_COLUMNS) or said[3] not in {"0", "1"} or not said[4].isdecimal():
-            wrong.append((line_number, f"is not a packet's line: {line[:60]!r}"))
-        elif said[5] in DROPPED:
-            lost[int(said[3])].add(int(said[4]))
-    _refuse_lines(wrong)
-    return _listed(lost[0]), _listed(lost[1])
+def _of_log(content: bytes, expected: str) -> Lost:
+    from httpbed.store import packet_log  # noqa: PLC0415 - it needs numpy, as above
+
+    try:
+        log = packet_log.read(content.splitlines(keepends=True))
+    except packet_log.PacketLogError as error:
+        _refuse_lines(error.lines)
+        first = content.split(b"\n", 1)[0].decode("utf-8", "replace")
+        raise FileError(f"is not {expected}: its first line is {first[:60]!r}") from None
+    _refuse_lines(
+        (row, f"has direction {direction}; a log of one link has 0 and 1")
+        for row, direction in enumerate(log.direction.tolist(), start=2)
+        if direction > 1
+    )
+    lost = log.where(log.dropped)
+    forth, back = (set(lost.number[lost.direction == way].tolist()) for way in (0, 1))
+    return _listed(forth), _listed(back)
 
 
 def _of_result(content: bytes) -> Lost:

@@ -9,14 +9,14 @@ bins of ten milliseconds. These are all that is kept of the log unless somebody 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from httpbed.experiment.units import NS
 from httpbed.host.sandbox import untrusted_files
-from httpbed.network.files import PACKET_LOG
-from httpbed.trial import packet_log
+from httpbed.store import packet_log
+from httpbed.store.packet_log import PacketLog
 
 DELIVERED = "delivered.tsv"
 """What is kept of it: the bytes of each direction in each bin."""
@@ -42,20 +42,21 @@ class Sharing:
 
 def reduce(artifacts: Path) -> None:
     """Make of the emulator's log, if there is one, a file that does not grow with the packets."""
-    log = artifacts / PACKET_LOG
+    log = artifacts / packet_log.FILE
     if not log.exists():
         return
-    with log.open(encoding="ascii") as lines:
-        found = delivered(lines)
+    found = delivered(packet_log.load(log, is_cut_off=True))
     rows = (f"{way}\t{bin_}\t{size}\n" for (way, bin_), size in sorted(found.items()))
     untrusted_files.write(artifacts, DELIVERED, "direction\tbin\tbytes\n" + "".join(rows))
 
 
-def delivered(lines: Iterable[str]) -> dict[tuple[int, int], int]:
-    """Count the bytes that left the emulator, by direction and :data:`BIN_NS`, from a log."""
+def delivered(log: PacketLog) -> dict[tuple[int, int], int]:
+    """Count the bytes that left the emulator, by direction and :data:`BIN_NS`."""
     found: Counter[tuple[int, int]] = Counter()
-    for packet in packet_log.delivered(lines):
-        found[packet.direction, packet.at_ns // BIN_NS] += packet.ip_bytes
+    own = log.where(log.left)
+    bins = own.out_ns // BIN_NS
+    for way, bin_, size in zip(own.direction, bins, own.bytes, strict=True):
+        found[int(way), int(bin_)] += int(size)
     return found
 
 

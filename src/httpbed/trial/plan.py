@@ -14,12 +14,12 @@ from httpbed.host.sandbox.spec import TRIAL_FOLDER, PartSpec, ProcessSpec
 from httpbed.network import idle_rtt
 from httpbed.network import plan as network
 from httpbed.network.emulator import LINK_FILES
-from httpbed.network.files import PACKET_LOG
 from httpbed.network.kernel import KINDS
 from httpbed.network.link_file import LinkFile
 from httpbed.network.plan import NetworkPlan
 from httpbed.programs.catalog import Catalog
 from httpbed.programs.protocol import Implementation, Part
+from httpbed.store import packet_log
 from httpbed.trial import hops, parts, replay_origin
 from httpbed.trial.content import Content
 from httpbed.trial.handover import steps
@@ -192,7 +192,7 @@ def plan(  # noqa: PLR0913 - all but the first two are told by name
         trial.block,
         forwarding=scenario.routers,
         capture=capture,
-        log=f"{TRIAL_FOLDER}/{PACKET_LOG}" if log or _is_reduced(scenario, backend) else None,
+        log=f"{TRIAL_FOLDER}/{packet_log.FILE}" if log or _is_reduced(scenario, backend) else None,
         backend=backend,
         files={digest: file.facts for digest, file in (files or {}).items()},
         netem_seeded=netem_seeded,

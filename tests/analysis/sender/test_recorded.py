@@ -10,6 +10,7 @@ import pytest
 from httpbed.analysis.sender import behaviour, delivery, packets
 from httpbed.analysis.sender.behaviour import Pipe
 from httpbed.analysis.sender.flight import Flight, flight
+from httpbed.store import packet_log
 
 FOLDER = Path(__file__).parents[2] / "recorded" / "httpbed-link-0.1.0"
 TWO = (60, 4000)
@@ -17,9 +18,9 @@ TWO = (60, 4000)
 
 def recorded(name: str) -> Flight:
     """Follow the server of a recorded trial."""
-    with lzma.open(FOLDER / f"{name}.tsv.xz", "rt", encoding="ascii") as file:
-        lines = file.readlines()
-    return flight(*packets.read(lines, 1, 0))
+    with lzma.open(FOLDER / f"{name}.tsv.xz") as file:
+        log = packet_log.read(file)
+    return flight(*packets.of(log, 1, 0))
 
 
 def test_reno() -> None:

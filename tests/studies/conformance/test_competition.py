@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from httpbed.analysis.sender.packets import FIELDS
+from httpbed.store.packet_log import COLUMNS
 from httpbed.studies.conformance import competition, competition_session
 
 FLOWS = ("a", "b")
@@ -21,7 +21,7 @@ def row(ms: int, direction: int) -> str:
 def log(folder: Path, *rows: str) -> Path:
     """Write a log."""
     path = folder / "packets.tsv"
-    path.write_text("".join([FIELDS, "\n", *rows]))
+    path.write_text("".join(["\t".join(COLUMNS), "\n", *rows]))
     return path
 
 
@@ -43,5 +43,5 @@ def test_a_flow_that_is_missing_has_no_share(tmp_path: Path) -> None:
 def test_a_torn_log_is_refused(tmp_path: Path) -> None:
     """As one whose disk was full."""
     torn = log(tmp_path, row(0, competition.access(0)), "12\t13\t15")
-    with pytest.raises(ValueError, match="line 3 of the packet log is torn"):
+    with pytest.raises(ValueError, match="line 3 of the packet log is not a packet's line"):
         competition_session.split_of(torn, FLOWS)

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from httpbed.experiment.handover_event import HandoverEvent
-from httpbed.network.files import PACKET_LOG
+from httpbed.store import packet_log
 from httpbed.store.handover_files import DELIVERIES, Delivered, absences, read_deliveries, received
 from httpbed.trial.handover import deliveries
 from httpbed.trial.handover.deliveries import longest_below, together
@@ -43,7 +43,7 @@ def test_what_reached_the_client_counts(tmp_path: Path) -> None:
 
     That it was gone is said when it is read: who knows better later has all that came.
     """
-    (tmp_path / PACKET_LOG).write_text("".join([*LOG, "4000000"]))
+    (tmp_path / packet_log.FILE).write_text("".join([*LOG, "4000000"]))
     deliveries.reduce(tmp_path, TOWARDS, 9_500_000)
     kept = (tmp_path / DELIVERIES).read_text()
     assert kept.splitlines()[:2] == ["# origin_ms: 9.5", "bin\tlink\tbytes"]
@@ -72,7 +72,7 @@ def test_an_address_may_go_and_come_again() -> None:
 
 def test_whoever_reads_the_files_alone_knows_when_an_address_was_gone(tmp_path: Path) -> None:
     """By the moments, on their own clock: the same deliveries as the trial's own reading."""
-    (tmp_path / PACKET_LOG).write_text("".join(LOG))
+    (tmp_path / packet_log.FILE).write_text("".join(LOG))
     deliveries.reduce(tmp_path, TOWARDS, 9_500_000)
     found = read_deliveries((tmp_path / DELIVERIES).read_text())
     moment = HandoverEvent(number=1, left="wifi", at_s=0.02, gone_s=0.0205, back_s=0.0705)

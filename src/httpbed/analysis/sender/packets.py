@@ -1,23 +1,20 @@
-"""The emulator's log of packets, as columns, a direction of a link each."""
+"""The packets of one direction of a link as their sender sent them: columns in seconds."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
+from httpbed.store import packet_log
+from httpbed.store.packet_log import PacketLog
+
 Floats = NDArray[np.float64]
 Numbers = NDArray[np.int64]
 
-FIELDS = "in_ns\tout_ns\tbytes\tdirection\tnumber\tfate"
-COLUMNS = 6
-COPY = "copy"
-"""What duplication made says nothing about its sender."""
 NS = 1e-9
-_Row = tuple[int, float, int, int]
 
 
 @dataclass(frozen=True)
@@ -49,43 +46,23 @@ class Packets:
 
 
 def load(path: Path, *directions: int) -> list[Packets]:
-    """Read some directions of the log in a file, all in one pass.
+    """Read some directions of the packet log in a file; times count from the emulator's start.
 
     Raises:
-        OSError: It cannot be read.
-        ValueError: It is not a packet log.
+        OSError: The file cannot be read.
+        ValueError: It is not a packet log, or damaged.
     """
-    with path.open(encoding="ascii") as file:
-        return read(file, *directions)
+    return of(packet_log.load(path), *directions)
 
 
-def read(lines: Iterable[str], *directions: int) -> list[Packets]:
-    """Read some directions of a log; times count from its origin, in seconds.
+def of(log: PacketLog, *directions: int) -> list[Packets]:
+    """Return the packets of some directions of a log.
 
-    Raises:
-        ValueError: It is not a packet log.
+    Copies are left out: what duplication made says nothing about a sender.
     """
-    rows = iter(lines)
-    if next(rows, "").rstrip("\n") != FIELDS:
-        raise ValueError("not a packet log of httpbed-link")
-    kept: dict[str, list[_Row]] = {f"{direction}": [] for direction in directions}
-    for place, row in enumerate(rows, start=2):
-        said = row.rstrip("\n").split("\t")
-        if len(said) != COLUMNS:
-            raise ValueError(f"line {place} of the packet log is torn")
-        came, left, size, way, number, fate = said
-        if way in kept and fate != COPY:
-            left_s = float("nan") if left == "-" else int(left) * NS
-            kept[way].append((int(came), left_s, int(size), int(number)))
-    return [_columns(kept[f"{direction}"]) for direction in directions]
+    return [_packets(log.originals(direction)) for direction in directions]
 
 
-def _columns(rows: list[_Row]) -> Packets:
-    rows.sort(key=lambda row: row[3])
-    columns = list(zip(*rows, strict=True)) or [(), (), (), ()]
-    return Packets(
-        sent_s=np.array(columns[0], dtype=np.float64) * NS,
-        left_s=np.array(columns[1], dtype=np.float64),
-        bytes=np.array(columns[2], dtype=np.int64),
-        number=np.array(columns[3], dtype=np.int64),
-    )
+def _packets(log: PacketLog) -> Packets:
+    left_s = np.where(log.left, log.out_ns * NS, np.nan).astype(np.float64)
+    return Packets(np.asarray(log.in_ns * NS, dtype=np.float64), left_s, log.bytes, log.number)

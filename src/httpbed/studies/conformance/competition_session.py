@@ -14,8 +14,8 @@ from httpbed.campaign.progress import Progress
 from httpbed.experiment.sender import Scale
 from httpbed.experiment.trial import Attempt
 from httpbed.host.backend import Backend
-from httpbed.network.files import PACKET_LOG
 from httpbed.programs.catalog import Catalog
+from httpbed.store import packet_log
 from httpbed.store.campaign import Campaign
 from httpbed.studies.conformance import competition, usable_attempts
 from httpbed.studies.conformance.competition import Competition, Shared
@@ -75,7 +75,7 @@ def _split(campaign: Campaign, attempt: Attempt, flows: Sequence[str]) -> Split 
     if blindness := usable_attempts.blindness(attempt):
         return blindness
     try:
-        return split_of(campaign.artifact(attempt, PACKET_LOG), flows)
+        return split_of(campaign.artifact(attempt, packet_log.FILE), flows)
     except (OSError, ValueError) as error:
         return f"its packet log cannot be read: {error}"
 

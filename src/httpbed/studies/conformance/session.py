@@ -16,9 +16,8 @@ from httpbed.campaign.progress import Progress
 from httpbed.experiment.sender import Scale, SenderKey
 from httpbed.experiment.trial import Attempt
 from httpbed.host.backend import Backend
-from httpbed.network.files import PACKET_LOG
 from httpbed.programs.catalog import Catalog
-from httpbed.store import sender_records
+from httpbed.store import packet_log, sender_records
 from httpbed.store.campaign import Campaign
 from httpbed.studies.conformance import document, usable_attempts
 from httpbed.studies.conformance.evidence import Evidence, Transfer, Transfers
@@ -118,7 +117,7 @@ def _flight(campaign: Campaign, attempt: Attempt) -> Flight | str:
         return blindness
     down = attempt.trial.scenario().downstream()
     try:
-        log = campaign.artifact(attempt, PACKET_LOG)
+        log = campaign.artifact(attempt, packet_log.FILE)
         found = flight(*packets.load(log, down, 1 - down))
     except (OSError, ValueError) as error:
         return f"its packet log cannot be read: {error}"

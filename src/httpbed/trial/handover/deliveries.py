@@ -13,10 +13,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from httpbed.host.sandbox import untrusted_files
-from httpbed.network.files import PACKET_LOG
-from httpbed.store import handover_files
+from httpbed.store import handover_files, packet_log
 from httpbed.store.handover_files import DELIVERIES, Delivered, Deliveries
-from httpbed.trial import packet_log
+from httpbed.store.packet_log import PacketLog
 
 BIN_NS = 10**6
 STALLED_BYTES = 4000
@@ -35,20 +34,21 @@ def reduce(artifacts: Path, towards: Mapping[int, str], origin_ns: int) -> None:
     ``towards`` has the directions that lead to the client, with their links' names; ``origin_ns``
     is when the client's first packet came.
     """
-    log = artifacts / PACKET_LOG
+    log = artifacts / packet_log.FILE
     if not log.exists():
         return
-    with log.open(encoding="ascii") as lines:
-        found = Deliveries(origin_ns / BIN_NS, tuple(delivered(lines, towards)))
+    rows = delivered(packet_log.load(log, is_cut_off=True), towards)
+    found = Deliveries(origin_ns / BIN_NS, tuple(rows))
     untrusted_files.write(artifacts, DELIVERIES, handover_files.deliveries_text(found))
 
 
-def delivered(lines: Iterable[str], towards: Mapping[int, str]) -> list[Delivered]:
-    """Count the bytes of each millisecond and link from a log."""
+def delivered(log: PacketLog, towards: Mapping[int, str]) -> list[Delivered]:
+    """Count the bytes of each millisecond and link."""
     found: Counter[tuple[int, str]] = Counter()
-    for packet in packet_log.delivered(lines):
-        if (link := towards.get(packet.direction)) is not None:
-            found[packet.at_ns // BIN_NS, link] += packet.ip_bytes
+    for direction, link in towards.items():
+        own = log.where(log.left & (log.direction == direction))
+        for bin_, size in zip(own.out_ns // BIN_NS, own.bytes, strict=True):
+            found[int(bin_), link] += int(size)
     return [Delivered(*where, size) for where, size in sorted(found.items())]
 
 

@@ -18,6 +18,7 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from httpbed.experiment.errors import BedError
 from httpbed.experiment.handover import TRIGGER
 from httpbed.experiment.trial import Trial
 from httpbed.host import pressure, realtime
@@ -33,9 +34,9 @@ from httpbed.host.sandbox.supervisor import (
     sandbox,
 )
 from httpbed.network import running
-from httpbed.network.files import PACKET_LOG
 from httpbed.network.plan import NO_NEIGHBOUR_DISCOVERY
 from httpbed.network.running import Emulator
+from httpbed.store import packet_log
 from httpbed.trial import fairness
 from httpbed.trial.handover import deliveries
 from httpbed.trial.handover.execution import Signals, move
@@ -99,14 +100,18 @@ async def run(trial: Trial, bed: Bed, artifacts: Path) -> Phases:
 
 def _reduce(planned: TrialPlan, artifacts: Path, *, keep_log: bool) -> None:
     """Take from the emulator's log what is to be known, and drop it unless it was asked for."""
-    if len(planned.asking) > 1:
-        fairness.reduce(artifacts)
-    if planned.handover:
-        leg = planned.hops[0]
-        towards = {way.downstream: way.names[0] for way in leg.ways}
-        deliveries.reduce(artifacts, towards, leg.first_packet_ns(_link_result(artifacts)) or 0)
+    try:
+        if len(planned.asking) > 1:
+            fairness.reduce(artifacts)
+        if planned.handover:
+            leg = planned.hops[0]
+            towards = {way.downstream: way.names[0] for way in leg.ways}
+            origin_ns = leg.first_packet_ns(_link_result(artifacts)) or 0
+            deliveries.reduce(artifacts, towards, origin_ns)
+    except packet_log.PacketLogError as error:
+        raise BedError(f"the emulator's packet log is damaged: {error}") from None
     if not keep_log:
-        (artifacts / PACKET_LOG).unlink(missing_ok=True)
+        (artifacts / packet_log.FILE).unlink(missing_ok=True)
 
 
 def _link_result(artifacts: Path) -> dict[str, Any]:
