@@ -124,6 +124,16 @@ def test_a_completed_trial_has_every_metric_that_applies_to_it(name: str, more: 
     assert values["wire_overhead"] > 0
 
 
+def test_packet_loss_counts_every_packet_to_the_client_that_did_not_arrive() -> None:
+    """Random losses and drops by the queue; packets in flight at the end are not lost."""
+    found = what_was_seen(H2_LOSS)
+    packets = found.link["directions"][1]["packets"]
+    assert (packets["in"], packets["lost"], packets["queue_dropped"]) == (714, 13, 0)
+    packets |= {"delivered": 690, "queue_dropped": 4, "aqm_dropped": 2, "in_flight": 5}
+    (loss,) = [one for one in observations(found) if one.metric == "packet_loss"]
+    assert (loss.value, loss.source) == (19 / 714, "wire")
+
+
 def test_each_file_has_its_time() -> None:
     """Named by its path; the slowest and the median are of these."""
     taken = observations(what_was_seen(PROXIED), PROXIED)

@@ -86,6 +86,10 @@ def _link(scenario: Scenario, seen: Seen) -> Iterator[Observation]:
         yield _on_wire("queue_delay_p50", downstream["queue_delay_ns"]["p50"] / NS)
     if downstream["utilisation"] is not None:
         yield _on_wire("utilisation", downstream["utilisation"])
+    packets = downstream["packets"]
+    if sent := packets["in"] + packets["duplicated"]:
+        lost = sent - packets["delivered"] - packets["in_flight"]
+        yield _on_wire("packet_loss", lost / sent)
 
 
 def _bed(leg: Leg, seen: Seen) -> Iterator[Observation]:
