@@ -27,12 +27,13 @@ check: prepare  ## lint, formatting, types, layers, budgets
 	PYTHONPATH=src python setup/quiche.py check
 	python -m pytest --quiet tests/test_budgets.py
 
-test: check  ## check, then every test; as root, those with namespaces also without rights
+test: check  ## check, then every test once; root runs them as the user nobody
 	cargo test --quiet --locked --workspace
 	PYTHONPATH=src python setup/quiche.py test
 	@httpbed toolbox build >/dev/null
-	@if [ "$$(id -u)" = 0 ]; then setup/test-as-nobody; fi
-	@if [ "$$(id -u)" = 0 ]; then python -m pytest -m "not slow"; else python -m pytest; fi
+	@if [ "$$(id -u)" != 0 ]; then exec setup/run-tests; fi; \
+	setup/run-tests as_root && \
+	setup/as-nobody sh -euc '"$$EMULATOR_TEST" --quiet; setup/run-tests'
 
 calibrate: prepare  ## run the emulated link against arithmetic, and certify this machine
 	@httpbed calibrate

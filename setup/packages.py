@@ -26,6 +26,7 @@ def _missing() -> list[str]:
         "mmdebstrap": shutil.which("mmdebstrap"),
         "iproute2": shutil.which("ip"),
         "ethtool": shutil.which("ethtool"),
+        "passt": shutil.which("pasta"),
         "python3-venv": importlib.util.find_spec("ensurepip"),
     }
     return [package for package, found in present.items() if not found]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import os
+import signal
 from collections.abc import Generator
 
 import hypothesis
@@ -18,6 +19,10 @@ hypothesis.settings.register_profile(
 )
 hypothesis.settings.load_profile("httpbed")
 
+# A background job starts with SIGINT ignored, and its children inherit that. The programs that
+# tests interrupt must not.
+signal.signal(signal.SIGINT, signal.default_int_handler)
+
 REQUIRED = os.environ.get("HTTPBED_REQUIRE_NAMESPACES") == "1"
 """Whether a machine that refuses namespaces fails the tests that need them, as in CI."""
 
@@ -30,6 +35,11 @@ def _refusal() -> str:
     except HostError as error:
         return str(error)
     return ""
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Start with the tests that need namespaces: they wait for links while others compute."""
+    items.sort(key=lambda item: item.get_closest_marker("namespaces") is None)
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:

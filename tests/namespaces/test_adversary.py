@@ -19,7 +19,7 @@ from httpbed.trial import parts
 from httpbed.trial.checks import bed
 from real_runs import values
 
-pytestmark = [pytest.mark.namespaces, pytest.mark.toolbox]
+pytestmark = [pytest.mark.namespaces, pytest.mark.toolbox, pytest.mark.as_root]
 
 MB = 10**6
 ROLES = ("client", "server")

@@ -139,7 +139,6 @@ def test_every_load_has_an_end(endings: Loads, name: str) -> None:
     assert reason in endings[name]["reason"]
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", MORE_ENDINGS)
 def test_further_loads_have_an_end(more_endings: Loads, name: str) -> None:
     """Likewise."""
@@ -148,7 +147,6 @@ def test_further_loads_have_an_end(more_endings: Loads, name: str) -> None:
     assert reason in more_endings[name]["reason"]
 
 
-@pytest.mark.slow
 def test_a_page_that_moves_for_long_lacks_its_speed_index_only(tmp_path: Path, site: Path) -> None:
     """The browser takes so many pictures, and no more; all else is whole."""
     page = site / "long.html"
@@ -170,7 +168,6 @@ def test_a_page_that_moves_for_long_lacks_its_speed_index_only(tmp_path: Path, s
     assert "speed_index" not in observed
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("no_icon", [False, True])
 def test_the_whole_browser_asks_for_no_icon_that_is_not_the_pages(
     tmp_path: Path, site: Path, no_icon: bool
@@ -193,7 +190,6 @@ def test_the_whole_browser_asks_for_no_icon_that_is_not_the_pages(
     assert found.complaint == ""
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", [SHELL, "chromium"])
 def test_a_browser_is_cited_by_its_own_binary_and_libraries(name: str) -> None:
     """Those in a folder of their own included, which only another library knows."""

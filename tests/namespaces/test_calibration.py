@@ -31,7 +31,7 @@ from httpbed.network.calibration.cell_runner import Bench
 from httpbed.network.calibration.judgement import Verdict
 from httpbed.network.plan import NetworkPlan
 
-pytestmark = [pytest.mark.namespaces, pytest.mark.toolbox]
+pytestmark = [pytest.mark.namespaces, pytest.mark.toolbox, pytest.mark.alone]
 
 SEED = 3
 Tamper = Callable[[NetworkPlan], NetworkPlan]

@@ -20,7 +20,7 @@ from httpbed.host.sandbox.supervisor import Supervisor
 from orchestrator import Run
 from real_runs import CLI_S, HTTPBED, Wish, completed, finished, httpbed
 
-pytestmark = [pytest.mark.namespaces, pytest.mark.toolbox]
+pytestmark = [pytest.mark.namespaces, pytest.mark.toolbox, pytest.mark.as_root]
 
 EXIT_USAGE, EXIT_HOST, EXIT_INTERRUPTED = 2, 3, 130
 

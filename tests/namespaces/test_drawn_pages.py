@@ -16,7 +16,7 @@ from httpbed.experiment.page import Page
 from httpbed.web.sites import catalog
 from httpbed.web.sites import site as sites
 
-pytestmark = [pytest.mark.namespaces, pytest.mark.toolbox, pytest.mark.slow]
+pytestmark = [pytest.mark.namespaces, pytest.mark.toolbox]
 
 PAGES: TypeAdapter[Any] = TypeAdapter(Page)
 WITNESS = """<!DOCTYPE html><title>Witness</title><link rel="icon" href="data:,">

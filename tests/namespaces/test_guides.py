@@ -11,7 +11,7 @@ import pytest
 
 from real_runs import httpbed
 
-pytestmark = [pytest.mark.namespaces, pytest.mark.toolbox, pytest.mark.slow]
+pytestmark = [pytest.mark.namespaces, pytest.mark.toolbox]
 
 GUIDES = Path(__file__).parents[2] / "docs/guides"
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```", re.MULTILINE | re.DOTALL)

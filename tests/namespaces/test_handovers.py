@@ -11,12 +11,10 @@ import pytest
 
 from httpbed.experiment.trial import Record
 from httpbed.store import campaign as campaigns
-from httpbed.trial.checks import bed
-from httpbed.trial.checks import handover as handover_checks
 from real_runs import artifact, check, stage, values
 from roaming import Roaming
 
-pytestmark = [pytest.mark.namespaces, pytest.mark.toolbox, pytest.mark.slow]
+pytestmark = [pytest.mark.namespaces, pytest.mark.toolbox]
 
 AFTER = 'when = { delivered = "150 kB" }'
 GONE = f'kind = "address deleted"\nsockets = "destroyed"\n{AFTER}'
@@ -41,13 +39,6 @@ def folder(tmp_path: Path, record: Record) -> Path:
     return campaigns.artifacts(
         tmp_path / "campaign", attempt.trial.block, attempt.id, attempt.number
     )
-
-
-def was_busy(record: Record) -> bool:
-    """Whether an attempt was spoilt by this machine, which had other things to do."""
-    broken = {one.name for one in record.attempt.checks if one.passed is False and one.of == "bed"}
-    strain = bed.STRAIN | {handover_checks.PACE}
-    return record.attempt.outcome.kind == "invalid" and broken <= strain
 
 
 def alternates(links: list[str]) -> bool:
@@ -137,15 +128,15 @@ def test_a_blackhole_tells_nobody(tmp_path: Path) -> None:
     assert (folder(tmp_path, record) / "network-monitor.txt").read_text() == ""
 
 
-def test_a_nat_forgets_and_the_connection_goes_on(tmp_path: Path) -> None:
-    """The server sees another port, and answers there; the client is told nothing.
+def test_a_nat_rebinding_keeps_the_connection(tmp_path: Path) -> None:
+    """The server sees another port and answers there, and the download completes.
 
-    Whether the server then believes the new address (RFC 9000 section 9.3) is its own affair:
-    nginx 1.30 at times gives up validating it, seven seconds later.
+    nginx 1.30 at times fails to validate the new address (RFC 9000 section 9.3), so another server
+    is used here.
     """
     nat = f'kind = "NAT rebinding"\n{AFTER}'
-    record = tried(tmp_path, nat, client="aioquic", versions=("3",))
-    assert record.attempt.outcome.kind in {"completed", "failed"}
+    record = tried(tmp_path, nat, client="aioquic", server="aioquic", versions=("3",))
+    assert record.attempt.outcome.kind == "completed", record.attempt.outcome.reason
     assert check(record, "hand-over followed").figure.startswith(
         "migrated behind its NAT: same connection"
     )
@@ -156,10 +147,10 @@ def test_a_nat_forgets_and_the_connection_goes_on(tmp_path: Path) -> None:
 
 
 def test_hand_overs_to_and_fro(tmp_path: Path) -> None:
-    """Each is made, each is told, and the client gets its file in spite of them."""
+    """Each hand-over is made and recorded, and the client gets its file in spite of them."""
     often = 'kind = "address deleted"\nsockets = "destroyed"\nwhen = { every = "150 ms" }'
     record = tried(tmp_path, often, on_client=RESUMES)
-    assert record.attempt.outcome.kind == "completed" or was_busy(record)
+    assert record.attempt.outcome.kind == "completed", record.attempt.outcome.reason
     moments = artifact(tmp_path / "campaign", record, "../handovers.json")
     assert len(moments) > 1
     assert alternates([one["from"] for one in moments])

@@ -14,7 +14,7 @@ from httpbed.host import unprivileged
 from orchestrator import Run, Sandbox
 from real_runs import Wish
 
-pytestmark = [pytest.mark.namespaces, pytest.mark.toolbox]
+pytestmark = [pytest.mark.namespaces, pytest.mark.toolbox, pytest.mark.as_root]
 
 LOOPBACK, LINK = "lo", "eth0"
 PROGRAMS = ("curl", "nginx")

@@ -2,98 +2,37 @@
 
 from __future__ import annotations
 
-import contextlib
 import errno
 import json
 import os
 import shutil
-import signal
-import socket
 import subprocess
 import sys
-import threading
 import time
-from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-import kin
 from families import until
 from httpbed.experiment import seeds
 from httpbed.host.backend import TUN
 from httpbed.network import fates
 from httpbed.network.shell import outside, plan
+from link_command import (
+    ASK,
+    LINK,
+    PATIENCE_S,
+    PING,
+    SEND,
+    counted,
+    family,
+    link,
+    python,
+    round_trips,
+    server,
+)
 
 pytestmark = pytest.mark.namespaces
-
-LINK = (sys.executable, "-c", "from httpbed.cli.main import main; main()", "link")
-PATIENCE_S = 60.0
-
-# Prints the round-trip times of some echoes in seconds; no ping need be installed.
-PING = """
-import os, socket, struct, sys, time
-peer = socket.socket(socket.AF_INET, socket.SOCK_DGRAM, socket.IPPROTO_ICMP)
-peer.settimeout(5)
-peer.connect((os.environ["HTTPBED_PEER"], 0))
-for number in range(int(sys.argv[1])):
-    began = time.perf_counter()
-    peer.send(struct.pack("!BBHHH", 8, 0, 0, 0, number))
-    peer.recv(100)
-    os.write(1, f"{time.perf_counter() - began}\\n".encode())  # whole lines, whoever else writes
-"""
-# Sends datagrams to the far end's discard service, too slowly to be lost on the way.
-SEND = """
-import os, socket, sys, time
-peer = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-for number in range(int(sys.argv[1])):
-    peer.sendto(b"x" * 100, (os.environ["HTTPBED_PEER"], 9))
-    time.sleep(0.0002)
-"""
-# Prints the answer of a server, or the reason for which there is none.
-ASK = """
-import os, socket, sys
-try:
-    with socket.create_connection((sys.argv[1], int(sys.argv[2])), timeout=5) as server:
-        print(server.recv(100).decode())
-except OSError as error:
-    print(error.errno)
-"""
-
-
-def python(program: str, *words: object) -> tuple[str, ...]:
-    """Name a command that runs a Python program."""
-    return (sys.executable, "-c", program, *map(str, words))
-
-
-def link(*words: str | Path, **settings: Any) -> subprocess.CompletedProcess[str]:
-    """Run the verb to its end."""
-    settings = {"stdin": subprocess.DEVNULL, **settings}
-    return subprocess.run(
-        [*LINK, *words], check=False, capture_output=True, text=True, timeout=PATIENCE_S, **settings
-    )
-
-
-def round_trips(*options: str) -> list[float]:
-    """Measure with ICMP echoes to $HTTPBED_PEER what options, up to a command, make of them."""
-    ended = link(*options, *python(PING, 3))
-    assert ended.returncode == 0, ended.stderr
-    return [float(line) for line in ended.stdout.split()]
-
-
-def counted(*words: str | Path) -> dict[str, Any]:
-    """Run the verb and return its counters."""
-    ended = link("--json", *words)
-    counters: dict[str, Any] = json.loads(ended.stderr.splitlines()[-1])
-    return counters
-
-
-@pytest.mark.parametrize(("script", "status"), [("exit 7", 7), ("true", 0), ("kill -9 $$", 137)])
-def test_the_exit_status_is_the_command_s(script: str, status: int) -> None:
-    """Or 128 and the number of the signal that ended it."""
-    assert link("--", "sh", "-c", script).returncode == status
 
 
 def test_streams_and_folder_are_the_command_s(tmp_path: Path) -> None:
@@ -107,13 +46,6 @@ def test_streams_and_folder_are_the_command_s(tmp_path: Path) -> None:
     assert ended.stdout == f"read\n{tmp_path}\n{os.getuid()}\n"
     assert ended.stderr.startswith("as ever \nhttpbed link")
     assert (tmp_path / "made").stat().st_uid == os.getuid()
-
-
-def test_signals_are_as_outside() -> None:
-    """Nothing more is blocked or ignored: a shell that waits for its children is not made deaf."""
-    words = ("grep", "^Sig[BIC]", "/proc/self/status")
-    outside_link = subprocess.run(words, check=True, capture_output=True, text=True)
-    assert link(*words).stdout == outside_link.stdout
 
 
 def test_the_round_trip_is_both_delays() -> None:
@@ -256,8 +188,8 @@ def test_a_link_is_changed_from_outside() -> None:
     with subprocess.Popen(
         [*LINK, "--json", "sleep", "1000"], stderr=subprocess.PIPE, text=True
     ) as process:
-        until(lambda: "sleep" in _family(process.pid))
-        behind = str(_family(process.pid)["sleep"])
+        until(lambda: "sleep" in family(process.pid))
+        behind = str(family(process.pid)["sleep"])
         changed = link("--change", "--of", behind, "--down-loss", "3%")
         refused = link("--change", "--of", str(process.pid), "--down-loss", "4%")
         process.terminate()
@@ -275,27 +207,9 @@ def test_isolated_has_no_route_out() -> None:
     assert int(ended.stdout) in {errno.ENETUNREACH, errno.EHOSTUNREACH}, ended.stderr
 
 
-@contextlib.contextmanager
-def server() -> Iterator[int]:
-    """Greet everybody who comes to a port of this machine's loopback."""
-    with socket.create_server(("127.0.0.1", 0)) as listening:
-        listening.settimeout(PATIENCE_S)
-
-        def greet() -> None:
-            with contextlib.suppress(OSError):
-                while True:
-                    with listening.accept()[0] as guest:
-                        guest.sendall(b"welcome")
-
-        greeting = threading.Thread(target=greet)
-        greeting.start()
-        yield listening.getsockname()[1]
-        listening.shutdown(socket.SHUT_RDWR)
-        greeting.join()
-
-
 def test_the_outside_is_reached_through_the_link() -> None:
-    """Where pasta is installed; elsewhere the way out is told, or refused if it is a must."""
+    """TCP connections to this machine cross the link, of nested links each."""
+    assert shutil.which("pasta", path=outside.SEARCHED), outside.REMEDY
     with server() as port:
         ask = python(ASK, plan.THIS_MACHINE, port)
         began = time.monotonic()
@@ -303,47 +217,8 @@ def test_the_outside_is_reached_through_the_link() -> None:
         lasted = time.monotonic() - began
         must = link("--outside", *ask)
         nested = link(*LINK, *ask)
-    if shutil.which("pasta", path=outside.SEARCHED):
-        assert [each.stdout for each in (ended, must, nested)] == ["welcome\n"] * 3, ended.stderr
-        assert lasted > 0.4
-    else:
-        assert outside.REMEDY in ended.stderr
-        assert must.returncode == 3
-        assert outside.REMEDY in must.stderr
-
-
-def test_whoever_is_killed_nothing_is_left() -> None:
-    """The orchestrator, or the sandbox: the command ends with it, at once."""
-    for victim in ("orchestrator", "httpbed-sandbox", "httpbed-link"):
-        process = subprocess.Popen([*LINK, "sleep", "1000"], stderr=subprocess.DEVNULL)
-        until(lambda process=process: "sleep" in _family(process.pid))  # type: ignore[misc]
-        family = _family(process.pid)
-        os.kill(family.get(victim, process.pid), signal.SIGKILL)
-        status = process.wait(PATIENCE_S)
-        assert status == (3 if victim in family else -signal.SIGKILL)
-        until(lambda: not kin.descendants(os.getpid()))
-
-
-def _family(pid: int) -> dict[str, int]:
-    """Name the processes below one, the outer one first where two have a name."""
-    found: dict[str, int] = {}
-    for process in kin.descendants(pid):
-        found.setdefault(process.name, process.pid)
-    return found
-
-
-def test_a_request_to_end_goes_to_the_command() -> None:
-    """And the counters are told all the same."""
-    script = "trap 'exit 9' TERM; echo up; while :; do sleep 0.1; done"
-    with subprocess.Popen(
-        [*LINK, "sh", "-c", script], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    ) as process:
-        assert process.stdout is not None
-        assert process.stdout.readline() == "up\n"
-        process.terminate()
-        _, said = process.communicate(timeout=PATIENCE_S)
-    assert process.returncode == 9
-    assert "httpbed link" in said
+    assert [each.stdout for each in (ended, must, nested)] == ["welcome\n"] * 3, ended.stderr
+    assert lasted > 0.4
 
 
 def test_the_counters_have_a_line_of_their_own_below_the_meter() -> None:
@@ -358,170 +233,3 @@ def test_a_full_disk_is_told_by_the_option(option: str) -> None:
     ended = link("--isolated", option, "/dev/full", *python(SEND, 20_000))
     assert ended.returncode == 3
     assert f"httpbed: {option} /dev/full: no space left" in ended.stderr
-
-
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
-@pytest.mark.parametrize(
-    ("script", "status"),
-    [
-        ("echo up; exec sleep 30", None),
-        ("trap 'sleep 0.3; exit 9' TERM HUP; echo up; while :; do sleep 0.1; done", 9),
-    ],
-)
-def test_a_request_to_the_whole_group_ends_the_command_only(
-    number: int, script: str, status: int | None
-) -> None:
-    """As ``timeout`` makes it: the link lasts as long as the command, and tells its counters."""
-    with subprocess.Popen(
-        [*LINK, "--isolated", "sh", "-c", script],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        process_group=0,
-    ) as process:
-        assert process.stdout is not None
-        assert process.stdout.readline() == "up\n"
-        os.killpg(process.pid, number)
-        _, said = process.communicate(timeout=PATIENCE_S)
-    assert process.returncode == (128 + number if status is None else status)
-    assert "httpbed link" in said
-    assert "--seed" in said
-    assert "Traceback" not in said
-    assert "exception" not in said
-
-
-@dataclass
-class Terminal:
-    """A terminal with the verb in its foreground."""
-
-    fd: int
-    process: subprocess.Popen[bytes]
-    seen: bytes = b""
-
-    def see(self, text: bytes) -> None:
-        """Wait until it shows this, after all that was waited for."""
-        while text not in self.seen:
-            with contextlib.suppress(OSError):  # EIO: nobody has it open any more
-                if more := os.read(self.fd, 4096):
-                    self.seen += more
-                    continue
-            pytest.fail(f"{text!r} never came: {self.seen!r}")
-        self.seen = self.seen.partition(text)[2]
-
-    def type(self, text: bytes) -> None:
-        """Press keys."""
-        os.write(self.fd, text)
-
-
-@contextlib.contextmanager
-def terminal(*words: str) -> Iterator[Terminal]:
-    """Run the verb on a terminal of its own."""
-    ours, theirs = os.openpty()
-    process = subprocess.Popen(
-        [*LINK, *words],
-        preexec_fn=lambda: os.login_tty(theirs),  # noqa: PLW1509 - one thread is here
-        env={**os.environ, "PS1": "ready> ", "TERM": "dumb"},
-    )
-    os.close(theirs)
-    try:
-        yield Terminal(ours, process)
-    finally:
-        process.kill()
-        process.wait()
-        os.close(ours)
-
-
-def test_ctrl_c_is_the_command_s_to_answer() -> None:
-    """It takes it as it likes, and we wait for what it makes of it."""
-    script = "trap 'echo caught; exit 5' INT; echo up; while :; do sleep 0.1; done"
-    with terminal("sh", "-c", script) as tty:
-        tty.see(b"up")
-        tty.type(b"\x03")
-        tty.see(b"caught")
-        tty.see(b"httpbed link")
-        assert tty.process.wait(PATIENCE_S) == 5
-
-
-def test_ctrl_c_ends_what_does_not_mind_it() -> None:
-    """With the shell's code for it, and with the counters."""
-    with terminal("sh", "-c", "echo up; exec sleep 1000") as tty:
-        tty.see(b"up")
-        tty.type(b"\x03")
-        tty.see(b"httpbed link")
-        assert tty.process.wait(PATIENCE_S) == 128 + signal.SIGINT
-
-
-def test_job_control_works_in_a_shell() -> None:
-    """Ctrl-C and Ctrl-Z reach the shell's jobs, and the shell goes on."""
-    if not shutil.which("bash"):
-        pytest.fail("bash is missing: the prompt's spelling is bash's")
-    with terminal("bash", "--norc", "--noprofile", "-i") as tty:
-        tty.see(b"ready> ")
-        tty.type(b"sleep 1000\n")
-        tty.see(b"sleep 1000")
-        until(lambda: "sleep" in _family(tty.process.pid))
-        tty.type(b"\x1a")
-        tty.see(b"Stopped")
-        tty.type(b"fg\n")
-        tty.see(b"sleep 1000")
-        time.sleep(0.2)
-        tty.type(b"\x03")
-        tty.see(b"ready> ")
-        tty.type(b"exit 6\n")
-        tty.see(b"httpbed link")
-        assert tty.process.wait(PATIENCE_S) == 6
-
-
-def test_every_wrong_option_is_told_at_once(tmp_path: Path) -> None:
-    """By name, before anything is started."""
-    wrong = {
-        "--rate": "10mbps",
-        "--up-delay": "50",
-        "--down-loss": "104%",
-        "--queue": "0p",
-        "--seed": "one",
-        "--pcap": str(tmp_path / "no/such/folder"),
-    }
-    ended = link(*(word for pair in wrong.items() for word in pair), "touch", tmp_path / "made")
-    assert ended.returncode == 2
-    told = [line.split(": ")[1] for line in ended.stderr.splitlines()]
-    assert sorted(told) == sorted(wrong)
-    assert not (tmp_path / "made").exists()
-
-
-def test_who_is_refused_keeps_the_files(tmp_path: Path) -> None:
-    """A wrong option, a wrong command, a recording that is to be replayed into itself."""
-    file, new = tmp_path / "a.log", tmp_path / "new"
-    file.write_text(recorded := "in_ns\tout_ns\tbytes\tdirection\tnumber\tfate\n")
-    for words, status in (
-        (("--log", file, "--pcap", new, "--loss", "400%", "true"), 2),
-        (("--log", file, "--pcap", new, "no-such-command"), 127),
-        (("--loss-replay", file, "--log", file, "true"), 2),
-        (("--log", file, "--pcap", file, "true"), 2),
-    ):
-        assert link(*words).returncode == status
-        assert file.read_text() == recorded
-        assert not new.exists()
-
-
-def test_a_command_that_is_not_there_has_the_shell_s_code(tmp_path: Path) -> None:
-    """127 where it is not found, 126 where it cannot be run."""
-    assert link("no-such-command").returncode == 127
-    (tmp_path / "text").write_text("words")
-    assert link(tmp_path / "text").returncode == 126
-
-
-def test_closed_streams_are_empty() -> None:
-    """As under cron and daemons."""
-    script = "import os, sys; sys.exit(len(os.read(0, 9)) + 4)"
-    closed = 'exec "$0" "$@" <&- >&-'
-    words = ["sh", "-c", closed, *LINK, *python(script)]
-    ended = subprocess.run(words, check=False, stderr=subprocess.PIPE, timeout=PATIENCE_S)
-    assert ended.returncode == 4, ended.stderr
-
-
-def test_without_a_command_it_is_the_user_s_shell() -> None:
-    """As mahimahi has it."""
-    shell = shutil.which("sh") or "/bin/sh"
-    ended = link(stdin=None, input="echo $HTTPBED_PEER\n", env={**os.environ, "SHELL": shell})
-    assert ended.stdout == "10.77.0.2\n"

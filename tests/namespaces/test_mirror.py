@@ -18,7 +18,7 @@ from httpbed.web.sites import catalog as catalog_of_sites
 from httpbed.web.sites import content_types
 from web import PNG, web
 
-pytestmark = [pytest.mark.namespaces, pytest.mark.toolbox, pytest.mark.slow]
+pytestmark = [pytest.mark.namespaces, pytest.mark.toolbox]
 
 AMPLE = Bounds(1_000_000, 100, 60.0)
 

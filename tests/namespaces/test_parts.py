@@ -15,7 +15,7 @@ import pytest
 from httpbed.experiment.trial import Record
 from real_runs import Wish, artifact, check, stage, values
 
-pytestmark = [pytest.mark.namespaces, pytest.mark.toolbox]
+pytestmark = [pytest.mark.namespaces, pytest.mark.toolbox, pytest.mark.as_root]
 
 THROUGH_NGINX = 'proxies = [{ implementation = "nginx", http_version = "1.1" }]'
 ROW = ("client", "proxy", "server")

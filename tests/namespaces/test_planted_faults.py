@@ -126,6 +126,7 @@ def test_times_divided_by_ten_are_impossible(
         assert "impossible for this link: " in record.attempt.outcome.reason
 
 
+@pytest.mark.alone
 def test_a_rate_that_is_not_applied_is_impossible(
     campaign: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -16,7 +16,7 @@ from httpbed.programs import catalog
 from httpbed.store import campaign as campaigns
 from real_runs import check, httpbed
 
-pytestmark = [pytest.mark.namespaces, pytest.mark.toolbox, pytest.mark.slow]
+pytestmark = [pytest.mark.namespaces, pytest.mark.toolbox]
 
 CATALOG = catalog.load()
 TUNNELS = ("envoy-tunnel", "envoy-masque")
@@ -108,7 +108,6 @@ def wrong(record: Record) -> list[tuple[Any, str, str]]:
     return [(levels, one.name, one.figure) for one in broken]
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", PROXIES)
 def test_a_proxy_speaks_every_version_on_both_sides(name: str, tmp_path: Path) -> None:
     """Four files of curl's at once, each as served; no retry, no reset, no other version."""
@@ -142,7 +141,6 @@ def test_the_last_proxy_shares_among_servers(name: str, tmp_path: Path) -> None:
     assert [len(log.read_text().splitlines()) for log in logs] == [2, 2]
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("spoken", ["2", "3"])
 def test_a_tunnel_carries_http_3_from_end_to_end(spoken: str, tmp_path: Path) -> None:
     """The server sees the client's own connection, and answers every request itself."""

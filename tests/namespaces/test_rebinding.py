@@ -12,7 +12,7 @@ from httpbed.trial.run import retries
 from real_runs import check, stage, values
 from roaming import Roaming
 
-pytestmark = [pytest.mark.namespaces, pytest.mark.toolbox, pytest.mark.slow]
+pytestmark = [pytest.mark.namespaces, pytest.mark.toolbox]
 
 GONE = 'kind = "address deleted"\nsockets = "destroyed"\nwhen = { delivered = "150 kB" }'
 GAP_S = 0.35

@@ -13,7 +13,7 @@ from httpbed.studies.interop import pairings, refusals, session, table
 from httpbed.studies.interop.pairings import Way
 from httpbed.studies.interop.session import Outcome
 
-pytestmark = [pytest.mark.namespaces, pytest.mark.toolbox, pytest.mark.slow]
+pytestmark = [pytest.mark.namespaces, pytest.mark.toolbox]
 
 
 def tried(known: Catalog, wanted: list[Way], folder: Path) -> Outcome:

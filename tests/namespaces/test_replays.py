@@ -19,7 +19,7 @@ from httpbed.web.load import driver_output as loads
 from httpbed.web.sites.replay import selection, sizes
 from real_runs import check
 
-pytestmark = [pytest.mark.namespaces, pytest.mark.toolbox, pytest.mark.slow]
+pytestmark = [pytest.mark.namespaces, pytest.mark.toolbox]
 
 _PAGE = (
     "<!doctype html><title>own</title><link rel=stylesheet href=/a.css>"

@@ -10,7 +10,7 @@ from cutting import cut_at
 from httpbed.experiment.trial import Record
 from real_runs import Wish, artifact, check, stage, values
 
-pytestmark = [pytest.mark.namespaces, pytest.mark.toolbox, pytest.mark.slow]
+pytestmark = [pytest.mark.namespaces, pytest.mark.toolbox]
 
 SIZE, CUT = 600_000, 200_000
 """Bytes: of the file, and of what is stored when the connection is cut."""

@@ -12,7 +12,7 @@ import pytest
 from httpbed.host.sandbox.spec import ProcessSpec
 from httpbed.host.sandbox.supervisor import SandboxSpec, sandbox
 
-pytestmark = pytest.mark.namespaces
+pytestmark = [pytest.mark.namespaces, pytest.mark.as_root]
 
 HOSTS_OWN = "tools"
 CONTENT_SHA256 = hashlib.sha256(b"content").hexdigest()

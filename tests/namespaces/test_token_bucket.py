@@ -16,7 +16,7 @@ from httpbed.network.calibration.cell_runner import Bench
 from httpbed.network.calibration.other_cells import BUCKET_LIMIT_BYTES, bucket_queue
 from httpbed.network.plan import NetworkPlan
 
-pytestmark = [pytest.mark.namespaces, pytest.mark.toolbox]
+pytestmark = [pytest.mark.namespaces, pytest.mark.toolbox, pytest.mark.alone]
 
 SEED = 3
 ATTEMPTS = 3

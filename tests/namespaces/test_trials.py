@@ -11,7 +11,7 @@ import pytest
 from httpbed.experiment.trial import Record
 from real_runs import Wish, artifact, check, stage, values
 
-pytestmark = [pytest.mark.namespaces, pytest.mark.toolbox]
+pytestmark = [pytest.mark.namespaces, pytest.mark.toolbox, pytest.mark.as_root]
 
 RATE_BIT_S = 10e6
 RTT_S = 0.010

@@ -13,7 +13,7 @@ from httpbed.experiment.page import Visit
 from httpbed.programs.protocol import LoggedRequest, ProgramReport
 from httpbed.trial import evidence
 
-pytestmark = [pytest.mark.namespaces, pytest.mark.slow]
+pytestmark = [pytest.mark.namespaces]
 PICTURE = b'<svg xmlns="http://www.w3.org/2000/svg" width="9" height="9"/>'
 IMAGES = 3
 

@@ -144,7 +144,6 @@ def test_removing_opens_closed_folders(log: Path, monkeypatch: pytest.MonkeyPatc
 
 
 @pytest.mark.toolbox
-@pytest.mark.slow
 def test_a_real_root_holds_programs_that_can_be_identified(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -1,0 +1,190 @@
+"""How ``httpbed link`` starts and ends: exit status, signals, terminals, mistakes."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+
+import kin
+from families import until
+from link_command import (
+    LINK,
+    PATIENCE_S,
+    family,
+    link,
+    python,
+    terminal,
+)
+
+pytestmark = pytest.mark.namespaces
+
+
+@pytest.mark.parametrize(("script", "status"), [("exit 7", 7), ("true", 0), ("kill -9 $$", 137)])
+def test_the_exit_status_is_the_command_s(script: str, status: int) -> None:
+    """Or 128 and the number of the signal that ended it."""
+    assert link("--", "sh", "-c", script).returncode == status
+
+
+def test_signals_are_as_outside() -> None:
+    """Nothing more is blocked or ignored: a shell that waits for its children is not made deaf."""
+    words = ("grep", "^Sig[BIC]", "/proc/self/status")
+    outside_link = subprocess.run(words, check=True, capture_output=True, text=True)
+    assert link(*words).stdout == outside_link.stdout
+
+
+def test_whoever_is_killed_nothing_is_left() -> None:
+    """The orchestrator, or the sandbox: the command ends with it, at once."""
+    for victim in ("orchestrator", "httpbed-sandbox", "httpbed-link"):
+        process = subprocess.Popen([*LINK, "sleep", "1000"], stderr=subprocess.DEVNULL)
+        until(lambda process=process: "sleep" in family(process.pid))  # type: ignore[misc]
+        processes = family(process.pid)
+        os.kill(processes.get(victim, process.pid), signal.SIGKILL)
+        status = process.wait(PATIENCE_S)
+        assert status == (3 if victim in processes else -signal.SIGKILL)
+        until(lambda: not kin.descendants(os.getpid()))
+
+
+def test_a_request_to_end_goes_to_the_command() -> None:
+    """And the counters are told all the same."""
+    script = "trap 'exit 9' TERM; echo up; while :; do sleep 0.1; done"
+    with subprocess.Popen(
+        [*LINK, "sh", "-c", script], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "up\n"
+        process.terminate()
+        _, said = process.communicate(timeout=PATIENCE_S)
+    assert process.returncode == 9
+    assert "httpbed link" in said
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+@pytest.mark.parametrize(
+    ("script", "status"),
+    [
+        ("echo up; exec sleep 30", None),
+        ("trap 'sleep 0.3; exit 9' TERM HUP; echo up; while :; do sleep 0.1; done", 9),
+    ],
+)
+def test_a_request_to_the_whole_group_ends_the_command_only(
+    number: int, script: str, status: int | None
+) -> None:
+    """As ``timeout`` makes it: the link lasts as long as the command, and tells its counters."""
+    with subprocess.Popen(
+        [*LINK, "--isolated", "sh", "-c", script],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        process_group=0,
+    ) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "up\n"
+        os.killpg(process.pid, number)
+        _, said = process.communicate(timeout=PATIENCE_S)
+    assert process.returncode == (128 + number if status is None else status)
+    assert "httpbed link" in said
+    assert "--seed" in said
+    assert "Traceback" not in said
+    assert "exception" not in said
+
+
+def test_ctrl_c_is_the_command_s_to_answer() -> None:
+    """It takes it as it likes, and we wait for what it makes of it."""
+    script = "trap 'echo caught; exit 5' INT; echo up; while :; do sleep 0.1; done"
+    with terminal("sh", "-c", script) as tty:
+        tty.see(b"up")
+        tty.type(b"\x03")
+        tty.see(b"caught")
+        tty.see(b"httpbed link")
+        assert tty.process.wait(PATIENCE_S) == 5
+
+
+def test_ctrl_c_ends_what_does_not_mind_it() -> None:
+    """With the shell's code for it, and with the counters."""
+    with terminal("sh", "-c", "echo up; exec sleep 1000") as tty:
+        tty.see(b"up")
+        tty.type(b"\x03")
+        tty.see(b"httpbed link")
+        assert tty.process.wait(PATIENCE_S) == 128 + signal.SIGINT
+
+
+def test_job_control_works_in_a_shell() -> None:
+    """Ctrl-C and Ctrl-Z reach the shell's jobs, and the shell goes on."""
+    if not shutil.which("bash"):
+        pytest.fail("bash is missing: the prompt's spelling is bash's")
+    with terminal("bash", "--norc", "--noprofile", "-i") as tty:
+        tty.see(b"ready> ")
+        tty.type(b"sleep 1000\n")
+        tty.see(b"sleep 1000")
+        until(lambda: "sleep" in family(tty.process.pid))
+        tty.type(b"\x1a")
+        tty.see(b"Stopped")
+        tty.type(b"fg\n")
+        tty.see(b"sleep 1000")
+        time.sleep(0.2)
+        tty.type(b"\x03")
+        tty.see(b"ready> ")
+        tty.type(b"exit 6\n")
+        tty.see(b"httpbed link")
+        assert tty.process.wait(PATIENCE_S) == 6
+
+
+def test_every_wrong_option_is_told_at_once(tmp_path: Path) -> None:
+    """By name, before anything is started."""
+    wrong = {
+        "--rate": "10mbps",
+        "--up-delay": "50",
+        "--down-loss": "104%",
+        "--queue": "0p",
+        "--seed": "one",
+        "--pcap": str(tmp_path / "no/such/folder"),
+    }
+    ended = link(*(word for pair in wrong.items() for word in pair), "touch", tmp_path / "made")
+    assert ended.returncode == 2
+    told = [line.split(": ")[1] for line in ended.stderr.splitlines()]
+    assert sorted(told) == sorted(wrong)
+    assert not (tmp_path / "made").exists()
+
+
+def test_who_is_refused_keeps_the_files(tmp_path: Path) -> None:
+    """A wrong option, a wrong command, a recording that is to be replayed into itself."""
+    file, new = tmp_path / "a.log", tmp_path / "new"
+    file.write_text(recorded := "in_ns\tout_ns\tbytes\tdirection\tnumber\tfate\n")
+    for words, status in (
+        (("--log", file, "--pcap", new, "--loss", "400%", "true"), 2),
+        (("--log", file, "--pcap", new, "no-such-command"), 127),
+        (("--loss-replay", file, "--log", file, "true"), 2),
+        (("--log", file, "--pcap", file, "true"), 2),
+    ):
+        assert link(*words).returncode == status
+        assert file.read_text() == recorded
+        assert not new.exists()
+
+
+def test_a_command_that_is_not_there_has_the_shell_s_code(tmp_path: Path) -> None:
+    """127 where it is not found, 126 where it cannot be run."""
+    assert link("no-such-command").returncode == 127
+    (tmp_path / "text").write_text("words")
+    assert link(tmp_path / "text").returncode == 126
+
+
+def test_closed_streams_are_empty() -> None:
+    """As under cron and daemons."""
+    script = "import os, sys; sys.exit(len(os.read(0, 9)) + 4)"
+    closed = 'exec "$0" "$@" <&- >&-'
+    words = ["sh", "-c", closed, *LINK, *python(script)]
+    ended = subprocess.run(words, check=False, stderr=subprocess.PIPE, timeout=PATIENCE_S)
+    assert ended.returncode == 4, ended.stderr
+
+
+def test_without_a_command_it_is_the_user_s_shell() -> None:
+    """As mahimahi has it."""
+    shell = shutil.which("sh") or "/bin/sh"
+    ended = link(stdin=None, input="echo $HTTPBED_PEER\n", env={**os.environ, "SHELL": shell})
+    assert ended.stdout == "10.77.0.2\n"
