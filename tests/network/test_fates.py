@@ -157,7 +157,7 @@ def test_a_list_that_changes_is_replaced_by_the_draws_of_key_0() -> None:
 def test_copies_and_damage_have_their_own_draws() -> None:
     """Damage takes two of each packet: whether, and where."""
     chance = {"probability": 0.1, "key": "7"}
-    assert fates.duplicated(chance, 50) == fates.lost_numbers(7, 0.1, 50)
+    assert fates.chosen(chance, 50, 1) == fates.lost_numbers(7, 0.1, 50)
     drawn = fates.draws(7, 100)[::2]
-    assert fates.corrupted(chance, 50) == [n for n in range(50) if drawn[n] < 0.1]
-    assert fates.duplicated(None, 50) == fates.corrupted(None, 50) == []
+    assert fates.chosen(chance, 50, 2) == [n for n in range(50) if drawn[n] < 0.1]
+    assert fates.chosen(None, 50, 1) == fates.chosen(None, 50, 2) == []

@@ -15,6 +15,7 @@ import click
 
 from httpbed.cli.echo import echo
 from httpbed.experiment.errors import ConfigError, Mistake
+from httpbed.experiment.impairments.registry import OPTIONS
 from httpbed.host import backend, folders
 from httpbed.host.backend import Backend
 from httpbed.network import kernel
@@ -33,7 +34,7 @@ _SETTINGS = {"allow_interspersed_args": False, "max_content_width": 100}
 
 def _impairments(function: Callable[..., Any]) -> Callable[..., Any]:
     """Add the options of the table: for both ways with their help, for one way without."""
-    for option in reversed((*options.OPTIONS, live.STATE)):
+    for option in reversed((*OPTIONS, live.STATE)):
         for way in reversed((options.BOTH, *options.WAYS)):
             is_flag = option.kind == "flag"
             function = click.option(
@@ -220,7 +221,7 @@ def _inputs(
 ) -> Iterator[tuple[str, str]]:
     """Name the files that are read, each with its option."""
     for way in (options.BOTH, *options.WAYS):
-        for option in options.OPTIONS:
+        for option in OPTIONS:
             file = said.get(option.flag(way)[2:]) if option.path[-1] in READERS else None
             if isinstance(file, str):
                 yield option.flag(way), file

@@ -7,17 +7,15 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, Field, WithJsonSchema, model_validator
 
-from httpbed.experiment import profiles, units
+from httpbed.experiment import profiles
 from httpbed.experiment.changes import Action, Event, ScheduleEntry
 from httpbed.experiment.impairments import rate as rates
-from httpbed.experiment.impairments.delay import Delay, Jitter, Reordering
-from httpbed.experiment.impairments.loss import Listed, Loss, Replay
-from httpbed.experiment.impairments.queue import Queue
-from httpbed.experiment.impairments.rate import MTU_BYTES, OVERHEADS, Rate, Steps, TokenBucket
+from httpbed.experiment.impairments.loss import Listed, Replay
+from httpbed.experiment.impairments.rate import MTU_BYTES, OVERHEADS, Steps, TokenBucket
+from httpbed.experiment.impairments.registry import Impaired, OneWay
 from httpbed.experiment.route import Route, shortest
 from httpbed.experiment.value import Value
 
-Counted = Literal["ip", "ethernet", "wire"]
 LinkName = Annotated[str, Field(pattern=r"^[a-z][a-z0-9-]{0,40}$")]
 ProfileName = Annotated[
     str,
@@ -26,28 +24,8 @@ ProfileName = Annotated[
 ]
 
 
-class Direction(Value):
+class Direction(Impaired):
     """What one direction of a link does to packets."""
-
-    rate: Rate | None = None
-    """Capacity; absent means unlimited, and then nothing waits in the queue."""
-    counted: Counted = "ip"
-    """Bytes that take time at the rate: the IP packet's, or with the Ethernet header (14 more),
-    or with all that is on a wire (38 more)."""
-    delay: Delay = 0.0
-    """One-way delay, added after transmission; the RTT is measured, never configured."""
-    jitter: Jitter | None = None
-    """What varies the delay, packet by packet, keeping their order."""
-    loss: Loss = 0.0
-    """Which packets are lost on arrival, whatever the queue does."""
-    reordering: Reordering | None = None
-    """Which packets are held back, so that later ones overtake them."""
-    duplication: units.Share = 0.0
-    """Probability that a packet is sent twice, independently of all others."""
-    corruption: units.Share = 0.0
-    """Probability that one bit of a packet is flipped behind its IP header."""
-    queue: Queue = Queue()
-    """The buffer before the transmitter; without a rate nothing waits in it."""
 
     def mean_bit_s(self) -> int | None:
         """Bits per second that a long transfer cannot exceed; None if unlimited or unknown."""
@@ -64,20 +42,6 @@ class Direction(Value):
     def rate_can_change(self) -> bool:
         """Whether there is a rate that a schedule or an event may set."""
         return isinstance(self.rate, (int, TokenBucket, Steps))
-
-
-class OneWay(Value):
-    """What differs in one direction of a link from what the link says for both."""
-
-    rate: Rate | None = None
-    counted: Counted | None = None
-    delay: Delay | None = None
-    jitter: Jitter | None = None
-    loss: Loss | None = None
-    reordering: Reordering | None = None
-    duplication: units.Share | None = None
-    corruption: units.Share | None = None
-    queue: Queue | None = None
 
 
 class Link(Direction):

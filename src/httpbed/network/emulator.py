@@ -12,17 +12,9 @@ from typing import Any
 
 from httpbed.experiment import seeds
 from httpbed.experiment.changes import Action, Delivered, Event, FirstPacket
-from httpbed.experiment.impairments.delay import Distributed, Samples
-from httpbed.experiment.impairments.loss import GilbertElliott, Listed, Replay
-from httpbed.experiment.impairments.queue import Queue
-from httpbed.experiment.impairments.rate import (
-    MTU_BYTES,
-    Cellular,
-    CellularModel,
-    Steps,
-    TokenBucket,
-    Trace,
-)
+from httpbed.experiment.impairments.descriptor import nanoseconds
+from httpbed.experiment.impairments.rate import MTU_BYTES, Cellular, CellularModel, Steps, Trace
+from httpbed.experiment.impairments.registry import ALL
 from httpbed.experiment.topology import Direction, Link
 from httpbed.host.backend import Backend
 from httpbed.host.sandbox.spec import TRIAL_FOLDER
@@ -123,154 +115,92 @@ def _cellular(model: CellularModel, key: int) -> str:
     return cellular.text(cellular.trace(model, key))
 
 
-def _ways(link: Link, draws: Draws) -> list[_Way]:
-    return [_Way(link, index, draws) for index in (0, 1)]
+def _ways(link: Link, draws: Draws) -> list[_Emulated]:
+    return [_Emulated(link, index, draws) for index in (0, 1)]
 
 
 @dataclass(frozen=True)
-class _Way:
-    """One direction of a link."""
+class _Emulated:
+    """One direction of a link; what the descriptors of impairments ask for."""
 
     link: Link
     index: int
     draws: Draws
 
     @property
-    def said(self) -> Direction:
+    def described(self) -> Direction:
+        """The direction as the experiment describes it."""
         return self.link.directions()[self.index]
 
     @property
-    def trace_name(self) -> str:
-        return f"cellular-{self.link.name}-{('up', 'down')[self.index]}.trace"
+    def rtt_s(self) -> float:
+        return self.link.rtt_s()
 
-    def number(self, impairment: str) -> int:
-        """Key of an impairment's random stream."""
+    @property
+    def first_bit_s(self) -> int:
+        return self.described.first_bit_s() or 0
+
+    @property
+    def loss_may_change(self) -> bool:
+        name = ("up", "down")[self.index]
+        changes: list[Action] = [*self.link.schedule, *self.link.events]
+        return self.draws.live or any(
+            change.loss is not None and change.direction in {None, name} for change in changes
+        )
+
+    def number(self, stream: str) -> int:
+        """Return the key of a random stream."""
         first, second = self.link.between
         name = f"{first}->{second}" if self.index == 0 else f"{second}->{first}"
         draws = self.draws
-        return seeds.stream_key(draws.seed, draws.block, self.link.name, name, impairment)
+        return seeds.stream_key(draws.seed, draws.block, self.link.name, name, stream)
 
-    def key(self, impairment: str) -> str:
-        """The same in decimal: JSON numbers of other programs are not 64 bits wide."""
-        return str(self.number(impairment))
+    def key(self, stream: str) -> str:
+        return str(self.number(stream))
+
+    def replayed(self, file: str, sha256: str | None) -> list[int]:
+        record = self.draws.files.get(sha256 or "")
+        if not isinstance(record, Record):
+            msg = f"the file {file!r} was not read before the network was planned"
+            raise ValueError(msg)  # noqa: TRY004 - a value was not given
+        return list(record.lost[self.index])
+
+    def trace_path(self, trace: str, sha256: str | None) -> str:
+        return f"{LINK_FILES}/{sha256}" if sha256 else trace
+
+    def cellular_path(self) -> str:
+        return f"{TRIAL_FOLDER}/{self.trace_name}"
+
+    @property
+    def trace_name(self) -> str:
+        """Name of the file with the trace that is generated for this direction."""
+        return f"cellular-{self.link.name}-{('up', 'down')[self.index]}.trace"
 
     def cellular_trace(self) -> str:
-        """The trace of a cellular link; empty when it is none."""
-        rate = self.said.rate
+        """Return the trace of a cellular rate; empty for another rate."""
+        rate = self.described.rate
         if not isinstance(rate, Cellular):
             return ""
         return _cellular(rate.cellular, self.number("cellular"))
 
     def longest_gap_s(self) -> float:
-        """Seconds between opportunities at most; 0 when the rate is no trace, or not yet read."""
+        """Return the longest time between opportunities in seconds.
+
+        It is 0 if the rate is no trace, or a trace that was not read yet.
+        """
         if made := self.cellular_trace():
             return link_files.read_trace(made.encode()).longest_gap_s
-        rate = self.said.rate
+        rate = self.described.rate
         known = self.draws.files.get(rate.sha256 or "") if isinstance(rate, Trace) else None
         return known.longest_gap_s if isinstance(known, link_files.Trace) else 0.0
 
     def table(self) -> Table:
-        said = self.said
+        """Write the direction's part of the emulator's configuration."""
+        described = self.described
         return {
-            "overhead_bytes": said.overhead_bytes(),
-            "loss": self._loss(),
-            "corruption": self._chance("corruption", said.corruption),
-            "duplication": self._chance("duplication", said.duplication),
-            "rate": self._rate(),
-            "queue": self._queue(said.queue),
-            "delay_ns": _ns(said.delay),
-            "jitter": self._jitter(),
-            "reordering": self._reordering(),
+            impairment.key: impairment.emulated(getattr(described, impairment.field), self)
+            for impairment in ALL
         }
-
-    def _chance(self, name: str, probability: float) -> Table | None:
-        return {"probability": probability, "key": self.key(name)} if probability else None
-
-    def _loss(self) -> Table | None:
-        loss = self.said.loss
-        if isinstance(loss, GilbertElliott):
-            return {
-                "model": "gilbert_elliott",
-                "to_bad": loss.to_bad,
-                "to_good": loss.to_good,
-                "loss_good": loss.good,
-                "loss_bad": loss.bad,
-                "key": self.key("loss"),
-            }
-        if isinstance(loss, Listed):
-            return {"model": "listed", "numbers": sorted(set(loss.packets))}
-        if isinstance(loss, Replay):
-            return {"model": "listed", "numbers": self._replayed(loss)}
-        if (
-            loss or self.draws.live or self._loss_changes()
-        ):  # the stream belongs to the link, whenever loss sets in
-            return {"model": "bernoulli", "probability": loss, "key": self.key("loss")}
-        return None
-
-    def _loss_changes(self) -> bool:
-        name = ("up", "down")[self.index]
-        changes: list[Action] = [*self.link.schedule, *self.link.events]
-        return any(
-            change.loss is not None and change.direction in {None, name} for change in changes
-        )
-
-    def _replayed(self, loss: Replay) -> list[int]:
-        record = self.draws.files.get(loss.sha256 or "")
-        if not isinstance(record, Record):
-            msg = f"the file {loss.replay!r} was not read before the network was planned"
-            raise ValueError(msg)  # noqa: TRY004 - a value was not given
-        return list(record.lost[self.index])
-
-    def _rate(self) -> Table | None:
-        rate = self.said.rate
-        if isinstance(rate, TokenBucket):
-            return {"model": "token_bucket", "bit_s": rate.bucket, "burst_bytes": rate.burst}
-        if isinstance(rate, Trace):
-            path = f"{LINK_FILES}/{rate.sha256}" if rate.sha256 else rate.trace
-            return {"model": "trace", "path": path}
-        if isinstance(rate, Cellular):
-            return {"model": "trace", "path": f"{TRIAL_FOLDER}/{self.trace_name}"}
-        if isinstance(rate, Steps):
-            return {"model": "constant", "bit_s": rate.first_bit_s}
-        return None if rate is None else {"model": "constant", "bit_s": rate}
-
-    def _queue(self, queue: Queue) -> Table:
-        unit, amount = queue.limit.resolved(self.said.first_bit_s() or 0, self.link.rtt_s())
-        table: Table = {"discipline": queue.discipline, "limit": {unit: amount}}
-        if queue.discipline == "droptail":
-            return table
-        table |= {"target_ns": _ns(queue.target_s), "ecn": queue.ecn}
-        interval = _ns(queue.interval_s)
-        if queue.discipline == "pie":
-            return table | {"update_ns": interval, "key": self.key("pie")}
-        table["interval_ns"] = interval
-        if queue.discipline == "fq_codel":
-            table |= {"flows": queue.flows_or_default, "quantum_bytes": queue.quantum_or_default}
-        return table
-
-    def _jitter(self) -> Table | None:
-        jitter = self.said.jitter
-        if isinstance(jitter, Samples):
-            samples = [_ns(sample) for sample in jitter.samples]
-            return {"distribution": "table", "samples_ns": samples, "key": self.key("jitter")}
-        if isinstance(jitter, Distributed):
-            shape, spread = jitter.distribution, jitter.spread
-        else:
-            shape, spread = "uniform", jitter or 0.0
-        if not spread:
-            return None
-        return {"distribution": shape, "spread_ns": _ns(spread), "key": self.key("jitter")}
-
-    def _reordering(self) -> Table | None:
-        said = self.said.reordering
-        if said is None or not said.share:
-            return None
-        chance = {"probability": said.share, "hold_ns": _ns(said.hold)}
-        return {**chance, "key": self.key("reordering")}
-
-
-def _ns(seconds: float) -> int:
-    return round(seconds * 1e9)
 
 
 def change(action: Action) -> Table | None:
@@ -278,7 +208,7 @@ def change(action: Action) -> Table | None:
     if action.rate is not None:
         return {"rate_bit_s": action.rate}
     if action.delay is not None:
-        return {"delay_ns": _ns(action.delay)}
+        return {"delay_ns": nanoseconds(action.delay)}
     if action.loss is not None:
         return {"loss": action.loss}
     return None if action.state is None else {"down": action.state == "down"}
@@ -289,26 +219,34 @@ def index(direction: str | None) -> int | None:
     return None if direction is None else ("up", "down").index(direction)
 
 
-def _schedule(link: Link, ways: Sequence[_Way]) -> list[Table]:
+def _schedule(link: Link, ways: Sequence[_Emulated]) -> list[Table]:
     entries = [
-        {"at_ns": _ns(entry.at), "direction": index(entry.direction), "change": change(entry)}
+        {
+            "at_ns": nanoseconds(entry.at),
+            "direction": index(entry.direction),
+            "change": change(entry),
+        }
         for entry in link.schedule
     ]
     return sorted([*_steps(ways), *entries], key=lambda entry: entry["at_ns"])
 
 
-def _steps(ways: Sequence[_Way]) -> Iterator[Table]:
+def _steps(ways: Sequence[_Emulated]) -> Iterator[Table]:
     for way in ways:
-        rate = way.said.rate
+        rate = way.described.rate
         for at, bit_s in rate.steps[1:] if isinstance(rate, Steps) else ():
-            yield {"at_ns": _ns(at), "direction": way.index, "change": {"rate_bit_s": bit_s}}
+            yield {
+                "at_ns": nanoseconds(at),
+                "direction": way.index,
+                "change": {"rate_bit_s": bit_s},
+            }
 
 
 def _trigger(link: Link, event: Event) -> Table:
     return {
         "name": event.name,
         "when": _when(link, event),
-        "after_ns": _ns(event.after),
+        "after_ns": nanoseconds(event.after),
         "direction": index(event.direction),
         "change": change(event),
     }

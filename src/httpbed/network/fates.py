@@ -88,21 +88,16 @@ def two_states(changes: Floats, to_bad: float, to_good: float, *, first: bool = 
     return bad
 
 
-def duplicated(chance: Mapping[str, Any] | None, count: int) -> list[int]:
-    """Numbers of the packets that are copied if they are not lost before."""
-    if chance is None:
-        return []
-    return lost_numbers(int(chance["key"]), chance["probability"], count)
+def chosen(chance: Mapping[str, Any] | None, count: int, draws_each: int) -> list[int]:
+    """Return the numbers of the packets, among ``count``, that a probability chooses.
 
-
-def corrupted(chance: Mapping[str, Any] | None, count: int) -> list[int]:
-    """Numbers of the packets that are damaged if they are not lost before.
-
-    Draw ``2 n`` decides, draw ``2 n + 1`` says where.
+    ``chance`` is the emulator's configuration of the impairment. The first of a packet's
+    ``draws_each`` draws decides. A chosen packet that was lost before is not affected.
     """
     if chance is None:
         return []
-    return _numbers(draws(int(chance["key"]), 2 * count)[0::2] < chance["probability"])
+    drawn = draws(int(chance["key"]), draws_each * count)[::draws_each]
+    return _numbers(drawn < chance["probability"])
 
 
 def _numbers(flags: Flags) -> list[int]:

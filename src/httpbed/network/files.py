@@ -12,6 +12,7 @@ from itertools import islice
 
 from httpbed.experiment.impairments.loss import MOST_LISTED
 from httpbed.experiment.impairments.rate import OPPORTUNITY_BYTES
+from httpbed.experiment.impairments.registry import CAUSES
 from httpbed.experiment.units import SLOWEST_BIT_S
 
 MOST_BYTES = 64 * 2**20
@@ -127,12 +128,11 @@ def _of_log(content: bytes, expected: str) -> Lost:
 
 
 def _of_result(content: bytes) -> Lost:
-    names = ("lost", "queue_dropped", "aqm_dropped", "down_dropped", "nat_dropped")
     try:
         directions = json.loads(content)["directions"]
         carried = any("not_seen_leaving" in way.get("packets", ()) for way in directions)
         both = [
-            {int(number) for name in names for number in way.get(f"{name}_numbers", ())}
+            {int(number) for cause in CAUSES for number in way.get(cause.numbers, ())}
             for way in directions
         ]
         first, second = both

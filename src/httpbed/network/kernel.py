@@ -24,7 +24,7 @@ Pitfalls of these disciplines, and what is done about them:
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from typing import Final, Literal, get_args
 
@@ -33,6 +33,7 @@ from httpbed.experiment.handover import Handover
 from httpbed.experiment.impairments.delay import Distributed
 from httpbed.experiment.impairments.loss import GilbertElliott
 from httpbed.experiment.impairments.rate import MTU_BYTES, TokenBucket
+from httpbed.experiment.impairments.registry import ALL, CHANCES
 from httpbed.experiment.topology import Direction, Link
 from httpbed.network.addresses import End
 
@@ -53,6 +54,10 @@ SIDES: tuple[Side, Side] = ("up", "down")
 Found = Iterator[tuple[str, str, str]]
 """Key, reason and remedy."""
 
+_TBF = frozenset({"rate", "counted", "queue"})
+_NETEM = _TBF | {"delay", "jitter", "reordering", "loss"}
+_NETEM |= {impairment.field for impairment, chance in CHANCES if chance.netem}
+"""Impairments that each kind of discipline can do, with the limits that ``_unable`` finds."""
 DEFAULT = "leave it out, or run without --link-backend"
 
 
@@ -156,10 +161,9 @@ def _netem(port: str, way: Direction, rtt_s: float, seed: int | None) -> str:
         words.append(f"loss gemodel {' '.join(map(_percent, shares))}")
     elif way.loss:
         words.append(f"loss random {_percent(float(way.loss))}")  # type: ignore[arg-type]
-    if way.duplication:
-        words.append(f"duplicate {_percent(way.duplication)}")
-    if way.corruption:
-        words.append(f"corrupt {_percent(way.corruption)}")
+    for impairment, chance in CHANCES:
+        if chance.netem and (share := getattr(way, impairment.field)):
+            words.append(f"{chance.netem} {_percent(share)}")
     if way.rate is not None:
         words.append(f"rate {_bit_s(way)}bit {way.overhead_bytes() - ETHERNET_BYTES}")
     if seed is not None:
@@ -238,17 +242,8 @@ def _both_unable(kind: Kind, way: Direction) -> Found:
 
 
 def _tbf_unable(way: Direction) -> Found:
-    asked = {
-        "delay": way.delay,
-        "jitter": way.jitter,
-        "loss": way.loss,
-        "reordering": way.reordering,
-        "duplication": way.duplication,
-        "corruption": way.corruption,
-    }
-    for key, value in asked.items():
-        if value:
-            yield key, f"tbf limits the rate, and does no {key}", DEFAULT
+    for field in _set_beyond(way, _TBF):
+        yield field, f"tbf limits the rate, and does no {field}", DEFAULT
     if way.rate is None:
         yield "rate", "tbf needs a rate in each direction", 'give it one, such as "1 Gbit/s"'
     unit, amount = way.queue.limit.resolved(_bit_s(way), 0.0)
@@ -257,7 +252,15 @@ def _tbf_unable(way: Direction) -> Found:
         yield "queue", "tbf's queue holds at most 4 GiB, or as many packets", "make it shorter"
 
 
+def _set_beyond(way: Direction, able: Collection[str]) -> Iterator[str]:
+    """Name the impairments that a direction has and that are not in ``able``."""
+    fields = (impairment.field for impairment in ALL)
+    return (field for field in fields if field not in able and getattr(way, field))
+
+
 def _netem_unable(way: Direction) -> Found:
+    for field in _set_beyond(way, _NETEM):
+        yield field, f"netem does no {field}", DEFAULT
     if isinstance(way.rate, TokenBucket):
         yield "rate", "netem has no token bucket", "give a constant rate, or run with tbf"
     if way.loss and not isinstance(way.loss, (float, GilbertElliott)):

@@ -9,7 +9,8 @@ from typing import Any
 from httpbed.experiment import profiles
 from httpbed.experiment.document import factor_references, is_reference
 from httpbed.experiment.experiment import Experiment
-from httpbed.report import access, impairments, network
+from httpbed.experiment.impairments.registry import BY_FIELD
+from httpbed.report import access, network
 from httpbed.report.changes import changes
 from httpbed.report.network import Document
 from httpbed.report.phrasing import title
@@ -81,7 +82,7 @@ def _impairment(document: Document, path: Path, name: str, value: Any) -> str:
         entries = value if isinstance(value, list) else [value]
         told = changes({**_link(document, path), "schedule": [], "events": [], name: entries})
         return "; ".join(change.text for change in told) or "no changes"
-    if name in impairments.TEXTS and path[0] == "topology":
+    if name in BY_FIELD and path[0] == "topology":
         return _texts(document, {name: value})
     return _plain(value)
 

@@ -9,7 +9,8 @@ from typing import Any
 from httpbed.experiment import profiles
 from httpbed.experiment.document import is_reference, references
 from httpbed.experiment.impairments.queue import Queue
-from httpbed.report import cast, impairments
+from httpbed.experiment.impairments.registry import ALL, BY_FIELD
+from httpbed.report import cast
 from httpbed.report.changes import Change, changes
 from httpbed.report.phrasing import title
 
@@ -225,13 +226,12 @@ def _direction(document: Document, said: Document) -> tuple[Fact, ...]:
 
 def impairment_facts(document: Document, said: Document, *, known: bool) -> Iterator[Fact]:
     """Describe the impairments of a direction; what is absent only if that is ``known``."""
-    for name, form in impairments.TEXTS.items():
-        value = said.get(name)
+    for impairment in ALL:
+        value = said.get(impairment.field)
         if value is not None:
-            yield _fact(document, name, form, value)
-        elif known and name in impairments.ABSENT:
-            absent = impairments.ABSENT[name]
-            yield Fact(name, absent, varied=False, short=absent)
+            yield _fact(document, impairment.field, impairment.text, value)
+        elif known and impairment.absent:
+            yield Fact(impairment.field, impairment.absent, varied=False, short=impairment.absent)
 
 
 def _fact(document: Document, name: str, form: str, value: Any) -> Fact:
@@ -244,8 +244,8 @@ def _fact(document: Document, name: str, form: str, value: Any) -> Fact:
     if isinstance(value, Mapping):
         table = {key: _filled(document, part) for key, part in value.items()}
         varied = any(is_reference(part) for part in value.values()) and name != "queue"
-        text = impairments.TABLES[name](table)
-        return Fact(name, text, varied, impairments.short(name, table))
+        impairment = BY_FIELD[name]
+        return Fact(name, impairment.words(table), varied, impairment.short(table))
     text = form.format(value)
     return Fact(name, text, varied=False, short=text)
 

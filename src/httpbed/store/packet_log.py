@@ -21,11 +21,13 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from httpbed.experiment.impairments.registry import CAUSES
+
 FILE = "packets.tsv"
 """Name of the log among a trial's artifacts."""
 COLUMNS = ("in_ns", "out_ns", "bytes", "direction", "number", "fate")
-DROPPED = ("lost", "queue", "aqm", "down", "nat")
-"""Fates of packets that never left: loss, full queue, AQM, link down, no NAT mapping."""
+DROPPED = tuple(cause.fate for cause in CAUSES)
+"""Fates of packets that never left: loss, full queue, AQM, link down, no NAT mapping ..."""
 FATES = ("delivered", "copy", *DROPPED)
 """A copy was made by duplication; it may be dropped, too."""
 _COPY = FATES.index("copy")

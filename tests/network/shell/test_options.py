@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from httpbed.experiment import profiles, units
 from httpbed.experiment.errors import ConfigError
 from httpbed.experiment.impairments.loss import GilbertElliott, Replay
+from httpbed.experiment.impairments.registry import OPTIONS
 from httpbed.experiment.topology import Direction
 from httpbed.network.shell import options
 from httpbed.network.shell.tc_quantities import spelled
@@ -231,7 +232,7 @@ def test_a_way_s_mistake_is_not_the_other_s() -> None:
 
 def test_an_option_that_only_adds_needs_the_other() -> None:
     """It would do nothing without."""
-    for option in options.OPTIONS:
+    for option in OPTIONS:
         if option.needs and option.kind != "flag":
             assert set(mistakes(**{option.name.replace("-", "_"): "1ms"})) == {f"--{option.name}"}
     for said in ({"ecn": True}, {"target": "5ms"}, {"up-ecn": True}, {"burst": "32KiB"}):
@@ -264,5 +265,5 @@ def test_a_queue_without_a_rate_is_idle() -> None:
 
 def test_each_option_has_a_name_of_its_own() -> None:
     """In either way, and beside the verb's other options."""
-    flags = [option.flag(way) for option in options.OPTIONS for way in ("", "up", "down")]
+    flags = [option.flag(way) for option in OPTIONS for way in ("", "up", "down")]
     assert len(flags) == len(set(flags))

@@ -80,8 +80,8 @@ def _direction(
     down, nat = undrawn
     lost = [n for n in fates.lost(way["loss"], COUNT, changes) if n not in down and n not in nat]
     gone = {*lost, *down, *nat}
-    copies = [n for n in fates.duplicated(way["duplication"], COUNT) if n not in gone]
-    damaged = [n for n in fates.corrupted(way["corruption"], COUNT) if n not in gone]
+    copies = [n for n in fates.chosen(way["duplication"], COUNT, 1) if n not in gone]
+    damaged = [n for n in fates.chosen(way["corruption"], COUNT, 2) if n not in gone]
     delivered = COUNT - len(gone) + len(copies)
     nothing = {"queue_dropped": 0, "aqm_dropped": 0, "in_flight": 0}
     packets = {"in": COUNT, "duplicated": len(copies), "delivered": delivered, "lost": len(lost)}

@@ -1,4 +1,4 @@
-"""What varies the delay: jitter, which keeps the order, and reordering, which does not."""
+"""Delay, jitter (which keeps the order of packets) and reordering (which does not)."""
 
 from __future__ import annotations
 
@@ -7,6 +7,13 @@ from typing import Annotated, Literal
 from pydantic import Field, Tag
 
 from httpbed.experiment.alternatives import TEXT, chosen
+from httpbed.experiment.impairments.descriptor import (
+    Emulated,
+    Impairment,
+    Option,
+    Table,
+    nanoseconds,
+)
 from httpbed.experiment.units import Seconds, Share, SignedSeconds, at_most
 from httpbed.experiment.value import Value
 
@@ -50,3 +57,131 @@ class Reordering(Value):
     """Probability that a packet is held back, independently of all others."""
     hold: Delay
     """For how much longer than the others it is delayed."""
+
+
+class DelayField(Value):
+    """The field of a direction."""
+
+    delay: Delay = 0.0
+    """One-way delay, added after transmission; the RTT is measured, never configured."""
+
+
+class JitterField(Value):
+    """The field of a direction."""
+
+    jitter: Jitter | None = None
+    """What varies the delay, packet by packet, keeping their order."""
+
+
+class ReorderingField(Value):
+    """The field of a direction."""
+
+    reordering: Reordering | None = None
+    """Which packets are held back, so that later ones overtake them."""
+
+
+def _emulated_jitter(
+    jitter: float | Distributed | Samples | None, direction: Emulated
+) -> Table | None:
+    if isinstance(jitter, Samples):
+        samples = [nanoseconds(sample) for sample in jitter.samples]
+        return {"distribution": "table", "samples_ns": samples, "key": direction.key("jitter")}
+    if isinstance(jitter, Distributed):
+        shape, spread = jitter.distribution, jitter.spread
+    else:
+        shape, spread = "uniform", jitter or 0.0
+    if not spread:
+        return None
+    return {
+        "distribution": shape,
+        "spread_ns": nanoseconds(spread),
+        "key": direction.key("jitter"),
+    }
+
+
+def _emulated_reordering(reordering: Reordering | None, direction: Emulated) -> Table | None:
+    if reordering is None or not reordering.share:
+        return None
+    return {
+        "probability": reordering.share,
+        "hold_ns": nanoseconds(reordering.hold),
+        "key": direction.key("reordering"),
+    }
+
+
+def _jitter_words(table: Table) -> str:
+    if "samples" in table:
+        return f"jitter from {len(table['samples'])} samples"
+    return f"{table.get('distribution', '?')} jitter of {table.get('spread', '?')}"
+
+
+def _short_jitter(table: Table) -> str:
+    return "sampled jitter" if "samples" in table else _jitter_words(table)
+
+
+def _reordering_words(table: Table) -> str:
+    return f"{table.get('share', '?')} reordered by {table.get('hold', '?')}"
+
+
+DELAY = Impairment(
+    field="delay",
+    emulator_key="delay_ns",
+    emulated=lambda delay, _direction: nanoseconds(delay),
+    text="{}",
+    absent="no delay",
+    options=(
+        Option("delay", ("delay",), "duration", "50ms", "One-way delay, added after transmission."),
+    ),
+)
+JITTER = Impairment(
+    field="jitter",
+    emulated=_emulated_jitter,
+    text="{} jitter",
+    table_words=_jitter_words,
+    short_words=_short_jitter,
+    options=(
+        Option(
+            "jitter",
+            ("jitter", "spread"),
+            "duration",
+            "5ms",
+            "Variation of the delay that keeps the order; by default uniform between minus and"
+            " plus this.",
+            ("jitter",),
+        ),
+        Option(
+            "jitter-distribution",
+            ("jitter", "distribution"),
+            "word",
+            "normal",
+            "uniform, normal or pareto.",
+            needs="jitter",
+        ),
+    ),
+    random=True,
+)
+REORDERING = Impairment(
+    field="reordering",
+    emulated=_emulated_reordering,
+    text="{} reordered",
+    table_words=_reordering_words,
+    options=(
+        Option(
+            "reorder",
+            ("reordering", "share"),
+            "share",
+            "1%",
+            "Probability that a packet is held back and overtaken.",
+        ),
+        Option(
+            "reorder-hold",
+            ("reordering", "hold"),
+            "duration",
+            "10ms",
+            "Time for which it is held back.",
+            needs="reorder",
+        ),
+    ),
+    random=True,
+    counters=("reordered",),
+)

@@ -1,12 +1,14 @@
-"""Which packets a direction of a link loses, whatever its queue does."""
+"""Loss: the packets that a direction of a link drops, whatever its queue does."""
 
 from __future__ import annotations
 
+import math
 from typing import Annotated
 
 from pydantic import Field, Tag
 
 from httpbed.experiment.alternatives import TEXT, chosen
+from httpbed.experiment.impairments.descriptor import Cause, Emulated, Impairment, Option, Table
 from httpbed.experiment.impairments.files import Digest, FileName
 from httpbed.experiment.units import Share
 from httpbed.experiment.value import Value
@@ -75,3 +77,132 @@ Loss = Annotated[
     ),
 ]
 """Probability that a packet is lost, independently of all others; or in bursts, or which ones."""
+
+
+class LossField(Value):
+    """The field of a direction."""
+
+    loss: Loss = 0.0
+    """Which packets are lost on arrival, whatever the queue does."""
+
+
+def _emulated(loss: float | GilbertElliott | Listed | Replay, direction: Emulated) -> Table | None:
+    if isinstance(loss, GilbertElliott):
+        return {
+            "model": "gilbert_elliott",
+            "to_bad": loss.to_bad,
+            "to_good": loss.to_good,
+            "loss_good": loss.good,
+            "loss_bad": loss.bad,
+            "key": direction.key("loss"),
+        }
+    if isinstance(loss, Listed):
+        return {"model": "listed", "numbers": sorted(set(loss.packets))}
+    if isinstance(loss, Replay):
+        return {"model": "listed", "numbers": direction.replayed(loss.replay, loss.sha256)}
+    # A loss that sets in later needs its stream from the start: the stream belongs to the link.
+    if loss or direction.loss_may_change:
+        return {"model": "bernoulli", "probability": loss, "key": direction.key("loss")}
+    return None
+
+
+def _words(table: Table) -> str:
+    if "packets" in table:
+        return f"loss of {len(table['packets'])} listed packets"
+    if "replay" in table:
+        return f"losses as in {table['replay']}"
+    if (model := _model(table)) is None:
+        return _words_of_levels(table)
+    mean, length = _mean(model), f"{model.mean_burst:.1f}".removesuffix(".0")
+    if (model.bad, model.good) == (1, 0):
+        return f"{mean} loss in bursts of {length} packets on average"
+    return (
+        f"{mean} loss: {table.get('bad', '100 %')} in bursts of {length} packets on average,"
+        f" {table.get('good', '0 %')} between them"
+    )
+
+
+def _short(table: Table) -> str:
+    if "packets" in table:
+        return "listed losses"
+    if "replay" in table:
+        return "recorded losses"
+    model = _model(table)
+    return f"{_mean(model)} loss in bursts" if model else "loss in bursts"
+
+
+def _model(table: Table) -> GilbertElliott | None:
+    """Read the model's parameters; None if a factor's levels stand for one of them."""
+    try:
+        return GilbertElliott.model_validate(table)
+    except ValueError:
+        return None
+
+
+def _mean(model: GilbertElliott) -> str:
+    """Write the mean loss with two digits, or to a tenth of a percent from 10 % on."""
+    percent = 100 * model.mean
+    digits = 1 - math.floor(math.log10(percent)) if 0 < percent < 10 else 1  # noqa: PLR2004
+    return f"{percent:.{digits}f}".rstrip("0").rstrip(".") + " %"
+
+
+def _words_of_levels(table: Table) -> str:
+    entered, left = table.get("to_bad", "?"), table.get("to_good", "?")
+    lost = f", {table['bad']} lost in them" if "bad" in table else ""
+    between = f", {table['good']} lost between them" if "good" in table else ""
+    return f"loss in bursts (entered at {entered} of packets, left at {left}{lost}{between})"
+
+
+LOSS = Impairment(
+    field="loss",
+    emulated=_emulated,
+    text="{} loss",
+    table_words=_words,
+    short_words=_short,
+    absent="no loss",
+    options=(
+        Option(
+            "loss",
+            ("loss", "bad"),
+            "share",
+            "4%",
+            "Probability that a packet is lost; with --loss-to-bad and --loss-to-good, in the bad"
+            " state only (by default 100%).",
+            ("loss",),
+        ),
+        Option(
+            "loss-to-bad",
+            ("loss", "to_bad"),
+            "share",
+            "1%",
+            "Loss in bursts (Gilbert-Elliott): probability, at each packet, to enter the bad"
+            " state.",
+            needs="loss-to-good",
+        ),
+        Option(
+            "loss-to-good",
+            ("loss", "to_good"),
+            "share",
+            "30%",
+            "Probability, at each packet, to leave the bad state.",
+            needs="loss-to-bad",
+        ),
+        Option(
+            "loss-good",
+            ("loss", "good"),
+            "share",
+            "0.1%",
+            "Probability of loss in the good state (by default none).",
+            needs="loss-to-bad",
+        ),
+        Option(
+            "loss-replay",
+            ("loss", "replay"),
+            "word",
+            "FILE",
+            "Lose the packets that an earlier --log lost.",
+        ),
+    ),
+    random=True,
+    causes=(Cause("lost", "lost", "lost"),),
+)

@@ -1,4 +1,4 @@
-"""The buffer before a link's transmitter, and what it drops or marks."""
+"""Queue: the buffer before a link's transmitter, and which packets it drops or marks."""
 
 from __future__ import annotations
 
@@ -9,6 +9,14 @@ from typing import Annotated, Literal, NamedTuple
 from pydantic import BeforeValidator, Field, WithJsonSchema, model_validator
 
 from httpbed.experiment import units
+from httpbed.experiment.impairments.descriptor import (
+    Cause,
+    Emulated,
+    Impairment,
+    Option,
+    Table,
+    nanoseconds,
+)
 from httpbed.experiment.impairments.rate import MTU_BYTES
 from httpbed.experiment.value import Value
 
@@ -140,3 +148,102 @@ class Queue(Value):
     def quantum_or_default(self) -> int:
         """The quantum, or that of RFC 8290 (5.2.3): a full Ethernet frame's."""
         return self.quantum or 1514
+
+
+class QueueField(Value):
+    """The field of a direction."""
+
+    queue: Queue = Queue()
+    """The buffer before the transmitter; without a rate nothing waits in it."""
+
+
+def _emulated(queue: Queue, direction: Emulated) -> Table:
+    unit, amount = queue.limit.resolved(direction.first_bit_s, direction.rtt_s)
+    table: dict[str, object] = {"discipline": queue.discipline, "limit": {unit: amount}}
+    if queue.discipline == "droptail":
+        return table
+    table |= {"target_ns": nanoseconds(queue.target_s), "ecn": queue.ecn}
+    interval = nanoseconds(queue.interval_s)
+    if queue.discipline == "pie":
+        return table | {"update_ns": interval, "key": direction.key("pie")}
+    table["interval_ns"] = interval
+    if queue.discipline == "fq_codel":
+        table |= {"flows": queue.flows_or_default, "quantum_bytes": queue.quantum_or_default}
+    return table
+
+
+def _words(table: Table) -> str:
+    """Name the discipline, unless it is drop-tail, and the limit."""
+    discipline = table.get("discipline", "droptail")
+    name = {"codel": "CoDel", "fq_codel": "FQ-CoDel", "pie": "PIE"}.get(discipline)
+    words = [*([name] if name else []), *(["ECN"] if table.get("ecn") is True else [])]
+    return " ".join([*words, f"queue {table['limit']}"])
+
+
+QUEUE = Impairment(
+    field="queue",
+    emulated=_emulated,
+    text="queue {}",
+    table_words=_words,
+    options=(
+        Option(
+            "queue",
+            ("queue", "limit"),
+            "amount",
+            "'1000 packets'",
+            "Packets, bytes (64KiB), time (70ms) or bandwidth-delay products (1bdp) that may wait.",
+        ),
+        Option(
+            "discipline",
+            ("queue", "discipline"),
+            "word",
+            "codel",
+            "droptail, codel, fq_codel or pie.",
+        ),
+        Option(
+            "target",
+            ("queue", "target"),
+            "duration",
+            "5ms",
+            "Queue delay that the discipline aims at.",
+            needs="discipline",
+        ),
+        Option(
+            "interval",
+            ("queue", "interval"),
+            "duration",
+            "100ms",
+            "The discipline's period.",
+            needs="discipline",
+        ),
+        Option(
+            "flows",
+            ("queue", "flows"),
+            "count",
+            "1024",
+            "Number of fq_codel's queues.",
+            needs="discipline",
+        ),
+        Option(
+            "quantum",
+            ("queue", "quantum"),
+            "size",
+            "1514B",
+            "Bytes that a flow of fq_codel sends in its turn.",
+            needs="discipline",
+        ),
+        Option(
+            "ecn",
+            ("queue", "ecn"),
+            "flag",
+            "",
+            "Mark packets instead of dropping them, where they allow it.",
+            needs="discipline",
+        ),
+    ),
+    causes=(
+        Cause("queue_dropped", "queue", "queue full"),
+        Cause("aqm_dropped", "aqm", "by AQM"),
+    ),
+    counters=("marked",),
+)

@@ -1,13 +1,15 @@
-"""How fast a direction of a link lets packets leave."""
+"""Rate: how fast a direction of a link sends packets, and which bytes the rate counts."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from itertools import pairwise
-from typing import Annotated
+from typing import Annotated, Literal
 
 from pydantic import BeforeValidator, Field, Tag, field_validator, model_validator
 
 from httpbed.experiment.alternatives import TEXT, chosen
+from httpbed.experiment.impairments.descriptor import Emulated, Impairment, Option, Table
 from httpbed.experiment.impairments.files import Digest, FileName
 from httpbed.experiment.units import BitRate, Bytes, Seconds, Share
 from httpbed.experiment.value import Value
@@ -166,11 +168,107 @@ Rate = Annotated[
 """Constant, in bit/s; a token bucket; steps in time; or opportunities from a file or a model."""
 
 
-def mean_bit_s(rate: int | TokenBucket | Trace | Steps | Cellular | None) -> int | None:
-    """Bits per second that a long transfer cannot exceed; None when there is no such figure."""
+AnyRate = int | TokenBucket | Trace | Steps | Cellular | None
+Counted = Literal["ip", "ethernet", "wire"]
+
+
+class RateField(Value):
+    """The field of a direction."""
+
+    rate: Rate | None = None
+    """Capacity; absent means unlimited, and then nothing waits in the queue."""
+
+
+class CountedField(Value):
+    """The field of a direction."""
+
+    counted: Counted = "ip"
+    """Bytes that take time at the rate: the IP packet's, or with the Ethernet header (14 more),
+    or with all that is on a wire (38 more)."""
+
+
+def mean_bit_s(rate: AnyRate) -> int | None:
+    """Return the bits per second that a long transfer cannot exceed; None if there is no limit."""
     return rate if rate is None or isinstance(rate, int) else rate.mean_bit_s
 
 
-def first_bit_s(rate: int | TokenBucket | Trace | Steps | Cellular | None) -> int | None:
-    """Bits per second by which a queue in bandwidth-delay products is measured."""
+def first_bit_s(rate: AnyRate) -> int | None:
+    """Return the bits per second by which a queue in bandwidth-delay products is measured."""
     return rate if rate is None or isinstance(rate, int) else rate.first_bit_s
+
+
+def _emulated(rate: AnyRate, direction: Emulated) -> Table | None:
+    if isinstance(rate, TokenBucket):
+        return {"model": "token_bucket", "bit_s": rate.bucket, "burst_bytes": rate.burst}
+    if isinstance(rate, Trace):
+        return {"model": "trace", "path": direction.trace_path(rate.trace, rate.sha256)}
+    if isinstance(rate, Cellular):
+        return {"model": "trace", "path": direction.cellular_path()}
+    bit_s = first_bit_s(rate)
+    return None if bit_s is None else {"model": "constant", "bit_s": bit_s}
+
+
+def _words(table: Table) -> str:
+    if "bucket" in table:
+        return f"{table['bucket']} by a token bucket of {table.get('burst', '?')}"
+    if "trace" in table:
+        return f"rate of the trace {table['trace']}"
+    if "cellular" in table:
+        model = table["cellular"]
+        mean = model.get("mean", "?") if isinstance(model, Mapping) else "?"
+        return f"cellular rate of {mean} on average"
+    steps = table.get("steps", [])
+    return ", then ".join(f"{bit_s} from {at}" for at, bit_s in steps[:3]) + (
+        ", ..." if len(steps) > 3 else ""  # noqa: PLR2004 - more is no sentence
+    )
+
+
+def _short(table: Table) -> str:
+    if "steps" in table:
+        return f"rate in {len(table['steps'])} steps"
+    if "trace" in table:
+        return "rate of a trace"
+    return f"{table['bucket']} token bucket" if "bucket" in table else "cellular rate"
+
+
+RATE = Impairment(
+    field="rate",
+    emulated=_emulated,
+    text="{}",
+    table_words=_words,
+    short_words=_short,
+    absent="no rate limit",
+    options=(
+        Option(
+            "rate",
+            ("rate", "bucket"),
+            "rate",
+            "10mbit",
+            "Capacity (by default unlimited).",
+            ("rate",),
+        ),
+        Option(
+            "burst",
+            ("rate", "burst"),
+            "size",
+            "32KiB",
+            "Bytes sent at once (token bucket).",
+            needs="rate",
+        ),
+    ),
+)
+COUNTED = Impairment(
+    field="counted",
+    emulator_key="overhead_bytes",
+    emulated=lambda counted, _direction: OVERHEADS[counted],
+    text="bytes counted as {}",
+    options=(
+        Option(
+            "counted",
+            ("counted",),
+            "word",
+            "ip",
+            "Which bytes the rate counts: ip, ethernet or wire.",
+        ),
+    ),
+)

@@ -14,6 +14,7 @@ from typing import Any
 
 from httpbed.experiment import units
 from httpbed.experiment.impairments.rate import OVERHEADS
+from httpbed.experiment.impairments.registry import ALL
 from httpbed.network.calibration.cell import Value
 from httpbed.network.calibration.judgement import Verdict
 
@@ -26,7 +27,6 @@ RANGES: Mapping[str, Callable[[float], str]] = {
 NAMES = {"rate_bit_s": "rate", "delay_s": "delay", "loss": "loss"}
 DISCIPLINE = "droptail"
 """The one queue discipline that is demanded by its limit alone."""
-IMPAIRMENTS = ("loss", "jitter", "duplication", "corruption", "reordering")
 COUNTED = {bytes_: name for name, bytes_ in OVERHEADS.items()}
 MEAN = "mean_bit_s"
 """Of a trace, which an emulator's configuration only names: whoever knows it adds it."""
@@ -125,18 +125,12 @@ def _event(when: Mapping[str, Any]) -> str:
 
 
 def _of_direction(said: Mapping[str, Any]) -> Iterator[Demand]:
-    yield Demand("delay_s", said["delay_ns"] / 1e9)
-    yield from _of_rate(said.get("rate") or {"bit_s": said.get("rate_bit_s")})
-    yield from _of_loss(said.get("loss") or {})
-    if _has_rate(said):  # without one nothing waits, and no bytes are counted
-        yield from _of_queue(said.get("queue"))
-        if overhead := said.get("overhead_bytes", 0):
-            yield Demand("counted", COUNTED.get(overhead, f"{overhead} bytes more"))
-    if jitter := said.get("jitter"):
-        yield Demand("jitter", jitter["distribution"])
-    for impairment in ("duplication", "corruption", "reordering"):
-        if said.get(impairment):
-            yield Demand("impairment", impairment)
+    for impairment in ALL:
+        value = said.get(impairment.key)
+        if needs := _DEMANDS.get(impairment.field):
+            yield from needs(value, said)
+        elif value:
+            yield Demand("impairment", impairment.field)
     yield from _of_combination(said)
 
 
@@ -147,11 +141,16 @@ def _has_rate(said: Mapping[str, Any]) -> bool:
 def _of_combination(said: Mapping[str, Any]) -> Iterator[Demand]:
     if _has_rate(said) and said["delay_ns"]:
         yield Demand("together", "rate and delay")
-    if sum(bool(said.get(impairment)) for impairment in IMPAIRMENTS) > 1:
+    if sum(bool(said.get(impairment.key)) for impairment in ALL if impairment.random) > 1:
         yield Demand("together", "several impairments")
 
 
-def _of_rate(rate: Mapping[str, Any]) -> Iterator[Demand]:
+def _of_delay(delay_ns: int, _direction: Mapping[str, Any]) -> Iterator[Demand]:
+    yield Demand("delay_s", delay_ns / 1e9)
+
+
+def _of_rate(rate: Mapping[str, Any] | None, direction: Mapping[str, Any]) -> Iterator[Demand]:
+    rate = rate or {"bit_s": direction.get("rate_bit_s")}
     for name in ("bit_s", MEAN):
         if rate.get(name):
             yield Demand("rate_bit_s", rate[name])
@@ -159,14 +158,26 @@ def _of_rate(rate: Mapping[str, Any]) -> Iterator[Demand]:
         yield Demand("rate model", rate["model"])
 
 
-def _of_loss(loss: Mapping[str, Any]) -> Iterator[Demand]:
-    if "probability" in loss:
+def _of_loss(loss: Mapping[str, Any] | None, _direction: Mapping[str, Any]) -> Iterator[Demand]:
+    if loss and "probability" in loss:
         yield Demand("loss", loss["probability"])
     elif loss:
         yield Demand("loss model", loss["model"])
 
 
-def _of_queue(queue: Mapping[str, Any] | None) -> Iterator[Demand]:
+def _of_jitter(jitter: Mapping[str, Any] | None, _direction: Mapping[str, Any]) -> Iterator[Demand]:
+    if jitter:
+        yield Demand("jitter", jitter["distribution"])
+
+
+def _of_counting(overhead: int | None, direction: Mapping[str, Any]) -> Iterator[Demand]:
+    if overhead and _has_rate(direction):  # without a rate no bytes are counted
+        yield Demand("counted", COUNTED.get(overhead, f"{overhead} bytes more"))
+
+
+def _of_queue(queue: Mapping[str, Any] | None, direction: Mapping[str, Any]) -> Iterator[Demand]:
+    if not _has_rate(direction):  # without a rate nothing waits
+        return
     said = queue or {}
     limit = said.get("limit", said if "discipline" not in said else None)
     for unit in {"packets", "bytes", "ns"} & set(limit or {}):
@@ -177,3 +188,15 @@ def _of_queue(queue: Mapping[str, Any] | None) -> Iterator[Demand]:
         yield Demand("queue discipline", discipline)
         if said.get("ecn"):
             yield Demand("marking by", discipline)
+
+
+_DEMANDS: Mapping[str, Callable[[Any, Mapping[str, Any]], Iterator[Demand]]] = {
+    "delay": _of_delay,
+    "rate": _of_rate,
+    "loss": _of_loss,
+    "jitter": _of_jitter,
+    "counted": _of_counting,
+    "queue": _of_queue,
+}
+"""What an impairment's configuration needs, beside the direction's; every other one needs a cell of
+its name."""

@@ -6,16 +6,9 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from httpbed.experiment import units
+from httpbed.experiment.impairments.registry import CAUSES, COUNTERS
 from httpbed.network.shell.options import FAR
 
-_CAUSES = {
-    "lost": "lost",
-    "queue_dropped": "queue full",
-    "aqm_dropped": "by AQM",
-    "down_dropped": "link down",
-    "nat_dropped": "no mapping",
-}
-_HAPPENED = ("duplicated", "corrupted", "marked", "reordered")
 _ODD = {
     "malformed_packets": "malformed packets",
     "stray_frames": "stray frames",
@@ -46,10 +39,11 @@ def _oddities(result: Mapping[str, Any]) -> Iterator[str]:
 def _rows(ways: list[Mapping[str, Any]]) -> Iterator[Row]:
     yield _row("sent", [_amount(way, "in") for way in ways])
     yield _row("delivered", [_amount(way, "delivered") for way in ways])
-    for key, words in _CAUSES.items():
+    for cause in CAUSES:
+        key = cause.counter
         if key == "lost" or any(way["packets"].get(key) for way in ways):
-            yield _row(words, [_share(way, key) for way in ways])
-    for key in _HAPPENED:
+            yield _row(cause.words, [_share(way, key) for way in ways])
+    for key in COUNTERS:
         counts = [way.get(key, way["packets"].get(key, 0)) for way in ways]
         if any(counts):
             yield _row(key, [f"{count}" for count in counts])

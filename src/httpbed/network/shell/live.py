@@ -18,8 +18,10 @@ from pydantic import ValidationError
 from httpbed.experiment import units
 from httpbed.experiment.changes import ACTIONS, Action
 from httpbed.experiment.errors import ConfigError, Mistake
+from httpbed.experiment.impairments.descriptor import Option
+from httpbed.experiment.impairments.registry import OPTIONS
 from httpbed.network.shell.nest import UnfitError, Uplink
-from httpbed.network.shell.options import OPTIONS, WAYS, Option
+from httpbed.network.shell.options import WAYS
 from httpbed.network.shell.tc_quantities import spelled
 
 CHANGE, OF = "--change", "--of"

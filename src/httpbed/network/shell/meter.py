@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from httpbed.experiment import units
+from httpbed.experiment.impairments.registry import CAUSES
 from httpbed.network.shell.options import FAR
 
 ERASE = "\r\x1b[K"
@@ -49,4 +50,4 @@ def _way(before: Mapping[str, Any], now: Mapping[str, Any], seconds: float) -> s
     return f"{rate:>12}, {waiting} on the way, {gone} lost"
 
 
-_GONE = ("lost", "queue_dropped", "aqm_dropped", "down_dropped", "nat_dropped")
+_GONE = {cause.counter for cause in CAUSES}

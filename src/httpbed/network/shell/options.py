@@ -17,6 +17,8 @@ from pydantic_core import ErrorDetails
 
 from httpbed.experiment import profiles
 from httpbed.experiment.errors import ConfigError, Mistake
+from httpbed.experiment.impairments.descriptor import Option, Place
+from httpbed.experiment.impairments.registry import OPTIONS
 from httpbed.experiment.topology import Link, Topology
 from httpbed.network.files import FileError
 from httpbed.network.link_file import READERS, LinkFile
@@ -25,74 +27,6 @@ from httpbed.network.shell.tc_quantities import spelled
 COMMAND, FAR = "command", "far"
 """The two hosts."""
 BOTH, WAYS = "", ("up", "down")
-
-Place = tuple[str, ...]
-
-
-@dataclass(frozen=True)
-class Option:
-    """An impairment that can be asked for in either direction, or in each."""
-
-    name: str
-    path: Place
-    """Where its value stands in the description of a link."""
-    kind: str
-    """What is written: a kind of :data:`~httpbed.network.shell.tc_quantities.KNOWN`, ``count``,
-    ``word`` or ``flag``."""
-    example: str
-    help: str
-    alone: Place | None = None
-    """A shorter place, where no other option adds to it."""
-    needs: str | None = None
-    """The option that it adds to."""
-
-    def flag(self, way: str) -> str:
-        """Name it for one way, or for both."""
-        return f"--{way}-{self.name}" if way else f"--{self.name}"
-
-
-OPTIONS = (
-    Option("rate", ("rate", "bucket"), "rate", "10mbit", "Capacity; else unlimited.", ("rate",)),
-    Option("burst", ("rate", "burst"), "size", "32KiB", "Bytes sent at once (token bucket).",
-           needs="rate"),
-    Option("counted", ("counted",), "word", "ip", "What the rate counts: ip, ethernet or wire."),
-    Option("delay", ("delay",), "duration", "50ms", "One-way delay, added after transmission."),
-    Option("jitter", ("jitter", "spread"), "duration", "5ms", "What varies the delay; order is"
-           " kept. Uniform between minus and plus this, unless told otherwise.", ("jitter",)),
-    Option("jitter-distribution", ("jitter", "distribution"), "word", "normal",
-           "uniform, normal or pareto.", needs="jitter"),
-    Option("loss", ("loss", "bad"), "share", "4%", "Probability that a packet is lost; with the"
-           " next two in the bad state only, else 100%.", ("loss",)),
-    Option("loss-to-bad", ("loss", "to_bad"), "share", "1%", "Loss in bursts (Gilbert-Elliott):"
-           " probability, at each packet, to enter the bad state.", needs="loss-to-good"),
-    Option("loss-to-good", ("loss", "to_good"), "share", "30%", "The same to leave it.",
-           needs="loss-to-bad"),
-    Option("loss-good", ("loss", "good"), "share", "0.1%", "Loss in the good state; else none.",
-           needs="loss-to-bad"),
-    Option("loss-replay", ("loss", "replay"), "word", "FILE",
-           "Lose the packets that an earlier --log lost."),
-    Option("reorder", ("reordering", "share"), "share", "1%",
-           "Probability that a packet is held back and overtaken."),
-    Option("reorder-hold", ("reordering", "hold"), "duration", "10ms", "For how long.",
-           needs="reorder"),
-    Option("duplicate", ("duplication",), "share", "0.1%", "Probability that it comes twice."),
-    Option("corrupt", ("corruption",), "share", "0.01%", "Probability of a flipped bit."),
-    Option("queue", ("queue", "limit"), "amount", "'1000 packets'",
-           "Packets, bytes (64KiB), time (70ms) or bandwidth-delay products (1bdp) that may wait."),
-    Option("discipline", ("queue", "discipline"), "word", "codel",
-           "droptail, codel, fq_codel or pie."),
-    Option("target", ("queue", "target"), "duration", "5ms", "Delay that the discipline aims at.",
-           needs="discipline"),
-    Option("interval", ("queue", "interval"), "duration", "100ms", "Its period.",
-           needs="discipline"),
-    Option("flows", ("queue", "flows"), "count", "1024", "Queues of fq_codel.",
-           needs="discipline"),
-    Option("quantum", ("queue", "quantum"), "size", "1514B", "Bytes that one of them may send.",
-           needs="discipline"),
-    Option("ecn", ("queue", "ecn"), "flag", "", "Have it mark instead of drop.",
-           needs="discipline"),
-)  # fmt: skip
-
 
 _TRACE, _BURST = ("rate", "trace"), ("rate", "burst")
 

@@ -13,6 +13,7 @@ from typing import Any
 
 from scipy import special
 
+from httpbed.experiment.impairments.registry import CAUSES, CHANCES
 from httpbed.experiment.trial import Check
 from httpbed.network import fates
 
@@ -24,10 +25,8 @@ event or the start itself becomes known later than its time. That is less than w
 sockets takes; a change that is later was not made by the schedule."""
 END_NS = 50_000_000
 """A change so shortly before the client's end may have come after the emulator's."""
-OUT = (
-    *("delivered", "lost", "queue_dropped", "aqm_dropped", "down_dropped", "nat_dropped"),
-    "in_flight",
-)
+OUT = ("delivered", *(cause.counter for cause in CAUSES), "in_flight")
+"""Counters that add up to the packets that came in and their copies."""
 
 Table = Mapping[str, Any]
 
@@ -67,12 +66,10 @@ def _of_direction(
     way: Table, loss_changes: list[tuple[int, float]], seen: Table
 ) -> Iterator[Check]:
     yield _losses(way["loss"], loss_changes, seen)
-    if way["duplication"]:
-        drawn = fates.duplicated(way["duplication"], seen["packets"]["in"])
-        yield _as_drawn("copies", drawn, seen["duplicated_numbers"], seen)
-    if way["corruption"]:
-        drawn = fates.corrupted(way["corruption"], seen["packets"]["in"])
-        yield _as_drawn("damage", drawn, seen["corrupted_numbers"], seen)
+    for impairment, chance in CHANCES:
+        if configured := way[impairment.key]:
+            drawn = fates.chosen(configured, seen["packets"]["in"], chance.draws)
+            yield _as_drawn(chance.noun, drawn, seen[f"{chance.counter}_numbers"], seen)
 
 
 def _check(name: str, *, passed: bool | None, figure: str, limit: str = "") -> Check:
@@ -128,8 +125,8 @@ def _dropped_undrawn(seen: Table) -> set[int]:
 
     Those that were inside when the link went down are among them, though theirs were.
     """
-    names = ("down_dropped_numbers", "nat_dropped_numbers")
-    return {number for name in names for number in seen.get(name, ())}
+    causes = (cause for cause in CAUSES if not cause.draws_later)
+    return {number for cause in causes for number in seen.get(cause.numbers, ())}
 
 
 def _words(model: Table | None) -> str:

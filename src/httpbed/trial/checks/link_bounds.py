@@ -22,6 +22,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from httpbed.experiment import units
+from httpbed.experiment.impairments.registry import ALL
 from httpbed.experiment.scenario import Scenario
 from httpbed.experiment.trial import Check
 from httpbed.experiment.units import NS
@@ -305,7 +306,9 @@ def _transferred(chain: Chain, seen: Seen) -> int:
 def _acknowledged(planned: NetworkPlan, seen: Seen) -> Iterator[Compared]:
     """Compare what each side of a TCP connection acknowledged with what was delivered to it."""
     links = planned.topology.links
-    if any(way.corruption for link in links for way in link.directions()):
+    damaging = [impairment.field for impairment in ALL if impairment.changes_bytes]
+    ways = [way for link in links for way in link.directions()]
+    if any(getattr(way, field) for way in ways for field in damaging):
         return
     for one in seen.connections:
         ahead = one.get("acknowledged_ahead")

@@ -1,0 +1,29 @@
+"""Corruption: packets that arrive with one bit flipped."""
+
+from __future__ import annotations
+
+from httpbed.experiment.impairments.descriptor import Chance, Impairment, Option, chance
+from httpbed.experiment.units import Share
+from httpbed.experiment.value import Value
+
+
+class CorruptionField(Value):
+    """The field of a direction."""
+
+    corruption: Share = 0.0
+    """Probability that one bit of a packet is flipped behind its IP header."""
+
+
+CORRUPTION = Impairment(
+    field="corruption",
+    emulated=chance("corruption"),
+    text="{} corrupted",
+    options=(
+        Option("corrupt", ("corruption",), "share", "0.01%", "Probability of a flipped bit."),
+    ),
+    random=True,
+    chance=Chance("corrupted", "damage", draws=2, netem="corrupt"),
+    counters=("corrupted",),
+    changes_bytes=True,
+)
+"""Draw ``2 n`` decides about packet ``n``; draw ``2 n + 1`` chooses the bit."""

@@ -1,0 +1,27 @@
+"""Duplication: packets that arrive twice."""
+
+from __future__ import annotations
+
+from httpbed.experiment.impairments.descriptor import Chance, Impairment, Option, chance
+from httpbed.experiment.units import Share
+from httpbed.experiment.value import Value
+
+
+class DuplicationField(Value):
+    """The field of a direction."""
+
+    duplication: Share = 0.0
+    """Probability that a packet is sent twice, independently of all others."""
+
+
+DUPLICATION = Impairment(
+    field="duplication",
+    emulated=chance("duplication"),
+    text="{} duplicated",
+    options=(
+        Option("duplicate", ("duplication",), "share", "0.1%", "Probability that it comes twice."),
+    ),
+    random=True,
+    chance=Chance("duplicated", "copies", netem="duplicate"),
+    counters=("duplicated",),
+)
