@@ -38,7 +38,7 @@ from httpbed.programs import catalog as catalogs
 from httpbed.programs.catalog import Catalog
 from httpbed.store import campaign as campaigns
 from httpbed.store.campaign import Campaign
-from httpbed.trial.plan import Bed
+from httpbed.trial.plan import CampaignSetup
 from httpbed.trial.run import runner
 
 EXPERIMENT = """
@@ -174,7 +174,9 @@ def _arguments() -> argparse.Namespace:
     return parser.parse_args()
 
 
-async def _measure(loaded: Loaded, bed: Bed, directory: Path) -> list[tuple[str, Phases, Phases]]:
+async def _measure(
+    loaded: Loaded, bed: CampaignSetup, directory: Path
+) -> list[tuple[str, Phases, Phases]]:
     """Run every trial and a bound after it; the first block only warms the caches."""
     measured = []
     manifest = {"schema": 1, "programs": [], "recipes": {}}
@@ -187,7 +189,7 @@ async def _measure(loaded: Loaded, bed: Bed, directory: Path) -> list[tuple[str,
     return measured
 
 
-async def _trial(campaign: Campaign, bed: Bed, trial: Trial) -> Phases:
+async def _trial(campaign: Campaign, bed: CampaignSetup, trial: Trial) -> Phases:
     """Run a trial as the executor does and return what each phase cost."""
     began = time.monotonic()
     record = await executor.commit_attempt(campaign, bed, trial, 1)
@@ -204,14 +206,14 @@ def _costs(seconds: Mapping[str, float], whole: float, record: Record) -> Phases
     return {**costs, "judge and commit": whole - sum(seconds.values())}
 
 
-async def _bound(bed: Bed, trial: Trial, directory: Path) -> Phases:
+async def _bound(bed: CampaignSetup, trial: Trial, directory: Path) -> Phases:
     """Measure what no bed could do without."""
     artifacts = directory / "bound" / "artifacts"
     artifacts.parent.mkdir()
     began = time.monotonic()
     planned = bed.plan(trial)
     scratch = runner._folders(artifacts, planned.folders())  # noqa: SLF001 - the bound is made of the runner's parts
-    spec = runner._sandbox_spec(trial, bed, planned, scratch, artifacts)  # noqa: SLF001
+    spec = runner._sandbox_spec(bed, planned, scratch, artifacts)  # noqa: SLF001
     async with sandbox(replace(spec, hosts={}, parts={})):
         pass
     bare = time.monotonic() - began

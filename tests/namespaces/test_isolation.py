@@ -23,7 +23,7 @@ TOP = {"bin", "dev", "devices", "old", "overlays", "parts", "proc", "roots", "ru
 
 
 @dataclass(frozen=True)
-class Seen:
+class AttemptEvidence:
     """What one process of a trial could see."""
 
     interfaces: frozenset[str]
@@ -46,7 +46,7 @@ class Seen:
 class Visit:
     """What was seen in a trial, and this machine's settings around it."""
 
-    seen: dict[str, Seen]
+    seen: dict[str, AttemptEvidence]
     sysctls_before: dict[str, str]
     sysctls_after: dict[str, str]
 
@@ -75,7 +75,7 @@ def visit(tmp_path_factory: pytest.TempPathFactory) -> Visit:
     return Visit(seen, before, kin.sysctls())
 
 
-def look(pid: int, secret: Path) -> Seen:
+def look(pid: int, secret: Path) -> AttemptEvidence:
     """See with the eyes of a process."""
     process = Path(f"/proc/{pid}")
     root = process / "root"
@@ -84,7 +84,7 @@ def look(pid: int, secret: Path) -> Seen:
     place = f"{os.major(device)}:{os.minor(device)}"
     mounts = [line.split() for line in (process / "mountinfo").read_text().splitlines()]
     own = kin.namespaces(os.getpid()) & kin.namespaces(pid)
-    return Seen(
+    return AttemptEvidence(
         interfaces=frozenset(
             line.split(":")[0].strip()
             for line in (process / "net/dev").read_text().splitlines()[2:]

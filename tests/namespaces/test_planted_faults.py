@@ -23,7 +23,7 @@ from httpbed.experiment.errors import HostError
 from httpbed.experiment.scenario import Scenario
 from httpbed.experiment.trial import Record
 from httpbed.trial import evidence
-from httpbed.trial.plan import Bed, TrialPlan
+from httpbed.trial.plan import CampaignSetup, TrialPlan
 from real_runs import Wish, check, stage
 
 pytestmark = [pytest.mark.namespaces, pytest.mark.toolbox]
@@ -51,8 +51,8 @@ def only(records: list[Record], outcome: str) -> Record:
 
 def replan(monkeypatch: pytest.MonkeyPatch, change: Callable[[TrialPlan], TrialPlan]) -> None:
     """Change what the runner is about to start."""
-    honest = Bed.plan
-    monkeypatch.setattr(Bed, "plan", lambda own, trial: change(honest(own, trial)))
+    honest = CampaignSetup.plan
+    monkeypatch.setattr(CampaignSetup, "plan", lambda own, trial: change(honest(own, trial)))
 
 
 def recipe(folder: Path, name: str, old: str, new: str) -> Path:
@@ -79,10 +79,10 @@ def forge(monkeypatch: pytest.MonkeyPatch, change: Callable[[str, int], int]) ->
 
     honest = evidence.read
 
-    def read(scenario: Any, legs: Any, catalog: Any, artifacts: Path) -> evidence.Seen:
+    def read(planned: Any, catalog: Any, artifacts: Path) -> evidence.AttemptEvidence:
         result = artifacts / "link-result.json"
         result.write_text(json.dumps(changed(json.loads(result.read_text()))))
-        return honest(scenario, legs, catalog, artifacts)
+        return honest(planned, catalog, artifacts)
 
     monkeypatch.setattr(evidence, "read", read)
 
@@ -290,9 +290,9 @@ def test_a_program_that_vanishes_is_no_data(
     """A client that cannot be started says nothing about the client."""
 
     def vanish(planned: TrialPlan) -> TrialPlan:
-        (client,) = planned.asking
+        (client,) = planned.clients
         gone = dataclasses.replace(client.process, argv=("kurl",))
-        return dataclasses.replace(planned, asking=(dataclasses.replace(client, process=gone),))
+        return dataclasses.replace(planned, clients=(dataclasses.replace(client, process=gone),))
 
     replan(monkeypatch, vanish)
     records = stage(Wish(versions=("1.1",))).run(campaign)

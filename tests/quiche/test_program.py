@@ -25,7 +25,7 @@ LIMIT_S = 60
 
 
 @dataclass(frozen=True)
-class Bed:
+class CampaignSetup:
     """A folder of files and what serves them."""
 
     program: Path
@@ -66,17 +66,17 @@ class Bed:
 
 
 @pytest.fixture
-def bed(tmp_path: Path) -> Bed:
+def bed(tmp_path: Path) -> CampaignSetup:
     """Make the files, and a secret beside them."""
     (tmp_path / "www").mkdir()
     (tmp_path / "secret").write_text("secret")
     for name, size in SIZES.items():
         (tmp_path / "www" / name).write_bytes(bytes(n % 251 for n in range(size)))
-    return Bed(quiche.ensure(print), tmp_path, tls_certificates.ensure(datetime.now(UTC)))
+    return CampaignSetup(quiche.ensure(print), tmp_path, tls_certificates.ensure(datetime.now(UTC)))
 
 
 @pytest.mark.parametrize("control", ["reno", "cubic", "bbr2_gcongestion"])
-def test_bodies_come_whole(bed: Bed, control: str) -> None:
+def test_bodies_come_whole(bed: CampaignSetup, control: str) -> None:
     """Whatever the size and the sender's congestion control; the log and the client agree.
 
     Who has the file has no need of a digest.
@@ -100,7 +100,7 @@ def test_bodies_come_whole(bed: Bed, control: str) -> None:
     assert 0 < times["handshake"] <= times["first_byte"] <= times["last_byte"] <= times["close"]
 
 
-def test_rounds_share_a_connection(bed: Bed) -> None:
+def test_rounds_share_a_connection(bed: CampaignSetup) -> None:
     """Also over IPv6."""
     with bed.serving(listen="[::1]:0") as address:
         code, report, _ = bed.fetch(address, "--rounds", "3", f"{URL}/one", f"{URL}/million")
@@ -109,7 +109,7 @@ def test_rounds_share_a_connection(bed: Bed) -> None:
     assert {entry["connection"] for entry in bed.log()} == {1}
 
 
-def test_a_ticket_resumes_and_lets_a_request_go_early(bed: Bed) -> None:
+def test_a_ticket_resumes_and_lets_a_request_go_early(bed: CampaignSetup) -> None:
     """The server's log says the same as the client."""
     ticket = ("--session", str(bed.folder / "ticket"))
     with bed.serving() as address:
@@ -123,7 +123,7 @@ def test_a_ticket_resumes_and_lets_a_request_go_early(bed: Bed) -> None:
     assert noted == [(".", ""), ("r", ""), ("r", "1")]
 
 
-def test_statuses_are_no_failures_unless_asked_for(bed: Bed) -> None:
+def test_statuses_are_no_failures_unless_asked_for(bed: CampaignSetup) -> None:
     """Nothing outside the folder is served, through links neither."""
     (bed.folder / "www/out").symlink_to("../secret")
     urls = [f"{URL}/{path}" for path in ("nothing", "../secret", "%2e%2e/secret", "out")]
@@ -138,7 +138,7 @@ def test_statuses_are_no_failures_unless_asked_for(bed: Bed) -> None:
     assert "status 404" in said
 
 
-def test_who_is_not_trusted_is_not_asked(bed: Bed) -> None:
+def test_who_is_not_trusted_is_not_asked(bed: CampaignSetup) -> None:
     """An authority of another's, a name of another's, and a file that holds none."""
     other = tls_certificates._make(bed.folder, datetime.now(UTC)) / "ca.pem"
     with bed.serving() as address:
@@ -153,7 +153,7 @@ def test_who_is_not_trusted_is_not_asked(bed: Bed) -> None:
     assert "PEM" in said
 
 
-def test_mistakes_and_absences_are_named(bed: Bed) -> None:
+def test_mistakes_and_absences_are_named(bed: CampaignSetup) -> None:
     """Each with its own exit code, and the address or the option in the message."""
     with bed.serving() as address:
         pass
@@ -172,7 +172,7 @@ def test_mistakes_and_absences_are_named(bed: Bed) -> None:
     assert "ticket" in said
 
 
-def test_time_can_be_up(bed: Bed) -> None:
+def test_time_can_be_up(bed: CampaignSetup) -> None:
     """A fetch that would take hours ends when it is told to."""
     with bed.serving() as address:
         words = ("--max-time", "0.2", "--rounds", "1000000", f"{URL}/one")

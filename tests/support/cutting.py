@@ -11,10 +11,10 @@ import pytest
 from httpbed.host.sandbox.spec import ProcessSpec
 from httpbed.host.sandbox.supervisor import RefusalError, Supervisor
 from httpbed.network.plan import TOOLS
-from httpbed.trial.plan import Asking
-from httpbed.trial.run import clients as asking
+from httpbed.trial.plan import PlannedClient
+from httpbed.trial.run import clients as trial_clients
 from httpbed.trial.run import runner
-from httpbed.trial.run.clients import Asked
+from httpbed.trial.run.clients import ClientRuns
 
 LOOK_S = 0.01
 
@@ -22,16 +22,16 @@ LOOK_S = 0.01
 def cut_at(monkeypatch: pytest.MonkeyPatch, *lengths: int) -> None:
     """Destroy the client's TCP sockets each time that its file has become so long."""
 
-    async def ask(supervisor: Supervisor, clients: Sequence[Asking]) -> Asked:
+    async def run(supervisor: Supervisor, clients: Sequence[PlannedClient]) -> ClientRuns:
         async with _cutting(supervisor, clients[0], lengths):
-            return await asking.ask(supervisor, clients)
+            return await trial_clients.run_clients(supervisor, clients)
 
-    monkeypatch.setattr(runner, "ask", ask)
+    monkeypatch.setattr(runner, "run_clients", run)
 
 
 @asynccontextmanager
 async def _cutting(
-    supervisor: Supervisor, client: Asking, lengths: Sequence[int]
+    supervisor: Supervisor, client: PlannedClient, lengths: Sequence[int]
 ) -> AsyncIterator[None]:
     task = asyncio.create_task(_cut(supervisor, client, lengths))
     try:
@@ -41,7 +41,7 @@ async def _cutting(
         await asyncio.gather(task, return_exceptions=True)
 
 
-async def _cut(supervisor: Supervisor, client: Asking, lengths: Sequence[int]) -> None:
+async def _cut(supervisor: Supervisor, client: PlannedClient, lengths: Sequence[int]) -> None:
     (fetch,) = client.part.fetches
     destroy = ProcessSpec(("ss", "-K", "--tcp", "dport", "=", ":443"), host="client", root=TOOLS)
     left = list(lengths)
@@ -52,7 +52,7 @@ async def _cut(supervisor: Supervisor, client: Asking, lengths: Sequence[int]) -
             left.pop(0)
 
 
-async def _length(supervisor: Supervisor, client: Asking, path: str) -> int:
+async def _length(supervisor: Supervisor, client: PlannedClient, path: str) -> int:
     try:
         return (await supervisor.digest(path, client.process.part))[0]
     except RefusalError:  # nothing is stored yet

@@ -9,10 +9,10 @@ from typing import Any
 from httpbed.experiment.handover import Handover
 from httpbed.experiment.trial import Check
 from httpbed.trial.checks import handover
-from httpbed.trial.evidence import Seen
+from httpbed.trial.evidence import AttemptEvidence
 from httpbed.trial.handover import metrics, outcome
 from planted import Fault
-from recorded import HANDED_OVER, chains, trial, what_was_seen
+from recorded import HANDED_OVER, chains, recorded_evidence, trial
 
 MS = 10**6
 S = 10**9
@@ -26,42 +26,42 @@ def described(**changes: Any) -> Handover:
     return Handover.model_validate({name: value for name, value in said.items() if value})
 
 
-def seen() -> Seen:
+def seen() -> AttemptEvidence:
     """Return what was seen of the recorded attempt, on a quiet machine."""
-    return replace(what_was_seen(HANDED_OVER), pressure=QUIET)
+    return replace(recorded_evidence(HANDED_OVER), pressure=QUIET)
 
 
-def of_subject(found: Seen, **changes: Any) -> Check:
+def of_subject(found: AttemptEvidence, **changes: Any) -> Check:
     """Judge what the client made of it."""
-    course = metrics.course(described(**changes), CHAIN, found)
+    course = metrics.observed(described(**changes), CHAIN, found)
     assert course is not None
-    (check,) = handover.of_subject(course, outcome.told(course))
+    (check,) = handover.of_subject(course, outcome.verdicts(course))
     return check
 
 
 def on_handover(**changes: Any) -> Fault:
     """Return the fault that something else was seen of hand-overs."""
 
-    def plant(found: Seen) -> Seen:
+    def plant(found: AttemptEvidence) -> AttemptEvidence:
         assert found.handover is not None
         return replace(found, handover=replace(found.handover, **changes))
 
     return plant
 
 
-def changed(found: Seen, **changes: Any) -> Seen:
+def changed(found: AttemptEvidence, **changes: Any) -> AttemptEvidence:
     """Let the one change have been another."""
     assert found.handover is not None
     (change,) = found.handover.changes
     return on_handover(changes=(replace(change, **changes),))(found)
 
 
-def connections(found: Seen, *told: dict[str, Any]) -> Seen:
+def connections(found: AttemptEvidence, *told: dict[str, Any]) -> AttemptEvidence:
     """Let these have been all connections."""
     return replace(found, link={**found.link, "connections": list(told)})
 
 
-def on(found: Seen, link: str, **changes: Any) -> dict[str, Any]:
+def on(found: AttemptEvidence, link: str, **changes: Any) -> dict[str, Any]:
     """Return the recorded connection on a link, with what differs."""
     one = next(one for one in found.connections if one["link"] == link)
     return {**copy.deepcopy(dict(one)), **changes}

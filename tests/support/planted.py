@@ -10,18 +10,18 @@ from typing import Any
 from httpbed.experiment.trial import Outcome
 from httpbed.programs.protocol import LoggedRequest
 from httpbed.trial import verdict
-from httpbed.trial.evidence import Seen
+from httpbed.trial.evidence import AttemptEvidence
 from recorded import H2_LOSS, checks
 
-Fault = Callable[[Seen], Seen]
+Fault = Callable[[AttemptEvidence], AttemptEvidence]
 
 
-def ending(found: Seen, name: str = H2_LOSS) -> Outcome:
+def ending(found: AttemptEvidence, name: str = H2_LOSS) -> Outcome:
     """Return the outcome of what was seen."""
     return verdict.outcome(checks(found, name), found)
 
 
-def broken(found: Seen, name: str = H2_LOSS) -> set[str]:
+def broken(found: AttemptEvidence, name: str = H2_LOSS) -> set[str]:
     """Return the names of the checks that are broken."""
     return {check.name for check in checks(found, name) if check.passed is False}
 
@@ -29,7 +29,7 @@ def broken(found: Seen, name: str = H2_LOSS) -> set[str]:
 def on_link(*path: str | int, to: object) -> Fault:
     """Return the fault that the emulator's result has another value at a path."""
 
-    def plant(found: Seen) -> Seen:
+    def plant(found: AttemptEvidence) -> AttemptEvidence:
         link: Any = copy.deepcopy(dict(found.link))
         inner = link
         for part in path[:-1]:
@@ -43,7 +43,7 @@ def on_link(*path: str | int, to: object) -> Fault:
 def ended(part: str = "client", **changes: Any) -> Fault:
     """Return the fault that a part ended in another way."""
 
-    def plant(found: Seen) -> Seen:
+    def plant(found: AttemptEvidence) -> AttemptEvidence:
         exits = {**found.exits, part: replace(found.exits[part], **changes)}
         return replace(found, exits=exits)
 
@@ -53,9 +53,9 @@ def ended(part: str = "client", **changes: Any) -> Fault:
 def logged(*requests: LoggedRequest, complaint: str = "", part: str = "server") -> Fault:
     """Return the fault that a part told of other requests."""
 
-    def plant(found: Seen) -> Seen:
-        told = replace(found.findings[part], requests=requests, complaint=complaint)
-        return replace(found, findings={**found.findings, part: told})
+    def plant(found: AttemptEvidence) -> AttemptEvidence:
+        told = replace(found.reports[part], requests=requests, complaint=complaint)
+        return replace(found, reports={**found.reports, part: told})
 
     return plant
 
@@ -63,8 +63,8 @@ def logged(*requests: LoggedRequest, complaint: str = "", part: str = "server") 
 def said(part: str = "server", **changes: Any) -> Fault:
     """Return the fault that a part told something else of all its requests."""
 
-    def plant(found: Seen) -> Seen:
-        requests = [replace(one, **changes) for one in found.findings[part].requests]
+    def plant(found: AttemptEvidence) -> AttemptEvidence:
+        requests = [replace(one, **changes) for one in found.reports[part].requests]
         return logged(*requests, part=part)(found)
 
     return plant
@@ -85,7 +85,7 @@ def sent_by(*algorithms: str) -> Fault:
     return lambda found: replace(found, algorithms={"server": frozenset(algorithms)})
 
 
-def on_another_connection(found: Seen) -> Seen:
+def on_another_connection(found: AttemptEvidence) -> AttemptEvidence:
     """Plant the fault that the client opened one more connection than it may."""
     first = dict(found.connections[0])
     port = first["client"].rpartition(":")[0] + ":1024"
@@ -101,13 +101,13 @@ def other(**changes: Any) -> Fault:
 def told(complaint: str) -> Fault:
     """Return the fault that the client complained."""
 
-    def plant(found: Seen) -> Seen:
-        findings = replace(found.findings["client"], complaint=complaint)
-        return replace(found, findings={**found.findings, "client": findings})
+    def plant(found: AttemptEvidence) -> AttemptEvidence:
+        findings = replace(found.reports["client"], complaint=complaint)
+        return replace(found, reports={**found.reports, "client": findings})
 
     return plant
 
 
-def reset(found: Seen) -> Seen:
+def reset(found: AttemptEvidence) -> AttemptEvidence:
     """Plant the fault that the server reset the connection."""
     return on_link("connections", 0, "server_reset", to=True)(found)

@@ -18,7 +18,7 @@ from httpbed.experiment.trial import Check, Record
 from httpbed.host.backend import Backend
 from httpbed.programs import catalog as catalogs
 from httpbed.store import campaign as campaigns
-from httpbed.trial.plan import Bed
+from httpbed.trial.plan import CampaignSetup
 
 _PATIENT = """
 from httpbed.trial.checks import bed as bed_checks
@@ -125,7 +125,7 @@ class Stage:
     """An experiment made ready in this process, so that a test may damage it."""
 
     loaded: Loaded
-    bed: Bed
+    bed: CampaignSetup
 
     def run(self, directory: Path, *, jobs: int = 1) -> list[Record]:
         """Run every trial, retries included, and return the record of every attempt."""

@@ -11,14 +11,14 @@ from httpbed.experiment.metric import Observation
 from httpbed.experiment.trial import Check, Record, Trial
 from httpbed.host.packages.toolbox import Root
 from httpbed.programs import catalog
-from httpbed.trial import evidence, hops, observe, plan, verdict
+from httpbed.trial import evidence, observe, plan, verdict
 from httpbed.trial.checks import bed as bed_checks
 from httpbed.trial.checks import subject
-from httpbed.trial.checks.subject import Served
+from httpbed.trial.checks.subject import ServedContent
 from httpbed.trial.content import Content
-from httpbed.trial.evidence import Seen
+from httpbed.trial.evidence import AttemptEvidence
 from httpbed.trial.hops import Chain
-from httpbed.trial.plan import Bed, TrialPlan
+from httpbed.trial.plan import CampaignSetup, TrialPlan
 from httpbed.trial.program_roots import Programs
 
 FOLDER = Path(__file__).parents[1] / "recorded"
@@ -65,24 +65,24 @@ def planned(name: str) -> TrialPlan:
 
 def chains(name: str) -> tuple[Chain, ...]:
     """Return the clients of a recorded attempt with all who answered them."""
-    return hops.chains(trial(name).scenario(), planned(name).hops)
+    return planned(name).chains()
 
 
-def what_was_seen(name: str) -> Seen:
+def recorded_evidence(name: str) -> AttemptEvidence:
     """Read everything that was observed in a recorded attempt."""
-    return evidence.read(trial(name).scenario(), planned(name).hops, CATALOG, artifacts(name))
+    return evidence.read(planned(name), CATALOG, artifacts(name))
 
 
-def checks(found: Seen, name: str = H2_LOSS) -> list[Check]:
+def checks(found: AttemptEvidence, name: str = H2_LOSS) -> list[Check]:
     """Return every check on what was seen."""
     clients = [chain.client for chain in chains(name)]
     return [
-        *bed_checks.checks(trial(name), planned(name), CATALOG, found),
-        *subject.checks(chains(name), Served(contents(name), {}, clients), found),
+        *bed_checks.checks(planned(name), CATALOG, found),
+        *subject.checks(chains(name), ServedContent(contents(name), {}, clients), found),
     ]
 
 
-def observations(found: Seen, name: str = H2_LOSS) -> list[Observation]:
+def observations(found: AttemptEvidence, name: str = H2_LOSS) -> list[Observation]:
     """Take every metric of what was seen."""
     return observe.observations(trial(name).scenario(), chains(name), found)
 
@@ -94,6 +94,8 @@ def nothing_built() -> Programs:
 
 def judged(name: str) -> Record:
     """Judge a recorded attempt again."""
-    prepared = Bed(CATALOG, nothing_built(), Path(), contents(name))
-    this = verdict.Try(trial(name), 1, datetime(2026, 11, 21, 12, tzinfo=UTC))
-    return verdict.judge(this, prepared, artifacts(name), {"client": 1.0, "tear-down": 0.5})
+    prepared = CampaignSetup(CATALOG, nothing_built(), Path(), contents(name))
+    this = verdict.AttemptId(trial(name), 1, datetime(2026, 11, 21, 12, tzinfo=UTC))
+    return verdict.judge(
+        this, planned(name), prepared, artifacts(name), {"client": 1.0, "tear-down": 0.5}
+    )

@@ -21,11 +21,11 @@ from recorded import (
     artifacts,
     observations,
     planned,
+    recorded_evidence,
     trial,
-    what_was_seen,
 )
 
-LEG = planned(H2_LOSS).hops[0]
+HOP = planned(H2_LOSS).hops[0]
 
 
 @pytest.mark.parametrize("algorithm", ["cubic", "reno", "bbr"])
@@ -52,53 +52,53 @@ def test_as_many_algorithms_as_sockets_say(text: str, names: set[str]) -> None:
 
 def test_a_whole_attempt_is_read_back() -> None:
     """Everything that the checks need, from the recorded files alone."""
-    found = what_was_seen(H2_LOSS)
+    found = recorded_evidence(H2_LOSS)
     assert found.client is not None
     assert found.client.clean
     assert found.bodies == {"client": [{"bytes": SERVED.size, "sha256": SERVED.sha256}]}
     assert [len(pings_s) for pings_s in found.pings_s.values()] == [3]
     assert found.algorithms == {"server": {"cubic"}}
     assert [connection["protocol"] for connection in found.connections] == ["tcp"]
-    assert [one.http_version for one in found.findings["server"].requests] == ["2"]
+    assert [one.http_version for one in found.reports["server"].requests] == ["2"]
 
 
 def test_a_trial_whose_server_did_not_start_left_little(tmp_path: Path) -> None:
     """What is not there was not seen; reading it is no error."""
     (tmp_path / "evidence.json").write_text('{"failures": {"server": "exit status 1"}}')
     shutil.copy(artifacts(H2_LOSS) / "ping-client-server.txt", tmp_path)
-    found = evidence.read(trial(H2_LOSS).scenario(), planned(H2_LOSS).hops, CATALOG, tmp_path)
+    found = evidence.read(planned(H2_LOSS), CATALOG, tmp_path)
     assert found.failures == {"server": "exit status 1"}
     assert found.client is None
     assert found.link == {}
-    whole = observations(what_was_seen(H2_LOSS))
+    whole = observations(recorded_evidence(H2_LOSS))
     assert observations(found) == [one for one in whole if one.metric == "rtt"]
 
 
 def test_request_time_ends_with_the_clients_fin_over_tcp() -> None:
     """From its first packet to its FIN, as the emulator stamped them; what follows is no part."""
-    found = what_was_seen(H2_LOSS)
+    found = recorded_evidence(H2_LOSS)
     (connection,) = found.link["connections"]
     connection["client_last_ns"] = connection["client_close_ns"] + 10**9
     took = (connection["client_close_ns"] - connection["client_first_ns"]) / 1e9
-    assert observe.request_time_s(LEG, found) == pytest.approx(took)
+    assert observe.request_time_s(HOP, found) == pytest.approx(took)
 
 
 def test_request_time_ends_with_the_clients_last_packet_over_quic() -> None:
     """For a CONNECTION_CLOSE cannot be told from other packets on the wire."""
-    found = what_was_seen(H3_CLEAN)
+    found = recorded_evidence(H3_CLEAN)
     (connection,) = found.connections
     assert connection["client_close_ns"] is None
     took = (connection["client_last_ns"] - connection["client_first_ns"]) / 1e9
-    assert observe.request_time_s(LEG, found) == pytest.approx(took)
+    assert observe.request_time_s(HOP, found) == pytest.approx(took)
 
 
 def test_request_time_ends_with_the_last_of_several_connections() -> None:
     """And begins with the first."""
-    found = what_was_seen(H2_LOSS)
+    found = recorded_evidence(H2_LOSS)
     (connection,) = found.link["connections"]
     earlier = {**connection, "client_first_ns": 10**6, "client_close_ns": 2 * 10**6}
     found.link["connections"].append(earlier)
-    assert observe.request_time_s(LEG, found) == (connection["client_close_ns"] - 10**6) / 1e9
+    assert observe.request_time_s(HOP, found) == (connection["client_close_ns"] - 10**6) / 1e9
 
 
 @pytest.mark.parametrize(
@@ -107,7 +107,7 @@ def test_request_time_ends_with_the_last_of_several_connections() -> None:
 )
 def test_a_completed_trial_has_every_metric_that_applies_to_it(name: str, more: set[str]) -> None:
     """The descriptors say which metrics apply; QUIC hides retransmissions."""
-    taken = observations(what_was_seen(name), name)
+    taken = observations(recorded_evidence(name), name)
     values = {one.metric: one.value for one in taken if not one.item}
     applies = {"every trial", "download", *more}
     assert {one.metric for one in taken} == {
@@ -126,7 +126,7 @@ def test_a_completed_trial_has_every_metric_that_applies_to_it(name: str, more: 
 
 def test_packet_loss_counts_every_packet_to_the_client_that_did_not_arrive() -> None:
     """Random losses and drops by the queue; packets in flight at the end are not lost."""
-    found = what_was_seen(H2_LOSS)
+    found = recorded_evidence(H2_LOSS)
     packets = found.link["directions"][1]["packets"]
     assert (packets["in"], packets["lost"], packets["queue_dropped"]) == (714, 13, 0)
     packets |= {"delivered": 690, "queue_dropped": 4, "aqm_dropped": 2, "in_flight": 5}
@@ -136,7 +136,7 @@ def test_packet_loss_counts_every_packet_to_the_client_that_did_not_arrive() -> 
 
 def test_each_file_has_its_time() -> None:
     """Named by its path; the slowest and the median are of these."""
-    taken = observations(what_was_seen(PROXIED), PROXIED)
+    taken = observations(recorded_evidence(PROXIED), PROXIED)
     times = {one.item: one.value for one in taken if one.metric == "file_time"}
     assert set(times) == {f"100000-{number}.txt" for number in range(1, 6)}
     whole = {one.metric: one.value for one in taken if not one.item}
@@ -146,7 +146,7 @@ def test_each_file_has_its_time() -> None:
 
 def test_what_a_hop_carried_is_told_of_that_hop() -> None:
     """QUIC between client and proxy, TCP between proxy and server."""
-    found, (first, second) = what_was_seen(PROXIED), planned(PROXIED).hops
+    found, (first, second) = recorded_evidence(PROXIED), planned(PROXIED).hops
     assert {one["protocol"] for one in first.near(found.connections)} == {"udp"}
     assert {one["protocol"] for one in second.near(found.connections)} == {"tcp"}
     assert len(found.connections) == 2

@@ -21,7 +21,7 @@ from httpbed.programs import catalog
 from httpbed.store import campaign as campaigns
 from httpbed.store.packet_log import COLUMNS
 from httpbed.trial import link_files
-from httpbed.trial.plan import Bed
+from httpbed.trial.plan import CampaignSetup
 from kept import manifest
 from recorded import DEMO, nothing_built
 
@@ -108,7 +108,7 @@ def test_the_emulator_finds_them_by_their_digest(folder: Path) -> None:
     """In the sandbox, and from a copy that cannot change under the campaign."""
     loaded = load(folder, text())
     kept = link_files.kept(loaded.files)
-    bed = Bed(catalog.load(), nothing_built(), Path(), {}, files=kept)
+    bed = CampaignSetup(catalog.load(), nothing_built(), Path(), {}, files=kept)
     (folder / "up.trace").unlink()
     config = bed.plan(loaded.trials[0]).network.emulator_config["links"][0]
     for way, numbers in zip(config["directions"], ([], [7]), strict=True):

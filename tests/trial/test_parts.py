@@ -86,7 +86,7 @@ def test_who_asks_finds_the_name_in_its_own_hosts_file() -> None:
 
 def test_connections_are_told_by_hop_and_link() -> None:
     """One that crosses a router is seen on each link; either side looks at its own."""
-    first, *_ = hops.legs(SCENARIO, NET)
+    first, *_ = hops.locate(SCENARIO, NET)
     told = {"client": "10.77.0.1:5000", "server": "10.77.2.2:443"}
     seen = [{**told, "link": name} for name in ("client-left", "left-proxy")]
     others = [{**seen[0], "client": "10.77.1.1:5000", "link": "rival-left"}]

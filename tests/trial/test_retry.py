@@ -14,9 +14,9 @@ from httpbed.trial.checks import retry as retry_checks
 from httpbed.trial.hops import Chain
 from httpbed.trial.run.retries import together
 from planted import ended, logged, on_another_connection
-from recorded import CATALOG, H2_LOSS, chains, what_was_seen
+from recorded import CATALOG, H2_LOSS, chains, recorded_evidence
 
-SEEN = what_was_seen(H2_LOSS)
+SEEN = recorded_evidence(H2_LOSS)
 WHOLE, REST = LoggedRequest("2", 200, 10**6), LoggedRequest("2", 206, 4 * 10**5)
 BROKEN = LoggedRequest("2", 200, 6 * 10**5)
 

@@ -12,7 +12,7 @@ import pytest
 
 from httpbed.experiment.trial import Check, Outcome
 from httpbed.trial import verdict
-from httpbed.trial.evidence import Seen
+from httpbed.trial.evidence import AttemptEvidence
 from planted import (
     Fault,
     broken,
@@ -38,11 +38,11 @@ from recorded import (
     checks,
     judged,
     observations,
+    recorded_evidence,
     trial,
-    what_was_seen,
 )
 
-OK = replace(what_was_seen(H2_LOSS).findings["server"].requests[0])
+OK = replace(recorded_evidence(H2_LOSS).reports["server"].requests[0])
 BODY = {"bytes": SERVED.size, "sha256": SERVED.sha256}
 PACKETS = ("directions", 1, "packets")
 LOST = ("directions", 1, "lost_numbers")
@@ -129,7 +129,7 @@ def test_the_recorded_attempts_complete_again(name: str) -> None:
     """Judging is a function of the files: what completed then completes now."""
     record = judged(name)
     assert record.attempt.outcome == Outcome(kind="completed")
-    assert broken(what_was_seen(name), name) == set()
+    assert broken(recorded_evidence(name), name) == set()
     assert {one.metric for one in record.observations} >= {"request_time", "rtt", "goodput"}
     assert judged(name) == record
 
@@ -137,7 +137,7 @@ def test_the_recorded_attempts_complete_again(name: str) -> None:
 @pytest.mark.parametrize(("fault", "check"), BED_FAULTS.values(), ids=BED_FAULTS)
 def test_a_fault_of_the_bed_makes_the_attempt_invalid(fault: Fault, check: str) -> None:
     """By the one check that is named for it, and the reason carries that check's figure."""
-    found = fault(what_was_seen(H2_LOSS))
+    found = fault(recorded_evidence(H2_LOSS))
     assert broken(found) == {check}
     assert ending(found).kind == "invalid"
     (figure,) = [one.figure for one in checks(found) if one.name == check]
@@ -147,13 +147,13 @@ def test_a_fault_of_the_bed_makes_the_attempt_invalid(fault: Fault, check: str) 
 @pytest.mark.parametrize(("fault", "check"), SUBJECT_FAULTS.values(), ids=SUBJECT_FAULTS)
 def test_a_fault_of_the_subject_makes_the_outcome_failed(fault: Fault, check: str) -> None:
     """It is data, with its reason; the bed is not blamed for it."""
-    found = fault(what_was_seen(H2_LOSS))
+    found = fault(recorded_evidence(H2_LOSS))
     assert broken(found) == {check}
     assert ending(found).kind == "failed"
     assert check in ending(found).reason
 
 
-def never_delivered(found: Seen) -> Seen:
+def never_delivered(found: AttemptEvidence) -> AttemptEvidence:
     """Let the client have stored, and the server logged, more than the link delivered."""
     body = {"bytes": 2 * 10**6, "sha256": "0" * 64}
     return stored(body)(said("server", body_bytes=2 * 10**6)(found))
@@ -161,14 +161,14 @@ def never_delivered(found: Seen) -> Seen:
 
 def test_a_client_that_stores_what_never_came_has_failed() -> None:
     """Its word is not the bed's fault, and the trial is not repeated."""
-    found = never_delivered(what_was_seen(H2_LOSS))
+    found = never_delivered(recorded_evidence(H2_LOSS))
     assert "possible for this link, bodies stored" in broken(found)
     assert ending(found).kind == "failed"
 
 
 def test_a_kill_for_want_of_memory_is_named() -> None:
     """Where the kernel killed while the client ran, and nobody here did."""
-    found = other(killed_for_memory=1)(ended(status=None, signal=9)(what_was_seen(H2_LOSS)))
+    found = other(killed_for_memory=1)(ended(status=None, signal=9)(recorded_evidence(H2_LOSS)))
     assert "signal 9, when the kernel killed 1 for want of memory" in ending(found).reason
     found = ended(status=None, signal=9, ended_for="used too much")(found)
     assert "used too much, and was killed" in ending(found).reason
@@ -199,14 +199,14 @@ PROXY_FAULTS: dict[str, tuple[Fault, str]] = {
 @pytest.mark.parametrize(("fault", "check"), PROXY_FAULTS.values(), ids=PROXY_FAULTS)
 def test_a_fault_behind_a_proxy_makes_the_outcome_failed(fault: Fault, check: str) -> None:
     """Every hop is looked at: a trial that is mixed or downgraded somewhere has failed."""
-    found = fault(what_was_seen(PROXIED))
+    found = fault(recorded_evidence(PROXIED))
     assert broken(found, PROXIED) == {check}
     assert ending(found, PROXIED).kind == "failed"
 
 
 def test_a_server_without_a_log_is_judged_by_the_client() -> None:
     """Its silence is no evidence; what neither tells is not observed, and rejects nothing."""
-    found = replace(logged()(what_was_seen(H2_LOSS)), silent=frozenset({"server"}))
+    found = replace(logged()(recorded_evidence(H2_LOSS)), silent=frozenset({"server"}))
     (protocol,) = (one for one in checks(found) if one.name == "protocol used")
     assert protocol.figure == "1 request(s) HTTP/2, by the client"
     assert ending(found).kind == "completed"
@@ -218,27 +218,27 @@ def test_a_server_without_a_log_is_judged_by_the_client() -> None:
 def test_every_check_has_a_fault_that_it_catches() -> None:
     """A check that nothing here breaks might be one that nothing can break."""
     caught = {check for _, check in (*BED_FAULTS.values(), *SUBJECT_FAULTS.values())}
-    caught |= broken(reset(stored(None)(what_was_seen(H2_LOSS))))
-    caught |= broken(never_delivered(what_was_seen(H2_LOSS)))
-    assert {check.name for check in checks(what_was_seen(H2_LOSS))} == caught
+    caught |= broken(reset(stored(None)(recorded_evidence(H2_LOSS))))
+    caught |= broken(never_delivered(recorded_evidence(H2_LOSS)))
+    assert {check.name for check in checks(recorded_evidence(H2_LOSS))} == caught
 
 
 def test_no_request_logged_breaks_all_that_the_log_is_evidence_of() -> None:
     """Neither protocol nor status is believed without the server's word; its complaint is told."""
-    found = logged(complaint="the server wrote no access log")(what_was_seen(H2_LOSS))
+    found = logged(complaint="the server wrote no access log")(recorded_evidence(H2_LOSS))
     assert broken(found) == {"protocol used", "status of the one answer"}
     assert "wrote no access log" in ending(found).reason
 
 
 def test_the_beds_fault_comes_before_the_subjects() -> None:
     """A client that failed over a broken link says nothing about the client."""
-    found = ended(status=28)(on_link("socket_drops", to=3)(what_was_seen(H2_LOSS)))
+    found = ended(status=28)(on_link("socket_drops", to=3)(recorded_evidence(H2_LOSS)))
     assert ending(found).kind == "invalid"
 
 
 def test_a_timed_out_client_is_data() -> None:
     """Whatever else it left undone; it has no request time, for it has no end."""
-    late = ended(status=None, signal=9, timed_out=True)(what_was_seen(H2_LOSS))
+    late = ended(status=None, signal=9, timed_out=True)(recorded_evidence(H2_LOSS))
     late = logged()(stored(None)(late))
     assert ending(late).kind == "timed out"
     metrics = {one.metric for one in observations(late)}
@@ -247,26 +247,26 @@ def test_a_timed_out_client_is_data() -> None:
 
 def test_a_timed_out_client_over_a_broken_bed_is_invalid() -> None:
     """The bed's failure leaves nothing to judge."""
-    late = ended(status=None, signal=9, timed_out=True)(what_was_seen(H2_LOSS))
+    late = ended(status=None, signal=9, timed_out=True)(recorded_evidence(H2_LOSS))
     assert ending(on_link("socket_drops", to=1)(late)).kind == "invalid"
 
 
 def test_a_server_that_did_not_start_has_failed() -> None:
     """The subject's fault, told in its own words; the link was never used."""
     failures = {"server": "exit status 1: no such file"}
-    found = replace(what_was_seen(H2_LOSS), failures=failures, exits={}, link={})
+    found = replace(recorded_evidence(H2_LOSS), failures=failures, exits={}, link={})
     assert ending(found) == Outcome(kind="failed", reason="server ran: exit status 1: no such file")
 
 
 @pytest.mark.parametrize(
     ("found", "name", "figure"),
     [
-        (what_was_seen(H3_CLEAN), H3_CLEAN, "not visible to the kernel"),
-        (sent_by()(what_was_seen(H2_LOSS)), H2_LOSS, "not observed"),
+        (recorded_evidence(H3_CLEAN), H3_CLEAN, "not visible to the kernel"),
+        (sent_by()(recorded_evidence(H2_LOSS)), H2_LOSS, "not observed"),
     ],
 )
 def test_what_could_not_be_observed_is_told_and_rejects_nothing(
-    found: Seen, name: str, figure: str
+    found: AttemptEvidence, name: str, figure: str
 ) -> None:
     """QUIC's congestion control is the program's; a flow may be over before it could be read."""
     (check,) = (one for one in checks(found, name) if one.name == "sender's congestion control")
@@ -280,7 +280,7 @@ def test_what_could_not_be_observed_is_told_and_rejects_nothing(
 )
 def test_the_round_trip_time_has_a_limit_on_both_sides(least_ms: float, *, passed: bool) -> None:
     """50.13 ms are due: 0.2 ms early is the resolution of ping, 2.5 ms late another link."""
-    found = echoed(least_ms / 1e3, 1.0)(what_was_seen(H2_LOSS))
+    found = echoed(least_ms / 1e3, 1.0)(recorded_evidence(H2_LOSS))
     (check,) = (one for one in checks(found) if one.name == "round-trip time")
     assert check.passed is passed
 
@@ -289,7 +289,7 @@ def test_the_realised_share_of_losses_rejects_nothing() -> None:
     """It is reported with its binomial interval: luck is not a fault."""
     (check,) = (
         one
-        for one in checks(what_was_seen(H2_LOSS))
+        for one in checks(recorded_evidence(H2_LOSS))
         if one.name == "losses as drawn, server->client"
     )
     assert check.figure.startswith("13 of 714 lost, 1.82%, 95 % interval 0.97% .. 3.09%")
@@ -297,7 +297,7 @@ def test_the_realised_share_of_losses_rejects_nothing() -> None:
 
 def test_a_broken_bed_is_recorded_as_an_invalid_attempt() -> None:
     """With what the bed said; there is nothing else to judge."""
-    this = verdict.Try(trial(H2_LOSS), 2, datetime(2026, 11, 21, tzinfo=UTC))
+    this = verdict.AttemptId(trial(H2_LOSS), 2, datetime(2026, 11, 21, tzinfo=UTC))
     record = verdict.broken_bed(this, "the emulator ended: no reason given")
     assert record.attempt.outcome.kind == "invalid"
     assert record.attempt.number == 2
@@ -308,7 +308,7 @@ def test_a_broken_bed_is_recorded_as_an_invalid_attempt() -> None:
 def pressure(waited_s: float, over_s: float) -> Check:
     """Judge how long somebody waited while a client ran."""
     told = {"source": "psi", "seconds": waited_s, "over_s": over_s}
-    found = replace(what_was_seen(H2_LOSS), pressure=told)
+    found = replace(recorded_evidence(H2_LOSS), pressure=told)
     return next(check for check in checks(found, H2_LOSS) if check.name == "CPU pressure")
 
 

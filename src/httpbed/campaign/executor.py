@@ -18,9 +18,9 @@ from httpbed.experiment.errors import BedError
 from httpbed.experiment.trial import Record, Trial
 from httpbed.store.campaign import Campaign
 from httpbed.trial import verdict
-from httpbed.trial.plan import Bed
+from httpbed.trial.plan import CampaignSetup
 from httpbed.trial.run import runner
-from httpbed.trial.verdict import Try
+from httpbed.trial.verdict import AttemptId
 
 T = TypeVar("T")
 Work = tuple[Trial, int]
@@ -45,7 +45,7 @@ def pending(campaign: Campaign, design: Iterable[Trial]) -> list[Work]:
 
 async def execute(  # noqa: PLR0913 - all but the first three are keywords
     campaign: Campaign,
-    bed: Bed,
+    bed: CampaignSetup,
     work: Iterable[Work],
     *,
     jobs: int,
@@ -87,7 +87,11 @@ async def side_by_side(
 
 
 async def _finish(
-    campaign: Campaign, bed: Bed, trial: Trial, numbers: range, tell: Callable[[Progress], None]
+    campaign: Campaign,
+    bed: CampaignSetup,
+    trial: Trial,
+    numbers: range,
+    tell: Callable[[Progress], None],
 ) -> None:
     for number in numbers:
         attempt = (await commit_attempt(campaign, bed, trial, number)).attempt
@@ -100,13 +104,15 @@ async def _finish(
             await quiet_machine.until_quiet(patience_s)
 
 
-async def commit_attempt(campaign: Campaign, bed: Bed, trial: Trial, number: int) -> Record:
+async def commit_attempt(
+    campaign: Campaign, bed: CampaignSetup, trial: Trial, number: int
+) -> Record:
     """Run one attempt at a trial, judge it and make it part of the campaign.
 
     An attempt that the bed broke off is committed, too, as invalid.
     """
     folder = campaign.unfinished(trial, number)
-    this = Try(trial, number, datetime.now(UTC))
+    this = AttemptId(trial, number, datetime.now(UTC))
     try:
         record = await judged(this, bed, folder / "artifacts")
     except BedError as error:
@@ -116,7 +122,9 @@ async def commit_attempt(campaign: Campaign, bed: Bed, trial: Trial, number: int
     return record
 
 
-async def judged(this: Try, bed: Bed, artifacts: Path, judging: Bed | None = None) -> Record:
+async def judged(
+    this: AttemptId, bed: CampaignSetup, artifacts: Path, judging: CampaignSetup | None = None
+) -> Record:
     """Run one attempt and judge what it left in ``artifacts``.
 
     Args:
@@ -129,5 +137,9 @@ async def judged(this: Try, bed: Bed, artifacts: Path, judging: Bed | None = Non
         BedError: The bed broke the attempt off.
         HostError: This machine cannot run trials.
     """
-    phases = await runner.run(this.trial, bed, artifacts)
-    return await asyncio.to_thread(verdict.judge, this, judging or bed, artifacts, phases.seconds)
+    planned = bed.plan(this.trial)
+    judged_by = planned if judging is None else judging.plan(this.trial)
+    phases = await runner.run(planned, bed, artifacts)
+    return await asyncio.to_thread(
+        verdict.judge, this, judged_by, judging or bed, artifacts, phases.seconds
+    )

@@ -24,7 +24,7 @@ from httpbed.host.sandbox.spec import PartSpec, ProcessSpec
 from httpbed.host.sandbox.supervisor import RefusalError, SandboxSpec, sandbox
 from httpbed.network.plan import TOOLS
 from httpbed.programs.recipe import Recipe
-from httpbed.trial.plan import Bed
+from httpbed.trial.plan import CampaignSetup
 from httpbed.trial.run.runner import MEMORY_BYTES
 
 UNKNOWN = "unknown"
@@ -45,7 +45,7 @@ class Version:
     """The beginning of all that it printed."""
 
 
-def manifest(loaded: Loaded, bed: Bed, *, command: str) -> dict[str, Any]:
+def manifest(loaded: Loaded, bed: CampaignSetup, *, command: str) -> dict[str, Any]:
     """Write down what makes the campaign: programs, recipes, machine, command."""
     recipes = {name: bed.catalog[name] for name in loaded.implementations()}
     tools = bed.programs.tools
@@ -83,7 +83,7 @@ def manifest(loaded: Loaded, bed: Bed, *, command: str) -> dict[str, Any]:
     }
 
 
-def _link(bed: Bed) -> dict[str, Any]:
+def _link(bed: CampaignSetup) -> dict[str, Any]:
     seeded = {"netem_seeded": bed.netem_seeded} if bed.backend == "netem" else {}
     return {"backend": bed.backend, **seeded}
 
@@ -110,7 +110,7 @@ def _own(name: str) -> dict[str, Any]:
     }
 
 
-async def versions(recipes: Collection[Recipe], bed: Bed) -> dict[str, Version]:
+async def versions(recipes: Collection[Recipe], bed: CampaignSetup) -> dict[str, Version]:
     """Ask every program for its version, in a sandbox."""
     with tempfile.TemporaryDirectory(prefix="versions-", dir=folders.cache()) as name:
         folder = Path(name)
@@ -135,7 +135,7 @@ async def versions(recipes: Collection[Recipe], bed: Bed) -> dict[str, Version]:
         return {recipe.name: _version(recipe, folder / "said") for recipe in recipes}
 
 
-def _part(asking: ProcessSpec, bed: Bed) -> PartSpec:
+def _part(asking: ProcessSpec, bed: CampaignSetup) -> PartSpec:
     limits = PartSpec(
         asking.root,
         folders=[str(asking.part)],

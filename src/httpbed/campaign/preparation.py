@@ -33,7 +33,7 @@ from httpbed.programs.catalog import Catalog
 from httpbed.trial import content, link_files, program_roots, tls_certificates
 from httpbed.trial import sites as pages
 from httpbed.trial.link_files import LinkFiles
-from httpbed.trial.plan import Bed
+from httpbed.trial.plan import CampaignSetup
 from httpbed.web.sites.catalog import CachedSite
 
 Say = Callable[[str], None]
@@ -141,7 +141,7 @@ def make_bed(
     capture: bool,
     say: Say,
     backend: Backend = "af_packet",
-) -> Bed:
+) -> CampaignSetup:
     """Build or find all that the trials stand on.
 
     Raises:
@@ -155,7 +155,7 @@ def make_bed(
     if others := loaded.tcp_controls() - {DEFAULT_CONTROL}:
         doctor.require_congestion(others, found.tools)
     seed = loaded.experiment.seed
-    return Bed(
+    return CampaignSetup(
         catalog=catalog,
         programs=found,
         certificates=tls_certificates.ensure(datetime.now(UTC), origins),

@@ -27,7 +27,7 @@ from httpbed.programs.catalog import Catalog
 from httpbed.store import campaign as campaigns
 from httpbed.store import damage
 from httpbed.store.campaign import Campaign
-from httpbed.trial.plan import Bed
+from httpbed.trial.plan import CampaignSetup
 
 Say = Callable[[str], None]
 
@@ -51,7 +51,7 @@ class Prepared:
     """An experiment with all that its trials need, and the manifest that describes both."""
 
     loaded: Loaded
-    bed: Bed
+    bed: CampaignSetup
     manifest: dict[str, Any]
 
 
@@ -60,7 +60,7 @@ class OpenRun:
     """A campaign that this process holds, and the trials that it still lacks."""
 
     campaign: Campaign
-    bed: Bed
+    bed: CampaignSetup
     pending: Sequence[Work]
 
     def finish(

@@ -2,7 +2,7 @@
 
 A host with a role forwards nothing, so what a client's own link delivers to it is the client's.
 It is active from the first packet that reaches it to the last. Outside of the time that all have in
-common somebody was alone, which says nothing about sharing: rates are taken within it, over whole
+common somebody was alone, which says nothing about fairness: rates are taken within it, over whole
 bins of ten milliseconds. These are all that is kept of the log unless somebody asks for it.
 """
 
@@ -26,7 +26,7 @@ SHORTEST_S = 0.1
 
 
 @dataclass(frozen=True)
-class Sharing:
+class FairShares:
     """What each client got."""
 
     lasted_s: float
@@ -60,7 +60,7 @@ def delivered(log: PacketLog) -> dict[tuple[int, int], int]:
     return found
 
 
-def read(artifacts: Path, clients: Mapping[str, int]) -> Sharing | None:
+def read(artifacts: Path, clients: Mapping[str, int]) -> FairShares | None:
     """Read what :func:`reduce` left; ``clients`` are by name, with the direction to each.
 
     None where there is none, or there was no time in which all were active.
@@ -72,7 +72,7 @@ def read(artifacts: Path, clients: Mapping[str, int]) -> Sharing | None:
     return shared({(way, bin_): size for way, bin_, size in rows}, clients)
 
 
-def shared(found: Mapping[tuple[int, int], int], clients: Mapping[str, int]) -> Sharing | None:
+def shared(found: Mapping[tuple[int, int], int], clients: Mapping[str, int]) -> FairShares | None:
     """Measure the whole bins between the last client's first packet and the first one's last."""
     flows = {
         name: {bin_: size for (way, bin_), size in found.items() if way == direction}
@@ -88,4 +88,4 @@ def shared(found: Mapping[tuple[int, int], int], clients: Mapping[str, int]) -> 
         name: sum(size for bin_, size in flow.items() if bin_ in within) * 8 / lasted_s
         for name, flow in flows.items()
     }
-    return Sharing(lasted_s, rates)
+    return FairShares(lasted_s, rates)

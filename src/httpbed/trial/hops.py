@@ -1,95 +1,117 @@
-"""Hops as they lie in the network: which packets belong to whose request; pure."""
+"""The hops of a trial in its network: hosts, addresses and links of each client and server pair."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
-from httpbed.experiment.roles import Hop, Roles, hops
+from httpbed.experiment import roles
+from httpbed.experiment.roles import Hop, HttpVersion, Roles
 from httpbed.experiment.scenario import Scenario
 from httpbed.experiment.workload import Workload
 from httpbed.network.plan import NetworkPlan
 
 
 @dataclass(frozen=True)
-class Way:
-    """Links from who asks to who answers, and the address that is asked from."""
+class HopPath:
+    """The links from a hop's client to its server, and the client's address on the first link."""
 
-    asking_address: str
+    client_address: str
     links: tuple[int, ...]
-    """By index, from who asks to who answers."""
+    """Indices of the links, from the client to the server."""
     names: tuple[str, ...]
-    """Of those links."""
+    """Names of those links."""
     downstream: int
-    """Direction of the first of them that leads to who asks, as the emulator numbers directions."""
+    """Direction of the first link that leads to the client, as the emulator numbers directions."""
     over: int | None = None
-    """The access link that it begins with, of a client's that has several ways."""
+    """Index of the access link that the path begins with, where a client has several."""
 
 
 @dataclass(frozen=True)
-class Leg:
-    """A hop with its addresses and links."""
+class NetworkHop:
+    """A hop with the addresses and links that the network gives it."""
 
     hop: Hop
-    asking_host: str
-    answering_host: str
-    answering_address: str
-    ways: tuple[Way, ...]
-    """One for each access link of a client's that goes from one to the next; else the only one."""
+    client_host: str
+    server_host: str
+    server_address: str
+    paths: tuple[HopPath, ...]
+    """One for each access link over which the client reaches the server; otherwise one."""
+
+    @property
+    def client(self) -> str:
+        """Name of the part that sends the requests."""
+        return self.hop.client
+
+    @property
+    def server(self) -> str:
+        """Name of the part that answers."""
+        return self.hop.server
+
+    @property
+    def http_version(self) -> HttpVersion:
+        """HTTP version of its requests."""
+        return self.hop.http_version
+
+    @property
+    def transport(self) -> Literal["tcp", "quic"]:
+        """The transport protocol of that version."""
+        return self.hop.transport
 
     @property
     def title(self) -> str:
-        """Who asks whom."""
-        return f"{self.hop.client}->{self.hop.server}"
+        """``CLIENT->SERVER``."""
+        return f"{self.client}->{self.server}"
 
-    def title_over(self, way: Way) -> str:
-        """Name one of the ways."""
-        return f"{self.title} over {way.names[0]}" if len(self.ways) > 1 else self.title
+    def title_over(self, path: HopPath) -> str:
+        """Return the title; where the hop has several paths, with the first link of ``path``."""
+        return f"{self.title} over {path.names[0]}" if len(self.paths) > 1 else self.title
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Names of the links of the first way."""
-        return self.ways[0].names
+        """Names of the links of the first path."""
+        return self.paths[0].names
 
     @property
     def downstream(self) -> int:
-        """Direction of its first link that leads to who asks, as the emulator numbers them."""
-        return self.ways[0].downstream
+        """Direction towards the client on the first path, as the emulator numbers directions."""
+        return self.paths[0].downstream
 
     def is_between(self, connection: Mapping[str, Any]) -> bool:
-        """Whether a connection, as the emulator tells of it, is one of this hop."""
-        asking = {way.asking_address for way in self.ways}
-        is_of_who_answers = host(connection["server"]) == self.answering_address
-        return is_of_who_answers and host(connection["client"]) in asking
+        """Whether a connection in the emulator's result belongs to this hop."""
+        client_addresses = {path.client_address for path in self.paths}
+        to_server = address(connection["server"]) == self.server_address
+        return to_server and address(connection["client"]) in client_addresses
 
     def near(self, connections: Iterable[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
-        """Return this hop's connections as seen on the links of who asks."""
-        return self._on({way.names[0] for way in self.ways}, connections)
+        """Return this hop's connections as seen on the client's links."""
+        return self._on({path.names[0] for path in self.paths}, connections)
 
     def far(self, connections: Iterable[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
-        """Return this hop's connections as seen on the links of who answers, before any loss."""
-        return self._on({way.names[-1] for way in self.ways}, connections)
+        """Return this hop's connections as seen on the server's links, before any loss."""
+        return self._on({path.names[-1] for path in self.paths}, connections)
 
     def over(self, link: str, connections: Iterable[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
         """Return this hop's connections as seen on one link."""
         return self._on({link}, connections)
 
     def first_packet_ns(self, link: Mapping[str, Any]) -> int | None:
-        """Return when the first packet of who asks came, by the emulator's result.
+        """Return the time of the client's first packet, in ns since the emulator's start.
 
-        Since the emulator's start; None if none came.
+        ``link`` is the emulator's result. None: the client sent nothing.
         """
         near = self.near(link.get("connections", ()))
         times = [one["client_first_ns"] for one in near if one["client_first_ns"] is not None]
         return int(min(times)) - int(link["started_ns"]) if times else None
 
     def opened(self, connections: Iterable[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
-        """Leave out what only goes on from another address: its first datagram is no handshake's.
+        """Return the connections that the client opened; a migrated one counts once.
 
-        RFC 9000 section 9: a connection that migrates makes no new one. A datagram that is neither
-        may be a short header that is greased (RFC 9287), unless no other begins at all.
+        A QUIC connection that migrates makes no handshake at its new address (RFC 9000 section 9).
+        A first datagram of an unknown kind may be a greased short header (RFC 9287). It counts as
+        an opened connection only where no connection began with a handshake.
         """
         near = self.near(connections)
         begun = [one for one in near if one.get("opening") not in {"short", "other"}]
@@ -103,91 +125,91 @@ class Leg:
 
 @dataclass(frozen=True)
 class Chain:
-    """A client with all who answer it, directly or through others."""
+    """A client with the proxies and servers that answer it, directly or through a proxy."""
 
     prefix: str
-    """Of its parts' names: empty, or such as ``competitor-1-``."""
+    """Prefix of its parts' names: empty, or such as ``competitor-1-``."""
     workload: Workload
     roles: Roles
-    legs: tuple[Leg, ...]
-    """Its hops, the client's first."""
+    hops: tuple[NetworkHop, ...]
+    """The client's hop comes first."""
 
     @property
     def client(self) -> str:
-        """Name of the part that asks first."""
-        return self.legs[0].hop.client
+        """Name of the client."""
+        return self.hops[0].client
 
     @property
-    def answering(self) -> list[str]:
+    def responders(self) -> list[str]:
         """Names of its proxies and servers, in the order in which a request meets them."""
-        return [leg.hop.server for leg in self.legs]
+        return [hop.server for hop in self.hops]
 
     @property
     def proxies(self) -> list[str]:
-        """Names of its proxies, likewise."""
-        asking = {leg.hop.client for leg in self.legs}
-        return [name for name in self.answering if name in asking]
+        """Names of its proxies, in that order."""
+        clients = {hop.client for hop in self.hops}
+        return [name for name in self.responders if name in clients]
 
     @property
     def servers(self) -> list[str]:
         """Names of its servers."""
-        return [name for name in self.answering if name not in self.proxies]
+        return [name for name in self.responders if name not in self.proxies]
 
 
-def chains(scenario: Scenario, found: Sequence[Leg]) -> tuple[Chain, ...]:
-    """Group hops by the client for whom they are; the measured one's come first."""
+def chains(scenario: Scenario, hops: Sequence[NetworkHop]) -> tuple[Chain, ...]:
+    """Group hops by client; the measured client's chain comes first."""
     competitors = enumerate(scenario.competitors, start=1)
-    casts = [("", scenario.roles)]
-    casts += [(f"competitor-{number}-", one.roles()) for number, one in competitors]
-    rest, chained = list(found), []
-    for (prefix, roles), workload in zip(casts, scenario.workloads(), strict=True):
-        count = len(hops(roles))
-        chained.append(Chain(prefix, workload, roles, tuple(rest[:count])))
+    groups = [("", scenario.roles)]
+    groups += [(f"competitor-{number}-", one.roles()) for number, one in competitors]
+    rest, chained = list(hops), []
+    for (prefix, members), workload in zip(groups, scenario.workloads(), strict=True):
+        count = len(roles.hops(members))
+        chained.append(Chain(prefix, workload, members, tuple(rest[:count])))
         rest = rest[count:]
     return tuple(chained)
 
 
-def legs(scenario: Scenario, net: NetworkPlan) -> tuple[Leg, ...]:
+def locate(scenario: Scenario, net: NetworkPlan) -> tuple[NetworkHop, ...]:
     """Find every hop of a scenario in its network."""
-    return tuple(_leg(hop, scenario, net) for hop in scenario.hops())
+    return tuple(_located(hop, scenario, net) for hop in scenario.hops())
 
 
-def ping_file(leg: Leg, way: Way) -> str:
-    """Name the file with the echoes of a hop's way."""
-    over = f"-{way.names[0]}" if len(leg.ways) > 1 else ""
-    return f"ping-{leg.hop.client}-{leg.hop.server}{over}.txt"
+def ping_file(hop: NetworkHop, path: HopPath) -> str:
+    """Name the file with the output of ping for one path of a hop."""
+    over = f"-{path.names[0]}" if len(hop.paths) > 1 else ""
+    return f"ping-{hop.client}-{hop.server}{over}.txt"
 
 
-def sockets_file(leg: Leg) -> str:
-    """Name the file with the accepted sockets of a hop's sender."""
-    return f"sockets-{leg.hop.server}.txt"
+def sockets_file(hop: NetworkHop) -> str:
+    """Name the file with the sockets that a hop's server accepted."""
+    return f"sockets-{hop.server}.txt"
 
 
-def _leg(hop: Hop, scenario: Scenario, net: NetworkPlan) -> Leg:
-    asks, answers = scenario.hosts[hop.client], scenario.hosts[hop.server]
-    own = [access.link for access in net.access if access.end.host == asks]
+def address(endpoint: str) -> str:
+    """Return the IP address of an endpoint such as ``10.77.0.2:443`` or ``[fd00::2]:443``."""
+    return endpoint.rpartition(":")[0].strip("[]")
+
+
+def _located(hop: Hop, scenario: Scenario, net: NetworkPlan) -> NetworkHop:
+    client, server = scenario.hosts[hop.client], scenario.hosts[hop.server]
+    own = [access.link for access in net.access if access.end.host == client]
     over: list[int | None] = [*own] or [None]
-    return Leg(
+    return NetworkHop(
         hop=hop,
-        asking_host=asks,
-        answering_host=answers,
-        answering_address=net.address(answers, asks),
-        ways=tuple(_way(asks, answers, net, link) for link in over),
+        client_host=client,
+        server_host=server,
+        server_address=net.address(server, client),
+        paths=tuple(_path(client, server, net, link) for link in over),
     )
 
 
-def _way(asks: str, answers: str, net: NetworkPlan, over: int | None) -> Way:
-    route = net.route(asks, answers, over)
+def _path(client: str, server: str, net: NetworkPlan, over: int | None) -> HopPath:
+    route = net.route(client, server, over)
     first, side = route[0]
-    return Way(
-        asking_address=net.ends[first][side].address,
+    return HopPath(
+        client_address=net.ends[first][side].address,
         links=tuple(link for link, _ in route),
         names=tuple(net.topology.links[link].name for link, _ in route),
         downstream=2 * first + 1 - side,
         over=over,
     )
-
-
-def host(endpoint: str) -> str:
-    """Take the address out of what Rust prints of an address and a port."""
-    return endpoint.rpartition(":")[0].strip("[]")

@@ -1,4 +1,4 @@
-"""From what was seen to observations: one value per metric that could be taken.
+"""From what was evidence to observations: one value per metric that could be taken.
 
 Times, overheads and shares are of the client's own requests, as they were seen on its link; what
 others sent meanwhile is told by metrics of its own.
@@ -15,33 +15,35 @@ from httpbed.analysis.fairness import jain
 from httpbed.experiment.metric import Observation
 from httpbed.experiment.scenario import Scenario
 from httpbed.experiment.units import NS
-from httpbed.trial.evidence import Seen
+from httpbed.trial.evidence import AttemptEvidence
 from httpbed.trial.handover import metrics
-from httpbed.trial.hops import Chain, Leg
+from httpbed.trial.hops import Chain, NetworkHop
 
 GB = 1e9
 
 
-def observations(scenario: Scenario, chains: Sequence[Chain], seen: Seen) -> list[Observation]:
+def observations(
+    scenario: Scenario, chains: Sequence[Chain], evidence: AttemptEvidence
+) -> list[Observation]:
     """Take every metric of an attempt, in a fixed order."""
     chain = chains[0]
     return [
-        *_wire(chain, seen),
-        *_link(scenario, seen),
-        *_bed(chain.legs[0], seen),
-        *seen.findings[chain.client].observations,
-        *_runs(chain, seen),
-        *_files(chain, seen),
-        *_proxies(chain, seen),
-        *_cpu(chain, seen),
-        *_shares(chain, seen),
-        *metrics.observations(scenario.handover, chain, seen),
+        *_wire(chain, evidence),
+        *_link(scenario, evidence),
+        *_bed(chain.hops[0], evidence),
+        *evidence.reports[chain.client].observations,
+        *_runs(chain, evidence),
+        *_files(chain, evidence),
+        *_proxies(chain, evidence),
+        *_cpu(chain, evidence),
+        *_shares(chain, evidence),
+        *metrics.observations(scenario.handover, chain, evidence),
     ]
 
 
-def request_time_s(leg: Leg, seen: Seen) -> float | None:
+def request_time_s(hop: NetworkHop, evidence: AttemptEvidence) -> float | None:
     """Seconds from the client's first packet until it closed the last of its connections."""
-    connections = leg.near(seen.connections)
+    connections = hop.near(evidence.connections)
     if not connections:
         return None
     first = min(connection["client_first_ns"] for connection in connections)
@@ -51,17 +53,17 @@ def request_time_s(leg: Leg, seen: Seen) -> float | None:
     return float(last - first) / NS
 
 
-def _wire(chain: Chain, seen: Seen) -> Iterator[Observation]:
-    leg, size = chain.legs[0], chain.workload.body_bytes()
-    duration = request_time_s(leg, seen)
+def _wire(chain: Chain, evidence: AttemptEvidence) -> Iterator[Observation]:
+    hop, size = chain.hops[0], chain.workload.body_bytes()
+    duration = request_time_s(hop, evidence)
     if duration is None:
         return
-    near, far = leg.near(seen.connections), leg.far(seen.connections)
-    yield _on_wire("connections", len(leg.opened(seen.connections)))
+    near, far = hop.near(evidence.connections), hop.far(evidence.connections)
+    yield _on_wire("connections", len(hop.opened(evidence.connections)))
     first = min(near, key=lambda connection: connection["client_first_ns"])
     if first["handshake_ns"] is not None:
         yield _on_wire("handshake_time", (first["handshake_ns"] - first["client_first_ns"]) / NS)
-    if seen.client and not seen.client.timed_out:  # otherwise there is no end to take it to
+    if evidence.client and not evidence.client.timed_out:  # otherwise there is no end to take it to
         yield _on_wire("request_time", duration)
         if size and duration:
             yield _on_wire("goodput", size * 8 / duration)
@@ -77,11 +79,11 @@ def _sum(connections: Sequence[Mapping[str, Any]], key: str) -> float:
     return float(sum(connection[key] for connection in connections))
 
 
-def _link(scenario: Scenario, seen: Seen) -> Iterator[Observation]:
-    if not seen.link:
+def _link(scenario: Scenario, evidence: AttemptEvidence) -> Iterator[Observation]:
+    if not evidence.link:
         return
     link, way = scenario.bottleneck()
-    downstream = seen.link["directions"][2 * link + way]
+    downstream = evidence.link["directions"][2 * link + way]
     if downstream["queue_delay_ns"]["p50"] is not None:
         yield _on_wire("queue_delay_p50", downstream["queue_delay_ns"]["p50"] / NS)
     if downstream["utilisation"] is not None:
@@ -92,22 +94,22 @@ def _link(scenario: Scenario, seen: Seen) -> Iterator[Observation]:
         yield _on_wire("packet_loss", lost / sent)
 
 
-def _bed(leg: Leg, seen: Seen) -> Iterator[Observation]:
-    if pings_s := seen.pings_s[leg.title_over(leg.ways[0])]:
+def _bed(hop: NetworkHop, evidence: AttemptEvidence) -> Iterator[Observation]:
+    if pings_s := evidence.pings_s[hop.title_over(hop.paths[0])]:
         yield Observation(metric="rtt", value=min(pings_s), source="bed")
 
 
-def _runs(chain: Chain, seen: Seen) -> Iterator[Observation]:
-    if chain.roles.client.retry != "none" and seen.client:
-        yield Observation(metric="client_runs", value=seen.client.runs, source="bed")
+def _runs(chain: Chain, evidence: AttemptEvidence) -> Iterator[Observation]:
+    if chain.roles.client.retry != "none" and evidence.client:
+        yield Observation(metric="client_runs", value=evidence.client.runs, source="bed")
 
 
-def _files(chain: Chain, seen: Seen) -> Iterator[Observation]:
+def _files(chain: Chain, evidence: AttemptEvidence) -> Iterator[Observation]:
     """Tell the time of each file where there are several, by the client's clock."""
     if chain.workload.kind == "page":  # which has metrics of its own
         return
     took, rounds = [], Counter[str]()
-    for number, request in enumerate(seen.findings[chain.client].requests, start=1):
+    for number, request in enumerate(evidence.reports[chain.client].requests, start=1):
         if request.began_s is None or request.ended_s is None:
             return
         name = request.path.lstrip("/") or f"{number}"
@@ -125,32 +127,32 @@ def _files(chain: Chain, seen: Seen) -> Iterator[Observation]:
     )
 
 
-def _proxies(chain: Chain, seen: Seen) -> Iterator[Observation]:
+def _proxies(chain: Chain, evidence: AttemptEvidence) -> Iterator[Observation]:
     attempts = [
         request.attempts
         for name in chain.proxies
-        for request in seen.findings[name].requests
+        for request in evidence.reports[name].requests
         if request.attempts is not None
     ]
     if attempts:
         yield Observation(metric="retries", value=sum(attempts) - len(attempts), source="proxy")
-    if chain.proxies and seen.link:
-        upstream = [leg.near(seen.connections) for leg in chain.legs[1:]]
+    if chain.proxies and evidence.link:
+        upstream = [hop.near(evidence.connections) for hop in chain.hops[1:]]
         yield _on_wire("upstream_connections", sum(map(len, upstream)))
 
 
-def _cpu(chain: Chain, seen: Seen) -> Iterator[Observation]:
+def _cpu(chain: Chain, evidence: AttemptEvidence) -> Iterator[Observation]:
     size = chain.workload.body_bytes()
     sides = {"client": [chain.client], "proxy": chain.proxies, "server": chain.servers}
     for side, names in sides.items():
-        spent = [seen.exits[name].cpu_s for name in names if name in seen.exits]
+        spent = [evidence.exits[name].cpu_s for name in names if name in evidence.exits]
         if size and names and len(spent) == len(names):
             value = sum(spent) / (size / GB)
             yield Observation(metric=f"{side}_cpu", value=value, source="bed")
 
 
-def _shares(chain: Chain, seen: Seen) -> Iterator[Observation]:
-    if (found := seen.sharing) is None:
+def _shares(chain: Chain, evidence: AttemptEvidence) -> Iterator[Observation]:
+    if (found := evidence.fairness) is None:
         return
     for client, rate in found.rates_bit_s.items():
         yield Observation(metric="rate_while_shared", value=rate, source="wire", item=client)

@@ -1,10 +1,11 @@
-"""The bed: what every trial of a campaign stands on, and what a trial's processes are."""
+"""The plan of a trial: network, processes, hand-overs; and what a campaign's trials share."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 from httpbed.experiment.page import PageLoad
 from httpbed.experiment.scenario import Scenario
@@ -24,7 +25,7 @@ from httpbed.trial import hops, parts, replay_origin
 from httpbed.trial.content import Content
 from httpbed.trial.handover import steps
 from httpbed.trial.handover.steps import HandoverPlan
-from httpbed.trial.hops import Leg, Way, ping_file, sockets_file
+from httpbed.trial.hops import Chain, HopPath, NetworkHop, ping_file, sockets_file
 from httpbed.trial.program_roots import Programs
 from httpbed.web.sites.catalog import CachedSite
 from httpbed.web.sites.site import FILES
@@ -34,21 +35,21 @@ PING_INTERVAL_S = 0.005
 
 
 @dataclass(frozen=True)
-class Bed:
-    """What is prepared once for all trials of a campaign."""
+class CampaignSetup:
+    """What is prepared once and shared by all trials of a campaign."""
 
     catalog: Catalog
     programs: Programs
-    """What its processes run."""
+    """The programs that its processes run."""
     certificates: Path
     contents: Mapping[str, Content]
     """The files to serve, by their path in a URL."""
     capture: bool = False
-    """Whether every packet is kept as pcapng."""
+    """Whether each trial keeps every packet as pcapng."""
     log: bool = False
-    """Whether each packet's times and fate are kept, a line each."""
+    """Whether each trial keeps a line with the times and fate of each packet."""
     backend: Backend = "af_packet"
-    """How the emulator takes packets from the kernel and gives them back, or who carries them."""
+    """How the emulator gets packets from the kernel, or the discipline that replaces it."""
     netem_seeded: bool = False
     """Whether the kernel's netem takes a seed."""
     files: Mapping[str, LinkFile] = field(default_factory=dict)
@@ -57,7 +58,7 @@ class Bed:
     """The sites of its pages, by their keys."""
 
     def plan(self, trial: Trial) -> TrialPlan:
-        """Plan a trial on this bed."""
+        """Validate a trial's scenario and plan its attempt."""
         return plan(
             trial,
             self.catalog,
@@ -69,111 +70,123 @@ class Bed:
         )
 
     def shared_files(self) -> dict[str, Path]:
-        """What the sandbox shows of the files that the experiment names: seen as -> path."""
+        """Map the paths in the sandbox of the experiment's files to their paths here."""
         return {f"{LINK_FILES}/{digest}": file.path for digest, file in self.files.items()}
 
     def shared_sites(self, scenario: Scenario) -> dict[str, Path]:
-        """What the sandbox shows of a scenario's sites, likewise."""
+        """Map the paths in the sandbox of a scenario's sites to their paths here."""
         pages = [one for one in scenario.workloads() if isinstance(one, PageLoad)]
         return {parts.site_folder(page): self.sites[page.key].folder / FILES for page in pages}
 
 
 @dataclass(frozen=True)
-class Asking:
-    """A client and when it begins."""
+class PlannedClient:
+    """A client's process and when it starts."""
 
     part: Part
     process: ProcessSpec
     after_s: float = 0.0
+    """Seconds after the measured client."""
 
 
 @dataclass(frozen=True)
-class Probe:
-    """Measures the round-trip time of one hop's idle way."""
+class Ping:
+    """Measures the idle round-trip time of one path of a hop."""
 
-    way: Way
+    path: HopPath
     process: ProcessSpec
 
 
 @dataclass(frozen=True)
 class TrialPlan:
-    """Every process of a trial; pure, so that ``httpbed plan`` can print it."""
+    """A trial, its validated scenario and every process of its attempt."""
 
+    trial: Trial
+    scenario: Scenario
     network: NetworkPlan
-    hops: tuple[Leg, ...]
-    """Every hop, the client's first."""
-    answering: Mapping[str, ProcessSpec]
+    hops: tuple[NetworkHop, ...]
+    """Every hop; the measured client's comes first."""
+    servers: Mapping[str, ProcessSpec]
     """Servers and proxies by their part's name, those farthest from the client first."""
-    visits: tuple[Asking, ...]
-    """What clients fetch before, without being measured."""
-    asking: tuple[Asking, ...]
-    """The client, then its competitors."""
-    probes: tuple[tuple[Probe, ...], ...]
-    """One group after the other; those of a group share no link."""
+    prior_visits: tuple[PlannedClient, ...]
+    """Unmeasured visits that give clients their TLS tickets."""
+    clients: tuple[PlannedClient, ...]
+    """The measured client, then its competitors."""
+    pings: tuple[tuple[Ping, ...], ...]
+    """Groups that run one after the other; the pings of a group share no link."""
     sockets: Mapping[str, ProcessSpec]
-    """Read the accepted sockets of each part that sends by TCP, in the kernel."""
+    """Commands that read the accepted sockets of each part that sends by TCP."""
     handover: HandoverPlan | None = None
-    """How the client goes from one of its links to the next."""
-    recordings: Mapping[str, ProcessSpec] = field(default_factory=dict)
-    """Who answers for recorded sites, behind each server that has one."""
+    """The client's hand-overs from link to link."""
+    replay_origins: Mapping[str, ProcessSpec] = field(default_factory=dict)
+    """The programs that answer for recorded sites, behind each server that has one."""
+
+    def chains(self) -> tuple[Chain, ...]:
+        """Return each client with its proxies and servers; the measured client's chain is first."""
+        return hops.chains(self.scenario, self.hops)
 
     def specs(self) -> tuple[ProcessSpec, ...]:
-        """Every process, in order, but for the steps of hand-overs."""
-        moved = self.handover
+        """Return every process in starting order, without the steps of hand-overs."""
+        handover = self.handover
         return (
             *self.network.specs(),
-            *self.recordings.values(),
-            *self.answering.values(),
-            *((moved.monitor,) if moved else ()),
-            *(probe.process for group in self.probes for probe in group),
-            *(moved.before() if moved else ()),
-            *(visit.process for visit in self.visits),
-            *(one.process for one in self.asking),
+            *self.replay_origins.values(),
+            *self.servers.values(),
+            *((handover.monitor,) if handover else ()),
+            *(ping.process for group in self.pings for ping in group),
+            *(handover.before() if handover else ()),
+            *(client.process for client in self.all_clients()),
             *self.sockets.values(),
         )
 
-    def clients(self) -> tuple[Asking, ...]:
-        """Return all that fetches, visits included."""
-        return (*self.visits, *self.asking)
+    def all_clients(self) -> tuple[PlannedClient, ...]:
+        """Return the prior visits and the clients."""
+        return (*self.prior_visits, *self.clients)
 
     def folders(self) -> list[str]:
-        """Names of the folders in which parts leave their files."""
-        names = (one.part.name for one in self.clients())
-        return [*self.recordings, *self.answering, *names]
+        """Name the folders in which parts leave their files."""
+        names = (client.part.name for client in self.all_clients())
+        return [*self.replay_origins, *self.servers, *names]
 
     def isolated(self) -> dict[str, PartSpec]:
-        """What each part of the trial sees, but for where its program is."""
-        clients = [(one.part.name, one.process) for one in self.clients()]
-        found: dict[str, PartSpec] = {}
-        for folder, process in (*self.recordings.items(), *self.answering.items(), *clients):
-            part = process.part or folder
-            seen = found.get(part, PartSpec(process.root, process.host))
-            found[part] = replace(
-                seen,
-                folders=(*seen.folders, folder),
-                files={**seen.files, **process.shown},
+        """Return what each part sees and may use in the sandbox, without its program."""
+        specs: dict[str, PartSpec] = {}
+        for folder, process in self._part_processes():
+            name = process.part or folder
+            spec = specs.get(name, PartSpec(process.root, process.host))
+            specs[name] = replace(
+                spec,
+                folders=(*spec.folders, folder),
+                files={**spec.files, **process.shown},
                 memory_bytes=process.memory_bytes,
                 processes=process.processes,
             )
-        return found
+        return specs
 
     def most_bytes(self) -> dict[str, int]:
-        """Upper bound of what each part leaves in its folder, all files together."""
-        clients = {one.part.name: one.process for one in self.clients()}
-        processes = {**self.recordings, **self.answering, **clients}
-        return {name: one.file_bytes for name, one in processes.items() if one.file_bytes}
+        """Return the upper bound in bytes of all files that each part leaves in its folder."""
+        return {
+            name: process.file_bytes
+            for name, process in self._part_processes()
+            if process.file_bytes
+        }
+
+    def _part_processes(self) -> list[tuple[str, ProcessSpec]]:
+        """List the processes of parts with the folders they write to."""
+        clients = [(client.part.name, client.process) for client in self.all_clients()]
+        return [*self.replay_origins.items(), *self.servers.items(), *clients]
 
     @property
     def longest_rtt_s(self) -> float:
-        """Seconds of an echo on the longest hop, at most, when all is idle."""
+        """Upper bound in seconds of the idle round-trip time of any hop."""
         return max(
-            idle_rtt.round_trip_s(self.network, leg.asking_host, leg.answering_host, way.over)[1]
-            for leg in self.hops
-            for way in leg.ways
+            idle_rtt.round_trip_s(self.network, hop.client_host, hop.server_host, path.over)[1]
+            for hop in self.hops
+            for path in hop.paths
         )
 
 
-def plan(  # noqa: PLR0913 - all but the first two are told by name
+def plan(  # noqa: PLR0913 - all but the first two are named at the call
     trial: Trial,
     catalog: Catalog,
     *,
@@ -183,43 +196,53 @@ def plan(  # noqa: PLR0913 - all but the first two are told by name
     files: Mapping[str, LinkFile] | None = None,
     netem_seeded: bool = False,
 ) -> TrialPlan:
-    """Plan a trial; ``files`` are those that its experiment names."""
+    """Validate a trial's scenario and plan its attempt; ``files`` are keyed by digest."""
     scenario = trial.scenario()
+    needs_log = log or _needs_log(scenario, backend)
     net = network.plan(
-        steps.watched(scenario),
+        steps.with_trigger(scenario),
         scenario.senders(),
         trial.seed,
         trial.block,
-        forwarding=scenario.routers,
         capture=capture,
-        log=f"{TRIAL_FOLDER}/{packet_log.FILE}" if log or _is_reduced(scenario, backend) else None,
+        log=f"{TRIAL_FOLDER}/{packet_log.FILE}" if needs_log else None,
         backend=backend,
         files={digest: file.facts for digest, file in (files or {}).items()},
         netem_seeded=netem_seeded,
-        client=scenario.hosts["client"],
-        access=scenario.access_links,
-        nat=steps.nat(scenario),
+        **_client_access(scenario),
     )
+    located = hops.locate(scenario, net)
     described = parts.parts(scenario, catalog, net, trial.time_limit_s)
-    found = hops.legs(scenario, net)
-    cast = _Cast(scenario, catalog, described)
+    processes = _Processes(scenario, catalog, described)
     return TrialPlan(
+        trial=trial,
+        scenario=scenario,
         network=net,
-        hops=found,
-        answering=cast.answering(),
-        visits=cast.visits(),
-        asking=cast.asking(),
-        probes=_apart([_probe(leg, way, net) for leg in found for way in leg.ways]),
-        sockets={leg.hop.server: _sockets(leg) for leg in found if leg.hop.transport == "tcp"},
+        hops=located,
+        servers=processes.servers(),
+        prior_visits=processes.prior_visits(),
+        clients=processes.clients(),
+        pings=_apart([_ping(hop, path, net) for hop in located for path in hop.paths]),
+        sockets={hop.server: _sockets(hop) for hop in located if hop.transport == "tcp"},
         handover=steps.plan(scenario, net),
-        recordings=cast.recordings(),
+        replay_origins=processes.replay_origins(),
     )
 
 
-def _is_reduced(scenario: Scenario, backend: Backend) -> bool:
-    """Whether a log of every packet is wanted, if only to have something taken from it.
+def _client_access(scenario: Scenario) -> dict[str, Any]:
+    """Return what a network needs to know of the parts: routers, the client, its links and NAT."""
+    return {
+        "forwarding": scenario.routers,
+        "client": scenario.hosts["client"],
+        "access": scenario.access_links,
+        "nat": steps.nat(scenario),
+    }
 
-    Where the kernel carries them nobody knows what became of each.
+
+def _needs_log(scenario: Scenario, backend: Backend) -> bool:
+    """Whether a log of every packet is needed, to be reduced to a table afterwards.
+
+    Where the kernel carries the packets, the fate of a packet is unknown and there is no log.
     """
     if backend in KINDS:
         return False
@@ -227,34 +250,34 @@ def _is_reduced(scenario: Scenario, backend: Backend) -> bool:
 
 
 @dataclass(frozen=True)
-class _Cast:
-    """The parts of a scenario, and what each of them starts."""
+class _Processes:
+    """The parts of a scenario and the process of each."""
 
     scenario: Scenario
     catalog: Catalog
     parts: Mapping[str, Part]
 
-    def answering(self) -> dict[str, ProcessSpec]:
+    def servers(self) -> dict[str, ProcessSpec]:
         names = [name for name, part in self.parts.items() if part.role != "client"]
-        return {name: self._process(self.parts[name], name) for name in reversed(names)}
+        return {name: self._process(self.parts[name]) for name in reversed(names)}
 
-    def recordings(self) -> dict[str, ProcessSpec]:
+    def replay_origins(self) -> dict[str, ProcessSpec]:
         return {
             replay_origin.name(name): replay_origin.process(part)
             for name, part in self.parts.items()
             if part.role == "server" and part.page and part.page.recorded
         }
 
-    def asking(self) -> tuple[Asking, ...]:
+    def clients(self) -> tuple[PlannedClient, ...]:
         after = [0.0, *(competitor.after for competitor in self.scenario.competitors)]
         return tuple(
-            Asking(part, self._process(part, part.name), after_s)
+            PlannedClient(part, self._process(part), after_s)
             for part, after_s in zip(self._clients(), after, strict=True)
         )
 
-    def visits(self) -> tuple[Asking, ...]:
+    def prior_visits(self) -> tuple[PlannedClient, ...]:
         return tuple(
-            Asking(visit, parts.process(visit, self._implementation(part.name), part.name))
+            PlannedClient(visit, parts.process(visit, self._implementation(part.name), part.name))
             for part in self._clients()
             if part.resumption != "none" and not part.page
             for visit in [parts.prior_visit(part)]
@@ -263,50 +286,50 @@ class _Cast:
     def _clients(self) -> list[Part]:
         return [part for part in self.parts.values() if part.role == "client"]
 
-    def _process(self, part: Part, name: str) -> ProcessSpec:
-        return parts.process(part, self._implementation(name), name)
+    def _process(self, part: Part) -> ProcessSpec:
+        return parts.process(part, self._implementation(part.name), part.name)
 
     def _implementation(self, name: str) -> Implementation:
         return self.catalog[self.scenario.implementations[name]]
 
 
-def _probe(leg: Leg, way: Way, net: NetworkPlan) -> Probe:
-    crossed = (net, leg.asking_host, leg.answering_host, way.over)
-    least, most = idle_rtt.round_trip_s(*crossed)
-    patience_s = 1 + 2 * idle_rtt.delays_s(*crossed) + 2 * (most - least) + most
-    words = ("ping", "-n", "-c", PINGS, "-i", PING_INTERVAL_S, "-W", f"{patience_s:.3f}")
-    source = ("-I", way.asking_address) if len(leg.ways) > 1 else ()
-    file = ping_file(leg, way)
+def _ping(hop: NetworkHop, path: HopPath, net: NetworkPlan) -> Ping:
+    route = (net, hop.client_host, hop.server_host, path.over)
+    least, most = idle_rtt.round_trip_s(*route)
+    timeout_s = 1 + 2 * idle_rtt.delays_s(*route) + 2 * (most - least) + most
+    options = ("ping", "-n", "-c", PINGS, "-i", PING_INTERVAL_S, "-W", f"{timeout_s:.3f}")
+    source = ("-I", path.client_address) if len(hop.paths) > 1 else ()
+    file = ping_file(hop, path)
     spec = ProcessSpec(
-        argv=(*map(str, words), *source, leg.answering_address),
-        host=leg.asking_host,
+        argv=(*map(str, options), *source, hop.server_address),
+        host=hop.client_host,
         root=network.TOOLS,
         stdout=file,
         stderr=file,
-        timeout_s=10 + PINGS * patience_s,
+        timeout_s=10 + PINGS * timeout_s,
     )
-    return Probe(way, spec)
+    return Ping(path, spec)
 
 
-def _apart(probes: Iterable[Probe]) -> tuple[tuple[Probe, ...], ...]:
-    """Group probes so that none waits on a link for another's echo."""
-    groups: list[list[Probe]] = []
-    for probe in probes:
-        links = set(probe.way.links)
-        free = (group for group in groups if not any(links & set(one.way.links) for one in group))
+def _apart(pings: Iterable[Ping]) -> tuple[tuple[Ping, ...], ...]:
+    """Group pings so that none queues behind another's echo on a link."""
+    groups: list[list[Ping]] = []
+    for ping in pings:
+        links = set(ping.path.links)
+        free = (group for group in groups if not any(links & set(one.path.links) for one in group))
         group = next(free, None)
         if group is None:
-            groups.append([probe])
+            groups.append([ping])
         else:
-            group.append(probe)
+            group.append(ping)
     return tuple(map(tuple, groups))
 
 
-def _sockets(leg: Leg) -> ProcessSpec:
-    file = sockets_file(leg)
+def _sockets(hop: NetworkHop) -> ProcessSpec:
+    file = sockets_file(hop)
     return ProcessSpec(
         argv=("ss", "--tcp", "--info", "--no-header", "--numeric", "sport", "=", f":{parts.PORT}"),
-        host=leg.answering_host,
+        host=hop.server_host,
         root=network.TOOLS,
         stdout=file,
         stderr=file,

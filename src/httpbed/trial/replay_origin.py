@@ -36,7 +36,7 @@ _PROCESSES = 2048
 
 
 @dataclass(frozen=True)
-class Replayed:
+class ReplayedRequest:
     """One request as it was answered; times are of CLOCK_MONOTONIC."""
 
     host: str
@@ -79,7 +79,7 @@ def process(part: Part) -> ProcessSpec:
 
 
 @dataclass
-class Replaying:
+class RunningOrigins:
     """The programs behind a trial's servers, by their names."""
 
     supervisor: Supervisor
@@ -114,23 +114,23 @@ class Replaying:
 
 
 @asynccontextmanager
-async def replaying(
+async def running_origins(
     supervisor: Supervisor, specs: Mapping[str, ProcessSpec]
-) -> AsyncIterator[Replaying]:
+) -> AsyncIterator[RunningOrigins]:
     """Start the programs; nobody waits for them before a client asks."""
     async with started(supervisor, specs) as starting:
-        yield Replaying(supervisor, specs, starting)
+        yield RunningOrigins(supervisor, specs, starting)
 
 
-def read(folder: Path) -> tuple[Replayed, ...]:
+def read(folder: Path) -> tuple[ReplayedRequest, ...]:
     """Read what the program wrote down."""
     return tuple(_lines(untrusted_files.own_text(folder / LOG)))
 
 
-def _lines(text: str) -> Iterator[Replayed]:
+def _lines(text: str) -> Iterator[ReplayedRequest]:
     for line in text.splitlines():
         said = json.loads(line)
-        yield Replayed(
+        yield ReplayedRequest(
             said["host"],
             said["path"],
             said["answer"],

@@ -12,12 +12,12 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
 from httpbed.programs.protocol import LoggedRequest
-from httpbed.trial.evidence import Seen
-from httpbed.trial.hops import Chain, Leg
+from httpbed.trial.evidence import AttemptEvidence
+from httpbed.trial.hops import Chain, NetworkHop
 
 
 @dataclass(frozen=True)
-class Account:
+class RequestLog:
     """What one part tells of requests."""
 
     by: str
@@ -39,44 +39,46 @@ class Account:
         return f"{', '.join(said) or 'none'}, by {self.by}"
 
 
-def of_leg(leg: Leg, chain: Chain, seen: Seen) -> list[Account]:
+def of_hop(hop: NetworkHop, chain: Chain, evidence: AttemptEvidence) -> list[RequestLog]:
     """Gather what is told of the requests on a hop; empty where nobody tells."""
-    told = [answered(leg.hop.server, seen), _asked(leg, chain, seen)]
+    told = [answered(hop.server, evidence), _asked(hop, chain, evidence)]
     return [account for account in told if account.requests]
 
 
-def of_chain(chain: Chain, seen: Seen) -> Iterator[Account]:
+def of_chain(chain: Chain, evidence: AttemptEvidence) -> Iterator[RequestLog]:
     """Yield what each side tells of all requests: the servers together, each proxy, the client."""
-    served = [answered(name, seen) for name in chain.servers]
+    served = [answered(name, evidence) for name in chain.servers]
     log = served[0].by if len(served) == 1 else "the servers' logs"
     requests = tuple(request for account in served for request in account.requests)
-    yield Account(log, requests, is_owed=served[0].is_owed)
+    yield RequestLog(log, requests, is_owed=served[0].is_owed)
     for name in chain.proxies:
-        yield answered(name, seen)
-    yield Account(f"the {chain.client}", seen.findings[chain.client].requests)
+        yield answered(name, evidence)
+    yield RequestLog(f"the {chain.client}", evidence.reports[chain.client].requests)
 
 
-def answered(name: str, seen: Seen) -> Account:
+def answered(name: str, evidence: AttemptEvidence) -> RequestLog:
     """Return what a server or proxy logged of those who asked it."""
-    return Account(f"the {name}'s log", seen.findings[name].requests, name not in seen.silent)
+    return RequestLog(
+        f"the {name}'s log", evidence.reports[name].requests, name not in evidence.silent
+    )
 
 
-def complaints(names: Iterable[str], seen: Seen) -> list[str]:
+def complaints(names: Iterable[str], evidence: AttemptEvidence) -> list[str]:
     """List what is wrong with the logs of servers and proxies."""
-    return [said for name in names if (said := seen.findings[name].complaint)]
+    return [said for name in names if (said := evidence.reports[name].complaint)]
 
 
-def _asked(leg: Leg, chain: Chain, seen: Seen) -> Account:
+def _asked(hop: NetworkHop, chain: Chain, evidence: AttemptEvidence) -> RequestLog:
     """Return the word of who asked: a client's own, or what a proxy logged of its own requests.
 
     Of several servers a proxy does not tell which it asked when.
     """
-    requests = seen.findings[leg.hop.client].requests
-    if leg.hop.client == chain.client:
-        return Account(f"the {chain.client}", requests)
+    requests = evidence.reports[hop.client].requests
+    if hop.client == chain.client:
+        return RequestLog(f"the {chain.client}", requests)
     upstream = tuple(
         replace(one, http_version=one.upstream_http_version)
         for one in requests
         if one.upstream_http_version and len(chain.servers) == 1
     )
-    return Account(f"the {leg.hop.client}'s log", upstream)
+    return RequestLog(f"the {hop.client}'s log", upstream)

@@ -1,4 +1,4 @@
-"""From an attempt's folder to its record: checks, outcome and observations. Runs nothing."""
+"""The verdict on an attempt: its checks, outcome and observations, from its folder alone."""
 
 from __future__ import annotations
 
@@ -10,21 +10,22 @@ from pathlib import Path
 from httpbed.experiment.handover_event import HandoverEvent
 from httpbed.experiment.metric import Observation
 from httpbed.experiment.trial import Attempt, Check, Outcome, Record, Trial
-from httpbed.trial import evidence, hops, observe
+from httpbed.trial import evidence, observe
 from httpbed.trial.checks import bed as bed_checks
 from httpbed.trial.checks import handover, link_bounds, subject
-from httpbed.trial.evidence import Seen
+from httpbed.trial.evidence import AttemptEvidence
 from httpbed.trial.handover import events, metrics
-from httpbed.trial.handover import outcome as following
-from httpbed.trial.plan import Bed
+from httpbed.trial.handover import outcome as handover_outcome
+from httpbed.trial.plan import CampaignSetup, TrialPlan
 
 
 @dataclass(frozen=True)
-class Try:
-    """Which attempt it is that is judged."""
+class AttemptId:
+    """An attempt at a trial."""
 
     trial: Trial
     number: int
+    """From 1."""
     started: datetime
 
     def record(
@@ -35,7 +36,7 @@ class Try:
         observations: Sequence[Observation] = (),
         handovers: list[HandoverEvent] | None = None,
     ) -> Record:
-        """Record what came of it."""
+        """Return the attempt's record."""
         attempt = Attempt(
             trial=self.trial,
             number=self.number,
@@ -47,45 +48,52 @@ class Try:
         return Record(attempt=attempt, observations=list(observations), handovers=handovers)
 
 
-def judge(this: Try, bed: Bed, artifacts: Path, phases_s: Mapping[str, float]) -> Record:
-    """Judge an attempt by what it left in ``artifacts``."""
-    scenario, planned = this.trial.scenario(), bed.plan(this.trial)
-    chains = hops.chains(scenario, planned.hops)
-    found = evidence.read(scenario, planned.hops, bed.catalog, artifacts)
+def judge(
+    attempt: AttemptId,
+    planned: TrialPlan,
+    setup: CampaignSetup,
+    artifacts: Path,
+    phases_s: Mapping[str, float],
+) -> Record:
+    """Judge an attempt of a planned trial by the files in ``artifacts``."""
+    scenario, chains = planned.scenario, planned.chains()
+    observed = evidence.read(planned, setup.catalog, artifacts)
     stores = [
         name
         for name, implementation in scenario.implementations.items()
-        if bed.catalog[implementation].stores_bodies
+        if setup.catalog[implementation].stores_bodies
     ]
-    served = subject.Served(bed.contents, bed.sites, stores)
+    served = subject.ServedContent(setup.contents, setup.sites, stores)
     checks = [
-        # Who takes all of the machine makes the bed late, and is to blame for it.
-        *(() if found.excess else bed_checks.checks(this.trial, planned, bed.catalog, found)),
-        *subject.checks(chains, served, found),
+        # A part that fills the disk slows the bed down, so the bed is not to blame then.
+        *(() if observed.excess else bed_checks.checks(planned, setup.catalog, observed)),
+        *subject.checks(chains, served, observed),
     ]
-    handovers = None
-    if (course := metrics.course(scenario.handover, chains[0], found)) is not None:
-        told = following.told(course)
-        checks += handover.of_subject(course, told)
-        handovers = list(events.moments(course, told))
-    observed = observe.observations(scenario, chains, found)
-    return this.record(outcome(checks, found), checks, phases_s, observed, handovers)
+    handover_events = None
+    if (handovers := metrics.observed(scenario.handover, chains[0], observed)) is not None:
+        verdicts = handover_outcome.verdicts(handovers)
+        checks += handover.of_subject(handovers, verdicts)
+        handover_events = list(events.events(handovers, verdicts))
+    observations = observe.observations(scenario, chains, observed)
+    return attempt.record(
+        outcome(checks, observed), checks, phases_s, observations, handover_events
+    )
 
 
-def outcome(checks: Sequence[Check], found: Seen) -> Outcome:
-    """Decide how an attempt ended: the bed's failure first, for it leaves nothing to judge.
+def outcome(checks: Sequence[Check], observed: AttemptEvidence) -> Outcome:
+    """Return how an attempt ended; a failure of the bed comes first, as it makes the rest void.
 
-    A client is out of time for the network's sake only where nothing else was wrong: one whose
-    server died, or spoke another version, would have waited in any network.
+    The outcome is "timed out" only where no other check failed: a client whose server died, or
+    spoke another version, would have waited in any network.
     """
     broken = [check for check in checks if check.passed is False]
     of_bed = [check for check in broken if check.of == "bed"]
     if of_bed:
         return Outcome(kind="invalid", reason=_reasons(of_bed))
-    late = {f"{name} ended well" for name, ended in found.exits.items() if ended.timed_out}
+    late = {f"{name} ended well" for name, ended in observed.exits.items() if ended.timed_out}
     only_late = all(check.name in late for check in broken)
     besides = handover.unfollowed(checks)
-    if found.client is not None and found.client.timed_out and only_late:
+    if observed.client is not None and observed.client.timed_out and only_late:
         reasons = filter(None, ["the client was still busy at the time limit", besides])
         return Outcome(kind="timed out", reason="; ".join(reasons))
     if broken:
@@ -94,15 +102,15 @@ def outcome(checks: Sequence[Check], found: Seen) -> Outcome:
 
 
 def is_strained(attempt: Attempt) -> bool:
-    """Whether all that is wrong with the bed is that the machine was busy."""
+    """Whether an attempt is invalid only because the machine was busy."""
     broken = {check.name for check in attempt.checks if check.passed is False and check.of == "bed"}
     return attempt.outcome.kind == "invalid" and bool(broken) and broken <= bed_checks.STRAIN
 
 
-def broken_bed(this: Try, reason: str) -> Record:
-    """Record an attempt that the bed could not bring to its end."""
+def broken_bed(attempt: AttemptId, reason: str) -> Record:
+    """Return the record of an attempt that the bed could not finish."""
     check = Check(name="trial carried out", of="bed", passed=False, figure=reason)
-    return this.record(Outcome(kind="invalid", reason=reason), [check], {})
+    return attempt.record(Outcome(kind="invalid", reason=reason), [check], {})
 
 
 def _reasons(broken: Sequence[Check]) -> str:

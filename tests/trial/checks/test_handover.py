@@ -28,10 +28,10 @@ from httpbed.experiment.trial import Check, Outcome
 from httpbed.trial import verdict
 from httpbed.trial.checks import bed, handover
 from httpbed.trial.checks.handover import PACE, PACED, PROMPT
-from httpbed.trial.evidence import Seen
+from httpbed.trial.evidence import AttemptEvidence
 from httpbed.trial.handover import metrics
-from httpbed.trial.handover.evidence import COMMANDS_END, Done, HandoverSeen
-from httpbed.trial.plan import Bed
+from httpbed.trial.handover.evidence import COMMANDS_END, CompletedStep, HandoverEvidence
+from httpbed.trial.plan import CampaignSetup
 from planted import Fault, ended
 from recorded import (
     CATALOG,
@@ -45,9 +45,9 @@ from recorded import (
 )
 
 
-def of_bed(found: Seen, **changes: Any) -> dict[str, Check]:
+def of_bed(found: AttemptEvidence, **changes: Any) -> dict[str, Check]:
     """Judge the bed."""
-    told = handover.of_bed(described(**changes), CHAIN.legs[0], found)
+    told = handover.of_bed(described(**changes), CHAIN.hops[0], found)
     return {check.name: check for check in told}
 
 
@@ -56,9 +56,9 @@ def test_a_recorded_hand_over_is_as_asked_for(tmp_path: Path) -> None:
     folder = Path(shutil.copytree(artifacts(HANDED_OVER), tmp_path / "artifacts"))
     evidence = json.loads((folder / "evidence.json").read_text())
     (folder / "evidence.json").write_text(json.dumps({**evidence, "pressure": QUIET}))
-    this = verdict.Try(trial(HANDED_OVER), 1, datetime(2026, 11, 21, 12, tzinfo=UTC))
+    this = verdict.AttemptId(trial(HANDED_OVER), 1, datetime(2026, 11, 21, 12, tzinfo=UTC))
     before = sorted(file.name for file in folder.iterdir())
-    record = verdict.judge(this, prepared(), folder, {})
+    record = verdict.judge(this, planned(HANDED_OVER), prepared(), folder, {})
     assert sorted(file.name for file in folder.iterdir()) == before
     assert record.attempt.outcome == Outcome(kind="completed")
     names = [check.name for check in record.attempt.checks]
@@ -73,9 +73,9 @@ def test_a_recorded_hand_over_is_as_asked_for(tmp_path: Path) -> None:
     assert moment.back_s is None
 
 
-def prepared() -> Bed:
+def prepared() -> CampaignSetup:
     """Make a bed on which nothing is run."""
-    return Bed(CATALOG, nothing_built(), Path(), contents(HANDED_OVER))
+    return CampaignSetup(CATALOG, nothing_built(), Path(), contents(HANDED_OVER))
 
 
 @pytest.mark.parametrize(
@@ -153,10 +153,10 @@ def test_lateness_alone_is_strain() -> None:
     assert PACE not in bed.STRAIN
 
 
-def steps(count: int, period_ms: int, takes_ms: int) -> tuple[Done, ...]:
+def steps(count: int, period_ms: int, takes_ms: int) -> tuple[CompletedStep, ...]:
     """Carry out as many hand-overs, each of one step."""
     return tuple(
-        Done(number, "prefer", "wifi", at, at, at + takes_ms * MS)
+        CompletedStep(number, "prefer", "wifi", at, at, at + takes_ms * MS)
         for number in range(1, count + 1)
         for at in [number * period_ms * MS]
     )
@@ -165,7 +165,7 @@ def steps(count: int, period_ms: int, takes_ms: int) -> tuple[Done, ...]:
 @pytest.mark.parametrize(("takes_ms", "keeps"), [(5, True), (15, False)])
 def test_steps_that_take_longer_than_their_period(takes_ms: int, keeps: bool) -> None:
     """Nothing is left out silently: how many were due, and how many were made."""
-    own = HandoverSeen(0, S, steps(40, 20, takes_ms), (), {}, {})
+    own = HandoverEvidence(0, S, steps(40, 20, takes_ms), (), {}, {})
     found = replace(seen(), handover=own)
     check = of_bed(found, kind="route", when={"every": "10 ms"}, sockets="")[PACE]
     assert check.passed is keeps
@@ -178,7 +178,7 @@ def test_hand_overs_that_are_missing_are_counted(made: int, *, passed: bool) -> 
     found = seen()
     assert found.handover is not None
     (first,) = found.handover.changes
-    end_ns = metrics.done_ns(CHAIN.legs[0], found, found.handover)
+    end_ns = metrics.done_ns(CHAIN.hops[0], found, found.handover)
     began_ns = end_ns - 100 * 10 * MS
     changes = tuple(
         replace(first, number=number, due_ns=at, ordered_ns=at, at_ns=at)
@@ -236,7 +236,7 @@ def test_nobody_is_blamed_for_what_came_at_the_end(later_ms: int) -> None:
     found = seen()
     assert found.handover is not None
     (first,) = found.handover.changes
-    end_ns = metrics.done_ns(CHAIN.legs[0], found, found.handover)
+    end_ns = metrics.done_ns(CHAIN.hops[0], found, found.handover)
     at_ns = end_ns + later_ms * MS
     alone = on_handover(changes=(replace(first, ordered_ns=at_ns, at_ns=at_ns),))(
         connections(found, on(found, "wifi", client_last_ns=end_ns + found.link["started_ns"]))
@@ -245,7 +245,7 @@ def test_nobody_is_blamed_for_what_came_at_the_end(later_ms: int) -> None:
     assert check.figure.startswith("over before it: the client was done after ")
     made = of_bed(alone, when={"at": "480 ms"})["hand-over took place"].passed
     assert made is (True if later_ms < 0 else None)
-    course = metrics.course(described(), CHAIN, alone)
+    course = metrics.observed(described(), CHAIN, alone)
     assert course is not None
     assert list(metrics.observations(described(), CHAIN, alone)) == []
     blamed = of_subject(ended(status=56)(alone))
@@ -287,5 +287,5 @@ def test_every_access_link_is_probed_and_judged() -> None:
     told = {one.name: one.passed for one in checks(replace(found, pings_s=slow), HANDED_OVER)}
     assert told["round-trip time, client->server over wifi"] is True
     assert told["round-trip time, client->server over cellular"] is False
-    ways = [probe.way.names[0] for group in planned(HANDED_OVER).probes for probe in group]
+    ways = [probe.path.names[0] for group in planned(HANDED_OVER).pings for probe in group]
     assert ways == ["wifi", "cellular"]

@@ -18,7 +18,7 @@ from httpbed.trial import plan
 from httpbed.trial.checks import bed as bed_checks
 from httpbed.trial.checks import kernel
 from httpbed.trial.checks.kernel import TIMES
-from recorded import H2_LOSS, trial, what_was_seen
+from recorded import H2_LOSS, recorded_evidence, trial
 
 PROBES, CAME, DROPPED = 3, 100, 7
 Qdiscs = dict[str, list[dict[str, Any]]]
@@ -64,7 +64,7 @@ def judged(
     return {check.name: check for check in found}
 
 
-def test_what_the_kernel_counted_is_what_was_seen() -> None:
+def test_what_the_kernel_counted_is_recorded_evidence() -> None:
     """Pings of before the start are no part of it."""
     checks = judged()
     assert len(checks) == 3
@@ -139,11 +139,11 @@ def test_losses_that_netem_draws_are_told_and_not_judged(*, seeded: bool, word: 
 
 def test_netems_jitter_meets_pings() -> None:
     """So an idle round-trip time proves nothing; without jitter it does."""
-    known, seen = catalog.load(), replace(what_was_seen(H2_LOSS), link={})
+    known, seen = catalog.load(), replace(recorded_evidence(H2_LOSS), link={})
     asked: list[tuple[Backend, bool | None]] = [("netem", None), ("af_packet", True)]
     for backend, passed in asked:
         planned = plan.plan(trial(H2_LOSS), known, backend=backend)
-        first = next(bed_checks.checks(trial(H2_LOSS), planned, known, seen))
+        first = next(bed_checks.checks(planned, known, seen))
         assert (first.name, first.passed) == ("round-trip time", passed)
 
 

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from httpbed.trial.checks.link_bounds import IMPOSSIBLE
-from httpbed.trial.evidence import Seen
+from httpbed.trial.evidence import AttemptEvidence
 from planted import Fault, broken, ending, on_link
-from recorded import ALL, H2_LOSS, H3_CLEAN, HANDED_OVER, checks, what_was_seen
+from recorded import ALL, H2_LOSS, H3_CLEAN, HANDED_OVER, checks, recorded_evidence
 
 WINDOWS = "possible for this link, bytes in any window"
 TIMES = "possible for this link, times"
@@ -21,7 +21,7 @@ DOWN = 1
 """Direction towards the client, in attempts with one link."""
 
 
-def witnessed(found: Seen) -> Seen:
+def witnessed(found: AttemptEvidence) -> AttemptEvidence:
     """Add what a witness says of an attempt that was recorded before there was one.
 
     Of each direction it is the packet that arrived first, and the least that the link can do.
@@ -46,7 +46,7 @@ def witnessed(found: Seen) -> Seen:
 def divided(share: int, *where: str) -> Fault:
     """Return the fault that all times are divided, or those of a part of the result only."""
 
-    def plant(found: Seen) -> Seen:
+    def plant(found: AttemptEvidence) -> AttemptEvidence:
         link: Any = copy.deepcopy(dict(found.link))
         for part in where:
             link[part] = _divided(link[part], share)
@@ -102,7 +102,7 @@ FAULTS: dict[str, tuple[Fault, set[str]]] = {
 @pytest.mark.parametrize(("fault", "expected"), FAULTS.values(), ids=FAULTS)
 def test_the_impossible_makes_the_attempt_invalid(fault: Fault, expected: set[str]) -> None:
     """By the checks that it concerns, and the reason says what it is."""
-    found = fault(witnessed(what_was_seen(H2_LOSS)))
+    found = fault(witnessed(recorded_evidence(H2_LOSS)))
     assert {name for name in broken(found) if name.startswith("possible")} == expected
     outcome = ending(found)
     assert outcome.kind == "invalid"
@@ -112,18 +112,18 @@ def test_the_impossible_makes_the_attempt_invalid(fault: Fault, expected: set[st
 @pytest.mark.parametrize("name", [*ALL, HANDED_OVER])
 def test_nothing_recorded_is_impossible(name: str) -> None:
     """Neither as it was recorded nor with a witness."""
-    found = what_was_seen(name)
+    found = recorded_evidence(name)
     assert not {one for one in broken(found, name) if one.startswith("possible")}
 
 
 def test_a_witnessed_attempt_is_possible() -> None:
     """What the faults are planted into has none."""
-    assert broken(witnessed(what_was_seen(H2_LOSS))) == set()
+    assert broken(witnessed(recorded_evidence(H2_LOSS))) == set()
 
 
 def test_the_figure_beside_its_bound_is_told() -> None:
     """The one that is nearest to what is possible, with both figures."""
-    told = {one.name: one.figure for one in checks(what_was_seen(H2_LOSS))}
+    told = {one.name: one.figure for one in checks(recorded_evidence(H2_LOSS))}
     assert told[TIMES] == "2.27386 s for 1 MB to the client; possible: at least 850 ms"
     assert told[STORED].startswith("1 MB of bodies at the client; possible: at most 1.04194 MB")
     assert "possible: at most 2.77512 MB" in told[WINDOWS]
@@ -132,26 +132,26 @@ def test_the_figure_beside_its_bound_is_told() -> None:
 def test_the_reason_begins_with_what_it_is() -> None:
     """And has both figures."""
     found = on_link("connections", 0, "acknowledged_ahead", to=4000)
-    reason = ending(found(witnessed(what_was_seen(H2_LOSS)))).reason
+    reason = ending(found(witnessed(recorded_evidence(H2_LOSS)))).reason
     assert reason.startswith("impossible for this link: 4 kB acknowledged beyond what")
     assert reason.endswith("possible: at most 0 B")
 
 
 def test_a_body_whose_transfer_nobody_logged_is_not_judged() -> None:
     """It may have been coded on its way."""
-    found = what_was_seen(H3_CLEAN)
-    (request,) = found.findings["server"].requests
-    silent = replace(found.findings["server"], requests=(replace(request, body_bytes=None),))
-    told = replace(found, findings={**found.findings, "server": silent})
+    found = recorded_evidence(H3_CLEAN)
+    (request,) = found.reports["server"].requests
+    silent = replace(found.reports["server"], requests=(replace(request, body_bytes=None),))
+    told = replace(found, reports={**found.reports, "server": silent})
     (received,) = [one for one in checks(told, H3_CLEAN) if one.name == RECEIVED]
     assert received.passed is None
 
 
 def test_a_body_that_shrank_on_its_way_counts_as_it_was_sent() -> None:
     """Ten times as much as was logged is no accusation: a client may decode what it stores."""
-    found = what_was_seen(H3_CLEAN)
-    (request,) = found.findings["server"].requests
-    coded = replace(found.findings["server"], requests=(replace(request, body_bytes=100_000),))
+    found = recorded_evidence(H3_CLEAN)
+    (request,) = found.reports["server"].requests
+    coded = replace(found.reports["server"], requests=(replace(request, body_bytes=100_000),))
     told = divided(2, "connections")(found)
-    told = replace(told, findings={**found.findings, "server": coded})
+    told = replace(told, reports={**found.reports, "server": coded})
     assert RECEIVED not in broken(told, H3_CLEAN)

@@ -14,17 +14,17 @@ from httpbed.programs.protocol import LoggedRequest, ProgramReport
 from httpbed.trial import verdict
 from httpbed.trial.checks import page as page_checks
 from httpbed.trial.checks import subject
-from httpbed.trial.checks.subject import Served
-from httpbed.trial.evidence import Seen
+from httpbed.trial.checks.subject import ServedContent
+from httpbed.trial.evidence import AttemptEvidence
 from httpbed.trial.hops import Chain
 from httpbed.web.sites.catalog import CachedSite
 from httpbed.web.sites.site import RecordedAnswer, Resource, Site
-from recorded import H3_CLEAN, attempt, chains, what_was_seen
+from recorded import H3_CLEAN, attempt, chains, recorded_evidence
 
 PATHS = ("/index.html", "/0.jpeg", "/a.css")
 OTHER = "other.test"
 Requests = Sequence[LoggedRequest]
-Change = Callable[[Requests], Requests]
+HandoverChange = Callable[[Requests], Requests]
 
 
 def resource(path: str, **more: Any) -> Resource:
@@ -62,16 +62,16 @@ PAGE = tuple(map(asked, PATHS))
 def chain_of(of: PageLoad) -> Chain:
     """Have a browser load it from a server that logs all requests."""
     (chain,) = chains(H3_CLEAN)
-    return Chain(chain.prefix, of, chain.roles, chain.legs)
+    return Chain(chain.prefix, of, chain.roles, chain.hops)
 
 
-def seen_of(browser: Requests, log: Requests, remarks: tuple[str, ...] = ()) -> Seen:
+def seen_of(browser: Requests, log: Requests, remarks: tuple[str, ...] = ()) -> AttemptEvidence:
     """Have them tell of these requests."""
     findings = {
         "client": ProgramReport(requests=tuple(browser), remarks=remarks),
         "server": ProgramReport(requests=tuple(log)),
     }
-    return replace(what_was_seen(H3_CLEAN), findings=findings)
+    return replace(recorded_evidence(H3_CLEAN), reports=findings)
 
 
 def judged(
@@ -87,8 +87,8 @@ def broken(checks: Sequence[Check]) -> set[str]:
     return {check.name for check in checks if check.passed is False}
 
 
-def first(**more: Any) -> Change:
-    """Change the first image."""
+def first(**more: Any) -> HandoverChange:
+    """HandoverChange the first image."""
     return lambda requests: [
         replace(one, **more) if one.path == PATHS[1] else one for one in requests
     ]
@@ -110,7 +110,7 @@ def same(requests: Requests) -> Requests:
 
 
 REQUESTS, AGREE = "requests of the page", "browser and log agree"
-FAULTS: dict[str, tuple[Change, Change, set[str]]] = {
+FAULTS: dict[str, tuple[HandoverChange, HandoverChange, set[str]]] = {
     "something besides": (with_stray, with_stray, {REQUESTS}),
     "something that is listed but never asked for": (
         lambda told: [*told, asked("/never.js")],
@@ -198,9 +198,9 @@ def test_what_is_not_known_of_a_load_fails_nothing() -> None:
 def test_a_browser_opens_so_many_connections(version: str, most: int) -> None:
     """One of each pool, and six over HTTP/1.1."""
     chain = chain_of(load())
-    hop = chain.legs[0].hop.model_copy(update={"http_version": version})
-    leg = replace(chain.legs[0], hop=hop)
-    chain = replace(chain, legs=(leg,))
+    spoken = chain.hops[0].hop.model_copy(update={"http_version": version})
+    hop = replace(chain.hops[0], hop=spoken)
+    chain = replace(chain, hops=(hop,))
     passed = [page_checks.connections(chain, load(), most + n, "").passed for n in (0, 1)]
     assert passed == [True, False]
 
@@ -208,11 +208,11 @@ def test_a_browser_opens_so_many_connections(version: str, most: int) -> None:
 def test_a_load_at_its_time_limit_timed_out_and_did_not_fail() -> None:
     """What had come by then is told; slow treatments are not left out as failed ones are."""
     found = seen_of(PAGE[:1], PAGE[:1])
-    late = replace(found.findings["client"], complaint="the page was still loading", timed_out=True)
-    found = replace(found, findings={**found.findings, "client": late})
+    late = replace(found.reports["client"], complaint="the page was still loading", timed_out=True)
+    found = replace(found, reports={**found.reports, "client": late})
     exits = {"client": replace(found.exits["client"], timed_out=True)}
     found = replace(found, exits=exits)
     chain = chain_of(load())
-    served = Served({}, {load().key: CachedSite(SITE, attempt(H3_CLEAN))}, ())
+    served = ServedContent({}, {load().key: CachedSite(SITE, attempt(H3_CLEAN))}, ())
     checks = list(subject.checks([chain], served, found))
     assert verdict.outcome(checks, found).kind == "timed out", broken(checks)

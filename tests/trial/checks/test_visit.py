@@ -13,7 +13,7 @@ from httpbed.programs.protocol import LoggedRequest, ProgramReport
 from httpbed.trial import evidence
 from httpbed.trial.checks import visit as visit_checks
 from httpbed.trial.hops import Chain
-from recorded import H3_CLEAN, chains, what_was_seen
+from recorded import H3_CLEAN, chains, recorded_evidence
 
 LISTED = 3
 PRIOR, DOCUMENT, IMAGE, STYLE = "/.httpbed/prior.txt", "/index.html", "/0.jpeg", "/a.css"
@@ -61,9 +61,9 @@ def checks(
 ) -> list[Check]:
     """Check a visit, of which browser and server tell the same."""
     (chain,) = chains(H3_CLEAN)
-    chain = Chain(chain.prefix, load(visit), chain.roles, chain.legs)
+    chain = Chain(chain.prefix, load(visit), chain.roles, chain.hops)
     told = ProgramReport(requests=measured, before=before)
-    found = replace(what_was_seen(H3_CLEAN), findings={"client": told, "server": told})
+    found = replace(recorded_evidence(H3_CLEAN), reports={"client": told, "server": told})
     return list(visit_checks.checks(chain, load(visit), LISTED, found))
 
 
@@ -104,9 +104,11 @@ def test_over_http_1_only_the_documents_connection_counts() -> None:
 def test_what_nobody_tells_is_not_observed() -> None:
     """A server that keeps no log says nothing of its connections."""
     (chain,) = chains(H3_CLEAN)
-    chain = Chain(chain.prefix, load("resumed"), chain.roles, chain.legs)
+    chain = Chain(chain.prefix, load("resumed"), chain.roles, chain.hops)
     told = ProgramReport(requests=PAGE, before=RIGHT["resumed"][0])
-    found = replace(what_was_seen(H3_CLEAN), findings={"client": told, "server": ProgramReport()})
+    found = replace(
+        recorded_evidence(H3_CLEAN), reports={"client": told, "server": ProgramReport()}
+    )
     silent = replace(found, silent=frozenset({"server"}))
     before, *others = visit_checks.checks(chain, load("resumed"), LISTED, silent)
     assert before.passed is True

@@ -14,11 +14,11 @@ import pytest
 
 from httpbed.experiment.handover import Handover
 from httpbed.trial.handover import evidence as handover_seen
-from httpbed.trial.handover.evidence import HandoverSeen
+from httpbed.trial.handover.evidence import HandoverEvidence
 from recorded import HANDED_OVER, artifacts, planned, trial
 
 MS = 10**6
-LEG = planned(HANDED_OVER).hops[0]
+HOP = planned(HANDED_OVER).hops[0]
 
 
 @pytest.fixture
@@ -27,19 +27,19 @@ def left(tmp_path: Path) -> Path:
     return Path(shutil.copytree(artifacts(HANDED_OVER), tmp_path / "artifacts"))
 
 
-def read(folder: Path, **changes: Any) -> HandoverSeen:
+def read(folder: Path, **changes: Any) -> HandoverEvidence:
     """Read a folder, of a hand-over that may be another."""
     said = {**trial(HANDED_OVER).document["handover"], **changes}
     evidence = json.loads((folder / "evidence.json").read_text())
     link = json.loads((folder / "link-result.json").read_text())
     described = Handover.model_validate(said)
-    found = handover_seen.read(described, LEG, evidence, link, folder)
+    found = handover_seen.read(described, HOP, evidence, link, folder)
     assert found is not None
     return found
 
 
 def rewritten(file: Path, change: Callable[[Any], Any]) -> None:
-    """Change a JSON file."""
+    """HandoverChange a JSON file."""
     file.write_text(json.dumps(change(json.loads(file.read_text()))))
 
 
@@ -210,9 +210,9 @@ def test_an_attempt_without_a_client_tells_nothing(left: Path) -> None:
     """Neither does one without hand-overs."""
     described = trial(HANDED_OVER).scenario().handover
     evidence = json.loads((left / "evidence.json").read_text())
-    assert handover_seen.read(described, LEG, {"failures": {"server": "no"}}, {}, left) is None
-    assert handover_seen.read(described, LEG, evidence, {}, left) is None
-    assert handover_seen.read(None, LEG, evidence, {"origin_ns": 0}, left) is None
+    assert handover_seen.read(described, HOP, {"failures": {"server": "no"}}, {}, left) is None
+    assert handover_seen.read(described, HOP, evidence, {}, left) is None
+    assert handover_seen.read(None, HOP, evidence, {"origin_ns": 0}, left) is None
 
 
 def test_a_hand_over_that_never_came_left_no_steps(left: Path) -> None:

@@ -75,7 +75,7 @@ def carried_out(
         signals = Signals()
         stage = Stage(tmp_path, signals, status, busy_s=busy_s)
         actors = cast("Supervisor", stage), cast("Emulator", stage)
-        task = asyncio.create_task(execution.move(*actors, plan, signals, tmp_path))
+        task = asyncio.create_task(execution.execute(*actors, plan, signals, tmp_path))
         if before:
             await before(signals)
         await asyncio.wait_for(task, 20)

@@ -9,20 +9,20 @@ import pytest
 from httpbed.experiment.handover import Handover
 from httpbed.programs.protocol import LoggedRequest, MigrationCounts, PathEvent
 from httpbed.trial import observe
-from httpbed.trial.evidence import Seen
+from httpbed.trial.evidence import AttemptEvidence
 from httpbed.trial.handover import metrics
-from httpbed.trial.handover.evidence import Change, HandoverSeen
-from httpbed.trial.handover.metrics import Course
+from httpbed.trial.handover.evidence import HandoverChange, HandoverEvidence
+from httpbed.trial.handover.metrics import ObservedHandovers
 from planted import ended, logged
-from recorded import HANDED_OVER, chains, trial, what_was_seen
+from recorded import HANDED_OVER, chains, recorded_evidence, trial
 
 MS = 10**6
 (CHAIN,) = chains(HANDED_OVER)
 SCENARIO = trial(HANDED_OVER).scenario()
-LEG = CHAIN.legs[0]
+HOP = CHAIN.hops[0]
 
 
-def taken(found: Seen) -> dict[tuple[str, str], float]:
+def taken(found: AttemptEvidence) -> dict[tuple[str, str], float]:
     """Take the metrics of hand-overs."""
     told = metrics.observations(SCENARIO.handover, CHAIN, found)
     return {(one.metric, one.item): one.value for one in told}
@@ -30,7 +30,7 @@ def taken(found: Seen) -> dict[tuple[str, str], float]:
 
 def test_a_recorded_migration() -> None:
     """At 40 ms of round trip: silence, validation and first delivery take about that long."""
-    values = taken(what_was_seen(HANDED_OVER))
+    values = taken(recorded_evidence(HANDED_OVER))
     for metric in ("delivery_silence", "validation_delay", "new_path_delay"):
         assert 0.040 <= values[metric, ""] <= 0.050
     assert 0.0 <= values["probe_delay", ""] <= 0.005
@@ -43,21 +43,21 @@ def test_a_recorded_migration() -> None:
 
 def test_all_metrics_are_those_of_the_trial() -> None:
     """They stand beside its others, and a connection that migrated is one connection."""
-    found = what_was_seen(HANDED_OVER)
+    found = recorded_evidence(HANDED_OVER)
     told = observe.observations(SCENARIO, chains(HANDED_OVER), found)
     values = {one.metric: one.value for one in told if not one.item}
     assert values["connections"] == 1
-    assert len(LEG.near(found.connections)) == 2
+    assert len(HOP.near(found.connections)) == 2
     assert values["request_time"] == pytest.approx(0.5, abs=0.1)
     assert "delivery_silence" in values
 
 
-def moved(*at_ms: int) -> Seen:
+def moved(*at_ms: int) -> AttemptEvidence:
     """Return what was seen if the client had gone to and fro at these times, for 600 ms."""
-    found = what_was_seen(HANDED_OVER)
+    found = recorded_evidence(HANDED_OVER)
     links = ["wifi", "cellular"]
     changes = tuple(
-        Change(
+        HandoverChange(
             number=number,
             left=links[(number - 1) % 2],
             entered=links[number % 2],
@@ -67,12 +67,12 @@ def moved(*at_ms: int) -> Seen:
         for number, at in enumerate(at_ms, start=1)
     )
     zero_ns = found.link["origin_ns"] + found.link["started_ns"]
-    own = HandoverSeen(0, 600 * MS, (), changes, {}, {}, zero_ns=zero_ns)
+    own = HandoverEvidence(0, 600 * MS, (), changes, {}, {}, zero_ns=zero_ns)
     failed = ended(status=56)(found)
     return replace(failed, handover=own, deliveries={}, link={**found.link, "connections": []})
 
 
-def delivered(found: Seen, **bins: dict[int, int]) -> Seen:
+def delivered(found: AttemptEvidence, **bins: dict[int, int]) -> AttemptEvidence:
     """Let so many bytes have been delivered in these milliseconds, by link."""
     return replace(found, deliveries=bins)
 
@@ -139,8 +139,8 @@ def test_validation_is_the_clients_word() -> None:
     )
     of_before = PathEvent(zero_ns + 210 * MS, "validated", "10.77.0.1:7", "10.77.2.2:443", "")
     events = (*events, of_before)
-    said = replace(found.findings["client"], path_events=events, migrations=MigrationCounts(3, 1))
-    values = taken(replace(found, findings={**found.findings, "client": said}))
+    said = replace(found.reports["client"], path_events=events, migrations=MigrationCounts(3, 1))
+    values = taken(replace(found, reports={**found.reports, "client": said}))
     assert values["validation_delay", ""] == pytest.approx(0.045)
     assert (values["migrations", ""], values["migrations_failed", ""]) == (3, 1)
 
@@ -149,13 +149,13 @@ def test_validation_is_the_clients_word() -> None:
 def test_what_was_fetched_twice(sizes: tuple[int, ...], again: int) -> None:
     """By the client's word: all that its tries got, less one copy."""
     requests = [LoggedRequest("3", 200, size) for size in sizes]
-    found = logged(*requests, part="client")(what_was_seen(HANDED_OVER))
+    found = logged(*requests, part="client")(recorded_evidence(HANDED_OVER))
     assert taken(found)["bytes_fetched_twice", ""] == again
 
 
 def test_a_client_that_does_not_tell_lengths_fetched_nobody_knows_what() -> None:
     """Nor does one that failed say how much a whole copy would have taken."""
-    found = what_was_seen(HANDED_OVER)
+    found = recorded_evidence(HANDED_OVER)
     silent = logged(LoggedRequest("3", 200, None), part="client")(found)
     assert ("bytes_fetched_twice", "") not in taken(silent)
     assert ("bytes_fetched_twice", "") not in taken(ended(status=1)(found))
@@ -163,7 +163,7 @@ def test_a_client_that_does_not_tell_lengths_fetched_nobody_knows_what() -> None
 
 def test_an_attempt_without_hand_overs_has_no_course() -> None:
     """Whether none were planned, or its client did not run."""
-    found = what_was_seen(HANDED_OVER)
-    assert metrics.course(None, CHAIN, found) is None
-    assert metrics.course(SCENARIO.handover, CHAIN, replace(found, handover=None)) is None
-    assert isinstance(metrics.course(SCENARIO.handover, CHAIN, found), Course)
+    found = recorded_evidence(HANDED_OVER)
+    assert metrics.observed(None, CHAIN, found) is None
+    assert metrics.observed(SCENARIO.handover, CHAIN, replace(found, handover=None)) is None
+    assert isinstance(metrics.observed(SCENARIO.handover, CHAIN, found), ObservedHandovers)

@@ -9,7 +9,7 @@ import pytest
 
 from handing_over import CHAIN, MS, S, changed, connections, of_subject, on, on_handover, seen
 from httpbed.trial.checks import handover
-from httpbed.trial.evidence import Seen
+from httpbed.trial.evidence import AttemptEvidence
 from planted import ended
 
 
@@ -36,7 +36,7 @@ def test_a_new_connection_is_told_by_its_handshake(how: dict[str, Any], words: s
     assert check.figure.endswith("over cellular")
 
 
-def only(found: Seen, **changes: Any) -> Seen:
+def only(found: AttemptEvidence, **changes: Any) -> AttemptEvidence:
     """Let this have been all that the new link saw, and nothing else delivered there."""
     there = {"server_payload_bytes": 1, "handshake_ns": None, **changes}
     came = sum(there.get("server_first_sizes", ()))
@@ -96,7 +96,7 @@ def test_a_refusal_is_no_connection() -> None:
 def test_a_greased_short_header_is_no_handshake() -> None:
     """RFC 9287: its first bits may be any. With data it goes on; without, it is not known what."""
     found = seen()
-    assert CHAIN.legs[0].opened(greased(found).connections) == [on(found, "wifi")]
+    assert CHAIN.hops[0].opened(greased(found).connections) == [on(found, "wifi")]
     assert of_subject(greased(found)).figure.startswith("migrated: same connection")
     answered = {"opening": "other", "server_first_sizes": [1200, 1200]}
     check = of_subject(only(ended(status=56)(found), **answered))
@@ -104,7 +104,7 @@ def test_a_greased_short_header_is_no_handshake() -> None:
     assert check.figure == "not known: what came over cellular looks like no known header"
 
 
-def greased(found: Seen) -> Seen:
+def greased(found: AttemptEvidence) -> AttemptEvidence:
     """Let the connection have moved with a datagram that looks like nothing known."""
     return connections(found, on(found, "wifi"), on(found, "cellular", opening="other"))
 

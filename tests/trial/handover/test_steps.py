@@ -117,7 +117,7 @@ def test_when_a_hand_over_is_due() -> None:
 def test_the_emulator_watches_what_a_hand_over_waits_for() -> None:
     """Deliveries to the client on its first link; the topology itself stays as it was written."""
     scenario = trial(HANDED_OVER).scenario()
-    watched = handover.watched(scenario)
+    watched = handover.with_trigger(scenario)
     assert [link.events for link in scenario.topology.links] == [[], [], []]
     assert [len(link.events) for link in watched.links] == [1, 0, 0]
     (trigger,) = planned(HANDED_OVER).network.emulator_config["links"][0]["triggers"]
@@ -137,7 +137,7 @@ def test_a_nat_is_where_the_hand_over_needs_one() -> None:
 
 
 def scenario(**changes: Any) -> Scenario:
-    """Change the hand-over of a recorded attempt."""
+    """HandoverChange the hand-over of a recorded attempt."""
     said = copy.deepcopy(trial(HANDED_OVER).document)
     said["handover"] = {**said["handover"], "sockets": "kept", **changes}
     return Scenario.model_validate(said)

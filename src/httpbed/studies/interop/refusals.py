@@ -18,7 +18,7 @@ from httpbed.programs.recipe import Recipe
 from httpbed.studies.interop.pairings import Way
 from httpbed.trial import content, tls_certificates
 from httpbed.trial.content import Content, Target
-from httpbed.trial.plan import Bed
+from httpbed.trial.plan import CampaignSetup
 
 SIZE = 1000
 _FILES = {"files": 2}
@@ -71,7 +71,7 @@ def wanted(recipes: Iterable[Recipe], ways: Iterable[Way]) -> Iterator[Asked]:
             yield Asked(way, MISSING, _FILES)
 
 
-def spoilt(bed: Bed, asked: Asked, folder: Path, seed: int) -> Bed:
+def spoilt(bed: CampaignSetup, asked: Asked, folder: Path, seed: int) -> CampaignSetup:
     """Return the bed on which it is asked."""
     if asked.what == UNTRUSTED:
         other = tls_certificates.untrusted(bed.certificates, folder, datetime.now(UTC))

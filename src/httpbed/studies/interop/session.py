@@ -24,8 +24,8 @@ from httpbed.studies.interop import refusals
 from httpbed.studies.interop.pairings import Promise, Way
 from httpbed.studies.interop.refusals import Asked, Refusal
 from httpbed.trial import content, program_roots, tls_certificates
-from httpbed.trial.plan import Bed
-from httpbed.trial.verdict import Try
+from httpbed.trial.plan import CampaignSetup
+from httpbed.trial.verdict import AttemptId
 
 SIZES = (1000, 1_000_000)
 """Bytes: what fits the first window, and what does not."""
@@ -99,7 +99,9 @@ def here(catalog: Catalog, names: Collection[str] = ()) -> tuple[list[Recipe], d
     return found, {name: why for name, (is_here, why) in states.items() if not is_here}
 
 
-def make_bed(catalog: Catalog, recipes: Iterable[Recipe], *, say: Callable[[str], None]) -> Bed:
+def make_bed(
+    catalog: Catalog, recipes: Iterable[Recipe], *, say: Callable[[str], None]
+) -> CampaignSetup:
     """Find all that the trials stand on.
 
     Raises:
@@ -107,7 +109,7 @@ def make_bed(catalog: Catalog, recipes: Iterable[Recipe], *, say: Callable[[str]
     """
     said = ({"kind": "download", "size": f"{size} B"} for size in SIZES)
     workloads = [workload_of(one) for one in said]
-    return Bed(
+    return CampaignSetup(
         catalog=catalog,
         programs=program_roots.ensure(catalog, [recipe.name for recipe in recipes], say=say),
         certificates=tls_certificates.ensure(datetime.now(UTC)),
@@ -116,14 +118,14 @@ def make_bed(catalog: Catalog, recipes: Iterable[Recipe], *, say: Callable[[str]
     )
 
 
-async def members(bed: Bed, recipes: Sequence[Recipe]) -> tuple[Member, ...]:
+async def members(bed: CampaignSetup, recipes: Sequence[Recipe]) -> tuple[Member, ...]:
     """Ask every program for its version."""
     told = await manifest.versions(recipes, bed)
     return tuple(Member(recipe, told[recipe.name]) for recipe in recipes)
 
 
 async def refuse_all(
-    bed: Bed, several: Iterable[Asked], folder: Path, *, jobs: int
+    bed: CampaignSetup, several: Iterable[Asked], folder: Path, *, jobs: int
 ) -> tuple[Refusal, ...]:
     """Ask of each client what it must refuse, leaving what was seen in ``folder``.
 
@@ -146,7 +148,12 @@ async def refuse_all(
 
 
 async def try_all(
-    bed: Bed, ways: Sequence[Way], folder: Path, *, jobs: int, tell: Callable[[Tried], None]
+    bed: CampaignSetup,
+    ways: Sequence[Way],
+    folder: Path,
+    *,
+    jobs: int,
+    tell: Callable[[Tried], None],
 ) -> tuple[Tried, ...]:
     """Try every way, ``jobs`` at a time, leaving what was seen in ``folder``.
 
@@ -165,13 +172,15 @@ async def try_all(
     return tuple(tried[number] for number in sorted(tried))
 
 
-async def _download(bed: Bed, way: Way, size: int, folder: Path) -> Download:
+async def _download(bed: CampaignSetup, way: Way, size: int, folder: Path) -> Download:
     place = folder / str(size)
     place.mkdir(parents=True)
     return Download(size, tuple(await _wrong(bed, bed, way.document(size), place)))
 
 
-async def _wrong(bed: Bed, judging: Bed, document: Mapping[str, Any], place: Path) -> list[str]:
+async def _wrong(
+    bed: CampaignSetup, judging: CampaignSetup, document: Mapping[str, Any], place: Path
+) -> list[str]:
     """Run a trial on a bed, and list what was wrong with the programs in it."""
     trial = Trial(
         block=1,
@@ -181,7 +190,7 @@ async def _wrong(bed: Bed, judging: Bed, document: Mapping[str, Any], place: Pat
         seed=_SEED,
         time_limit_s=_TIME_LIMIT_S,
     )
-    this = Try(trial, 1, datetime.now(UTC))
+    this = AttemptId(trial, 1, datetime.now(UTC))
     try:
         record = await executor.judged(this, bed, place / "artifacts", judging)
     except BedError as error:

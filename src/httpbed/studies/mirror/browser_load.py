@@ -14,7 +14,7 @@ from httpbed.experiment.errors import BedError
 from httpbed.experiment.page import OWN_ORIGIN, PageLoad
 from httpbed.host.sandbox import untrusted_files
 from httpbed.programs.catalog import Catalog
-from httpbed.trial.plan import Bed
+from httpbed.trial.plan import CampaignSetup
 from httpbed.trial.run import runner
 from httpbed.web.load import driver_output
 from httpbed.web.load.browser_load import BrowserLoad
@@ -75,8 +75,8 @@ class Loader:
             said = untrusted_files.last_line(artifacts / "client", "chromium-output.txt")
             raise BedError(f"{self._browser} left nothing of its load: {error} ({said})") from None
 
-    async def _run(self, loaded: preparation.Loaded, bed: Bed, artifacts: Path) -> None:
-        await runner.run(loaded.trials[0], bed, artifacts)
+    async def _run(self, loaded: preparation.Loaded, bed: CampaignSetup, artifacts: Path) -> None:
+        await runner.run(bed.plan(loaded.trials[0]), bed, artifacts)
 
 
 def asked(load: BrowserLoad) -> Asked:

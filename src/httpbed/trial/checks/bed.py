@@ -9,14 +9,14 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from httpbed.experiment.scenario import Scenario
-from httpbed.experiment.trial import Check, Trial
+from httpbed.experiment.trial import Check
 from httpbed.network import idle_rtt
 from httpbed.network.plan import NetworkPlan
 from httpbed.programs.catalog import Catalog
 from httpbed.trial.checks import handover, kernel, link_bounds, replay
 from httpbed.trial.checks import link as link_checks
-from httpbed.trial.evidence import Seen
-from httpbed.trial.hops import Leg, Way
+from httpbed.trial.evidence import AttemptEvidence
+from httpbed.trial.hops import HopPath, NetworkHop
 from httpbed.trial.plan import TrialPlan
 
 RTT_EARLY_S = 0.0002
@@ -40,44 +40,46 @@ STRAIN = frozenset({PRESSURE, LATENESS, handover.PROMPT, handover.PACED, replay.
 """Checks that a busy machine breaks, and nothing else does."""
 
 
-def checks(trial: Trial, planned: TrialPlan, catalog: Catalog, seen: Seen) -> Iterator[Check]:
-    """Check one attempt at a trial that was planned so."""
-    scenario, net, legs = trial.scenario(), planned.network, planned.hops
-    ways = [(leg, way) for leg in legs for way in leg.ways]
-    for leg, way in ways:
-        where = f", {leg.title_over(way)}" if len(ways) > 1 else ""
-        yield _rtt(leg, way, net, seen, where)
-    if seen.link:
+def checks(planned: TrialPlan, catalog: Catalog, evidence: AttemptEvidence) -> Iterator[Check]:
+    """Check the bed in one attempt at a planned trial."""
+    scenario, net, hops = planned.scenario, planned.network, planned.hops
+    paths = [(hop, path) for hop in hops for path in hop.paths]
+    for hop, path in paths:
+        where = f", {hop.title_over(path)}" if len(paths) > 1 else ""
+        yield _rtt(hop, path, net, evidence, where)
+    if evidence.link:
         if not net.shaped:  # else it sends nothing
-            yield _lateness(seen.link)
-        yield from _backend(net, seen.link)
-        yield _frames(seen.link)
-        yield _receive_drops(seen.link)
+            yield _lateness(evidence.link)
+        yield from _backend(net, evidence.link)
+        yield _frames(evidence.link)
+        yield _receive_drops(evidence.link)
         if net.shaped:
-            yield from kernel.checks(net, seen.link, seen.qdiscs)
+            yield from kernel.checks(net, evidence.link, evidence.qdiscs)
         else:
-            yield from link_checks.checks(net.emulator_config, seen.link, seen.client_s)
-        yield from link_bounds.checks(scenario, net, legs, seen)
-        yield _pressure(seen)
+            yield from link_checks.checks(net.emulator_config, evidence.link, evidence.client_s)
+        yield from link_bounds.checks(scenario, net, hops, evidence)
+        yield _pressure(evidence)
         if scenario.handover:
-            yield from handover.of_bed(scenario.handover, legs[0], seen)
-        for leg in legs:
-            where = _of(leg.hop.server, legs)
-            yield _congestion_control(scenario, leg, catalog, seen, where)
+            yield from handover.of_bed(scenario.handover, hops[0], evidence)
+        for hop in hops:
+            where = _of(hop.server, hops)
+            yield _congestion_control(scenario, hop, catalog, evidence, where)
 
 
-def _of(name: str, legs: Sequence[Leg]) -> str:
+def _of(name: str, hops: Sequence[NetworkHop]) -> str:
     """Say of which hop a check is, where there are several."""
-    return f", {name}" if len(legs) > 1 else ""
+    return f", {name}" if len(hops) > 1 else ""
 
 
 def _check(name: str, *, passed: bool | None, figure: str, limit: str = "") -> Check:
     return Check(name=name, of="bed", passed=passed, figure=figure, limit=limit)
 
 
-def _rtt(leg: Leg, crossing: Way, net: NetworkPlan, seen: Seen, where: str) -> Check:
-    name, pings_s = f"round-trip time{where}", seen.pings_s[leg.title_over(crossing)]
-    asked, most = idle_rtt.round_trip_s(net, leg.asking_host, leg.answering_host, crossing.over)
+def _rtt(
+    hop: NetworkHop, crossing: HopPath, net: NetworkPlan, evidence: AttemptEvidence, where: str
+) -> Check:
+    name, pings_s = f"round-trip time{where}", evidence.pings_s[hop.title_over(crossing)]
+    asked, most = idle_rtt.round_trip_s(net, hop.client_host, hop.server_host, crossing.over)
     allowed = most + max(RTT_LATE_S, RTT_LATE_SHARE * asked)
     limit = f"{asked * 1e3:.2f} .. {allowed * 1e3:.2f} ms"
     crossed = [way for link in crossing.links for way in net.topology.links[link].directions()]
@@ -126,9 +128,9 @@ def _frames(link: Any) -> Check:
         "stray_frames",
         "malformed_packets",
     )
-    seen = {name: link[name] for name in names}
-    figure = ", ".join(f"{count} {name.replace('_', ' ')}" for name, count in seen.items())
-    passed = not any(seen.values())
+    evidence = {name: link[name] for name in names}
+    figure = ", ".join(f"{count} {name.replace('_', ' ')}" for name, count in evidence.items())
+    passed = not any(evidence.values())
     return _check("frames as on a wire", passed=passed, figure=figure, limit="none of each")
 
 
@@ -138,22 +140,24 @@ def _receive_drops(link: Any) -> Check:
     return _check("emulator receive drops", passed=drops == 0, figure=figure, limit="0")
 
 
-def _pressure(seen: Seen) -> Check:
-    waited = seen.pressure["seconds"]
-    read_over_s = seen.pressure.get("over_s", seen.client_s)  # an older record does not tell it
+def _pressure(evidence: AttemptEvidence) -> Check:
+    waited = evidence.pressure["seconds"]
+    read_over_s = evidence.pressure.get(
+        "over_s", evidence.client_s
+    )  # an older record does not tell it
     lasted = max(read_over_s, SHORTEST_JUDGED_S)
     share = min(waited / lasted, 1.0)
-    figure = f"{share:.0%} of {lasted:.2f} s with someone waiting, by {seen.pressure['source']}"
+    figure = f"{share:.0%} of {lasted:.2f} s with someone waiting, by {evidence.pressure['source']}"
     limit = f"at most {PRESSURE_SHARE:.0%}"
     return _check(PRESSURE, passed=share <= PRESSURE_SHARE, figure=figure, limit=limit)
 
 
 def _congestion_control(
-    scenario: Scenario, leg: Leg, catalog: Catalog, seen: Seen, where: str
+    scenario: Scenario, hop: NetworkHop, catalog: Catalog, evidence: AttemptEvidence, where: str
 ) -> Check:
     """Check who sends on a hop: by the kernel's word for TCP; QUIC's is in the program."""
-    name, transport = f"sender's congestion control{where}", leg.hop.transport
-    role = {part: role for part, role, _ in scenario.parts()}[leg.hop.server]
+    name, transport = f"sender's congestion control{where}", hop.transport
+    role = {part: role for part, role, _ in scenario.parts()}[hop.server]
     can = catalog[role.implementation].congestion_control
     asked = can.resolved(transport, role.congestion_control)
     if transport == "quic":
@@ -161,7 +165,7 @@ def _congestion_control(
         how = fixed if can.is_fixed(transport) else f"{asked}, chosen by the program's switch"
         figure = f"QUIC: {how}, not visible to the kernel"
         return _check(name, passed=None, figure=figure, limit=asked)
-    found = seen.algorithms.get(leg.hop.server, frozenset())
+    found = evidence.algorithms.get(hop.server, frozenset())
     if not found:
         figure = f"not observed: over before it could be read; the route says {asked}"
         return _check(name, passed=None, figure=figure, limit=asked)

@@ -16,14 +16,14 @@ from httpbed.experiment import units
 from httpbed.experiment.handover import AfterBytes, Handover
 from httpbed.experiment.trial import Check
 from httpbed.experiment.units import NS
-from httpbed.trial.evidence import Seen
+from httpbed.trial.evidence import AttemptEvidence
 from httpbed.trial.handover import metrics, outcome, steps
 from httpbed.trial.handover.deliveries import BIN_NS
-from httpbed.trial.handover.evidence import COMMANDS_END, HandoverSeen
-from httpbed.trial.handover.metrics import Course
-from httpbed.trial.handover.outcome import Told
+from httpbed.trial.handover.evidence import COMMANDS_END, HandoverEvidence
+from httpbed.trial.handover.metrics import ObservedHandovers
+from httpbed.trial.handover.outcome import HandoverVerdict
 from httpbed.trial.handover.steps import DECISIVE
-from httpbed.trial.hops import Leg
+from httpbed.trial.hops import NetworkHop
 
 LATE_S = 0.05
 """A client that loads at 10 Mbit/s gets 60 kB more in it: 3 % of the 2 MB after which a study has
@@ -36,13 +36,13 @@ OVER_BEFORE = "over before"
 PACED, LEAST_MADE = "hand-overs as many as due", 0.9
 
 
-def of_bed(described: Handover, leg: Leg, seen: Seen) -> Iterator[Check]:
-    """Check that the client's network changed as it was asked for; ``leg`` is the client's."""
-    if (found := seen.handover) is None:
+def of_bed(described: Handover, hop: NetworkHop, evidence: AttemptEvidence) -> Iterator[Check]:
+    """Check that the client's network changed as it was asked for; ``hop`` is the client's."""
+    if (found := evidence.handover) is None:
         return
     if described.happens:
-        done_ns = metrics.done_ns(leg, seen, found)
-        yield _took_place(described, found, seen, done_ns)
+        done_ns = metrics.done_ns(hop, evidence, found)
+        yield _took_place(described, found, evidence, done_ns)
         if found.done:
             yield _prompt(described, found)
         if described.repeats_s is not None and found.done:
@@ -51,17 +51,17 @@ def of_bed(described: Handover, leg: Leg, seen: Seen) -> Iterator[Check]:
         if any(one.what == "destroy" for one in found.done):
             yield _destroyed(found)
     if len(described.links) > 1:
-        yield _quiet_before(described, leg, found, seen)
+        yield _quiet_before(described, hop, found, evidence)
 
 
-def of_subject(course: Course, told: Sequence[Told]) -> Iterator[Check]:
+def of_subject(handovers: ObservedHandovers, told: Sequence[HandoverVerdict]) -> Iterator[Check]:
     """Tell what the client made of each hand-over: ``told`` has the verdicts."""
-    if not course.handover.happens:
+    if not handovers.handover.happens:
         return
     kinds = Counter(kind for kind, _ in told)
     if set(kinds) <= {"over before"}:
-        if course.seen.client is not None and course.seen.client.clean:
-            lasted = _s(course.end_ns - course.found.began_ns)
+        if handovers.evidence.client is not None and handovers.evidence.client.clean:
+            lasted = _s(handovers.end_ns - handovers.observed.began_ns)
             figure = f"{OVER_BEFORE} it: the client was done after {lasted}"
             yield Check(name=FOLLOWED, of="subject", passed=None, figure=figure)
         return
@@ -83,7 +83,9 @@ def _check(name: str, *, passed: bool | None, figure: str, limit: str = "") -> C
     return Check(name=name, of="bed", passed=passed, figure=figure, limit=limit)
 
 
-def _took_place(described: Handover, found: HandoverSeen, seen: Seen, done_ns: int) -> Check:
+def _took_place(
+    described: Handover, found: HandoverEvidence, evidence: AttemptEvidence, done_ns: int
+) -> Check:
     """Check that there was one, if the client was there for it.
 
     To be done before is no fault of the bed's. To throw such an attempt away, and to try until one
@@ -94,22 +96,22 @@ def _took_place(described: Handover, found: HandoverSeen, seen: Seen, done_ns: i
         figure = f"{len(changes)}, the first {_s(changes[0].at_ns - found.began_ns)}"
         return _check(name, passed=True, figure=f"{figure} after the client's start", limit=before)
     lasted = _s(done_ns - found.began_ns)
-    due_ns = _due_ns(described, found, seen)
+    due_ns = _due_ns(described, found, evidence)
     if due_ns is not None and due_ns + LATE_S * NS < done_ns:
         figure = f"none in {lasted}, though it was due after {_s(due_ns - found.began_ns)}"
         return _check(name, passed=False, figure=figure, limit=before)
-    done = seen.client is not None and seen.client.clean
+    done = evidence.client is not None and evidence.client.clean
     figure = f"the client was done after {lasted}, before {before}: let it come earlier"
     if not done:
-        figure = f"the client ended ({seen.client}) after {lasted}, before {before}"
+        figure = f"the client ended ({evidence.client}) after {lasted}, before {before}"
     return _check(name, passed=None, figure=figure, limit=before)
 
 
-def _due_ns(described: Handover, found: HandoverSeen, seen: Seen) -> int | None:
+def _due_ns(described: Handover, found: HandoverEvidence, evidence: AttemptEvidence) -> int | None:
     """When the first one was due; None: never."""
     if not isinstance(described.when, AfterBytes):
         return found.began_ns + round((steps.after_last_s(described, 1) or 0.0) * NS)
-    bins = seen.deliveries.get(described.links[0], {})
+    bins = evidence.deliveries.get(described.links[0], {})
     times = [bin_ for bin_ in sorted(bins) if bin_ * BIN_NS >= found.began_ns]
     sizes = accumulate(bins[bin_] for bin_ in times)
     most = described.when.delivered
@@ -118,7 +120,7 @@ def _due_ns(described: Handover, found: HandoverSeen, seen: Seen) -> int | None:
     )
 
 
-def _prompt(described: Handover, found: HandoverSeen) -> Check:
+def _prompt(described: Handover, found: HandoverEvidence) -> Check:
     """Check what is due at a time of its own; steps of one moment follow each other."""
     late = [change.at_ns - change.due_ns for change in found.changes]
     late += [
@@ -147,7 +149,7 @@ def _prompt(described: Handover, found: HandoverSeen) -> Check:
     )
 
 
-def _pace(period_s: float, found: HandoverSeen) -> Check:
+def _pace(period_s: float, found: HandoverEvidence) -> Check:
     """Check that one is done with before the next is due, else all come later and later."""
     took: defaultdict[int, int] = defaultdict(int)
     for one in found.done:
@@ -160,7 +162,7 @@ def _pace(period_s: float, found: HandoverSeen) -> Check:
     return _check(PACE, passed=keeps, figure=figure, limit=limit)
 
 
-def _as_many(period_s: float, found: HandoverSeen, done_ns: int) -> Check:
+def _as_many(period_s: float, found: HandoverEvidence, done_ns: int) -> Check:
     """Check that none are missing, but for one that was due when the client was done.
 
     Each is due a period after the last one, so what comes late in all makes them fewer.
@@ -175,7 +177,7 @@ def _as_many(period_s: float, found: HandoverSeen, done_ns: int) -> Check:
     )
 
 
-def _destroyed(found: HandoverSeen) -> Check:
+def _destroyed(found: HandoverEvidence) -> Check:
     kept = sum(found.sockets_left.values())
     times = len(found.sockets_left)
     figure = f"{kept} TCP socket(s) left in {times} look(s), each after their destruction"
@@ -183,15 +185,17 @@ def _destroyed(found: HandoverSeen) -> Check:
     return _check("sockets of a deleted address", passed=passed, figure=figure, limit="none")
 
 
-def _quiet_before(described: Handover, leg: Leg, found: HandoverSeen, seen: Seen) -> Check:
+def _quiet_before(
+    described: Handover, hop: NetworkHop, found: HandoverEvidence, evidence: AttemptEvidence
+) -> Check:
     """Check that the client was on the first link only until it had to go."""
     until_ns = found.done[0].began_ns if found.done else found.ended_ns
     early = [
         one
         for name in described.links[1:]
-        for one in leg.over(name, seen.connections)
+        for one in hop.over(name, evidence.connections)
         if one["client_first_ns"] is not None
-        and one["client_first_ns"] - seen.link["started_ns"] < until_ns
+        and one["client_first_ns"] - evidence.link["started_ns"] < until_ns
     ]
     figure = f"{len(early)} connection(s) before the change on {' or '.join(described.links[1:])}"
     return _check("client on its first link", passed=not early, figure=figure, limit="none")

@@ -1,4 +1,4 @@
-"""Checks that what was seen is possible for the links of the experiment; pure.
+"""Checks that what was evidence is possible for the links of the experiment; pure.
 
 They are the second line of the bed's defence. A forged result of the emulator, or a fault of the
 emulator itself, gives times or bytes that no link of the description can have. There are two
@@ -29,8 +29,8 @@ from httpbed.experiment.units import NS
 from httpbed.network.bounds import Bounds
 from httpbed.network.plan import NetworkPlan
 from httpbed.trial import request_logs
-from httpbed.trial.evidence import Seen
-from httpbed.trial.hops import Chain, Leg, Way, chains
+from httpbed.trial.evidence import AttemptEvidence
+from httpbed.trial.hops import Chain, HopPath, NetworkHop, chains
 
 NAME = "possible for this link"
 IMPOSSIBLE = "impossible for this link: "
@@ -50,7 +50,7 @@ Table = Mapping[str, Any]
 
 
 @dataclass(frozen=True)
-class Compared:
+class BoundComparison:
     """A figure beside its bound."""
 
     what: str
@@ -92,35 +92,38 @@ _FORMS: Mapping[str, Callable[[float], str]] = {
 
 
 def checks(
-    scenario: Scenario, planned: NetworkPlan, legs: Sequence[Leg], seen: Seen
+    scenario: Scenario, planned: NetworkPlan, hops: Sequence[NetworkHop], evidence: AttemptEvidence
 ) -> Iterator[Check]:
     """Check one attempt's packet times, bytes and acknowledgements against what is possible."""
-    ways = [_Seen(planned, number, seen.link) for number in range(2 * len(planned.ends))]
-    clients = chains(scenario, legs)
+    ways = [
+        _DirectionEvidence(planned, number, evidence.link)
+        for number in range(2 * len(planned.ends))
+    ]
+    clients = chains(scenario, hops)
     yield _check("bytes in any window", [one for way in ways for one in way.windows()])
     times = [
-        *_never_early(seen.link),
+        *_never_early(evidence.link),
         *(one for way in ways for one in way.times()),
-        *_handshakes(planned, legs, seen),
-        *(() if scenario.handover else _request_time(planned, clients[0], seen)),
+        *_handshakes(planned, hops, evidence),
+        *(() if scenario.handover else _request_time(planned, clients[0], evidence)),
     ]
     yield _check("times", times)
-    yield _check("bytes received", [*_acknowledged(planned, seen)])
+    yield _check("bytes received", [*_acknowledged(planned, evidence)])
 
 
-def of_subject(clients: Iterable[Chain], seen: Seen) -> Iterator[Check]:
+def of_subject(clients: Iterable[Chain], evidence: AttemptEvidence) -> Iterator[Check]:
     """Check that each client stored no more than its links delivered to it.
 
     What a client stored is its own word, so a client that stores what it never received has failed:
     the bed is not to blame for it.
     """
-    if seen.link:
-        stored = [one for chain in clients for one in _bodies(chain, seen)]
+    if evidence.link:
+        stored = [one for chain in clients for one in _bodies(chain, evidence)]
         check = _check("bodies stored", stored)
         yield check.model_copy(update={"of": "subject"})
 
 
-def _check(topic: str, compared: Sequence[Compared]) -> Check:
+def _check(topic: str, compared: Sequence[BoundComparison]) -> Check:
     """Tell the figure that is nearest to its bound, or all that are beyond."""
     impossible = [str(one) for one in compared if not one.is_possible]
     nearest = max(compared, key=lambda one: one.nearness, default=None)
@@ -136,7 +139,7 @@ def _check(topic: str, compared: Sequence[Compared]) -> Check:
     )
 
 
-class _Seen:
+class _DirectionEvidence:
     """What one direction of a link has done, beside what it can do."""
 
     def __init__(self, planned: NetworkPlan, number: int, link: Table) -> None:
@@ -156,7 +159,7 @@ class _Seen:
             and "rate_bit_s" in change["change"]
         ]
 
-    def windows(self) -> Iterator[Compared]:
+    def windows(self) -> Iterator[BoundComparison]:
         """Compare the bytes of the tightest window, and of all the time."""
         if window := self.witnessed.get("window"):
             size, lasted = window["bytes"], (window["to_ns"] - window["from_ns"]) / NS
@@ -167,7 +170,7 @@ class _Seen:
             delivered = self.told["packets"]["delivered"]
             unknown = abs(delivered - self.witnessed.get("packets", 0))
             what = f"of {delivered} delivered {self.named} unknown to the witness"
-            yield Compared(what, unknown, 0, True, "packets")
+            yield BoundComparison(what, unknown, 0, True, "packets")
         if self.told["last_ns"] is None or self.told["first_ns"] is None:
             return
         # What the kernel carries may have come before the start and left after it.
@@ -177,16 +180,16 @@ class _Seen:
         sizes, packets = self.told["bytes"]["delivered"], self.told["packets"]["delivered"]
         yield from self._window(sizes + overhead * packets, first_s, last_s)
 
-    def _window(self, size: int, from_s: float, to_s: float) -> Iterator[Compared]:
+    def _window(self, size: int, from_s: float, to_s: float) -> Iterator[BoundComparison]:
         since = self.started_s
         most = self.bounds.most_bytes(from_s - since, to_s - since, self.changes)
         if most is not None:
             tolerance = self.bounds.rounding_bytes()
             tolerance += 0.0 if self.is_carried else KERNEL_SHARE * most
             what = f"{self.named} in {_lasted(to_s - from_s)}"
-            yield Compared(what, size, most, True, "bytes", tolerance)
+            yield BoundComparison(what, size, most, True, "bytes", tolerance)
 
-    def times(self) -> Iterator[Compared]:
+    def times(self) -> Iterator[BoundComparison]:
         """Compare the time under way, and when the first packet came."""
         slack_ns = self.witnessed.get("delay_slack_ns")
         if slack_ns is not None:
@@ -195,14 +198,14 @@ class _Seen:
             least = self.bounds.least_delay_s()
             least += self.bounds.least_transmission_s(quickest["bytes"])
             what = f"under way for {quickest['bytes']} bytes {self.named}"
-            yield Compared(what, quickest["took_ns"] / NS, least, False, "s", ROUNDING_S)
+            yield BoundComparison(what, quickest["took_ns"] / NS, least, False, "s", ROUNDING_S)
         if self.told["first_ns"] is not None:
             what = f"after the start for the first packet {self.named}"
             since_s = self.told["first_ns"] / NS - self.started_s
-            yield Compared(what, since_s, 0.0, False, "s")
+            yield BoundComparison(what, since_s, 0.0, False, "s")
 
-    def _least(self, slack_ns: int, after: str) -> Compared:
-        return Compared(f"{after} {self.named}", slack_ns / NS, 0.0, False, "s")
+    def _least(self, slack_ns: int, after: str) -> BoundComparison:
+        return BoundComparison(f"{after} {self.named}", slack_ns / NS, 0.0, False, "s")
 
 
 def _sent(size: int, lasted_s: float) -> str:
@@ -217,101 +220,105 @@ def _has_witness(link: Table) -> bool:
     return int(link.get("schema", WITNESSED_SINCE)) >= WITNESSED_SINCE
 
 
-def _never_early(link: Table) -> Iterator[Compared]:
+def _never_early(link: Table) -> Iterator[BoundComparison]:
     """A frame that is sent before it is due makes every bound on due times void."""
     if "early_ns" in link:
         what = "before it was due for a frame's sending"
-        yield Compared(what, link["early_ns"] / NS, 0.0, True, "s")
+        yield BoundComparison(what, link["early_ns"] / NS, 0.0, True, "s")
 
 
-def _handshakes(planned: NetworkPlan, legs: Iterable[Leg], seen: Seen) -> Iterator[Compared]:
+def _handshakes(
+    planned: NetworkPlan, hops: Iterable[NetworkHop], evidence: AttemptEvidence
+) -> Iterator[BoundComparison]:
     """Compare each handshake with a round trip: its end needs what the server sends in reply.
 
-    Only of connections whose first packet was seen; else the server's reply may be older.
+    Only of connections whose first packet was evidence; else the server's reply may be older.
     """
-    for leg in legs:
-        ways = {way.names[0]: way for way in leg.ways}
-        for one in leg.near(seen.connections):
+    for hop in hops:
+        paths = {path.names[0]: path for path in hop.paths}
+        for one in hop.near(evidence.connections):
             begun = one.get("acknowledged_ahead") is not None or one.get("opening") in {
                 "initial",
                 "0-rtt",
             }
             if begun and one["handshake_ns"] is not None:
                 took_s = (one["handshake_ns"] - one["client_first_ns"]) / NS
-                least_s = _round_trip_s(planned, ways[one["link"]])
-                what = f"for the handshake {leg.title} over {one['link']}"
-                yield Compared(what, took_s, least_s, False, "s", STAMPS_S)
+                least_s = _round_trip_s(planned, paths[one["link"]])
+                what = f"for the handshake {hop.title} over {one['link']}"
+                yield BoundComparison(what, took_s, least_s, False, "s", STAMPS_S)
 
 
-def _round_trip_s(planned: NetworkPlan, way: Way) -> float:
+def _round_trip_s(planned: NetworkPlan, path: HopPath) -> float:
     """Seconds of the least delays of all links, there and back."""
     return sum(
         Bounds(planned.topology.links[link], side, planned.backend).least_delay_s()
-        for link in way.links
+        for link in path.links
         for side in (0, 1)
     )
 
 
-def _request_time(planned: NetworkPlan, chain: Chain, seen: Seen) -> Iterator[Compared]:
+def _request_time(
+    planned: NetworkPlan, chain: Chain, evidence: AttemptEvidence
+) -> Iterator[BoundComparison]:
     """Compare the request time with a round trip and the transmission of the bodies.
 
     The end is that of the client's last packet: one that closes its side early still acknowledges
     what comes. A client over UDP may end without a packet; then the last packet to it is the end.
     """
-    leg, size = chain.legs[0], min(_transferred(chain, seen), _delivered(chain, seen))
-    near = leg.near(seen.connections)
-    (way,) = leg.ways
-    if not size or not near or not seen.client or seen.client.timed_out:
+    hop, size = chain.hops[0], min(_transferred(chain, evidence), _delivered(chain, evidence))
+    near = hop.near(evidence.connections)
+    (path,) = hop.paths
+    if not size or not near or not evidence.client or evidence.client.timed_out:
         return
     last_ns = max(one["client_last_ns"] for one in near)
     if any(one["protocol"] == "udp" for one in near):
-        last_ns = max(last_ns, seen.link["directions"][way.downstream]["last_ns"] or 0)
+        last_ns = max(last_ns, evidence.link["directions"][path.downstream]["last_ns"] or 0)
     took_s = (last_ns - min(one["client_first_ns"] for one in near)) / NS
     slowest_s = max(
         Bounds(planned.topology.links[link], 1 - side, planned.backend).least_transmission_s(size)
-        for link, side in planned.route(leg.asking_host, leg.answering_host, way.over)
+        for link, side in planned.route(hop.client_host, hop.server_host, path.over)
     )
-    least_s = _round_trip_s(planned, way) + slowest_s * (1 - KERNEL_SHARE * bool(planned.shaped))
+    least_s = _round_trip_s(planned, path) + slowest_s * (1 - KERNEL_SHARE * bool(planned.shaped))
     what = f"for {units.format_size(size)} to the {chain.client}"
-    yield Compared(what, took_s, least_s, False, "s", STAMPS_S)
+    yield BoundComparison(what, took_s, least_s, False, "s", STAMPS_S)
 
 
-def _bodies(chain: Chain, seen: Seen) -> Iterator[Compared]:
+def _bodies(chain: Chain, evidence: AttemptEvidence) -> Iterator[BoundComparison]:
     """Compare the bodies that a client has with the bytes that its links have delivered to it."""
-    if size := _transferred(chain, seen):
+    if size := _transferred(chain, evidence):
         what = f"of bodies at the {chain.client}"
-        yield Compared(what, size, _delivered(chain, seen), True, "bytes")
+        yield BoundComparison(what, size, _delivered(chain, evidence), True, "bytes")
 
 
-def _delivered(chain: Chain, seen: Seen) -> int:
+def _delivered(chain: Chain, evidence: AttemptEvidence) -> int:
     """Return the bytes that a client's links have delivered to it."""
-    directions = [seen.link["directions"][way.downstream] for way in chain.legs[0].ways]
+    directions = [evidence.link["directions"][path.downstream] for path in chain.hops[0].paths]
     return sum(int(direction["bytes"]["delivered"]) for direction in directions)
 
 
-def _transferred(chain: Chain, seen: Seen) -> int:
+def _transferred(chain: Chain, evidence: AttemptEvidence) -> int:
     """Return the bytes of bodies that certainly came to a client; 0 where nothing is certain.
 
     A client may have decoded what it stored: so never more than who answered it has logged.
     """
     logged = [
-        one.body_bytes for one in request_logs.answered(chain.legs[0].hop.server, seen).requests
+        one.body_bytes for one in request_logs.answered(chain.hops[0].hop.server, evidence).requests
     ]
     if not logged or None in logged:
         return 0
-    stored = sum(int(body["bytes"]) for body in seen.bodies.get(chain.client, ()) if body)
+    stored = sum(int(body["bytes"]) for body in evidence.bodies.get(chain.client, ()) if body)
     return min(stored, sum(size for size in logged if size is not None))
 
 
-def _acknowledged(planned: NetworkPlan, seen: Seen) -> Iterator[Compared]:
+def _acknowledged(planned: NetworkPlan, evidence: AttemptEvidence) -> Iterator[BoundComparison]:
     """Compare what each side of a TCP connection acknowledged with what was delivered to it."""
     links = planned.topology.links
     damaging = [impairment.field for impairment in ALL if impairment.changes_bytes]
     ways = [way for link in links for way in link.directions()]
     if any(getattr(way, field) for way in ways for field in damaging):
         return
-    for one in seen.connections:
+    for one in evidence.connections:
         ahead = one.get("acknowledged_ahead")
         if ahead is not None:
             what = f"acknowledged beyond what {one['link']} delivered, {one['client']}"
-            yield Compared(what, ahead, 0, True, "bytes")
+            yield BoundComparison(what, ahead, 0, True, "bytes")

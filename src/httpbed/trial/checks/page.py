@@ -15,9 +15,9 @@ from httpbed.experiment.trial import Check
 from httpbed.programs.protocol import LoggedRequest
 from httpbed.trial import request_logs
 from httpbed.trial.checks import visit
-from httpbed.trial.evidence import Seen
+from httpbed.trial.evidence import AttemptEvidence
 from httpbed.trial.hops import Chain
-from httpbed.trial.request_logs import Account
+from httpbed.trial.request_logs import RequestLog
 from httpbed.web.sites.site import Site
 
 HTTP_OK, NOT_MODIFIED = 200, 304
@@ -35,14 +35,16 @@ Named = tuple[str, str]
 """Host name and path."""
 
 
-def checks(chain: Chain, load: PageLoad, site: Site, seen: Seen, of: str) -> Iterator[Check]:
+def checks(
+    chain: Chain, load: PageLoad, site: Site, evidence: AttemptEvidence, of: str
+) -> Iterator[Check]:
     """Check what a browser fetched; ``of`` names it where there are several clients."""
-    findings = seen.findings[chain.client]
+    findings = evidence.reports[chain.client]
     browser = findings.requests
     yield _site(load, site, of)
     yield _requests(browser, load, site, of)
     yield _statuses(browser, load, site, of)
-    log = request_logs.answered(chain.answering[0], seen)
+    log = request_logs.answered(chain.responders[0], evidence)
     if log.requests or log.is_owed:
         yield _agreement(browser, log, of)
     if log.requests:
@@ -54,7 +56,7 @@ def checks(chain: Chain, load: PageLoad, site: Site, seen: Seen, of: str) -> Ite
 def connections(chain: Chain, load: PageLoad, count: int, of: str) -> Check:
     """Check that there were no more connections than a browser of that protocol opens."""
     origins = len(load.page.origins or [""])
-    each = H1_CONNECTIONS if chain.legs[0].hop.http_version == "1.1" else 1
+    each = H1_CONNECTIONS if chain.hops[0].hop.http_version == "1.1" else 1
     most = each * POOLS * origins
     most += visit.connections_before(load, origins, most)
     figure = f"{count}, by the packets"
@@ -115,7 +117,7 @@ def _answers(site: Site) -> Mapping[Named, set[int]]:
     return right
 
 
-def _agreement(browser: Iterable[LoggedRequest], log: Account, of: str) -> Check:
+def _agreement(browser: Iterable[LoggedRequest], log: RequestLog, of: str) -> Check:
     """Check that browser and log tell of the same requests, protocol and status of each."""
     has_names = any(one.authority for one in log.requests)
     asked = Counter(_told(one, has_names) for one in browser)
@@ -130,7 +132,7 @@ def _told(one: LoggedRequest, has_names: bool) -> tuple[str, str, str, int]:
     return (one.authority if has_names else "", one.path, one.http_version, one.status)
 
 
-def _bytes(browser: Iterable[LoggedRequest], log: Account, of: str) -> Check:
+def _bytes(browser: Iterable[LoggedRequest], log: RequestLog, of: str) -> Check:
     """Compare the bytes of all answers, header and body, as both count them."""
     came, sent = _wire_bytes(browser), _wire_bytes(log.requests)
     name = f"bytes by browser and log{of}"

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 
 from httpbed.experiment.trial import Check
 from httpbed.programs.protocol import LoggedRequest
-from httpbed.trial.replay_origin import Replayed
+from httpbed.trial.replay_origin import ReplayedRequest
 from httpbed.web.sites.site import Site
 
 LATE_S = 0.1
@@ -21,7 +21,7 @@ EARLY_S = 0.002
 PUNCTUAL = "recorded delays"
 
 
-def punctual(site: Site, replayed: Sequence[Replayed], of: str) -> Check:
+def punctual(site: Site, replayed: Sequence[ReplayedRequest], of: str) -> Check:
     """Check that each answer was held back for as long as it was recorded, and not much longer."""
     late = [
         (one.begun_ns - one.asked_ns) / 1e9 - answer.delay_s
@@ -39,7 +39,7 @@ def punctual(site: Site, replayed: Sequence[Replayed], of: str) -> Check:
 
 
 def checks(
-    site: Site, logged: Sequence[LoggedRequest], replayed: Sequence[Replayed], of: str
+    site: Site, logged: Sequence[LoggedRequest], replayed: Sequence[ReplayedRequest], of: str
 ) -> Iterator[Check]:
     """Check what a server sent of a recorded site."""
     if any(one.body_bytes is not None for one in logged):
@@ -68,7 +68,7 @@ def _lengths(site: Site, logged: Sequence[LoggedRequest], of: str) -> Check:
     )
 
 
-def _order(site: Site, replayed: Sequence[Replayed], of: str) -> Check:
+def _order(site: Site, replayed: Sequence[ReplayedRequest], of: str) -> Check:
     """Check that nothing was asked for before what led to it in the recording."""
     # Of an answer that was given again, the first giving led to what followed.
     times = {one.answer: one for one in reversed(replayed) if one.answer is not None}

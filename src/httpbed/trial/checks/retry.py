@@ -11,9 +11,9 @@ from collections.abc import Iterable, Sequence
 from httpbed.experiment.trial import Check
 from httpbed.programs.protocol import LoggedRequest
 from httpbed.trial import request_logs
-from httpbed.trial.evidence import Seen
+from httpbed.trial.evidence import AttemptEvidence
 from httpbed.trial.hops import Chain
-from httpbed.trial.request_logs import Account
+from httpbed.trial.request_logs import RequestLog
 
 HTTP_OK, PARTIAL, NOTHING_MISSING = 200, 206, 416
 STATUSES = {
@@ -24,16 +24,16 @@ STATUSES = {
 15.5.17), by what is done about a failure."""
 
 
-def answers(chain: Chain, seen: Seen, where: str) -> Check:
+def answers(chain: Chain, evidence: AttemptEvidence, where: str) -> Check:
     """Check the status of every answer, by whoever tells, and that there was one.
 
     Who answered may not have noticed by the end that its client left, and has not logged it then.
     """
     retry = chain.roles.client.retry
     accepted = STATUSES[retry]
-    told = [one for one in request_logs.of_chain(chain, seen) if one.requests or one.is_owed]
+    told = [one for one in request_logs.of_chain(chain, evidence) if one.requests or one.is_owed]
     wrong = [account for account in told if not _is_right(account, accepted)]
-    unreadable = request_logs.complaints(chain.answering, seen)
+    unreadable = request_logs.complaints(chain.responders, evidence)
     fullest = sorted(wrong or told, key=lambda one: len(one.requests), reverse=True)
     figure = fullest[0].statuses_told() if fullest else "none"
     passed: bool | None = bool(told) and not wrong and not unreadable
@@ -48,13 +48,13 @@ def answers(chain: Chain, seen: Seen, where: str) -> Check:
     )
 
 
-def _is_right(account: Account, accepted: frozenset[int]) -> bool:
+def _is_right(account: RequestLog, accepted: frozenset[int]) -> bool:
     """Whether its answers are such; that nothing is missing is said to who has something."""
     answered = {one.status for one in not_left(account.requests)}
     return bool(answered) and answered <= accepted and answered != {NOTHING_MISSING}
 
 
-def _not_resumed(told: Sequence[Account]) -> str:
+def _not_resumed(told: Sequence[RequestLog]) -> str:
     """Say why it cannot be told that a client resumed, or began; empty if it did.
 
     A range is only answered where it was asked for, and to ask for one from the first byte on no
@@ -70,24 +70,26 @@ def _not_resumed(told: Sequence[Account]) -> str:
     return ""
 
 
-def tries(chain: Chain, seen: Seen) -> int:
+def tries(chain: Chain, evidence: AttemptEvidence) -> int:
     """Count how often the client asked, at least: its runs, or the answers that anybody tells."""
     if chain.roles.client.retry == "none":
         return 1
-    answered = [len(account.requests) for account in request_logs.of_chain(chain, seen)]
-    runs = seen.exits[chain.client].runs if chain.client in seen.exits else 1
+    answered = [len(account.requests) for account in request_logs.of_chain(chain, evidence)]
+    runs = evidence.exits[chain.client].runs if chain.client in evidence.exits else 1
     return max(runs, *answered)
 
 
-def connections(chain: Chain, seen: Seen, count: int, most: int, where: str) -> Check:
+def connections(
+    chain: Chain, evidence: AttemptEvidence, count: int, most: int, where: str
+) -> Check:
     """Check that the client opened a connection, and no more than it may have had to.
 
     A new one for each later try, and for each hand-over; over HTTP/1.1 a program that tries again
     by itself may have opened any number.
     """
-    first = chain.legs[0]
-    changes = len(seen.handover.changes) if seen.handover is not None else 0
-    most *= changes + tries(chain, seen)
+    first = chain.hops[0]
+    changes = len(evidence.handover.changes) if evidence.handover is not None else 0
+    most *= changes + tries(chain, evidence)
     is_bounded = first.hop.http_version != "1.1"
     return Check(
         name=f"connection count{where}",

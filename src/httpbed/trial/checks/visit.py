@@ -15,7 +15,7 @@ from collections.abc import Iterator, Sequence
 from httpbed.experiment.page import PageLoad
 from httpbed.experiment.trial import Check
 from httpbed.programs.protocol import LoggedRequest, ProgramReport
-from httpbed.trial.evidence import Seen
+from httpbed.trial.evidence import AttemptEvidence
 from httpbed.trial.hops import Chain
 
 DISCOVERED_FROM = "2"
@@ -23,17 +23,19 @@ DISCOVERED_FROM = "2"
 NOT_TOLD = "not observed: nobody tells"
 
 
-def checks(chain: Chain, load: PageLoad, listed: int, seen: Seen, of: str = "") -> Iterator[Check]:
+def checks(
+    chain: Chain, load: PageLoad, listed: int, evidence: AttemptEvidence, of: str = ""
+) -> Iterator[Check]:
     """Check a browser's visit; ``listed`` is how many requests a cold load of its page makes.
 
     ``of`` names the client where there are several.
     """
-    browser, log = seen.findings[chain.client], seen.findings[chain.answering[0]]
+    browser, log = evidence.reports[chain.client], evidence.reports[chain.responders[0]]
     yield _before(chain, load, browser, log, of)
     if not browser.requests:
         return
     document = _document(browser, log)
-    if document is None and chain.answering[0] not in seen.silent:
+    if document is None and chain.responders[0] not in evidence.silent:
         yield _check(f"document in the log{of}", passed=False, figure="none", limit="1")
     yield _connection(load, document, log, of)
     yield _resumption(load, document, of)
@@ -67,7 +69,7 @@ def _before(
     chain: Chain, load: PageLoad, browser: ProgramReport, log: ProgramReport, of: str
 ) -> Check:
     """Check in which HTTP version the browser was there before, by its word and by the log."""
-    asked = DISCOVERED_FROM if discovers(chain) else chain.legs[0].hop.http_version
+    asked = DISCOVERED_FROM if discovers(chain) else chain.hops[0].hop.http_version
     told = [one for one in (browser.before, log.before) if one]
     spoken = Counter(one.http_version for one in browser.before or log.before)
     said = [f"{count} request(s) HTTP/{version}" for version, count in sorted(spoken.items())]

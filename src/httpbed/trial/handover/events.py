@@ -10,26 +10,28 @@ from collections.abc import Iterable, Iterator
 
 from httpbed.experiment.handover_event import HandoverEvent
 from httpbed.experiment.units import NS
-from httpbed.trial.handover.evidence import FOR_GOOD_NS, Change
-from httpbed.trial.handover.metrics import Course
-from httpbed.trial.handover.outcome import Told
+from httpbed.trial.handover.evidence import FOR_GOOD_NS, HandoverChange
+from httpbed.trial.handover.metrics import ObservedHandovers
+from httpbed.trial.handover.outcome import HandoverVerdict
 
 
-def moments(course: Course, told: Iterable[Told]) -> Iterator[HandoverEvent]:
+def events(
+    handovers: ObservedHandovers, told: Iterable[HandoverVerdict]
+) -> Iterator[HandoverEvent]:
     """Tell of every hand-over, of which ``told`` has the verdicts; what never happened is None."""
-    origin_ns = course.chain.legs[0].first_packet_ns(course.seen.link) or 0
-    for window, (verdict, how) in zip(course.windows, told, strict=True):
+    origin_ns = handovers.chain.hops[0].first_packet_ns(handovers.evidence.link) or 0
+    for window, (verdict, how) in zip(handovers.windows, told, strict=True):
         change = window.change
         at_s = (change.at_ns - origin_ns) / NS
-        gone_ns, back_ns = _absence(course, change)
+        gone_ns, back_ns = _absence(handovers, change)
         yield HandoverEvent(
             number=change.number,
             left=change.left,
             entered=change.entered,
             at_s=at_s,
-            first_sent_s=_later(at_s, course.probe_s(window)),
-            validated_s=_later(at_s, course.validation_s(window)),
-            first_byte_s=_later(at_s, course.new_path_s(window)),
+            first_sent_s=_later(at_s, handovers.probe_s(window)),
+            validated_s=_later(at_s, handovers.validation_s(window)),
+            first_byte_s=_later(at_s, handovers.new_path_s(window)),
             gone_s=None if gone_ns is None else (gone_ns - origin_ns) / NS,
             back_s=None if back_ns is None else (back_ns - origin_ns) / NS,
             verdict=verdict,
@@ -37,9 +39,9 @@ def moments(course: Course, told: Iterable[Told]) -> Iterator[HandoverEvent]:
         )
 
 
-def _absence(course: Course, change: Change) -> tuple[int | None, int | None]:
+def _absence(handovers: ObservedHandovers, change: HandoverChange) -> tuple[int | None, int | None]:
     """Return from when until when the link left had no address, each where it is known."""
-    for gone_ns, back_ns in course.found.absences.get(change.left, ()):
+    for gone_ns, back_ns in handovers.observed.absences.get(change.left, ()):
         if gone_ns >= change.ordered_ns:
             return gone_ns, None if back_ns == FOR_GOOD_NS else back_ns
     return None, None

@@ -25,7 +25,7 @@ from httpbed.host.sandbox import untrusted_files
 from httpbed.network.access import PREFERRED_METRIC
 from httpbed.trial.handover.execution import STEPS
 from httpbed.trial.handover.steps import BY_EMULATOR, DECISIVE, What, sockets_left_file
-from httpbed.trial.hops import Leg
+from httpbed.trial.hops import NetworkHop
 from httpbed.trial.run.emulator_events import LINK_EVENTS
 
 MONITOR = "network-monitor.txt"
@@ -42,7 +42,7 @@ _WORD = re.compile(
 
 
 @dataclass(frozen=True)
-class Done:
+class CompletedStep:
     """A step that was carried out."""
 
     number: int
@@ -55,7 +55,7 @@ class Done:
 
 
 @dataclass(frozen=True)
-class Word:
+class KernelMessage:
     """What the kernel told."""
 
     at_ns: int
@@ -63,7 +63,7 @@ class Word:
 
 
 @dataclass(frozen=True)
-class Change:
+class HandoverChange:
     """A hand-over that took place."""
 
     number: int
@@ -78,15 +78,15 @@ class Change:
 
 
 @dataclass(frozen=True)
-class HandoverSeen:
+class HandoverEvidence:
     """What is known of the hand-overs of an attempt."""
 
     began_ns: int
     """The client's start."""
     ended_ns: int
     """The client's end."""
-    done: tuple[Done, ...]
-    changes: tuple[Change, ...]
+    done: tuple[CompletedStep, ...]
+    changes: tuple[HandoverChange, ...]
     absences: Mapping[str, Sequence[tuple[int, int]]]
     """Of each link that lost its address: from when until when it had none."""
     sockets_left: Mapping[int, int]
@@ -100,14 +100,14 @@ class HandoverSeen:
 
 def read(
     handover: Handover | None,
-    leg: Leg,
+    hop: NetworkHop,
     evidence: Mapping[str, Any],
     link: Mapping[str, Any],
     folder: Path,
-) -> HandoverSeen | None:
+) -> HandoverEvidence | None:
     """Read what an attempt left; None without hand-overs, or where the client did not run.
 
-    ``leg`` is the client's, ``evidence`` what httpbed wrote, ``link`` the emulator's result.
+    ``hop`` is the client's, ``evidence`` what httpbed wrote, ``link`` the emulator's result.
     """
     clocks = evidence.get("clocks")
     if handover is None or not clocks or "origin_ns" not in link:
@@ -115,8 +115,8 @@ def read(
     zero_ns = link["origin_ns"] + link["started_ns"]
     done = tuple(_done(untrusted_files.own_text(folder / STEPS), zero_ns))
     words = _words(untrusted_files.own_text(folder / MONITOR), clocks, zero_ns)
-    reader = _Reader(handover, leg, done, words, link)
-    return HandoverSeen(
+    reader = _Reader(handover, hop, done, words, link)
+    return HandoverEvidence(
         began_ns=clocks[0]["monotonic_ns"] - zero_ns,
         ended_ns=clocks[-1]["monotonic_ns"] - zero_ns,
         done=done,
@@ -133,12 +133,12 @@ def read(
 @dataclass(frozen=True)
 class _Reader:
     handover: Handover
-    leg: Leg
-    done: Sequence[Done]
-    words: Sequence[Word]
+    hop: NetworkHop
+    done: Sequence[CompletedStep]
+    words: Sequence[KernelMessage]
     link: Mapping[str, Any]
 
-    def changes(self, triggered_ns: int | None) -> Iterator[Change]:
+    def changes(self, triggered_ns: int | None) -> Iterator[HandoverChange]:
         counted = isinstance(self.handover.when, AfterBytes)
         decisive = DECISIVE.get(self.handover.kind)
         for number, done in groupby(self.done, key=lambda one: one.number):
@@ -149,7 +149,7 @@ class _Reader:
             at_ns, by = self._moment(made)
             left, entered = self._from_and_to(made)
             due_ns = triggered_ns if counted and triggered_ns is not None else made.due_ns
-            yield Change(number, left, entered, due_ns, steps[0].began_ns, at_ns, by)
+            yield HandoverChange(number, left, entered, due_ns, steps[0].began_ns, at_ns, by)
 
     def absences(self) -> dict[str, list[tuple[int, int]]]:
         gone: dict[str, int] = {}
@@ -172,21 +172,21 @@ class _Reader:
                 gone_ns, _ = self._told(steps["detach"], _deleted())
                 yield number, steps["destroy"].ended_ns - gone_ns
 
-    def _from_and_to(self, one: Done) -> tuple[str, str]:
+    def _from_and_to(self, one: CompletedStep) -> tuple[str, str]:
         """Return the links; a NAT that forgets leaves the client on its own."""
         if self.handover.kind == "NAT rebinding":
             return one.link, one.link
         return self.handover.from_and_to(one.number)
 
     def _address(self, link: str) -> str:
-        return next(way.asking_address for way in self.leg.ways if way.names[0] == link)
+        return next(path.client_address for path in self.hop.paths if path.names[0] == link)
 
-    def _moment(self, one: Done) -> tuple[int, str]:
+    def _moment(self, one: CompletedStep) -> tuple[int, str]:
         if one.what in BY_EMULATOR:
             return self._by_emulator(one)
         return self._told(one, _deleted() if one.what == "detach" else _preferred)
 
-    def _told(self, one: Done, is_meant: Callable[[str], bool]) -> tuple[int, str]:
+    def _told(self, one: CompletedStep, is_meant: Callable[[str], bool]) -> tuple[int, str]:
         """Find the kernel's first word of a step; who listens may hear it only after its end."""
         first = bisect_left(self.words, one.began_ns - EARLY_NS, key=_when)
         last = bisect_right(self.words, one.ended_ns + EARLY_NS, key=_when)
@@ -196,7 +196,7 @@ class _Reader:
             return one.ended_ns, COMMANDS_END
         return min(at_ns, one.ended_ns), "the kernel"
 
-    def _by_emulator(self, one: Done) -> tuple[int, str]:
+    def _by_emulator(self, one: CompletedStep) -> tuple[int, str]:
         index = bisect_left(self._commanded, one.began_ns - EARLY_NS, key=_told_at)
         for change in self._commanded[index:]:
             if change["link"] == one.link and change["change"] == BY_EMULATOR[one.what]:
@@ -217,7 +217,7 @@ def _preferred(said: str) -> bool:
     return f" metric {PREFERRED_METRIC} " in f"{said} " and not said.startswith("Deleted")
 
 
-def _when(word: Word) -> int:
+def _when(word: KernelMessage) -> int:
     return word.at_ns
 
 
@@ -225,21 +225,22 @@ def _told_at(change: Mapping[str, Any]) -> int:
     return int(change["at_ns"])
 
 
-def _done(text: str, zero_ns: int) -> Iterator[Done]:
+def _done(text: str, zero_ns: int) -> Iterator[CompletedStep]:
     for line in text.splitlines():
         said = json.loads(line)
         times = (said[name] - zero_ns for name in ("due_ns", "began_ns", "ended_ns"))
-        yield Done(said["handover"], said["step"], said["link"], *times)
+        yield CompletedStep(said["handover"], said["step"], said["link"], *times)
 
 
-def _words(text: str, clocks: Sequence[Mapping[str, int]], zero_ns: int) -> list[Word]:
+def _words(text: str, clocks: Sequence[Mapping[str, int]], zero_ns: int) -> list[KernelMessage]:
     """Read what ``ip -ts monitor`` wrote, in UTC; nothing where the clock was set meanwhile."""
     offsets = [clock["realtime_ns"] - clock["monotonic_ns"] for clock in clocks]
     if max(offsets) - min(offsets) > CLOCKS_APART_NS:
         return []
     less_ns = offsets[0] + zero_ns
     return [
-        Word(_ns(match["time"]) - less_ns, match["said"].strip()) for match in _WORD.finditer(text)
+        KernelMessage(_ns(match["time"]) - less_ns, match["said"].strip())
+        for match in _WORD.finditer(text)
     ]
 
 
@@ -259,7 +260,7 @@ def _triggered_ns(text: str) -> int | None:
     return next(mine, None)
 
 
-def _sockets_left(done: Iterable[Done], folder: Path) -> dict[int, int]:
+def _sockets_left(done: Iterable[CompletedStep], folder: Path) -> dict[int, int]:
     files = {
         one.number: folder / sockets_left_file(one.number) for one in done if one.what == "destroy"
     }

@@ -12,6 +12,7 @@ import asyncio
 import itertools
 import json
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TextIO
@@ -28,6 +29,8 @@ from httpbed.trial.handover.steps import BY_EMULATOR, HandoverPlan, Step
 STEPS = "handover.jsonl"
 """A line for each step that was carried out; times by CLOCK_MONOTONIC."""
 
+READINGS = 5
+
 
 @dataclass
 class Signals:
@@ -39,7 +42,7 @@ class Signals:
     """The client is done: no step is begun any more."""
 
 
-async def move(
+async def execute(
     supervisor: Supervisor,
     emulator: Emulator,
     planned: HandoverPlan,
@@ -52,15 +55,15 @@ async def move(
         BedError: A step failed; with what the tool said.
     """
     with (artifacts / STEPS).open("w") as file:
-        mover = _Mover(supervisor, emulator, planned, signals, file)
+        executor = _Executor(supervisor, emulator, planned, signals, file)
         for number in itertools.count(1):
-            due_ns = await mover.due_ns(number)
-            if due_ns is None or not await mover.hand_over(number, due_ns):
+            due_ns = await executor.due_ns(number)
+            if due_ns is None or not await executor.hand_over(number, due_ns):
                 return
 
 
 @dataclass
-class _Mover:
+class _Executor:
     supervisor: Supervisor
     emulator: Emulator
     planned: HandoverPlan
@@ -143,3 +146,23 @@ class _Mover:
         }
         self.file.write(json.dumps(line) + "\n")
         self.file.flush()
+
+
+def read_clocks(
+    monotonic_ns: Callable[[], int] = time.monotonic_ns,
+    realtime_ns: Callable[[], int] = time.time_ns,
+) -> dict[str, int]:
+    """Read CLOCK_MONOTONIC and CLOCK_REALTIME at one time, to convert times between them.
+
+    Another process may get the CPU between two readings. So CLOCK_REALTIME is read between two
+    readings of CLOCK_MONOTONIC, several times, and the closest pair counts.
+
+    Returns:
+        Both clocks, in ns, and ``within_ns``: how far apart the readings of the pair are.
+    """
+    readings = []
+    for _ in range(READINGS):
+        before, realtime, after = monotonic_ns(), realtime_ns(), monotonic_ns()
+        readings.append((after - before, (before + after) // 2, realtime))
+    within, monotonic, realtime = min(readings)
+    return {"monotonic_ns": monotonic, "realtime_ns": realtime, "within_ns": within}

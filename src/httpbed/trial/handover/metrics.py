@@ -17,11 +17,11 @@ from httpbed.experiment.handover import Handover
 from httpbed.experiment.metric import Observation, Source
 from httpbed.experiment.units import NS
 from httpbed.trial import hops
-from httpbed.trial.evidence import Seen
+from httpbed.trial.evidence import AttemptEvidence
 from httpbed.trial.handover import deliveries
 from httpbed.trial.handover.deliveries import BIN_NS, STALLED_BYTES
-from httpbed.trial.handover.evidence import Change, HandoverSeen
-from httpbed.trial.hops import Chain, Leg
+from httpbed.trial.handover.evidence import HandoverChange, HandoverEvidence
+from httpbed.trial.hops import Chain, NetworkHop
 
 BEFORE_NS = 10**9
 """Silence and stall of a hand-over are looked for from so long before it on: the last packet that
@@ -31,14 +31,14 @@ MOST_ITEMS = 100
 
 
 @dataclass(frozen=True)
-class Window:
+class HandoverWindow:
     """A hand-over with the time that is its own: until the next one, or the client's end.
 
     It begins with the order: the kernel's word comes a little later, for who wrote it down had to
     be given the CPU first, as had the client that heard the same.
     """
 
-    change: Change
+    change: HandoverChange
     until_ns: int
 
     def delay_s(self, times_ns: Sequence[int]) -> float | None:
@@ -50,51 +50,51 @@ class Window:
 
 
 @dataclass(frozen=True)
-class Course:
+class ObservedHandovers:
     """An attempt's hand-overs, with all that was seen of them."""
 
     handover: Handover
     chain: Chain
     """The client's."""
-    seen: Seen
-    found: HandoverSeen
+    evidence: AttemptEvidence
+    observed: HandoverEvidence
 
     @cached_property
     def end_ns(self) -> int:
         """When the client was done."""
-        return done_ns(self.chain.legs[0], self.seen, self.found)
+        return done_ns(self.chain.hops[0], self.evidence, self.observed)
 
     @cached_property
-    def windows(self) -> list[Window]:
+    def windows(self) -> list[HandoverWindow]:
         """Hand-overs that were made, each with its time; of those after the end it is none."""
-        changes, end_ns = self.found.changes, self.end_ns
+        changes, end_ns = self.observed.changes, self.end_ns
         ends = [*(min(change.ordered_ns, end_ns) for change in changes[1:]), end_ns]
-        return [Window(change, end) for change, end in zip(changes, ends, strict=False)]
+        return [HandoverWindow(change, end) for change, end in zip(changes, ends, strict=False)]
 
     @cached_property
-    def judged(self) -> list[Window]:
+    def judged(self) -> list[HandoverWindow]:
         """Hand-overs which the client had time to follow."""
         return [one for one in self.windows if not self.is_over_before(one)]
 
-    def is_over_before(self, window: Window) -> bool:
+    def is_over_before(self, window: HandoverWindow) -> bool:
         """Whether the client was done before anybody could have answered it on the new path.
 
         One that failed so soon was not done: the hand-over may be why.
         """
-        client = self.seen.client
+        client = self.evidence.client
         ends_here = client is not None and (client.clean or client.timed_out)
         lasts_s = (window.until_ns - window.change.ordered_ns) / NS
         return ends_here and window.until_ns == self.end_ns and lasts_s < self._idle_rtt_s(window)
 
-    def _idle_rtt_s(self, window: Window) -> float:
+    def _idle_rtt_s(self, window: HandoverWindow) -> float:
         """Seconds of a round trip over the link that is entered, when nothing else was sent."""
-        leg, link = self.chain.legs[0], window.change.entered
-        way = next((one for one in leg.ways if one.names[0] == link), leg.ways[0])
-        return min(self.seen.pings_s.get(leg.title_over(way), ()), default=0.0)
+        hop, link = self.chain.hops[0], window.change.entered
+        path = next((one for one in hop.paths if one.names[0] == link), hop.paths[0])
+        return min(self.evidence.pings_s.get(hop.title_over(path), ()), default=0.0)
 
     def gaps(self) -> Iterator[Observation]:
         """Take silence and stall of each hand-over; of a stable address, of the whole."""
-        bins = deliveries.together(self.seen.deliveries.values())
+        bins = deliveries.together(self.evidence.deliveries.values())
         if not bins or (self.handover.happens and not self.judged):
             return
         end, times = self.end_ns // BIN_NS, sorted(bins)
@@ -129,35 +129,35 @@ class Course:
         yield from _told("validation_delay", validated, "client")
         yield from _told("new_path_delay", [self.new_path_s(one) for one in self.judged], "wire")
 
-    def probe_s(self, window: Window) -> float | None:
+    def probe_s(self, window: HandoverWindow) -> float | None:
         """Seconds until the client's first packet on the new path."""
         link = self.beyond(window)
         return window.delay_s([at_ns for at_ns, _ in self._begun.get(link, ())])
 
-    def validation_s(self, window: Window) -> float | None:
+    def validation_s(self, window: HandoverWindow) -> float | None:
         """Seconds until the client says that its path over the new link is validated.
 
         The answer to a challenge of the hand-over before may come as late as this.
         """
-        addresses = {way.names[0]: way.asking_address for way in self.chain.legs[0].ways}
+        addresses = {path.names[0]: path.client_address for path in self.chain.hops[0].paths}
         own = addresses.pop(window.change.entered, "")
         others = set(addresses.values()) - {own}
         return window.delay_s([at for at, local in self._validated if local not in others])
 
-    def new_path_s(self, window: Window) -> float | None:
+    def new_path_s(self, window: HandoverWindow) -> float | None:
         """Seconds until the first delivery on the new path; behind a NAT it cannot be told."""
         if self.handover.kind == "NAT rebinding":
             return None
         return window.delay_s(self._delivered_ns.get(window.change.entered, ()))
 
-    def beyond(self, window: Window) -> str:
-        """Name the link on which the new path is seen: behind a NAT, as nobody is before it."""
+    def beyond(self, window: HandoverWindow) -> str:
+        """Name the link on which the new path is evidence: behind a NAT, as nobody is before it."""
         if self.handover.kind != "NAT rebinding":
             return window.change.entered
-        names = self.chain.legs[0].ways[0].names
+        names = self.chain.hops[0].paths[0].names
         return names[1] if len(names) > 1 else ""
 
-    def is_on(self, link: str, window: Window) -> bool:
+    def is_on(self, link: str, window: HandoverWindow) -> bool:
         """Whether more than probes and farewells was delivered over a link within a window."""
         found = self.delivered_bytes(link, window.change.at_ns, window.until_ns)
         return found >= STALLED_BYTES
@@ -169,12 +169,12 @@ class Course:
         sizes = self._cumulated.get(link, (0,))
         return max(0, sizes[last] - sizes[first])
 
-    def before(self, window: Window) -> Window | None:
+    def before(self, window: HandoverWindow) -> HandoverWindow | None:
         """Return the hand-over before."""
         index = window.change.number - 2
         return self.windows[index] if index >= 0 else None
 
-    def begun(self, link: str, window: Window) -> list[Mapping[str, Any]]:
+    def begun(self, link: str, window: HandoverWindow) -> list[Mapping[str, Any]]:
         """Return the client's connections that were first seen on a link within a window."""
         known = self._begun.get(link, [])
         first = bisect_left(known, window.change.ordered_ns, key=_when)
@@ -185,18 +185,18 @@ class Course:
     def _begun(self) -> dict[str, list[tuple[int, Mapping[str, Any]]]]:
         """Connections by link, each with its first packet's time since the emulator's start."""
         found: dict[str, list[tuple[int, Mapping[str, Any]]]] = {}
-        for one in self.seen.connections:
-            if self.chain.legs[0].is_between(one) and one["client_first_ns"] is not None:
-                at_ns = one["client_first_ns"] - self.seen.link["started_ns"]
+        for one in self.evidence.connections:
+            if self.chain.hops[0].is_between(one) and one["client_first_ns"] is not None:
+                at_ns = one["client_first_ns"] - self.evidence.link["started_ns"]
                 found.setdefault(one["link"], []).append((at_ns, one))
         return {link: sorted(known, key=_when) for link, known in found.items()}
 
     @cached_property
     def _validated(self) -> list[tuple[int, str]]:
         """When the client says that a path was validated, with its own address there."""
-        events = self.seen.findings[self.chain.client].path_events
+        events = self.evidence.reports[self.chain.client].path_events
         return sorted(
-            (one.at_ns - self.found.zero_ns, hops.host(one.local))
+            (one.at_ns - self.observed.zero_ns, hops.address(one.local))
             for one in events
             if one.kind == "validated"
         )
@@ -206,7 +206,7 @@ class Course:
         """Each bin by its middle: what was in it came half a millisecond from there at most."""
         return {
             link: [bin_ * BIN_NS + BIN_NS // 2 for bin_ in sorted(bins)]
-            for link, bins in self.seen.deliveries.items()
+            for link, bins in self.evidence.deliveries.items()
         }
 
     @cached_property
@@ -214,7 +214,7 @@ class Course:
         """Bytes delivered before each bin of a link, and before the end."""
         return {
             link: tuple(accumulate((bins[bin_] for bin_ in sorted(bins)), initial=0))
-            for link, bins in self.seen.deliveries.items()
+            for link, bins in self.evidence.deliveries.items()
         }
 
 
@@ -222,36 +222,40 @@ def _when(known: tuple[int, Mapping[str, Any]]) -> int:
     return known[0]
 
 
-def done_ns(leg: Leg, seen: Seen, found: HandoverSeen) -> int:
+def done_ns(hop: NetworkHop, evidence: AttemptEvidence, found: HandoverEvidence) -> int:
     """When the client was done, by its own close, or else when it was ended.
 
-    In ns since the emulator's start. ``leg`` is the client's. That a process has ended is heard
+    In ns since the emulator's start. ``hop`` is the client's. That a process has ended is heard
     later than what it said on the wire at last.
     """
     closes = [
-        (one["client_close_ns"] or one["client_last_ns"]) - seen.link["started_ns"]
-        for one in leg.near(seen.connections)
+        (one["client_close_ns"] or one["client_last_ns"]) - evidence.link["started_ns"]
+        for one in hop.near(evidence.connections)
     ]
-    done = seen.client is not None and seen.client.clean
+    done = evidence.client is not None and evidence.client.clean
     return max(closes) if done and closes else found.ended_ns
 
 
-def course(handover: Handover | None, chain: Chain, seen: Seen) -> Course | None:
+def observed(
+    handover: Handover | None, chain: Chain, evidence: AttemptEvidence
+) -> ObservedHandovers | None:
     """Gather what was seen of the hand-overs of an attempt; None where there is nothing."""
-    if handover is None or seen.handover is None:
+    if handover is None or evidence.handover is None:
         return None
-    return Course(handover, chain, seen, seen.handover)
+    return ObservedHandovers(handover, chain, evidence, evidence.handover)
 
 
-def observations(handover: Handover | None, chain: Chain, seen: Seen) -> Iterator[Observation]:
+def observations(
+    handover: Handover | None, chain: Chain, evidence: AttemptEvidence
+) -> Iterator[Observation]:
     """Take the metrics of hand-overs; of a stable address, its silence and stall."""
-    if (taken := course(handover, chain, seen)) is not None:
+    if (taken := observed(handover, chain, evidence)) is not None:
         yield from taken.gaps()
         yield from taken.delays()
         if taken.handover.happens and not taken.judged:
             return  # nobody had a hand-over to follow, and a 0 would say that it was followed
-        yield from _migrations(chain, seen)
-        yield from _fetched_twice(chain, seen)
+        yield from _migrations(chain, evidence)
+        yield from _fetched_twice(chain, evidence)
 
 
 def _told(metric: str, values: Sequence[float | None], source: Source) -> Iterator[Observation]:
@@ -269,16 +273,16 @@ def _told(metric: str, values: Sequence[float | None], source: Source) -> Iterat
         yield Observation(metric=metric, value=max(known), source=source)
 
 
-def _migrations(chain: Chain, seen: Seen) -> Iterator[Observation]:
-    if (told := seen.findings[chain.client].migrations) is not None:
+def _migrations(chain: Chain, evidence: AttemptEvidence) -> Iterator[Observation]:
+    if (told := evidence.reports[chain.client].migrations) is not None:
         yield Observation(metric="migrations", value=told.tried, source="client")
         yield Observation(metric="migrations_failed", value=told.failed, source="client")
 
 
-def _fetched_twice(chain: Chain, seen: Seen) -> Iterator[Observation]:
+def _fetched_twice(chain: Chain, evidence: AttemptEvidence) -> Iterator[Observation]:
     """Count by the client's own word: of what it was sent, much may be lost with a connection."""
-    sizes = [one.body_bytes for one in seen.findings[chain.client].requests]
+    sizes = [one.body_bytes for one in evidence.reports[chain.client].requests]
     known = [size for size in sizes if size is not None]
-    if sizes and len(known) == len(sizes) and seen.client and seen.client.clean:
+    if sizes and len(known) == len(sizes) and evidence.client and evidence.client.clean:
         beyond = max(0, sum(known) - chain.workload.body_bytes())
         yield Observation(metric="bytes_fetched_twice", value=beyond, source="client")

@@ -14,7 +14,7 @@ from typing import Any
 
 from httpbed.experiment.handover_event import HandoverOutcome
 from httpbed.trial.handover.deliveries import STALLED_BYTES
-from httpbed.trial.handover.metrics import Course, Window
+from httpbed.trial.handover.metrics import HandoverWindow, ObservedHandovers
 
 COUNTED: Mapping[HandoverOutcome, str] = {
     "migrated": "migrated",
@@ -29,31 +29,31 @@ _HANDSHAKES = frozenset({"initial", "0-rtt", "handshake"})
 _CHALLENGE_BYTES = 1200
 """RFC 9000 section 8.2.1: a path is validated by datagrams of no less. A reset has some 40."""
 
-Told = tuple[HandoverOutcome, str]
+HandoverVerdict = tuple[HandoverOutcome, str]
 Connection = Mapping[str, Any]
 
 
-def told(course: Course) -> list[Told]:
+def verdicts(handovers: ObservedHandovers) -> list[HandoverVerdict]:
     """Tell of every hand-over, as :func:`followed` does of one."""
-    return [followed(course, window) for window in course.windows]
+    return [verdict(handovers, window) for window in handovers.windows]
 
 
-def followed(course: Course, window: Window) -> Told:
+def verdict(handovers: ObservedHandovers, window: HandoverWindow) -> HandoverVerdict:
     """Tell what the client made of a hand-over, and by what that is known."""
-    if course.is_over_before(window):
+    if handovers.is_over_before(window):
         return "over before", "the client was done before anybody could answer it there"
-    beyond = course.beyond(window)
-    there = course.begun(beyond, window)
+    beyond = handovers.beyond(window)
+    there = handovers.begun(beyond, window)
     return (
-        _anew(course.begun(window.change.entered, window), window)
-        or _same(there, course, window)
-        or _returned(course, window)
-        or _answered(there, course, window)
-        or ("nothing", _not_followed(course, window, there))
+        _anew(handovers.begun(window.change.entered, window), window)
+        or _same(there, handovers, window)
+        or _returned(handovers, window)
+        or _answered(there, handovers, window)
+        or ("nothing", _not_followed(handovers, window, there))
     )
 
 
-def _anew(there: Sequence[Connection], window: Window) -> Told | None:
+def _anew(there: Sequence[Connection], window: HandoverWindow) -> HandoverVerdict | None:
     """Tell of a new connection, if its handshake came to an end."""
     for one in there:
         is_tcp = one["protocol"] == "tcp"
@@ -67,41 +67,43 @@ def _is_up(one: Connection) -> bool:
     return one["handshake_ns"] is not None or one["server_payload_bytes"] >= STALLED_BYTES
 
 
-def _same(there: Sequence[Connection], course: Course, window: Window) -> Told | None:
+def _same(
+    there: Sequence[Connection], handovers: ObservedHandovers, window: HandoverWindow
+) -> HandoverVerdict | None:
     """Tell of the same connection, if data came to it there."""
     for one in there:
-        if _goes_on(one, course) and _carries(one, course, window):
-            return "migrated", _migrated(course, one)
+        if _goes_on(one, handovers) and _carries(one, handovers, window):
+            return "migrated", _migrated(handovers, one)
     return None
 
 
-def _goes_on(one: Connection, course: Course) -> bool:
+def _goes_on(one: Connection, handovers: ObservedHandovers) -> bool:
     """Whether it begins with a short header, which may be greased (RFC 9287) and look like none.
 
     Then it is one if the client's handshakes are known ones, and none of them is there.
     """
     if one.get("opening") != "other":
         return one.get("opening") == "short"
-    near = course.chain.legs[0].near(course.seen.connections)
+    near = handovers.chain.hops[0].near(handovers.evidence.connections)
     return one["handshake_ns"] is None and any(o.get("opening") in _HANDSHAKES for o in near)
 
 
-def _carries(one: Connection, course: Course, window: Window) -> bool:
+def _carries(one: Connection, handovers: ObservedHandovers, window: HandoverWindow) -> bool:
     """Whether more than probes came back to a connection's new address.
 
     The rest of a body may be less, and then the client ended well with it.
     """
     if one["server_first_ns"] is None or _is_lone_and_small(one):
         return False
-    if course.handover.kind == "NAT rebinding":
+    if handovers.handover.kind == "NAT rebinding":
         came, elsewhere = int(one["server_payload_bytes"]), 0
     else:
         entered, until_ns = window.change.entered, window.until_ns
-        since_ns = one["server_first_ns"] - course.seen.link["started_ns"]
-        others = set(course.seen.deliveries) - {entered}
-        came = course.delivered_bytes(entered, window.change.at_ns, until_ns)
-        elsewhere = sum(course.delivered_bytes(link, since_ns, until_ns) for link in others)
-    client, is_last = course.seen.client, window.until_ns == course.end_ns
+        since_ns = one["server_first_ns"] - handovers.evidence.link["started_ns"]
+        others = set(handovers.evidence.deliveries) - {entered}
+        came = handovers.delivered_bytes(entered, window.change.at_ns, until_ns)
+        elsewhere = sum(handovers.delivered_bytes(link, since_ns, until_ns) for link in others)
+    client, is_last = handovers.evidence.client, window.until_ns == handovers.end_ns
     got_the_rest = is_last and client is not None and client.clean and came > elsewhere
     return came >= STALLED_BYTES or got_the_rest
 
@@ -111,24 +113,26 @@ def _is_lone_and_small(one: Connection) -> bool:
     return len(sizes) == 1 and sizes[0] < _CHALLENGE_BYTES
 
 
-def _returned(course: Course, window: Window) -> Told | None:
+def _returned(handovers: ObservedHandovers, window: HandoverWindow) -> HandoverVerdict | None:
     """Tell of a client that is on a path which it had before: nothing begins there."""
-    before, entered = course.before(window), window.change.entered
-    if before is None or window.change.left == entered or not course.is_on(entered, window):
+    before, entered = handovers.before(window), window.change.entered
+    if before is None or window.change.left == entered or not handovers.is_on(entered, window):
         return None
-    is_quic = course.chain.legs[0].hop.transport == "quic"
-    if is_quic and course.is_on(window.change.left, before):
+    is_quic = handovers.chain.hops[0].hop.transport == "quic"
+    if is_quic and handovers.is_on(window.change.left, before):
         return "migrated", f"migrated: same connection, back on its earlier path over {entered}"
     return "nothing", f"no hand-over was followed: the client had stayed on {entered}"
 
 
-def _answered(there: Sequence[Connection], course: Course, window: Window) -> Told | None:
+def _answered(
+    there: Sequence[Connection], handovers: ObservedHandovers, window: HandoverWindow
+) -> HandoverVerdict | None:
     """Tell of what was answered, and came to nothing."""
     one = next((one for one in there if one["server_first_ns"] is not None), None)
     if one is None:
         return None
-    link, is_tcp = course.beyond(window), one["protocol"] == "tcp"
-    if is_tcp and course.handover.kind == "NAT rebinding":
+    link, is_tcp = handovers.beyond(window), one["protocol"] == "tcp"
+    if is_tcp and handovers.handover.kind == "NAT rebinding":
         return None
     if is_tcp:
         how = "was refused" if one["server_reset"] else "had no handshake to its end"
@@ -146,9 +150,9 @@ def _answered(there: Sequence[Connection], course: Course, window: Window) -> To
     )
 
 
-def _migrated(course: Course, same: Connection) -> str:
-    before = _before(same, course)
-    what = "migrated behind its NAT" if course.handover.kind == "NAT rebinding" else "migrated"
+def _migrated(handovers: ObservedHandovers, same: Connection) -> str:
+    before = _before(same, handovers)
+    what = "migrated behind its NAT" if handovers.handover.kind == "NAT rebinding" else "migrated"
     return (
         f"{what}: same connection, {f'from {before} ' if before else ''}to {same['client']}, no"
         f" handshake on the new path; first datagrams of {_first_sizes(same, 'client')} bytes"
@@ -156,24 +160,26 @@ def _migrated(course: Course, same: Connection) -> str:
     )
 
 
-def _not_followed(course: Course, window: Window, there: Sequence[Connection]) -> str:
+def _not_followed(
+    handovers: ObservedHandovers, window: HandoverWindow, there: Sequence[Connection]
+) -> str:
     entered = window.change.entered
-    if course.handover.kind != "NAT rebinding":
+    if handovers.handover.kind != "NAT rebinding":
         what = "was sent" if not there else "was answered of what was sent"
         return f"no hand-over was followed: nothing {what} over {entered}"
-    if not course.beyond(window):
+    if not handovers.beyond(window):
         return "not observed: no link lies behind the NAT"
     if there and there[0]["protocol"] == "tcp":
         return f"from {there[0]['client']}, which for TCP is another connection"
     return "nothing more came through the NAT" if not there else "nothing came back to the NAT"
 
 
-def _before(same: Connection, course: Course) -> str:
+def _before(same: Connection, handovers: ObservedHandovers) -> str:
     """Return from where the client sent until then: of its connections the last that began."""
-    leg, connections = course.chain.legs[0], course.seen.connections
+    hop, connections = handovers.chain.hops[0], handovers.evidence.connections
     earlier = [
         one
-        for one in (*leg.near(connections), *leg.over(same["link"], connections))
+        for one in (*hop.near(connections), *hop.over(same["link"], connections))
         if one["protocol"] == "udp" and one["client"] != same["client"]
         if (one["client_first_ns"] or 0) < same["client_first_ns"]
     ]

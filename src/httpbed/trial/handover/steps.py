@@ -150,7 +150,7 @@ def awaited(handover: Handover) -> str:
     return f"the change at {units.format_duration(after_last_s(handover, 1) or 0.0)}"
 
 
-def watched(scenario: Scenario) -> Topology:
+def with_trigger(scenario: Scenario) -> Topology:
     """Return the network, with the event that the hand-over waits for."""
     handover = scenario.handover
     if handover is None or not isinstance(handover.when, AfterBytes):

@@ -14,12 +14,12 @@ from dataclasses import dataclass, field
 
 from httpbed.host.sandbox.spec import Exit
 from httpbed.host.sandbox.supervisor import Supervisor
-from httpbed.trial.plan import Asking
+from httpbed.trial.plan import PlannedClient
 from httpbed.trial.run.retries import Client
 
 
 @dataclass
-class Asked:
+class ClientRuns:
     """How the clients of a trial ended, by the part's name."""
 
     exits: dict[str, Exit] = field(default_factory=dict)
@@ -30,12 +30,12 @@ class Asked:
     """From the client's start to its end."""
 
 
-async def ask(supervisor: Supervisor, clients: Sequence[Asking]) -> Asked:
+async def run_clients(supervisor: Supervisor, clients: Sequence[PlannedClient]) -> ClientRuns:
     """Run the client, the first of ``clients``, with its competitors."""
-    asked = Asked()
+    asked = ClientRuns()
     working = {one.part.name: Client(supervisor, one.process) for one in clients}
 
-    async def begin(one: Asking) -> Exit:
+    async def begin(one: PlannedClient) -> Exit:
         await asyncio.sleep(one.after_s)
         return await working[one.part.name].work()
 

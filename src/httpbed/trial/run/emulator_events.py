@@ -13,7 +13,7 @@ from httpbed.host.sandbox import untrusted_files
 from httpbed.host.sandbox.spec import ProcessSpec
 from httpbed.host.sandbox.supervisor import Supervisor
 from httpbed.network.running import Emulator
-from httpbed.trial.hops import Leg
+from httpbed.trial.hops import NetworkHop
 
 LINK_EVENTS = "link-events.jsonl"
 TOLD_EVENTS = frozenset({"changed", "triggered"})
@@ -23,7 +23,7 @@ TOLD_EVENTS = frozenset({"changed", "triggered"})
 async def listen(  # noqa: PLR0913 - all that it looks at, and where it writes
     supervisor: Supervisor,
     emulator: Emulator,
-    legs: Sequence[Leg],
+    hops: Sequence[NetworkHop],
     sockets: Mapping[str, ProcessSpec],
     artifacts: Path,
     *,
@@ -49,7 +49,7 @@ async def listen(  # noqa: PLR0913 - all that it looks at, and where it writes
         if event["event"] == "refused":
             raise BedError(f"{emulator.name} refused: {event['message']}")
         if event["event"] == "connection":
-            for sender in _senders(event, legs):
+            for sender in _senders(event, hops):
                 if sender in sockets and sender not in looks:
                     looking = supervisor.run(sockets[sender])
                     looks[sender] = asyncio.create_task(looking)
@@ -60,5 +60,5 @@ async def listen(  # noqa: PLR0913 - all that it looks at, and where it writes
             return event
 
 
-def _senders(connection: Mapping[str, Any], legs: Sequence[Leg]) -> list[str]:
-    return [leg.hop.server for leg in legs if leg.is_between(connection)]
+def _senders(connection: Mapping[str, Any], hops: Sequence[NetworkHop]) -> list[str]:
+    return [hop.server for hop in hops if hop.is_between(connection)]

@@ -1,7 +1,7 @@
-"""Run one trial: build the network, start all who take part, collect what they leave.
+"""Runs one attempt: builds the network, starts the parts and collects what they leave.
 
-Nothing is decided here. What is to be started is a :class:`~httpbed.trial.plan.TrialPlan`; what
-the result means is judged afterwards, from the files alone.
+It decides nothing. A :class:`~httpbed.trial.plan.TrialPlan` says what to start, and
+:mod:`~httpbed.trial.verdict` judges the files afterwards.
 """
 
 from __future__ import annotations
@@ -20,7 +20,6 @@ from typing import Any
 
 from httpbed.experiment.errors import BedError
 from httpbed.experiment.handover import TRIGGER
-from httpbed.experiment.trial import Trial
 from httpbed.host import pressure, realtime
 from httpbed.host.sandbox import untrusted_files
 from httpbed.host.sandbox.binaries import LINK, executable
@@ -39,21 +38,21 @@ from httpbed.network.running import Emulator
 from httpbed.store import packet_log
 from httpbed.trial import fairness
 from httpbed.trial.handover import deliveries
-from httpbed.trial.handover.execution import Signals, move
+from httpbed.trial.handover.execution import Signals, execute, read_clocks
 from httpbed.trial.parts import BODIES, CERTIFICATES, CONTENT
-from httpbed.trial.plan import Asking, Bed, TrialPlan
-from httpbed.trial.replay_origin import replaying
-from httpbed.trial.run import clocks, part_folders
-from httpbed.trial.run.clients import Asked, ask
+from httpbed.trial.plan import CampaignSetup, PlannedClient, TrialPlan
+from httpbed.trial.replay_origin import running_origins
+from httpbed.trial.run import part_folders
+from httpbed.trial.run.clients import ClientRuns, run_clients
 from httpbed.trial.run.disconnection import end_connections
 from httpbed.trial.run.emulator_events import listen
-from httpbed.trial.run.servers import Answering, answering, stop
+from httpbed.trial.run.servers import RunningServers, running_servers, stop
 from httpbed.trial.tls_certificates import AUTHORITY, SPKI
 
 MEMORY_BYTES = 512 * 2**20
 LEAST_FREE_BYTES = 64 * 2**10
 SETTLING_S = 0.05
-"""After a visit that is not measured, besides two round trips: its last packets must be gone."""
+"""Wait after a prior visit, besides two round trips, until its last packets are gone."""
 
 EVIDENCE = "evidence.json"
 LINK_RESULT = "link-result.json"
@@ -61,52 +60,49 @@ LINK_RESULT = "link-result.json"
 
 @dataclass
 class Phases:
-    """How long each phase of a trial's life took."""
+    """Seconds that each phase of an attempt took."""
 
     seconds: dict[str, float] = field(default_factory=dict)
     _since: float = field(default_factory=time.monotonic)
 
     def end(self, name: str) -> None:
-        """Close the phase that has run since the last one ended."""
+        """End the phase that began when the last one ended."""
         now = time.monotonic()
         self.seconds[name] = self.seconds.get(name, 0.0) + now - self._since
         self._since = now
 
 
-async def run(trial: Trial, bed: Bed, artifacts: Path) -> Phases:
-    """Run ``trial`` once and leave everything that was seen in the folder ``artifacts``.
+async def run(planned: TrialPlan, setup: CampaignSetup, artifacts: Path) -> Phases:
+    """Run a planned trial once and leave all evidence in the folder ``artifacts``.
 
     Raises:
         BedError: The bed failed; the attempt is invalid.
         HostError: This machine cannot make a sandbox.
     """
     phases = Phases()
-    planned = bed.plan(trial)
     scratch = _folders(artifacts, planned.folders())
     try:
-        async with sandbox(_sandbox_spec(trial, bed, planned, scratch, artifacts)) as supervisor:
+        async with sandbox(_sandbox_spec(setup, planned, scratch, artifacts)) as supervisor:
             phases.end("sandbox")
             evidence = await _Run(planned, supervisor, artifacts, phases).perform()
     finally:
         scratch.rmdir()
         disorder = await asyncio.to_thread(part_folders.claim, artifacts, planned.most_bytes())
-    untrusted_files.write(
-        artifacts, EVIDENCE, json.dumps({**evidence, "disorder": disorder}) + "\n"
-    )
-    await asyncio.to_thread(_reduce, planned, artifacts, keep_log=bed.log)
+    _write_json(artifacts, EVIDENCE, {**evidence, "disorder": disorder})
+    await asyncio.to_thread(_reduce, planned, artifacts, keep_log=setup.log)
     phases.end("tear-down")
     return phases
 
 
 def _reduce(planned: TrialPlan, artifacts: Path, *, keep_log: bool) -> None:
-    """Take from the emulator's log what is to be known, and drop it unless it was asked for."""
+    """Reduce the packet log to tables, and delete it unless ``keep_log``."""
     try:
-        if len(planned.asking) > 1:
+        if len(planned.clients) > 1:
             fairness.reduce(artifacts)
         if planned.handover:
-            leg = planned.hops[0]
-            towards = {way.downstream: way.names[0] for way in leg.ways}
-            origin_ns = leg.first_packet_ns(_link_result(artifacts)) or 0
+            hop = planned.hops[0]
+            towards = {path.downstream: path.names[0] for path in hop.paths}
+            origin_ns = hop.first_packet_ns(_link_result(artifacts)) or 0
             deliveries.reduce(artifacts, towards, origin_ns)
     except packet_log.PacketLogError as error:
         raise BedError(f"the emulator's packet log is damaged: {error}") from None
@@ -120,7 +116,7 @@ def _link_result(artifacts: Path) -> dict[str, Any]:
 
 
 def _folders(artifacts: Path, parts: Iterable[str]) -> Path:
-    """Make the attempt's folders; return the one over which the sandbox mounts its root."""
+    """Make the attempt's folders; return the one that the sandbox mounts its root on."""
     scratch = artifacts.parent / "sandbox"
     scratch.mkdir()
     artifacts.mkdir()
@@ -130,41 +126,44 @@ def _folders(artifacts: Path, parts: Iterable[str]) -> Path:
 
 
 def _sandbox_spec(
-    trial: Trial, bed: Bed, planned: TrialPlan, scratch: Path, artifacts: Path
+    setup: CampaignSetup, planned: TrialPlan, scratch: Path, artifacts: Path
 ) -> SandboxSpec:
-    fetched = {fetch.path for one in planned.clients() for fetch in one.part.fetches}
-    contents = {path: content for path, content in bed.contents.items() if path in fetched}
+    scenario = planned.scenario
+    fetched = {fetch.path for one in planned.all_clients() for fetch in one.part.fetches}
+    contents = {path: content for path, content in setup.contents.items() if path in fetched}
     served = {
         **{f"{CONTENT}{path}": content.path for path, content in contents.items()},
-        **bed.shared_sites(trial.scenario()),
+        **setup.shared_sites(scenario),
     }
-    bodies = [workload.body_bytes() for workload in trial.scenario().workloads()]
-    proxies = len(trial.scenario().roles.proxies)
+    bodies = [workload.body_bytes() for workload in scenario.workloads()]
+    proxies = len(scenario.roles.proxies)
     return SandboxSpec(
         scratch=scratch,
         trial=artifacts,
         parts={
-            name: bed.programs.part(replace(seen, shared=_shown(name, planned, bed, served)))
-            for name, seen in planned.isolated().items()
+            name: setup.programs.part(replace(spec, shared=_shown(name, planned, setup, served)))
+            for name, spec in planned.isolated().items()
         },
-        roots=bed.programs.roots(),
-        shared=bed.shared_files(),
+        roots=setup.programs.roots(),
+        shared=setup.shared_files(),
         programs={LINK: executable(LINK)},
         hosts=planned.network.sysctls,
         sysctls=NO_NEIGHBOUR_DISCOVERY,
-        # A proxy may store what it passes on.
+        # A proxy may store what it forwards.
         tmpfs_bytes=MEMORY_BYTES + (2 + proxies) * sum(bodies),
     )
 
 
-def _shown(part: str, planned: TrialPlan, bed: Bed, served: Mapping[str, Path]) -> dict[str, Path]:
-    """What a part sees besides its program: only servers have the files, no client a key."""
-    if part not in planned.answering and part not in planned.recordings:
+def _shown(
+    part: str, planned: TrialPlan, setup: CampaignSetup, served: Mapping[str, Path]
+) -> dict[str, Path]:
+    """Return the files a part sees: content for servers only, keys for no client."""
+    if part not in planned.servers and part not in planned.replay_origins:
         known = (AUTHORITY, SPKI)
-        return {f"{CERTIFICATES}/{name}": bed.certificates / name for name in known}
-    asks = {leg.hop.client for leg in planned.hops}
-    own = {CERTIFICATES: bed.certificates}
-    return own if part in asks else {**own, **served}
+        return {f"{CERTIFICATES}/{name}": setup.certificates / name for name in known}
+    proxies = {hop.client for hop in planned.hops}
+    own = {CERTIFICATES: setup.certificates}
+    return own if part in proxies else {**own, **served}
 
 
 @dataclass
@@ -175,10 +174,10 @@ class _Run:
     phases: Phases
 
     async def perform(self) -> dict[str, Any]:
-        """Go through a trial's life once, or until a part has left too much in its folder.
+        """Run the attempt to its end, or until a part has left too much in its folder.
 
         Returns:
-            What was seen, and what there is to say of such parts by their names.
+            The evidence; with ``failures``, where a part left too much or could not start.
         """
         watching = asyncio.create_task(part_folders.until_excess(self._excess))
         working = asyncio.create_task(self._work())
@@ -190,7 +189,7 @@ class _Run:
             for task in (working, watching):
                 task.cancel()
             await asyncio.gather(working, watching, return_exceptions=True)
-        if not evidence:  # broken off, perhaps just after the emulator had told its result
+        if not evidence:  # interrupted, perhaps just after the emulator's result had come
             (self.artifacts / LINK_RESULT).unlink(missing_ok=True)
         if excess:
             return {**evidence, "failures": excess, "excess": True}
@@ -200,84 +199,85 @@ class _Run:
         return part_folders.excess(self.artifacts, self.planned.most_bytes())
 
     async def _work(self) -> dict[str, Any]:
-        await self._make_folders()  # before a program could be in the way
+        await self._make_folders()  # before any program could occupy their names
         async with (
-            replaying(self.supervisor, self.planned.recordings) as recorded,
-            answering(self.supervisor, self.planned.answering) as those,
+            running_origins(self.supervisor, self.planned.replay_origins) as origins,
+            running_servers(self.supervisor, self.planned.servers) as servers,
         ):
             emulator = await running.build(self.supervisor, self.planned.network)
             self.phases.end("network")
-            async with self._monitored():  # from now on, so that it listens when something changes
-                for group in self.planned.probes:
-                    await asyncio.gather(*(self.supervisor.run(probe.process) for probe in group))
-                self.phases.end("probe")
+            async with self._monitored():  # before any change of addresses or routes
+                for group in self.planned.pings:
+                    await asyncio.gather(*(self.supervisor.run(ping.process) for ping in group))
+                self.phases.end("ping")
                 for spec in self.planned.handover.before() if self.planned.handover else ():
                     await run_tool(self.supervisor, spec)
-                await recorded.ready()
-                told = await self._subject_runs(those, emulator)
-                await recorded.end()
-                return told
+                await origins.ready()
+                evidence = await self._subject_runs(servers, emulator)
+                await origins.end()
+                return evidence
 
     @asynccontextmanager
     async def _monitored(self) -> AsyncIterator[None]:
-        """Keep what the kernel tells of the client's addresses and routes, where they change."""
+        """Log the kernel's address and route messages for the client of hand-overs."""
         if self.planned.handover is None:
             yield
             return
         monitor = await self.supervisor.start(self.planned.handover.monitor)
-        # Its stamps are as late as it is.
+        # Its timestamps are as late as the process itself.
         realtime.promote(self.supervisor.init_pid, monitor.pid)
         yield
         await stop(self.supervisor, [monitor])
 
-    async def _subject_runs(self, those: Answering, emulator: Emulator) -> dict[str, Any]:
-        failures = await those.failures()
+    async def _subject_runs(self, servers: RunningServers, emulator: Emulator) -> dict[str, Any]:
+        failures = await servers.failures()
         self.phases.end("server")
         if failures:
             return {"failures": failures}
         visits = await self._visits()
         if any(not ended.clean for ended in visits.values()):
-            return {"exits": _told(visits)}
-        waited, killed = pressure.read(), pressure.killed_for_memory()
-        signals, read = Signals(), []
-        async with self._recording(emulator, signals) as listening:
-            self.phases.end("recording")
-            read.append(clocks.read())
-            asked = await self._while_emulated(emulator, listening, signals)
-            read.append(clocks.read())
-            stall = pressure.read()
+            return {"exits": _as_json(visits)}
+        before, killed = pressure.read(), pressure.killed_for_memory()
+        signals, clocks = Signals(), []
+        async with self._counting(emulator, signals) as listening:
+            self.phases.end("counting")
+            clocks.append(read_clocks())
+            runs = await self._while_emulated(emulator, listening, signals)
+            clocks.append(read_clocks())
+            after = pressure.read()
             self.phases.end("client")
-            bodies = {one.part.name: await self._bodies(one) for one in self.planned.asking}
-            survivors = those.survivors()
+            bodies = {one.part.name: await self._bodies(one) for one in self.planned.clients}
+            survivors = servers.survivors()
         self._refuse_full_disk()
-        # Only now: a server that is told to end resets what it still thinks open.
-        answered = await those.end()
+        # Not earlier: a server that ends resets the connections it still has open.
+        ended = await servers.end()
         self.phases.end("evidence")
         return {
-            "exits": _told({**visits, **asked.exits, **answered}),
-            "stopped": asked.stopped,
+            "exits": _as_json({**visits, **runs.exits, **ended}),
+            "stopped": runs.stopped,
             "survivors": survivors,
-            "client_s": asked.lasted_s,
-            "clocks": read,
+            "client_s": runs.lasted_s,
+            "clocks": clocks,
             "bodies": bodies,
             "pressure": {
-                "source": stall.source,
-                "seconds": stall.seconds - waited.seconds,
-                "over_s": stall.at_s - waited.at_s,
+                "source": after.source,
+                "seconds": after.seconds - before.seconds,
+                "over_s": after.at_s - before.at_s,
             },
             "killed_for_memory": pressure.killed_for_memory() - killed,
         }
 
     async def _make_folders(self) -> None:
         """Make the folders in which clients store bodies and tickets."""
-        for one in self.planned.clients():
+        for one in self.planned.all_clients():
             for folder in (f"{BODIES}/{one.part.name}", str(Path(one.part.session).parent)):
                 await self.supervisor.make_folder(folder, one.process.part)
 
     async def _visits(self) -> dict[str, Exit]:
-        """Let clients come that are not measured."""
+        """Run the unmeasured prior visits."""
         ended = {
-            one.part.name: await self.supervisor.run(one.process) for one in self.planned.visits
+            one.part.name: await self.supervisor.run(one.process)
+            for one in self.planned.prior_visits
         }
         if ended:
             await asyncio.sleep(SETTLING_S + 2 * self.planned.longest_rtt_s)
@@ -285,13 +285,13 @@ class _Run:
         return ended
 
     @asynccontextmanager
-    async def _recording(
+    async def _counting(
         self, emulator: Emulator, signals: Signals
     ) -> AsyncIterator[asyncio.Task[Any]]:
-        """Let the impairments' random streams and the counting run while the context lasts.
+        """Have the emulator draw impairments and count packets while the context lasts.
 
-        Where the kernel carries the packets, its counters before and after each order enclose
-        what was counted between the orders.
+        Where the kernel carries the packets, its counters are read before and after each order to
+        the emulator. The readings enclose what the emulator counts between the orders.
         """
         await self._count("before-start")
         await emulator.start_counting()
@@ -302,15 +302,15 @@ class _Run:
             await self._count("before-stop")
             await emulator.tell("stop")
             async with patience("the emulator's result"):
-                self._keep(LINK_RESULT, await listening)
+                _write_json(self.artifacts, LINK_RESULT, await listening)
             await self._count("after-stop")
         finally:
             listening.cancel()
 
     def _listen(self, emulator: Emulator, signals: Signals) -> Coroutine[Any, Any, Any]:
-        plan, awaited = self.planned, {TRIGGER: signals.triggered}
-        told = (plan.hops, plan.sockets, self.artifacts)
-        return listen(self.supervisor, emulator, *told, awaited=awaited)
+        planned, awaited = self.planned, {TRIGGER: signals.triggered}
+        arguments = (planned.hops, planned.sockets, self.artifacts)
+        return listen(self.supervisor, emulator, *arguments, awaited=awaited)
 
     async def _count(self, when: str) -> None:
         """Read the kernel's counters, where it carries the packets."""
@@ -319,33 +319,33 @@ class _Run:
 
     async def _while_emulated(
         self, emulator: Emulator, listening: asyncio.Task[Any], signals: Signals
-    ) -> Asked:
-        """Run the clients, and hand over; nobody waits for one whose link is gone."""
-        moving = asyncio.create_task(self._move(emulator, signals))
-        asking = asyncio.create_task(ask(self.supervisor, self.planned.asking))
-        asking.add_done_callback(lambda _: signals.ended.set())
-        attending = asyncio.create_task(self._attend())
+    ) -> ClientRuns:
+        """Run the clients and the hand-overs until the clients end or the emulator fails."""
+        handovers = asyncio.create_task(self._hand_over(emulator, signals))
+        clients = asyncio.create_task(run_clients(self.supervisor, self.planned.clients))
+        clients.add_done_callback(lambda _: signals.ended.set())
+        disconnects = asyncio.create_task(self._disconnect())
         try:
-            await _until_done(asking, {listening, moving, attending})
-            await moving  # which finishes the step that it is at
-            return asking.result()
+            await _until_done(clients, {listening, handovers, disconnects})
+            await handovers  # which finishes its current step
+            return clients.result()
         finally:
-            for task in (asking, moving, attending):
+            for task in (clients, handovers, disconnects):
                 task.cancel()
-            await asyncio.gather(asking, moving, attending, return_exceptions=True)
+            await asyncio.gather(clients, handovers, disconnects, return_exceptions=True)
 
-    async def _move(self, emulator: Emulator, signals: Signals) -> None:
+    async def _hand_over(self, emulator: Emulator, signals: Signals) -> None:
         if self.planned.handover:
             handovers = self.planned.handover
-            await move(self.supervisor, emulator, handovers, signals, self.artifacts)
+            await execute(self.supervisor, emulator, handovers, signals, self.artifacts)
 
-    async def _attend(self) -> None:
-        """End connections for drivers whose visits begin without them."""
-        told = [one.part for one in self.planned.asking if one.part.page]
-        hosts = {part.name: part.host for part in told if part.page and part.page.visit != "cold"}
+    async def _disconnect(self) -> None:
+        """End connections for browser drivers that ask for it before their measured visit."""
+        parts = [one.part for one in self.planned.clients]
+        hosts = {part.name: part.host for part in parts if part.page and part.page.visit != "cold"}
         await end_connections(self.supervisor, self.artifacts, hosts)
 
-    async def _bodies(self, one: Asking) -> list[dict[str, Any] | None]:
+    async def _bodies(self, one: PlannedClient) -> list[dict[str, Any] | None]:
         return [await self._body(fetch.body, one.process.part) for fetch in one.part.fetches]
 
     async def _body(self, path: str, part: str | None) -> dict[str, Any] | None:
@@ -356,16 +356,17 @@ class _Run:
         return {"bytes": length, "sha256": sha256}
 
     def _refuse_full_disk(self) -> None:
-        """A log that could not be written would look like a program that failed."""
+        """Raise OSError on a full disk: a truncated log would look like a failed program."""
         if shutil.disk_usage(self.artifacts).free < LEAST_FREE_BYTES:
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(self.artifacts))
 
-    def _keep(self, name: str, value: Any) -> None:
-        untrusted_files.write(self.artifacts, name, json.dumps(value) + "\n")
+
+def _write_json(artifacts: Path, name: str, value: Any) -> None:
+    untrusted_files.write(artifacts, name, json.dumps(value) + "\n")
 
 
 def _result(working: asyncio.Task[dict[str, Any]]) -> tuple[dict[str, Any], dict[str, str]]:
-    """Return what was seen, or why a part's own program could not be started."""
+    """Return the evidence, or why a part's own program could not be started."""
     try:
         return working.result(), {}
     except PartError as error:
@@ -373,7 +374,7 @@ def _result(working: asyncio.Task[dict[str, Any]]) -> tuple[dict[str, Any], dict
 
 
 async def _until_done(task: asyncio.Task[Any], others: set[asyncio.Task[Any]]) -> None:
-    """Wait for a task; another that fails meanwhile ends the wait."""
+    """Wait for a task; the failure of another one ends the wait and is raised."""
     while not task.done():
         done, _ = await asyncio.wait({task, *others}, return_when=asyncio.FIRST_COMPLETED)
         for one in done:
@@ -381,5 +382,5 @@ async def _until_done(task: asyncio.Task[Any], others: set[asyncio.Task[Any]]) -
         others = others - done
 
 
-def _told(exits: Mapping[str, Exit]) -> dict[str, Any]:
+def _as_json(exits: Mapping[str, Exit]) -> dict[str, Any]:
     return {name: asdict(ended) for name, ended in exits.items()}

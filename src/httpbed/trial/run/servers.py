@@ -18,7 +18,7 @@ END_S = 2.0
 
 
 @dataclass
-class Answering:
+class RunningServers:
     """Who answers in a trial, by the part's name."""
 
     supervisor: Supervisor
@@ -53,12 +53,12 @@ class Answering:
 
 
 @asynccontextmanager
-async def answering(
+async def running_servers(
     supervisor: Supervisor, specs: Mapping[str, ProcessSpec]
-) -> AsyncIterator[Answering]:
+) -> AsyncIterator[RunningServers]:
     """Start servers and proxies; none waits for another, for they ask only when they are asked."""
     async with started(supervisor, specs) as starting:
-        yield Answering(supervisor, specs, starting)
+        yield RunningServers(supervisor, specs, starting)
 
 
 @asynccontextmanager
