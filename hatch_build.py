@@ -1,8 +1,7 @@
-"""Puts the Rust executables into the wheel, beside the Python command.
+"""Adds the Rust executables to the wheel, beside the Python command.
 
-Cargo builds them for this machine and links them statically, because they run inside root
-filesystems that hold none of this machine's libraries. ``$CARGO`` names another cargo than
-the one on the PATH.
+Cargo builds them for this machine and links them statically, because they run in root filesystems
+that do not contain this machine's libraries. ``$CARGO`` overrides the cargo on the PATH.
 """
 
 from __future__ import annotations
@@ -19,11 +18,11 @@ EXECUTABLES = ("httpbed-link", "httpbed-probe", "httpbed-sandbox")
 
 
 class CargoHook(BuildHookInterface[Any]):
-    """Builds the executables and ships them as scripts of the wheel."""
+    """Builds the executables and adds them to the wheel as scripts."""
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
         """Run cargo; hatchling calls this before it collects the wheel's files."""
-        del version  # editable and standard wheels hold the same executables
+        del version  # editable and standard wheels contain the same executables
         folder = _build(Path(self.root), os.environ.get("CARGO", "cargo"))
         build_data["shared_scripts"] |= {str(folder / name): name for name in EXECUTABLES}
         build_data["pure_python"] = False
@@ -50,15 +49,15 @@ def _build(root: Path, cargo: str) -> Path:
 
 
 def _host_triple(cargo: str) -> str:
-    """Name this machine as Rust does, such as ``x86_64-unknown-linux-gnu``.
+    """Return this machine's Rust target triple, such as ``x86_64-unknown-linux-gnu``.
 
-    Naming the target, though it is the host, keeps the static flag away from build scripts
+    An explicit target, even though it is the host, keeps the static flag away from build scripts
     and procedural macros, which cannot be linked statically.
     """
-    told = subprocess.run([cargo, "-vV"], check=True, capture_output=True, text=True).stdout
-    return next(line.split()[1] for line in told.splitlines() if line.startswith("host:"))
+    version = subprocess.run([cargo, "-vV"], check=True, capture_output=True, text=True).stdout
+    return next(line.split()[1] for line in version.splitlines() if line.startswith("host:"))
 
 
 def _platform() -> str:
-    """Name this machine as a wheel does, such as ``linux_x86_64``."""
+    """Return this machine's platform tag for wheels, such as ``linux_x86_64``."""
     return sysconfig.get_platform().replace("-", "_").replace(".", "_")

@@ -1,4 +1,4 @@
-"""The Python environment in .venv: uv, the locked packages, and httpbed as a built wheel."""
+"""The Python environment in .venv: uv, the locked packages, and httpbed's wheel."""
 
 from __future__ import annotations
 
@@ -10,43 +10,46 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable
 from pathlib import Path
 
+import progress
 from httpbed.experiment.errors import HostError
 from httpbed.host.packages import apt, pypi
 
 
-def ensure(checkout: Path, say: Callable[[str], None]) -> None:
-    """Make .venv from the interpreter that runs this, holding exactly what is locked.
+def ensure(checkout: Path) -> None:
+    """Make .venv from the running interpreter, with exactly the locked packages.
 
-    Two files inside say how far it is: ``made`` names the interpreter, ``synced`` the lock.
+    Two files in it record progress: ``made`` names the interpreter, ``synced`` the digest of the
+    lock file.
     """
     venv, lock = checkout / ".venv", checkout / "requirements.lock"
     interpreter = f"{Path(sys.executable).resolve()} {sys.version}"
     if _read(venv / "made") != interpreter:
-        say("making the Python environment")
-        shutil.rmtree(venv, ignore_errors=True)
-        _make(venv)
-        _install_uv(venv, lock.read_text())
-        (venv / "made").write_text(interpreter)
+        with progress.step("making the Python environment in .venv", "10 s"):
+            shutil.rmtree(venv, ignore_errors=True)
+            _make(venv)
+            _install_uv(venv, lock.read_text())
+            (venv / "made").write_text(interpreter)
     wanted = hashlib.sha256(lock.read_bytes()).hexdigest()
     if _read(venv / "synced") != wanted:
-        say("installing the locked Python packages")
-        settings = pypi.settings_for_uv(str(venv / "bin/python"))
-        _uv_pip(venv, "sync", "--require-hashes", str(lock), environment=settings)
-        (venv / "synced").write_text(wanted)
+        with progress.step("installing the locked Python packages", "30 s"):
+            settings = pypi.settings_for_uv(str(venv / "bin/python"))
+            _uv_pip(venv, "sync", "--require-hashes", str(lock), environment=settings)
+            (venv / "synced").write_text(wanted)
 
 
 def install_project(checkout: Path) -> None:
-    """Build httpbed's wheel and install it, unless its sources are as they were.
+    """Build httpbed's wheel and install it, if its sources have changed.
 
-    uv decides that by the cache keys in pyproject.toml.
+    uv decides this by the cache keys in pyproject.toml.
     """
     venv = checkout / ".venv"
     path = f"{venv / 'bin'}:{os.environ['PATH']}:{Path.home() / '.cargo/bin'}"
     words = ("--no-deps", "--no-build-isolation", str(checkout))
-    _uv_pip(venv, "install", *words, environment={"PATH": path})
+    usual = "a minute the first time, 10 s after a change"
+    with progress.step("building httpbed and its Rust executables", usual, silent_s=1.0):
+        _uv_pip(venv, "install", *words, environment={"PATH": path})
 
 
 def _read(path: Path) -> str | None:
@@ -57,7 +60,7 @@ def _read(path: Path) -> str | None:
 
 
 def _make(venv: Path) -> None:
-    """Make an environment that has pip, also where Debian's python3-venv is missing."""
+    """Make an environment with pip, even if Debian's python3-venv is not installed."""
     if importlib.util.find_spec("ensurepip"):
         _run(sys.executable, "-m", "venv", str(venv))
         return
@@ -69,8 +72,8 @@ def _make(venv: Path) -> None:
         except HostError as error:
             raise HostError(
                 f"Python has no ensurepip, and {error.reason}",
-                "have the administrator install python3-venv, or name another Python, 3.11 or"
-                " newer, in HTTPBED_PYTHON",
+                "ask the administrator to install python3-venv, or set HTTPBED_PYTHON to another"
+                " Python, 3.11 or newer",
             ) from error
         (wheel,) = map(str, tree.glob("usr/share/python-wheels/pip-*.whl"))
         pip_installs = (str(venv / "bin/python"), "-m", "pip", "install", "--quiet", "--no-index")
@@ -78,12 +81,12 @@ def _make(venv: Path) -> None:
 
 
 def _install_uv(venv: Path, lock: str) -> None:
-    """Install uv alone, as locked."""
-    found = re.search(r"^uv==.*(?:\n    --hash=.*)*", lock, re.MULTILINE)
-    if found is None:
+    """Install only uv, in its locked version."""
+    locked = re.search(r"^uv==.*(?:\n    --hash=.*)*", lock, re.MULTILINE)
+    if locked is None:
         raise AssertionError("requirements.lock does not hold uv")
     requirement = venv / "uv.lock"
-    requirement.write_text(found[0].rstrip("\\ ") + "\n")
+    requirement.write_text(locked[0].rstrip("\\ ") + "\n")
     _run(
         *(str(venv / "bin/python"), "-m", "pip", "install", "--quiet"),
         *("--disable-pip-version-check", "--require-hashes", "-r", str(requirement)),

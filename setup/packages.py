@@ -1,4 +1,4 @@
-"""Debian packages: installed by root; an ordinary user downloads and unpacks them instead."""
+"""Installs missing Debian packages, if the user is root."""
 
 from __future__ import annotations
 
@@ -6,19 +6,20 @@ import importlib.util
 import os
 import shutil
 import subprocess
-from collections.abc import Callable
+
+import progress
 
 
-def ensure(say: Callable[[str], None]) -> None:
-    """As root, install what is missing and can be installed; as another user do nothing.
+def ensure() -> None:
+    """As root, install the missing packages; as another user, do nothing.
 
-    An ordinary user is served where the thing is used: `environment.py` unpacks pip, and
-    `httpbed.host.packages.mmdebstrap` unpacks mmdebstrap, both by `httpbed.host.packages.apt`.
+    For an ordinary user, `environment.py` unpacks pip, and `httpbed.host.packages.mmdebstrap`
+    unpacks mmdebstrap.
     """
     missing = _missing()
     if missing and os.geteuid() == 0 and shutil.which("apt-get"):
-        say(f"installing {', '.join(missing)}")
-        _install(missing)
+        with progress.step(f"installing {', '.join(missing)} with apt", "30 s"):
+            _install(missing)
 
 
 def _missing() -> list[str]:
@@ -29,14 +30,14 @@ def _missing() -> list[str]:
         "passt": shutil.which("pasta"),
         "python3-venv": importlib.util.find_spec("ensurepip"),
     }
-    return [package for package, found in present.items() if not found]
+    return [package for package, place in present.items() if not place]
 
 
 def _install(missing: list[str]) -> None:
-    """Install; a failure is not the end, since there are ways without each of them."""
+    """Install packages. A failure is ignored: later steps work without these packages, too."""
     environment = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
     audit = subprocess.run(["dpkg", "--audit"], check=False, capture_output=True)
-    steps = [["dpkg", "--configure", "-a"]] if audit.stdout else []  # one was killed half-way
+    steps = [["dpkg", "--configure", "-a"]] if audit.stdout else []  # apt was killed
     install = ["apt-get", "--quiet=2", "-o", "DPkg::Lock::Timeout=120", "install", "--yes"]
     install += ["--no-install-recommends", *missing]
     for step in (*steps, ["apt-get", "--quiet=2", "update"], install):

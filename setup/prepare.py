@@ -1,10 +1,10 @@
-"""Makes this checkout ready to use: a Python environment, Rust, mmdebstrap, the project.
+"""Prepares this checkout: Debian packages, a Python environment, Rust, and httpbed itself.
 
-`make` runs it before every verb, under a guard that ends whatever a killed set-up leaves
-running, and under a lock. Each step first looks whether it is needed, and each can be broken
-off anywhere: the next run starts it again. When nothing has changed it takes half a second.
+`make` runs it before every verb, under a lock and under a guard, which kills all processes of a
+killed set-up. Each step first checks whether it is needed. After an interruption, the next run
+repeats the interrupted step. Without a change, everything takes half a second.
 
-Standard library only, and httpbed's own host package, which keeps to it too.
+Uses only the standard library and the modules of httpbed.host that use only the standard library.
 """
 
 from __future__ import annotations
@@ -17,30 +17,26 @@ import environment
 import packages
 import rust
 from httpbed.experiment.errors import HostError
+from progress import say
 
 CHECKOUT = Path(__file__).resolve().parent.parent
 
 
 def main() -> int:
-    """Prepare; return the exit code."""
+    """Prepare the checkout; return the exit code."""
     try:
-        packages.ensure(say)
-        environment.ensure(CHECKOUT, say)
-        rust.ensure(CHECKOUT, say)
+        packages.ensure()
+        environment.ensure(CHECKOUT)
+        rust.ensure(CHECKOUT)
         environment.install_project(CHECKOUT)
     except HostError as error:
         say(f"error: {error.reason}")
         say(f"remedy: {error.remedy}")
         return 3
     except subprocess.CalledProcessError as error:
-        say(f"error: {' '.join(map(str, error.cmd))} ended with {error.returncode}")
+        say(f"error: {' '.join(map(str, error.cmd))} exited with code {error.returncode}")
         return 1
     return 0
-
-
-def say(line: str) -> None:
-    """Tell the person who waits what they wait for."""
-    print(f"set-up: {line}", file=sys.stderr, flush=True)
 
 
 if __name__ == "__main__":

@@ -1,12 +1,12 @@
-"""httpbed-quiche, which is no part of the Rust workspace: its lints, its tests, its executable.
+"""Lints and tests httpbed-quiche, which is not part of the Rust workspace.
 
     python setup/quiche.py check | test
 
-Everything is compiled in one profile and one folder of the user's cache, so that BoringSSL is
-compiled once: three minutes on two cores; afterwards this takes a second, or half a minute where
-the sources have changed.
+Everything is compiled with one profile into one folder of the user's cache, so that BoringSSL is
+compiled once. That takes three minutes on two cores. Afterwards a run takes a second, or half a
+minute if the sources have changed.
 
-Standard library only, and httpbed's own host package, which keeps to it too.
+Uses only the standard library and the modules of httpbed.host that use only the standard library.
 """
 
 from __future__ import annotations
@@ -15,25 +15,29 @@ import sys
 
 from httpbed.experiment.errors import HostError
 from httpbed.host.packages import quiche
-from prepare import say
+from progress import say, step
+
+_USUAL = "3 min the first time, 30 s after a change"
 
 LINTS = ("--all-targets", "--", "--deny", "warnings")
 
 
 def main(words: list[str]) -> int:
-    """Do it; return the exit code."""
+    """Run the lints or the tests; return the exit code."""
     try:
         match words:
             case ["check"]:
-                return quiche.run("clippy", LINTS, say)
+                with step("checking httpbed-quiche", _USUAL, silent_s=2.0):
+                    return quiche.run("clippy", LINTS, say)
             case ["test"]:
-                quiche.ensure(say)
-                return quiche.run("test", (), say)
+                with step("testing httpbed-quiche", _USUAL, silent_s=2.0):
+                    quiche.ensure(say)
+                    return quiche.run("test", (), say)
     except HostError as error:
         say(f"error: {error.reason}")
         say(f"remedy: {error.remedy}")
         return 3
-    say("use it like: setup/quiche.py check | test")
+    say("usage: setup/quiche.py check | test")
     return 2
 
 

@@ -8,12 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import json_schema
+import toml_documents
 from httpbed.experiment import factorial, parser
 from httpbed.experiment.document import scenario_document
 from httpbed.experiment.experiment import Experiment
 from httpbed.experiment.factorial import Exclusion, Group
-from httpbed.experiment.schema import experiment_schema
 from nested import NESTED
 from recorded import DEMO
 
@@ -83,7 +82,7 @@ def test_a_grouped_experiment_has_no_mistake() -> None:
     read = parser.read(grouped())
     assert read.mistakes == ()
     assert len(read.treatments) == 5
-    assert json_schema.mistakes(experiment_schema(), dict(read.document)) == []
+    assert toml_documents.schema_errors(read.document) == []
 
 
 def test_a_scale_keeps_the_order_and_takes_its_own_replicates() -> None:
@@ -183,7 +182,7 @@ def test_levels_are_tables_with_factors_in_them() -> None:
     read = parser.read(NESTED)
     assert read.mistakes == ()
     assert len(read.treatments) == 2**5
-    assert json_schema.mistakes(experiment_schema(), dict(read.document)) == []
+    assert toml_documents.schema_errors(read.document) == []
     levels = {"path": "envoy", "client": "curl-h3", "access": "slow", "control": "bbr"}
     said = scenario_document(read.document, {**levels, "delay": "25 ms"})
     assert said["roles"]["client"] == {"implementation": "curl", "http_version": "3"}

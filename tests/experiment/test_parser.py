@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import json_schema
+import toml_documents
 from httpbed.experiment import parser
 from httpbed.experiment.document import factor_references, network_factors, scenario_document
 from httpbed.experiment.experiment import Experiment
@@ -39,7 +39,7 @@ def test_what_is_shipped_has_no_mistake(text: str) -> None:
     read = parser.read(text)
     assert read.mistakes == ()
     assert read.treatments
-    assert json_schema.mistakes(experiment_schema(), dict(read.document)) == []
+    assert toml_documents.schema_errors(read.document) == []
 
 
 @pytest.mark.parametrize(
@@ -59,7 +59,7 @@ def test_the_schema_refuses_what_reading_refuses(old: str, new: str) -> None:
     """An editor that knows the schema sees such a mistake while it is written."""
     text = with_line(old, new)
     assert parser.read(text).mistakes
-    assert json_schema.mistakes(experiment_schema(), dict(parser.read(text).document))
+    assert toml_documents.schema_errors(parser.read(text).document)
 
 
 def test_the_schema_is_json_and_says_which_draft() -> None:
@@ -207,10 +207,10 @@ toml_values = st.recursive(
 )
 
 
-@given(st.fixed_dictionaries({}, optional=dict.fromkeys(json_schema.PARTS, toml_values)))
+@given(st.fixed_dictionaries({}, optional=dict.fromkeys(toml_documents.PARTS, toml_values)))
 def test_documents_of_any_shape_are_refused_with_mistakes(document: dict[str, Any]) -> None:
     """None of the checks relies on another having passed."""
-    assert parser.read(json_schema.as_toml(document)).mistakes
+    assert parser.read(toml_documents.as_toml(document)).mistakes
 
 
 def test_the_condition_is_what_the_topology_refers_to() -> None:

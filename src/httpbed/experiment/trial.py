@@ -1,9 +1,10 @@
-"""A trial: one treatment in one block; an attempt at it; and what came of it."""
+"""A trial (one treatment in one block), its attempts, and their outcomes and checks."""
 
 from __future__ import annotations
 
 import hashlib
 import json
+from functools import cached_property
 from typing import Any, Literal
 
 from pydantic import Field
@@ -14,33 +15,37 @@ from httpbed.experiment.scenario import Scenario
 from httpbed.experiment.value import Value
 
 OutcomeKind = Literal["completed", "failed", "timed out", "unsupported", "invalid"]
-"""``invalid`` is the bed's fault; all others are data."""
+"""``invalid``: the bed failed. All other outcomes are data."""
 
 
 class Trial(Value):
     """One treatment executed once, from an empty network to a finished directory."""
 
     block: int
-    """Which replicate, from 1."""
+    """The replicate, from 1."""
     position: int
     """Place in the block's random order, from 1."""
     levels: dict[str, str]
-    """The treatment: a level for each factor, as the author wrote it."""
+    """The treatment: a level of each factor, as written in the experiment file."""
     document: dict[str, Any]
-    """The scenario with every factor filled in, as the author wrote it."""
+    """The scenario with every factor filled in, as written in the experiment file."""
     seed: int
     """The experiment's seed."""
     time_limit_s: float
-    """Seconds after which it has timed out."""
+    """Seconds after which the trial has timed out."""
 
     @property
     def id(self) -> str:
-        """Hash of what is executed: equal trials have equal names on every machine."""
-        said = json.dumps(self.model_dump(exclude={"position"}), sort_keys=True)
-        return hashlib.sha256(said.encode()).hexdigest()[:12]
+        """Hash of all that is executed: equal trials have equal ids on every machine."""
+        content = json.dumps(self.model_dump(exclude={"position"}), sort_keys=True)
+        return hashlib.sha256(content.encode()).hexdigest()[:12]
 
     def scenario(self) -> Scenario:
-        """Read the document."""
+        """Return the scenario of :attr:`document`, which is validated once."""
+        return self._scenario
+
+    @cached_property
+    def _scenario(self) -> Scenario:
         return Scenario.model_validate(self.document)
 
 
@@ -49,7 +54,7 @@ class Outcome(Value):
 
     kind: OutcomeKind
     reason: str = ""
-    """Why, unless it completed."""
+    """Empty if the attempt completed."""
 
 
 class Check(Value):
@@ -57,39 +62,40 @@ class Check(Value):
 
     name: str
     of: Literal["bed", "subject"]
-    """Broken, one of the bed makes the attempt invalid, one of the subject the outcome failed."""
+    """A failed check of the bed makes the attempt invalid; one of the subject makes the outcome
+    failed."""
     passed: bool | None
-    """None: it could not be observed; ``figure`` says why."""
+    """None: not observable; ``figure`` says why."""
     figure: str
-    """What was seen."""
+    """The observed value, in words."""
     limit: str = ""
-    """What was asked."""
+    """The required value, in words."""
 
 
 class Attempt(Value):
-    """One finished try at a trial; ``trial.json`` holds it with the digests of its files."""
+    """A finished attempt at a trial; ``trial.json`` contains it and the digests of its files."""
 
     schema_: Literal[2] = Field(default=2, alias="schema")
     trial: Trial
     number: int
-    """From 1; above 1 when earlier attempts were invalid."""
+    """From 1; above 1 if earlier attempts were invalid."""
     outcome: Outcome
     checks: list[Check]
     started: str
     """UTC, ISO 8601."""
     phases_s: dict[str, float]
-    """Seconds that each phase of the trial's life took."""
+    """Seconds that each phase of the attempt took."""
 
     @property
     def id(self) -> str:
-        """The trial's identifier."""
+        """The trial's id."""
         return self.trial.id
 
 
 class Record(Value):
-    """An attempt with its observations, as read back from a campaign."""
+    """An attempt with its observations, as read from a campaign."""
 
     attempt: Attempt
     observations: list[Observation]
     handovers: list[HandoverEvent] | None = None
-    """In order of time; None where the client's network stays as it is."""
+    """In order of time; None for a scenario without hand-over."""
