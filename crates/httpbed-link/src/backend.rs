@@ -7,7 +7,9 @@ use std::io;
 use std::os::fd::BorrowedFd;
 use std::thread;
 
-use crate::config::{Backend, Config, Direction};
+use link_model::{Impairments, Rate};
+
+use crate::config::{Backend, Config};
 use crate::sys::batch::{Intake, Outgoing, Received};
 
 /// One end of a link, towards a host.
@@ -34,10 +36,11 @@ pub trait Port: Send {
 /// When the machine refuses something; the message says what and what it takes.
 pub fn open(config: &Config) -> Result<Vec<Box<dyn Port>>, String> {
     let ends = config.links.iter().flat_map(|link| link.interfaces.iter().zip(&link.directions));
-    let open = |(name, direction): (&String, &Direction)| match config.backend {
-        Backend::AfPacket => af_packet::open(name, config.mtu, direction.mean_bit_s()),
-        Backend::Tun => tun::open(name, config.mtu),
-        Backend::Observer => af_packet::observe(name, config.mtu),
+    let mtu = usize::from(config.mtu);
+    let open = |(name, direction): (&String, &Impairments)| match config.backend {
+        Backend::AfPacket => af_packet::open(name, mtu, direction.rate.as_ref().map(Rate::mean_bit_s)),
+        Backend::Tun => tun::open(name, mtu),
+        Backend::Observer => af_packet::observe(name, mtu),
     };
     thread::scope(|scope| {
         let opening: Vec<_> = ends.map(|end| scope.spawn(move || open(end))).collect();

@@ -10,7 +10,7 @@
 use std::collections::VecDeque;
 use std::io::{self, Write};
 
-use link_model::{Cause, Fate};
+use link_model::Fate;
 
 const SECTION_HEADER: u32 = 0x0A0D_0D0A;
 const INTERFACE_DESCRIPTION: u32 = 1;
@@ -108,7 +108,7 @@ impl<W: Write> Capture<W> {
         self.u32(length);
         self.padded(frame);
         if let Some(Fate::Dropped(cause)) = fate {
-            self.option(OPTION_COMMENT, comment(*cause).as_bytes());
+            self.option(OPTION_COMMENT, cause.names().comment.as_bytes());
             self.option(OPTION_END, &[]);
         }
         self.end_block(ENHANCED_PACKET)
@@ -161,16 +161,6 @@ impl<W: Write> Capture<W> {
 
     fn u32(&mut self, value: u32) {
         self.block.extend(value.to_ne_bytes());
-    }
-}
-
-const fn comment(cause: Cause) -> &'static str {
-    match cause {
-        Cause::Chance => "lost: chance",
-        Cause::Queue => "dropped: queue",
-        Cause::Aqm => "dropped: aqm",
-        Cause::Down => "dropped: link down",
-        Cause::Nat => "dropped: no mapping",
     }
 }
 

@@ -3,7 +3,7 @@
 use link_model::{Change, Nanos};
 use serde::Serialize;
 
-use crate::config::{Config, Written};
+use crate::config::Config;
 
 /// A change that one direction of a link has made.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -39,7 +39,7 @@ pub struct ChangeReport<'a> {
     at_ns: Nanos,
     link: &'a str,
     direction: usize,
-    change: Written,
+    change: Change,
     by: String,
     next_number: u64,
 }
@@ -52,7 +52,7 @@ impl<'a> ChangeReport<'a> {
             at_ns: changed.at,
             link: &link.name,
             direction: changed.side,
-            change: Written(changed.change),
+            change: changed.change,
             by: match changed.by {
                 By::Schedule => "schedule".to_owned(),
                 By::Command => "command".to_owned(),

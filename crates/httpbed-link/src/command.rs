@@ -1,8 +1,10 @@
 //! What the orchestrator says on stdin: one JSON object a line.
 
+use link_model::Change;
+use serde::Deserialize;
 use serde_json::Value;
 
-use crate::config::{Field, Mistakes, Target};
+use crate::config::{Target, from_json, side};
 
 /// An order.
 #[derive(Clone, Debug, PartialEq)]
@@ -62,17 +64,14 @@ fn parse_lines(bytes: &[u8]) -> Result<Vec<Command>, String> {
     lines.map(parse).collect()
 }
 
-/// A change is often typed by somebody, who may try again; anything else that is wrong is a fault of the orchestrator.
+/// Reads a line. A wrong change is refused, because a user may have typed it and can try again; anything else that is
+/// wrong is a fault of the orchestrator.
 fn parse(line: &[u8]) -> Result<Command, String> {
-    let refused = |reason: String| format!("not a command: {:?}: {reason}", shown(line));
-    let value: Value = serde_json::from_slice(line).map_err(|error| refused(error.to_string()))?;
-    let mistakes = Mistakes::default();
-    let command = read(&Field::root(&value, &mistakes));
-    let command = mistakes.none_in(command).map_err(refused);
-    match command.and_then(|command| command.ok_or_else(|| refused("it is incomplete".to_owned()))) {
-        Err(reason) if value["do"] == "change" => Ok(Command::Refuse(reason)),
-        other => other,
-    }
+    from_json(line).map(Document::command).or_else(|reason| {
+        let message = format!("not a command: {:?}: {reason}", shown(line));
+        let is_change = from_json::<Value>(line).is_ok_and(|value| value["do"] == "change");
+        if is_change { Ok(Command::Refuse(message)) } else { Err(message) }
+    })
 }
 
 fn shown(line: &[u8]) -> String {
@@ -80,20 +79,30 @@ fn shown(line: &[u8]) -> String {
     format!("{}{cut}", String::from_utf8_lossy(&line[..line.len().min(SHOWN_BYTES)]))
 }
 
-fn read(field: &Field<'_>) -> Option<Command> {
-    let plain = |command| {
-        field.fields(&["do"]);
-        Some(command)
-    };
-    match field.choice("do", &["start", "stop", "counters", "change"])? {
-        "start" => plain(Command::Start),
-        "stop" => plain(Command::Stop),
-        "counters" => plain(Command::Counters),
-        _ => {
-            let fields = field.fields(&["do", "link", "direction", "change"]);
-            let link = fields.get("link").given().map(|link| link.text().to_owned());
-            let target = Target::read(fields.get("direction"), &fields.get("change"))?;
-            Some(Command::Change { link, target })
+/// A line. The braces of commands without fields make serde reject unknown ones.
+#[derive(Deserialize)]
+#[serde(tag = "do", rename_all = "snake_case", deny_unknown_fields)]
+enum Document {
+    Start {},
+    Stop {},
+    Counters {},
+    Change {
+        link: Option<String>,
+        #[serde(default, deserialize_with = "side")]
+        direction: Option<usize>,
+        change: Change,
+    },
+}
+
+impl Document {
+    fn command(self) -> Command {
+        match self {
+            Self::Start {} => Command::Start,
+            Self::Stop {} => Command::Stop,
+            Self::Counters {} => Command::Counters,
+            Self::Change { link, direction, change } => {
+                Command::Change { link, target: Target { direction, change } }
+            }
         }
     }
 }

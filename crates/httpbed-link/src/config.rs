@@ -1,65 +1,69 @@
 //! The configuration file: what the links are. Reading it looks at nothing but the traces it names.
 //!
-//! It is one JSON object; [`SCHEMA`] is its version. Times are integers in ns, sizes in bytes, rates in bit/s.
-//! What is absent or `null` is not there: an impairment does nothing, a file is not written.
+//! It is one JSON object; [`SCHEMA`] is its version. Times are integers in ns, sizes in bytes, rates in bit/s. An absent
+//! field does nothing: no impairment, no file. [`Impairments`] describes a direction of a link.
 
-mod direction;
-mod live;
-mod observer;
-mod queue;
-mod rate;
-mod reading;
+mod changes;
+mod document;
+mod traces;
 
 use std::collections::HashSet;
 use std::path::PathBuf;
+use std::sync::Arc;
 
-use serde_json::Value;
+use link_model::{Impairments, Trace, bounds};
+use serde::Deserialize;
 
-pub use direction::Direction;
-pub use live::{Changeable, Scheduled, Target, Trigger, When, Written};
-pub use rate::{ReadFile, read_file};
-pub(crate) use reading::{Field, Mistakes};
+pub(crate) use changes::side;
+pub use changes::{Scheduled, Target, Trigger, When};
+pub(crate) use document::from_json;
+pub use traces::{ReadFile, read_file};
 
-use rate::Traces;
+use traces::Traces;
 
 /// The one version of the format.
 pub const SCHEMA: u32 = 2;
 
-/// Delays beyond an hour are mistakes of unit.
-const LONGEST_NS: u64 = 3_600_000_000_000;
-const LONGEST_SPIN_US: u64 = 1_000_000;
-
-/// The links of one emulator.
-#[derive(Clone, Debug)]
-pub struct Config {
-    /// Largest IP packet in bytes; longer frames are an offload that was left on.
-    pub mtu: usize,
+/// The links of one emulator. `T` stands for the traces of rates: the paths in the file, or what was read from them.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Config<T = Arc<Trace>> {
+    /// Version of the format.
+    pub schema: u32,
+    /// Largest IP packet in bytes; longer frames mean that an offload was left on.
+    #[serde(deserialize_with = "bounds::whole::<_, _, 68, 65535>")]
+    pub mtu: u16,
     /// Time in microseconds for which a wake-up is awaited in a busy loop.
+    #[serde(deserialize_with = "bounds::whole::<_, _, 0, 1_000_000>")]
     pub spin_us: u64,
     /// How frames come and go.
+    #[serde(default)]
     pub backend: Backend,
     /// Where to record every packet, if wanted.
     pub pcapng: Option<PathBuf>,
     /// Where to write a line for every packet, if wanted.
     pub log: Option<PathBuf>,
     /// The links.
-    pub links: Vec<Link>,
+    pub links: Vec<Link<T>>,
 }
 
 /// How frames come and go.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Backend {
-    /// `AF_PACKET` sockets on interfaces that are there already, veth ends as a rule.
+    /// `AF_PACKET` sockets on interfaces that exist already, usually ends of veth pairs.
+    #[default]
     AfPacket,
-    /// The kernel's tun driver, in whose interfaces the hosts' ends of the links are.
+    /// The kernel's tun driver, whose interfaces are the hosts' ends of the links.
     Tun,
-    /// None: the kernel carries the packets, and what it does to them. They are only seen coming and going.
+    /// None: the kernel carries the packets and applies the impairments. The emulator only observes.
     Observer,
 }
 
 /// A link between two hosts.
-#[derive(Clone, Debug)]
-pub struct Link {
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Link<T = Arc<Trace>> {
     /// Unique name.
     pub name: String,
     /// The two hosts.
@@ -67,17 +71,20 @@ pub struct Link {
     /// The interface towards each host; see [`Backend`].
     pub interfaces: [String; 2],
     /// From the first host to the second, and back.
-    pub directions: [Direction; 2],
+    pub directions: [Impairments<T>; 2],
     /// Whether a network address translator is at the second host's end.
+    #[serde(default)]
     pub nat: bool,
     /// Changes at given times.
+    #[serde(default)]
     pub schedule: Vec<Scheduled>,
-    /// Changes and words because of what passes.
+    /// Changes and events that passing packets cause.
+    #[serde(default)]
     pub triggers: Vec<Trigger>,
 }
 
 impl Backend {
-    /// As the configuration has it.
+    /// Its name in the configuration.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -92,97 +99,133 @@ impl Config {
     /// Reads a configuration; the traces that it names are read by `read`.
     ///
     /// # Errors
-    /// All mistakes in one line, each with its place.
+    /// The first mistake with its place, in one line.
     pub fn parse(text: &str, read: ReadFile<'_>) -> Result<Self, String> {
-        let value: Value = serde_json::from_str(text).map_err(|error| format!("no JSON: {error}"))?;
-        let mistakes = Mistakes::default();
-        let config = Self::read(&Field::root(&value, &mistakes), &Traces::new(read));
-        mistakes.none_in(config)
+        document::check_schema(text)?;
+        let config: Config<PathBuf> = from_json(text.as_bytes())?;
+        config.check_names()?;
+        if config.backend == Backend::Observer {
+            config.check_observer()?;
+        }
+        let config = config.with_traces(&mut Traces::new(read))?;
+        for (number, link) in config.links.iter().enumerate() {
+            link.check(config.mtu).map_err(|mistake| format!("links[{number}].{mistake}"))?;
+        }
+        Ok(config)
+    }
+}
+
+impl Config<PathBuf> {
+    fn check_names(&self) -> Result<(), String> {
+        check_unique("name", self.links.iter().map(|link| &link.name))?;
+        check_unique("interface", self.links.iter().flat_map(|link| &link.interfaces))?;
+        for (number, link) in self.links.iter().enumerate() {
+            link.check_names().map_err(|mistake| format!("links[{number}].{mistake}"))?;
+        }
+        Ok(())
     }
 
-    fn read(field: &Field<'_>, traces: &Traces<'_>) -> Self {
-        let fields = field.fields(&["schema", "mtu", "spin_us", "backend", "pcapng", "log", "links"]);
-        let (schema, mtu) = (fields.get("schema"), fields.get("mtu").whole(68..=65535));
-        let version = schema.whole(0..=u64::MAX);
-        if version != u64::from(SCHEMA) {
-            schema.wrong(format_args!("{version} is not {SCHEMA}"));
+    /// Rejects a log of fates, and what would change packets: only the kernel knows and does these.
+    fn check_observer(&self) -> Result<(), String> {
+        const REASON: &str = "an observer changes nothing, the kernel carries the packets: leave it out";
+        if self.log.is_some() {
+            return Err("log: an observer does not know the fate of a packet: leave it out".to_owned());
         }
-        let path = |name| fields.get(name).given().map(|field| PathBuf::from(field.text()));
-        let backend = fields.get("backend").given().map_or(Backend::AfPacket, |field| backend(&field));
-        let places = fields.get("links");
-        let links: Vec<Link> = places.items().iter().map(|link| Link::read(link, mtu, traces)).collect();
-        if backend == Backend::Observer {
-            places.items().iter().for_each(observer::refuse_changes);
-            observer::refuse_log(&fields.get("log"));
+        for (number, link) in self.links.iter().enumerate() {
+            if let Some(place) = link.first_change() {
+                return Err(format!("links[{number}].{place}: {REASON}"));
+            }
         }
-        refuse_repeated(&places, "name", links.iter().map(|link| &link.name));
-        refuse_repeated(&places, "interface", links.iter().flat_map(|link| &link.interfaces));
-        Self {
-            mtu: usize::try_from(mtu).unwrap_or(usize::MAX),
-            spin_us: fields.get("spin_us").whole(0..=LONGEST_SPIN_US),
-            backend,
-            pcapng: path("pcapng"),
-            log: path("log"),
-            links,
+        Ok(())
+    }
+
+    fn with_traces(self, traces: &mut Traces<'_>) -> Result<Config, String> {
+        let links = self.links.into_iter().enumerate().map(|(number, link)| {
+            link.with_traces(traces).map_err(|mistake| format!("links[{number}].{mistake}"))
+        });
+        Ok(Config {
+            schema: self.schema,
+            mtu: self.mtu,
+            spin_us: self.spin_us,
+            backend: self.backend,
+            pcapng: self.pcapng,
+            log: self.log,
+            links: links.collect::<Result<_, _>>()?,
+        })
+    }
+}
+
+impl Link<PathBuf> {
+    fn check_names(&self) -> Result<(), String> {
+        let texts = std::iter::once(("name".to_owned(), &self.name));
+        let hosts = self.hosts.iter().enumerate().map(|(side, host)| (format!("hosts[{side}]"), host));
+        if let Some((place, _)) = texts.chain(hosts).find(|(_, text)| text.is_empty()) {
+            return Err(format!("{place}: it is empty"));
         }
+        let wrong = self.interfaces.iter().position(|name| !is_interface_name(name));
+        wrong.map_or(Ok(()), |side| {
+            let name = &self.interfaces[side];
+            Err(format!("interfaces[{side}]: {name:?} is no name for an interface: {INTERFACE_NAME}"))
+        })
+    }
+
+    /// The place of what would change packets.
+    fn first_change(&self) -> Option<String> {
+        if let Some(side) = self.directions.iter().position(|direction| *direction != Impairments::default())
+        {
+            return Some(format!("directions[{side}]"));
+        }
+        if self.nat {
+            return Some("nat".to_owned());
+        }
+        if !self.schedule.is_empty() {
+            return Some("schedule".to_owned());
+        }
+        let trigger = self.triggers.iter().position(|trigger| trigger.target.is_some())?;
+        Some(format!("triggers[{trigger}].change"))
+    }
+
+    fn with_traces(self, traces: &mut Traces<'_>) -> Result<Link, String> {
+        let [forth, back] = self.directions;
+        let mut load = |side: usize, impairments: Impairments<PathBuf>| {
+            let load = |path: PathBuf| traces.get(&path);
+            impairments.with_trace(load).map_err(|reason| format!("directions[{side}].rate.path: {reason}"))
+        };
+        Ok(Link {
+            name: self.name,
+            hosts: self.hosts,
+            interfaces: self.interfaces,
+            directions: [load(0, forth)?, load(1, back)?],
+            nat: self.nat,
+            schedule: self.schedule,
+            triggers: self.triggers,
+        })
     }
 }
 
 impl Link {
-    fn read(field: &Field<'_>, mtu: u64, traces: &Traces<'_>) -> Self {
-        let fields =
-            field.fields(&["name", "hosts", "interfaces", "directions", "nat", "schedule", "triggers"]);
-        let directions =
-            fields.get("directions").pair().map(|direction| Direction::read(&direction, mtu, traces));
-        let given = |name| fields.get(name).given();
-        let nat = given("nat").is_some_and(|field| field.flag());
-        let changeable = Changeable { directions: &directions, nat };
-        let schedule = given("schedule").map(|field| live::schedule(&field, changeable)).unwrap_or_default();
-        let triggers = given("triggers").map(|field| live::triggers(&field, changeable)).unwrap_or_default();
-        Self {
-            name: fields.get("name").text().to_owned(),
-            hosts: fields.get("hosts").pair().map(|host| host.text().to_owned()),
-            interfaces: fields.get("interfaces").pair().map(|name| interface(&name)),
-            directions,
-            nat,
-            schedule,
-            triggers,
+    fn check(&self, mtu: u16) -> Result<(), String> {
+        for (side, direction) in self.directions.iter().enumerate() {
+            direction.check_mtu(u32::from(mtu)).map_err(|mistake| format!("directions[{side}].{mistake}"))?;
         }
-    }
-
-    /// What a change has to fit.
-    #[must_use]
-    pub const fn changeable(&self) -> Changeable<'_> {
-        Changeable { directions: &self.directions, nat: self.nat }
+        self.check_changes()
     }
 }
 
-fn backend(field: &Field<'_>) -> Backend {
-    match field.text() {
-        "tun" => return Backend::Tun,
-        "observer" => return Backend::Observer,
-        "af_packet" | "" => {}
-        other => field.wrong(format_args!("{other:?} is not one of af_packet, tun, observer")),
-    }
-    Backend::AfPacket
-}
+const LONGEST_INTERFACE_NAME: usize = libc::IFNAMSIZ - 1;
+const INTERFACE_NAME: &str = "use 1 to 15 bytes without space, /, : or %";
 
 /// What the kernel takes as a name (`dev_valid_name`), less the `%` that makes it choose a number.
-fn interface(field: &Field<'_>) -> String {
-    const LONGEST: usize = libc::IFNAMSIZ - 1;
-    let name = field.text();
+fn is_interface_name(name: &str) -> bool {
     let odd = |c: char| c.is_whitespace() || c.is_control() || "/:%".contains(c);
-    if name.len() > LONGEST || name.contains(odd) || matches!(name, "." | "..") {
-        field.wrong(format_args!("{name:?} is no name for an interface: 1 to {LONGEST} bytes"));
-    }
-    name.to_owned()
+    (1..=LONGEST_INTERFACE_NAME).contains(&name.len()) && !name.contains(odd) && !matches!(name, "." | "..")
 }
 
-fn refuse_repeated<'a>(place: &Field<'_>, what: &str, names: impl Iterator<Item = &'a String>) {
-    let mut seen = HashSet::new();
-    // What is empty was missing, and that has been said already.
-    for name in names.filter(|name| !name.is_empty() && !seen.insert(*name)) {
-        place.wrong(format_args!("the {what} {name:?} is used twice"));
+fn check_unique<'a>(what: &str, mut names: impl Iterator<Item = &'a String>) -> Result<(), String> {
+    let mut known = HashSet::new();
+    match names.find(|name| !known.insert(*name)) {
+        None => Ok(()),
+        Some(name) => Err(format!("links: the {what} {name:?} is used twice")),
     }
 }
 

@@ -111,8 +111,8 @@ impl Emulator {
     pub fn new(config: &Config, records: Records) -> Self {
         let described: Vec<_> = config.links.iter().flat_map(|link| &link.directions).collect();
         Self {
-            directions: described.iter().map(|of| Direction::new(of.impairments.clone())).collect(),
-            witnesses: described.iter().map(|of| Witness::new(&of.impairments)).collect(),
+            directions: described.iter().map(|of| Direction::new((*of).clone())).collect(),
+            witnesses: described.iter().map(|of| Witness::new(of)).collect(),
             observed: match config.backend {
                 Backend::Observer => vec![Account::default(); described.len()],
                 Backend::AfPacket | Backend::Tun => Vec::new(),
@@ -129,7 +129,7 @@ impl Emulator {
             changes: Vec::new(),
             happenings: VecDeque::new(),
             records,
-            longest_frame: config.mtu + ETHERNET_HEADER_BYTES,
+            longest_frame: usize::from(config.mtu) + ETHERNET_HEADER_BYTES,
             started: None,
             oddities: Oddities::default(),
         }

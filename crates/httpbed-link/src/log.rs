@@ -8,7 +8,7 @@
 
 use std::io::{self, Write};
 
-use link_model::{Cause, Fate, Nanos};
+use link_model::{Fate, Nanos};
 
 /// A log being written.
 pub struct PacketLog<W> {
@@ -65,11 +65,7 @@ const fn word(entry: Entry) -> &'static str {
     match entry.fate {
         _ if entry.copy => "copy",
         Fate::Delivered => "delivered",
-        Fate::Dropped(Cause::Chance) => "lost",
-        Fate::Dropped(Cause::Queue) => "queue",
-        Fate::Dropped(Cause::Aqm) => "aqm",
-        Fate::Dropped(Cause::Down) => "down",
-        Fate::Dropped(Cause::Nat) => "nat",
+        Fate::Dropped(cause) => cause.names().fate,
     }
 }
 

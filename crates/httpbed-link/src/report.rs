@@ -5,8 +5,8 @@ mod witnessed;
 
 use std::net::SocketAddr;
 
-use link_model::{Account, Direction, Distribution, Nanos, Seen, Tally};
-use serde::Serialize;
+use link_model::{Account, Cause, Direction, Distribution, Nanos, Seen, Tally};
+use serde::{Serialize, Serializer};
 use wire::{Connection, Protocol};
 
 use connections::ConnectionReport;
@@ -176,11 +176,8 @@ struct Inside<'a> {
     reordered: u64,
     queue_packets_max: u64,
     busy_ns: Nanos,
-    lost_numbers: &'a [u64],
-    queue_dropped_numbers: &'a [u64],
-    aqm_dropped_numbers: &'a [u64],
-    down_dropped_numbers: &'a [u64],
-    nat_dropped_numbers: &'a [u64],
+    #[serde(flatten)]
+    dropped_numbers: ByCause<&'a [u64]>,
     duplicated_numbers: &'a [u64],
     corrupted_numbers: &'a [u64],
 }
@@ -209,12 +206,23 @@ enum Rest {
 #[derive(Debug, Serialize)]
 struct Others {
     duplicated: u64,
-    lost: u64,
-    queue_dropped: u64,
-    aqm_dropped: u64,
-    down_dropped: u64,
-    nat_dropped: u64,
+    #[serde(flatten)]
+    dropped: ByCause<u64>,
     in_flight: u64,
+}
+
+/// A field for each cause of drops: its counter's name with this suffix.
+#[derive(Debug)]
+struct ByCause<T> {
+    suffix: &'static str,
+    values: [T; Cause::ALL.len()],
+}
+
+impl<T: Serialize> Serialize for ByCause<T> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let names = Cause::ALL.iter().map(|cause| format!("{}{}", cause.names().counter, self.suffix));
+        serializer.collect_map(names.zip(&self.values))
+    }
 }
 
 impl<'a> Peers<'a> {
@@ -282,11 +290,10 @@ impl Fates {
     fn new(account: &Account, in_flight: Tally, unit: impl Fn(Tally) -> u64) -> Self {
         let others = Others {
             duplicated: unit(account.duplicated),
-            lost: unit(account.lost),
-            queue_dropped: unit(account.queue_dropped),
-            aqm_dropped: unit(account.aqm_dropped),
-            down_dropped: unit(account.down_dropped),
-            nat_dropped: unit(account.nat_dropped),
+            dropped: ByCause {
+                suffix: "",
+                values: Cause::ALL.map(|cause| unit(account.dropped(cause).tally)),
+            },
             in_flight: unit(in_flight),
         };
         Self { r#in: unit(account.arrived), delivered: unit(account.delivered), rest: Rest::Known(others) }
@@ -310,7 +317,7 @@ impl<'a> DirectionReport<'a> {
     ) -> Self {
         let observed = emulator.observed().get(number);
         let account = observed.unwrap_or_else(|| direction.account());
-        let has_rate = config.links[number / 2].directions[number % 2].has_rate();
+        let has_rate = config.links[number / 2].directions[number % 2].rate.is_some();
         Self {
             counters: Counters::new(config, emulator, number, direction),
             queue_delay_ns: Spread::of(&account.queue_delay),
@@ -332,11 +339,10 @@ impl<'a> Inside<'a> {
             reordered: account.reordered.packets,
             queue_packets_max: direction.queue_packets_max(),
             busy_ns: account.busy,
-            lost_numbers: &account.lost_numbers,
-            queue_dropped_numbers: &account.queue_dropped_numbers,
-            aqm_dropped_numbers: &account.aqm_dropped_numbers,
-            down_dropped_numbers: &account.down_dropped_numbers,
-            nat_dropped_numbers: &account.nat_dropped_numbers,
+            dropped_numbers: ByCause {
+                suffix: "_numbers",
+                values: Cause::ALL.map(|cause| &account.dropped(cause).numbers[..]),
+            },
             duplicated_numbers: &account.duplicated_numbers,
             corrupted_numbers: &account.corrupted_numbers,
         }

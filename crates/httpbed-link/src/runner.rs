@@ -82,7 +82,7 @@ impl<'a> Runner<'a> {
             ports,
             poll,
             ready: Vec::new(),
-            intake: Intake::new(config.mtu + wire::ETHERNET_HEADER_BYTES),
+            intake: Intake::new(usize::from(config.mtu) + wire::ETHERNET_HEADER_BYTES),
             received: Vec::with_capacity(FRAMES),
             outbox: Outbox::default(),
             outgoing: Outgoing::new(),

@@ -2,11 +2,19 @@
 
 use crate::{Cause, Distribution, Nanos, Packet, Tally};
 
+/// The packets that one cause dropped.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Drops {
+    /// How many.
+    pub tally: Tally,
+    /// Their numbers, in the order of the drops.
+    pub numbers: Vec<u64>,
+}
+
 /// Everything a direction counted since its start.
 ///
-/// In packets and in bytes, at any moment:
-/// `arrived + duplicated = delivered + lost + queue_dropped + aqm_dropped + down_dropped + nat_dropped + in
-/// flight`.
+/// In packets and in bytes, at any moment: `arrived + duplicated = delivered + dropped + in flight`, where `dropped` is
+/// the sum over all causes.
 #[derive(Clone, Debug, Default)]
 pub struct Account {
     /// What arrived.
@@ -15,32 +23,13 @@ pub struct Account {
     pub duplicated: Tally,
     /// What was carried to the far end, copies included.
     pub delivered: Tally,
-    /// What was lost by chance, or because it was listed.
-    pub lost: Tally,
-    /// What found no room in the queue.
-    pub queue_dropped: Tally,
-    /// What active queue management dropped.
-    pub aqm_dropped: Tally,
-    /// What arrived at a link that was down, or waited when it went down.
-    pub down_dropped: Tally,
-    /// What was turned away before the link, because a network address translator knew nobody for it.
-    pub nat_dropped: Tally,
     /// What was damaged, whatever became of it later.
     pub corrupted: Tally,
     /// What was delivered with a congestion mark that this direction set.
     pub marked: Tally,
     /// What was delivered behind a packet with a higher number (RFC 4737 section 3.3); copies are not counted.
     pub reordered: Tally,
-    /// Numbers of the packets lost by chance, ascending.
-    pub lost_numbers: Vec<u64>,
-    /// Numbers of the packets that found no room, in the order of the drops.
-    pub queue_dropped_numbers: Vec<u64>,
-    /// Numbers of the packets dropped by active queue management, in the order of the drops.
-    pub aqm_dropped_numbers: Vec<u64>,
-    /// Numbers of the packets dropped because the link was down, in the order of the drops.
-    pub down_dropped_numbers: Vec<u64>,
-    /// Numbers of the packets turned away before the link, ascending.
-    pub nat_dropped_numbers: Vec<u64>,
+    drops: [Drops; Cause::ALL.len()],
     /// Numbers of the packets of which a copy was made, ascending.
     pub duplicated_numbers: Vec<u64>,
     /// Numbers of the damaged packets, ascending.
@@ -66,6 +55,12 @@ impl Account {
         (span > 0).then(|| self.busy as f64 / span as f64)
     }
 
+    /// The packets that `cause` dropped.
+    #[must_use]
+    pub const fn dropped(&self, cause: Cause) -> &Drops {
+        &self.drops[cause as usize]
+    }
+
     /// Counts an arrival and gives it its number.
     pub(crate) fn note_arrival<B>(&mut self, packet: &mut Packet<B>) {
         packet.number = Some(self.arrived.packets);
@@ -85,15 +80,9 @@ impl Account {
 
     pub(crate) fn note_drop<B>(&mut self, cause: Cause, packet: &Packet<B>) {
         let Some(number) = packet.number else { return };
-        let (tally, numbers) = match cause {
-            Cause::Chance => (&mut self.lost, &mut self.lost_numbers),
-            Cause::Queue => (&mut self.queue_dropped, &mut self.queue_dropped_numbers),
-            Cause::Aqm => (&mut self.aqm_dropped, &mut self.aqm_dropped_numbers),
-            Cause::Down => (&mut self.down_dropped, &mut self.down_dropped_numbers),
-            Cause::Nat => (&mut self.nat_dropped, &mut self.nat_dropped_numbers),
-        };
-        tally.add(packet);
-        numbers.push(number);
+        let drops = &mut self.drops[cause as usize];
+        drops.tally.add(packet);
+        drops.numbers.push(number);
     }
 
     pub(crate) fn note_delivery<B>(&mut self, at: Nanos, packet: &Packet<B>) {

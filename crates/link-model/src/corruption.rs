@@ -1,6 +1,6 @@
 //! Which packets are damaged.
 
-use crate::{Chance, Stream};
+use crate::{Arrival, ArrivalStage, Chance, Stream, Verdict};
 
 /// Damages packet `n` when draw `2 n` is below the probability; draw `2 n + 1` says where. That word is independent
 /// of the decision: were it the same draw, only packets with small words would be damaged, and all near their front.
@@ -22,5 +22,11 @@ impl Corruption {
     pub fn damage(&self, number: u64) -> Option<u64> {
         let decision = number.wrapping_mul(2);
         (self.stream.unit(decision) < self.probability).then(|| self.stream.word(decision.wrapping_add(1)))
+    }
+}
+
+impl ArrivalStage for Corruption {
+    fn judge(&mut self, arrival: Arrival) -> Verdict {
+        self.damage(arrival.number).map_or(Verdict::Pass, Verdict::Damage)
     }
 }

@@ -14,7 +14,25 @@
 use std::cmp::{Ordering, Reverse};
 use std::collections::{BinaryHeap, VecDeque};
 
-use crate::{Departure, Fate, Impairments, Jitter, Nanos, Packet, Reordering, Stage, Stream};
+use serde::Deserialize;
+
+use crate::bounds::{duration, key, probability};
+use crate::{Departure, Fate, Impairments, Jitter, Nanos, Packet, Stage, Stream};
+
+/// Which packets are held back: packet `n` when draw `n` is below the probability.
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Reordering {
+    /// In `[0, 1]`.
+    #[serde(deserialize_with = "probability")]
+    pub probability: f64,
+    /// Of its random stream.
+    #[serde(deserialize_with = "key")]
+    pub key: u64,
+    /// For how much longer than the others they are held.
+    #[serde(rename = "hold_ns", deserialize_with = "duration")]
+    pub hold: Nanos,
+}
 
 /// The packets under way.
 #[derive(Debug)]
@@ -87,8 +105,8 @@ impl<B> DelayLine<B> {
     }
 
     fn hold(&self, number: Option<u64>) -> Option<Nanos> {
-        let Reordering { chance, hold } = self.reordering?;
-        (Stream::new(chance.key).unit(number?) < chance.probability).then_some(hold)
+        let Reordering { probability, key, hold } = self.reordering?;
+        (Stream::new(key).unit(number?) < probability).then_some(hold)
     }
 }
 

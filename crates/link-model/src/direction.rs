@@ -24,8 +24,8 @@ use std::collections::VecDeque;
 
 use crate::schedule::{Asked, Schedule};
 use crate::{
-    Account, Applied, Bottleneck, Cause, Change, Corruption, DelayLine, Departure, Duplication, Fate,
-    Impairments, Loss, Nanos, Packet, Stage, Tally,
+    Account, Applied, Arrival, ArrivalStage, Bottleneck, Cause, Change, DelayLine, Departure, Fate,
+    Impairments, Nanos, Packet, Stage, Tally, Verdict,
 };
 
 /// One direction of a link.
@@ -34,9 +34,7 @@ use crate::{
 /// and enter no count. [`Direction::start`] ends it.
 #[derive(Debug)]
 pub struct Direction<B> {
-    loss: Option<Loss>,
-    corruption: Option<Corruption>,
-    duplication: Option<Duplication>,
+    arrival: Vec<Box<dyn ArrivalStage>>,
     bottleneck: Option<Bottleneck<B>>,
     delay: DelayLine<B>,
     dropped: VecDeque<Dropped<B>>,
@@ -65,12 +63,10 @@ impl<B> Direction<B> {
     /// An empty direction in the probe phase.
     #[must_use]
     pub fn new(impairments: Impairments) -> Self {
-        let delay = DelayLine::new(&impairments);
-        let Impairments { loss, corruption, duplication, rate, queue, .. } = impairments;
+        let (arrival, delay) = (impairments.arrival_stages(), DelayLine::new(&impairments));
+        let Impairments { rate, queue, .. } = impairments;
         Self {
-            loss: loss.as_ref().map(Loss::new),
-            corruption: corruption.map(Corruption::new),
-            duplication: duplication.map(Duplication::new),
+            arrival,
             bottleneck: rate.map(|rate| Bottleneck::new(rate, queue)),
             delay,
             dropped: VecDeque::new(),
@@ -165,6 +161,7 @@ impl<B> Direction<B> {
     fn apply(&mut self, at: Nanos, (id, change): Asked) {
         self.last_change = at;
         self.applied.push_back(Applied { id, at, change, next_number: self.account.arrived.packets });
+        self.arrival.iter_mut().for_each(|stage| stage.change(change));
         match change {
             Change::Rate(rate) => {
                 if let Some(bottleneck) = &mut self.bottleneck {
@@ -172,13 +169,9 @@ impl<B> Direction<B> {
                 }
             }
             Change::Delay(delay) => self.delay.set_delay(delay),
-            Change::Loss(probability) => match &mut self.loss {
-                Some(loss) => loss.set_probability(probability),
-                None => self.loss = Some(Loss::of_key_0(probability)),
-            },
             Change::Down => self.go_down(at),
             Change::Up => self.down = false,
-            Change::Rebind => {}
+            Change::Loss(_) | Change::Rebind => {}
         }
     }
 
@@ -258,15 +251,22 @@ impl<B> Direction<B> {
         }
     }
 
-    fn is_lost(&mut self, packet: &Packet<B>) -> bool {
-        self.loss.as_mut().zip(packet.number).is_some_and(|(loss, number)| loss.loses(number))
-    }
-
-    fn corrupt(&mut self, packet: &mut Packet<B>) {
-        packet.damage = self.corruption.zip(packet.number).and_then(|(corruption, n)| corruption.damage(n));
-        if packet.damage.is_some() {
-            self.account.note_corruption(packet);
+    /// Lets the arrival stages judge a counted packet: whether a copy of it follows, or why it is dropped.
+    fn judge(&mut self, at: Nanos, packet: &mut Packet<B>) -> Result<bool, Cause> {
+        let Some(number) = packet.number else { return Ok(false) };
+        let mut is_copied = false;
+        for stage in &mut self.arrival {
+            match stage.judge(Arrival { at, number, bytes: packet.bytes }) {
+                Verdict::Pass => {}
+                Verdict::Drop(cause) => return Err(cause),
+                Verdict::Damage(word) => {
+                    packet.damage = Some(word);
+                    self.account.note_corruption(packet);
+                }
+                Verdict::Copy => is_copied = true,
+            }
         }
+        Ok(is_copied)
     }
 
     fn carry(&mut self, now: Nanos, packet: Packet<B>) {
@@ -278,22 +278,20 @@ impl<B> Direction<B> {
 }
 
 impl<B: Clone> Direction<B> {
-    fn copy(&mut self, packet: &Packet<B>) -> Option<Packet<B>> {
-        self.duplication.zip(packet.number).filter(|(duplication, number)| duplication.copies(*number))?;
+    fn copy(&mut self, packet: &Packet<B>) -> Packet<B> {
         let copy = Packet { copy: true, ..packet.clone() };
         self.account.note_copy(&copy);
-        Some(copy)
+        copy
     }
 
     fn pass(&mut self, now: Nanos, mut packet: Packet<B>) {
         if self.down {
             return self.drop_now(now, Cause::Down, packet);
         }
-        if self.is_lost(&packet) {
-            return self.drop_now(now, Cause::Chance, packet);
-        }
-        self.corrupt(&mut packet);
-        let copy = self.copy(&packet);
+        let copy = match self.judge(now, &mut packet) {
+            Err(cause) => return self.drop_now(now, cause, packet),
+            Ok(is_copied) => is_copied.then(|| self.copy(&packet)),
+        };
         self.carry(now, packet);
         if let Some(copy) = copy {
             self.carry(now, copy);

@@ -1,6 +1,6 @@
 //! Which packets arrive twice.
 
-use crate::{Chance, Stream};
+use crate::{Arrival, ArrivalStage, Chance, Stream, Verdict};
 
 /// Copies packet `n` when draw `n` is below the probability.
 #[derive(Clone, Copy, Debug)]
@@ -20,5 +20,11 @@ impl Duplication {
     #[must_use]
     pub fn copies(&self, number: u64) -> bool {
         self.stream.unit(number) < self.probability
+    }
+}
+
+impl ArrivalStage for Duplication {
+    fn judge(&mut self, arrival: Arrival) -> Verdict {
+        if self.copies(arrival.number) { Verdict::Copy } else { Verdict::Pass }
     }
 }

@@ -1,24 +1,44 @@
-//! What a direction of a link can do to packets, as values.
+//! The list of impairments: what a direction's description may contain, in which order packets meet it, and the
+//! reasons for which it drops them.
+//!
+//! An impairment has its parameters, their form in JSON and its stage in a module of its own. Adding one takes that
+//! module and three entries here: its field in [`Impairments`], its place in `arrival_stages` and, if it drops packets,
+//! its [`Cause`]. The emulator's configuration, counters, packet log and capture follow from these entries.
 
-use std::num::{NonZeroU32, NonZeroU64};
+use std::num::NonZeroU64;
 use std::sync::Arc;
 
-use crate::{Nanos, Trace};
+use serde::{Deserialize, Serialize};
 
-/// What a direction does to packets; absent parts do nothing.
-#[derive(Clone, Debug, Default)]
-pub struct Impairments {
+use crate::bounds::{duration, probability};
+use crate::rate::bit_s;
+use crate::{
+    ArrivalStage, Chance, Corruption, Duplication, Jitter, Loss, LossModel, Nanos, Queue, Rate, Reordering,
+    Trace,
+};
+
+/// What a direction does to packets. An absent field does nothing.
+///
+/// In JSON a trace has the path of its file; `T` is what stands for it: that path, or the trace.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Impairments<T = Arc<Trace>> {
+    /// Bytes that rate and queue count beyond the IP packet. The caller adds them to [`Packet::bytes`](crate::Packet).
+    #[serde(default, deserialize_with = "overhead")]
+    pub overhead_bytes: u32,
     /// Which packets are lost on arrival.
     pub loss: Option<LossModel>,
-    /// Which packets are damaged on the way: one bit of each.
+    /// Which packets are damaged: one bit of each is changed.
     pub corruption: Option<Chance>,
     /// Which packets arrive twice; the copy follows its original.
     pub duplication: Option<Chance>,
-    /// How fast packets leave; `None` is at once, and then nothing waits in the queue.
-    pub rate: Option<Rate>,
+    /// How fast packets leave. Without a rate they leave at once, and the queue stays empty.
+    pub rate: Option<Rate<T>>,
     /// What waits for the rate.
+    #[serde(default)]
     pub queue: Queue,
     /// One-way delay after transmission.
+    #[serde(default, rename = "delay_ns", deserialize_with = "duration")]
     pub delay: Nanos,
     /// What varies the delay.
     pub jitter: Option<Jitter>,
@@ -26,165 +46,79 @@ pub struct Impairments {
     pub reordering: Option<Reordering>,
 }
 
-/// An event that happens to each packet independently.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Chance {
-    /// In `[0, 1]`.
-    pub probability: f64,
-    /// Of its random stream.
-    pub key: u64,
+impl Impairments {
+    /// What decides about a packet on its arrival, in this order. Loss is always there: a change may set it later.
+    pub(crate) fn arrival_stages(&self) -> Vec<Box<dyn ArrivalStage>> {
+        let loss = self.loss.as_ref().map_or_else(Loss::none, Loss::new);
+        let corruption = self.corruption.map(|chance| Box::new(Corruption::new(chance)) as Box<_>);
+        let duplication = self.duplication.map(|chance| Box::new(Duplication::new(chance)) as Box<_>);
+        let others = [corruption, duplication];
+        std::iter::once(Box::new(loss) as Box<_>).chain(others.into_iter().flatten()).collect()
+    }
+
+    /// Checks that the direction can carry IP packets of `mtu` bytes.
+    ///
+    /// # Errors
+    /// The field that is too small, and the size that it needs.
+    pub fn check_mtu(&self, mtu: u32) -> Result<(), String> {
+        let largest = mtu.saturating_add(self.overhead_bytes);
+        self.rate.as_ref().map_or(Ok(()), |rate| rate.check_largest(largest))?;
+        self.queue.limit.check_largest(largest)
+    }
 }
 
-/// Which packets are lost.
-#[derive(Clone, Debug)]
-pub enum LossModel {
-    /// Each packet independently: packet `n` when draw `n` is below the probability.
-    Bernoulli(Chance),
-    /// Two states, each with its own probability of loss.
-    GilbertElliott(GilbertElliott),
-    /// These numbers, ascending: explicit ones, or the losses of a recorded run.
-    Listed(Arc<[u64]>),
+impl<T> Impairments<T> {
+    /// The same with the trace that `load` gives, if there is one.
+    ///
+    /// # Errors
+    /// The error of `load`.
+    pub fn with_trace<U, E>(self, load: impl FnOnce(T) -> Result<U, E>) -> Result<Impairments<U>, E> {
+        let Self { overhead_bytes, loss, corruption, duplication, queue, delay, jitter, reordering, .. } =
+            self;
+        let rate = self.rate.map(|rate| rate.with_trace(load)).transpose()?;
+        Ok(Impairments {
+            overhead_bytes,
+            loss,
+            corruption,
+            duplication,
+            rate,
+            queue,
+            delay,
+            jitter,
+            reordering,
+        })
+    }
 }
 
-/// The channel of Gilbert (1960) and Elliott (1963) with the four parameters that netem has.
-///
-/// It is in the good state before packet 0. Packet `n` is lost when draw `2 n` is below the probability of
-/// the state; then the state changes when draw `2 n + 1` is below `to_bad` or `to_good`.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct GilbertElliott {
-    /// Probability to change from good to bad (p).
-    pub to_bad: f64,
-    /// Probability to change from bad to good (r); a stay in the bad state has mean length 1 / r.
-    pub to_good: f64,
-    /// Probability of loss in the good state (1 - k).
-    pub loss_good: f64,
-    /// Probability of loss in the bad state (1 - h).
-    pub loss_bad: f64,
-    /// Of its random stream.
-    pub key: u64,
+impl<T> Default for Impairments<T> {
+    fn default() -> Self {
+        Self {
+            overhead_bytes: 0,
+            loss: None,
+            corruption: None,
+            duplication: None,
+            rate: None,
+            queue: Queue::default(),
+            delay: 0,
+            jitter: None,
+            reordering: None,
+        }
+    }
 }
 
-/// How fast packets leave.
-#[derive(Clone, Debug)]
-pub enum Rate {
-    /// Bits per second.
-    Constant(NonZeroU64),
-    /// As the kernel's `tbf` without a peak rate: a packet leaves as soon as the bucket holds as many bytes.
-    TokenBucket {
-        /// Bits per second with which the bucket is filled.
-        rate: NonZeroU64,
-        /// Bytes that the bucket holds; it is full at first. A larger packet never passes.
-        burst: NonZeroU32,
-    },
-    /// Delivery opportunities at given times.
-    Trace(Arc<Trace>),
+/// Reads the bytes beyond the IP packet: those of the Ethernet header, or those of a frame on the wire.
+fn overhead<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<u32, D::Error> {
+    let bytes = u32::deserialize(deserializer)?;
+    if [0, 14, 38].contains(&bytes) {
+        return Ok(bytes);
+    }
+    let reason = format_args!("{bytes} is none of 0 (IP), 14 (Ethernet), 38 (Ethernet on the wire)");
+    Err(serde::de::Error::custom(reason))
 }
 
-/// What waits for the rate.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Queue {
-    /// What is dropped, and when.
-    pub discipline: Discipline,
-    /// How much may wait or be in service at once.
-    pub limit: QueueLimit,
-}
-
-/// What is dropped or marked, beside what finds no room.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub enum Discipline {
-    /// Nothing else.
-    #[default]
-    DropTail,
-    /// RFC 8289.
-    CoDel(CoDel),
-    /// RFC 8290.
-    FqCoDel(FqCoDel),
-    /// RFC 8033.
-    Pie(Pie),
-}
-
-/// How much may wait or be in service at once.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum QueueLimit {
-    /// Packets, whatever their size.
-    Packets(u64),
-    /// Bytes, as the rate counts them.
-    Bytes(u64),
-    /// Time: a packet finds no room when those before it take longer than this to leave.
-    Time(Nanos),
-    /// No limit.
-    #[default]
-    Unlimited,
-}
-
-/// Parameters of `CoDel` (RFC 8289).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct CoDel {
-    /// Acceptable standing queue delay.
-    pub target: Nanos,
-    /// Time in which the delay must fall below the target.
-    pub interval: Nanos,
-    /// Whether packets that can are marked instead of dropped.
-    pub ecn: bool,
-}
-
-/// Parameters of FQ-CoDel (RFC 8290).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct FqCoDel {
-    /// Of each flow's own queue.
-    pub codel: CoDel,
-    /// Number of queues over which flows are hashed.
-    pub flows: NonZeroU32,
-    /// Bytes that a flow may send in its turn.
-    pub quantum: NonZeroU32,
-}
-
-/// Parameters of PIE (RFC 8033).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Pie {
-    /// Queue delay that is aimed at.
-    pub target: Nanos,
-    /// How often the drop probability is computed anew.
-    pub update: Nanos,
-    /// Whether packets that can are marked instead of dropped while the probability is at most 10 %.
-    pub ecn: bool,
-    /// Of its random stream.
-    pub key: u64,
-}
-
-/// What varies the delay.
-#[derive(Clone, Debug)]
-pub struct Jitter {
-    /// How.
-    pub shape: JitterShape,
-    /// Of its random stream.
-    pub key: u64,
-}
-
-/// What is added to the delay, which never falls below 0 by it.
-#[derive(Clone, Debug)]
-pub enum JitterShape {
-    /// Between minus and plus this.
-    Uniform(Nanos),
-    /// Mean 0 and this standard deviation.
-    Normal(Nanos),
-    /// A Pareto distribution of shape 3, shifted to mean 0 and scaled to this standard deviation.
-    Pareto(Nanos),
-    /// One of these (ns, may be negative), each as likely.
-    Table(Arc<[i64]>),
-}
-
-/// Which packets are held back.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Reordering {
-    /// Which.
-    pub chance: Chance,
-    /// For how much longer than the others.
-    pub hold: Nanos,
-}
-
-/// A condition that changes while the link runs.
-#[derive(Clone, Copy, Debug, PartialEq)]
+/// A condition that changes while the link runs. In JSON an object with one field, such as `{"delay_ns": 5}`.
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize, Serialize)]
+#[serde(try_from = "ChangeDocument", into = "ChangeDocument")]
 pub enum Change {
     /// Bits per second, also for what is in service. Nothing on a link without a rate or with a trace.
     Rate(NonZeroU64),
@@ -196,7 +130,110 @@ pub enum Change {
     Down,
     /// Packets pass again.
     Up,
-    /// The network address translator at the second end forgets its mappings. Nothing to a direction, which only makes
-    /// it at its time and tells it: the translator belongs to the caller, as the bytes do.
+    /// The network address translator at the second end forgets its mappings. The direction only keeps the time of
+    /// this change and reports it: the translator belongs to the caller, as the packets' bytes do.
     Rebind,
+}
+
+#[derive(Deserialize, Serialize)]
+#[serde(rename_all = "snake_case")]
+enum ChangeDocument {
+    #[serde(deserialize_with = "bit_s")]
+    RateBitS(NonZeroU64),
+    #[serde(deserialize_with = "duration")]
+    DelayNs(Nanos),
+    #[serde(deserialize_with = "probability")]
+    Loss(f64),
+    Down(bool),
+    Rebind(bool),
+}
+
+impl TryFrom<ChangeDocument> for Change {
+    type Error = &'static str;
+
+    fn try_from(document: ChangeDocument) -> Result<Self, Self::Error> {
+        Ok(match document {
+            ChangeDocument::RateBitS(rate) => Self::Rate(rate),
+            ChangeDocument::DelayNs(delay) => Self::Delay(delay),
+            ChangeDocument::Loss(probability) => Self::Loss(probability),
+            ChangeDocument::Down(true) => Self::Down,
+            ChangeDocument::Down(false) => Self::Up,
+            ChangeDocument::Rebind(true) => Self::Rebind,
+            ChangeDocument::Rebind(false) => return Err("rebind can only be true"),
+        })
+    }
+}
+
+impl From<Change> for ChangeDocument {
+    fn from(change: Change) -> Self {
+        match change {
+            Change::Rate(rate) => Self::RateBitS(rate),
+            Change::Delay(delay) => Self::DelayNs(delay),
+            Change::Loss(probability) => Self::Loss(probability),
+            Change::Down => Self::Down(true),
+            Change::Up => Self::Down(false),
+            Change::Rebind => Self::Rebind(true),
+        }
+    }
+}
+
+impl Change {
+    /// Why a direction with these impairments cannot make this change as it is meant; `None` if it can.
+    #[must_use]
+    pub const fn obstacle(self, impairments: &Impairments) -> Option<&'static str> {
+        match (self, &impairments.rate, &impairments.loss) {
+            (Self::Rate(_), None | Some(Rate::Trace(_)), _) => {
+                Some("has no constant rate or token bucket to change")
+            }
+            (Self::Loss(_), _, None | Some(LossModel::Listed(_))) => Some(
+                "has no random loss to change; configure random loss of probability 0 to start without loss",
+            ),
+            _ => None,
+        }
+    }
+}
+
+/// Why a packet was not carried.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Cause {
+    /// Random loss, or a loss that was listed.
+    Chance,
+    /// No room in the queue.
+    Queue,
+    /// Active queue management chose it.
+    Aqm,
+    /// The link was down.
+    Down,
+    /// The caller refused it before the link, because its address translation has no mapping for it; see
+    /// [`Direction::refuse`](crate::Direction::refuse).
+    Nat,
+}
+
+/// How a [`Cause`] is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CauseNames {
+    /// The counter in reports.
+    pub counter: &'static str,
+    /// The fate in the packet log.
+    pub fate: &'static str,
+    /// The comment in a capture.
+    pub comment: &'static str,
+}
+
+impl Cause {
+    /// All causes, in the order of reports.
+    pub const ALL: [Self; 5] = [Self::Chance, Self::Queue, Self::Aqm, Self::Down, Self::Nat];
+
+    /// How it is written.
+    #[must_use]
+    pub const fn names(self) -> CauseNames {
+        let (counter, fate, comment) = match self {
+            Self::Chance => ("lost", "lost", "lost: chance"),
+            Self::Queue => ("queue_dropped", "queue", "dropped: queue"),
+            Self::Aqm => ("aqm_dropped", "aqm", "dropped: aqm"),
+            Self::Down => ("down_dropped", "down", "dropped: link down"),
+            Self::Nat => ("nat_dropped", "nat", "dropped: no mapping"),
+        };
+        CauseNames { counter, fate, comment }
+    }
 }

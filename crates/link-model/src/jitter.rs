@@ -13,8 +13,68 @@
 //! library must allow one nanosecond.
 
 use std::f64::consts::TAU;
+use std::sync::Arc;
 
-use crate::{Jitter, JitterShape, Stream};
+use serde::de::Error;
+use serde::{Deserialize, Deserializer};
+
+use crate::bounds::{HOUR_NS, duration, key};
+use crate::{Nanos, Stream};
+
+/// What varies the delay.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+pub struct Jitter {
+    /// How.
+    #[serde(flatten)]
+    pub shape: JitterShape,
+    /// Of its random stream.
+    #[serde(deserialize_with = "key")]
+    pub key: u64,
+}
+
+/// What is added to the delay, which never falls below 0 by it.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(tag = "distribution", rename_all = "snake_case")]
+pub enum JitterShape {
+    /// Between minus and plus this.
+    #[serde(deserialize_with = "spread")]
+    Uniform(Nanos),
+    /// Mean 0 and this standard deviation.
+    #[serde(deserialize_with = "spread")]
+    Normal(Nanos),
+    /// A Pareto distribution of shape 3, shifted to mean 0 and scaled to this standard deviation.
+    #[serde(deserialize_with = "spread")]
+    Pareto(Nanos),
+    /// One of these (ns, may be negative), each as likely.
+    #[serde(deserialize_with = "samples")]
+    Table(Arc<[i64]>),
+}
+
+fn spread<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Nanos, D::Error> {
+    #[derive(Deserialize)]
+    #[serde(deny_unknown_fields)]
+    struct Fields {
+        #[serde(deserialize_with = "duration")]
+        spread_ns: Nanos,
+    }
+    Fields::deserialize(deserializer).map(|fields| fields.spread_ns)
+}
+
+fn samples<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Arc<[i64]>, D::Error> {
+    #[derive(Deserialize)]
+    #[serde(deny_unknown_fields)]
+    struct Fields {
+        samples_ns: Vec<i64>,
+    }
+    let Fields { samples_ns } = Fields::deserialize(deserializer)?;
+    if samples_ns.is_empty() {
+        return Err(D::Error::custom("samples_ns needs at least one sample"));
+    }
+    match samples_ns.iter().find(|sample| sample.unsigned_abs() > HOUR_NS) {
+        None => Ok(samples_ns.into()),
+        Some(far) => Err(D::Error::custom(format_args!("{far} is not within -{HOUR_NS} to {HOUR_NS}"))),
+    }
+}
 
 /// Mean of a Pareto distribution of shape 3 and scale 1.
 const PARETO_MEAN: f64 = 1.5;

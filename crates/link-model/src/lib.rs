@@ -44,6 +44,7 @@
 
 mod account;
 mod bottleneck;
+pub mod bounds;
 mod corruption;
 mod delay;
 mod direction;
@@ -59,20 +60,19 @@ mod stage;
 mod tally;
 mod witness;
 
-pub use account::Account;
+pub use account::{Account, Drops};
 pub use bottleneck::Bottleneck;
 pub use corruption::Corruption;
-pub use delay::DelayLine;
+pub use delay::{DelayLine, Reordering};
 pub use direction::Direction;
 pub use duplication::Duplication;
-pub use impairments::{
-    Chance, Change, CoDel, Discipline, FqCoDel, GilbertElliott, Impairments, Jitter, JitterShape, LossModel,
-    Pie, Queue, QueueLimit, Rate, Reordering,
-};
-pub use loss::Loss;
-pub use rate::{Mistake, Reason, Trace, TraceError};
-pub use rng::Stream;
+pub use impairments::{Cause, CauseNames, Change, Impairments};
+pub use jitter::{Jitter, JitterShape};
+pub use loss::{GilbertElliott, Loss, LossModel};
+pub use queue::{CoDel, Discipline, FqCoDel, Pie, Queue, QueueLimit};
+pub use rate::{Mistake, Rate, Reason, SLOWEST_BIT_S, Trace, TraceError};
+pub use rng::{Chance, Stream};
 pub use schedule::Applied;
-pub use stage::{Cause, Departure, Ecn, Fate, Nanos, Packet, Stage};
+pub use stage::{Arrival, ArrivalStage, Departure, Ecn, Fate, Nanos, Packet, Stage, Verdict};
 pub use tally::{Distribution, Tally};
 pub use witness::{Seen, Transit, Window, Witness};

@@ -6,7 +6,65 @@
 
 use std::sync::Arc;
 
-use crate::{Chance, GilbertElliott, LossModel, Stream};
+use serde::de::Error;
+use serde::{Deserialize, Deserializer};
+
+use crate::bounds::{key, probability};
+use crate::{Arrival, ArrivalStage, Cause, Chance, Change, Stream, Verdict};
+
+/// Which packets are lost.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(tag = "model", rename_all = "snake_case")]
+pub enum LossModel {
+    /// Each packet independently: packet `n` when draw `n` is below the probability.
+    Bernoulli(Chance),
+    /// Two states, each with its own probability of loss.
+    GilbertElliott(GilbertElliott),
+    /// The packets with these numbers, ascending: explicit ones, or the losses of an earlier run.
+    #[serde(deserialize_with = "ascending")]
+    Listed(Arc<[u64]>),
+}
+
+/// The channel of Gilbert (1960) and Elliott (1963) with the four parameters that netem has.
+///
+/// It is in the good state before packet 0. Packet `n` is lost when draw `2 n` is below the probability of
+/// the state; then the state changes when draw `2 n + 1` is below `to_bad` or `to_good`.
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct GilbertElliott {
+    /// Probability to change from good to bad (p).
+    #[serde(deserialize_with = "probability")]
+    pub to_bad: f64,
+    /// Probability to change from bad to good (r); a stay in the bad state has mean length 1 / r.
+    #[serde(deserialize_with = "probability")]
+    pub to_good: f64,
+    /// Probability of loss in the good state (1 - k).
+    #[serde(deserialize_with = "probability")]
+    pub loss_good: f64,
+    /// Probability of loss in the bad state (1 - h).
+    #[serde(deserialize_with = "probability")]
+    pub loss_bad: f64,
+    /// Of its random stream.
+    #[serde(deserialize_with = "key")]
+    pub key: u64,
+}
+
+fn ascending<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Arc<[u64]>, D::Error> {
+    #[derive(Deserialize)]
+    #[serde(deny_unknown_fields)]
+    struct Fields {
+        numbers: Vec<u64>,
+    }
+    let Fields { numbers } = Fields::deserialize(deserializer)?;
+    match numbers.windows(2).position(|pair| pair[0] >= pair[1]) {
+        None => Ok(numbers.into()),
+        Some(place) => Err(D::Error::custom(format_args!(
+            "numbers[{}] is {}, which is not above the number before it",
+            place + 1,
+            numbers[place + 1]
+        ))),
+    }
+}
 
 /// A loss model with its state.
 #[derive(Clone, Debug)]
@@ -35,7 +93,9 @@ impl Loss {
     /// Whether packet `number` is lost. Numbers never decrease from call to call.
     pub fn loses(&mut self, number: u64) -> bool {
         match &mut self.0 {
-            Model::Bernoulli { probability, stream } => stream.unit(number) < *probability,
+            Model::Bernoulli { probability, stream } => {
+                *probability > 0.0 && stream.unit(number) < *probability
+            }
             Model::GilbertElliott(channel) => channel.loses(number),
             Model::Listed(numbers) => numbers.binary_search(&number).is_ok(),
         }
@@ -47,13 +107,25 @@ impl Loss {
         match &mut self.0 {
             Model::Bernoulli { probability: current, .. } => *current = probability,
             Model::GilbertElliott(channel) => channel.lose_alike(probability),
-            Model::Listed(_) => *self = Self::of_key_0(probability),
+            Model::Listed(_) => *self = Self(Model::Bernoulli { probability, stream: Stream::new(0) }),
         }
     }
 
-    /// Independent loss for a direction that was given no key.
-    pub(crate) fn of_key_0(probability: f64) -> Self {
-        Self(Model::Bernoulli { probability, stream: Stream::new(0) })
+    /// No loss, until a change gives it a probability; it then takes the draws of key 0.
+    pub(crate) const fn none() -> Self {
+        Self(Model::Bernoulli { probability: 0.0, stream: Stream::new(0) })
+    }
+}
+
+impl ArrivalStage for Loss {
+    fn judge(&mut self, arrival: Arrival) -> Verdict {
+        if self.loses(arrival.number) { Verdict::Drop(Cause::Chance) } else { Verdict::Pass }
+    }
+
+    fn change(&mut self, change: Change) {
+        if let Change::Loss(probability) = change {
+            self.set_probability(probability);
+        }
     }
 }
 

@@ -4,6 +4,10 @@
 //! sequence seeded with `key` needs no draw before it. That makes a loss independent of every other
 //! impairment, and lets any other program recompute it from the key and the packet's number.
 
+use serde::Deserialize;
+
+use crate::bounds::{key, probability};
+
 /// The odd constant nearest to 2^64 divided by the golden ratio.
 const GAMMA: u64 = 0x9E37_79B9_7F4A_7C15;
 
@@ -35,6 +39,18 @@ impl Stream {
     pub const fn unit(self, n: u64) -> f64 {
         (self.word(n) >> 11) as f64 * UNIT
     }
+}
+
+/// An event that happens to each packet independently.
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Chance {
+    /// In `[0, 1]`.
+    #[serde(deserialize_with = "probability")]
+    pub probability: f64,
+    /// Of its random stream.
+    #[serde(deserialize_with = "key")]
+    pub key: u64,
 }
 
 const fn finalise(mut z: u64) -> u64 {

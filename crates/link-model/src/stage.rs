@@ -1,5 +1,7 @@
 //! The seam between impairments: a stage takes packets in and gives them out again later.
 
+use crate::{Cause, Change};
+
 /// Nanoseconds on the one clock of whoever drives the model.
 pub type Nanos = u64;
 
@@ -68,22 +70,6 @@ pub enum Ecn {
     Ce,
 }
 
-/// Why a packet was not carried.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Cause {
-    /// Random loss, or a loss that was listed.
-    Chance,
-    /// No room in the queue.
-    Queue,
-    /// Active queue management chose it.
-    Aqm,
-    /// The link was down.
-    Down,
-    /// It was turned away before the link: its caller found nobody for it, see
-    /// [`Direction::refuse`](crate::Direction::refuse).
-    Nat,
-}
-
 /// What became of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fate {
@@ -104,7 +90,40 @@ pub struct Departure<B> {
     pub packet: Packet<B>,
 }
 
-/// A part of a link that holds packets. Times given to `push` never decrease.
+/// A counted packet at its arrival.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Arrival {
+    /// When.
+    pub at: Nanos,
+    /// Its [`Packet::number`].
+    pub number: u64,
+    /// Its [`Packet::bytes`].
+    pub bytes: u32,
+}
+
+/// What an [`ArrivalStage`] does to a packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// Nothing.
+    Pass,
+    /// Drops it; no later stage sees it.
+    Drop(Cause),
+    /// Damages it where this random word says; see [`Packet::damage`].
+    Damage(u64),
+    /// Lets a copy follow it.
+    Copy,
+}
+
+/// A stage that decides about a packet at its arrival and holds none.
+pub trait ArrivalStage: std::fmt::Debug + Send {
+    /// What it does to a packet. Times and numbers never decrease from call to call.
+    fn judge(&mut self, arrival: Arrival) -> Verdict;
+
+    /// Makes a change that concerns it.
+    fn change(&mut self, _change: Change) {}
+}
+
+/// A stage that holds packets. Times given to `push` never decrease.
 pub trait Stage<B> {
     /// Takes a packet that arrives at `now`. What becomes of it, even a drop at once, is told by
     /// [`Stage::pop`].

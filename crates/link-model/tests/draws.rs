@@ -105,7 +105,7 @@ proptest! {
         let alone = Impairments { loss: Some(loss.clone()), ..Impairments::default() };
         let among = Impairments { loss: Some(loss), ..others };
         let [alone, among] = [alone, among].map(|link| run(&link, &Vec::new(), &arrivals, &[true], true));
-        prop_assert_eq!(&alone.direction.account().lost_numbers, &among.direction.account().lost_numbers);
+        prop_assert_eq!(&alone.direction.account().dropped(link_model::Cause::Chance).numbers, &among.direction.account().dropped(link_model::Cause::Chance).numbers);
     }
 
     /// Damage and copies too: who is lost is neither damaged nor copied, the others as before.
@@ -123,7 +123,7 @@ proptest! {
         let run = run(&impairments, &changes, &arrivals, &[true], true);
         let account = run.direction.account();
         let went_down_before: Vec<u64> = on_arrival(&run);
-        let passed = |number: &u64| !account.lost_numbers.contains(number) && !went_down_before.contains(number);
+        let passed = |number: &u64| !account.dropped(link_model::Cause::Chance).numbers.contains(number) && !went_down_before.contains(number);
         let numbers = || (0..arrivals.len() as u64).filter(passed);
         let damage = Corruption::new(corruption);
         let damaged: Vec<u64> = numbers().filter(|number| damage.damage(*number).is_some()).collect();
@@ -169,7 +169,7 @@ proptest! {
         let stream = Stream::new(before.key);
         let probability = |number| if number < at { before.probability } else { after };
         let expected: Vec<u64> = (0..200).filter(|number| stream.unit(*number) < probability(*number)).collect();
-        prop_assert_eq!(&direction.account().lost_numbers, &expected);
+        prop_assert_eq!(&direction.account().dropped(link_model::Cause::Chance).numbers, &expected);
     }
 }
 
@@ -187,7 +187,7 @@ fn listed_numbers_are_lost() {
     let loss = Some(LossModel::Listed(Arc::from([3, 17])));
     let run =
         run(&Impairments { loss, ..Impairments::default() }, &Vec::new(), &vec![(1, 1); 30], &[true], true);
-    assert_eq!(run.direction.account().lost_numbers, [3, 17]);
+    assert_eq!(run.direction.account().dropped(link_model::Cause::Chance).numbers, [3, 17]);
 }
 
 /// The word that says where to damage has nothing to do with the word that decided.

@@ -68,7 +68,7 @@ fn a_drop_for_want_of_room_is_told_at_once() {
     // 'a' has left exactly now.
     push(&mut link, MS, 'd');
     push(&mut link, MS, 'e');
-    assert_eq!(link.account().queue_dropped_numbers, [2, 4]);
+    assert_eq!(link.account().dropped(Cause::Queue).numbers, [2, 4]);
     assert_eq!(link.queue_packets_max(), 2);
 }
 
@@ -81,7 +81,7 @@ fn the_probe_phase_leaves_no_trace_but_the_queue() {
         corruption: Some(always),
         duplication: Some(always),
         jitter: Some(Jitter { shape: JitterShape::Table(Arc::from([MS.cast_signed()])), key: 1 }),
-        reordering: Some(Reordering { chance: always, hold: MS }),
+        reordering: Some(Reordering { probability: always.probability, key: always.key, hold: MS }),
         delay: 0,
         ..impairments(QueueLimit::Packets(10))
     });
@@ -94,7 +94,7 @@ fn the_probe_phase_leaves_no_trace_but_the_queue() {
     assert_eq!(drain(&mut link), expected);
     let account = link.account();
     assert_eq!((account.arrived.packets, account.delivered.packets), (1, 0));
-    assert_eq!(account.lost_numbers, [0]);
+    assert_eq!(account.dropped(Cause::Chance).numbers, [0]);
     assert_eq!((account.corrupted.packets, account.duplicated.packets), (0, 0));
 }
 
@@ -128,7 +128,7 @@ fn a_packet_held_back_is_overtaken() {
     let key =
         (0..1000).find(|key| [0, 1, 2].map(|n| Stream::new(*key).unit(n) < 0.5) == [false, true, false]);
     let chance = Chance { probability: 0.5, key: key.expect("one in eight") };
-    let reordering = Some(Reordering { chance, hold: 5 * MS });
+    let reordering = Some(Reordering { probability: chance.probability, key: chance.key, hold: 5 * MS });
     let mut link = Direction::new(Impairments { reordering, ..impairments(QueueLimit::Unlimited) });
     link.start(0);
     for body in ['a', 'b', 'c'] {
@@ -172,7 +172,7 @@ fn a_link_that_goes_down_loses_what_waits_but_not_what_has_left() {
         (14 * MS, 'e', DELIVERED),
     ];
     assert_eq!(drain(&mut link), expected);
-    assert_eq!(link.account().down_dropped_numbers, [1, 2, 3]);
+    assert_eq!(link.account().dropped(Cause::Down).numbers, [1, 2, 3]);
 }
 
 /// The delay of what has left the queue stays; and nothing overtakes it when the delay falls.

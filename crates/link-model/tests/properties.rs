@@ -35,7 +35,7 @@ proptest! {
         let run = run(&impairments, &changes, &arrivals, &looks, empty);
         let account = run.direction.account();
         let inside = run.direction.in_flight();
-        let dropped = [account.lost, account.queue_dropped, account.aqm_dropped, account.down_dropped];
+        let dropped = [account.dropped(link_model::Cause::Chance).tally, account.dropped(link_model::Cause::Queue).tally, account.dropped(link_model::Cause::Aqm).tally, account.dropped(link_model::Cause::Down).tally];
         let out = sum(&[account.delivered, sum(&dropped), inside]);
         prop_assert_eq!(sum(&[account.arrived, account.duplicated]), out);
         prop_assert_eq!(account.arrived.packets, arrivals.len() as u64);
@@ -52,16 +52,16 @@ proptest! {
         let run = run(&impairments, &changes, &arrivals, &[true], true);
         let account = run.direction.account();
         for (tally, numbers) in [
-            (account.lost, &account.lost_numbers),
-            (account.queue_dropped, &account.queue_dropped_numbers),
-            (account.aqm_dropped, &account.aqm_dropped_numbers),
-            (account.down_dropped, &account.down_dropped_numbers),
+            (account.dropped(link_model::Cause::Chance).tally, &account.dropped(link_model::Cause::Chance).numbers),
+            (account.dropped(link_model::Cause::Queue).tally, &account.dropped(link_model::Cause::Queue).numbers),
+            (account.dropped(link_model::Cause::Aqm).tally, &account.dropped(link_model::Cause::Aqm).numbers),
+            (account.dropped(link_model::Cause::Down).tally, &account.dropped(link_model::Cause::Down).numbers),
             (account.duplicated, &account.duplicated_numbers),
             (account.corrupted, &account.corrupted_numbers),
         ] {
             prop_assert_eq!(tally.packets, numbers.len() as u64);
         }
-        prop_assert!(account.lost_numbers.is_sorted());
+        prop_assert!(account.dropped(link_model::Cause::Chance).numbers.is_sorted());
         prop_assert_eq!(account.delivered.packets, run.delivered().count() as u64);
     }
 
@@ -114,8 +114,8 @@ proptest! {
         let without = run(&without, &changes, &arrivals, &[true], true);
         let due: HashMap<_, Nanos> = without.seen.iter().map(|seen| ((seen.number, seen.copy), seen.at)).collect();
         let hold = |number| {
-            let Some(Reordering { chance, hold }) = impairments.reordering else { return 0 };
-            if Stream::new(chance.key).unit(number) < chance.probability { hold } else { 0 }
+            let Some(Reordering { probability, key, hold }) = impairments.reordering else { return 0 };
+            if Stream::new(key).unit(number) < probability { hold } else { 0 }
         };
         for seen in with.delivered() {
             let due = due[&(seen.number, seen.copy)] + hold(seen.number);

@@ -35,7 +35,7 @@ fn one_that_is_turned_away_leaves_at_once_as_dropped() {
     let account = direction.account();
     assert_eq!(account.arrived, Tally { packets: 2, bytes: 90 });
     assert_eq!(
-        (account.nat_dropped, &account.nat_dropped_numbers[..]),
+        (account.dropped(Cause::Nat).tally, &account.dropped(Cause::Nat).numbers[..]),
         (Tally { packets: 1, bytes: 50 }, &[1][..])
     );
     assert_eq!(direction.in_flight().packets, 1);
@@ -64,12 +64,12 @@ proptest! {
         let account = direction.account();
         let expected: Vec<u64> =
             (0..arrivals.len()).filter(|index| !wanted[index % wanted.len()]).map(|index| index as u64).collect();
-        prop_assert_eq!(&account.nat_dropped_numbers, &expected);
-        prop_assert_eq!(account.nat_dropped.packets, expected.len() as u64);
+        prop_assert_eq!(&account.dropped(Cause::Nat).numbers, &expected);
+        prop_assert_eq!(account.dropped(Cause::Nat).tally.packets, expected.len() as u64);
         let turned_away = seen.iter().filter(|seen| seen.fate == Fate::Dropped(Cause::Nat));
         prop_assert!(turned_away.map(|seen| seen.number).eq(expected));
-        let out = [account.delivered, account.lost, account.queue_dropped, account.aqm_dropped,
-                   account.down_dropped, account.nat_dropped];
+        let out = [account.delivered, account.dropped(Cause::Chance).tally, account.dropped(Cause::Queue).tally, account.dropped(Cause::Aqm).tally,
+                   account.dropped(Cause::Down).tally, account.dropped(Cause::Nat).tally];
         prop_assert_eq!(account.arrived.packets + account.duplicated.packets,
                         out.iter().map(|tally| tally.packets).sum::<u64>());
         prop_assert_eq!(account.arrived.bytes + account.duplicated.bytes,
@@ -90,9 +90,9 @@ proptest! {
             numbers.iter().copied().filter(stays).collect()
         };
         let (all, some) = (all.account(), some.account());
-        prop_assert_eq!(kept(&all.lost_numbers), kept(&some.lost_numbers));
+        prop_assert_eq!(kept(&all.dropped(Cause::Chance).numbers), kept(&some.dropped(Cause::Chance).numbers));
         prop_assert_eq!(kept(&all.corrupted_numbers), some.corrupted_numbers.clone());
         prop_assert_eq!(kept(&all.duplicated_numbers), some.duplicated_numbers.clone());
-        prop_assert_eq!(kept(&some.lost_numbers), some.lost_numbers.clone());
+        prop_assert_eq!(kept(&some.dropped(Cause::Chance).numbers), some.dropped(Cause::Chance).numbers.clone());
     }
 }

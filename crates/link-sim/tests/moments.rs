@@ -76,14 +76,19 @@ fn loss_damage_copies_and_reordering_have_their_shares() {
                 loss: Some(LossModel::Bernoulli(chance(0))),
                 corruption: Some(chance(1)),
                 duplication: Some(chance(2)),
-                reordering: Some(Reordering { chance: chance(3), hold: MS }),
+                reordering: Some(Reordering { probability, key: chance(3).key, hold: MS }),
                 ..Impairments::default()
             },
             1,
         );
         let account = direction.account();
-        let passed = account.arrived.packets - account.lost.packets;
-        assert_share("lost", account.lost.packets, account.arrived.packets, probability);
+        let passed = account.arrived.packets - account.dropped(link_model::Cause::Chance).tally.packets;
+        assert_share(
+            "lost",
+            account.dropped(link_model::Cause::Chance).tally.packets,
+            account.arrived.packets,
+            probability,
+        );
         assert_share("corrupted", account.corrupted.packets, passed, probability);
         assert_share("duplicated", account.duplicated.packets, passed, probability);
         let held = delays.iter().flatten().filter(|delay| **delay == MS).count() as u64;
@@ -107,7 +112,7 @@ fn bursts_of_loss_have_their_share_and_length() {
         let channel = GilbertElliott { to_bad, to_good, loss_good: 0.0, loss_bad: 1.0, key };
         let model = Some(LossModel::GilbertElliott(channel));
         let (direction, _) = carry(Impairments { loss: model, ..Impairments::default() }, 1);
-        let lost = &direction.account().lost_numbers;
+        let lost = &direction.account().dropped(link_model::Cause::Chance).numbers;
         let (both, draws) = (to_bad + to_good, f64::from(PACKETS));
         let bad = to_bad / both;
         let deviation = (bad * (1.0 - bad) * (2.0 - both) / both / draws).sqrt();
@@ -136,7 +141,7 @@ fn a_channel_loses_the_mean_of_its_states() {
     let of_state = 0.59_f64.powi(2) * bad * (1.0 - bad) * (2.0 - 0.25) / 0.25;
     let of_draw = (1.0 - bad) * 0.01 * 0.99 + bad * 0.6 * 0.4;
     let draws = f64::from(PACKETS);
-    let lost = float(direction.account().lost.packets) / draws;
+    let lost = float(direction.account().dropped(link_model::Cause::Chance).tally.packets) / draws;
     assert_near("loss", lost, share, Z * ((of_state + of_draw) / draws).sqrt());
 }
 

@@ -87,7 +87,12 @@ fn the_same_seed_gives_the_same_run() {
         let mut sink = Sink::default();
         Simulation::new(vec![&mut source, &mut link, &mut sink]).run(61 * S);
         let account = link.direction.account();
-        (sink.last, sink.bytes, account.lost_numbers.clone(), account.queue_dropped_numbers.clone())
+        (
+            sink.last,
+            sink.bytes,
+            account.dropped(link_model::Cause::Chance).numbers.clone(),
+            account.dropped(link_model::Cause::Queue).numbers.clone(),
+        )
     };
     assert_eq!(run(), run());
 }
@@ -104,7 +109,7 @@ fn loss_in_one_direction_shifts_none_in_the_other() {
         let nodes: Vec<&mut dyn link_sim::Node> = vec![&mut source, &mut there, &mut receiver, &mut back];
         Simulation::new(nodes).run(61 * S);
         let account = back.direction.account();
-        (account.lost_numbers.clone(), account.arrived.packets)
+        (account.dropped(link_model::Cause::Chance).numbers.clone(), account.arrived.packets)
     };
     let (without, _) = losses_back(None);
     let (with, arrived) = losses_back(Some((0.3, seed.key(0))));
@@ -135,7 +140,7 @@ fn a_link_that_flaps_drops_what_arrives_meanwhile() {
     Simulation::new(vec![&mut source, &mut link, &mut sink]).run(END + S);
     let account = link.direction.account();
     // A packet every 2 ms needs 1.2 ms, so none is in service when the link goes down.
-    assert_eq!(account.down_dropped.packets, 10 * 500);
+    assert_eq!(account.dropped(link_model::Cause::Down).tally.packets, 10 * 500);
     assert_eq!(sink.packets, 300_000 - 10 * 500);
 }
 
@@ -150,7 +155,7 @@ fn nothing_is_lost_from_the_books_in_ten_minutes() {
             corruption: Some(chance(0.001, 2)),
             duplication: Some(chance(0.01, 3)),
             jitter: Some(Jitter { shape: JitterShape::Normal(2 * MS), key: seed.key(4) }),
-            reordering: Some(Reordering { chance: chance(0.01, 5), hold: 10 * MS }),
+            reordering: Some(Reordering { probability: 0.01, key: seed.key(5), hold: 10 * MS }),
             ..impairments(QueueLimit::Packets(100), Some((0.02, seed.key(1))))
         },
         &Schedule::default()
@@ -162,7 +167,9 @@ fn nothing_is_lost_from_the_books_in_ten_minutes() {
     let mut sink = Sink::default();
     Simulation::new(vec![&mut source, &mut link, &mut sink]).run(END);
     let account = link.direction.account();
-    let dropped = account.lost.packets + account.queue_dropped.packets + account.down_dropped.packets;
+    let dropped = account.dropped(link_model::Cause::Chance).tally.packets
+        + account.dropped(link_model::Cause::Queue).tally.packets
+        + account.dropped(link_model::Cause::Down).tally.packets;
     let out = account.delivered.packets + dropped + link.direction.in_flight().packets;
     assert_eq!(account.arrived.packets + account.duplicated.packets, out);
     assert_eq!(sink.packets, account.delivered.packets);

@@ -43,8 +43,7 @@ impl Emulator {
         }
         for link in &links {
             let link = &self.links[*link];
-            let name = &link.name;
-            target.fault(link.changeable()).map_or(Ok(()), |fault| Err(format!("link {name:?}: {fault}")))?;
+            target.check(link).map_err(|reason| format!("link {:?}: {reason}", link.name))?;
         }
         for link in links {
             for side in target.directions() {

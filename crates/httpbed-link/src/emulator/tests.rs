@@ -203,7 +203,10 @@ fn a_marked_packet_says_so_and_an_unable_one_is_dropped() {
             }
         }
         let account = emulator.directions()[0].account();
-        assert_eq!((account.marked.packets > 0, account.aqm_dropped.packets > 0), (marks, !marks));
+        assert_eq!(
+            (account.marked.packets > 0, account.dropped(link_model::Cause::Aqm).tally.packets > 0),
+            (marks, !marks)
+        );
         assert_eq!(marked, account.marked.packets);
     }
 }

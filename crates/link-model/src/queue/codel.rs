@@ -7,8 +7,25 @@
 //! * A packet is marked where it would be dropped, as Linux does: it leaves with the mark, and the next
 //!   drop is scheduled as if it had been dropped.
 
+use serde::Deserialize;
+
 use super::{Entry, Fifo, mark};
-use crate::{CoDel, Nanos};
+use crate::Nanos;
+use crate::bounds::interval;
+
+/// Parameters of `CoDel` (RFC 8289).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct CoDel {
+    /// Acceptable standing queue delay.
+    #[serde(rename = "target_ns", deserialize_with = "interval")]
+    pub target: Nanos,
+    /// Time in which the delay must fall below the target.
+    #[serde(rename = "interval_ns", deserialize_with = "interval")]
+    pub interval: Nanos,
+    /// Whether packets of ECN-capable flows are marked instead of dropped.
+    pub ecn: bool,
+}
 
 #[derive(Debug)]
 pub(crate) struct CoDelQueue<B> {

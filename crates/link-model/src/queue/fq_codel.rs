@@ -9,10 +9,49 @@
 //!   room, not `CoDel`'s.
 
 use std::collections::VecDeque;
+use std::num::NonZeroU32;
+
+use serde::Deserialize;
 
 use super::codel::{Control, Terms};
 use super::{Entry, Fifo};
-use crate::{FqCoDel, Nanos, Stream};
+use crate::bounds::{interval, positive};
+use crate::{CoDel, Nanos, Stream};
+
+/// Parameters of FQ-CoDel (RFC 8290).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(from = "Fields")]
+pub struct FqCoDel {
+    /// Of each flow's own queue.
+    pub codel: CoDel,
+    /// Number of queues over which flows are hashed.
+    pub flows: NonZeroU32,
+    /// Bytes that a flow may send in its turn.
+    pub quantum: NonZeroU32,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Fields {
+    #[serde(deserialize_with = "interval")]
+    target_ns: Nanos,
+    #[serde(deserialize_with = "interval")]
+    interval_ns: Nanos,
+    ecn: bool,
+    /// Up to the bits of the hash by which known implementations choose a queue.
+    #[serde(deserialize_with = "positive::<_, 1, 65536>")]
+    flows: NonZeroU32,
+    #[serde(deserialize_with = "positive::<_, 64, 1_048_576>")]
+    quantum_bytes: NonZeroU32,
+}
+
+impl From<Fields> for FqCoDel {
+    fn from(fields: Fields) -> Self {
+        let Fields { target_ns, interval_ns, ecn, flows, quantum_bytes } = fields;
+        let codel = CoDel { target: target_ns, interval: interval_ns, ecn };
+        Self { codel, flows, quantum: quantum_bytes }
+    }
+}
 
 const BATCH_PACKETS: usize = 64;
 

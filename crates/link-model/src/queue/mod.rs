@@ -15,7 +15,86 @@ use pie::PieQueue;
 
 pub(crate) use fifo::{Entry, Fifo};
 
-use crate::{Discipline, Ecn, Nanos};
+use serde::{Deserialize, Deserializer};
+
+pub use codel::CoDel;
+pub use fq_codel::FqCoDel;
+pub use pie::Pie;
+
+use crate::bounds::{interval, whole};
+use crate::{Ecn, Nanos};
+
+/// What waits for the rate.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Deserialize)]
+pub struct Queue {
+    /// What is dropped, and when.
+    #[serde(flatten)]
+    pub discipline: Discipline,
+    /// How much may wait or be in service at once.
+    #[serde(default, deserialize_with = "limit")]
+    pub limit: QueueLimit,
+}
+
+/// What is dropped or marked, beside packets that find no room.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Deserialize)]
+#[serde(tag = "discipline", rename_all = "snake_case")]
+pub enum Discipline {
+    /// Nothing else.
+    #[default]
+    #[serde(rename = "droptail", deserialize_with = "nothing")]
+    DropTail,
+    /// RFC 8289.
+    #[serde(rename = "codel")]
+    CoDel(CoDel),
+    /// RFC 8290.
+    #[serde(rename = "fq_codel")]
+    FqCoDel(FqCoDel),
+    /// RFC 8033.
+    Pie(Pie),
+}
+
+/// How much may wait or be in service at once. In JSON an object with one field, or `null` for no limit.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum QueueLimit {
+    /// Packets, whatever their size.
+    #[serde(deserialize_with = "whole::<_, _, 1, { u64::MAX }>")]
+    Packets(u64),
+    /// Bytes, as the rate counts them.
+    #[serde(deserialize_with = "whole::<_, _, 1, { u64::MAX }>")]
+    Bytes(u64),
+    /// Time: a packet finds no room when those before it take longer than this to leave.
+    #[serde(rename = "ns", deserialize_with = "interval")]
+    Time(Nanos),
+    /// No limit.
+    #[default]
+    #[serde(skip)]
+    Unlimited,
+}
+
+impl QueueLimit {
+    /// Checks that a packet of `largest` bytes finds room in an empty queue.
+    pub(crate) fn check_largest(self, largest: u32) -> Result<(), String> {
+        match self {
+            Self::Bytes(bytes) if bytes < u64::from(largest) => Err(format!(
+                "queue.limit.bytes: {bytes} bytes hold no packet of the MTU, which with its overhead has {largest}"
+            )),
+            _ => Ok(()),
+        }
+    }
+}
+
+fn limit<'de, D: Deserializer<'de>>(deserializer: D) -> Result<QueueLimit, D::Error> {
+    Option::deserialize(deserializer).map(Option::unwrap_or_default)
+}
+
+/// Reads the parameters of a discipline that has none.
+fn nothing<'de, D: Deserializer<'de>>(deserializer: D) -> Result<(), D::Error> {
+    #[derive(Deserialize)]
+    #[serde(deny_unknown_fields)]
+    struct Fields {}
+    Fields::deserialize(deserializer).map(|_| ())
+}
 
 /// The state of a discipline.
 #[derive(Debug)]

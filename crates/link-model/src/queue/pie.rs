@@ -17,8 +17,31 @@
 
 use std::collections::VecDeque;
 
+use serde::Deserialize;
+
 use super::{Entry, Fifo, mark};
-use crate::{Nanos, Pie, Stream};
+use crate::bounds::{HOUR_NS, interval, key, whole};
+use crate::{Nanos, Stream};
+
+/// PIE counts its updates also while no packet arrives; a shorter period is a mistake of unit.
+const SHORTEST_UPDATE_NS: Nanos = 1_000_000;
+
+/// Parameters of PIE (RFC 8033).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Pie {
+    /// Queue delay that is aimed at.
+    #[serde(rename = "target_ns", deserialize_with = "interval")]
+    pub target: Nanos,
+    /// How often the drop probability is computed anew.
+    #[serde(rename = "update_ns", deserialize_with = "whole::<_, _, SHORTEST_UPDATE_NS, HOUR_NS>")]
+    pub update: Nanos,
+    /// Whether packets of ECN-capable flows are marked instead of dropped while the probability is at most 10 %.
+    pub ecn: bool,
+    /// Of its random stream.
+    #[serde(deserialize_with = "key")]
+    pub key: u64,
+}
 
 /// Per second of delay above the target (section 4.2).
 const ALPHA: f64 = 0.125;

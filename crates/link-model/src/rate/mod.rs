@@ -9,7 +9,10 @@ mod playback;
 mod token_bucket;
 mod trace;
 
-use std::num::NonZeroU64;
+use std::num::{NonZeroU32, NonZeroU64};
+use std::sync::Arc;
+
+use serde::{Deserialize, Deserializer};
 
 use constant::Constant;
 use playback::Playback;
@@ -17,7 +20,95 @@ use token_bucket::TokenBucket;
 
 pub use trace::{Mistake, Reason, Trace, TraceError};
 
-use crate::{Nanos, Rate};
+use crate::Nanos;
+use crate::bounds::{positive, whole};
+
+/// The slowest rate, and the least mean rate of a trace: one delivery opportunity of 1504 bytes a minute.
+pub const SLOWEST_BIT_S: u64 = 1504 * 8 / 60;
+/// Beyond this a rate is a mistake of unit.
+const FASTEST_BIT_S: u64 = 1_000_000_000_000;
+
+/// How fast packets leave. `T` stands for the trace; see [`Impairments`](crate::Impairments).
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(
+    tag = "model",
+    rename_all = "snake_case",
+    deny_unknown_fields,
+    bound(deserialize = "T: Deserialize<'de>")
+)]
+pub enum Rate<T = Arc<Trace>> {
+    /// Bits per second.
+    #[serde(deserialize_with = "constant_bit_s")]
+    Constant(NonZeroU64),
+    /// As the kernel's `tbf` without a peak rate: a packet leaves as soon as the bucket holds as many bytes.
+    TokenBucket {
+        /// Bits per second with which the bucket is filled.
+        #[serde(rename = "bit_s", deserialize_with = "bit_s")]
+        rate: NonZeroU64,
+        /// Bytes that the bucket holds; it is full at first. A larger packet never passes.
+        #[serde(rename = "burst_bytes", deserialize_with = "positive::<_, 1, 0xFFFF_FFFF>")]
+        burst: NonZeroU32,
+    },
+    /// Delivery opportunities at given times.
+    #[serde(deserialize_with = "path")]
+    Trace(T),
+}
+
+impl Rate {
+    /// Its mean over a long time in bit/s.
+    #[must_use]
+    pub fn mean_bit_s(&self) -> u64 {
+        match self {
+            Self::Constant(rate) | Self::TokenBucket { rate, .. } => rate.get(),
+            Self::Trace(trace) => trace.mean_bit_s(),
+        }
+    }
+
+    /// Checks that packets of `largest` bytes can pass.
+    pub(crate) fn check_largest(&self, largest: u32) -> Result<(), String> {
+        match self {
+            Self::TokenBucket { burst, .. } if burst.get() < largest => Err(format!(
+                "rate.burst_bytes: {burst} bytes never pass a packet of the MTU, which with its overhead has {largest}"
+            )),
+            _ => Ok(()),
+        }
+    }
+}
+
+impl<T> Rate<T> {
+    /// The same with the trace that `load` gives.
+    pub(crate) fn with_trace<U, E>(self, load: impl FnOnce(T) -> Result<U, E>) -> Result<Rate<U>, E> {
+        Ok(match self {
+            Self::Constant(rate) => Rate::Constant(rate),
+            Self::TokenBucket { rate, burst } => Rate::TokenBucket { rate, burst },
+            Self::Trace(trace) => Rate::Trace(load(trace)?),
+        })
+    }
+}
+
+/// Reads a rate in bit/s.
+pub(crate) fn bit_s<'de, D: Deserializer<'de>>(deserializer: D) -> Result<NonZeroU64, D::Error> {
+    whole::<D, NonZeroU64, SLOWEST_BIT_S, FASTEST_BIT_S>(deserializer)
+}
+
+fn constant_bit_s<'de, D: Deserializer<'de>>(deserializer: D) -> Result<NonZeroU64, D::Error> {
+    #[derive(Deserialize)]
+    #[serde(deny_unknown_fields)]
+    struct Fields {
+        #[serde(deserialize_with = "bit_s")]
+        bit_s: NonZeroU64,
+    }
+    Fields::deserialize(deserializer).map(|fields| fields.bit_s)
+}
+
+fn path<'de, D: Deserializer<'de>, T: Deserialize<'de>>(deserializer: D) -> Result<T, D::Error> {
+    #[derive(Deserialize)]
+    #[serde(deny_unknown_fields)]
+    struct Fields<T> {
+        path: T,
+    }
+    Fields::deserialize(deserializer).map(|fields| fields.path)
+}
 
 const NANOS_PER_S: u128 = 1_000_000_000;
 const NANOS_PER_MS: u64 = 1_000_000;

@@ -240,7 +240,7 @@ pub fn jitter() -> impl Strategy<Value = Jitter> {
 }
 
 fn reordering() -> impl Strategy<Value = Reordering> {
-    (chance(), time(50)).prop_map(|(chance, hold)| Reordering { chance, hold })
+    (chance(), time(50)).prop_map(|(Chance { probability, key }, hold)| Reordering { probability, key, hold })
 }
 
 prop_compose! {
@@ -257,7 +257,7 @@ prop_compose! {
         reordering in option::of(reordering()),
     ) -> Impairments {
         let queue = Queue { discipline, limit };
-        Impairments { loss, corruption, duplication, rate, queue, delay, jitter, reordering }
+        Impairments { overhead_bytes: 0, loss, corruption, duplication, rate, queue, delay, jitter, reordering }
     }
 }
 

@@ -34,7 +34,7 @@ fn a_schedule_changes_the_link_at_its_times() {
     left.extend(run(&mut emulator, 10_000));
     let times: Vec<u64> = left.iter().map(|(at, _)| *at).collect();
     assert_eq!(times, [1599, 1599, 2509, 3510]);
-    assert_eq!(emulator.directions()[0].account().down_dropped_numbers, [3, 4]);
+    assert_eq!(emulator.directions()[0].account().dropped(link_model::Cause::Down).numbers, [3, 4]);
     let direction_0 = [
         (1000, 0, 1, Change::Delay(10), By::Schedule),
         (2000, 0, 3, Change::Down, By::Schedule),
@@ -77,7 +77,7 @@ fn a_command_changes_the_link_at_once() {
     emulator.arrive(0, arrival(41, frame(100)));
     emulator.arrive(1, arrival(41, frame(100)));
     assert_eq!(run(&mut emulator, 1000), []);
-    assert_eq!(emulator.directions()[1].account().down_dropped.packets, 1);
+    assert_eq!(emulator.directions()[1].account().dropped(link_model::Cause::Down).tally.packets, 1);
     let delayed = (0, 0, 0, Change::Delay(7), By::Command);
     let expected = [delayed, (30, 0, 1, Change::Down, By::Command), (30, 1, 0, Change::Down, By::Command)];
     assert_eq!(changes(&emulator), expected);
@@ -118,7 +118,10 @@ fn what_is_delivered_triggers_a_change() {
     run(&mut emulator, 10_000);
     let account = emulator.directions()[0].account();
     // The second packet is delivered at 1120; 50 ns later the link goes down. The third is under way.
-    assert_eq!((account.delivered.packets, &account.down_dropped_numbers[..]), (3, &[3][..]));
+    assert_eq!(
+        (account.delivered.packets, &account.dropped(link_model::Cause::Down).numbers[..]),
+        (3, &[3][..])
+    );
     assert_eq!(changes(&emulator), [(170, 0, 3, Change::Down, By::Trigger(0))]);
     let triggered = |trigger, at| Happening::Triggered { link: 0, trigger, at };
     let expected = [triggered(1, 10), triggered(0, 120), Happening::Changed(0)];

@@ -12,11 +12,11 @@ pub(super) fn conserved(emulator: &Emulator) {
         let account = direction.account();
         let gone = [
             account.delivered,
-            account.lost,
-            account.queue_dropped,
-            account.aqm_dropped,
-            account.down_dropped,
-            account.nat_dropped,
+            account.dropped(link_model::Cause::Chance).tally,
+            account.dropped(link_model::Cause::Queue).tally,
+            account.dropped(link_model::Cause::Aqm).tally,
+            account.dropped(link_model::Cause::Down).tally,
+            account.dropped(link_model::Cause::Nat).tally,
         ];
         let packets: u64 = gone.iter().map(|tally| tally.packets).sum();
         assert_eq!(
@@ -104,7 +104,7 @@ proptest! {
             }
             due.extend(leaving(&mut emulator, 0, u64::MAX / 2).0);
             let account = emulator.directions()[0].account();
-            (due, account.lost_numbers.clone(), account.queue_dropped_numbers.clone())
+            (due, account.dropped(link_model::Cause::Chance).numbers.clone(), account.dropped(link_model::Cause::Queue).numbers.clone())
         };
         prop_assert_eq!(fates(1), fates(every));
     }

@@ -78,7 +78,13 @@ fn after_a_rebinding_only_the_new_port_is_answered() {
     assert_ne!(new, PORT);
     assert_eq!((answered(&mut emulator, 13, PORT), answered(&mut emulator, 14, new)), (None, Some(PORT)));
     let account = emulator.directions()[1].account();
-    assert_eq!((&account.nat_dropped_numbers[..], account.nat_dropped.bytes), (&[0, 1][..], 172));
+    assert_eq!(
+        (
+            &account.dropped(link_model::Cause::Nat).numbers[..],
+            account.dropped(link_model::Cause::Nat).tally.bytes
+        ),
+        (&[0, 1][..], 172)
+    );
     conserved(&emulator);
     let told: Vec<_> = emulator.changes().iter().map(|made| (made.at, made.side, made.change)).collect();
     assert_eq!(told, [(10, 0, Change::Rebind), (10, 1, Change::Rebind)]);
@@ -167,10 +173,7 @@ fn damage_is_done_before_the_port_is_read() {
 fn a_rebinding_without_a_nat_is_refused() {
     let mut plain = super::delayed();
     let message = plain.command(0, None, REBIND).expect_err("there is none");
-    assert_eq!(
-        message,
-        "link \"a\": there is no NAT whose mappings could be forgotten: give the link \"nat\": true"
-    );
+    assert_eq!(message, "link \"a\": the link has no NAT to rebind: give it \"nat\": true");
     let one = Target { direction: Some(1), ..REBIND };
     let message = translated(&json!({}), &json!({})).command(0, None, one).expect_err("it is of both");
     assert!(message.contains("leave the direction out"), "{message}");
