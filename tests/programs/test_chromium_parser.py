@@ -54,10 +54,10 @@ def test_a_real_loads_requests_are_as_the_servers_log_has_them(name: str, versio
     [
         ("time limit", "still loading at the time limit"),
         ("crashed", "process crashed"),
-        ("left", "went elsewhere"),
-        ("refused", "could not be had"),
+        ("left", "navigated away"),
+        ("refused", "could not be loaded"),
         ("browser ended", "ended by itself"),
-        ("download", "began a download"),
+        ("download", "started a download"),
     ],
 )
 def test_every_other_ending_is_a_complaint_in_words(tmp_path: Path, ended: str, words: str) -> None:
@@ -104,7 +104,7 @@ def test_a_resource_that_failed_is_a_complaint(tmp_path: Path) -> None:
     (tmp_path / "cdp.jsonl").write_text("".join(json.dumps(one) + "\n" for one in events))
     assert not left(tmp_path, "time limit").timed_out  # it is not the network alone
     found = left(tmp_path, "loaded")
-    assert found.complaint == "requests that failed: /a.jpg?b=1 (net::ERR_NAME_NOT_RESOLVED)"
+    assert found.complaint == "failed requests: /a.jpg?b=1 (net::ERR_NAME_NOT_RESOLVED)"
     (one,) = found.requests
     assert (one.status, one.body_bytes, one.authority) == (0, None, "site.test")
 

@@ -69,8 +69,8 @@ def test_a_pinned_program_has_the_digest_of_every_wheel(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("pypi", "said"),
     [
-        ('pypi = ["my-server==1.2"]', "is no table with the SHA-256 of each wheel"),
-        ('pypi = ["my-server"]', "is no table with the SHA-256 of each wheel"),
+        ('pypi = ["my-server==1.2"]', "is not a table with the SHA-256 of each wheel"),
+        ('pypi = ["my-server"]', "is not a table with the SHA-256 of each wheel"),
         ('[install.pypi."my-server==1.2"]', "my-server==1.2 has no wheel"),
         (GOOD.replace("==1.2", ""), "is not NAME==VERSION"),
         (GOOD.replace("==1.2", ">=1.2"), "is not NAME==VERSION"),

@@ -32,7 +32,7 @@ def found(scenario: dict[str, Any], *folders: Path) -> dict[str, str]:
         ({"implementation": "crul"}, {}, "roles.client.implementation", "no recipe 'crul'"),
         ({"implementation": "nginx"}, {}, "roles.client.implementation", "cannot be a client"),
         ({}, {"implementation": "curl"}, "roles.server.implementation", "cannot be a server"),
-        ({}, {"congestion_control": "cubik"}, "roles.server.congestion_control", "not cubik"),
+        ({}, {"congestion_control": "cubik"}, "roles.server.congestion_control", "not 'cubik'"),
         ({}, {"knobs": {"turbo": "on"}}, "roles.server.knobs.turbo", "no knob 'turbo'"),
         ({"implementation": "old"}, {}, "roles.client.http_version", "old speaks 1.1, 2 as a"),
     ],
@@ -92,7 +92,7 @@ def test_the_far_end_of_a_tunnel_needs_the_near_one(before: list[str], *, refuse
     )
     wrong = found(said)
     assert bool(wrong) is refused
-    assert not wrong or "envoy-tunnel only" in wrong["roles.proxies[0].implementation"]
+    assert not wrong or "only from envoy-tunnel" in wrong["roles.proxies[0].implementation"]
 
 
 @pytest.mark.parametrize(("version", "refused"), [("1.1", False), ("2", True), ("3", True)])
@@ -179,8 +179,8 @@ def test_no_proxy_has_a_recorded_sites_origins(kind: str) -> None:
     ("page", "visit", "version", "place", "reason"),
     [
         ("ranjan-small-few", "discovery", "2", "roles.client.http_version", "not HTTP/2"),
-        ({"har": "a.har"}, "repeat view", "2", "workload.visit", "headers that it was recorded"),
-        ({"har": "a.har"}, "discovery", "3", "workload.visit", "headers that it was recorded"),
+        ({"har": "a.har"}, "repeat view", "2", "workload.visit", "only its recorded headers"),
+        ({"har": "a.har"}, "discovery", "3", "workload.visit", "only its recorded headers"),
     ],
 )
 def test_a_visit_that_cannot_be_is_refused(

@@ -84,7 +84,7 @@ def test_nothing_is_left_unfilled(name: str) -> None:
 def test_every_knob_is_used_and_says_what_it_does(name: str) -> None:
     """A knob that changes nothing would be a label only."""
     recipe = CATALOG[name]
-    runs = [recipe.running(role) for role in recipe.roles]
+    runs = [recipe.run_in(role) for role in recipe.roles]
     said = "".join(
         [text for run in runs for _, text in run.templates()]
         + [choice.by for run in runs for choice in run.choose.values()]

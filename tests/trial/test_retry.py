@@ -101,7 +101,7 @@ def test_a_program_says_in_its_own_words_that_its_client_left(
     name: str, request_: LoggedRequest, *, left: bool
 ) -> None:
     """Its recipe knows them; that somebody upstream left is another thing."""
-    assert CATALOG[name].client_left.tells(request_) is left
+    assert CATALOG[name].client_left.matches(request_) is left
 
 
 def test_several_runs_are_one_end() -> None:

@@ -77,7 +77,7 @@ def _observations(archived: ArchivedLoad) -> Iterator[Observation]:
     tells_bytes = all(entry.wire_bytes is not None for entry in on_network)
     if archived.speed_index_s is not None and archived.load.ended == "loaded":
         yield Observation(metric="speed_index", value=archived.speed_index_s, source="client")
-    for one in observing.observations(archived.load):
+    for one in observing.of_load(archived.load):
         if tells_bytes or one.metric not in _OF_BYTES:
             yield one
 

@@ -1,4 +1,4 @@
-"""All recipes that are known: those that come with httpbed, and those in folders of the user."""
+"""All known recipes: those that come with httpbed, and those in the user's folders."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from httpbed.programs.inheritance import LIKE, RecipeSource
 from httpbed.programs.recipe import Recipe, digest_of
 
 MOST_BYTES = 2**20
-"""Of a recipe."""
+"""Largest size of a recipe file."""
 
 
 @dataclass(frozen=True)
@@ -29,20 +29,20 @@ class Catalog:
 
     recipes: Mapping[str, Recipe]
     replaced: Mapping[str, str] = field(default_factory=dict)
-    """Names of recipes in the place of earlier ones -> the folder that they are from."""
+    """Name of each recipe that replaces an earlier one -> the folder that it comes from."""
 
     def __getitem__(self, name: str) -> Recipe:
         return self.recipes[name]
 
     def tunnel_ends(self) -> frozenset[str]:
-        """Names of the proxies of which each needs the other, and passes on what others send."""
+        """Return the names of the proxies that form tunnels; such a proxy only forwards."""
         pairs = ((one.name, one.next_proxy) for one in self.recipes.values() if one.next_proxy)
         return frozenset(name for pair in pairs for name in pair if name)
 
     def installs(self, names: Iterable[str] | None = None) -> dict[Contents, list[str]]:
-        """What each root filesystem of the toolbox holds -> the recipes whose programs it has.
+        """Return the contents of each needed root filesystem -> the recipes that use it.
 
-        Those that are in none are left out. ``names`` are all by default.
+        Recipes that need none are left out. ``names`` defaults to all recipes.
         """
         needed: dict[Contents, list[str]] = {}
         for name in sorted(self.recipes if names is None else set(names)):
@@ -51,10 +51,10 @@ class Catalog:
         return needed
 
     def with_programs(self, programs: Mapping[str, str]) -> Catalog:
-        """Put executables of the user's in the place of recipes' programs.
+        """Return a catalog in which the user's executables replace recipes' programs.
 
         Raises:
-            ConfigError: There is no such recipe, or it starts a script.
+            ConfigError: A recipe does not exist, or it starts a script.
         """
         known = ", ".join(sorted(self.recipes))
         mistakes = [
@@ -74,7 +74,7 @@ class Catalog:
 
 
 def load(folders: Iterable[Path] = ()) -> Catalog:
-    """Read every recipe; a later folder's recipe replaces an earlier one of that name.
+    """Read every recipe; a recipe of a later folder replaces an earlier one of the same name.
 
     Raises:
         ConfigError: With every mistake in every recipe.
@@ -111,17 +111,17 @@ def _sources(folder: Traversable) -> tuple[list[RecipeSource], list[Mistake]]:
 
 
 def _text(file: Traversable) -> str:
-    """Read a recipe; in a user's folder something else may have such a name."""
+    """Read a recipe file; in a user's folder the name may belong to a pipe, device or huge file."""
     if not isinstance(file, Path):
         return file.read_text(encoding="utf-8")
     content = user_file.read(file, MOST_BYTES)
     if len(content) > MOST_BYTES:
-        raise ValueError(f"has more than {MOST_BYTES} bytes, as no recipe has")
+        raise ValueError(f"has more than {MOST_BYTES} bytes, too large for a recipe")
     return content.decode()
 
 
 def _named_twice(sources: Iterable[RecipeSource]) -> Iterator[Mistake]:
-    """Yield a mistake for each name that several files of one folder claim."""
+    """Yield a mistake for each name that several files of one folder use."""
     files: dict[str, list[str]] = {}
     for source in sources:
         files.setdefault(source.name, []).append(source.file)
@@ -135,54 +135,56 @@ def _recipe_files(folder: Traversable) -> list[Traversable]:
     if not folder.is_dir():
         raise ConfigError([Mistake(str(folder), "is not a folder of recipes")])
     files = (file for file in folder.iterdir() if file.name.endswith(".toml"))
-    found = sorted(files, key=lambda file: file.name)
-    if not found:
-        remedy = "a recipe is a file NAME.toml in it"
+    recipes = sorted(files, key=lambda file: file.name)
+    if not recipes:
+        remedy = "put a file NAME.toml into it for each recipe"
         raise ConfigError([Mistake(str(folder), "has no recipes", remedy)])
-    return found
+    return recipes
 
 
 def _recipe(
     own: RecipeSource, known: dict[str, RecipeSource]
 ) -> tuple[Recipe | None, list[Mistake]]:
-    """Make a recipe, like one of those that are known by then, and add it to them."""
+    """Validate a recipe, with the settings that it inherits, and add its source to ``known``."""
     source = own
     if source.like is not None:
         base = known.get(source.like)
         if base is None:
             names = ", ".join(sorted(known))
-            reason = f"no recipe {source.like!r} to be like; known: {names}"
+            reason = f"there is no recipe {source.like!r}; known: {names}"
             return None, [Mistake(f"{source.file}: {LIKE}", reason)]
         source = source.over(base)
     try:
-        recipe = Recipe.model_validate({**source.said, "digest": digest_of(source.text)})
+        recipe = Recipe.model_validate({**source.document, "digest": digest_of(source.text)})
     except ValidationError as error:
         return None, [
             Mistake(
                 f"{source.file}: {format_path(detail['loc'])}",
-                *_said(detail["type"], detail["msg"]),
+                *_reason_and_remedy(detail["type"], detail["msg"]),
             )
             for detail in error.errors()
         ]
     known[recipe.name] = source
     recipe = recipe.model_copy(update={"install": recipe.install.beside(source.folder)})
-    if LIKE in own.said and recipe.install.binary is not None:
+    if LIKE in own.document and recipe.install.binary is not None:
         if mistake := _script(f"{source.file}: install.binary", recipe):
             return None, [mistake]
         recipe = recipe.with_program(recipe.install.binary)
-    found = recipe_checks.mistakes(recipe)
-    return recipe, [Mistake(f"{source.file}: {one.place}", one.reason, one.remedy) for one in found]
+    return recipe, [
+        Mistake(f"{source.file}: {one.place}", one.reason, one.remedy)
+        for one in recipe_checks.mistakes(recipe)
+    ]
 
 
-def _said(kind: str, message: str) -> tuple[str, str]:
-    """Say in the words of all other mistakes what is wrong with a field, and the remedy."""
-    ours = {"missing": ("is missing", ""), "extra_forbidden": ("unknown key", "delete it")}
-    return ours.get(kind, (message.removeprefix("Value error, "), ""))
+def _reason_and_remedy(kind: str, message: str) -> tuple[str, str]:
+    """Return reason and remedy of a validation error, in the words of all other mistakes."""
+    known = {"missing": ("is missing", ""), "extra_forbidden": ("unknown key", "delete it")}
+    return known.get(kind, (message.removeprefix("Value error, "), ""))
 
 
 def _script(place: str, recipe: Recipe) -> Mistake | None:
-    """Refuse an executable in the place of a script, which would be taken for its interpreter."""
+    """Return a mistake for a script: an executable would replace only its interpreter."""
     if (interpreter := recipe.interpreter()) is None:
         return None
-    reason = f"{recipe.name} is a script that {interpreter} reads: no program takes its place"
-    return Mistake(place, reason, "write a recipe of its own for your program")
+    reason = f"{recipe.name} is a script for {interpreter}, which a program cannot replace"
+    return Mistake(place, reason, "write a recipe for your program")

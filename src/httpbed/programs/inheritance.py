@@ -1,7 +1,7 @@
-"""A recipe that is like another one: it says only what differs.
+"""A recipe that inherits from another one, and states only what differs.
 
-``like = "nginx"`` takes every setting of that recipe; tables are merged key by key, everything
-else replaces what was there. ``install`` is replaced whole: a program comes from one place.
+``like = "nginx"`` inherits every setting of that recipe. Tables are merged key by key; any other
+value replaces the inherited one. ``install`` is replaced as a whole: a program has one origin.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Any
 
 LIKE = "like"
 WHOLE = frozenset({"install"})
-"""Tables that are never mixed with another's."""
+"""Tables that are never merged."""
 
 
 @dataclass(frozen=True)
@@ -22,33 +22,33 @@ class RecipeSource:
 
     file: str
     folder: Path
-    """What paths in its ``install`` are relative to."""
+    """Folder that paths in ``install`` are relative to."""
     text: str
-    said: Mapping[str, Any]
+    document: Mapping[str, Any]
 
     @property
     def name(self) -> str:
-        """The name that it claims; empty where it claims none."""
-        return str(self.said.get("name", ""))
+        """The name in the source; empty if it has none."""
+        return str(self.document.get("name", ""))
 
     @property
     def like(self) -> str | None:
-        """Whom it is like."""
-        said = self.said.get(LIKE)
-        return None if said is None else str(said)
+        """The name of the recipe that it inherits from."""
+        base = self.document.get(LIKE)
+        return None if base is None else str(base)
 
     def over(self, base: RecipeSource) -> RecipeSource:
-        """Complete it by what it is like; its text is then both."""
-        own = {key: value for key, value in self.said.items() if key != LIKE}
+        """Return this source merged over ``base``; its text is both texts."""
+        own = {key: value for key, value in self.document.items() if key != LIKE}
         folder = self.folder if "install" in own else base.folder
-        return RecipeSource(self.file, folder, base.text + self.text, merged(base.said, own))
+        return RecipeSource(self.file, folder, base.text + self.text, merged(base.document, own))
 
 
 def merged(base: Mapping[str, Any], own: Mapping[str, Any]) -> dict[str, Any]:
-    """Return ``base`` with what ``own`` says instead or besides."""
+    """Return ``base`` with the values of ``own`` added or replaced."""
     result = dict(base)
     for key, value in own.items():
         before = base.get(key)
-        mixable = isinstance(before, Mapping) and isinstance(value, Mapping) and key not in WHOLE
-        result[key] = merged(before, value) if mixable and before is not None else value
+        is_table = isinstance(before, Mapping) and isinstance(value, Mapping) and key not in WHOLE
+        result[key] = merged(before, value) if is_table and before is not None else value
     return result

@@ -13,20 +13,20 @@ from httpbed.experiment.value import Value
 from httpbed.host.packages import pypi
 from httpbed.host.packages.toolbox import Contents
 
-_HOW = 'write "FILE.whl" = "SHA-256" below it; pip download NAME==VERSION and pip hash tell them'
+_HOW = 'write "FILE.whl" = "SHA-256" below it; pip download NAME==VERSION and pip hash print both'
 _Sha256 = Annotated[str, StringConstraints(pattern="^[0-9a-f]{64}$")]
 
 
-def _with_digests(said: object) -> object:
-    """Refuse names alone: what an index has under a name may be another file tomorrow."""
-    if not isinstance(said, dict):
+def _with_digests(stated: object) -> object:
+    """Reject a list of names: the index may have another file under a name tomorrow."""
+    if not isinstance(stated, dict):
         table = '[install.pypi."NAME==VERSION"]'
-        raise ValueError(f"is no table with the SHA-256 of each wheel; begin {table}, {_HOW}")  # noqa: TRY004
-    return said
+        raise ValueError(f"is not a table with the SHA-256 of each wheel; begin {table}, {_HOW}")  # noqa: TRY004
+    return stated
 
 
 def _names_wheels(requirement: str, wheels: Iterable[str]) -> None:
-    """Raise ValueError for a requirement without a version, or a wheel of another one."""
+    """Raise ValueError for a requirement without a version, or for another version's wheel."""
     name, equals, version = requirement.partition("==")
     if not equals or not is_normalized_name(name):
         raise ValueError(f"{requirement!r} is not NAME==VERSION, with the name as pip writes it")
@@ -39,25 +39,29 @@ def _names_wheels(requirement: str, wheels: Iterable[str]) -> None:
 
 
 class Install(Value):
-    """Packages of a Debian suite, an executable of httpbed's, or one of the user's."""
+    """A program's origin: packages of a Debian suite, httpbed's executable, or the user's."""
 
     suite: str | None = Field(default=None, pattern=r"^[a-z][a-z0-9-]*$")
-    """Debian suite of the root filesystem that it runs in."""
+    """Debian suite of the program's root filesystem."""
     packages: list[str] = Field(default_factory=list)
     """Packages of that suite."""
     pypi: Annotated[dict[str, dict[str, _Sha256]], BeforeValidator(_with_digests)] = Field(
         default_factory=dict
     )
-    """Packages of the Python index that are installed into that root filesystem, with all that
-    they depend on: ``NAME==VERSION`` -> the name of each platform's wheel -> its SHA-256."""
+    """Packages from PyPI for that root filesystem, with all their dependencies.
+
+    ``NAME==VERSION`` -> file name of each platform's wheel -> its SHA-256."""
     own: str | None = None
-    """Name of one of httpbed's own executables."""
+    """Name of an executable that comes with httpbed."""
     binary: str | None = None
-    """The user's own executable: a path, which may be relative to the recipe's folder, or a bare
-    name, looked up on the user's PATH. It sees itself, its libraries, and what it ``needs``."""
+    """The user's executable: a path, relative to the recipe's folder, or a name on the user's PATH.
+
+    It sees itself, its libraries, and what it ``needs``."""
     needs: list[str] = Field(default_factory=list)
-    """Further programs, files and folders of this machine that the binary reads: absolute paths,
-    or bare names of programs, which are shown with their libraries."""
+    """Further programs, files and folders that the binary reads: absolute paths, or names of
+    programs.
+
+    Programs are shown with their libraries."""
 
     @model_validator(mode="after")
     def _comes_from_one_place(self) -> Install:
@@ -84,35 +88,35 @@ class Install(Value):
         return self
 
     def beside(self, folder: Path) -> Install:
-        """Take a binary's relative path as of a recipe's folder; a bare name stays one."""
+        """Return the origin with a binary's relative path resolved against a recipe's folder."""
         if self.binary is None or "/" not in self.binary:
             return self
         return self.model_copy(update={"binary": str(folder / Path(self.binary).expanduser())})
 
     def contents(self) -> Contents | None:
-        """What the root filesystem holds that it runs in; None for this machine's own."""
+        """Return what the program's root filesystem contains; None if it is this machine's own."""
         if self.suite is None:
             return None
         pinned = (pypi.pinned(name, wheels.values()) for name, wheels in self.pypi.items())
         return Contents(self.suite, frozenset(self.packages), frozenset(pinned))
 
     def program(self, name: str) -> str | None:
-        """Where the program of recipe ``name`` is seen, if it is not in a root of the toolbox."""
+        """Return the path of recipe ``name``'s program inside a trial; None if a root has it."""
         if self.suite is not None:
             return None
         return f"{folder(name)}/{Path(self.own or self.binary or '').name}"
 
     def environment(self, name: str) -> dict[str, str]:
-        """What such a program needs to find the libraries that are shown beside it."""
+        """Return the variables with which such a program finds the libraries beside it."""
         return {} if self.suite is not None else {"LD_LIBRARY_PATH": folder(name)}
 
     def summary(self) -> str:
-        """Say it in a few words."""
+        """Return the origin in a few words."""
         if self.own or self.binary:
             return f"httpbed's own {self.own}" if self.own else f"your own: {self.binary}"
         return str(self.contents())
 
 
 def folder(name: str) -> str:
-    """Where a recipe's program that is in no toolbox is seen, with its libraries."""
+    """Return the folder, inside a trial, of a program that is in no root, and of its libraries."""
     return f"/programs/{name}"

@@ -1,4 +1,4 @@
-"""How a program is started: what a recipe says of it, and what comes of that for a part."""
+"""How a recipe starts its program, and what follows for one part of a trial."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ from httpbed.programs.template import Words
 
 PROGRAMS = resources.files("httpbed.programs.builtin")
 LISTS = frozenset({"requests", "upstreams", "origins"})
-"""Variables that are made of a template for each request, upstream or recorded origin."""
+"""Variables that repeat a template for each request, upstream or origin."""
 
 
 class Choice(Value):
     """A variable whose value depends on the trial."""
 
     by: str
-    """What decides: a variable such as ``http_version``, ``role`` or ``visit``, or a knob."""
+    """The deciding variable, such as ``http_version``, ``role`` or ``visit``, or a knob."""
     values: dict[str, str | list[str]]
-    """What it stands for: a template, or the templates of several words."""
+    """Value of the deciding variable -> a template, or the templates of several words."""
 
 
 class Ready(Value):
-    """When a server counts as started: all these ports are open."""
+    """Ports that are open once a server has started."""
 
     tcp: list[int] = Field(default_factory=list)
     udp: list[int] = Field(default_factory=list)
@@ -38,32 +38,34 @@ class Run(Value):
     """How the program is started in a role."""
 
     argv: list[str] = Field(min_length=1)
-    """Command and arguments; no shell sees them. ``{name}`` stands for a variable."""
+    """Command and arguments; no shell interprets them. ``{name}`` stands for a variable."""
     program: str | None = Field(default=None, pattern="^/")
-    """The executable that is under test, where the command only drives it: what campaigns cite.
-    ``{program}`` stands for it."""
+    """Path of the executable under test if the command only drives it; campaigns cite this program.
+
+    ``{program}`` stands for the path."""
     files: dict[str, str] = Field(default_factory=dict)
-    """Files to write into its folder before: name -> template."""
+    """Files that are written into the part's folder before the start: name -> template."""
     programs: list[str] = Field(default_factory=list)
-    """Programs of :mod:`httpbed.programs.builtin` that are put into its folder before; one
-    of several modules is a folder."""
+    """Programs of :mod:`httpbed.programs.builtin` that are copied into the part's folder.
+
+    A program of several modules is a folder."""
     stdout: str | None = None
-    """File in its folder for standard output."""
+    """File in the part's folder for standard output."""
     stderr: str | None = None
     environment: dict[str, str] = Field(default_factory=dict)
-    """Templates, too."""
+    """Variable of the environment -> template."""
     ready: Ready = Ready()
     choose: dict[str, Choice] = Field(default_factory=dict)
-    """Variables of this recipe's own."""
+    """Variables that only this recipe has."""
     each_request: list[str] = Field(default_factory=list)
-    """Words for each file that is fetched; all of them together are ``{requests}``."""
+    """Words for each requested file; together they are ``{requests}``."""
     each_upstream: str = ""
-    """Text for each upstream; all of them together are ``{upstreams}``."""
+    """Text for each upstream; together they are ``{upstreams}``."""
     each_origin: str = ""
-    """Text for each origin of a recorded site; all of them together are ``{origins}``."""
+    """Text for each origin of a replayed site; together they are ``{origins}``."""
 
     def templates(self) -> Iterator[tuple[str, str]]:
-        """Yield every template but those for each request and upstream, with its place."""
+        """Yield place and text of every template that is filled once."""
         yield from ((f"argv[{index}]", word) for index, word in enumerate(self.argv))
         yield from ((f"files.{name}", text) for name, text in self.files.items())
         yield from ((f"environment.{name}", text) for name, text in self.environment.items())
@@ -72,13 +74,13 @@ class Run(Value):
                 words = [value] if isinstance(value, str) else value
                 yield from ((f"choose.{name}.values.{key}", word) for word in words)
 
-    def left_files(self, variables: Mapping[str, Words]) -> dict[str, str]:
-        """Return the content of every file that is to be in its folder before, by name."""
+    def input_files(self, variables: Mapping[str, Words]) -> dict[str, str]:
+        """Return name and content of every file that the part's folder needs before the start."""
         shipped = dict(file for name in self.programs for file in _shipped(name))
         return shipped | {name: template.fill(text, variables) for name, text in self.files.items()}
 
     def variables(self, part: Part, own: Mapping[str, str]) -> dict[str, Words]:
-        """Return what this run's templates may name; ``own`` are those of the whole recipe."""
+        """Return the variables of this run's templates; ``own`` are those of the whole recipe."""
         driven = {"program": self.program} if self.program else {}
         base = {**part.variables(), **own, **driven}
         deciding = base | {
@@ -105,7 +107,7 @@ class Run(Value):
 
 
 def _shipped(name: str) -> Iterator[tuple[str, str]]:
-    """Yield the files of a program, each with its text."""
+    """Yield name and text of each file of a builtin program."""
     program = PROGRAMS.joinpath(name)
     if program.is_file():
         yield name, program.read_text("utf-8")
@@ -122,5 +124,5 @@ def _chosen(value: str | list[str], known: Mapping[str, Words]) -> Words:
 
 
 def in_folder(part: Part, name: str | None) -> str | None:
-    """Place a file of a recipe in its part's folder."""
+    """Return the path of a recipe's file in the folder of a part."""
     return None if name is None else str(PurePath(part.name, name))

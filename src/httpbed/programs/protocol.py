@@ -1,7 +1,7 @@
-"""The seam: what an implementation is asked, and what it answers. Three pure methods.
+"""The plugin interface: what httpbed asks an implementation, in three methods without effects.
 
-``identify`` says how to ask the program its version, ``plan`` how to start it in a role, and
-``parse`` what the files mean that it left. Starting is never an implementation's business.
+``identify`` returns the command that reports the program's version. ``plan`` returns the command
+for a role. ``parse`` reads the files that the program left. Implementations start no process.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ Visit = Literal["prior", "measured"]
 
 @dataclass(frozen=True)
 class Upstream:
-    """Whom a proxy asks."""
+    """A server or proxy that a proxy sends requests to."""
 
     address: str
     port: int
@@ -30,34 +30,34 @@ class Upstream:
 
 @dataclass(frozen=True)
 class FileToFetch:
-    """One file that a client gets."""
+    """One file that a client downloads."""
 
     path: str
-    """In the URL."""
+    """Path in the URL."""
     body: str
-    """Where the client stores it, as the client sees it."""
+    """File in which the client stores the body, as the client sees it."""
 
 
 @dataclass(frozen=True)
 class PageToLoad:
-    """A page that a client loads, and a server has."""
+    """A page that a client loads and a server has."""
 
     entry: str
-    """Path of its document."""
+    """Path of the page's document."""
     origins: tuple[str, ...]
-    """Host names, the document's first."""
+    """Host names; the first is the document's."""
     visit: str
-    """In which state the load begins, as experiments call it."""
+    """State in which the load begins, in the words of experiments."""
     viewport: str
     """Such as ``1366x768``."""
     net_log: bool = False
     recorded: bool = False
-    """Whether its answers have a status, headers and a delay of their own."""
+    """Whether the site is replayed from a HAR file: responses have recorded heads and delays."""
     no_icon: bool = False
-    """Whether a browser that asks for ``/favicon.ico`` by itself is to be kept from it."""
+    """Whether the browser must be kept from requesting ``/favicon.ico`` by itself."""
 
     def variables(self) -> dict[str, str]:
-        """What a recipe's templates may name in braces."""
+        """Return the variables of the page for a recipe's templates."""
         return {
             "page_url": f"https://{self.origins[0]}{self.entry}",
             "names": ",".join(self.origins),
@@ -70,61 +70,62 @@ class PageToLoad:
 
 
 REPLAY_PORT = 8080
-"""On the loopback interface of a server's host, where a recorded site's answers are had."""
+"""Port on the server's loopback interface where ``replay_origin`` answers for a replayed site."""
 NO_PAGE = PageToLoad("/", ("page.invalid",), "cold", "1366x768")
-"""Stands in the variables of those who have nothing to do with pages."""
+"""Fills the variables of parts that load no page."""
 
 
 @dataclass(frozen=True)
 class Part:
-    """What one role has to do in one trial."""
+    """The program of one role in one trial, in its own namespaces."""
 
     name: str
-    """``client``, ``server-2``: unique in the trial."""
+    """Unique in the trial: ``client``, ``server-2``."""
     role: RoleName
     host: str
     http_version: str
-    """The version that the client may speak; to a server or proxy, the one in which it is asked."""
+    """The only version that a client may speak; for a server or proxy, the version of its
+    requests."""
     server_name: str
     server_address: str
-    """Of whom the client asks."""
+    """Address that the client connects to."""
     port: int
     fetches: tuple[FileToFetch, ...]
-    """Of one round."""
+    """Files of one round."""
     certificates: str
     """Folder with ca.pem, server.pem, server.key and server.spki, as the program sees it."""
     content: str
     """Folder with the files to serve, as the program sees it."""
     time_limit_s: float
     file_bytes: int
-    """Upper bound of any file the program writes."""
+    """Upper bound of every file that the program writes."""
     ip_version: str = "4"
     upstream_http_version: str = ""
-    """What a proxy speaks to the next one towards the server."""
+    """HTTP version of a proxy's requests to the next hop."""
     upstreams: tuple[Upstream, ...] = ()
     connections: int = 1
     rounds: int = 1
     resumption: str = "none"
     retry: Retry = "none"
-    """What is done when its download fails."""
+    """What happens when a download fails."""
     visit: Visit = "measured"
-    """``prior``: not measured, and leaves its TLS tickets in ``session``."""
+    """``prior``: a visit that is not measured, and leaves its TLS tickets in ``session``."""
     session: str = ""
-    """Where tickets are kept, as the program sees it."""
+    """File for TLS tickets, as the program sees it."""
     congestion_control: str = ""
-    """Of QUIC, as experiments call it; empty where the program has no choice."""
+    """QUIC congestion control in the words of experiments; empty if the program has no choice."""
     knobs: Mapping[str, str] = field(default_factory=dict)
-    """What differs from upstream's defaults."""
+    """Knobs that differ from upstream's defaults."""
     page: PageToLoad | None = None
-    """Instead of files to fetch."""
+    """The page to load instead of ``fetches``."""
 
     @property
     def folder(self) -> str:
-        """Where it leaves its files, as the program sees it."""
+        """The part's folder for output, as the program sees it."""
         return f"{TRIAL_FOLDER}/{self.name}"
 
     def variables(self) -> dict[str, str]:
-        """What a recipe's templates may name in braces."""
+        """Return the variables of the part for a recipe's templates."""
         first = self.fetches[0] if self.fetches else FileToFetch("/", "/dev/null")
         return {
             "server_name": self.server_name,
@@ -159,14 +160,14 @@ class Part:
         return f"https://{self.server_name}:{self.port}{fetch.path}"
 
     def each_request(self) -> list[dict[str, str]]:
-        """What differs from file to file, as variables."""
+        """Return the variables of each file."""
         return [
             {"number": str(number), "url": self.url(fetch), "file": fetch.body, "path": fetch.path}
             for number, fetch in enumerate(self.fetches, start=1)
         ]
 
     def each_upstream(self) -> list[dict[str, str]]:
-        """What differs from one upstream to the next, as variables."""
+        """Return the variables of each upstream."""
         return [
             {
                 "number": str(number),
@@ -178,7 +179,7 @@ class Part:
         ]
 
     def each_origin(self) -> list[dict[str, str]]:
-        """What differs from one origin of a recorded site to the next, as variables."""
+        """Return the variables of each origin of a replayed site."""
         page = self.page
         return [
             {
@@ -191,12 +192,12 @@ class Part:
 
 
 def certificate_file(name: str) -> str:
-    """Name the file with a recorded origin's certificate; names may be as long as a file's."""
+    """Return the name of an origin's certificate file; a host name may be too long for one."""
     return f"origin-{hashlib.sha256(name.encode()).hexdigest()[:16]}.pem"
 
 
 def authority(address: str) -> str:
-    """Write an address as in a URL: one of IPv6 in brackets (RFC 3986 section 3.2.2)."""
+    """Return an address as it stands in a URL: IPv6 in brackets (RFC 3986 section 3.2.2)."""
     return f"[{address}]" if ":" in address else address
 
 
@@ -206,21 +207,21 @@ _SAMPLE = Part(
     upstreams=(Upstream("", 0),), page=replace(NO_PAGE, recorded=True),
 )  # fmt: skip
 VARIABLES = frozenset(_SAMPLE.variables()) | {"congestion_control"}
-"""Names that every template may use."""
+"""Variables that every template may use."""
 REQUEST_VARIABLES = frozenset(_SAMPLE.each_request()[0])
-"""Names that ``each_request`` may use besides."""
+"""Further variables of ``each_request``."""
 UPSTREAM_VARIABLES = frozenset(_SAMPLE.each_upstream()[0])
-"""Names that ``each_upstream`` may use besides."""
+"""Further variables of ``each_upstream``."""
 ORIGIN_VARIABLES = frozenset(_SAMPLE.each_origin()[0])
-"""Names that ``each_origin`` may use besides."""
+"""Further variables of ``each_origin``."""
 
 
 @dataclass(frozen=True)
 class LoggedRequest:
-    """One request as a program logged it; what it does not tell is empty or None."""
+    """One request as a program logged it; what the log does not have is empty or None."""
 
     http_version: str
-    """As in an experiment file, or what the program called it."""
+    """In the words of experiments; otherwise the program's own word."""
     status: int
     body_bytes: int | None
     connection: str = ""
@@ -229,67 +230,68 @@ class LoggedRequest:
     cipher: str = ""
     resumed: bool | None = None
     early_data: bool | None = None
-    """Whether it was sent, and answered, in the first flight."""
+    """Whether it was sent, and accepted, in the first flight."""
     path: str = ""
     authority: str = ""
-    """Host name that was asked, where the program tells."""
+    """Host name of the request."""
     wire_bytes: int | None = None
-    """Bytes of the response's header and body, as the program counts them on its connection."""
+    """Bytes of the response's header and body on the connection, as the program counts them."""
     began_s: float | None = None
     """Seconds since the client's start."""
     ended_s: float | None = None
     upstream_http_version: str = ""
-    """What a proxy spoke to the next one towards the server."""
+    """HTTP version of a proxy's request to the next hop."""
     flags: str = ""
-    """A proxy's remark on how the answer went wrong, in its own words; empty when it did not."""
+    """A proxy's own word for how the response failed; empty if it did not."""
     attempts: int | None = None
-    """How often a proxy asked upstream."""
+    """How many requests a proxy sent upstream for this one."""
     client_left: bool = False
-    """Whether who answers says that the client was gone before the answer's end."""
+    """Whether the server or proxy logged that the client left before the end of the response."""
 
 
 @dataclass(frozen=True)
 class PathEvent:
-    """What a client did about its network, or saw of it."""
+    """A change of the network that a client noticed, or its reaction."""
 
     at_ns: int
-    """On CLOCK_MONOTONIC."""
+    """CLOCK_MONOTONIC, in nanoseconds."""
     kind: str
-    """In the program's own words: ``network changed``, ``probed``, ``validated``, ``migrated``."""
+    """The program's own word: ``network changed``, ``probed``, ``validated``, ``migrated``."""
     local: str
-    """The client's address, with its port where it is a socket's; empty where there is none."""
+    """The client's address, with the port of a socket; empty if there is none."""
     remote: str
     reason: str = ""
-    """Empty where the kind says all."""
+    """Empty if the kind needs no explanation."""
 
 
 @dataclass(frozen=True)
 class MigrationCounts:
-    """How often a client moved its connection to another path, or wanted to."""
+    """How many times a client tried to move its connection to another path."""
 
     tried: int
     failed: int
-    """The server did not answer there, or had forbidden it, or the network changed again before."""
+    """Migrations without an answer on the new path, forbidden ones, and those overtaken by
+    another."""
 
 
 @dataclass(frozen=True)
 class ProgramReport:
-    """What a program's files say."""
+    """What the files of a program report."""
 
     observations: tuple[Observation, ...] = ()
     requests: tuple[LoggedRequest, ...] = ()
     complaint: str = ""
-    """What the program says went wrong, in its own words."""
+    """The program's own words for what went wrong."""
     timed_out: bool = False
-    """Whether it says that it ended for its time limit."""
+    """Whether the program reports that it stopped at its time limit."""
     path_events: tuple[PathEvent, ...] = ()
-    """In the order in which they happened; empty where the program tells of none."""
+    """In order of time; empty if the program reports none."""
     migrations: MigrationCounts | None = None
-    """None where the program does not tell."""
+    """None if the program does not report them."""
     before: tuple[LoggedRequest, ...] = ()
-    """Requests of a visit before, answered and not measured; their times mean nothing."""
+    """Answered requests of the visit before the measured one; their times have no meaning."""
     remarks: tuple[str, ...] = ()
-    """What the program did not tell that no request depends on."""
+    """What the program did not report and no request depends on."""
 
 
 class Implementation(Protocol):
@@ -297,17 +299,17 @@ class Implementation(Protocol):
 
     @property
     def name(self) -> str:
-        """As experiment files call it."""
+        """Name in experiment files."""
         ...
 
     def identify(self) -> ProcessSpec | None:
-        """How to ask for its version; None where nobody knows."""
+        """Return the command that reports its version; None if no such command is known."""
         ...
 
     def plan(self, part: Part) -> ProcessSpec:
-        """How to start it for its part."""
+        """Return the command that starts it for its part."""
         ...
 
     def parse(self, role: RoleName, folder: Path) -> ProgramReport:
-        """Read the files that it left in its folder."""
+        """Read the files in its folder."""
         ...

@@ -1,4 +1,4 @@
-"""A recipe: the TOML file that says how to run a program and how to read what it leaves."""
+"""A recipe: the TOML file that says how to run a program and how to read its files."""
 
 from __future__ import annotations
 
@@ -22,17 +22,17 @@ from httpbed.programs.protocol import LoggedRequest, Part, ProgramReport, RoleNa
 from httpbed.programs.settings import CongestionControl, Knob, Retrying, Transport, settings
 
 MEMORY_BYTES = 4 * 2**30
-"""Of each process of a program under test: far more than any of them needs, browsers included."""
+"""Limit for each process of a program under test, far above the needs of a browser."""
 PROCESSES = 2048
-"""And threads, of a whole trial: a browser has some hundreds."""
+"""Limit of processes and threads in a trial; a browser has some hundreds."""
 INTERPRETERS = frozenset({"bash", "dash", "java", "node", "perl", "python3", "ruby", "sh"})
 VERSION_S = 20.0
 DRIVER_S = 15.0
-"""For who drives a browser to end it at the time limit, and to write down what there is."""
+"""Time for the browser driver to stop the browser at the time limit and write its report."""
 VERSION_BYTES = 2**20
 
 
-def _finds_a_version(pattern: str) -> str:
+def _has_a_version_group(pattern: str) -> str:
     try:
         groups = re.compile(pattern).groupindex
     except re.error as error:
@@ -43,92 +43,91 @@ def _finds_a_version(pattern: str) -> str:
 
 
 class VersionCommand(Value):
-    """How to ask the program its version."""
+    """The command that reports the program's version."""
 
     argv: list[str] = Field(min_length=1)
-    pattern: Annotated[str, AfterValidator(_finds_a_version)]
-    """A regular expression with a group ``version``, searched in what it prints."""
+    pattern: Annotated[str, AfterValidator(_has_a_version_group)]
+    """Regular expression with a group ``version``; it is searched in the command's output."""
 
 
 class Parse(Value):
-    """How its files are read."""
+    """How the program's files are read."""
 
     parser: str
     file: str = Field(pattern="^[^/]+$")
-    """File in its folder."""
+    """Name of the file in the part's folder."""
 
 
 class ClientLeft(Value):
-    """What a server or proxy logs of an answer whose client left before its end."""
+    """How a server or proxy logs a response whose client left before its end."""
 
     statuses: list[int] = Field(default_factory=list)
-    """In place of a status of HTTP."""
+    """Values in place of an HTTP status."""
     flags: list[str] = Field(default_factory=list)
-    """Remarks, of which a log may have several, with a comma between them."""
+    """The program's words; a log line may have several, separated by commas."""
 
-    def tells(self, request: LoggedRequest) -> bool:
-        """Whether it is such a request."""
+    def matches(self, request: LoggedRequest) -> bool:
+        """Return whether a logged request is of this kind."""
         flags = set(request.flags.split(","))
         return request.status in self.statuses or not flags.isdisjoint(self.flags)
 
 
 class Recipe(Value):
-    """A whole recipe; it is an :class:`~httpbed.programs.protocol.Implementation`."""
+    """A recipe, which is an :class:`~httpbed.programs.protocol.Implementation`."""
 
     schema_: Annotated[int, Field(ge=1, le=1)] = Field(alias="schema")
     name: str = Field(pattern=r"^[a-z][a-z0-9.-]*$")
     roles: list[RoleName] = Field(min_length=1)
     http_versions: list[HttpVersion] = Field(min_length=1)
-    """What it asks for as a client, and answers as a server or proxy."""
+    """Versions of the requests that it sends as a client and answers as a server or proxy."""
     upstream_http_versions: list[HttpVersion] = Field(default_factory=list)
-    """What it asks for as a proxy."""
+    """Versions of the requests that it sends as a proxy."""
     next_proxy: str | None = None
-    """The proxy that must be the next one towards the server: a tunnel's other end."""
+    """The other end of a tunnel: the recipe that must be the next proxy towards the server."""
     not_behind: dict[str, list[HttpVersion]] = Field(default_factory=dict)
-    """Proxies that it cannot work behind as a server -> HTTP versions in which they ask."""
+    """Proxies that it fails to work behind as a server -> HTTP versions of their requests."""
     workloads: list[Capability] = Field(min_length=1)
-    """What it can do of a workload."""
+    """The kinds of workloads that it supports, and their options."""
     stores_bodies: bool = True
-    """Whether what it got as a client can be compared with what was served."""
+    """Whether, as a client, it stores bodies, so that they can be compared with the served
+    files."""
     verifies: bool = True
-    """Whether as a client it refuses a certificate that no authority signed that it knows."""
+    """Whether, as a client, it rejects certificates of unknown authorities."""
     homepage: str = ""
     note: str = ""
-    """What a user should know, in a sentence."""
+    """A sentence that users should read."""
     install: Install
     version: VersionCommand | None = None
-    """Absent only where nobody knows how to ask a binary of the user's, which its digest tells
-    apart."""
+    """None only for a user's binary without such a command; its digest identifies it."""
     run: Run
     run_as: dict[RoleName, Run] = Field(default_factory=dict)
-    """How it is started instead in one of its roles."""
+    """Runs of single roles that differ from ``run``."""
     parse_: Parse = Field(alias="parse")
     parse_as: dict[RoleName, Parse] = Field(default_factory=dict)
-    """How its files are read instead in one of its roles."""
+    """Parsing of single roles that differs from ``parse``."""
     congestion_control: CongestionControl = CongestionControl()
     knobs: dict[KnobName, Knob] = Field(default_factory=dict)
     """Settings that experiments may vary."""
     retrying: Retrying = Retrying()
-    """What can be done as a client about a download that failed."""
+    """Retries of failed downloads that are possible as a client."""
     ranges: bool = True
-    """Whether as a server it sends a part of a file when it is asked for one (RFC 9110 section
-    14)."""
+    """Whether, as a server, it answers range requests (RFC 9110 section 14)."""
     client_left: ClientLeft = ClientLeft()
-    """How it logs an answer whose client left before its end."""
+    """How it logs a response whose client left before its end."""
     digest: str = ""
-    """SHA-256 of the recipe's text; filled in by the catalog."""
+    """SHA-256 of the recipe's text; the catalog sets it."""
 
-    def running(self, role: RoleName) -> Run:
-        """Say how it is started in a role."""
+    def run_in(self, role: RoleName) -> Run:
+        """Return how it is started in a role."""
         return self.run_as.get(role, self.run)
 
     def command(self, role: RoleName) -> str:
-        """Name or path of what is under test in a role, as the root filesystem knows it."""
-        run = self.running(role)
+        """Return name or path of the program under test in a role, inside its root filesystem."""
+        run = self.run_in(role)
         return run.program or template.fill(run.argv[0], self._place())
 
     def identify(self) -> ProcessSpec | None:
-        """Say how to ask for its version, where somebody knows."""
+        """Return the command that reports its version; None if no such command is known."""
         if self.version is None:
             return None
         name = f"{self.name}/version.txt"
@@ -146,14 +145,14 @@ class Recipe(Value):
         )
 
     def interpreter(self) -> str | None:
-        """Name what reads its program, if that is a script: no executable can take its place."""
+        """Return the interpreter if the program is a script, which no executable can replace."""
         runs = (self.run, *self.run_as.values())
         return next((run.argv[0] for run in runs if run.argv[0] in INTERPRETERS), None)
 
     def with_program(self, path: str) -> Recipe:
-        """Return the recipe with an executable of the user's in its program's place.
+        """Return the recipe with a user's executable in its program's place.
 
-        Where the version is asked of another program, it tells nothing of the user's.
+        The version command is dropped if it asks another program.
         """
         named = {run.argv[0] for run in (self.run, *self.run_as.values())}
 
@@ -175,15 +174,16 @@ class Recipe(Value):
         return self.model_copy(update=changed)
 
     def plan(self, part: Part) -> ProcessSpec:
-        """Say how to start it for its part."""
-        run = self.running(part.role)
+        """Return the command that starts it for a part."""
+        run = self.run_in(part.role)
         variables = run.variables(part, self._own_variables(part))
         return ProcessSpec(
             argv=tuple(template.fill_words(run.argv, variables)),
             host=part.host,
             root=self.name,
             files={
-                str(in_folder(part, name)): text for name, text in run.left_files(variables).items()
+                str(in_folder(part, name)): text
+                for name, text in run.input_files(variables).items()
             },
             environment=self.install.environment(self.name)
             | {name: template.fill(text, variables) for name, text in run.environment.items()},
@@ -200,20 +200,47 @@ class Recipe(Value):
     def parse(self, role: RoleName, folder: Path) -> ProgramReport:
         """Read the files that it left in its folder."""
         how = self.parse_as.get(role, self.parse_)
-        found = parsers.read(how.parser, folder / how.file)
-        told = (replace(one, client_left=self.client_left.tells(one)) for one in found.requests)
-        return replace(found, requests=tuple(told))
+        report = parsers.read(how.parser, folder / how.file)
+        requests = (
+            replace(one, client_left=self.client_left.matches(one)) for one in report.requests
+        )
+        return replace(report, requests=tuple(requests))
 
-    def tells(self, role: RoleName) -> bool:
-        """Whether what it leaves in a role has every request in it."""
-        return self.parse_as.get(role, self.parse_).parser not in parsers.OF_NO_REQUEST
+    def refuses_knob(self, name: str, value: str) -> str:
+        """Say why an experiment may not set a knob to a value; empty if it may."""
+        knob = self.knobs.get(name)
+        if knob is None:
+            known = ", ".join(sorted(self.knobs)) or "none"
+            return f"{self.name} has no knob {name!r}; known: {known}"
+        if not knob.accepts(value):
+            return f"{name} does not accept {value!r}; use: {knob.domain()}"
+        return ""
+
+    def refuses_control(self, transport: Transport, algorithm: str) -> str:
+        """Say why an experiment may not choose a congestion control; empty if it may."""
+        allowed = self.congestion_control.allowed(transport)
+        if algorithm in allowed:
+            return ""
+        over, known = transport.upper(), ", ".join(allowed)
+        if self.congestion_control.is_fixed(transport):
+            reason = f"{self.name} has a fixed congestion control over {over}, not {algorithm!r}"
+        else:
+            reason = f"{self.name} does not offer {algorithm!r} over {over}"
+        return f"{reason}; known: {known}"
+
+    def logs_requests(self, role: RoleName) -> bool:
+        """Return whether its files in a role list every request."""
+        return self.parse_as.get(role, self.parse_).parser not in parsers.WITHOUT_REQUESTS
 
     def notices_s(self, client: ClientRole, transport: Transport) -> float:
-        """Return after how many seconds this client goes on, or ends, when its address is gone.
+        """Return after how many seconds this client continues or ends when its address is gone.
 
-        Its sockets are told nothing. Infinity where it waits for ever. Over QUIC one that migrates
-        goes on at once; one that is made to be started again ends, for the kernel refuses what it
-        sends. Over TCP there is nothing to send: only a time-out of its own helps.
+        The kernel does not notify the client's sockets. Infinity if the client waits forever. Over
+        QUIC,
+        a client that migrates continues at once, and a client that httpbed restarts ends at once,
+        because
+        the kernel rejects what it sends. Over TCP the client sends nothing, so only its timeout
+        helps.
         """
         knobs = settings(self.knobs, client.knobs)
         if transport == "quic":
@@ -222,7 +249,7 @@ class Recipe(Value):
         return inf if client.retry == "none" else float(knobs.get("read_timeout", inf))
 
     def _own_variables(self, part: Part) -> dict[str, str]:
-        """Return the variables of this recipe's: knobs, congestion control, its program's place."""
+        """Return the recipe's variables: knobs, congestion control, path of its program."""
         knobs = settings(self.knobs, part.knobs)
         quic = self.congestion_control.quic
         word = quic.choices.get(part.congestion_control, "") if quic else ""
@@ -234,12 +261,12 @@ class Recipe(Value):
 
 
 def _timeout_s(part: Part) -> float | None:
-    """Say when a program is ended; a browser is ended by who drives it, and tells of it."""
+    """Return the time limit of a process; a browser's is longer, as its driver ends it earlier."""
     if part.role != "client":
         return None
     return part.time_limit_s + (DRIVER_S if part.page else 0.0)
 
 
 def digest_of(text: str) -> str:
-    """SHA-256 of a recipe's text."""
+    """Return the SHA-256 of a recipe's text."""
     return hashlib.sha256(text.encode()).hexdigest()

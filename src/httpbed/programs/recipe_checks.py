@@ -1,4 +1,4 @@
-"""What no single field of a recipe can know to be wrong with it."""
+"""Checks of a recipe that involve several fields."""
 
 from __future__ import annotations
 
@@ -25,22 +25,22 @@ DOWNLOADS = frozenset(get_args(DownloadCapability))
 PAGES = frozenset(get_args(PageCapability))
 SHELLS = frozenset({"sh", "bash", "dash"})
 _SHELL_SYNTAX = re.compile(r"[|&;<>]+|[0-9]?>&[0-9]|.*(\$\(|`|\$\{).*", re.DOTALL)
-_NO_SHELL = "is shell syntax, and no shell sees the command"
+_NO_SHELL = "is shell syntax, but no shell interprets the command"
 PROGRAM = "program"
-"""A variable of recipes whose program is in no toolbox, or is driven by another: where it is."""
+"""A variable with the program's path; only if no root has the program, or another drives it."""
 RESERVED = VARIABLES | LISTS | REQUEST_VARIABLES | UPSTREAM_VARIABLES | ORIGIN_VARIABLES | {PROGRAM}
 
 
 def mistakes(recipe: Recipe) -> Iterator[Mistake]:
-    """Yield all that is wrong between the fields of a recipe."""
+    """Yield each mistake between the fields of a recipe."""
     for role in sorted((set(recipe.run_as) | set(recipe.parse_as)) - set(recipe.roles)):
         yield Mistake(f"run_as.{role}", f"{role} is not among its roles")
     if ("proxy" in recipe.roles) != bool(recipe.upstream_http_versions):
-        yield Mistake("upstream_http_versions", "a proxy says what it speaks, and only a proxy")
+        yield Mistake("upstream_http_versions", "belongs to a proxy, and a proxy needs it")
     for name in sorted(set(recipe.knobs) & RESERVED):
-        yield Mistake(f"knobs.{name}", "is a variable of every recipe", "choose another name")
+        yield Mistake(f"knobs.{name}", "is a variable that every recipe has", "choose another name")
     if recipe.version is None and recipe.install.binary is None:
-        yield Mistake("version", "is missing", "say how the program is asked its version")
+        yield Mistake("version", "is missing", "add a command that reports the version")
     yield from _retrying_mistakes(recipe)
     yield from _workload_mistakes(recipe)
     yield from _parser_mistakes(recipe)
@@ -48,31 +48,31 @@ def mistakes(recipe: Recipe) -> Iterator[Mistake]:
         ("run", recipe.run),
         *((f"run_as.{k}", v) for k, v in recipe.run_as.items()),
     ):
-        found = (
+        in_run = (
             *_words(run),
             *_unseen(recipe, run),
             *_programs(run),
             *_variables(recipe, run),
             *_choices(recipe, run),
         )
-        for mistake in found:
+        for mistake in in_run:
             yield Mistake(f"{place}.{mistake.place}", mistake.reason, mistake.remedy)
 
 
 def _retrying_mistakes(recipe: Recipe) -> Iterator[Mistake]:
     if recipe.retrying.able() and "client" not in recipe.roles:
-        yield Mistake("retrying", "only a client is started again", "delete it")
+        yield Mistake("retrying", "belongs to a client", "delete it")
     for retry in sorted(set(recipe.retrying.itself) & set(recipe.retrying.started_again)):
-        reason = f"{retry} is done by the program itself or by httpbed, not by both"
+        reason = f"{retry} is done either by the program itself or by httpbed"
         yield Mistake("retrying.started_again", reason, "delete it from one of them")
 
 
 def _workload_mistakes(recipe: Recipe) -> Iterator[Mistake]:
-    """Find what a program can do more of a workload that it cannot do at all."""
+    """Yield a mistake for an option of a workload that the program does not support at all."""
     for kind, more in (("download", DOWNLOADS), ("page", PAGES)):
         beyond = sorted(set(recipe.workloads) & more - {kind})
         if beyond and kind not in recipe.workloads:
-            reason = f"{' and '.join(map(repr, beyond))} says more of {kind!r}, which is missing"
+            reason = f"{' and '.join(map(repr, beyond))} needs {kind!r}, which is missing"
             yield Mistake("workloads", reason, f"add {kind!r}")
 
 
@@ -86,11 +86,11 @@ def _parser_mistakes(recipe: Recipe) -> Iterator[Mistake]:
 
 def _words(run: Run) -> Iterator[Mistake]:
     if set(template.names(run.argv[0])) - {PROGRAM}:
-        yield Mistake("argv[0]", "is another program in each trial", "write its name")
+        yield Mistake("argv[0]", "has a variable other than {program}", "write the program's name")
     if _is_command_line(run.argv[0]):
-        reason = f"{run.argv[0]!r} is a whole command line in one word"
+        reason = f"{run.argv[0]!r} is a command line, not a single word"
         yield Mistake(
-            "argv[0]", reason, f"write a word for each: {json.dumps(run.argv[0].split())}"
+            "argv[0]", reason, f"write each word by itself: {json.dumps(run.argv[0].split())}"
         )
     if run.argv[0] in SHELLS:
         return
@@ -101,17 +101,17 @@ def _words(run: Run) -> Iterator[Mistake]:
 
 
 def _unseen(recipe: Recipe, run: Run) -> Iterator[Mistake]:
-    """Find what a binary's recipe starts and the sandbox does not show."""
+    """Yield a mistake if a binary's recipe starts a program that the sandbox does not show."""
     program, needs = run.argv[0], recipe.install.needs
     if recipe.install.binary and PROGRAM not in template.names(program) and program not in needs:
-        reason = f"{program!r} is not shown to this binary's recipe, which sees no other program"
+        reason = f"{program!r} is not visible to this recipe, whose binary sees no other program"
         yield Mistake(
             "argv[0]", reason, f"add it to install.needs: {json.dumps([*needs, program])}"
         )
 
 
 def _is_command_line(word: str) -> bool:
-    """Whether a word is several; a path may have blanks in its folders' names."""
+    """Return whether a word is a whole command line; a path may have spaces in its folder names."""
     return " -" in word or (" " in word and "/" not in word)
 
 
@@ -141,7 +141,7 @@ def _variables(recipe: Recipe, run: Run) -> Iterator[Mistake]:
         for name in sorted(several & set(template.names(text))):
             if not word_alone and not place.startswith("choose."):
                 reason = f"{{{name}}} stands for several words"
-                yield Mistake(place, reason, "let it be a word of argv by itself")
+                yield Mistake(place, reason, "make it a word of argv by itself")
 
 
 def _unknown(place: str, text: str, known: Collection[str]) -> Iterator[Mistake]:
@@ -156,22 +156,22 @@ def _choices(recipe: Recipe, run: Run) -> Iterator[Mistake]:
     for name, choice in run.choose.items():
         place = f"choose.{name}"
         if name in RESERVED or name in recipe.knobs:
-            yield Mistake(place, "is a variable already", "choose another name")
+            yield Mistake(place, "is already a variable", "choose another name")
         domains = _domains(recipe)
         if choice.by not in domains:
             known = ", ".join(sorted(domains))
-            yield Mistake(f"{place}.by", f"nothing is decided by {choice.by!r}; known: {known}")
+            yield Mistake(f"{place}.by", f"{choice.by!r} cannot decide a choice; known: {known}")
             continue
         yield from _uncovered(place, choice, domains[choice.by])
 
 
 def _uncovered(place: str, choice: Choice, domain: Collection[str]) -> Iterator[Mistake]:
     for value in sorted(set(domain) - set(choice.values)):
-        yield Mistake(f"{place}.values", f"has nothing for {choice.by} {value!r}")
+        yield Mistake(f"{place}.values", f"has no value for {choice.by} {value!r}")
 
 
 def _domains(recipe: Recipe) -> dict[str, Collection[str]]:
-    """Return what can decide a choice, with all that it can be."""
+    """Return the variables that can decide a choice, each with all its values."""
     resumptions = {"none"} | ({"resumed", "early data"} & set(recipe.workloads))
     quic = recipe.congestion_control.quic
     return {

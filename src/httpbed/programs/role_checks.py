@@ -1,7 +1,7 @@
-"""Who is to take which role, checked against the recipes; before anything is complete.
+"""Checks which program takes which role, against the recipes, before a scenario is complete.
 
-It reads a treatment's document, not its models: what they refuse is passed over here, is
-reported anyway, and hides nothing else.
+The checks read a treatment's document, not its models. A field that the models reject is skipped
+here: it is reported elsewhere, and it must not hide other mistakes.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ Document = Mapping[str, Any]
 
 _VERSIONS = get_args(HttpVersion)
 OF_ORIGINS: frozenset[Capability] = frozenset({"page", "page: repeat view"})
-"""Asked of the server, whoever stands before it: it has the page, and says what may be kept."""
+"""Needs of the server even behind proxies: it has the page, and says what may be cached."""
 OF_SERVERS = frozenset(
     {
         "resumed",
@@ -36,16 +36,17 @@ OF_SERVERS = frozenset(
         "page: discovery",
     }
 )
+"""Needs of the server or the first proxy; all other needs concern the client."""
 UNRECORDED = ("page: discovery", "page: repeat view")
-"""Visits for which answers bear headers that a recording may not have."""
+"""Visits that need response headers which a HAR file may lack."""
 RECORDED: Capability = "recorded page"
 _MULTIPLEXED = frozenset({"2", "3"})
-"""In these, no client opens several connections to one server."""
+"""HTTP versions in which no client opens several connections to one server."""
 
 
 @dataclass(frozen=True)
 class RoleMistake:
-    """Something that a program cannot do as it is told."""
+    """Something that a program cannot do in its role."""
 
     path: Path
     reason: str
@@ -54,70 +55,67 @@ class RoleMistake:
 
 @dataclass(frozen=True)
 class _RoleAssignment:
-    """One role as a document tells it."""
+    """One role of a scenario's document."""
 
     path: Path
     role: RoleName
-    said: Document
-    asked: str | None
-    """The HTTP version that a client asks for, or in which a server or proxy is asked."""
-    asks: str | None = None
-    """The HTTP version in which a proxy asks."""
+    document: Document
+    http_version: str | None
+    """HTTP version that a client requests, or that a server or proxy is requested in."""
+    upstream_http_version: str | None = None
+    """HTTP version of a proxy's requests to the next hop."""
     needs: tuple[Capability, ...] = ()
-    """What the workload asks of it."""
-    following: str = ""
-    """Name of the proxy that is next towards the server; empty where it is the server."""
-    behind: str = ""
-    """Name of the proxy that asks it; empty where it is the client."""
+    """What the workload needs of the program."""
+    next_proxy: str = ""
+    """Recipe of the next proxy towards the server; empty if the server is next."""
+    previous_proxy: str = ""
+    """Recipe of the proxy that sends the requests; empty if the client does."""
     retry: object = None
-    """What the client does about a download that failed."""
+    """What the client does when a download fails."""
 
     @property
     def transport(self) -> Transport:
-        return "quic" if self.asked == "3" else "tcp"
+        return "quic" if self.http_version == "3" else "tcp"
 
 
 def role_mistakes(catalog: Catalog, scenario: Document) -> Iterator[RoleMistake]:
-    """Yield what is wrong with who is to take which role in a scenario's document."""
-    for cast in _assignments(scenario):
-        name = cast.said.get("implementation")
+    """Yield each mistake in the roles of a scenario's document."""
+    for assigned in _assignments(scenario):
+        name = assigned.document.get("implementation")
         if not isinstance(name, str):
             continue
+        path = (*assigned.path, "implementation")
         recipe = catalog.recipes.get(name)
         if recipe is None:
-            able = (one.name for one in catalog.recipes.values() if cast.role in one.roles)
-            known = ", ".join(sorted(able))
-            path = (*cast.path, "implementation")
-            yield RoleMistake(path, f"no recipe {name!r}; known: {known}")
-        elif cast.role not in recipe.roles:
-            path = (*cast.path, "implementation")
-            can = ", ".join(recipe.roles)
-            yield RoleMistake(path, f"{recipe.name} cannot be a {cast.role}, only {can}")
+            suited = (one.name for one in catalog.recipes.values() if assigned.role in one.roles)
+            yield RoleMistake(path, f"no recipe {name!r}; known: {', '.join(sorted(suited))}")
+        elif assigned.role not in recipe.roles:
+            roles = ", ".join(recipe.roles)
+            yield RoleMistake(path, f"{recipe.name} cannot be a {assigned.role}, only {roles}")
         else:
-            yield from _version_mistakes(cast, recipe)
-            yield from _workload_mistakes(cast, recipe)
-            yield from _visit_mistakes(cast)
-            yield from _retry_mistakes(cast, recipe)
-            yield from _knob_mistakes(cast, recipe)
-            yield from _control_mistakes(cast, recipe)
-            yield from _chain_mistakes(cast, recipe, catalog)
+            yield from _version_mistakes(assigned, recipe)
+            yield from _workload_mistakes(assigned, recipe)
+            yield from _visit_mistakes(assigned)
+            yield from _retry_mistakes(assigned, recipe)
+            yield from _knob_mistakes(assigned, recipe)
+            yield from _control_mistakes(assigned, recipe)
+            yield from _chain_mistakes(assigned, recipe, catalog)
 
 
 def _assignments(scenario: Document) -> Iterator[_RoleAssignment]:
     workload = _table(scenario.get("workload"))
     yield from _assignments_of(("roles",), _table(scenario.get("roles")), workload)
     competitors = scenario.get("competitors")
-    for index, said in enumerate(competitors if isinstance(competitors, list) else ()):
-        own = _table(said)
-        yield from _assignments_of(
-            ("competitors", index), own, _table(own.get("workload")) or workload
-        )
+    for index, competitor in enumerate(competitors if isinstance(competitors, list) else ()):
+        roles = _table(competitor)
+        own_workload = _table(roles.get("workload")) or workload
+        yield from _assignments_of(("competitors", index), roles, own_workload)
 
 
 def _assignments_of(path: Path, roles: Document, workload: Document) -> Iterator[_RoleAssignment]:
     client, server = _table(roles.get("client")), _table(roles.get("server"))
-    said = roles.get("proxies")
-    proxies = [_table(proxy) for proxy in said] if isinstance(said, list) else []
+    listed = roles.get("proxies")
+    proxies = [_table(proxy) for proxy in listed] if isinstance(listed, list) else []
     versions = [
         _version(client.get("http_version")),
         *(_version(proxy.get("http_version", "1.1")) for proxy in proxies),
@@ -133,148 +131,147 @@ def _assignments_of(path: Path, roles: Document, workload: Document) -> Iterator
             (*path, "proxies", index),
             "proxy",
             proxy,
-            asked=versions[index],
-            asks=versions[index + 1],
+            http_version=versions[index],
+            upstream_http_version=versions[index + 1],
             needs=tuple(need for need in needs if need not in OF_ORIGINS) if index == 0 else (),
-            following=names[index + 2],
-            behind=names[index],
+            next_proxy=names[index + 2],
+            previous_proxy=names[index],
         )
-    of_server = tuple(need for need in needs if need in OF_ORIGINS or not proxies)
-    place = (*path, "server")
     yield _RoleAssignment(
-        place, "server", server, versions[-1], needs=of_server, behind=names[-2], retry=retry
+        (*path, "server"),
+        "server",
+        server,
+        versions[-1],
+        needs=tuple(need for need in needs if need in OF_ORIGINS or not proxies),
+        previous_proxy=names[-2],
+        retry=retry,
     )
 
 
 def _needs(workload: Document) -> tuple[Capability, ...]:
-    """Say what a workload asks of programs, as far as it can be read."""
+    """Return what a workload needs of programs; nothing if the workload is invalid."""
     try:
         return tuple(workload_of(workload).needs())
     except ValueError:
         return ()
 
 
-def _version_mistakes(cast: _RoleAssignment, recipe: Recipe) -> Iterator[RoleMistake]:
-    if cast.asked and cast.asked not in recipe.http_versions:
+def _version_mistakes(assigned: _RoleAssignment, recipe: Recipe) -> Iterator[RoleMistake]:
+    version, upstream = assigned.http_version, assigned.upstream_http_version
+    if version and version not in recipe.http_versions:
         speaks = ", ".join(recipe.http_versions)
-        reason = f"{recipe.name} speaks {speaks} as a {cast.role}, not {cast.asked}"
-        path = (*cast.path[:-1], "client", "http_version")
-        yield RoleMistake(path if cast.role != "proxy" else (*cast.path, "implementation"), reason)
-    if cast.asks and cast.asks not in recipe.upstream_http_versions:
+        reason = f"{recipe.name} speaks {speaks} as a {assigned.role}, not {version}"
+        path = (*assigned.path[:-1], "client", "http_version")
+        is_proxy = assigned.role == "proxy"
+        yield RoleMistake((*assigned.path, "implementation") if is_proxy else path, reason)
+    if upstream and upstream not in recipe.upstream_http_versions:
         speaks = ", ".join(recipe.upstream_http_versions)
-        reason = f"{recipe.name} speaks {speaks} upstream, not {cast.asks}"
-        yield RoleMistake((*cast.path, "http_version"), reason)
+        reason = f"{recipe.name} speaks {speaks} upstream, not {upstream}"
+        yield RoleMistake((*assigned.path, "http_version"), reason)
 
 
-def _workload_mistakes(cast: _RoleAssignment, recipe: Recipe) -> Iterator[RoleMistake]:
-    if cast.role == "proxy" and RECORDED in cast.needs:
-        reason = "a recorded page's origins have names and certificates that no proxy has"
-        yield RoleMistake(cast.path, reason, "leave proxies out, or load another page")
+def _workload_mistakes(assigned: _RoleAssignment, recipe: Recipe) -> Iterator[RoleMistake]:
+    if assigned.role == "proxy" and RECORDED in assigned.needs:
+        reason = "no proxy has the names and certificates of a recorded page's origins"
+        yield RoleMistake(assigned.path, reason, "leave proxies out, or load another page")
         return
-    of_client = [need for need in cast.needs if need != RECORDED]
-    asked = of_client if cast.role == "client" else _of_servers(cast.needs)
-    for need in asked:
+    of_client = [need for need in assigned.needs if need != RECORDED]
+    needs = of_client if assigned.role == "client" else _of_servers(assigned.needs)
+    for need in needs:
         if need not in recipe.workloads:
             can = ", ".join(recipe.workloads)
-            reason = f"{recipe.name} as a {cast.role} cannot do {need!r}; it can: {can}"
-            yield RoleMistake(("workload",), reason, "take another program, or another workload")
-    if cast.role == "client" and "connections" in asked and cast.asked in _MULTIPLEXED:
-        reason = f"{recipe.name} fetches all over one connection in HTTP/{cast.asked}"
+            reason = f"{recipe.name} as a {assigned.role} cannot do {need!r}; it can: {can}"
+            yield RoleMistake(("workload",), reason, "choose another program or another workload")
+    version = assigned.http_version
+    if assigned.role == "client" and "connections" in needs and version in _MULTIPLEXED:
+        reason = f"{recipe.name} uses one connection for all requests in HTTP/{version}"
         if "connections" in recipe.workloads:
-            remedy = "exclude these treatments, or leave connections out; HTTP/1.1 takes several"
+            remedy = "exclude these treatments, or delete connections; HTTP/1.1 takes several"
             yield RoleMistake(("workload", "connections"), reason, remedy)
 
 
-def _visit_mistakes(cast: _RoleAssignment) -> Iterator[RoleMistake]:
-    """Refuse a visit that another of the workload's or the roles' settings makes impossible."""
-    if cast.role != "client":
+def _visit_mistakes(assigned: _RoleAssignment) -> Iterator[RoleMistake]:
+    """Yield a mistake for a visit that another setting of workload or roles makes impossible."""
+    if assigned.role != "client":
         return
-    if "page: discovery" in cast.needs and cast.asked not in {"3", None}:
-        reason = "it is HTTP/3 that is discovered, and the page loaded over it"
-        path = (*cast.path, "http_version")
-        yield RoleMistake(
-            path, f"{reason}, not HTTP/{cast.asked}", 'say "3", or take another visit'
-        )
-    told = [need for need in cast.needs if need in UNRECORDED]
-    if "recorded page" in cast.needs and told:
-        reason = f"a recorded site has the headers that it was recorded with: no {told[0]}"
-        yield RoleMistake(("workload", "visit"), reason, "take another visit, or another page")
+    if "page: discovery" in assigned.needs and assigned.http_version not in {"3", None}:
+        path = (*assigned.path, "http_version")
+        reason = f"a discovery visit discovers HTTP/3, not HTTP/{assigned.http_version}"
+        yield RoleMistake(path, reason, 'say "3", or choose another visit')
+    unrecorded = [need for need in assigned.needs if need in UNRECORDED]
+    if "recorded page" in assigned.needs and unrecorded:
+        reason = f"a recorded page has only its recorded headers, so no {unrecorded[0]}"
+        yield RoleMistake(("workload", "visit"), reason, "choose another visit or another page")
 
 
 def _of_servers(needs: Sequence[Capability]) -> list[Capability]:
-    """Of what a workload needs, what a server must be able to do; the rest is the client's."""
+    """Return the needs that concern a server."""
     return [need for need in needs if need in OF_SERVERS]
 
 
-def _retry_mistakes(cast: _RoleAssignment, recipe: Recipe) -> Iterator[RoleMistake]:
-    """Refuse what a program cannot do about a failure, and what would be no one file fetched."""
-    retry, path = cast.retry, (*cast.path, "retry")
-    if cast.role == "server" and retry == "resume" and not recipe.ranges:
-        reason = f"{recipe.name} sends whole files only: no download can be resumed"
-        remedy = "take another server, or let the client's retry be restart"
-        yield RoleMistake((*cast.path, "implementation"), reason, remedy)
-    if cast.role != "client" or retry not in get_args(RetryKind):
+def _retry_mistakes(assigned: _RoleAssignment, recipe: Recipe) -> Iterator[RoleMistake]:
+    """Yield a mistake for a retry that the program cannot do, or for a workload of many files."""
+    retry, path = assigned.retry, (*assigned.path, "retry")
+    if assigned.role == "server" and retry == "resume" and not recipe.ranges:
+        reason = f"{recipe.name} sends whole files only, so no download can be resumed"
+        remedy = "choose another server, or set the client's retry to restart"
+        yield RoleMistake((*assigned.path, "implementation"), reason, remedy)
+    if assigned.role != "client" or retry not in get_args(RetryKind):
         return
     if retry not in recipe.retrying.able():
         can = " or ".join(("none", *recipe.retrying.able()))
-        remedy = f"say {can}, or take another client"
+        remedy = f"say {can}, or choose another client"
         yield RoleMistake(path, f"{recipe.name} cannot {retry} a failed download", remedy)
-    if beyond := [need for need in cast.needs if need != "download"]:
+    if beyond := [need for need in assigned.needs if need != "download"]:
         reason = f"a client with a retry fetches one file once, not {', '.join(beyond)}"
-        yield RoleMistake(path, reason, "leave retry out, or take a workload of one file")
+        yield RoleMistake(path, reason, "delete retry, or choose a workload of one file")
 
 
-def _knob_mistakes(cast: _RoleAssignment, recipe: Recipe) -> Iterator[RoleMistake]:
-    for name, value in _table(cast.said.get("knobs")).items():
-        path = (*cast.path, "knobs", name)
-        knob = recipe.knobs.get(name)
-        if knob is None:
-            known = ", ".join(sorted(recipe.knobs)) or "none"
-            yield RoleMistake(path, f"{recipe.name} has no knob {name!r}; known: {known}")
-        elif isinstance(value, str) and not knob.accepts(value):
-            yield RoleMistake(path, f"{value!r} is not what it accepts: {knob.domain()}")
+def _knob_mistakes(assigned: _RoleAssignment, recipe: Recipe) -> Iterator[RoleMistake]:
+    for name, value in _table(assigned.document.get("knobs")).items():
+        if name in recipe.knobs and not isinstance(value, str):
+            continue
+        if reason := recipe.refuses_knob(name, str(value)):
+            yield RoleMistake((*assigned.path, "knobs", name), reason)
 
 
-def _control_mistakes(cast: _RoleAssignment, recipe: Recipe) -> Iterator[RoleMistake]:
-    """Refuse a level that would be a label only: a program may have its own fixed for QUIC."""
-    said = cast.said.get("congestion_control")
-    if not isinstance(said, str) or cast.asked is None:
+def _control_mistakes(assigned: _RoleAssignment, recipe: Recipe) -> Iterator[RoleMistake]:
+    """Yield a mistake for an algorithm that the program would ignore, such as one fixed for QUIC.
+
+    The congestion control of a client that only downloads does not matter, so any of the kernel's
+    algorithms is accepted.
+    """
+    algorithm = assigned.document.get("congestion_control")
+    if not isinstance(algorithm, str) or assigned.http_version is None:
         return
-    control, transport = recipe.congestion_control, cast.transport
-    if cast.role == "client" and said in {*control.allowed("tcp"), FIXED}:
-        return  # what counts is what the others send
-    if said in control.allowed(transport):
+    control = recipe.congestion_control
+    if assigned.role == "client" and algorithm in {*control.allowed("tcp"), FIXED}:
         return
-    path = (*cast.path, "congestion_control")
-    can = ", ".join(control.allowed(transport))
-    over = "TCP" if transport == "tcp" else "QUIC"
-    if control.is_fixed(transport):
-        reason = f"{recipe.name} offers no choice for what it sends over {over}, not {said}"
-        yield RoleMistake(path, reason, f"say {can.replace(', ', ' or ')}, or leave it out")
-    else:
-        reason = f"{recipe.name} does not offer {said!r} for what it sends over {over}"
-        yield RoleMistake(path, f"{reason}; known: {can}")
+    if reason := recipe.refuses_control(assigned.transport, algorithm):
+        yield RoleMistake((*assigned.path, "congestion_control"), reason)
 
 
 def _chain_mistakes(
-    cast: _RoleAssignment, recipe: Recipe, catalog: Catalog
+    assigned: _RoleAssignment, recipe: Recipe, catalog: Catalog
 ) -> Iterator[RoleMistake]:
-    """Refuse a tunnel of which one end is missing, and a server that a proxy cannot ask."""
-    path = (*cast.path, "implementation")
-    if cast.role == "proxy" and recipe.next_proxy not in {None, cast.following}:
+    """Yield a mistake for half a tunnel, and for a server that a proxy cannot work with."""
+    path = (*assigned.path, "implementation")
+    if assigned.role == "proxy" and recipe.next_proxy not in {None, assigned.next_proxy}:
         yield RoleMistake(path, f"{recipe.name} needs {recipe.next_proxy} as the next proxy")
     near = sorted(one.name for one in catalog.recipes.values() if one.next_proxy == recipe.name)
-    if cast.role == "proxy" and near and cast.behind not in near:
-        reason = f"{recipe.name} takes what comes from {' or '.join(near)} only"
+    if assigned.role == "proxy" and near and assigned.previous_proxy not in near:
+        reason = f"{recipe.name} accepts requests only from {' or '.join(near)}"
         yield RoleMistake(path, reason, f"put {near[0]} before it")
-    if cast.role == "server" and cast.asked in recipe.not_behind.get(cast.behind, ()):
-        reason = f"{recipe.name} does not work behind {cast.behind} over HTTP/{cast.asked}"
-        yield RoleMistake(path, reason, "take another HTTP version between them, or another server")
+    failing = recipe.not_behind.get(assigned.previous_proxy, ())
+    if assigned.role == "server" and assigned.http_version in failing:
+        pairing = f"{assigned.previous_proxy} over HTTP/{assigned.http_version}"
+        reason = f"{recipe.name} does not work behind {pairing}"
+        yield RoleMistake(path, reason, "choose another HTTP version between them, or server")
 
 
-def _version(said: object) -> str | None:
-    return said if isinstance(said, str) and said in _VERSIONS else None
+def _version(stated: object) -> str | None:
+    return stated if isinstance(stated, str) and stated in _VERSIONS else None
 
 
-def _table(said: object) -> Document:
-    return said if isinstance(said, Mapping) else {}
+def _table(stated: object) -> Document:
+    return stated if isinstance(stated, Mapping) else {}

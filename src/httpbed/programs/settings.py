@@ -1,4 +1,4 @@
-"""What can be set of a program: its knobs, and the congestion control of what it sends."""
+"""Settings of a program that experiments vary: knobs, congestion control, retries."""
 
 from __future__ import annotations
 
@@ -13,64 +13,64 @@ from httpbed.experiment.value import Value
 
 Transport = Literal["tcp", "quic"]
 RetryKind = Literal["restart", "resume"]
-"""Of :data:`httpbed.experiment.roles.Retry`, what is not nothing."""
+"""The values of :data:`httpbed.experiment.roles.Retry` without ``none``."""
 
 
 def _compiles(pattern: str) -> str:
     try:
         re.compile(pattern)
     except re.error as error:
-        raise ValueError(f"not a regular expression: {error}") from None
+        raise ValueError(f"is not a regular expression: {error}") from None
     return pattern
 
 
 class Knob(Value):
-    """A setting of the program that experiments may vary."""
+    """A setting of a program that experiments may vary; all else about knobs is read from here."""
 
     default: str
-    """Upstream's own."""
+    """Upstream's default."""
     levels: list[str] = Field(default_factory=list)
-    """All that it may be."""
+    """All values that the program accepts."""
     pattern: Annotated[str, AfterValidator(_compiles)] | None = None
-    """Or a regular expression for the whole of it."""
+    """Instead of levels: a regular expression that a value must match as a whole."""
     meaning: str = Field(min_length=1)
-    """What it does, with its unit."""
+    """What the knob does, with its unit."""
     source: str = ""
-    """Where upstream documents it."""
+    """URL or name of upstream's documentation."""
 
     @model_validator(mode="after")
-    def _knows_its_default(self) -> Knob:
+    def _accepts_its_default(self) -> Knob:
         if bool(self.levels) == (self.pattern is not None):
             msg = "say either levels or pattern"
             raise ValueError(msg)
         if not self.accepts(self.default):
-            msg = f"the default {self.default!r} is not one that it accepts: {self.domain()}"
+            msg = f"the default {self.default!r} is not accepted: {self.domain()}"
             raise ValueError(msg)
         return self
 
     def accepts(self, value: str) -> bool:
-        """Whether it may be set so."""
+        """Return whether the program accepts a value."""
         if self.pattern is not None:
             return re.fullmatch(self.pattern, value) is not None
         return value in self.levels
 
     def domain(self) -> str:
-        """Say what it accepts."""
+        """Return the accepted values in words."""
         return f"matching {self.pattern}" if self.pattern else ", ".join(self.levels)
 
 
 class QuicControl(Value):
-    """Congestion control of what the program sends over QUIC."""
+    """Congestion control of what a program sends over QUIC."""
 
     fixed: str | None = None
-    """The algorithm that it has, without a choice, by its documentation."""
+    """The program's only algorithm, by its documentation."""
     choices: dict[str, str] = Field(default_factory=dict)
-    """Algorithms that can be chosen, as experiments call them -> as the program does."""
+    """Algorithm in the words of experiments -> the program's own word for it."""
     default: str | None = None
-    """What it has when nobody chooses; one of the choices."""
+    """The choice that the program takes by default."""
 
     @model_validator(mode="after")
-    def _is_one_or_the_other(self) -> QuicControl:
+    def _is_fixed_or_chosen(self) -> QuicControl:
         if (self.fixed is None) == (not self.choices):
             msg = "say either fixed or choices"
             raise ValueError(msg)
@@ -79,57 +79,57 @@ class QuicControl(Value):
             raise ValueError(msg)
         return self
 
-    def resolved(self, said: str | None) -> str:
-        """Name the algorithm that it has when an experiment has ``said`` so."""
+    def resolved(self, stated: str | None) -> str:
+        """Return the algorithm in use when an experiment states one, or None."""
         if self.fixed is not None:
             return self.fixed
-        if said in self.choices:
-            return str(said)
+        if stated in self.choices:
+            return str(stated)
         return DEFAULT_CONTROL if DEFAULT_CONTROL in self.choices else str(self.default)
 
     def allowed(self) -> tuple[str, ...]:
-        """What an experiment may say."""
+        """Return the words that an experiment may state."""
         return (FIXED, self.fixed) if self.fixed is not None else tuple(self.choices)
 
 
 class CongestionControl(Value):
-    """Who decides the congestion control of what the program sends."""
+    """How the congestion control of what a program sends is chosen."""
 
     tcp: Literal["kernel"] = "kernel"
-    """``kernel``: the route decides, so every algorithm of the kernel can be chosen."""
+    """``kernel``: a route's setting decides, so every algorithm of the kernel can be chosen."""
     quic: QuicControl | None = None
-    """Absent for a program that does not send over QUIC, or of which nothing is known."""
+    """None for a program that does not send over QUIC, or whose algorithm is unknown."""
 
     def allowed(self, transport: Transport) -> tuple[str, ...]:
-        """What an experiment may say of a sender over this transport."""
+        """Return the words that an experiment may state for a sender over a transport."""
         if transport == "tcp":
             return TCP_CONTROLS
         return self.quic.allowed() if self.quic else (FIXED,)
 
-    def resolved(self, transport: Transport, said: str | None) -> str:
-        """Name the algorithm of a sender over this transport; empty where nobody knows it."""
+    def resolved(self, transport: Transport, stated: str | None) -> str:
+        """Return the algorithm of a sender over a transport; empty if it is unknown."""
         if transport == "tcp":
-            return said if said in TCP_CONTROLS else DEFAULT_CONTROL
-        return self.quic.resolved(said) if self.quic else ""
+            return stated if stated in TCP_CONTROLS else DEFAULT_CONTROL
+        return self.quic.resolved(stated) if self.quic else ""
 
     def is_fixed(self, transport: Transport) -> bool:
-        """Whether a sender over this transport has no choice."""
+        """Return whether a sender over a transport has no choice."""
         return transport == "quic" and (self.quic is None or self.quic.fixed is not None)
 
 
 class Retrying(Value):
-    """What can be done about a download of the program's that failed, and who does it."""
+    """Which retries of a failed download are possible, and whether httpbed restarts the program."""
 
     itself: list[RetryKind] = Field(default_factory=list)
-    """What the program does by itself, without ending in between."""
+    """Retries that the program does within one run."""
     started_again: list[RetryKind] = Field(default_factory=list)
-    """What it does when httpbed starts it again; its exit status must tell that it failed."""
+    """Retries for which httpbed starts the program again; its exit status must report failures."""
 
     def able(self) -> tuple[RetryKind, ...]:
-        """All that can be done."""
+        """Return all retries that are possible."""
         return (*self.itself, *self.started_again)
 
 
-def settings(knobs: Mapping[str, Knob], said: Mapping[str, str]) -> dict[str, str]:
-    """Return every knob's setting: what is said of it, or else upstream's default."""
-    return {name: said.get(name, knob.default) for name, knob in knobs.items()}
+def settings(knobs: Mapping[str, Knob], stated: Mapping[str, str]) -> dict[str, str]:
+    """Return the value of every knob: the stated one, or else upstream's default."""
+    return {name: stated.get(name, knob.default) for name, knob in knobs.items()}

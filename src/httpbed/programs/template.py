@@ -1,7 +1,7 @@
 """Templates of recipes: ``{name}`` stands for a variable, ``{{`` and ``}}`` for a brace.
 
-A brace that opens no name, as in a server's configuration, stands for itself. Where a word of a
-command is nothing but a variable, the variable may stand for any number of words.
+A brace that opens no name, as in a server's configuration, stands for itself. A word of a command
+that consists of one variable may become any number of words.
 """
 
 from __future__ import annotations
@@ -10,18 +10,18 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 Words = str | Sequence[str]
-"""What a variable stands for: a text or, where it stands alone, several words."""
+"""Value of a variable: a text or, where the variable is a whole word, several words."""
 
 _TOKEN = re.compile(r"\{\{|\}\}|\{(?P<name>[a-z][a-z0-9_]*)\}")
 
 
 def names(text: str) -> Iterator[str]:
-    """Yield the variables that a template names."""
+    """Yield the variables in a template."""
     return (match["name"] for match in _TOKEN.finditer(text) if match["name"])
 
 
 def alone(text: str) -> str | None:
-    """Return the variable that a template consists of, if it is nothing else."""
+    """Return the variable if the template is nothing else; otherwise None."""
     match = _TOKEN.fullmatch(text)
     return match["name"] if match else None
 
@@ -30,14 +30,14 @@ def fill(text: str, variables: Mapping[str, Words]) -> str:
     """Replace every variable by its text.
 
     Raises:
-        KeyError: A variable is not there.
-        TypeError: It stands for several words, which only a word of its own can.
+        KeyError: A variable is unknown.
+        TypeError: A variable has several words, but the template is more than that variable.
     """
     return _TOKEN.sub(lambda match: _replacement(match, variables), text)
 
 
 def fill_words(words: Iterable[str], variables: Mapping[str, Words]) -> Iterator[str]:
-    """Fill the words of a command, with as many words as each variable stands for."""
+    """Fill the words of a command; a variable of several words becomes that many words."""
     for word in words:
         name = alone(word)
         value = variables[name] if name else None

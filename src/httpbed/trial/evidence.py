@@ -162,7 +162,7 @@ class _Reader:
         return frozenset(
             name
             for name, implementation in self.planned.scenario.implementations.items()
-            if not self.catalog[implementation].tells(_role(name, self.planned.hops))
+            if not self.catalog[implementation].logs_requests(_role(name, self.planned.hops))
         )
 
     def reports(self) -> dict[str, ProgramReport]:

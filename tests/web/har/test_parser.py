@@ -338,7 +338,7 @@ def test_only_a_whole_load_of_a_page_has_metrics_of_the_page(
     ]
     page = archives.page(pageTimings=timings)
     (one,) = loads.loads(read(archives.har(*entries, pages=[page])))
-    seen = observations.observations(one.load)
+    seen = observations.of_load(one.load)
     assert (one.load.ended, bool(one.load.reason)) == (ended, ended != "loaded")
     assert any(not seen.item for seen in seen) == (ended == "loaded")
     assert sum(seen.metric == "resource_time" for seen in seen) == 2

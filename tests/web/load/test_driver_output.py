@@ -139,7 +139,7 @@ def test_pictures_show_the_page_filling(name: str) -> None:
 @every_version
 def test_every_metric_of_a_real_load_is_observed(name: str) -> None:
     """Sixteen; four of them once for each resource, under the name of its path."""
-    found = observations.observations(driver_output.read(CHROMIUM / name))
+    found = observations.of_load(driver_output.read(CHROMIUM / name))
     values = {one.metric: one.value for one in found if not one.item}
     assert len(values) == 12
     assert values["page_bytes"] == sum(one["wire_bytes"] for one in logged()[name])
@@ -373,7 +373,7 @@ def test_a_load_without_its_last_pictures_has_no_speed_index(tmp_path: Path) -> 
         "the trace is cut off, so there is no Largest Contentful Paint",
         "after the load: no answer",
     )
-    told = {one.metric for one in observations.observations(load)}
+    told = {one.metric for one in observations.of_load(load)}
     assert "page_requests" in told
     assert not told & {"speed_index", "largest_contentful_paint"}
 
@@ -464,5 +464,5 @@ def test_nothing_that_is_told_raises(
         load = left(tmp_path, *events, said=SAID | more)
     except driver_output.LoadError:
         return
-    observations.observations(load)
+    observations.of_load(load)
     repr(load).encode()

@@ -23,7 +23,7 @@ def requests(*urls: str) -> list[PageRequest]:
 
 def told(load: BrowserLoad) -> dict[tuple[str, str], float]:
     """Return what is observed, by metric and item."""
-    return {(one.metric, one.item): one.value for one in observations.observations(load)}
+    return {(one.metric, one.item): one.value for one in observations.of_load(load)}
 
 
 def test_resources_have_their_paths_as_names() -> None:

@@ -38,26 +38,27 @@ PARSERS: Mapping[str, Callable[[Path], ProgramReport]] = {
     "wget-log": wget.parse,
     "wget2-stats": wget2.parse,
 }
-"""Each takes the file that a recipe names; an absent one means that the program said nothing."""
-OF_NO_REQUEST = frozenset({"none", "connect-udp-json"})
-"""Those that never find a request."""
+"""Parser's name in recipes -> function of the recipe's file; a missing file means no output."""
+WITHOUT_REQUESTS = frozenset({"none", "connect-udp-json"})
+"""Parsers that never report a request."""
 
 
 def read(parser: str, file: Path) -> ProgramReport:
-    """Read what a program left; numbers that nothing can be reckoned with are its mistake.
+    """Read a program's file; unreadable content and out-of-range numbers become a complaint.
 
-    Whatever it wrote, this raises nothing: what a program under test does ends its trial, and never
-    a campaign.
+    This function raises nothing, whatever the file contains: a program under test may fail its
+    trial,
+    but never the campaign.
     """
     try:
-        found = PARSERS[parser](file)
-        for request in found.requests:
+        report = PARSERS[parser](file)
+        for request in report.requests:
             _check(request)
-        for observation in found.observations:
+        for observation in report.observations:
             seconds(observation.value)
     except UNREADABLE as error:
-        return ProgramReport(complaint=f"{file.name} is not to be understood: {error!r}")
-    return found
+        return ProgramReport(complaint=f"{file.name} is unreadable: {error!r}")
+    return report
 
 
 def _check(request: LoggedRequest) -> None:

@@ -1,8 +1,8 @@
-"""An access log with one JSON object per request, in the words of this project.
+"""An access log with one JSON object per request, in httpbed's words.
 
-Always ``protocol``, ``status``, ``body_bytes``; and where the server tells: ``connection``,
+Always ``protocol``, ``status``, ``body_bytes``. If the server logs them: ``connection``,
 ``tls_version``, ``cipher``, ``resumed`` ("r" or "."), ``early_data`` ("1" or empty), ``path``,
-``upstream_protocol``, ``flags``, ``attempts``, ``content_length`` (which the header announced),
+``upstream_protocol``, ``flags``, ``attempts``, ``content_length`` (of the response's header),
 ``authority``, ``wire_bytes`` (header and body as sent).
 """
 
@@ -28,11 +28,11 @@ PROTOCOLS = {
 INCOMPLETE = "incomplete"
 TUNNEL_OPENED = 200
 _NOTHING = {"", "-"}
-"""How servers write that there is no value."""
+"""How servers write a missing value."""
 
 
 def parse(file: Path) -> ProgramReport:
-    """Read every line; a server that logged nothing answered nothing."""
+    """Read every line; an empty log means no requests."""
     return each_line(file, _request)
 
 
@@ -50,7 +50,7 @@ def parse_tunnels(file: Path) -> ProgramReport:
 
 
 def each_line(file: Path, request: Callable[[dict[str, Any]], LoggedRequest]) -> ProgramReport:
-    """Read a log with a JSON object per request, of which ``request`` knows the words."""
+    """Read a log with one JSON object per request; ``request`` reads one object."""
     try:
         lines = untrusted_files.text(file).splitlines()
     except FileNotFoundError:
@@ -69,39 +69,39 @@ def each_line(file: Path, request: Callable[[dict[str, Any]], LoggedRequest]) ->
 
 
 def version(protocol: str) -> str:
-    """Name a protocol as experiment files do; one that they do not know is told as it was."""
+    """Return the HTTP version in the words of experiments; an unknown protocol as it is."""
     return PROTOCOLS.get(protocol, protocol)
 
 
-def flag(said: str, announced: str, body_bytes: int) -> str:
-    """Return a program's own flag, or ours for a body of another length than was announced.
+def flag(own_flag: str, announced: str, body_bytes: int) -> str:
+    """Return a program's flag, or ``incomplete`` if the body has not the announced length.
 
-    Some programs find nothing wrong with an answer that broke off while they passed it on.
+    Some programs log no error for a response that broke off while they forwarded it.
     """
-    if said or not announced.isdecimal() or int(announced) == body_bytes:
-        return said
+    if own_flag or not announced.isdecimal() or int(announced) == body_bytes:
+        return own_flag
     return INCOMPLETE
 
 
-def _request(said: dict[str, Any]) -> LoggedRequest:
+def _request(line: dict[str, Any]) -> LoggedRequest:
     return LoggedRequest(
-        http_version=version(str(said["protocol"])),
-        status=int(said["status"]),
-        body_bytes=int(said["body_bytes"]),
-        connection=_text(said, "connection"),
-        tls_version=_text(said, "tls_version"),
-        cipher=_text(said, "cipher"),
-        resumed={"r": True, ".": False}.get(_text(said, "resumed")),
-        early_data=_text(said, "early_data") == "1" if "early_data" in said else None,
-        path=_text(said, "path"),
-        authority=_text(said, "authority"),
-        wire_bytes=int(_text(said, "wire_bytes")) if _text(said, "wire_bytes") else None,
-        upstream_http_version=version(_text(said, "upstream_protocol")),
-        flags=flag(_text(said, "flags"), _text(said, "content_length"), int(said["body_bytes"])),
-        attempts=int(_text(said, "attempts")) if _text(said, "attempts") else None,
+        http_version=version(str(line["protocol"])),
+        status=int(line["status"]),
+        body_bytes=int(line["body_bytes"]),
+        connection=_text(line, "connection"),
+        tls_version=_text(line, "tls_version"),
+        cipher=_text(line, "cipher"),
+        resumed={"r": True, ".": False}.get(_text(line, "resumed")),
+        early_data=_text(line, "early_data") == "1" if "early_data" in line else None,
+        path=_text(line, "path"),
+        authority=_text(line, "authority"),
+        wire_bytes=int(_text(line, "wire_bytes")) if _text(line, "wire_bytes") else None,
+        upstream_http_version=version(_text(line, "upstream_protocol")),
+        flags=flag(_text(line, "flags"), _text(line, "content_length"), int(line["body_bytes"])),
+        attempts=int(_text(line, "attempts")) if _text(line, "attempts") else None,
     )
 
 
-def _text(said: dict[str, Any], key: str) -> str:
-    value = str(said.get(key, ""))
+def _text(line: dict[str, Any], key: str) -> str:
+    value = str(line.get(key, ""))
     return "" if value in _NOTHING else value

@@ -1,6 +1,6 @@
 """Caddy's access log: a JSON object per request, in Caddy's words.
 
-As a proxy it does not log what it spoke upstream, but writes it into the answer's field ``Via``.
+As a proxy, Caddy logs no upstream version, but adds it to the response's field ``Via``.
 """
 
 from __future__ import annotations
@@ -17,37 +17,37 @@ CIPHERS = {
     4866: "TLS_AES_256_GCM_SHA384",
     4867: "TLS_CHACHA20_POLY1305_SHA256",
 }
-"""Both by their numbers in the registries of TLS."""
+"""Both tables have the numbers of the IANA registries for TLS."""
 VIA = " Caddy"
-"""What follows the version in the field that Caddy adds, as the last of its kind."""
+"""End of the ``Via`` value that Caddy adds last; the HTTP version stands before it."""
 
 
 def parse(file: Path) -> ProgramReport:
-    """Read every line of an access log; a server that logged nothing answered nothing."""
+    """Read every line of an access log; an empty log means no requests."""
     return access_log.each_line(file, _request)
 
 
-def _request(said: dict[str, Any]) -> LoggedRequest:
-    asked = dict(said["request"])
-    tls = dict(asked.get("tls") or {})
-    answer = dict(said.get("resp_headers") or {})
-    announced = str(next(iter(answer.get("Content-Length") or ()), ""))
+def _request(line: dict[str, Any]) -> LoggedRequest:
+    request = dict(line["request"])
+    tls = dict(request.get("tls") or {})
+    header = dict(line.get("resp_headers") or {})
+    announced = str(next(iter(header.get("Content-Length") or ()), ""))
     return LoggedRequest(
-        http_version=access_log.version(str(asked["proto"])),
-        status=int(said["status"]),
-        body_bytes=int(said["size"]),
-        connection=f"{asked.get('remote_ip', '')}:{asked.get('remote_port', '')}",
+        http_version=access_log.version(str(request["proto"])),
+        status=int(line["status"]),
+        body_bytes=int(line["size"]),
+        connection=f"{request.get('remote_ip', '')}:{request.get('remote_port', '')}",
         tls_version=TLS_VERSIONS.get(tls.get("version", 0), ""),
         cipher=CIPHERS.get(tls.get("cipher_suite", 0), ""),
         resumed=bool(tls["resumed"]) if "resumed" in tls else None,
-        path=str(asked.get("uri", "")),
-        authority=str(asked.get("host", "")),
-        upstream_http_version=_upstream(answer),
-        flags=access_log.flag("", announced, int(said["size"])),
+        path=str(request.get("uri", "")),
+        authority=str(request.get("host", "")),
+        upstream_http_version=_upstream(header),
+        flags=access_log.flag("", announced, int(line["size"])),
     )
 
 
 def _upstream(header: dict[str, Any]) -> str:
-    """Return what was spoken upstream; empty where Caddy answered itself."""
+    """Return the upstream HTTP version; empty if Caddy answered itself."""
     added = [str(one) for one in header.get("Via") or () if str(one).endswith(VIA)]
     return access_log.version(f"HTTP/{added[-1].removesuffix(VIA)}") if added else ""

@@ -1,107 +1,90 @@
-"""What Chromium's driver leaves of a load: ``load.json``, with the browser's events beside it."""
+"""The files of the browser driver: ``load.json``, and the browser's events beside it."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from urllib.parse import urlsplit
 
 from httpbed.host.sandbox import untrusted_files
 from httpbed.programs.protocol import LoggedRequest, ProgramReport
-from httpbed.web.load import browser_load, driver_output, observations
-from httpbed.web.load.browser_load import BrowserLoad
+from httpbed.web.load import driver_output, observations
+from httpbed.web.load.browser_load import BrowserLoad, PageRequest
 
 DRIVER_OUTPUT = "chromium-output.txt"
-"""Where the recipes put what the driver says of itself."""
+"""File with the driver's standard error, as recipes name it."""
 NOT_MODIFIED = 304
-MOST_TOLD = 3
-"""Dialogs, or failed requests, that a complaint names; the rest are counted."""
+MOST_NAMED = 3
+"""Dialogs or failed requests that a complaint names; further ones are counted."""
 _ENDINGS = {
     "time limit": "the page was still loading at the time limit",
     "crashed": "the page's process crashed",
-    "left": "the page went elsewhere",
-    "refused": "the page could not be had",
+    "left": "the page navigated away",
+    "refused": "the page could not be loaded",
     "browser ended": "the browser ended by itself",
-    "download": "the page began a download",
+    "download": "the page started a download",
 }
 
 
 def parse(file: Path) -> ProgramReport:
     """Read a load by its ``load.json``."""
     try:
-        found = driver_output.read(file.parent)
+        load = driver_output.read(file.parent)
     except driver_output.LoadError as error:
         last = untrusted_files.last_line(file.parent, DRIVER_OUTPUT)
         return ProgramReport(complaint=f"{error}: {last}" if last else str(error))
     return ProgramReport(
-        observations=observations.observations(found),
-        requests=tuple(
-            _request(request, found.navigated_s or 0.0) for request in found.on_network()
-        ),
-        before=tuple(
-            _request(one, 0.0) for one in found.before if one.is_on_network and one.status
-        ),
-        complaint=_complaint(found),
-        timed_out=found.ended == "time limit" and not (_failures(found) or found.notes),
-        remarks=found.remarks,
+        observations=observations.of_load(load),
+        requests=tuple(_request(request, load.navigated_s or 0.0) for request in load.on_network()),
+        before=tuple(_request(one, 0.0) for one in load.before if one.is_on_network and one.status),
+        complaint=_complaint(load),
+        timed_out=load.ended == "time limit" and not (_failures(load) or load.notes),
+        remarks=load.remarks,
     )
 
 
-def _request(request: browser_load.PageRequest, navigated_s: float) -> LoggedRequest:
-    """Make it a request as all programs log them, with times since the client's start."""
-    host, path = _host_and_path(request.url)
+def _request(request: PageRequest, navigated_s: float) -> LoggedRequest:
+    """Return the request as all programs log it, with times since the client's start."""
     return LoggedRequest(
         http_version=request.http_version,
         status=request.status,
         body_bytes=_body_bytes(request),
         connection=request.connection,
-        path=path,
-        authority=host,
+        path=request.path,
+        authority=request.host,
         wire_bytes=request.wire_bytes,
         began_s=None if request.queued_s is None else navigated_s + request.queued_s,
         ended_s=None if request.ended_s is None else navigated_s + request.ended_s,
     )
 
 
-def _body_bytes(request: browser_load.PageRequest) -> int | None:
-    """Return the bytes of the body as it was sent, where the page has it as it was sent."""
-    if request.status == NOT_MODIFIED:  # the page has the one that it had before
+def _body_bytes(request: PageRequest) -> int | None:
+    """Return the body's bytes as sent; None if the browser knows only the decoded length."""
+    if request.status == NOT_MODIFIED:  # the page uses its cached body
         return 0
     encoded = any(name.lower() == "content-encoding" for name, _ in request.response_headers)
     whole = request.ended_s is not None and not request.failed and not request.redirected_to
     return request.body_bytes if whole and not encoded else None
 
 
-def _host_and_path(url: str) -> tuple[str, str]:
-    try:
-        parts = urlsplit(url)
-        host = parts.hostname or ""
-    except ValueError:
-        return "", url
-    return host, (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
-
-
-def _complaint(found: BrowserLoad) -> str:
-    """Say what was wrong; what the record leaves out is, for nobody can tell what it was."""
-    parts = (_ending(found), _failures(found), *found.notes)
+def _complaint(load: BrowserLoad) -> str:
+    """Return what went wrong, missing events included: a missing event may have been a request."""
+    parts = (_ending(load), _failures(load), *load.notes)
     return "; ".join(part for part in parts if part)
 
 
-def _ending(found: BrowserLoad) -> str:
-    if found.ended == "loaded":
+def _ending(load: BrowserLoad) -> str:
+    if load.ended == "loaded":
         return ""
-    said = _ENDINGS[found.ended] + (f": {found.reason}" if found.reason else "")
-    dialogs = [f"{kind} {message!r}" for kind, message in found.dialogs]
-    return said + (f"; dialogs that it opened: {_some(dialogs)}" if dialogs else "")
+    ending = _ENDINGS[load.ended] + (f": {load.reason}" if load.reason else "")
+    dialogs = [f"{kind} {message!r}" for kind, message in load.dialogs]
+    return ending + (f"; dialogs that the page opened: {_shortened(dialogs)}" if dialogs else "")
 
 
-def _failures(found: BrowserLoad) -> str:
-    failed = [
-        f"{_host_and_path(one.url)[1]} ({one.failed})" for one in found.on_network() if one.failed
-    ]
-    return f"requests that failed: {_some(failed)}" if failed else ""
+def _failures(load: BrowserLoad) -> str:
+    failed = [f"{one.path} ({one.failed})" for one in load.on_network() if one.failed]
+    return f"failed requests: {_shortened(failed)}" if failed else ""
 
 
-def _some(all_of: Sequence[str]) -> str:
-    more = f", ... ({len(all_of)} in all)" if len(all_of) > MOST_TOLD else ""
-    return ", ".join(all_of[:MOST_TOLD]) + more
+def _shortened(items: Sequence[str]) -> str:
+    more = f", ... ({len(items)} in all)" if len(items) > MOST_NAMED else ""
+    return ", ".join(items[:MOST_NAMED]) + more

@@ -1,7 +1,7 @@
 """What ngtcp2's gtlsclient prints: every packet and every header.
 
-Lines of the transport carry its clock, in milliseconds since the start; what HTTP says stands
-between them and happened at the time of the transport's last line::
+A transport line begins with the clock, in milliseconds since the start. An HTTP line has no clock;
+its event happened at the time of the last transport line::
 
     I00000001 0x12.. frm tx 17 1RTT STREAM(0x0b) id=0x0 fin=1 offset=0 len=49 uni=0
     http: stream 0x0 submit request headers
@@ -10,8 +10,8 @@ between them and happened at the time of the transport's last line::
     http: stream 0x0 [:status: 200]
     HTTP stream 0 closed with error code 256
 
-It ends with status 0 whatever happened. It prints no version of TLS, and no length of a body: that
-of its stream has HTTP/3's frames in it. With ``--quiet`` it prints nothing.
+The exit status is 0 whatever happens. There is no TLS version and no body length: a stream's length
+includes HTTP/3 frames. With ``--quiet`` gtlsclient prints nothing.
 """
 
 from __future__ import annotations
@@ -33,13 +33,13 @@ CIPHERS = {
     "AES-256-GCM": "TLS_AES_256_GCM_SHA384",
     "CHACHA20-POLY1305": "TLS_CHACHA20_POLY1305_SHA256",
 }
-"""As GnuTLS calls them -> as TLS does."""
+"""GnuTLS's name -> TLS's name."""
 MOST_BYTES = 2**30
-"""It is read line by line, and several lines tell of each packet."""
+"""Large, because several lines describe each packet; the file is read line by line."""
 _LINE = re.compile(
     r"I(?P<ms>[0-9]{8,12}) "
     r"(?:.* frm tx [0-9]+ 0RTT STREAM\(.*\) id=0x(?P<early>[0-9a-f]+))?"
-    r"|http: stream 0x(?P<asked>[0-9a-f]+) submit request headers"
+    r"|http: stream 0x(?P<requested>[0-9a-f]+) submit request headers"
     r"|\[:path: (?P<path>.*)\]"
     r"|http: stream 0x(?P<answered>[0-9a-f]+)"
     r" \[:status: (?P<status>[0-9]+)\]"
@@ -65,7 +65,7 @@ class _Stream:
 
 @dataclass
 class _Transcript:
-    """What has been read so far."""
+    """What the lines read so far report."""
 
     lines: int = 0
     clock_s: float = 0.0
@@ -80,78 +80,80 @@ class _Transcript:
     def read(self, lines: Iterable[str]) -> None:
         for line in lines:
             self.lines += 1
-            match = _LINE.match(line)
-            if match is not None:
-                self._take({name: said for name, said in match.groupdict().items() if said})
+            parts = _LINE.match(line)
+            if parts is not None:
+                self._take({name: part for name, part in parts.groupdict().items() if part})
 
-    def _take(self, said: dict[str, str]) -> None:
-        self._take_clock(said)
-        self._take_request(said)
-        self._take_answer(said)
-        self.cipher = said.get("cipher", self.cipher)
-        self.alpn = said.get("alpn", self.alpn)
-        self.rejected = self.rejected or "rejected" in said
-        self.errors += [said["error"]] if "error" in said else []
+    def _take(self, match: dict[str, str]) -> None:
+        self._take_clock(match)
+        self._take_request(match)
+        self._take_response(match)
+        self.cipher = match.get("cipher", self.cipher)
+        self.alpn = match.get("alpn", self.alpn)
+        self.rejected = self.rejected or "rejected" in match
+        self.errors += [match["error"]] if "error" in match else []
 
-    def _take_clock(self, said: dict[str, str]) -> None:
-        if "ms" in said:
-            self.clock_s = int(said["ms"]) / 1e3
-        if "handshake" in said:
+    def _take_clock(self, match: dict[str, str]) -> None:
+        if "ms" in match:
+            self.clock_s = int(match["ms"]) / 1e3
+        if "handshake" in match:
             self.handshake_s = self.clock_s
 
-    def _take_request(self, said: dict[str, str]) -> None:
-        if "asked" in said:
-            self.last = self.streams[int(said["asked"], 16)] = _Stream(self.clock_s)
-        if "path" in said and self.last is not None:
-            self.last.path = said["path"]
-        if "early" in said and (stream := self.streams.get(int(said["early"], 16))):
+    def _take_request(self, match: dict[str, str]) -> None:
+        if "requested" in match:
+            self.last = self.streams[int(match["requested"], 16)] = _Stream(self.clock_s)
+        if "path" in match and self.last is not None:
+            self.last.path = match["path"]
+        if "early" in match and (stream := self.streams.get(int(match["early"], 16))):
             stream.early = True
 
-    def _take_answer(self, said: dict[str, str]) -> None:
-        if "answered" in said and (stream := self.streams.get(int(said["answered"], 16))):
+    def _take_response(self, match: dict[str, str]) -> None:
+        if "answered" in match and (stream := self.streams.get(int(match["answered"], 16))):
             stream.first_byte_s = stream.first_byte_s or self.clock_s
-            stream.status = int(said["status"])
-        if "closed" in said and (stream := self.streams.get(int(said["closed"]))):
-            stream.code, stream.ended_s = int(said["code"]), self.clock_s
+            stream.status = int(match["status"])
+        if "closed" in match and (stream := self.streams.get(int(match["closed"]))):
+            stream.code, stream.ended_s = int(match["code"]), self.clock_s
 
 
 def parse(file: Path) -> ProgramReport:
-    """Read every line; a stream that was not closed well is a complaint."""
-    story = _Transcript()
+    """Read every line; a stream that did not close without error is a complaint."""
+    transcript = _Transcript()
     try:
         with untrusted_files.opened(file, MOST_BYTES) as lines:
-            story.read(lines)
+            transcript.read(lines)
     except FileNotFoundError:
         return ProgramReport(complaint="gtlsclient printed nothing")
     except UNREADABLE as error:
-        return ProgramReport(complaint=f"gtlsclient printed what is not its own: {error!r}")
-    if not story.lines:
+        return ProgramReport(complaint=f"gtlsclient's output is unreadable: {error!r}")
+    if not transcript.lines:
         return ProgramReport()
-    done = [stream for stream in story.streams.values() if stream.code == NO_ERROR]
+    done = [stream for stream in transcript.streams.values() if stream.code == NO_ERROR]
     return ProgramReport(
-        observations=tuple(_observations(story, done)),
-        requests=tuple(_request(story, stream) for stream in done),
-        complaint=_complaint(story, done),
+        observations=tuple(_observations(transcript, done)),
+        requests=tuple(_request(transcript, stream) for stream in done),
+        complaint=_complaint(transcript, done),
     )
 
 
-def _complaint(story: _Transcript, done: list[_Stream]) -> str:
-    if story.streams and len(done) == len(story.streams):
+def _complaint(transcript: _Transcript, done: list[_Stream]) -> str:
+    if transcript.streams and len(done) == len(transcript.streams):
         return ""
-    codes = [f"error {s.code:#x}" for s in story.streams.values() if s.code and s not in done]
-    unfinished = f"{len(story.streams) - len(done)} of {len(story.streams)} requests unfinished"
-    reasons = dict.fromkeys((*story.errors, *codes))
-    return "; ".join((unfinished if story.streams else "asked for nothing", *reasons))
+    codes = [f"error {s.code:#x}" for s in transcript.streams.values() if s.code and s not in done]
+    unfinished = (
+        f"{len(transcript.streams) - len(done)} of {len(transcript.streams)} requests unfinished"
+    )
+    reasons = dict.fromkeys((*transcript.errors, *codes))
+    return "; ".join((unfinished if transcript.streams else "no request was sent", *reasons))
 
 
-def _request(story: _Transcript, stream: _Stream) -> LoggedRequest:
-    early = stream.early and not story.rejected
+def _request(transcript: _Transcript, stream: _Stream) -> LoggedRequest:
+    early = stream.early and not transcript.rejected
     return LoggedRequest(
-        http_version="3" if story.alpn == "h3" else story.alpn or "unknown",
+        http_version="3" if transcript.alpn == "h3" else transcript.alpn or "unknown",
         status=stream.status,
         body_bytes=None,
         connection="1",
-        cipher=CIPHERS.get(story.cipher, story.cipher),
+        cipher=CIPHERS.get(transcript.cipher, transcript.cipher),
         resumed=True if early else None,
         early_data=early,
         path=stream.path,
@@ -160,10 +162,10 @@ def _request(story: _Transcript, stream: _Stream) -> LoggedRequest:
     )
 
 
-def _observations(story: _Transcript, done: list[_Stream]) -> list[Observation]:
+def _observations(transcript: _Transcript, done: list[_Stream]) -> list[Observation]:
     values = {
         "client_total_time": max((s.ended_s for s in done if s.ended_s is not None), default=None),
-        "client_handshake_time": story.handshake_s,
+        "client_handshake_time": transcript.handshake_s,
         "time_to_first_byte": min((s.first_byte_s for s in done if s.first_byte_s), default=None),
     }
     return [

@@ -1,7 +1,7 @@
-"""What h2load says of its requests: a summary, and ``--log-file`` in a file beside it.
+"""What h2load prints: a summary, and the file of ``--log-file``.
 
-The log has a line per request: when it began (microseconds of the clock on the wall), its status,
-and how long it took (microseconds). Bytes are in the summary only, of all requests together.
+The log has a line per request: start (microseconds since 1970), status, duration (microseconds).
+Only the summary has bytes, for all requests together.
 """
 
 from __future__ import annotations
@@ -33,10 +33,10 @@ def parse(file: Path) -> ProgramReport:
     except FileNotFoundError:
         return ProgramReport(complaint="h2load printed nothing")
     except untrusted_files.UnreadableError as error:
-        return ProgramReport(complaint=f"what h2load printed is unreadable: {error}")
+        return ProgramReport(complaint=f"h2load's output is unreadable: {error}")
     counts, data = _COUNTS.search(text), _DATA.search(text)
     if counts is None or data is None:
-        return ProgramReport(complaint="h2load printed no summary of its own")
+        return ProgramReport(complaint="h2load printed no summary")
     try:
         requests = _requests(text, file.with_name(LOG_FILE), int(data["bytes"]))
     except UNREADABLE as error:
@@ -44,12 +44,14 @@ def parse(file: Path) -> ProgramReport:
     failed = int(counts["failed"])
     complaint = f"{failed} of {counts['total']} requests failed" if failed else ""
     total = max((request.ended_s or 0.0 for request in requests), default=0.0)
-    told = (Observation(metric="client_total_time", value=total, source="client"),) if total else ()
-    return ProgramReport(told, requests, complaint)
+    observations = (
+        (Observation(metric="client_total_time", value=total, source="client"),) if total else ()
+    )
+    return ProgramReport(observations, requests, complaint)
 
 
 def _requests(text: str, log: Path, body_bytes: int) -> tuple[LoggedRequest, ...]:
-    """Give every request its share of the bytes: all files of a workload are of one size."""
+    """Read the log; each request has an equal share of the bytes, as all files have one size."""
     lines = lines_of(log)
     rows = [[int(word) for word in line.split("\t")] for line in lines]
     origin = min((began for began, _, _ in rows), default=0)

@@ -1,7 +1,6 @@
-"""What our own clients tell of a connection that goes from one path to another.
+"""Path events and migration counts in the output of httpbed's own clients.
 
-``clock_ns`` is the kernel's monotonic clock at the program's time zero; an event is ``at`` seconds
-after that; and migrations are counted. Every parser of such a client reads it here.
+``clock_ns`` is CLOCK_MONOTONIC at the program's time zero; an event is ``at`` seconds later.
 """
 
 from __future__ import annotations
@@ -14,11 +13,11 @@ from httpbed.programs.parsers.untrusted_values import count, seconds
 from httpbed.programs.protocol import MigrationCounts, PathEvent
 
 
-def events(clock_ns: object, told: Iterable[Mapping[str, Any]]) -> tuple[PathEvent, ...]:
-    """Read what happened to paths, on the kernel's clock.
+def events(clock_ns: object, reported: Iterable[Mapping[str, Any]]) -> tuple[PathEvent, ...]:
+    """Read path events, with times on CLOCK_MONOTONIC.
 
     Raises:
-        One of :data:`~httpbed.programs.parsers.untrusted_values.UNREADABLE`: It is not told so.
+        One of :data:`~httpbed.programs.parsers.untrusted_values.UNREADABLE`: The form is wrong.
     """
     return tuple(
         PathEvent(
@@ -28,10 +27,10 @@ def events(clock_ns: object, told: Iterable[Mapping[str, Any]]) -> tuple[PathEve
             remote=str(event.get("remote") or ""),
             reason=str(event.get("reason") or ""),
         )
-        for event in told
+        for event in reported
     )
 
 
 def migrations(counts: Mapping[str, Any]) -> MigrationCounts:
-    """Read how many migrations there were, as :func:`events` does."""
+    """Read the numbers of migrations; raises as :func:`events`."""
     return MigrationCounts(tried=count(counts["tried"]), failed=count(counts["failed"]))

@@ -1,4 +1,4 @@
-"""What httpbed-quiche says of its fetch: one JSON object, times in seconds since its start."""
+"""What httpbed-quiche prints: one JSON object, times in seconds since its start."""
 
 from __future__ import annotations
 
@@ -23,27 +23,29 @@ _NOTHING = "httpbed-quiche printed nothing"
 
 
 def parse(file: Path) -> ProgramReport:
-    """Read the object; there is none when it was killed."""
+    """Read the object; a killed program leaves none."""
     try:
         text = untrusted_files.text(file, errors="strict")
         if not text.strip():
             return ProgramReport(complaint=_NOTHING)
-        said = json.loads(text)
-        streams = [dict(stream) for stream in said["streams"]]
+        report = json.loads(text)
+        streams = [dict(stream) for stream in report["streams"]]
         return ProgramReport(
-            observations=tuple(_observations(said["times"])),
-            requests=tuple(_request(said, stream) for stream in streams if stream["status"]),
-            complaint=str(said["error"] or ""),
-            # A report without them is an older program's.
-            path_events=migration_events.events(said.get("clock_ns"), said.get("path_events", ())),
-            migrations=migration_events.migrations(said["migrations"])
-            if "migrations" in said
+            observations=tuple(_observations(report["times"])),
+            requests=tuple(_request(report, stream) for stream in streams if stream["status"]),
+            complaint=str(report["error"] or ""),
+            # older versions report no path events
+            path_events=migration_events.events(
+                report.get("clock_ns"), report.get("path_events", ())
+            ),
+            migrations=migration_events.migrations(report["migrations"])
+            if "migrations" in report
             else None,
         )
     except FileNotFoundError:
         return ProgramReport(complaint=_NOTHING)
     except UNREADABLE as error:
-        return ProgramReport(complaint=f"httpbed-quiche printed what is not its own: {error!r}")
+        return ProgramReport(complaint=f"httpbed-quiche's output is unreadable: {error!r}")
 
 
 def _observations(times: Mapping[str, Any]) -> Iterator[Observation]:
@@ -52,16 +54,16 @@ def _observations(times: Mapping[str, Any]) -> Iterator[Observation]:
             yield Observation(metric=metric, value=seconds(times[word]), source="client")
 
 
-def _request(said: Mapping[str, Any], stream: Mapping[str, Any]) -> LoggedRequest:
+def _request(report: Mapping[str, Any], stream: Mapping[str, Any]) -> LoggedRequest:
     return LoggedRequest(
         http_version=str(stream["http_version"]),
         status=int(stream["status"]),
         body_bytes=int(stream["bytes"]),
         connection="1",
-        tls_version=str(said["tls_version"]),
-        cipher=str(said["cipher"]),
-        resumed=bool(said["resumed"]),
-        early_data=bool(said["early_data"]),
+        tls_version=str(report["tls_version"]),
+        cipher=str(report["cipher"]),
+        resumed=bool(report["resumed"]),
+        early_data=bool(report["early_data"]),
         path="/" + str(stream["url"]).split("/", 3)[-1],
         began_s=seconds(stream["began"]),
         ended_s=None if stream["ended"] is None else seconds(stream["ended"]),

@@ -1,8 +1,8 @@
-"""What our own clients print: a line with an object for each file, in the words of the seam.
+"""What httpbed's own clients print: a line with a JSON object for each file.
 
-A line may tell of paths instead: ``path_event`` is what has happened, ``migrations`` counts them up
-to then, ``clock_ns`` is the same in all lines of a run. The last line may be ``{"error": "..."}``:
-why nothing more came.
+A line with ``path_event`` reports a change of path instead: ``migrations`` counts migrations so
+far, and ``clock_ns`` is the same in all lines of a run. The last line may be
+``{"error": "..."}``, the reason why no more files follow.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ Line = dict[str, Any]
 
 
 def parse(file: Path) -> ProgramReport:
-    """Read every line; there is none when the client was killed."""
+    """Read every line; a killed client leaves none."""
     try:
         lines = [
             dict(json.loads(one))
@@ -32,7 +32,7 @@ def parse(file: Path) -> ProgramReport:
     except FileNotFoundError:
         return ProgramReport(complaint="the client printed nothing")
     except UNREADABLE as error:
-        return ProgramReport(complaint=f"the client printed what is not its own: {error!r}")
+        return ProgramReport(complaint=f"the client's output is unreadable: {error!r}")
 
 
 def _findings(lines: Sequence[Line]) -> ProgramReport:
@@ -40,10 +40,10 @@ def _findings(lines: Sequence[Line]) -> ProgramReport:
         return ProgramReport(complaint="the client printed nothing")
     errors = [str(line["error"]) for line in lines if "error" in line]
     moving = [line for line in lines if "path_event" in line]
-    told = [line for line in lines if "error" not in line and "path_event" not in line]
+    files = [line for line in lines if "error" not in line and "path_event" not in line]
     return ProgramReport(
-        observations=tuple(_observations(told)) if told else (),
-        requests=tuple(_request(said) for said in told),
+        observations=tuple(_observations(files)) if files else (),
+        requests=tuple(_request(line) for line in files),
         complaint="; ".join(errors),
         path_events=tuple(
             event
@@ -55,7 +55,7 @@ def _findings(lines: Sequence[Line]) -> ProgramReport:
 
 
 def _migrations(moving: Sequence[Line]) -> MigrationCounts:
-    """Add up what each run of the client counted last."""
+    """Return the sum of each run's last counts."""
     last = {line["clock_ns"]: migration_events.migrations(line["migrations"]) for line in moving}
     return MigrationCounts(
         tried=sum(one.tried for one in last.values()),
@@ -63,32 +63,32 @@ def _migrations(moving: Sequence[Line]) -> MigrationCounts:
     )
 
 
-def _request(said: Line) -> LoggedRequest:
+def _request(line: Line) -> LoggedRequest:
     return LoggedRequest(
-        http_version=str(said["http_version"]),
-        status=int(said["status"]),
-        body_bytes=int(said["body_bytes"]),
-        connection=str(said.get("connection", "")),
-        tls_version=str(said.get("tls_version", "")),
-        cipher=str(said.get("cipher", "")),
-        resumed=_flag(said.get("resumed")),
-        early_data=_flag(said.get("early_data")),
-        path=str(said.get("path", "")),
-        began_s=seconds(said["began_s"]),
-        ended_s=seconds(said["ended_s"]),
+        http_version=str(line["http_version"]),
+        status=int(line["status"]),
+        body_bytes=int(line["body_bytes"]),
+        connection=str(line.get("connection", "")),
+        tls_version=str(line.get("tls_version", "")),
+        cipher=str(line.get("cipher", "")),
+        resumed=_flag(line.get("resumed")),
+        early_data=_flag(line.get("early_data")),
+        path=str(line.get("path", "")),
+        began_s=seconds(line["began_s"]),
+        ended_s=seconds(line["ended_s"]),
     )
 
 
-def _flag(said: object) -> bool | None:
-    return said if isinstance(said, bool) else None
+def _flag(value: object) -> bool | None:
+    return value if isinstance(value, bool) else None
 
 
-def _observations(told: Sequence[Line]) -> Iterator[Observation]:
+def _observations(files: Sequence[Line]) -> Iterator[Observation]:
     values = {
-        "client_total_time": max(seconds(said["ended_s"]) for said in told),
-        "client_handshake_time": told[0].get("handshake_s"),
+        "client_total_time": max(seconds(line["ended_s"]) for line in files),
+        "client_handshake_time": files[0].get("handshake_s"),
         "time_to_first_byte": min(
-            (seconds(said["first_byte_s"]) for said in told if said.get("first_byte_s")),
+            (seconds(line["first_byte_s"]) for line in files if line.get("first_byte_s")),
             default=None,
         ),
     }

@@ -1,4 +1,4 @@
-"""What all readers share: a program under test may have written anything."""
+"""Values in the output of programs under test, which may contain anything."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ UNREADABLE = (
     RecursionError,
     csv.Error,
 )
-"""What reading nonsense raises; it becomes a complaint, never an error of the bed."""
+"""What reading such output may raise; parsers turn it into a complaint."""
 LONGEST_S = 1e11
-"""Some thousand years: curl counts from 1970 on, and what is reckoned with such times is finite."""
+"""About 3,000 years: curl counts from 1970, and sums of such times are finite."""
 MOST = 2**63 - 1
-"""No program counts further."""
+"""Larger counts are rejected."""
 
 
 def lines_of(file: Path) -> list[str]:
-    """Return the lines of a file that need not be there.
+    """Return the lines of a file; none if the file is missing.
 
     Raises:
-        UnreadableError: It is there, and not to be read.
+        UnreadableError: The file exists but cannot be read.
     """
     try:
         return untrusted_files.text(file).splitlines()
@@ -36,28 +36,28 @@ def lines_of(file: Path) -> list[str]:
         return []
 
 
-def seconds(said: object) -> float:
-    """Return a time that a program told.
+def seconds(logged: object) -> float:
+    """Return a time in seconds.
 
     Raises:
-        ValueError: It is no number, or beyond every trial's length.
+        ValueError: It is not a number, or longer than ``LONGEST_S``.
     """
-    value = float(said) if isinstance(said, int | float | str) else math.nan
+    value = float(logged) if isinstance(logged, int | float | str) else math.nan
     if not abs(value) <= LONGEST_S:
-        msg = f"{said!r} is no time"
+        msg = f"{logged!r} is not a time"
         raise ValueError(msg)
     return value
 
 
-def count(said: object) -> int:
-    """Return a number of things, such as bytes, that a program told.
+def count(logged: object) -> int:
+    """Return a count, such as a number of bytes.
 
     Raises:
-        ValueError: It is no whole number, negative, or beyond what any program counts.
+        ValueError: It is not a whole number from 0 to ``MOST``.
         OverflowError: It is infinite.
     """
-    value = int(said) if isinstance(said, int | float | str) else -1
+    value = int(logged) if isinstance(logged, int | float | str) else -1
     if not 0 <= value <= MOST:
-        msg = f"{said!r} is no number of anything"
+        msg = f"{logged!r} is not a count"
         raise ValueError(msg)
     return value

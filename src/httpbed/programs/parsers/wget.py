@@ -1,7 +1,7 @@
-"""What wget says of one file with ``--server-response``, in the C locale.
+"""What wget prints for one file with ``--server-response``, in the C locale.
 
-With ``--no-verbose`` it is a line at the end. Without, each try begins with a line of its own and
-ends with how far it came, counted from the file's first byte, wherever the try began::
+With ``--no-verbose`` it prints one line at the end. Without, each attempt begins with its own line.
+It ends with a byte count from the beginning of the file, wherever the attempt began::
 
     --2026-11-21 21:39:51--  (try: 2)  https://server/5M.txt
       HTTP/1.1 206 Partial Content
@@ -19,7 +19,7 @@ from pathlib import Path
 from httpbed.host.sandbox import untrusted_files
 from httpbed.programs.protocol import LoggedRequest, ProgramReport
 
-_TRY = re.compile(
+_ATTEMPT = re.compile(
     r"^--\d{4}-\d\d-\d\d [0-9:]{8}--  (?:\(try: *\d+\)  )?(?P<url>\S+)$", re.MULTILINE
 )
 _STATUS = re.compile(r"^ {2}HTTP/(?P<version>[0-9.]+) (?P<status>[0-9]{3})\b", re.MULTILINE)
@@ -41,47 +41,47 @@ _WRONG = re.compile(
 
 
 def parse(file: Path) -> ProgramReport:
-    """Read what it printed."""
+    """Read wget's output."""
     try:
         text = untrusted_files.text(file)
     except FileNotFoundError:
         return ProgramReport(complaint="wget printed nothing")
     except untrusted_files.UnreadableError as error:
-        return ProgramReport(complaint=f"what wget printed is unreadable: {error}")
-    begins = [match.start() for match in _TRY.finditer(text)]
-    tries = [text[begin:end] for begin, end in pairwise([*begins, len(text)])]
-    return _tries(tries) if tries else _of_one(text)
+        return ProgramReport(complaint=f"wget's output is unreadable: {error}")
+    begins = [match.start() for match in _ATTEMPT.finditer(text)]
+    attempts = [text[begin:end] for begin, end in pairwise([*begins, len(text)])]
+    return _attempts(attempts) if attempts else _single_attempt(text)
 
 
-def _tries(said: list[str]) -> ProgramReport:
-    """Read several tries, of one run or of many; only the last one's failure is one."""
-    requests = tuple(request for one in said for request in _request(one))
-    ended = _CAME_TO.search(said[-1])
+def _attempts(attempts: list[str]) -> ProgramReport:
+    """Read the attempts of one or several runs; only a failure of the last one is a complaint."""
+    requests = tuple(request for one in attempts for request in _request(one))
+    ended = _CAME_TO.search(attempts[-1])
     if ended and ended["whole"]:
         return ProgramReport(requests=requests)
     short = f"{ended['wrong']}{ended['bytes']}{ended['rest']}" if ended else ""
     return ProgramReport(
-        requests=requests, complaint=short or _complaint(said[-1]) or "wget saved nothing"
+        requests=requests, complaint=short or _complaint(attempts[-1]) or "wget saved nothing"
     )
 
 
-def _request(said: str) -> Iterator[LoggedRequest]:
-    """Yield the request of a try that was answered; if it was killed, its length is not told."""
-    url, status, ended = _TRY.search(said), _STATUS.search(said), _CAME_TO.search(said)
+def _request(attempt: str) -> Iterator[LoggedRequest]:
+    """Yield the request of an answered attempt; a killed attempt has no length."""
+    url, status, ended = _ATTEMPT.search(attempt), _STATUS.search(attempt), _CAME_TO.search(attempt)
     if url is None or status is None:
         return
-    begun = _FROM.search(said)
+    begun = _FROM.search(attempt)
     first = int(begun["first"]) if begun else 0
     body_bytes = max(0, int(ended["bytes"]) - first) if ended else None
     path = "/" + url["url"].split("/", 3)[-1]
     yield LoggedRequest(status["version"], int(status["status"]), body_bytes, path=path)
 
 
-def _of_one(text: str) -> ProgramReport:
-    """Read the one try of a run that says little."""
+def _single_attempt(text: str) -> ProgramReport:
+    """Read the single attempt of a ``--no-verbose`` run."""
     saved, status = _SAVED.search(text), _STATUS.search(text)
     if status is None:
-        return ProgramReport(complaint=_complaint(text) or "wget printed no answer's header")
+        return ProgramReport(complaint=_complaint(text) or "wget printed no response header")
     body_bytes = int(saved["bytes"]) if saved else 0
     path = "/" + saved["url"].split("/", 3)[-1] if saved else ""
     request = LoggedRequest(status["version"], int(status["status"]), body_bytes, path=path)
@@ -90,5 +90,5 @@ def _of_one(text: str) -> ProgramReport:
 
 
 def _complaint(text: str) -> str:
-    found = [match["reason"] or match["other"] for match in _WRONG.finditer(text)]
-    return "; ".join(dict.fromkeys(found))
+    reasons = [match["reason"] or match["other"] for match in _WRONG.finditer(text)]
+    return "; ".join(dict.fromkeys(reasons))

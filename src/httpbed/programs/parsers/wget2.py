@@ -1,6 +1,6 @@
-"""What wget2 says of its transfers: ``--stats-site``, and ``--stats-tls`` in a file beside it.
+"""What wget2 prints: ``--stats-site``, and ``--stats-tls`` in a file beside it.
 
-The version is what TLS agreed on (ALPN): wget2 speaks HTTP/1.1 where it agreed on nothing.
+The HTTP version is the one that TLS negotiated (ALPN); without ALPN wget2 speaks HTTP/1.1.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ from httpbed.programs.protocol import LoggedRequest, ProgramReport
 TLS_FILE, ERRORS_FILE = "wget2-tls.csv", "wget2-output.txt"
 VERSIONS = {"h2": "2", "http/1.1": "1.1", "": "1.1"}
 TLS_VERSIONS = {"5": "TLSv1.3", "4": "TLSv1.2"}
-"""GnuTLS's numbers of the protocol."""
+"""GnuTLS's numbers of TLS versions."""
 _TLS_VERSION, _RESUMED, _ALPN = 1, 4, 5
-"""Columns of a line of ``--stats-tls``."""
+"""Columns of a ``--stats-tls`` line."""
 
 
 def parse(file: Path) -> ProgramReport:
@@ -29,10 +29,10 @@ def parse(file: Path) -> ProgramReport:
     except FileNotFoundError:
         return ProgramReport(complaint="wget2 wrote no statistics")
     except UNREADABLE as error:
-        return ProgramReport(complaint=f"wget2 wrote statistics of another form: {error!r}")
+        return ProgramReport(complaint=f"wget2's statistics are unreadable: {error!r}")
     if not requests:
         last = untrusted_files.last_line(file.parent, ERRORS_FILE)
-        return ProgramReport(complaint=last or "wget2 asked for nothing")
+        return ProgramReport(complaint=last or "wget2 sent no request")
     return ProgramReport(requests=requests)
 
 

@@ -133,16 +133,9 @@ def _mistakes(
     if version not in recipe.http_versions:
         speaks = ", ".join(recipe.http_versions)
         yield Mistake("--http-version", f"{recipe.name} speaks {speaks}, not {version}")
-    allowed = recipe.congestion_control.allowed(transport)
-    if asked.control is not None and asked.control not in allowed:
-        over = transport.upper()
-        reason = f"{recipe.name} does not offer {asked.control!r} over {over}"
-        yield Mistake("--congestion-control", f"{reason}; known: {', '.join(allowed)}")
+    control = asked.control
+    if control is not None and (reason := recipe.refuses_control(transport, control)):
+        yield Mistake("--congestion-control", reason)
     for name, value in asked.knobs.items():
-        knob = recipe.knobs.get(name)
-        if knob is None:
-            known = ", ".join(sorted(recipe.knobs)) or "none"
-            yield Mistake("--knob", f"{recipe.name} has no knob {name!r}; known: {known}")
-        elif not knob.accepts(value):
-            reason = f"{value!r} is not what {name} accepts: {knob.domain()}"
+        if reason := recipe.refuses_knob(name, value):
             yield Mistake("--knob", reason)

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
+from urllib.parse import urlsplit
 
 Ending = Literal[
     "loaded", "time limit", "crashed", "left", "refused", "browser ended", "download", "not told"
@@ -74,6 +75,31 @@ class PageRequest:
     headers_end_s: float | None = None
     ended_s: float | None = None
     """When its last byte came, or it failed."""
+
+    @property
+    def host(self) -> str:
+        """Return the host name of its URL, without a port; empty if the URL is invalid."""
+        return self._parts[0]
+
+    @property
+    def authority(self) -> str:
+        """Return host name and port of its URL; empty if the URL is invalid."""
+        return self._parts[1]
+
+    @property
+    def path(self) -> str:
+        """Return path and query of its URL; the whole URL if it is invalid."""
+        return self._parts[2]
+
+    @property
+    def _parts(self) -> tuple[str, str, str]:
+        try:
+            parts = urlsplit(self.url)
+            host = parts.hostname or ""
+        except ValueError:
+            return "", "", self.url
+        path = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
+        return host, parts.netloc, path
 
     @property
     def is_on_network(self) -> bool:

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from urllib.parse import urlsplit
 
 from httpbed.experiment.metric import Observation
 from httpbed.web.load import timing
@@ -25,7 +24,7 @@ _OF_EACH: Mapping[str, Callable[[PageRequest], timing.Interval | None]] = {
 }
 
 
-def observations(load: BrowserLoad) -> tuple[Observation, ...]:
+def of_load(load: BrowserLoad) -> tuple[Observation, ...]:
     """Take every metric of a load that its browser told enough for."""
     found: list[Observation] = []
     if load.ended == "loaded":
@@ -104,18 +103,11 @@ def resource_names(requests: Sequence[PageRequest]) -> list[str]:
     What is fetched again has a number added, so that no two have the same name.
     """
     seen = Counter[str]()
-    own = _host_and_path(requests[0].url)[0] if requests else ""
+    own = requests[0].authority if requests else ""
     given = []
     for request in requests:
-        host, path = _host_and_path(request.url)
+        host, path = request.authority, request.path
         name = (path if host == own else f"//{host}{path}")[:MOST_NAME]
         seen[name] += 1
         given.append(f"{name}, {seen[name]}" if seen[name] > 1 else name)
     return given
-
-
-def _host_and_path(url: str) -> tuple[str, str]:
-    with suppress(ValueError):
-        parts = urlsplit(url)
-        return parts.netloc, (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
-    return "", url
