@@ -35,13 +35,13 @@ SMALL_BYTES = 2**29
 ENDINGS = {
     "never": ("time limit", "the network was not idle"),
     "dialogs": ("loaded", ""),
-    "outside": ("left", "it went on to https://outside.example/x"),
-    "download": ("download", "it began a download of https://server.httpbed.test/file.bin"),
+    "outside": ("left", "it navigated to https://outside.example/x"),
+    "download": ("download", "it started a download of https://server.httpbed.test/file.bin"),
     "memory": ("crashed", "the tab crashed"),
 }
 MORE_ENDINGS = {
-    "elsewhere": ("left", "it went on to https://server.httpbed.test/index.html"),
-    "refresh": ("left", "it went on to https://outside.example/"),
+    "elsewhere": ("left", "it navigated to https://server.httpbed.test/index.html"),
+    "refresh": ("left", "it navigated to https://outside.example/"),
     "name": ("loaded", ""),
     "frame": ("loaded", ""),
 }

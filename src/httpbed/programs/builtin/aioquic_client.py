@@ -1,15 +1,14 @@
-"""An HTTP/3 client on aioquic: files side by side over one connection, each to a file of its own.
+"""An HTTP/3 client on aioquic: parallel downloads over one connection, each to its own file.
 
-One socket and one loop around aioquic's connection, which does no I/O itself. After each file one
-JSON object is printed, with times in seconds since the start. A prior visit also waits for a
-session ticket and keeps it; a later visit resumes with it, with or without early data.
+One socket and one loop drive aioquic's connection, which does no I/O itself. After each file the
+client prints one JSON object, with times in seconds since the start. A prior visit also waits for a
+session ticket and stores it; a later visit resumes with it, with or without early data.
 
-With ``--migration rebind`` it listens to the kernel's word of addresses and routes. When the kernel
-prefers another address towards the server, the connection goes on from a new socket at once, under
-another connection ID (RFC 9000 section 9.5), and a PING asks whether anybody is there: the server
-validates the path, the client takes its acknowledgement for an answer. What became of each
-migration is a line each time, with how many there were up to then: seconds since :data:`START_NS`,
-which is of the kernel's monotonic clock.
+With ``--migration rebind`` the client listens to the kernel's news of addresses and routes. If the
+kernel prefers another local address towards the server, the connection moves to a new socket at
+once, with another connection ID (RFC 9000 section 9.5), and sends a PING. The server validates the
+path; the client takes the PING's acknowledgement as the answer. Each event prints a line with the
+numbers of migrations so far: seconds since :data:`START_NS`, which is CLOCK_MONOTONIC.
 
 Run by recipes/aioquic.toml, in a root filesystem with Python and aioquic.
 """
@@ -45,20 +44,20 @@ from aioquic.tls import SessionTicket
 
 MOST_DATAGRAM_BYTES = 65535
 NEVER_IDLE_S = 86400.0
-"""Above every trial's limit: the bed decides when a transfer has taken too long."""
+"""Above every trial's limit: httpbed decides when a transfer has taken too long."""
 TICKET_PATIENCE_S = 5.0
 START_NS = time.monotonic_ns()
 NETWORK_NEWS = 0x1 | 0x10 | 0x40 | 0x100 | 0x400
-"""Of rtnetlink(7): links, IPv4 addresses and routes, IPv6 addresses and routes."""
+"""Groups of rtnetlink(7): links, IPv4 addresses and routes, IPv6 addresses and routes."""
 
 
 class FetchError(Exception):
-    """A file cannot be had any more; the message is for the reader of the trial."""
+    """A file cannot be downloaded; the message is for the trial's report."""
 
 
 @dataclass
 class FileDownload:
-    """One request and what has come of it."""
+    """One request and its response so far."""
 
     path: str
     file: Path
@@ -72,23 +71,23 @@ class FileDownload:
 
 
 def since_start() -> float:
-    """Seconds since this program began."""
+    """Return the seconds since this program began."""
     return (time.monotonic_ns() - START_NS) / 1e9
 
 
 @dataclass
 class MigrationLog:
-    """What the client did when its network changed, and what became of it."""
+    """The client's migrations and their results."""
 
     tried: int = 0
     succeeded: int = 0
 
     def note(self, event: str, local: str, remote: str, reason: str = "") -> None:
-        """Tell what has just happened, at once: whoever is killed tells nothing later."""
-        said = {"at": since_start(), "event": event, "local": local, "remote": remote}
+        """Print an event at once, because a killed program prints nothing later."""
+        event_line = {"at": since_start(), "event": event, "local": local, "remote": remote}
         failed = self.tried - self.succeeded
         counts = {"tried": self.tried, "succeeded": self.succeeded, "failed": failed}
-        line = {"clock_ns": START_NS, "path_event": {**said, "reason": reason}}
+        line = {"clock_ns": START_NS, "path_event": {**event_line, "reason": reason}}
         print(json.dumps({**line, "migrations": counts}), flush=True)
 
 
@@ -111,7 +110,7 @@ class Http3Client:
         self.http = H3Connection(self.quic)
 
     def run(self) -> None:
-        """Fetch every file, as many rounds as are wanted, and close."""
+        """Fetch every file in as many rounds as requested, and close."""
         self.quic.connect(self.udp.getpeername(), now=time.monotonic())
         if self.options.visit == "prior" or self.options.resumption != "early data":
             self._until(lambda: self.handshake is not None)
@@ -124,7 +123,7 @@ class Http3Client:
         self._send()
 
     def _socket(self) -> socket.socket:
-        """Open a socket with the address that the kernel prefers towards the server now."""
+        """Open a socket on the address that the kernel now prefers towards the server."""
         family = socket.AF_INET6 if ":" in self.options.address else socket.AF_INET
         udp = socket.socket(family, socket.SOCK_DGRAM)
         try:
@@ -151,17 +150,19 @@ class Http3Client:
         yield b"user-agent", b"httpbed-aioquic"
 
     def _until(self, done: Callable[[], bool], *, over: float = math.inf) -> None:
-        """Send and receive until something is so, or the clock shows ``over``."""
+        """Send and receive until ``done`` is true, or the clock shows ``over``."""
         while not done() and time.monotonic() < over:
             self._send()
             due = min(self.quic.get_timer() or math.inf, over)
             wait_s = None if due == math.inf else max(0.0, due - time.monotonic())
-            heard = select.select([one for one in (self.udp, self.news) if one], [], [], wait_s)[0]
-            if self.udp in heard:
+            readable = select.select([one for one in (self.udp, self.news) if one], [], [], wait_s)[
+                0
+            ]
+            if self.udp in readable:
                 self._receive()
-            if self.news in heard:
-                self._hear_news()
-            if not heard:
+            if self.news in readable:
+                self._read_news()
+            if not readable:
                 self.quic.handle_timer(now=time.monotonic())
             self._look()
 
@@ -172,7 +173,7 @@ class Http3Client:
             except OSError:
                 if self.news is None:
                     raise
-                # Without a network it is lost, until there is news of another.
+                # Without a network the datagram is lost; the next news brings another network.
 
     def _receive(self) -> None:
         try:
@@ -182,25 +183,25 @@ class Http3Client:
         except BlockingIOError:
             pass
 
-    def _hear_news(self) -> None:
-        """Read the kernel's messages, which are only a reason to ask it."""
+    def _read_news(self) -> None:
+        """Read and discard the kernel's messages, then look which address it prefers."""
         try:
             while self.news and self.news.recv(MOST_DATAGRAM_BYTES):
                 pass
         except BlockingIOError:
             pass
         except OSError as error:
-            if error.errno != errno.ENOBUFS:  # there was more of it than fits
+            if error.errno != errno.ENOBUFS:  # more messages than the buffer holds
                 raise
         self._follow()
 
     def _follow(self) -> None:
-        """Go on from the address that the kernel prefers, if it is another one."""
+        """Move to the address that the kernel prefers, if it has changed."""
         old = named(self.udp.getsockname())
         try:
             preferred = self._socket()
         except OSError as error:
-            self.migrations.note("network changed", old, self._remote(), f"no way: {error}")
+            self.migrations.note("network changed", old, self._remote(), f"no route: {error}")
             return
         if preferred.getsockname()[0] == self.udp.getsockname()[0]:
             preferred.close()
@@ -208,7 +209,7 @@ class Http3Client:
         new = named(preferred.getsockname())
         self.migrations.note("network changed", old, self._remote(), f"the kernel prefers {new}")
         if self.handshake is None:
-            preferred.close()  # RFC 9000 section 9: not before the handshake is confirmed
+            preferred.close()  # RFC 9000 section 9: no migration before the handshake is confirmed
             self.migrations.note("refused", new, self._remote(), "the handshake is not over")
             return
         self.udp.close()
@@ -222,7 +223,7 @@ class Http3Client:
         return named((self.options.address, self.options.port))
 
     def _look(self) -> None:
-        """Take what has happened on the connection."""
+        """Handle the connection's events."""
         while (event := self.quic.next_event()) is not None:
             self._quic_event(event)
             for found in self.http.handle_event(event):
@@ -242,7 +243,7 @@ class Http3Client:
             raise FetchError(f"the connection ended, error {event.error_code:#x}: {reason}")
 
     def _reached(self, migration: int) -> None:
-        """Take the answer on a new path; one to an earlier migration counts no more."""
+        """Count a validated path; an answer to an earlier migration does not count."""
         if migration == self.migrations.tried:
             self.migrations.succeeded += 1
             self.migrations.note("validated", named(self.udp.getsockname()), self._remote())
@@ -257,12 +258,12 @@ class Http3Client:
             fetch.first_byte_s = fetch.first_byte_s or since_start()
             fetch.body_bytes += fetch.body.write(event.data)
         if isinstance(event, HeadersReceived | DataReceived) and event.stream_ended:
-            self._tell(self.fetches.pop(event.stream_id))
+            self._print(self.fetches.pop(event.stream_id))
 
-    def _tell(self, fetch: FileDownload) -> None:
+    def _print(self, fetch: FileDownload) -> None:
         fetch.body.close()
         accepted = self.handshake is not None and self.handshake.early_data_accepted
-        said = {
+        line = {
             "http_version": "3",
             "path": fetch.path,
             "status": fetch.status,
@@ -277,7 +278,7 @@ class Http3Client:
             "first_byte_s": fetch.first_byte_s,
             "ended_s": since_start(),
         }
-        print(json.dumps(said), flush=True)
+        print(json.dumps(line), flush=True)
 
     def _keep(self, ticket: SessionTicket) -> None:
         self.has_ticket = True
@@ -285,15 +286,15 @@ class Http3Client:
             self.options.session.write_bytes(pickle.dumps(ticket))
 
     def _wait_for_ticket(self) -> None:
-        """A server may send its ticket at any time after the handshake."""
+        """Wait for a session ticket, which a server may send at any time after the handshake."""
         over = time.monotonic() + TICKET_PATIENCE_S
         self._until(lambda: self.has_ticket, over=over)
         if not self.has_ticket:
-            raise FetchError("the server gave no session ticket")
+            raise FetchError("the server sent no session ticket")
 
 
 def network_news() -> socket.socket:
-    """Open a socket on which the kernel tells of every change of addresses and routes."""
+    """Open a socket on which the kernel reports every change of addresses and routes."""
     news = socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, socket.NETLINK_ROUTE)
     news.bind((0, NETWORK_NEWS))
     news.setblocking(False)
@@ -301,14 +302,14 @@ def network_news() -> socket.socket:
 
 
 def named(address: tuple[str, int]) -> str:
-    """Write an address and a port."""
+    """Return address and port as text."""
     host, port = address[:2]
     return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
 
 
 def configuration(options: argparse.Namespace) -> QuicConfiguration:
-    """Say how to speak QUIC, with the ticket of an earlier visit where one is to be used."""
-    said = QuicConfiguration(
+    """Return the QUIC settings, with an earlier visit's ticket if the options ask for it."""
+    settings = QuicConfiguration(
         alpn_protocols=H3_ALPN,
         congestion_control_algorithm=options.congestion_control,
         idle_timeout=NEVER_IDLE_S,
@@ -317,16 +318,16 @@ def configuration(options: argparse.Namespace) -> QuicConfiguration:
         max_datagram_size=options.max_datagram_size,
         server_name=options.server_name,
     )
-    said.load_verify_locations(cafile=options.ca)
+    settings.load_verify_locations(cafile=options.ca)
     if options.visit == "measured" and options.resumption != "none":
         ticket: SessionTicket = pickle.loads(options.session.read_bytes())  # noqa: S301 - our own
         early = options.resumption == "early data"
-        said.session_ticket = ticket if early else replace(ticket, max_early_data_size=None)
-    return said
+        settings.session_ticket = ticket if early else replace(ticket, max_early_data_size=None)
+    return settings
 
 
 def cipher(quic: QuicConnection) -> str:
-    """Name the cipher suite, as the TLS registry does."""
+    """Return the cipher suite's name in the TLS registry."""
     suite = quic.tls.key_schedule.cipher_suite
     return f"TLS_{suite.name}"
 
@@ -358,7 +359,7 @@ def arguments() -> argparse.Namespace:
 
 
 def main() -> None:
-    """Fetch, or say in one line why not."""
+    """Fetch all files, or print one line that says why not."""
     try:
         Http3Client(arguments()).run()
     except (FetchError, OSError) as error:

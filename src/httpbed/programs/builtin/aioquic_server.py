@@ -21,7 +21,7 @@ from aioquic.quic.events import HandshakeCompleted, ProtocolNegotiated, QuicEven
 from aioquic.tls import SessionTicket
 
 NEVER_IDLE_S = 86400.0
-"""Above every trial's limit: the bed decides when a transfer has taken too long."""
+"""Above every trial's limit: httpbed decides when a transfer has taken too long."""
 FOUND, NOT_FOUND = 200, 404
 
 
@@ -54,7 +54,9 @@ TYPES = {
     "wasm": "application/wasm",
     "pdf": "application/pdf",
 }
-"""By the endings of files' names; Python's own table depends on the machine."""
+"""File name ending -> content type, as in ``web/sites/content_types``.
+
+This program cannot import that table, and Python's own table depends on the machine."""
 
 
 class Http3Connection(QuicConnectionProtocol):
@@ -68,7 +70,7 @@ class Http3Connection(QuicConnectionProtocol):
         self.handshake: HandshakeCompleted | None = None
 
     def quic_event_received(self, event: QuicEvent) -> None:
-        """Answer each request as soon as its header has come: a GET has nothing else."""
+        """Answer each request when its header is complete: a GET has no body."""
         if isinstance(event, ProtocolNegotiated):
             self.http = H3Connection(self._quic)
         elif isinstance(event, HandshakeCompleted):
@@ -79,8 +81,8 @@ class Http3Connection(QuicConnectionProtocol):
                     self._answer(self.http, found)
 
     def _answer(self, http: H3Connection, request: HeadersReceived) -> None:
-        asked = dict(request.headers)
-        path = asked.get(b":path", b"/").decode(errors="replace")
+        request_headers = dict(request.headers)
+        path = request_headers.get(b":path", b"/").decode(errors="replace")
         file = self._find(path)
         status = FOUND if file else NOT_FOUND
         body = file.read_bytes() if file else b""
@@ -93,10 +95,10 @@ class Http3Connection(QuicConnectionProtocol):
         http.send_headers(request.stream_id, encoded, end_stream=not body)
         if body:
             http.send_data(request.stream_id, body, end_stream=True)
-        self._record(asked, status, len(body))
+        self._record(request_headers, status, len(body))
 
     def _find(self, path: str) -> Path | None:
-        """Return the file of that path; none is outside of the content."""
+        """Return the file of a path; None if it is missing or outside of the content."""
         name = unquote(urlsplit(path).path).lstrip("/")
         try:
             file = (self.content / name).resolve()
@@ -104,16 +106,16 @@ class Http3Connection(QuicConnectionProtocol):
         except (OSError, ValueError):  # too long, or with a zero byte
             return None
 
-    def _record(self, asked: dict[bytes, bytes], status: int, body_bytes: int) -> None:
-        """Log what was asked and answered; a request before the handshake's end was early data."""
+    def _record(self, request_headers: dict[bytes, bytes], status: int, body_bytes: int) -> None:
+        """Log request and response; a request before the end of the handshake was early data."""
         early = self.handshake is None
         resumed = early or (self.handshake is not None and self.handshake.session_resumed)
-        said = {
+        line = {
             "protocol": "HTTP/3.0",
             "status": status,
             "body_bytes": body_bytes,
-            "path": asked.get(b":path", b"").decode(errors="replace"),
-            "authority": asked.get(b":authority", b"").decode(errors="replace"),
+            "path": request_headers.get(b":path", b"").decode(errors="replace"),
+            "authority": request_headers.get(b":authority", b"").decode(errors="replace"),
             "connection": self._quic.original_destination_connection_id.hex(),
             "tls_version": "TLSv1.3",
             "cipher": f"TLS_{self._quic.tls.key_schedule.cipher_suite.name}",
@@ -121,16 +123,16 @@ class Http3Connection(QuicConnectionProtocol):
             "early_data": "1" if early else "",
         }
         with self.log.open("a") as file:
-            file.write(json.dumps(said) + "\n")
+            file.write(json.dumps(line) + "\n")
 
 
 def media_type(file: Path | None) -> str:
-    """Name what a file is, by its name as a browser must know it."""
+    """Return a file's content type by its name."""
     return TYPES.get(file.suffix[1:].lower(), "text/plain") if file else "text/plain"
 
 
 async def run(options: argparse.Namespace) -> None:
-    """Serve until the end."""
+    """Serve until killed."""
     configuration = QuicConfiguration(
         is_client=False,
         alpn_protocols=H3_ALPN,

@@ -1,14 +1,14 @@
-"""Answers a recorded site's requests as they were recorded: status, head, body, delay.
+"""Answers requests for a replayed site with the recorded status, head, body and delay.
 
-The server under test ends the browser's connections and passes each request on to here, over
-HTTP/1.1 on the loopback interface of its own host. An answer is looked up by method, host and path;
-several of one are given one after the other, and the last of them again and again.
+The server under test terminates the browser's connections and forwards each request to this
+program, over HTTP/1.1 on the loopback interface of its own host. Responses are looked up by method,
+host and path. Several responses to one key are sent in order, and the last one repeatedly.
 
-A script may read what another origin answers only where that one permits it (Fetch Standard,
-section 3.3). A skeleton's script is permitted everything: what it asks for was allowed in the
-recording, or was loaded as something that is not read.
+A script may read another origin's response only with that origin's permission (Fetch Standard,
+section 3.3). A skeleton's script gets every permission: its requests succeeded in the recording, or
+loaded something that no script reads.
 
-Each request is a line of the log, with nanoseconds of CLOCK_MONOTONIC. The standard library only.
+Each request is a line of the log, with nanoseconds of CLOCK_MONOTONIC. Standard library only.
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ from typing import Any, TextIO
 
 MOST_HEAD_BYTES = 2**18
 SLICE_BYTES = 2**18
-"""Of a body that is given to the kernel at once."""
+"""Bytes of a body that are handed to the kernel at once."""
 PRIOR_PATH, PRIOR_FILE = "/.httpbed/prior.txt", "0/.httpbed/prior.txt"
-"""For visits before the measured one."""
+"""The file of visits before the measured one."""
 PHRASES = {one.value: one.phrase for one in HTTPStatus}
 WITHOUT_BODY = frozenset({204, 304})
-NOBODY = b"HTTP/1.1 404 Not Recorded\r\nContent-Length: 0\r\n\r\n"
+NOT_RECORDED = b"HTTP/1.1 404 Not Recorded\r\nContent-Length: 0\r\n\r\n"
 PERMITTING = frozenset({"access-control-allow-origin", "access-control-allow-credentials"})
 
 Key = tuple[str, str, str]
@@ -43,53 +43,53 @@ Key = tuple[str, str, str]
 
 @dataclass(frozen=True)
 class StoredResponse:
-    """What is answered to one request."""
+    """The response to one request."""
 
     number: int
-    """Its place among all; -1 of what was not recorded."""
+    """Its index among all responses; -1 if it is not from the HAR file."""
     head: str
     """Without the empty line at its end."""
     unpermitted: str
-    """The head without the fields that say who may read the body."""
+    """The head without the fields that permit scripts to read the body."""
     body: memoryview
     delay_s: float
 
 
 class ResponseTable:
-    """All answers, and how often each was asked for."""
+    """All responses, and how often each key was requested."""
 
     def __init__(self, folder: Path) -> None:
-        said = json.loads((folder / "answers.json").read_text("utf-8"))
+        table = json.loads((folder / "answers.json").read_text("utf-8"))
         self._answers: dict[Key, list[StoredResponse]] = {}
-        for number, one in enumerate(said["answers"]):
+        for number, one in enumerate(table["answers"]):
             key = (one["method"], one["host"], one["path"])
-            self._answers.setdefault(key, []).append(_answer(number, one, folder))
+            self._answers.setdefault(key, []).append(_response(number, one, folder))
         prior = _body(folder / PRIOR_FILE)
         head = f"HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: {len(prior)}\r\n"
-        for host in said["hosts"]:
+        for host in table["hosts"]:
             key = ("GET", host, PRIOR_PATH)
             self._answers.setdefault(key, [StoredResponse(-1, head, head, prior, 0.0)])
-        self.permits_all = bool(said["skeleton"])
-        self._asked: Counter[Key] = Counter()
+        self.permits_all = bool(table["skeleton"])
+        self._requested: Counter[Key] = Counter()
 
     def answer(self, key: Key) -> StoredResponse | None:
-        """Return the next answer to such a request."""
-        found = self._answers.get(key)
-        if found is None:
+        """Return the next response to a request; None if there is none."""
+        responses = self._answers.get(key)
+        if responses is None:
             return None
-        number = min(self._asked[key], len(found) - 1)
-        self._asked[key] += 1
-        return found[number]
+        number = min(self._requested[key], len(responses) - 1)
+        self._requested[key] += 1
+        return responses[number]
 
 
-def _answer(number: int, said: Mapping[str, Any], folder: Path) -> StoredResponse:
-    body = _body(folder / said["file"])
-    status = f"HTTP/1.1 {said['status']} {PHRASES.get(said['status'], 'Recorded')}\r\n"
-    length = "" if said["status"] in WITHOUT_BODY else f"Content-Length: {len(body)}\r\n"
-    fields = [(name, f"{name}: {value}\r\n") for name, value in said["headers"]]
+def _response(number: int, recorded: Mapping[str, Any], folder: Path) -> StoredResponse:
+    body = _body(folder / recorded["file"])
+    status = f"HTTP/1.1 {recorded['status']} {PHRASES.get(recorded['status'], 'Recorded')}\r\n"
+    length = "" if recorded["status"] in WITHOUT_BODY else f"Content-Length: {len(body)}\r\n"
+    fields = [(name, f"{name}: {value}\r\n") for name, value in recorded["headers"]]
     head = status + "".join(text for _, text in fields) + length
     others = "".join(text for name, text in fields if name.lower() not in PERMITTING)
-    return StoredResponse(number, head, status + others + length, body, float(said["delay_s"]))
+    return StoredResponse(number, head, status + others + length, body, float(recorded["delay_s"]))
 
 
 def _body(file: Path) -> memoryview:
@@ -100,30 +100,30 @@ def _body(file: Path) -> memoryview:
 
 
 class ServerConnection(asyncio.Protocol):
-    """One connection of the server under test; it asks one thing after another."""
+    """A connection of the server under test, which sends one request after another."""
 
     def __init__(self, site: ResponseTable, log: TextIO) -> None:
         self._site, self._log = site, log
-        self._come = bytearray()
+        self._received = bytearray()
         self._skipped = 0
         """Bytes of a request's body that are still to come."""
         self._rest = memoryview(b"")
-        """Of the body that is being sent."""
+        """Rest of the body that is being sent."""
         self._is_answering, self._is_paused = False, False
-        self._told: dict[str, Any] = {}
+        self._log_line: dict[str, Any] = {}
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Keep where to answer."""
+        """Keep the transport for responses."""
         assert isinstance(transport, asyncio.Transport)  # noqa: S101 - TCP's is one
         self._transport = transport
 
     def data_received(self, data: bytes) -> None:
-        """Take what has come."""
-        self._come += data
+        """Handle received bytes."""
+        self._received += data
         self._go_on()
 
     def pause_writing(self) -> None:
-        """Wait until the server under test has taken more."""
+        """Wait until the server under test has read more."""
         self._is_paused = True
 
     def resume_writing(self) -> None:
@@ -132,17 +132,17 @@ class ServerConnection(asyncio.Protocol):
         self._send()
 
     def _go_on(self) -> None:
-        skipped = min(self._skipped, len(self._come))
-        del self._come[:skipped]
+        skipped = min(self._skipped, len(self._received))
+        del self._received[:skipped]
         self._skipped -= skipped
         if self._is_answering or self._skipped:
             return
-        end = self._come.find(b"\r\n\r\n")
+        end = self._received.find(b"\r\n\r\n")
         if end >= 0:
-            head = bytes(self._come[:end]).decode("latin-1").split("\r\n")
-            del self._come[: end + 4]
+            head = bytes(self._received[:end]).decode("latin-1").split("\r\n")
+            del self._received[: end + 4]
             self._take(head)
-        elif len(self._come) > MOST_HEAD_BYTES:
+        elif len(self._received) > MOST_HEAD_BYTES:
             self._transport.abort()
 
     def _take(self, lines: list[str]) -> None:
@@ -158,29 +158,33 @@ class ServerConnection(asyncio.Protocol):
             return
         self._skipped = int(length)
         host = fields.get("host", "").lower().removesuffix(":443")
-        found = self._site.answer((method, host, path))
+        response = self._site.answer((method, host, path))
         self._is_answering = True
-        self._told = {
+        self._log_line = {
             "method": method,
             "host": host,
             "path": path,
-            "answer": found.number if found else None,
+            "answer": response.number if response else None,
             "asked_ns": asked_ns,
         }
         loop = asyncio.get_running_loop()
-        delay_s = found.delay_s if found else 0.0
-        loop.call_later(delay_s, self._begin, found, fields.get("origin", ""))
+        delay_s = response.delay_s if response else 0.0
+        loop.call_later(delay_s, self._begin, response, fields.get("origin", ""))
 
-    def _begin(self, found: StoredResponse | None, origin: str) -> None:
+    def _begin(self, response: StoredResponse | None, origin: str) -> None:
         if self._transport.is_closing():
             return
-        self._told["begun_ns"] = time.monotonic_ns()
-        if found is None:
-            self._transport.write(NOBODY)
+        self._log_line["begun_ns"] = time.monotonic_ns()
+        if response is None:
+            self._transport.write(NOT_RECORDED)
         else:
-            head = _permitting(found, origin) if origin and self._site.permits_all else found.head
+            head = (
+                _permitting(response, origin)
+                if origin and self._site.permits_all
+                else response.head
+            )
             self._transport.write(head.encode() + b"\r\n")
-            self._rest = found.body
+            self._rest = response.body
         self._send()
 
     def _send(self) -> None:
@@ -188,22 +192,22 @@ class ServerConnection(asyncio.Protocol):
             now, self._rest = self._rest[:SLICE_BYTES], self._rest[SLICE_BYTES:]
             self._transport.write(now)
         if self._is_answering and not len(self._rest):
-            self._told["ended_ns"] = time.monotonic_ns()
-            self._log.write(json.dumps(self._told) + "\n")
+            self._log_line["ended_ns"] = time.monotonic_ns()
+            self._log.write(json.dumps(self._log_line) + "\n")
             self._is_answering = False
             asyncio.get_running_loop().call_soon(self._go_on)
 
 
-def _permitting(found: StoredResponse, origin: str) -> str:
-    """Return a head that permits who asks to read the body, as recorded if that does."""
-    said = f"Access-Control-Allow-Origin: {origin}\r\nAccess-Control-Allow-Credentials: true\r\n"
-    if all(line in found.head.lower() for line in said.lower().splitlines()):
-        return found.head
-    return found.unpermitted + said
+def _permitting(response: StoredResponse, origin: str) -> str:
+    """Return a head that permits the requesting origin to read the body."""
+    fields = f"Access-Control-Allow-Origin: {origin}\r\nAccess-Control-Allow-Credentials: true\r\n"
+    if all(line in response.head.lower() for line in fields.lower().splitlines()):
+        return response.head
+    return response.unpermitted + fields
 
 
 async def serve(options: argparse.Namespace, log: TextIO) -> None:
-    """Answer until told to end."""
+    """Answer until a signal ends the program."""
     site = ResponseTable(options.site)
     loop = asyncio.get_running_loop()
     ended = asyncio.Event()
@@ -226,7 +230,7 @@ def arguments(words: list[str]) -> argparse.Namespace:
 
 
 def main() -> None:
-    """Answer until told to end, and write down what was asked."""
+    """Answer until a signal ends the program, and log each request."""
     options = arguments(sys.argv[1:])
     with options.log.open("w", encoding="utf-8") as log:
         asyncio.run(serve(options, log))

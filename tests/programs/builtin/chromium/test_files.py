@@ -126,20 +126,20 @@ def test_what_fails_after_a_load_costs_nothing_of_it(tmp_path: Path, download: b
     """A browser that answers no more has a trace that is cut, and a load all the same."""
     load = object.__new__(LoadDriver)
     load.options = Namespace(download=download, folder=tmp_path)
-    load.told = LoadRecord(arguments=[], url="", visit="cold", http_version="2")
+    load.record = LoadRecord(arguments=[], url="", visit="cold", http_version="2")
     load.cdp, load.context = DevToolsClient(Said()), {"browserContextId": "1"}
     load._after(Watch((), "session", "target", 0.0))
     asked = "Target.disposeBrowserContext" if download else "Target.getTargetInfo"
-    assert load.told.notes == [f"after the load: {asked} was not answered in time"]
-    assert load.told.trace_cut == load.told.pictures_cut == (not download)
-    assert not load.told.truncated
+    assert load.record.notes == [f"after the load: {asked} was not answered in time"]
+    assert load.record.trace_cut == load.record.pictures_cut == (not download)
+    assert not load.record.truncated
 
 
 class Starting(LoadDriver):
     """A load whose browsers answer as is given, one after another."""
 
     def __init__(self, *answers: bytes) -> None:
-        self.told = LoadRecord(arguments=[], url="", visit="cold", http_version="2")
+        self.record = LoadRecord(arguments=[], url="", visit="cold", http_version="2")
         self.answers = iter(answers)
         self.ended = 0
         self._start()
@@ -159,8 +159,8 @@ def test_a_browser_that_never_answers_is_given_up_for_another() -> None:
     answer = b'{"id": 1, "result": {"product": "Chromium"}}\0'
     load = Starting(b"", answer)
     assert load._first_answer() == "Chromium"
-    assert (load.told.starts, load.ended) == (2, 1)
-    assert load.told.notes == ["start 1: Browser.getVersion was not answered in time"]
+    assert (load.record.starts, load.ended) == (2, 1)
+    assert load.record.notes == ["start 1: Browser.getVersion was not answered in time"]
     with pytest.raises(CommandError):
         Starting(b"", b"", b"", answer)._first_answer()
 
@@ -168,7 +168,7 @@ def test_a_browser_that_never_answers_is_given_up_for_another() -> None:
 def test_what_is_no_message_is_refused() -> None:
     """However deep it is nested."""
     for said in (b"[" * 100_000 + b"\0", b"{\0", b"7\0"):
-        with pytest.raises(CommandError, match="what is no message"):
+        with pytest.raises(CommandError, match="an unreadable message"):
             DevToolsClient(Said(said)).next(PATIENCE_S)
 
 

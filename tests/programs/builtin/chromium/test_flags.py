@@ -40,7 +40,7 @@ def test_one_version_is_left(http_version: str, forced: list[str]) -> None:
 def test_http3_to_be_discovered_is_forced_nowhere() -> None:
     """A port that is never asked has the certificates of those hosts accepted over QUIC."""
     said = flags.arguments(replace(WANTED, http_version="3", visit="discovery"))
-    forced = f"--origin-to-force-quic-on=a.test:{flags.NEVER_ASKED_PORT},b.test"
+    forced = f"--origin-to-force-quic-on=a.test:{flags.UNUSED_PORT},b.test"
     assert [word for word in said if word.startswith(forced)]
     assert "--disable-http2" not in said
 

@@ -90,7 +90,9 @@ def test_a_redirect_out_of_the_site_has_left() -> None:
     asked(led, "1")
     asked(led, "1", "https://b.test/x", redirectResponse={"status": 302})
     led.answer(failed)
-    reason = "it was led to https://b.test/x, outside of the site: net::ERR_NAME_NOT_RESOLVED"
+    reason = (
+        "it was redirected to https://b.test/x, outside of the site: net::ERR_NAME_NOT_RESOLVED"
+    )
     assert ended(led) == ("left", reason)
     there = watch()
     asked(there, "1", "https://b.test/x")
@@ -105,9 +107,9 @@ def test_another_document_is_another_page() -> None:
     committed(of, "2", "https://a.test/frame", parentId="main")
     assert ended(of) is None
     committed(of, "3", "chrome-error://x", unreachableUrl="https://b.test/")
-    assert ended(of) == ("left", "it went on to https://b.test/")
+    assert ended(of) == ("left", "it navigated to https://b.test/")
     committed(of, "4")
-    assert ended(of) == ("left", "it went on to https://b.test/")
+    assert ended(of) == ("left", "it navigated to https://b.test/")
 
 
 @pytest.mark.parametrize(
@@ -179,4 +181,4 @@ def test_dialogs_and_windows_are_told_and_bounded() -> None:
     assert len(of.dialogs[0]["message"]) == load_end.MOST_WORDS + 3
     for _ in range(load_end.MOST_DIALOGS):
         of.take("Page.javascriptDialogOpening", {"type": "alert", "message": ""}, PAGE, 1.0)
-    assert (len(of.dialogs), of.untold) == (load_end.MOST_DIALOGS, 2)
+    assert (len(of.dialogs), of.dropped_dialogs) == (load_end.MOST_DIALOGS, 2)

@@ -1,15 +1,15 @@
-"""Chromium loads one page in a sandbox, over the Chrome DevTools Protocol, and leaves what it told.
+"""In: the browser driver: Chromium loads one page over the Chrome DevTools Protocol, in a trial.
 
-::
+Not in: reading the driver's files (``web/load``). Standard library only: it runs as
+``python3 -m chromium`` in a root filesystem with the browser.
+Start at ``__main__``::
 
-    __main__    command line; begins, watches, collects, and says in load.json how it ended
-    flags       what the browser is started with: protocol, names, certificates, silence (pure)
-    browser     its processes: started over a pipe, ended whole, their CPU seconds complete
-    cdp         commands, answers and events over that pipe
-    watching    from the events alone: is the load over, and how did it end (pure)
-    keeping     files of bounded length
-    visits      in which state a load begins, and how that comes about (pure)
-    sockets     ends a browser's connections, and nothing else of it
-
-Standard library only: it runs as ``python3 -m chromium`` in a root filesystem with the browser.
+    __main__       command line; starts, watches, collects, writes load.json
+    flags          the browser's command line: protocol, names, certificates, silence
+    browser        its processes: started over a pipe, killed as a whole, CPU seconds
+    cdp            commands, responses and events over that pipe
+    load_end       whether a load is over and how it ended, from events alone
+    bounded_files  files of bounded length
+    visit          the state in which a load begins, and how the browser reaches it
+    sockets        lists a browser's connections and has them ended
 """

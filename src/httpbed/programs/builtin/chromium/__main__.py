@@ -1,9 +1,9 @@
-"""Load a page, or one file, and leave what the browser told of it.
+"""Load a page, or one file, and write down what the browser reports.
 
-It ends with status 0 where it could tell how the load ended, whatever the page or the browser did:
-load.json has it. Else it says on standard error why not, with status 1.
+The exit status is 0 if load.json says how the load ended, whatever the page or the browser did.
+Otherwise it is 1, with the reason on standard error.
 
-Times are of CLOCK_MONOTONIC in nanoseconds, on which the browser's own are, too.
+Times are nanoseconds of CLOCK_MONOTONIC, the browser's own clock.
 """
 
 from __future__ import annotations
@@ -27,28 +27,28 @@ from .flags import BrowserOptions, arguments, make_profile
 from .load_end import MOST_WORDS, Ending, Watch
 
 MOST_STARTS = 3
-"""Of browsers, until one answers."""
+"""Number of browsers started until one answers."""
 QUIT_S = 10.0
-"""Within which a browser that was told to ends by itself."""
+"""Time for a browser to end after the command to close."""
 AFTER_S = 10.0
-"""For all that is done once a load is over: its trace is collected, and leave is taken."""
+"""Time for all work after a load: collecting its trace and closing the browser."""
 MOST_DUMPS = 5
-"""How often it is looked whether all connections are ended: what is opened meanwhile is missed."""
+"""How often open connections are listed and ended; one listing misses those opened meanwhile."""
 SESSION_COMMANDS = ("Network.enable", "Page.enable", "Runtime.runIfWaitingForDebugger")
 CATEGORIES = ("blink.user_timing", "disabled-by-default-devtools.screenshot", "rail")
-"""Of the trace: marks of navigation and paint, and pictures."""
+"""Trace categories: marks of navigation and paint, and pictures."""
 
 
 @dataclass(kw_only=True)
 class LoadRecord:
-    """What load.json says."""
+    """The content of load.json."""
 
     schema: int = 1
     product: str = ""
     arguments: list[str]
     url: str
     title: str = ""
-    """Of the page, when the load was over."""
+    """The page's title at the end of the load."""
     visit: str
     http_version: str
     started_ns: int = field(default_factory=time.monotonic_ns)
@@ -63,27 +63,27 @@ class LoadRecord:
     dialogs: list[dict[str, str]] = field(default_factory=list)
     cpu_s: float = 0.0
     before_ns: int = 0
-    """How long the browser was at the visit before; ``before_cpu_s``: what it used for that."""
+    """Duration of the visit before; ``before_cpu_s`` is its CPU time."""
     before_cpu_s: float = 0.0
     truncated: bool = False
-    """Whether there were more events than are kept: requests may be missing."""
+    """Whether events were dropped: requests may be missing."""
     trace_cut: bool = False
     """Whether marks of paint may be missing."""
     pictures_cut: bool = False
     """Whether the pictures end before the load did."""
     notes: list[str] = field(default_factory=list)
-    """What else is missing, that no request depends on."""
+    """What else is missing that no request depends on."""
 
 
 class LoadDriver:
-    """One load in one browser."""
+    """Drives one load in one browser."""
 
     def __init__(self, options: argparse.Namespace, profile: Path) -> None:
         self.options = options
         self.give_up_s = time.monotonic() + options.time_limit
-        self.wanted = browser_options(options, profile)
-        self.told = LoadRecord(
-            arguments=arguments(self.wanted),
+        self.browser_options = browser_options(options, profile)
+        self.record = LoadRecord(
+            arguments=arguments(self.browser_options),
             url=options.url,
             visit=options.visit,
             http_version=options.http_version,
@@ -94,70 +94,71 @@ class LoadDriver:
         self._start()
 
     def run(self) -> LoadRecord:
-        """Load it, and say how it ended."""
+        """Load the page, and return how the load ended."""
         try:
             ending = self._perform()
         except BrowserEndedError as error:
             ending = Ending("browser ended", f"{error}{self.browser.last_words()}")
         finally:
-            self.told.ended_ns = self.told.ended_ns or time.monotonic_ns()
-            self.told.cpu_s = self.browser.end()
+            self.record.ended_ns = self.record.ended_ns or time.monotonic_ns()
+            self.record.cpu_s = self.browser.end()
             self.events.close()
-        self.told.ended, self.told.reason = ending.kind, ending.reason
-        self.told.truncated |= self.events.truncated
+        self.record.ended, self.record.reason = ending.kind, ending.reason
+        self.record.truncated |= self.events.truncated
         if self.watch:
-            self.told.dialogs = self.watch.dialogs
-            if self.watch.untold:
-                self.told.notes.append(f"{self.watch.untold} further dialogs")
-        return self.told
+            self.record.dialogs = self.watch.dialogs
+            if self.watch.dropped_dialogs:
+                self.record.notes.append(f"{self.watch.dropped_dialogs} further dialogs")
+        return self.record
 
     def _perform(self) -> Ending:
-        self._greet()
+        self._await_browser()
         if self.options.visit != visits.COLD:
             began_ns, used_s = time.monotonic_ns(), self.browser.used_s()
-            ending = self._come_before()
+            ending = self._visit_before()
             if ending.kind != "loaded":
-                return Ending(ending.kind, f"before what was to be measured: {ending.reason}")
-            if self.options.visit != visits.REPEAT_VIEW:  # of which another browser took care
-                self.told.before_ns = time.monotonic_ns() - began_ns
-                self.told.before_cpu_s = self.browser.used_s() - used_s
+                return Ending(ending.kind, f"before the measured visit: {ending.reason}")
+            if self.options.visit != visits.REPEAT_VIEW:  # a repeat view starts another browser
+                self.record.before_ns = time.monotonic_ns() - began_ns
+                self.record.before_cpu_s = self.browser.used_s() - used_s
         return self._measure()
 
     def _start(self) -> None:
-        self.told.began_ns = time.monotonic_ns()
-        self.browser = Browser(self.told.arguments, self.options.folder / "browser.txt")
+        self.record.began_ns = time.monotonic_ns()
+        self.browser = Browser(self.record.arguments, self.options.folder / "browser.txt")
         self.cdp = DevToolsClient(self.browser)
 
-    def _greet(self) -> None:
-        """Wait until it answers; have a place for pages that keeps nothing on the disk.
+    def _await_browser(self) -> None:
+        """Wait until the browser answers, and make a context that stores nothing on disk.
 
-        Only what is to be found again by another browser is kept in its profile.
+        A repeat view needs the disk cache, so its pages are in the browser's profile instead.
         """
-        self.told.product = self._first_answer()
-        self.told.ready_ns = time.monotonic_ns()
+        self.record.product = self._first_answer()
+        self.record.ready_ns = time.monotonic_ns()
         if self.options.visit != visits.REPEAT_VIEW:
             made = self.cdp.call("Target.createBrowserContext")
             self.context = {"browserContextId": made["browserContextId"]}
 
     def _first_answer(self) -> str:
-        """Return which browser it is.
+        """Return the browser's name and version.
 
-        About one start in some hundreds of Chromium 156 comes to nothing: it never answers. It has
-        been asked for no page yet, so another is started in its place, which is told and counted.
+        About one start in some hundreds of Chromium 156 fails: the browser never answers. It has
+        requested
+        no page yet, so the driver starts another one, and records that it did.
         """
         while True:
             try:
                 return str(self.cdp.call("Browser.getVersion")["product"])
             except CommandError as error:
-                if self.told.starts == MOST_STARTS:
+                if self.record.starts == MOST_STARTS:
                     raise
-                self.told.notes.append(f"start {self.told.starts}: {error}")
+                self.record.notes.append(f"start {self.record.starts}: {error}")
             self.browser.end()
-            self.told.starts += 1
+            self.record.starts += 1
             self._start()
 
-    def _come_before(self) -> Ending:
-        """Load what is to be loaded before, and keep of it what the visit is to begin with."""
+    def _visit_before(self) -> Ending:
+        """Make the visit before the measured one, and keep the state that the visit needs."""
         options = self.options
         events = BoundedLines(options.folder / "cdp-before.jsonl", MOST_EVENT_BYTES)
         ending = Ending("loaded")
@@ -165,13 +166,13 @@ class LoadDriver:
             if ending.kind == "loaded":
                 ending = self._load_before(url, events)
         events.close()
-        self.told.truncated |= events.truncated
+        self.record.truncated |= events.truncated
         if ending.kind == "loaded":
-            self._leave()
+            self._drop_state()
         return ending
 
     def _load_before(self, url: str, events: BoundedLines) -> Ending:
-        """Load something in a page of its own, which is closed."""
+        """Load a URL in a page of its own, and close the page."""
         watch = self._open_page()
         if self.options.visit != visits.REPEAT_VIEW:
             self._forbid_icons(watch)
@@ -181,12 +182,12 @@ class LoadDriver:
         return ending
 
     def _forbid_icons(self, watch: Watch) -> None:
-        """Keep the browser from asking for an icon that no document names."""
+        """Keep the browser from requesting an icon that no document names."""
         icons = visits.icons(self.options.names, self.options.port)
         self.cdp.call("Network.setBlockedURLs", watch.session, urls=icons)
 
-    def _leave(self) -> None:
-        """Take away what the visit is to be without: connections, or all but the disk's cache."""
+    def _drop_state(self) -> None:
+        """Drop the state that the visit must not have: connections, or all but the disk cache."""
         options = self.options
         if transport := visits.ended_transport(options.visit, options.http_version):
             self._disconnect(transport)
@@ -195,25 +196,25 @@ class LoadDriver:
                 raise CommandError(f"Browser.close did not end it within {QUIT_S:g} s")
             self.browser.end()
             self._start()
-            self._greet()
+            self._await_browser()
 
     def _disconnect(self, transport: str) -> None:
-        """End its connections, until there are none."""
+        """End the browser's connections until none is left."""
         ended = 0
         for number in range(MOST_DUMPS):
             ports = sockets.local_ports(transport, self.options.port, self.browser.pids())
             if ended and not ports:
                 return
             if ports and not sockets.have_ended(self.options.folder, number, transport, ports):
-                raise CommandError("the bed did not end the connections of the visit before")
+                raise CommandError("httpbed did not end the connections of the visit before")
             ended += len(ports)
-        left = "it goes on opening them" if ended else f"there was none over {transport}"
+        left = "it keeps opening new ones" if ended else f"none was over {transport}"
         raise CommandError(f"the connections of the visit before cannot be ended: {left}")
 
     def _quit(self) -> bool:
-        """End the browser as its user would, and say whether it did.
+        """Close the browser as a user would; return whether it ended.
 
-        Only then are its cache and its own log written to the end.
+        Only then are its disk cache and its log complete.
         """
         self.cdp.send("Browser.close")
         until = min(time.monotonic() + QUIT_S, self.cdp.give_up_s)
@@ -224,36 +225,38 @@ class LoadDriver:
 
     def _measure(self) -> Ending:
         self.watch = self._open_page()
-        if self.options.no_icon or self.options.download:  # a file names none
+        if self.options.no_icon or self.options.download:  # a file names no icon
             self._forbid_icons(self.watch)
         if not self.options.download:
             self._begin_trace(self.watch.session)
-        self.told.navigated_ns = time.monotonic_ns()
+        self.record.navigated_ns = time.monotonic_ns()
         ending = self._follow(self.watch, self.options.url, self.events)
-        self.told.ended_ns = time.monotonic_ns()
+        self.record.ended_ns = time.monotonic_ns()
         self._after(self.watch)
         return ending
 
     def _after(self, watch: Watch) -> None:
-        """Collect the trace and take leave; whatever fails of that, the load is over."""
+        """Collect the trace and close; a failure here does not change how the load ended."""
         self.cdp.give_up_s = time.monotonic() + AFTER_S
         try:
             if not self.options.download:
                 self._collect_trace(watch)
-            self._take_leave()
+            self._close()
         except (BrowserEndedError, CommandError) as error:
-            self.told.notes.append(f"after the load: {error}")
+            self.record.notes.append(f"after the load: {error}")
 
-    def _take_leave(self) -> None:
-        """Have the browser tell its servers that it leaves them, which it does while it lives."""
+    def _close(self) -> None:
+        """Have the browser close its connections properly, which takes a living browser."""
         if self.context:
             self.cdp.call("Target.disposeBrowserContext", **self.context)
-        if (self.wanted.net_log or not self.context) and not self._quit():
-            self.told.notes.append("after the load: the browser did not end when it was told to")
+        if (self.browser_options.net_log or not self.context) and not self._quit():
+            self.record.notes.append(
+                "after the load: the browser did not end after the command to close"
+            )
 
     def _open_page(self) -> Watch:
-        """Make an empty page of the size that is wanted, which tells all that it does."""
-        width, height = self.wanted.viewport
+        """Open an empty page of the requested size, and enable its events."""
+        width, height = self.browser_options.viewport
         created = self.cdp.call(
             "Target.createTarget", url="about:blank", newWindow=True,
             width=width, height=height, **self.context
@@ -276,7 +279,7 @@ class LoadDriver:
         return Watch(self.options.names, session, target, time.time(), self.options.download)
 
     def _listen(self, session: str) -> None:
-        """Have a target tell of its requests, and of the frames and workers that it begins."""
+        """Enable the events of a target, and of the frames and workers that it starts."""
         self.cdp.send(
             "Target.setAutoAttach", session, autoAttach=True, flatten=True,
             waitForDebuggerOnStart=True,
@@ -285,19 +288,19 @@ class LoadDriver:
             self.cdp.send(method, session)
 
     def _begin_trace(self, session: str) -> None:
-        """Trace the page; over the browser's own session no pictures come."""
+        """Trace the page; the browser's own session would have no pictures."""
         config: dict[str, Any] = {"recordMode": "recordAsMuchAsPossible"}
         config |= {"includedCategories": list(CATEGORIES), "excludedCategories": ["*"]}
         self.cdp.call("Tracing.start", session, transferMode="ReportEvents", traceConfig=config)
 
     def _follow(self, watch: Watch, url: str, events: BoundedLines) -> Ending:
-        """Navigate, and follow what happens until the load is over; keep all that is told."""
+        """Navigate, and record all events until the load is over."""
         self.cdp.drop()
         number = self.cdp.send("Page.navigate", watch.session, url=url)
         while (now := time.monotonic()) < self.give_up_s and not watch.look(now):
             message = self.cdp.next(min(self.give_up_s, watch.due()))
-            if message and message.said.get("id") == number:
-                watch.answer(message.said)
+            if message and message.fields.get("id") == number:
+                watch.answer(message.fields)
             elif message and message.method:
                 events.write(message.raw)
                 self._take(watch, message)
@@ -321,13 +324,13 @@ class LoadDriver:
         try:
             is_whole = self._await_trace(watch, trace)
         finally:
-            self.told.trace_cut = trace.close() or not is_whole
-            self.told.pictures_cut = trace.pictures_cut or not is_whole
+            self.record.trace_cut = trace.close() or not is_whole
+            self.record.pictures_cut = trace.pictures_cut or not is_whole
         about = self.cdp.call("Target.getTargetInfo", targetId=watch.target)["targetInfo"]
-        self.told.title = str(about["title"])[:MOST_WORDS]
+        self.record.title = str(about["title"])[:MOST_WORDS]
 
     def _await_trace(self, watch: Watch, trace: TraceFiles) -> bool:
-        """End the trace and keep what comes of it; return whether that was all."""
+        """End the trace and keep its events; return whether the trace is complete."""
         self.cdp.send("Tracing.end", watch.session)
         while message := self.cdp.next(self.cdp.give_up_s):
             if message.method == "Tracing.dataCollected":
@@ -338,7 +341,7 @@ class LoadDriver:
 
 
 def browser_options(options: argparse.Namespace, profile: Path) -> BrowserOptions:
-    """Say what browser the options ask for."""
+    """Return the options of the browser."""
     return BrowserOptions(
         program=options.browser,
         http_version=options.http_version,
@@ -380,15 +383,15 @@ def read() -> argparse.Namespace:
 
 
 def main() -> None:
-    """Load, and say how it ended; or why that cannot be said."""
+    """Load the page and write load.json, or exit with the reason why not."""
     options = read()
     with tempfile.TemporaryDirectory(prefix="profile-", ignore_cleanup_errors=True) as profile:
         make_profile(Path(profile))
         try:
-            told = LoadDriver(options, Path(profile)).run()
+            record = LoadDriver(options, Path(profile)).run()
         except (CommandError, OSError, ValueError) as error:
             sys.exit(f"{options.browser}: {error}")
-    (options.folder / "load.json").write_text(json.dumps(vars(told), indent=1) + "\n")
+    (options.folder / "load.json").write_text(json.dumps(vars(record), indent=1) + "\n")
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Files of bounded length: whatever a page does, what it leaves fits a disk and a reader."""
+"""Files of bounded length, so that no page can fill the disk."""
 
 from __future__ import annotations
 
@@ -8,18 +8,17 @@ from pathlib import Path
 from typing import Any
 
 MOST_EVENT_BYTES = 3 * 2**23
-"""Of the protocol's events, all together: a page of 3000 requests has 15 MB of them."""
+"""For all events together; a page of 3000 requests has 15 MB of them."""
 MOST_TRACE_BYTES = 2**23
 MOST_PICTURE_BYTES = 2**23
 MOST_PICTURES = 450
-"""A trace has no more of them, however long it goes on (DevTools' frame recorder): then it is
-not known what the page looked like later."""
+"""A trace has no more pictures (DevTools' frame recorder): later screens are then unknown."""
 MOST_LINE_BYTES = 2**20
 _SCREENSHOT = "Screenshot"
 
 
 class BoundedLines:
-    """A file with a JSON object per line; what is too much is left out, and that is known."""
+    """A file with a JSON object per line; it drops what does not fit, and records that it did."""
 
     def __init__(self, file: Path, most_bytes: int) -> None:
         self._file = file.open("wb")
@@ -27,19 +26,19 @@ class BoundedLines:
         self.truncated = False
 
     def write(self, line: bytes) -> None:
-        """Add a line, if it still fits."""
+        """Add a line if it fits."""
         if len(line) > MOST_LINE_BYTES or len(line) >= self._room:
             self.truncated = True
             return
         self._room -= self._file.write(line + b"\n")
 
     def close(self) -> None:
-        """Write out what is still in memory."""
+        """Flush and close the file."""
         self._file.close()
 
 
 class TraceFiles:
-    """A trace's events, and its pictures as files of their own."""
+    """The events of a trace, and its pictures as separate files."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -50,11 +49,11 @@ class TraceFiles:
         self._room = MOST_PICTURE_BYTES
         self._last = ""
         self.pictures_cut = False
-        """Whether there are pictures that are not kept: all after the last that is."""
+        """Whether pictures were dropped: all after the last one kept."""
         (folder / "frames").mkdir()
 
     def take(self, events: list[dict[str, Any]]) -> None:
-        """Keep events, of which some are pictures."""
+        """Keep events; some of them are pictures."""
         for event in events:
             picture = event.get("args", {}).get("snapshot")
             if event.get("name") == _SCREENSHOT and isinstance(picture, str):
@@ -63,13 +62,13 @@ class TraceFiles:
                 self._events.write(json.dumps(event, separators=(",", ":")).encode())
 
     def close(self) -> bool:
-        """End it; return whether other events than pictures were left out."""
+        """Close the files; return whether events other than pictures were dropped."""
         self._events.close()
         self._taken.close()
         return self._events.truncated
 
     def _take_picture(self, at_us: float, picture: str) -> None:
-        """Keep a picture, unless it is equal to the one before."""
+        """Keep a picture unless it equals the one before."""
         fits = picture == self._last or len(picture) <= self._room
         self.pictures_cut |= not fits
         if self.pictures_cut:

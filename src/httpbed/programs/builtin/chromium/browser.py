@@ -1,8 +1,8 @@
-"""A browser's processes: started over a pipe, ended whole, their CPU seconds complete.
+"""A browser's processes: started over a pipe, killed as a whole, with complete CPU seconds.
 
 Chromium is a family: helpers, a zygote whose children are the tabs, processes that come and go.
-A process whose parent ends is given to this program, which asked the kernel for that: so all of
-them are seen to end, and what each used is known (getrusage(2) counts those waited for).
+This program is their subreaper: the kernel gives it each process whose parent ended. So it sees
+all of them end, and knows their CPU time (getrusage(2) counts processes that were waited for).
 """
 
 from __future__ import annotations
@@ -18,25 +18,25 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 READS, WRITES = 3, 4
-"""Descriptors on which a browser with --remote-debugging-pipe listens and speaks."""
+"""Descriptors of a browser with --remote-debugging-pipe: it reads commands from the first."""
 FIRST_FREE = 10
 CHUNK_BYTES = 2**20
 MOST_LAST_BYTES = 500
-"""Of what it said last, as reasons quote it."""
+"""Bytes of the log's end that a reason quotes."""
 _PR_SET_PDEATHSIG, _PR_SET_CHILD_SUBREAPER = 1, 36
 _TICKS = os.sysconf("SC_CLK_TCK")
 _PRCTL = ctypes.CDLL(None, use_errno=True).prctl
 
 
 class BrowserEndedError(Exception):
-    """Its end of the pipe is closed, or it takes nothing from it any more."""
+    """The browser closed the pipe, or reads no commands any more."""
 
 
 class Browser:
-    """One that was started."""
+    """A running browser."""
 
     def __init__(self, argv: Sequence[str], log: Path) -> None:
-        """Start it; what it says of itself goes to ``log``."""
+        """Start the browser; its output goes to ``log``."""
         _PRCTL(_PR_SET_CHILD_SUBREAPER, 1)
         self._log = log
         self._used_s: float | None = None
@@ -52,34 +52,34 @@ class Browser:
         os.close(write)
 
     def send(self, message: bytes) -> None:
-        """Give it a message; what does not fit into the pipe, nobody reads."""
+        """Send a message; a browser that lets the pipe fill up counts as ended."""
         try:
             os.write(self._to, message + b"\0")
         except OSError as error:
             raise BrowserEndedError(f"it took no more commands: {error.strerror}") from None
 
     def receive(self, until: float) -> bytes:
-        """Return what it has said; empty when the clock shows ``until`` before."""
+        """Return received bytes; empty if none come before the clock shows ``until``."""
         if not select.select([self._from], [], [], max(0.0, until - time.monotonic()))[0]:
             return b""
         try:
-            said = os.read(self._from, CHUNK_BYTES)
+            received = os.read(self._from, CHUNK_BYTES)
         except BlockingIOError:
             return b""
-        if not said:
+        if not received:
             raise BrowserEndedError("it closed the pipe")
-        return said
+        return received
 
     def pids(self) -> list[int]:
-        """List its processes, which have no others between them and this program but each other."""
+        """List the browser's processes, all descendants of this program."""
         parents = {int(one.name): _parent(one) for one in _processes()}
-        found = [os.getpid()]
-        for pid in found:
-            found += [child for child, parent in parents.items() if parent == pid]
-        return found[1:]
+        pids = [os.getpid()]
+        for pid in pids:
+            pids += [child for child, parent in parents.items() if parent == pid]
+        return pids[1:]
 
     def await_end(self, until: float) -> bool:
-        """Wait for it to end by itself; return whether it has when the clock shows ``until``."""
+        """Wait until the browser ends by itself; return whether it did before ``until``."""
         watched = os.pidfd_open(self.pid)
         try:
             left_s = max(0.0, until - time.monotonic())
@@ -88,17 +88,17 @@ class Browser:
             os.close(watched)
 
     def last_words(self) -> str:
-        """Return the last line of what it said of itself, after a colon; empty without any."""
-        said = self._log.read_bytes()[-MOST_LAST_BYTES:].decode(errors="replace").split("\n")
-        return next((f": {line}" for line in reversed(said) if line.strip()), "")
+        """Return the last line of the log, after a colon; empty if there is none."""
+        lines = self._log.read_bytes()[-MOST_LAST_BYTES:].decode(errors="replace").split("\n")
+        return next((f": {line}" for line in reversed(lines) if line.strip()), "")
 
     def used_s(self) -> float:
-        """Return the CPU seconds that it has used until now, in whole ticks of the kernel's."""
+        """Return the CPU seconds used so far, in whole kernel ticks."""
         running = sum(_ticks(Path(f"/proc/{pid}")) for pid in self.pids())
         return _children_s() - self._before_s + running / _TICKS
 
     def end(self) -> float:
-        """End all of its processes; return the CPU seconds that they used."""
+        """Kill all of its processes; return the CPU seconds that they used."""
         if self._used_s is None:
             os.close(self._to)
             while _reap_one():
@@ -114,14 +114,14 @@ def _high_pipe() -> tuple[int, int]:
 
 
 def _high(descriptor: int) -> int:
-    """Put a descriptor where a browser expects none of its own."""
+    """Move a descriptor above those that a browser expects to be free."""
     high: int = fcntl.fcntl(descriptor, fcntl.F_DUPFD_CLOEXEC, FIRST_FREE)
     os.close(descriptor)
     return high
 
 
 def _become(argv: Sequence[str], read: int, write: int, log: Path) -> None:
-    """Be the browser, in a process of its own; it ends with who started it."""
+    """Become the browser, in this process; it dies with its parent."""
     try:
         _PRCTL(_PR_SET_PDEATHSIG, signal.SIGKILL)
         out = _high(os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644))
@@ -140,7 +140,7 @@ def _children_s() -> float:
 
 
 def _reap_one() -> bool:
-    """End all that is there and wait for one of them; return whether there was one."""
+    """Kill all children and wait for one of them; return whether there was one."""
     for pid in _children(os.getpid()):
         os.kill(pid, signal.SIGKILL)
     try:
@@ -151,7 +151,7 @@ def _reap_one() -> bool:
 
 
 def _children(parent: int) -> Iterator[int]:
-    """Find who is a child of this program now."""
+    """Yield the children of a process."""
     return (int(entry.name) for entry in _processes() if _parent(entry) == parent)
 
 
@@ -160,18 +160,18 @@ def _processes() -> Iterator[Path]:
 
 
 def _parent(entry: Path) -> int | None:
-    """Return a process's parent."""
-    told = _stat(entry)
-    return int(told[1]) if told else None
+    """Return the parent's process ID; None if the process has ended."""
+    fields = _stat(entry)
+    return int(fields[1]) if fields else None
 
 
 def _ticks(entry: Path) -> int:
-    """Return the CPU time of a process and of its children that it waited for."""
+    """Return the CPU ticks of a process and of the children that it waited for."""
     return sum(map(int, _stat(entry)[11:15]))
 
 
 def _stat(entry: Path) -> list[str]:
-    """Split proc_pid_stat(5) after a process's name, in parentheses; empty if it has ended."""
+    """Return the fields of proc_pid_stat(5) after the name; empty if the process has ended."""
     try:
         return (entry / "stat").read_text().rpartition(")")[2].split()
     except OSError:

@@ -11,7 +11,7 @@ from typing import Any, Protocol
 
 MOST_MESSAGE_BYTES = 2**27
 CALL_S = 10.0
-"""Within which a command is answered that has nothing to wait for."""
+"""Time limit for commands that are answered at once."""
 
 
 class CommandError(Exception):
@@ -19,109 +19,111 @@ class CommandError(Exception):
 
 
 class BrowserPipe(Protocol):
-    """What messages go through."""
+    """Carries messages to and from the browser."""
 
     def send(self, message: bytes) -> None:
-        """Give the browser a message."""
+        """Send a message to the browser."""
         ...
 
     def receive(self, until: float) -> bytes:
-        """Return some bytes of it; empty when the clock shows ``until`` before."""
+        """Return received bytes; empty if none come before the clock shows ``until``."""
         ...
 
 
 @dataclass(frozen=True)
 class Message:
-    """What the browser said: an answer if it has an ``id``, else an event."""
+    """A message of the browser: a response if it has an ``id``, otherwise an event."""
 
     raw: bytes
-    said: dict[str, Any]
+    fields: dict[str, Any]
 
     @property
     def method(self) -> str:
-        """Name of an event; empty of an answer."""
-        return str(self.said.get("method", ""))
+        """Return the event's name; empty for a response."""
+        return str(self.fields.get("method", ""))
 
     @property
     def params(self) -> dict[str, Any]:
-        """What an event tells."""
-        return dict(self.said.get("params", {}))
+        """Return the event's parameters."""
+        return dict(self.fields.get("params", {}))
 
     @property
     def session(self) -> str:
-        """To which target it belongs; empty for the browser's own."""
-        return str(self.said.get("sessionId", ""))
+        """Return the session of the target; empty for the browser's own."""
+        return str(self.fields.get("sessionId", ""))
 
 
 class DevToolsClient:
-    """Commands to a browser, and what it says."""
+    """Sends commands to a browser, and receives its messages."""
 
     def __init__(self, pipe: BrowserPipe) -> None:
         self._pipe = pipe
         self.give_up_s = inf
-        """When no answer is awaited any more, by the clock."""
+        """Clock time after which no command waits for its response."""
         self._number = 0
         self._rest = bytearray()
         self._waiting: deque[Message] = deque()
 
     def send(self, method: str, session: str = "", **params: Any) -> int:
-        """Give a command; return the number that its answer will bear."""
+        """Send a command; return the number that its response will have."""
         self._number += 1
-        said: dict[str, Any] = {"id": self._number, "method": method, "params": params}
+        command: dict[str, Any] = {"id": self._number, "method": method, "params": params}
         if session:
-            said["sessionId"] = session
-        self._pipe.send(json.dumps(said).encode())
+            command["sessionId"] = session
+        self._pipe.send(json.dumps(command).encode())
         return self._number
 
     def call(self, method: str, session: str = "", **params: Any) -> dict[str, Any]:
-        """Give a command and return its result; what else comes meanwhile is kept for later.
+        """Send a command and return its result; other messages are kept for later.
 
         Raises:
-            CommandError: It was refused, or not answered in time.
+            CommandError: The command was refused, or not answered in time.
         """
         number = self.send(method, session, **params)
         until = min(time.monotonic() + CALL_S, self.give_up_s)
         kept = []
         try:
             while message := self.next(until):
-                if message.said.get("id") == number:
-                    return _result(method, message.said)
+                if message.fields.get("id") == number:
+                    return _result(method, message.fields)
                 kept.append(message)
         finally:
             self._waiting.extendleft(reversed(kept))
         raise CommandError(f"{method} was not answered in time")
 
     def next(self, until: float) -> Message | None:
-        """Return the next message; None when the clock shows ``until`` before it came."""
+        """Return the next message; None if none comes before the clock shows ``until``."""
         while not self._waiting:
-            said = self._pipe.receive(until)
-            if not said:
+            received = self._pipe.receive(until)
+            if not received:
                 return None
-            self._take(said)
+            self._take(received)
         return self._waiting.popleft()
 
     def drop(self) -> None:
-        """Forget what came until now."""
+        """Drop all messages that were received so far."""
         self._waiting.clear()
 
-    def _take(self, said: bytes) -> None:
-        self._rest += said
-        if b"\0" in said:
+    def _take(self, received: bytes) -> None:
+        self._rest += received
+        if b"\0" in received:
             *whole, last = self._rest.split(b"\0")
             self._rest = bytearray(last)
             self._waiting.extend(Message(bytes(raw), _read(raw)) for raw in whole)
         elif len(self._rest) > MOST_MESSAGE_BYTES:
-            raise CommandError("the browser said something endless")
+            raise CommandError(
+                f"the browser sent a message of more than {MOST_MESSAGE_BYTES} bytes"
+            )
 
 
 def _read(raw: bytearray) -> dict[str, Any]:
     try:
         return dict(json.loads(raw))
     except (ValueError, TypeError, RecursionError) as error:
-        raise CommandError(f"the browser said what is no message: {error!r}") from None
+        raise CommandError(f"the browser sent an unreadable message: {error!r}") from None
 
 
-def _result(method: str, said: dict[str, Any]) -> dict[str, Any]:
-    if "error" in said:
-        raise CommandError(f"{method}: {said['error'].get('message', 'refused')}")
-    return dict(said.get("result", {}))
+def _result(method: str, response: dict[str, Any]) -> dict[str, Any]:
+    if "error" in response:
+        raise CommandError(f"{method}: {response['error'].get('message', 'refused')}")
+    return dict(response.get("result", {}))

@@ -1,8 +1,8 @@
-"""What a browser is started with, so that it speaks one protocol, to one place only.
+"""The browser's command line: one protocol, one destination, no traffic of its own.
 
-Chromium has no switch "speak HTTP/2": what is not wanted is switched off, and QUIC is forced for
-the origins that are to be asked with it, without a look at Alt-Svc. Which protocol was spoken is
-told by its events and the server's log, never by these flags.
+Chromium has no switch "speak HTTP/2". The driver disables the other protocols, and forces QUIC for
+the given origins without Alt-Svc. These flags prove nothing: httpbed verifies the protocol against
+the browser's events and the server's log.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from pathlib import Path
 
 from . import visit as visits
 
-NEVER_ASKED = (
+SELF_REQUESTING = (
     "AutofillServerCommunication",
     "CertificateTransparencyComponentUpdater",
     "DialMediaRouteProvider",
@@ -28,7 +28,7 @@ NEVER_ASKED = (
     "Prerender2",
     "Translate",
 )
-"""Features that ask for something by themselves, or before the page does."""
+"""Features that send requests by themselves, or before the page does."""
 
 SILENT = (
     "--disable-background-networking",
@@ -40,7 +40,7 @@ SILENT = (
     "--disable-default-apps",
     "--disable-domain-reliability",
     "--disable-extensions",
-    f"--disable-features={','.join(NEVER_ASKED)}",
+    f"--disable-features={','.join(SELF_REQUESTING)}",
     "--disable-field-trial-config",
     "--disable-search-engine-choice-screen",
     "--disable-sync",
@@ -52,11 +52,11 @@ SILENT = (
     "--no-proxy-server",
     "--no-service-autorun",
 )
-"""Nothing is fetched, looked up or told but what the page asks for."""
+"""Switches against all traffic that the page does not cause."""
 
-UNWATCHED = (
+HEADLESS = (
     "--headless",
-    "--no-startup-window",  # one page is made, in a state of its own; no other need be drawn
+    "--no-startup-window",  # the driver opens one page in its own context
     "--disable-backgrounding-occluded-windows",
     "--disable-background-timer-throttling",
     "--disable-renderer-backgrounding",
@@ -66,94 +66,96 @@ UNWATCHED = (
     "--password-store=basic",
     "--use-mock-keychain",
 )
-"""It is at work although nobody looks at it, and draws without a graphics card."""
+"""Switches that keep a headless browser rendering at full speed without a graphics card."""
 
-NEVER_ASKED_PORT = 1
+UNUSED_PORT = 1
 EARLY_DATA = "EnableTLS13EarlyData"
-"""Over TCP, Chromium sends requests in the first flight only with this feature; over QUIC always
-where its ticket allows."""
+"""Over TCP, Chromium sends early data only with this feature; over QUIC always, given a ticket."""
 
 CONFINED = (
-    # The trial's sandbox is the boundary. Chromium's own needs CAP_SYS_ADMIN or CAP_SYS_CHROOT
-    # there, which programs under test are without, and it refuses to start as root with it.
+    # The trial's sandbox is the boundary. Chromium's own needs CAP_SYS_ADMIN or CAP_SYS_CHROOT,
+    # which programs under test do not have; as root with that right it refuses to start.
     "--no-sandbox",
 )
 
 PREFERENCES = {
-    "net": {"network_prediction_options": 2},  # never: else it connects before it is asked to
+    "net": {"network_prediction_options": 2},  # never: otherwise it connects in advance
     "dns_prefetching": {"enabled": False},
     "search": {"suggest_enabled": False},
     "alternate_error_pages": {"enabled": False},
     "safebrowsing": {"enabled": False},
     "signin": {"allowed": False},
 }
-"""Of the profile; the headless shell has no such predictions and ignores them."""
+"""Of the profile; the headless shell makes no such predictions and ignores them."""
 
 NET_LOG_MB = 16
-"""At the most; it has some megabytes after a load."""
+"""Maximum; a load writes some megabytes."""
 
 
 @dataclass(frozen=True)
 class BrowserOptions:
-    """What a browser is to be like."""
+    """Options of the browser."""
 
     program: str
     http_version: str
     """``1.1``, ``2`` or ``3``."""
     names: Sequence[str]
-    """All that it may find; no other name is there."""
+    """All host names that the browser can resolve."""
     address: str
-    """Where all of them are found."""
+    """Address of all those names."""
     port: int
     spki: str
     """SHA-256 of the servers' public key (SubjectPublicKeyInfo), in base64."""
     viewport: tuple[int, int]
-    """Width and height in pixels of CSS."""
+    """Width and height in CSS pixels."""
     profile: Path
-    """A folder of its own, which holds nothing of an earlier browser's."""
+    """A new folder without anything of an earlier browser."""
     net_log: Path | None = None
     visit: str = "cold"
 
 
-def arguments(wanted: BrowserOptions) -> list[str]:
+def arguments(options: BrowserOptions) -> list[str]:
     """Return the browser's command line."""
-    width, height = wanted.viewport
+    width, height = options.viewport
     return [
-        wanted.program,
+        options.program,
         "--remote-debugging-pipe",
-        f"--user-data-dir={wanted.profile}",
+        f"--user-data-dir={options.profile}",
         f"--window-size={width},{height}",
-        *UNWATCHED,
+        *HEADLESS,
         *SILENT,
         *CONFINED,
-        f"--host-resolver-rules={resolver_rules(wanted.names, wanted.address)}",
-        f"--ignore-certificate-errors-spki-list={wanted.spki}",
-        *forced(wanted),
-        *_net_log(wanted.net_log),
+        f"--host-resolver-rules={resolver_rules(options.names, options.address)}",
+        f"--ignore-certificate-errors-spki-list={options.spki}",
+        *forced(options),
+        *_net_log(options.net_log),
     ]
 
 
-def forced(wanted: BrowserOptions) -> list[str]:
-    """Leave the browser no other protocol than the one that is wanted, or to be discovered.
+def forced(options: BrowserOptions) -> list[str]:
+    """Return the switches that leave only the wanted protocol, or the one to be discovered.
 
-    Over QUIC, the certificate of an authority that no browser knows is taken from hosts that are
-    named here, with whatever port. So a port that is never asked allows it, and forces nothing.
+    Over QUIC, the browser accepts a certificate of an unknown authority only from hosts that are
+    named
+    in this switch, with any port. For a discovery the port is one that is never requested: it
+    permits
+    the certificate and forces nothing.
     """
-    if wanted.http_version == "3":
-        port = NEVER_ASKED_PORT if wanted.visit == visits.DISCOVERY else wanted.port
-        origins = ",".join(f"{name}:{port}" for name in wanted.names)
+    if options.http_version == "3":
+        port = UNUSED_PORT if options.visit == visits.DISCOVERY else options.port
+        origins = ",".join(f"{name}:{port}" for name in options.names)
         return ["--enable-quic", f"--origin-to-force-quic-on={origins}"]
     return [
         "--disable-quic",
-        *(["--disable-http2"] if wanted.http_version == "1.1" else []),
-        *([f"--enable-features={EARLY_DATA}"] if wanted.visit == visits.EARLY_DATA else []),
+        *(["--disable-http2"] if options.http_version == "1.1" else []),
+        *([f"--enable-features={EARLY_DATA}"] if options.visit == visits.EARLY_DATA else []),
     ]
 
 
 def resolver_rules(names: Sequence[str], address: str) -> str:
-    """Say where the names are; every other name is not found, and nobody is asked for it."""
-    found = f"[{address}]" if ":" in address else address
-    return ", ".join([*(f"MAP {name} {found}" for name in names), "MAP * ~NOTFOUND"])
+    """Return rules that resolve the names to the address, and no other name."""
+    target = f"[{address}]" if ":" in address else address
+    return ", ".join([*(f"MAP {name} {target}" for name in names), "MAP * ~NOTFOUND"])
 
 
 def _net_log(file: Path | None) -> list[str]:

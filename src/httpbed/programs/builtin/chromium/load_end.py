@@ -1,8 +1,8 @@
-"""Whether a load is over, and how it ended: from the browser's events alone.
+"""Decides from the browser's events whether a load is over, and how it ended.
 
-A load is done when the load event has fired and no request has been open for half a second, as
-other drivers of browsers call the network idle. Every other ending is of the page's making, or of
-the browser's: told by the first event that makes it certain.
+A load is complete when the load event has fired and no request was open for half a second: other
+browser drivers call that network idle. Any other ending is caused by the page or the browser, and
+the first event that makes it certain decides.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from urllib.parse import urlsplit
 IDLE_S = 0.5
 MOST_DIALOGS = 100
 MOST_WORDS = 500
-"""Of a text of the page's that is told."""
+"""Characters of a page's text that are kept."""
 
 
 @dataclass(frozen=True)
@@ -23,56 +23,58 @@ class Ending:
     """How a load ended."""
 
     kind: str
-    """As load.json says it."""
+    """The word in load.json."""
     reason: str = ""
 
 
 @dataclass
 class Watch:
-    """What is known of a load so far."""
+    """The state of a load."""
 
     names: Collection[str]
-    """All that belongs to the site."""
+    """All host names of the site."""
     session: str
-    """Of the page, among the targets that there are."""
+    """Session of the page among all targets."""
     target: str
     wall_s: float
-    """Seconds since 1970, by which certificates are valid."""
+    """Seconds since 1970, to check certificates."""
     file_only: bool = False
-    """Whether it is a single file, which is over with its last byte."""
+    """Whether it loads a single file, which is over with its last byte."""
     ending: Ending | None = None
     dialogs: list[dict[str, str]] = field(default_factory=list)
-    untold: int = 0
-    """How many dialogs there were beyond those that are told."""
+    dropped_dialogs: int = 0
+    """Number of dialogs beyond those that are kept."""
     _open: dict[str, str] = field(default_factory=dict)
-    """Requests -> the target that told of it; another one may tell of its end."""
+    """Open request -> the session that reported it; another session may report its end."""
     _quiet_since_s: float = 0.0
     _fired: bool = False
     _loader: str = ""
-    """Of the document that is loaded: another one is another page."""
+    """Loader of the document; another loader is another page."""
     _document: str = ""
-    """The request for it."""
+    """ID of the request for the document."""
     _url: str = ""
-    """Where that request has been led."""
+    """URL to which redirects have led that request."""
     _redirected: bool = False
 
-    def answer(self, said: dict[str, Any]) -> None:
-        """Take the answer to Page.navigate: its document has come, or cannot be had."""
-        result = said.get("result", {})
-        wrong = said.get("error", {}).get("message") or result.get("errorText")
+    def answer(self, response: dict[str, Any]) -> None:
+        """Handle the response to Page.navigate: the document has arrived or failed."""
+        result = response.get("result", {})
+        wrong = response.get("error", {}).get("message") or result.get("errorText")
         if result.get("isDownload"):
-            self._end("download", "its address is a file to be saved, not a page")
+            self._end("download", "the URL is a file to be saved, not a page")
         elif wrong and self._redirected and self._is_outside(self._url):
-            self._end("left", f"it was led to {_short(self._url)}, outside of the site: {wrong}")
+            self._end(
+                "left", f"it was redirected to {_short(self._url)}, outside of the site: {wrong}"
+            )
         elif wrong:
             self._end("refused", str(wrong))
 
     def take(self, method: str, params: dict[str, Any], session: str, now_s: float) -> None:
-        """Take an event at a time of the caller's clock."""
+        """Handle an event; ``now_s`` is the caller's clock."""
         if method.startswith("Network."):
             self._of_network(method, params, session, now_s)
         elif method == "Page.javascriptDialogOpening":
-            self._tell(str(params.get("type", "")), str(params.get("message", "")))
+            self._keep_dialog(str(params.get("type", "")), str(params.get("message", "")))
         elif method == "Target.targetCreated":
             self._of_window(params.get("targetInfo", {}))
         elif method == "Target.detachedFromTarget":
@@ -80,22 +82,22 @@ class Watch:
         elif method == "Target.targetCrashed" and params.get("targetId") == self.target:
             self._end("crashed", f"the tab crashed: {_short(params.get('status', ''))}")
         elif method in {"Browser.downloadWillBegin", "Page.downloadWillBegin"}:
-            self._end("download", f"it began a download of {_short(params.get('url', ''))}")
+            self._end("download", f"it started a download of {_short(params.get('url', ''))}")
         elif session == self.session:
             self._of_page(method, params, now_s)
 
     def look(self, now_s: float) -> Ending | None:
-        """Return how it ended, if it has."""
+        """Return how the load ended; None if it has not."""
         if self.ending is None and self._fired and not self._open and now_s >= self.due():
             self._end("loaded")
         return self.ending
 
     def due(self) -> float:
-        """Return when to look again, should nothing happen before."""
+        """Return when to look again if no event comes before."""
         return self._quiet_since_s + IDLE_S if self._fired and not self._open else float("inf")
 
     def unfinished(self) -> str:
-        """Say what is missing."""
+        """Return what is missing."""
         if not self._fired:
             return f"the load event had not fired; {len(self._open)} requests were open"
         return f"the network was not idle; {len(self._open)} requests were open"
@@ -112,7 +114,7 @@ class Watch:
         loader = str(frame.get("loaderId", ""))
         if self._loader and loader != self._loader:
             there = frame.get("unreachableUrl") or frame.get("url", "")
-            self._end("left", f"it went on to {_short(there)}")
+            self._end("left", f"it navigated to {_short(there)}")
         self._loader = self._loader or loader
 
     def _of_network(self, method: str, params: dict[str, Any], session: str, now_s: float) -> None:
@@ -129,7 +131,7 @@ class Watch:
                 self._of_file(method, params)
 
     def _of_document(self, params: dict[str, Any], session: str) -> None:
-        """Follow the request for the page itself, wherever it is led."""
+        """Follow the request for the document through its redirects."""
         number = str(params.get("requestId", ""))
         if not self._document and session == self.session and params.get("type") == "Document":
             self._document = number
@@ -141,30 +143,30 @@ class Watch:
         if method == "Network.loadingFinished":
             self._end("loaded")
         else:
-            self._end("refused", str(params.get("errorText", "it broke off")))
+            self._end("refused", str(params.get("errorText", "the transfer broke off")))
 
     def _of_certificate(self, response: dict[str, Any]) -> None:
-        """Refuse what the browser was told not to look at: when a certificate is valid."""
-        said = response.get("securityDetails")
-        if said and not said["validFrom"] <= self.wall_s <= said["validTo"]:
-            whose = said.get("subjectName", "")
-            self._end("refused", f"the certificate of {_short(whose)} is not valid at this time")
+        """End the load if a certificate has expired, which the browser ignores."""
+        certificate = response.get("securityDetails")
+        if certificate and not certificate["validFrom"] <= self.wall_s <= certificate["validTo"]:
+            subject = certificate.get("subjectName", "")
+            self._end("refused", f"the certificate of {_short(subject)} is not valid at this time")
 
     def _of_window(self, about: dict[str, Any]) -> None:
         if about.get("type") == "page" and about.get("openerId"):
-            self._tell("window", str(about.get("url", "")))
+            self._keep_dialog("window", str(about.get("url", "")))
 
     def _forget(self, session: str, now_s: float) -> None:
-        """A frame or worker that is gone finishes no request."""
+        """Close the requests of a frame or worker that is gone."""
         for request in [one for one, teller in self._open.items() if teller == session]:
             del self._open[request]
             self._quiet_since_s = now_s
 
-    def _tell(self, kind: str, message: str) -> None:
+    def _keep_dialog(self, kind: str, message: str) -> None:
         if len(self.dialogs) < MOST_DIALOGS:
             self.dialogs.append({"type": kind, "message": _short(message)})
         else:
-            self.untold += 1
+            self.dropped_dialogs += 1
 
     def _is_outside(self, url: str) -> bool:
         return bool(url) and _host(url) not in self.names
@@ -181,5 +183,5 @@ def _host(url: str) -> str:
 
 
 def _short(text: object) -> str:
-    said = str(text)
-    return said if len(said) <= MOST_WORDS else f"{said[:MOST_WORDS]}..."
+    words = str(text)
+    return words if len(words) <= MOST_WORDS else f"{words[:MOST_WORDS]}..."

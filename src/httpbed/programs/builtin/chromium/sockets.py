@@ -1,10 +1,10 @@
-"""Has a browser's connections ended, and nothing else of it: its tickets and caches stay.
+"""Lists a browser's connections and has them ended; its tickets and caches stay.
 
-Linux closes a socket for its owner on request (sock_diag(7), SOCK_DESTROY), TCP and UDP alike; the
-program finds it broken, as it would after a change of network, and opens another one when it has
-need of it. That takes CAP_NET_ADMIN, which no program under test has. So the driver lists the
-connections of the browser's own processes, which takes no right, and asks the bed to end them: it
-writes their local ports to a file, and waits for the answering file (``trial/disconnecting.py``).
+Linux can destroy another process's socket, TCP or UDP (sock_diag(7), SOCK_DESTROY). The browser
+then finds the socket broken, as after a change of network, and opens another one when needed. That
+takes CAP_NET_ADMIN, which no program under test has. So the driver lists the connections of the
+browser's own processes, which takes no right, and asks httpbed to end them: it writes their local
+ports to a file and waits for the answering file (``trial/run/disconnect.py``).
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ BY_FAMILY = 20
 ERROR, DONE = 2, 3
 REQUEST, DUMP = 0x1, 0x300
 ESTABLISHED = 1 << 1
-"""Of the states of inet_diag; a connected UDP socket has it, too."""
-ASKED = struct.Struct("=BBBxI48s")
+"""A state of inet_diag, which a connected UDP socket has as well."""
+REQUEST_FORM = struct.Struct("=BBBxI48s")
 """``inet_diag_req_v2``: family, protocol, extensions, states, identity."""
-TOLD = struct.Struct("=BBBB48sIIIII")
-"""``inet_diag_msg``: identity fifth, inode last."""
+MESSAGE_FORM = struct.Struct("=BBBB48sIIIII")
+"""``inet_diag_msg``: identity is the fifth field, inode the last."""
 HEADER = struct.Struct("=IHHII")
 ANY = bytes(48)
 RECEIVE_BYTES = 2**17
@@ -40,7 +40,7 @@ def local_ports(transport: str, port: int, pids: Collection[int]) -> list[int]:
     ``transport`` is ``tcp`` or ``udp``.
 
     Raises:
-        OSError: The kernel does not tell.
+        OSError: The kernel does not list them.
     """
     protocol = socket.IPPROTO_TCP if transport == "tcp" else socket.IPPROTO_UDP
     mine = set(_inodes(pids))
@@ -56,7 +56,7 @@ def local_ports(transport: str, port: int, pids: Collection[int]) -> list[int]:
 
 
 def have_ended(folder: Path, number: int, transport: str, ports: Collection[int]) -> bool:
-    """Ask the bed to end connections, for the ``number``-th time; return whether it answered."""
+    """Ask httpbed to end connections; return whether it answered. ``number`` counts the calls."""
     scratch, answer = folder / ".disconnect", folder / f"disconnected-{number}"
     scratch.write_text(json.dumps({"transport": transport, "ports": list(ports)}))
     scratch.rename(folder / f"disconnect-{number}.json")
@@ -67,12 +67,12 @@ def have_ended(folder: Path, number: int, transport: str, ports: Collection[int]
 
 
 def _inodes(pids: Collection[int]) -> Iterator[int]:
-    """List the sockets that processes hold."""
+    """Yield the inodes of the sockets that processes hold."""
     for pid in pids:
         for entry in _descriptors(pid):
             try:
                 link = str(entry.readlink())
-            except OSError:  # it was closed meanwhile
+            except OSError:  # closed meanwhile
                 continue
             if link.startswith("socket:["):
                 yield int(link[8:-1])
@@ -86,21 +86,21 @@ def _descriptors(pid: int) -> list[Path]:
 
 
 def _sockets(diag: socket.socket, family: int, protocol: int) -> Iterator[tuple[bytes, int]]:
-    """List all connected sockets: what the kernel knows them by, and their inodes."""
-    asked = ASKED.pack(family, protocol, 0, ESTABLISHED, ANY)
-    for told in _answers(diag, BY_FAMILY, REQUEST | DUMP, asked):
-        yield told[4:52], TOLD.unpack_from(told)[-1]
+    """Yield identity and inode of all connected sockets."""
+    request = REQUEST_FORM.pack(family, protocol, 0, ESTABLISHED, ANY)
+    for message in _answers(diag, BY_FAMILY, REQUEST | DUMP, request):
+        yield message[4:52], MESSAGE_FORM.unpack_from(message)[-1]
 
 
 def _ports(identity: bytes) -> tuple[int, int]:
-    """Return local and remote port (``inet_diag_sockid``: they are in network byte order)."""
+    """Return local and remote port of an ``inet_diag_sockid``, which are in network byte order."""
     local, remote = struct.unpack_from("!HH", identity)
     return local, remote
 
 
-def _answers(diag: socket.socket, kind: int, flags: int, said: bytes) -> Iterator[bytes]:
-    """Ask the kernel; yield its messages until it is done."""
-    diag.send(HEADER.pack(HEADER.size + len(said), kind, flags, 0, 0) + said)
+def _answers(diag: socket.socket, kind: int, flags: int, request: bytes) -> Iterator[bytes]:
+    """Send a request to the kernel; yield its messages."""
+    diag.send(HEADER.pack(HEADER.size + len(request), kind, flags, 0, 0) + request)
     while True:
         rest = diag.recv(RECEIVE_BYTES)
         while rest:
@@ -116,4 +116,4 @@ def _answers(diag: socket.socket, kind: int, flags: int, said: bytes) -> Iterato
 
 def _raise(error: int) -> None:
     if error:
-        raise OSError(-error, f"its connections cannot be listed: {os.strerror(-error)}")
+        raise OSError(-error, f"the connections cannot be listed: {os.strerror(-error)}")

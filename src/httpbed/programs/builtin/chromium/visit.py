@@ -1,18 +1,18 @@
-"""In which state a load begins: what the browser does before, and what is left of that.
+"""The state in which a load begins: the visit before it, and what remains of that visit.
 
-========================  ==================  ===========================================
-visit                     before              what is left of it
-========================  ==================  ===========================================
+========================  ==================  ==============================================
+visit                     before              what remains of it
+========================  ==================  ==============================================
 ``cold``                  nothing             nothing
-``warm connection``       a file per origin   everything; the page uses what is connected
-``resumed``               a file per origin   TLS tickets; its connections are ended
-``early data``            a file per origin   likewise, and the page's first request uses one
-``discovery``             a file per origin   what was said of HTTP/3 (Alt-Svc); likewise
-``repeat view``           the page            the HTTP cache: the browser is started anew
-========================  ==================  ===========================================
+``warm connection``       a file per origin   everything; the page uses the open connections
+``resumed``               a file per origin   TLS tickets; connections are ended
+``early data``            a file per origin   the same; the page's first request uses a ticket
+``discovery``             a file per origin   Alt-Svc for HTTP/3; connections are ended
+``repeat view``           the page            the HTTP cache; the browser is restarted
+========================  ==================  ==============================================
 
-The file is none of the page's, so that nothing of the page is in a cache. The browser's caches are
-never cleared by command: that forgets what was said of HTTP/3, too.
+The file does not belong to the page, so the cache has nothing of the page. The driver never clears
+the browser's caches by command, because that also forgets Alt-Svc.
 """
 
 from __future__ import annotations
@@ -21,18 +21,18 @@ from collections.abc import Sequence
 
 PRIOR_PATH = "/.httpbed/prior.txt"
 ICON_PATH = "/favicon.ico"
-"""What a browser with a window asks for by itself, where a document names no icon."""
+"""A browser with a window requests this path when a document names no icon."""
 COLD = "cold"
 VISITS = (COLD, "warm connection", "repeat view", "resumed", "early data", "discovery")
 REPEAT_VIEW = "repeat view"
 DISCOVERY = "discovery"
 EARLY_DATA = "early data"
-_UNCONNECTED = ("resumed", EARLY_DATA, DISCOVERY)
+_ENDING_CONNECTIONS = ("resumed", EARLY_DATA, DISCOVERY)
 _PORT_OF_HTTPS = 443
 
 
 def before(visit: str, url: str, names: Sequence[str], port: int) -> list[str]:
-    """List what is visited before a page is loaded."""
+    """List the URLs to visit before a page is loaded."""
     if visit == COLD:
         return []
     if visit == REPEAT_VIEW:
@@ -41,7 +41,7 @@ def before(visit: str, url: str, names: Sequence[str], port: int) -> list[str]:
 
 
 def icons(names: Sequence[str], port: int) -> list[str]:
-    """List the icons that a browser asks each origin for by itself."""
+    """List the icon URLs that a browser requests by itself."""
     return _urls(names, port, ICON_PATH)
 
 
@@ -51,7 +51,7 @@ def _urls(names: Sequence[str], port: int, path: str) -> list[str]:
 
 
 def ended_transport(visit: str, http_version: str) -> str:
-    """Say whose connections are ended before the page is loaded: ``tcp``, ``udp`` or nobody's."""
-    if visit not in _UNCONNECTED:
+    """Return the transport of the connections to end before the load, or an empty text."""
+    if visit not in _ENDING_CONNECTIONS:
         return ""
     return "udp" if http_version == "3" and visit != DISCOVERY else "tcp"
