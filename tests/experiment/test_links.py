@@ -80,7 +80,7 @@ def test_every_form_is_read_and_known_to_the_schema(link: dict[str, Any]) -> Non
         ({"loss": {"replay": ""}}, "loss.replay", "at least 1 character"),
         ({"loss": {"to_bda": "1 %"}}, "loss", "is none of its forms"),
         ({"loss": {"packets": [1], "bad": "1 %"}}, "loss.bad", "is not a key of this table"),
-        ({"schedule": [{"at": "5 s", "queue": "1 BDP"}]}, "schedule[0].queue", "this table; delete"),
+        ({"schedule": [{"at": "5 s", "queue": "1 BDP"}]}, "schedule[0].queue", "table; delete"),
         ({"loss": 2}, "loss", "is not a text with a number and a unit"),
         ({"rate": "100 bit/s"}, "rate", "below 200 bit/s"),
         ({"rate": {"bucket": "1 Mbit/s"}}, "rate.burst", "is missing"),
