@@ -69,7 +69,7 @@ def test_a_bucket_that_holds_all_is_noted(httpbed: Command, tmp_path: Path) -> N
     file.write_text(kept.SMALL.replace('rate = "10 Mbit/s"', f"rate = {deep}"))
     note = (
         "client-server from server: the bucket of 12.5 MB holds the whole transfer of 1 MB, so the"
-        " rate of 10 Mbit/s is never in force; lower burst to far less than 1 MB"
+        " rate of 10 Mbit/s never limits it; set burst to far less than 1 MB"
     )
     code, out, err = httpbed("validate", file)
     assert (code, out, err) == (0, f"{file}: no mistakes; 12 trials\n", f"note: {note}\n")

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from httpbed.experiment import buckets
-from httpbed.experiment.buckets import Passed
+from httpbed.experiment.buckets import BucketLoad
 from httpbed.experiment.scenario import Scenario
 
 
@@ -34,25 +34,25 @@ BUCKET = {"bucket": "10 Mbit/s", "burst": "1 MB"}
 )
 def test_a_bucket_holds_what_is_no_larger(size: str, holds: bool) -> None:
     """Of equal size it does."""
-    (found,) = buckets.passed(scenario(size, rate=BUCKET))
+    (found,) = buckets.bucket_loads(scenario(size, rate=BUCKET))
     assert found.holds_all is holds
 
 
 def test_all_bodies_pass_it() -> None:
     """Those of every file and every round."""
-    (found,) = buckets.passed(scenario("100 kB", rate=BUCKET, files=4, rounds=3))
-    assert found == Passed("client-server", "server", 10_000_000, 1_000_000, 1_200_000)
+    (found,) = buckets.bucket_loads(scenario("100 kB", rate=BUCKET, files=4, rounds=3))
+    assert found == BucketLoad("client-server", "server", 10_000_000, 1_000_000, 1_200_000)
 
 
 def test_another_rate_has_no_bucket() -> None:
     """Nor has the direction of the requests, which would hold any."""
-    assert buckets.passed(scenario("100 kB", rate="10 Mbit/s")) == ()
+    assert buckets.bucket_loads(scenario("100 kB", rate="10 Mbit/s")) == ()
 
 
 def test_it_is_told_with_the_remedy() -> None:
     """Link, bucket, transfer, rate, and what to do."""
-    (found,) = buckets.passed(scenario("100 kB", rate=BUCKET))
-    assert found.told() == (
+    (found,) = buckets.bucket_loads(scenario("100 kB", rate=BUCKET))
+    assert found.warning() == (
         "client-server from server: the bucket of 1 MB holds the whole transfer of 100 kB, so the"
-        " rate of 10 Mbit/s is never in force; lower burst to far less than 100 kB"
+        " rate of 10 Mbit/s never limits it; set burst to far less than 100 kB"
     )

@@ -87,22 +87,28 @@ def test_which_links_have_an_address_at_first(more: dict[str, str], up: list[str
     [
         ({"links": ["wifi"]}, "needs a second link"),
         ({"links": ["wifi", "wifi"]}, "names a link twice"),
-        ({"links": ["wifi", "router-server"]}, "the client's links: wifi, cellular"),
+        (
+            {"links": ["wifi", "router-server"]},
+            "is not a link of the client; known: wifi, cellular",
+        ),
         ({"when": None}, "when is missing"),
-        ({"kind": "none"}, "so there is no when"),
+        ({"kind": "none"}, "which has no when"),
         (
             {"when": {"delivered": "6 MB"}},
-            "6000000 bytes of IP packets, and only 5000000 are fetched",
+            "waits for 6000000 bytes, but the workload has only 5000000",
         ),
         ({"when": {"every": "1 ms"}}, "greater than or equal to 0.01"),
         ({"when": {"every": "1 s"}, "gap": "1 s"}, "until the next hand-over"),
-        ({"when": {"after": "2 MB"}}, "none of its forms"),
-        ({"kind": "route", "gap": "1 s"}, "gap is of 'address deleted'"),
+        ({"when": {"after": "2 MB"}}, "none of the accepted forms"),
+        ({"kind": "route", "gap": "1 s"}, "gap belongs to 'address deleted'"),
         ({"kind": "make before break"}, "overlap is missing"),
-        ({"overlap": "1 s"}, "overlap is of 'make before break'"),
+        ({"overlap": "1 s"}, "overlap belongs to 'make before break'"),
         ({"kind": "blackhole", "sockets": "destroyed"}, "deletes no address"),
         ({"when": {"at": "0 s"}}, "greater than 0"),
-        ({"links": ["wifi", "router <-> server"]}, "the client's links: wifi, cellular"),
+        (
+            {"links": ["wifi", "router <-> server"]},
+            "is not a link of the client; known: wifi, cellular",
+        ),
     ],
 )
 def test_what_cannot_be_is_refused_with_a_reason(more: dict[str, Any], reason: str) -> None:
@@ -116,7 +122,7 @@ def test_a_link_must_lead_to_who_answers() -> None:
     said = copy.deepcopy(TWO_LINKS)
     said["topology"]["hosts"].append("island")
     said["topology"]["links"][1]["between"] = ["client", "island"]
-    with pytest.raises(ValueError, match="no way leads over cellular to the server"):
+    with pytest.raises(ValueError, match="no route leads over cellular to the server"):
         Scenario.model_validate(said)
 
 
@@ -143,12 +149,12 @@ def test_the_client_is_on_a_link_of_the_hand_over() -> None:
     """A third one with a shorter way would be taken, and nothing would change."""
     said = copy.deepcopy(TWO_LINKS)
     said["topology"]["links"].append({"name": "cable", "between": ["client", "server"]})
-    with pytest.raises(ValueError, match="leads over cable, not over wifi"):
+    with pytest.raises(ValueError, match="route leads over cable, not over wifi"):
         Scenario.model_validate(said)
     said["topology"]["hosts"].append("away")
     said["topology"]["links"][1]["between"] = ["client", "away"]
     said["topology"]["links"][3]["between"] = ["client", "router"]
-    with pytest.raises(ValueError, match="no way leads over cellular"):
+    with pytest.raises(ValueError, match="no route leads over cellular"):
         Scenario.model_validate(said)
 
 
@@ -158,7 +164,7 @@ def test_a_nat_is_not_at_the_client() -> None:
     said["topology"]["links"][0]["between"] = ["router", "client"]
     assert Scenario.model_validate(said).access_links == (0, 1)
     said["handover"]["kind"] = "NAT rebinding"
-    with pytest.raises(ValueError, match="let the client be its first"):
+    with pytest.raises(ValueError, match="make the client the first host"):
         Scenario.model_validate(said)
 
 

@@ -46,7 +46,7 @@ def test_a_synthetic_page_knows_what_it_is() -> None:
         ({"page": {"objects": 8, "size": "99 B"}}, "100 B to 100 MB"),
         ({"page": {"objects": 8, "size": "10 GB"}}, "100 B to 100 MB"),
         ({"page": {"objects": 0, "size": "1 kB"}}, "greater than or equal to 1"),
-        ({"page": {}}, "is none of its forms"),
+        ({"page": {}}, "has none of the accepted forms"),
         ({"visit": "warm"}, "'cold', 'warm connection'"),
         ({"rounds": 2}, "Extra inputs"),
     ],

@@ -33,7 +33,7 @@ def test_a_bucket_that_holds_all_is_told_once(seconds: float) -> None:
     (note,) = noted(bucket("1.25 MB"), seconds)
     assert note == (
         "client-server from server: the bucket of 1.25 MB holds the whole transfer of 1 MB, so the"
-        " rate of 10 Mbit/s is never in force; lower burst to far less than 1 MB"
+        " rate of 10 Mbit/s never limits it; set burst to far less than 1 MB"
     )
 
 

@@ -31,7 +31,7 @@ from httpbed.analysis.sample import (
     scenario,
 )
 from httpbed.experiment import buckets
-from httpbed.experiment.buckets import Passed
+from httpbed.experiment.buckets import BucketLoad
 from httpbed.experiment.document import network_factors
 from httpbed.experiment.errors import ConfigError, Mistake
 from httpbed.experiment.experiment import Experiment
@@ -74,7 +74,7 @@ class Row:
     """Its trials' time limit."""
     moves: Moves | None = None
     """What its hand-overs cost; None where the experiment knows of none."""
-    buckets: tuple[Passed, ...] = ()
+    buckets: tuple[BucketLoad, ...] = ()
     """Token buckets on the way of its answers, beside what passes them."""
     bands: Counter[Band] | None = None
     """Of a page's loads with a Speed Index: how many are in each band; None of a download."""
@@ -231,7 +231,7 @@ def _row(
         ceiling_bit_s=max(rates, default=None),
         ceiling_changes=len(rates) > 1,
         limit_s=results.experiment.time_limit_s(built),
-        buckets=buckets.passed(built),
+        buckets=buckets.bucket_loads(built),
     )
 
 

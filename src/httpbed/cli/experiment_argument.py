@@ -86,8 +86,8 @@ def notes(loaded: Loaded) -> list[str]:
     """
     if "bucket" not in loaded.text and "profile" not in loaded.text:
         return []
-    passed = (one for scenario in loaded.scenarios() for one in buckets.passed(scenario))
-    return list(dict.fromkeys(one.told() for one in passed if one.holds_all))
+    passed = (one for scenario in loaded.scenarios() for one in buckets.bucket_loads(scenario))
+    return list(dict.fromkeys(one.warning() for one in passed if one.holds_all))
 
 
 def tell(loaded: Loaded) -> None:

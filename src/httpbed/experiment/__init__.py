@@ -1,4 +1,6 @@
-"""Values only: what an experiment says, what a trial is, what was observed.
+"""Values only: experiments, their factors, scenarios and trials, metrics, units and errors.
 
-Nothing here reads a clock or the machine, nor any file but the data that comes with it.
+Not here: anything that reads a clock, the machine or a file, except the shipped ``profiles.toml``.
+Start in ``parser``: text -> ``document`` -> ``experiment`` -> treatments (``factorial``) ->
+``scenario`` -> trials (``design``, ``trial``).
 """

@@ -1,7 +1,7 @@
-"""A place in an experiment where one of several forms may stand: text, or one of some tables.
+"""Places of an experiment file that accept several forms: a text, or one of several tables.
 
-Each form is a model of its own, found by a key that only it has; so a slip in one form is told
-as that form's, not as a failure to be any of them.
+Each table form is a model of its own, recognised by a key that only this form has. So a mistake in
+a table is reported for its form, and not once for every form.
 """
 
 from __future__ import annotations
@@ -13,16 +13,16 @@ from pydantic import Discriminator
 from httpbed.experiment.value import Value
 
 TEXT = "<text>"
-"""Name of the form that is no table. A name in angle brackets is never part of a path."""
+"""Name of the text form. Names in angle brackets are not shown in paths."""
 
 
 def chosen(example: str, **forms: str) -> Discriminator:
-    """Tell forms apart: ``forms`` names each table's form by the key that marks it."""
+    """Return the discriminator of the forms; ``forms`` maps each marking key to its form."""
     known = ", ".join(forms)
     return Discriminator(
         _form_of(forms),
         custom_error_type="no_such_form",
-        custom_error_message=f"is none of its forms: {example}, or a table with one of {known}",
+        custom_error_message=f"has none of the accepted forms: {example}, or a table with {known}",
     )
 
 
@@ -38,5 +38,5 @@ def _form_of(forms: Mapping[str, str]) -> Callable[[object], str | None]:
 
 
 def is_form(part: str | int) -> bool:
-    """Tell whether a part of a mistake's path only names a form."""
+    """Whether an element of a mistake's path is only the name of a form."""
     return isinstance(part, str) and part.startswith("<") and part.endswith(">")

@@ -1,7 +1,7 @@
-"""Token buckets that answers pass on their way, beside what passes them; pure.
+"""Token buckets on the response path, and the bytes that pass each of them.
 
-A bucket is full at first and passes so many bytes at line speed (Shenker and Wroclawski, RFC 2215,
-section 4.2). One that holds a whole transfer never puts its rate in force.
+A bucket is full at first, so its first burst passes at line rate (RFC 2215 section 4.2). If the
+bucket is larger than the whole transfer, its rate never limits anything.
 """
 
 from __future__ import annotations
@@ -15,49 +15,50 @@ from httpbed.experiment.scenario import Scenario
 
 
 @dataclass(frozen=True)
-class Passed:
-    """One bucket, and the bytes of all bodies that pass it."""
+class BucketLoad:
+    """A token bucket, and the bytes of all bodies that pass it."""
 
     link: str
     source: str
-    """Host from which the answers come."""
+    """The host at the link's end that sends the responses."""
     rate_bit_s: int
     burst_bytes: int
     size: int
 
     @property
     def holds_all(self) -> bool:
-        """Whether everything that passes does so at line speed."""
+        """Whether the whole transfer passes at line rate."""
         return 0 < self.size <= self.burst_bytes
 
-    def told(self) -> str:
-        """Say that the rate is never in force, and what to do."""
+    def warning(self) -> str:
+        """Return a message that the rate never limits the transfer, with the remedy."""
         burst, size = units.format_size(self.burst_bytes), units.format_size(self.size)
         return (
             f"{self.link} from {self.source}: the bucket of {burst} holds the whole transfer of"
-            f" {size}, so the rate of {units.format_rate(self.rate_bit_s)} is never in force; lower"
+            f" {size}, so the rate of {units.format_rate(self.rate_bit_s)} never limits it; set"
             f" burst to far less than {size}"
         )
 
 
-def passed(scenario: Scenario) -> tuple[Passed, ...]:
-    """List every bucket on the way of answers to a client, in the order of the links."""
+def bucket_loads(scenario: Scenario) -> tuple[BucketLoad, ...]:
+    """Return every bucket on the response path of a client, in the order of the links."""
     sizes = Counter[tuple[int, int]]()
     workloads = scenario.workloads()
     for hop in scenario.hops():
-        number = _number(hop.client, hop.server)
-        for place, way in scenario.route(hop.client, hop.server):
-            sizes[place, 1 - way] += workloads[number].body_bytes()
-    found = []
-    for (place, way), size in sorted(sizes.items()):
-        link = scenario.topology.links[place]
-        rate = link.directions()[way].rate
+        number = _client_number(hop.client, hop.server)
+        for index, direction in scenario.route(hop.client, hop.server):
+            sizes[index, 1 - direction] += workloads[number].body_bytes()
+    loads = []
+    for (index, direction), size in sorted(sizes.items()):
+        link = scenario.topology.links[index]
+        rate = link.directions()[direction].rate
         if isinstance(rate, TokenBucket):
-            found.append(Passed(link.name, link.between[way], rate.bucket, rate.burst, size))
-    return tuple(found)
+            source = link.between[direction]
+            loads.append(BucketLoad(link.name, source, rate.bucket, rate.burst, size))
+    return tuple(loads)
 
 
-def _number(asks: str, answers: str) -> int:
-    """Number the client for whom a hop is: 0 is the measured one, then its competitors."""
+def _client_number(asks: str, answers: str) -> int:
+    """Return the number of a hop's client: 0 for the measured client, then its competitors."""
     of_competitor = next((name for name in (asks, answers) if name.startswith("competitor-")), "")
     return int(of_competitor.split("-")[1]) if of_competitor else 0

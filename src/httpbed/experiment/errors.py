@@ -1,15 +1,14 @@
-"""Whose fault it is: the four ways in which httpbed fails.
+"""The errors of httpbed, by whose fault they are, and the text of mistakes.
 
 ::
 
     HttpbedError
-    ├── ConfigError    the author's input is wrong              exit 2, nothing was run
-    ├── HostError      this machine cannot do what is asked     exit 3, with the remedy
+    ├── ConfigError    the user's input is wrong                exit 2, nothing has run
+    ├── HostError      this machine lacks a capability          exit 3, with the remedy
     ├── SubjectError   the program under test failed            data: a failed outcome
-    └── BedError       httpbed failed around the program        an invalid attempt, retried
+    └── BedError       httpbed itself failed                    an invalid attempt, retried
 
-The last two are never mixed: a client that times out is a result, an emulator that was
-late is not.
+A client that times out is a result (SubjectError); an emulator that was late is not (BedError).
 """
 
 from __future__ import annotations
@@ -21,32 +20,32 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, order=True)
 class Mistake:
-    """One thing wrong with the input."""
+    """One mistake in the user's input."""
 
     place: str
-    """Where: a dotted path such as ``topology.links[0].rate``, or a file."""
+    """The place: a path such as ``topology.links[0].rate``, or a file."""
     reason: str
-    """What is wrong there, in one sentence without a full stop."""
+    """What is wrong, in one sentence without a full stop."""
     remedy: str = ""
-    """The way out, in the imperative; empty where the reason says it already."""
+    """What to do, in the imperative; empty if the reason says it."""
 
     def __str__(self) -> str:
-        said = f"{self.place}: {self.reason}" + (f"; {self.remedy}" if self.remedy else "")
-        return visible(said)
+        remedy = f"; {self.remedy}" if self.remedy else ""
+        return visible(f"{self.place}: {self.reason}{remedy}")
 
 
 def visible(text: str) -> str:
-    r"""Return a line with every character that does not print as its escape, such as ``\x1b``.
+    r"""Return a line with each unprintable character replaced by its escape, such as ``\x1b``.
 
-    Servers, HAR files, file names and experiments contain characters that move a terminal's
-    cursor, reverse the direction of text, or may not stand in XML: control characters, bidi
-    controls, lone surrogates, noncharacters. Everything that is shown passes through here.
+    Servers, HAR files, file names and experiments may contain characters that move a terminal's
+    cursor, reverse the direction of text, or are invalid in XML: control characters, bidi controls,
+    lone surrogates, noncharacters. All displayed text passes through this function.
     """
-    return "".join(one if one.isprintable() else repr(one)[1:-1] for one in text)
+    return "".join(char if char.isprintable() else repr(char)[1:-1] for char in text)
 
 
 def visible_lines(text: str) -> str:
-    """Return a text of several lines likewise; ends of lines and tabs stay."""
+    """Apply :func:`visible` to a text of several lines; line ends and tabs stay."""
     return "".join(part if part in "\n\t" else visible(part) for part in _LAYOUT.split(text))
 
 
@@ -54,11 +53,11 @@ _LAYOUT = re.compile(r"([\n\t])")
 
 
 class HttpbedError(Exception):
-    """Base of every failure that httpbed foresees."""
+    """Base class of the failures that httpbed handles."""
 
 
 class ConfigError(HttpbedError):
-    """The input is wrong; carries every mistake found, not only the first."""
+    """The user's input is wrong; contains every mistake, not only the first."""
 
     def __init__(self, mistakes: Iterable[Mistake]) -> None:
         self.mistakes = tuple(mistakes)
@@ -66,7 +65,7 @@ class ConfigError(HttpbedError):
 
 
 class HostError(HttpbedError):
-    """This machine cannot do what is asked; the remedy is the administrator's or the user's."""
+    """This machine lacks a required capability; the remedy says how to get it."""
 
     def __init__(self, reason: str, remedy: str) -> None:
         self.reason, self.remedy = reason, remedy
@@ -74,8 +73,8 @@ class HostError(HttpbedError):
 
 
 class SubjectError(HttpbedError):
-    """The program under test failed: an outcome, not a fault of the bed."""
+    """The program under test failed, which is an outcome."""
 
 
 class BedError(HttpbedError):
-    """The bed failed: the attempt says nothing about the subject."""
+    """The bed failed, so the attempt is no evidence about the subject."""

@@ -1,4 +1,4 @@
-"""A page that a browser loads: which one, and in which state the load begins."""
+"""The page-load workload: which page a browser loads, and the state in which the load begins."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from httpbed.experiment.units import Bytes
 from httpbed.experiment.value import Value
 
 Visit = Literal["cold", "warm connection", "repeat view", "resumed", "early data", "discovery"]
-"""In which state a load begins."""
+"""The browser's state at the beginning of the load."""
 PageCapability = Literal[
     "page",
     "recorded page",
@@ -24,7 +24,7 @@ PageCapability = Literal[
     "page: early data",
     "page: discovery",
 ]
-"""What a page asks of a program: of a server that it has the site, of a client all else."""
+"""A capability that a page load needs of the client, or of the server."""
 OriginName = Annotated[
     str,
     Field(
@@ -33,8 +33,8 @@ OriginName = Annotated[
     ),
 ]
 OWN_ORIGIN = "server.httpbed.test"
-"""Host name of all that was not recorded with names of its own. It is in .test (RFC 6761), which
-no resolver outside will ever know."""
+"""Host name of every page but recorded ones, which keep theirs. The .test domain never resolves on
+the Internet (RFC 6761)."""
 MOST_ORIGINS = 200
 _VISITS: Mapping[Visit, PageCapability] = {
     "warm connection": "page: warm connection",
@@ -45,103 +45,104 @@ _VISITS: Mapping[Visit, PageCapability] = {
 }
 _VIEWPORT = re.compile(r"[1-9][0-9]{1,3}x[1-9][0-9]{1,3}")
 SMALLEST_IMAGE, LARGEST_IMAGE = 100, 10**8
-"""Bytes of an image of a synthetic page."""
+"""Bounds of an image of a synthetic page, in bytes."""
 MOST_OBJECTS = 1000
 HTML_BYTES_EACH = 100
-"""Of a synthetic page's own text, for each of its images; about."""
+"""Approximate bytes of HTML for each image of a synthetic page."""
 
 
-def _count(said: object) -> object:
-    """Take a count that stands as a text, as the levels of factors do."""
-    return int(said) if isinstance(said, str) and said.isdecimal() else said
+def _count(value: object) -> object:
+    """Accept a count written as a text, because the levels of factors are texts."""
+    return int(value) if isinstance(value, str) and value.isdecimal() else value
 
 
 def _image_size(size: int) -> int:
     if not SMALLEST_IMAGE <= size <= LARGEST_IMAGE:
-        raise ValueError(f"an image has {SMALLEST_IMAGE} B to {LARGEST_IMAGE // 10**6} MB")
+        bounds = f"{SMALLEST_IMAGE} B to {LARGEST_IMAGE // 10**6} MB"
+        raise ValueError(f"{size} B is out of range for an image; use {bounds}")
     return size
 
 
-def _viewport(said: object) -> object:
-    if not isinstance(said, str) or not _VIEWPORT.fullmatch(said):
+def _viewport(value: object) -> object:
+    if not isinstance(value, str) or not _VIEWPORT.fullmatch(value):
         raise ValueError(
             'is not a width and a height in pixels, 10 to 9999; write it like "1366x768"'
         )
-    return said
+    return value
 
 
 class KnownPage(Value):
-    """What is known of a page before it is loaded; filled in when the experiment is read."""
+    """Facts about a page that are known before its load; httpbed fills them in."""
 
     sha256: str | None = Field(default=None, pattern="^[0-9a-f]{64}$")
-    """Digest of the site. Given by the author, the page must be that one."""
+    """Digest of the site. If the experiment gives it, the page must have this digest."""
     requests: int | None = Field(default=None, ge=1)
-    """How many requests a cold load makes."""
+    """Number of requests of a cold load."""
     weight: Bytes | None = None
-    """Bytes of all bodies of a cold load."""
+    """Total length of all bodies of a cold load."""
     entry: str | None = Field(default=None, pattern="^/")
-    """Path of its document in a URL."""
+    """URL path of the page's document."""
     origins: list[OriginName] | None = Field(default=None, min_length=1, max_length=MOST_ORIGINS)
-    """Host names of its origins, the document's first."""
+    """Host names of the page's origins, that of the document first."""
     icon: bool | None = None
-    """Whether a load asks for ``/favicon.ico``. Not given: no browser does so by itself, since the
-    page names its icon."""
+    """Whether a load requests ``/favicon.ico``. Default: it does not, because the page names its
+    icon."""
     version: str | None = Field(default=None, max_length=200)
-    """What else its bytes depend on, such as what its images were drawn by."""
+    """Another property that determines the page's bytes, such as the version of its generator."""
 
     def load_requests(self) -> int:
-        """How many requests a cold load makes; 1 where that is not known yet."""
+        """Return the number of requests of a cold load; 1 if it is not known yet."""
         return self.requests or 1
 
     def load_bytes(self) -> int:
-        """Bytes of all bodies of a cold load; 0 where that is not known yet."""
+        """Return the total length of all bodies of a cold load; 0 if it is not known yet."""
         return self.weight or 0
 
 
 class NamedPage(KnownPage):
-    """One of the pages that ``httpbed pages`` lists."""
+    """A page that ``httpbed pages`` lists."""
 
     name: str = Field(pattern=r"^[a-z0-9][a-z0-9.-]{0,80}$")
 
 
 class SyntheticPage(KnownPage):
-    """A page of equal images, as Biswal and Gnawali (2016, section 3.2) made them."""
+    """A page of equal images, after Biswal and Gnawali (2016, section 3.2)."""
 
     objects: Annotated[int, Field(ge=1, le=MOST_OBJECTS, strict=True), BeforeValidator(_count)]
-    """How many images it has."""
+    """Number of images."""
     size: Annotated[Bytes, AfterValidator(_image_size)]
-    """Each image's length in bytes: 100 B, the smallest that is an image, to 100 MB."""
+    """Size of each image, from 100 B to 100 MB."""
 
     def load_requests(self) -> int:
-        """Count its images and itself."""
+        """Return the number of images plus one for the document."""
         return self.requests or self.objects + 1
 
     def load_bytes(self) -> int:
-        """Add up its images and its own text, about."""
+        """Return the approximate length of all images and of the document."""
         return self.weight or self.objects * (self.size + HTML_BYTES_EACH)
 
 
 class FolderPage(KnownPage):
-    """A user's own page, which ``httpbed mirror`` made self-contained."""
+    """The user's own page, made self-contained by ``httpbed mirror``."""
 
     folder: str = Field(min_length=1)
-    """Its folder, relative to the experiment's."""
+    """The page's folder, relative to the experiment file."""
 
 
 class RecordedPage(KnownPage):
     """A site rebuilt from a HAR file."""
 
     har: str = Field(min_length=1)
-    """The file, relative to the experiment's folder."""
+    """The HAR file, relative to the experiment file."""
     order: Literal["recorded", "its own"] | None = None
-    """Who asks for what the document leads to. ``recorded``: a skeleton in its place, in the
-    recorded order; ``its own``: the page itself, which needs all its bodies in the recording. Not
-    given: the page itself where it can."""
+    """What requests the page's resources. ``recorded``: a skeleton page, in the order of the HAR
+    file. ``its own``: the page itself, which needs all bodies in the HAR file. Default: ``its own``
+    if possible."""
 
 
-def _named(said: object) -> object:
-    """Let a name stand for the page of that name."""
-    return {"name": said} if isinstance(said, str) else said
+def _named(value: object) -> object:
+    """Accept a text as the name of a page."""
+    return {"name": value} if isinstance(value, str) else value
 
 
 Page = Annotated[
@@ -160,40 +161,40 @@ Page = Annotated[
     ),
     BeforeValidator(_named),
 ]
-"""One that has a name, one of equal images, one of the user's own, or one from a recording."""
+"""A named page, a synthetic page, the user's own page, or a page from a HAR file."""
 
 
 class PageLoad(Value):
-    """A page, loaded by a browser with all that it needs."""
+    """A page with all its resources, loaded by a browser."""
 
     kind: Literal["page"]
-    """``page``: a browser loads it until nothing more is asked for."""
+    """``page``: a browser loads the page until it sends no more requests."""
     page: Page
-    """Which page: a name that ``httpbed pages`` lists, ``{ objects = 64, size = "10 kB" }`` for one
-    of equal images, ``{ folder = ... }`` for your own, ``{ har = ... }`` for a recorded site."""
+    """The page: a name that ``httpbed pages`` lists, ``{ objects = 64, size = "10 kB" }`` for equal
+    images, ``{ folder = ... }`` for your own page, or ``{ har = ... }`` for a HAR file."""
     visit: Visit = "cold"
-    """``cold``: a new browser with an empty profile. ``warm connection``: it has a connection to
-    the server, and nothing of the page. ``repeat view``: it has loaded the page before.
-    ``resumed``: it has a TLS ticket (RFC 8446 section 2.2) and no connection; ``early data``: and
-    uses it for its first request. ``discovery``: it was here over HTTP/2 and was told of HTTP/3
-    (RFC 7838)."""
+    """``cold``: a new browser with an empty profile. ``warm connection``: the browser has a
+    connection to the server, but nothing of the page. ``repeat view``: it has loaded the page
+    before. ``resumed``: it has a TLS ticket (RFC 8446 section 2.2), but no connection. ``early
+    data``: it also sends its first request as early data. ``discovery``: an earlier visit over
+    HTTP/2 advertised HTTP/3 (RFC 7838)."""
     viewport: Annotated[str, BeforeValidator(_viewport)] = "1366x768"
-    """Width and height of what is seen of the page, in CSS pixels."""
+    """Width and height of the visible part of the page, in CSS pixels."""
     net_log: bool = Field(default=False, strict=True)
-    """Whether the browser's own log of its network is kept, some megabytes a load."""
+    """Whether to keep the browser's net log, some megabytes per load."""
 
     @property
     def key(self) -> str:
-        """Name its site among those of a campaign: equal pages have equal names."""
+        """Digest that identifies the page's site in a campaign; equal pages have equal keys."""
         return hashlib.sha256(self.page.model_dump_json().encode()).hexdigest()[:12]
 
     @property
     def resumption(self) -> Literal["none", "resumed", "early data"]:
-        """What of TLS is asked of the measured load."""
+        """The TLS resumption of the measured load."""
         return self.visit if self.visit in ("resumed", "early data") else "none"
 
     def needs(self) -> Iterator[PageCapability]:
-        """Yield what it asks of a browser and of a server."""
+        """Yield the capabilities that browser and server need."""
         yield "page"
         if isinstance(self.page, RecordedPage):
             yield "recorded page"
@@ -202,13 +203,13 @@ class PageLoad(Value):
 
     @property
     def visits_before(self) -> int:
-        """How many processes come before the measured one: none, the browser comes by itself."""
+        """Number of processes before the measured one: none, the browser repeats visits itself."""
         return 0
 
     def requests(self) -> int:
-        """How many requests a cold load makes, as far as that is known."""
+        """Return the number of requests of a cold load; 1 if it is not known yet."""
         return self.page.load_requests()
 
     def body_bytes(self) -> int:
-        """Length of all bodies together, as far as that is known."""
+        """Return the total length of all bodies; 0 if it is not known yet."""
         return self.page.load_bytes()

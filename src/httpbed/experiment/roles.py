@@ -1,4 +1,4 @@
-"""Who takes part: the roles of RFC 9110, and the implementations that take them."""
+"""Client, proxies and server (RFC 9110), and the implementation of each."""
 
 from __future__ import annotations
 
@@ -13,83 +13,84 @@ from httpbed.experiment.value import Value
 HttpVersion = Literal["1.1", "2", "3"]
 """RFC 9112, RFC 9113, RFC 9114."""
 Retry = Literal["none", "restart", "resume"]
-"""What is done about a download that failed."""
+"""The client's reaction to a failed download."""
 KnobName = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]{0,60}$")]
 FIXED = "fixed"
-"""Stands for the congestion control of a program that offers no choice."""
+"""The congestion control of a program that offers no choice."""
 TCP_CONTROLS = ("reno", "cubic", "bbr")
-"""What the studies compare over TCP; the kernel may have others."""
+"""The algorithms that the studies compare over TCP; the kernel may have others."""
 DEFAULT_CONTROL = "cubic"
 
 
 class Role(Value):
-    """A role and the implementation that takes it."""
+    """A role and its implementation."""
 
     implementation: str
     """The name of a recipe; ``httpbed recipes`` lists them."""
     host: HostName | None = None
-    """The host it runs on; by default the one with the role's name."""
+    """The host that it runs on. Default: the host with the role's name."""
     congestion_control: str | None = None
-    """Of what it sends. Absent, it is cubic: for TCP always, for QUIC where the program offers it
-    and else what the program has. ``fixed`` says that there is no choice, and is refused where
-    there is one."""
+    """Congestion control of the data that it sends. Default: cubic over TCP; over QUIC cubic if the
+    program offers it, else the program's own. ``fixed`` states that the program offers no choice;
+    it is rejected if the program does."""
     knobs: dict[KnobName, str] = Field(default_factory=dict)
-    """Settings of the program that its recipe declares; what is not said has upstream's default."""
+    """Settings that the program's recipe declares. Default: the program's own."""
 
     def tcp_control(self) -> str:
-        """Name the congestion control of its host's routes."""
-        said = self.congestion_control
-        return said if said in TCP_CONTROLS else DEFAULT_CONTROL
+        """Return the congestion control of its host's TCP routes."""
+        control = self.congestion_control
+        return control if control in TCP_CONTROLS else DEFAULT_CONTROL
 
 
 class ClientRole(Role):
-    """The client: it also decides the HTTP version."""
+    """The client. Its ``http_version`` is that of the first hop."""
 
     http_version: HttpVersion
-    """The only version it may speak; a downgrade is a failed outcome."""
+    """The only HTTP version that the client may use; a downgrade is a failed outcome."""
     retry: Retry = "none"
-    """What is done when its download fails. ``restart``: it is fetched again from its first byte.
-    ``resume``: only what is missing is asked for (RFC 9110 section 14.2). Where the program does
-    it by itself it does; else httpbed starts it again, until it ends well or its time is over."""
+    """Reaction to a failed download. ``none``: none. ``restart``: fetch the file again from its
+    first byte. ``resume``: request only the missing bytes (RFC 9110 section 14.2). If the program
+    cannot retry by itself, httpbed starts it again until it succeeds or the time limit is
+    reached."""
 
 
 class ProxyRole(Role):
-    """A reverse proxy: it answers in the version in which it is asked."""
+    """A reverse proxy. It responds in the HTTP version of the request."""
 
     http_version: HttpVersion = "1.1"
-    """The only version that it speaks to the next one towards the server."""
+    """The only HTTP version that it uses towards the server."""
 
 
 class ServerRole(Role):
-    """The server: it speaks every version of its recipe."""
+    """The server. It accepts every HTTP version of its recipe."""
 
     also_on: list[HostName] = Field(default_factory=list, max_length=16)
-    """Further hosts with the same server; the last proxy balances over all of them."""
+    """Further hosts that run the same server. The last proxy balances the load over all of them."""
 
 
 class Roles(Value):
-    """Who takes part."""
+    """The client, the proxies and the server."""
 
     client: ClientRole
-    """The one that fetches."""
+    """The client, which fetches the workload."""
     proxies: list[ProxyRole] = Field(default_factory=list, max_length=8)
     """Reverse proxies, in the order in which a request meets them."""
     server: ServerRole
-    """The one that has the file."""
+    """The server, which has the content."""
 
     @model_validator(mode="after")
-    def _somebody_balances(self) -> Roles:
+    def _balances_at_a_proxy(self) -> Roles:
         if self.server.also_on and not self.proxies:
-            msg = "server.also_on needs a proxy, which balances over the servers"
+            msg = "server.also_on needs a proxy that balances over the servers; add one to proxies"
             raise ValueError(msg)
         return self
 
     def parts(self) -> Iterator[tuple[str, Role, str]]:
-        """Yield name, role and host of each that takes part, client first, servers last."""
+        """Yield name, role and host of each part, client first, servers last."""
         yield "client", self.client, self.client.host or "client"
         for number, proxy in enumerate(self.proxies, start=1):
-            alone = len(self.proxies) == 1
-            name = "proxy" if alone else f"proxy-{number}"
+            is_only = len(self.proxies) == 1
+            name = "proxy" if is_only else f"proxy-{number}"
             yield name, proxy, proxy.host or name.replace("-", "")
         servers = [self.server.host or "server", *self.server.also_on]
         for number, host in enumerate(servers, start=1):
@@ -111,12 +112,12 @@ class Hop(Value):
 
     @property
     def transport(self) -> Literal["tcp", "quic"]:
-        """What carries it."""
+        """The transport protocol below HTTP."""
         return "quic" if self.http_version == "3" else "tcp"
 
 
 def hops(roles: Roles, prefix: str = "") -> list[Hop]:
-    """List the hops from the client to the servers; the last proxy has one to each of them."""
+    """Return the hops from the client to the servers; the last proxy has one to each server."""
     names = [f"{prefix}{name}" for name, _, _ in roles.parts()]
     chain, servers = names[: 1 + len(roles.proxies)], names[1 + len(roles.proxies) :]
     versions: list[HttpVersion] = [

@@ -1,9 +1,9 @@
-"""The way between two hosts of a network.
+"""Shortest routes between hosts of a network.
 
-A way is as long as it has links. Of two that have equally many, the one is longer whose highest
-link that is not the other's is the higher. So no two are equally long, the way back is the way
-there, and a part of a shortest way is the shortest between its ends. Hosts on a way that each look
-up their own next hop therefore agree on it.
+The length of a route is its number of links. A tie between two routes is decided by the highest
+link index that only one of them has: that route is longer. So no two routes have equal length, the
+return route is the reverse of the route, and each part of a shortest route is itself shortest.
+Hosts that look up their next hop independently therefore agree on the route.
 """
 
 from __future__ import annotations
@@ -12,11 +12,11 @@ import heapq
 from collections.abc import Collection, Sequence
 
 Route = tuple[tuple[int, int], ...]
-"""Links by index, each with its direction: 0 is from its first host to its second, 1 back."""
+"""Links by index, each with its direction: 0 from its first host to its second, 1 back."""
 
 
 def length(route: Route) -> tuple[int, int]:
-    """Say how long a way is, so that no two between the same hosts are equally long."""
+    """Return a route's length, which differs for any two routes between the same hosts."""
     return len(route), sum(1 << link for link, _ in route)
 
 
@@ -27,10 +27,14 @@ def shortest(
     forwarding: Collection[str],
     without: Collection[int] = (),
 ) -> Route:
-    """Return the shortest way of packets; empty if there is none.
+    """Return the shortest route; empty if there is none.
 
-    ``links`` are the hosts that each joins; only those in ``forwarding`` are passed through, and
-    links in ``without``, by their indices, are not there.
+    Args:
+        links: The two hosts of each link.
+        start: The host where the route begins.
+        goal: The host where the route ends.
+        forwarding: The hosts that forward packets.
+        without: Indices of links that the route must not use.
     """
     return all_from(links, start, forwarding, without).get(goal, ())
 
@@ -41,14 +45,14 @@ def all_from(
     forwarding: Collection[str],
     without: Collection[int] = (),
 ) -> dict[str, Route]:
-    """Return the shortest way to every host that can be reached (Dijkstra 1959)."""
-    found: dict[str, Route] = {}
+    """Return the shortest route to every reachable host (Dijkstra 1959)."""
+    routes: dict[str, Route] = {}
     waiting: list[tuple[tuple[int, int], str, Route]] = [((0, 0), start, ())]
     while waiting:
         _, host, route = heapq.heappop(waiting)
-        if host in found:
+        if host in routes:
             continue
-        found[host] = route
+        routes[host] = route
         if host != start and host not in forwarding:
             continue
         for index, between in enumerate(links):
@@ -56,4 +60,4 @@ def all_from(
                 side = between.index(host)
                 longer = (*route, (index, side))
                 heapq.heappush(waiting, (length(longer), between[1 - side], longer))
-    return found
+    return routes

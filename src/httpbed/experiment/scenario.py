@@ -1,4 +1,4 @@
-"""One situation, complete: the network, who takes which role, and what is fetched."""
+"""A scenario: the network, the roles and the workload of one treatment."""
 
 from __future__ import annotations
 
@@ -20,43 +20,43 @@ from httpbed.experiment.workload import Workload
 
 
 class Competitor(Value):
-    """A client and a server of their own that share the network meanwhile."""
+    """Another client and server that use the network at the same time."""
 
     client: ClientRole
     proxies: list[ProxyRole] = Field(default_factory=list, max_length=8)
-    """Reverse proxies between the two, in the order in which a request meets them."""
+    """Reverse proxies between them, in the order in which a request passes them."""
     server: ServerRole
     workload: Workload | None = None
-    """What it fetches; by default the same as the others."""
+    """What the competitor fetches. Default: the scenario's workload."""
     after: Annotated[Seconds, Field(ge=0)] = 0.0
-    """How long after the client it begins."""
+    """Start of the competitor, as time after the client's start."""
 
     def roles(self) -> Roles:
-        """Return them as those who take part."""
+        """Return the competitor's client, proxies and server."""
         return Roles(client=self.client, proxies=self.proxies, server=self.server)
 
 
 class Scenario(Value):
-    """What a trial builds and does: a treatment with every factor filled in."""
+    """All that a trial builds and does: a treatment with every factor filled in."""
 
     topology: Topology
     """The network."""
     roles: Roles
-    """Who takes which role. A host without a role is a router."""
+    """The client, the proxies and the server. A host without a role is a router."""
     workload: Workload
     """What is fetched."""
     competitors: list[Competitor] = Field(default_factory=list, max_length=16)
-    """Who else uses the network at the same time, to see how it is shared."""
+    """Other clients and servers that use the network at the same time, to measure fairness."""
     handover: Handover | None = None
-    """Links between which the client goes; absent, it stays where it is."""
+    """Links that the client switches between. Default: the client stays on its link."""
 
     @model_validator(mode="after")
     def _is_connected(self) -> Scenario:
-        strangers = [*self._strangers(), *self._crowded(), *self._strange_links()]
-        mistakes = strangers or [
+        unknown = [*self._unknown_hosts(), *self._crowded_hosts(), *self._unknown_links()]
+        mistakes = unknown or [
             *self._unreachable(),
             *self._dead_ends(),
-            *self._misled(),
+            *self._ambiguities(),
             *self._late_handover(),
         ]
         if mistakes:
@@ -64,7 +64,7 @@ class Scenario(Value):
         return self
 
     def parts(self) -> Iterator[tuple[str, Role, str]]:
-        """Yield name, role and host of each that takes part, competitors last."""
+        """Yield name, role and host of each part, competitors last."""
         yield from self.roles.parts()
         for number, competitor in enumerate(self.competitors, start=1):
             for name, role, host in competitor.roles().parts():
@@ -72,10 +72,10 @@ class Scenario(Value):
 
     def hops(self) -> list[Hop]:
         """List the hops of every client's requests; the measured client's come first."""
-        found = hops(self.roles)
+        all_hops = hops(self.roles)
         for number, competitor in enumerate(self.competitors, start=1):
-            found += hops(competitor.roles(), f"competitor-{number}-")
-        return found
+            all_hops += hops(competitor.roles(), f"competitor-{number}-")
+        return all_hops
 
     @cached_property
     def hosts(self) -> dict[str, str]:
@@ -88,42 +88,42 @@ class Scenario(Value):
         return {name: role.implementation for name, role, _ in self.parts()}
 
     def clients(self) -> Iterator[tuple[ClientRole, Workload]]:
-        """Yield the client and each competitor's, with what it fetches."""
+        """Yield the measured client and each competitor's client, with its workload."""
         yield self.roles.client, self.workload
         for competitor in self.competitors:
             yield competitor.client, competitor.workload or self.workload
 
     def workloads(self) -> list[Workload]:
-        """List what the client and each competitor fetch."""
+        """Return the workloads of the measured client and of each competitor."""
         return [workload for _, workload in self.clients()]
 
     def senders(self) -> dict[str, str]:
-        """Map each host with a role to the congestion control of what it sends by TCP."""
+        """Map each host with a role to the congestion control of its TCP connections."""
         return {host: role.tcp_control() for _, role, host in self.parts()}
 
     @cached_property
     def routers(self) -> frozenset[str]:
-        """Hosts that take no role: they forward, and no other does."""
+        """Hosts without a role: only they forward packets."""
         return frozenset(self.topology.hosts) - set(self.hosts.values())
 
     def route(self, client: str, server: str) -> Route:
-        """Return the route between two parts: its links, each with the direction it takes."""
+        """Return the route between two parts: its links, each with its direction."""
         start, goal = self.hosts[client], self.hosts[server]
         return self.topology.route(start, goal, self.routers, self.standby)
 
     @cached_property
     def access_links(self) -> tuple[int, ...]:
-        """Indices of the links between which the client goes, in that order; else none."""
+        """Indices of the links of the hand-over, in its order; empty without a hand-over."""
         names = [link.name for link in self.topology.links]
         return tuple(names.index(name) for name in self.handover.links) if self.handover else ()
 
     @cached_property
     def standby(self) -> frozenset[int]:
-        """Indices of those that the client is not on at first."""
+        """Indices of the access links that the client does not use at first."""
         return frozenset(self.access_links[1:])
 
     def access(self) -> Route:
-        """Return the way from the client to whoever answers it; its first link is the client's."""
+        """Return the route of the client's first hop; its first link is the client's own."""
         first = self.hops()[0]
         return self.route(first.client, first.server)
 
@@ -133,94 +133,95 @@ class Scenario(Value):
         return self.topology.links[self.access()[0][0]]
 
     def downstream(self) -> int:
-        """Index of that link's direction towards the client: 0 is ``up``, 1 is ``down``."""
+        """Return the direction of the client's link towards the client: 0 is ``up``, 1 ``down``."""
         return 1 - self.access()[0][1]
 
     def bottleneck(self) -> tuple[int, int]:
-        """Return the narrowest link from whoever answers the client to it, with its direction.
+        """Return the narrowest link towards the client on its first hop, with its direction.
 
-        A link that others send over as well is narrower by their number. Of equals it is the one
-        next to the client.
+        The rate of a link is divided by the number of hops that send over it. Of links with equal
+        rates, the one closest to the client is returned.
         """
         used = Counter(
-            (link, 1 - way)
+            (link, 1 - direction)
             for hop in self.hops()
-            for link, way in self.route(hop.client, hop.server)
+            for link, direction in self.route(hop.client, hop.server)
         )
-        ways = [(link, 1 - way) for link, way in self.access()]
-        return min(ways, key=lambda one: (self._mean_bit_s(*one) or math.inf) / used[one])
+        downstream = [(link, 1 - direction) for link, direction in self.access()]
+        return min(downstream, key=lambda one: (self._mean_bit_s(*one) or math.inf) / used[one])
 
-    def _mean_bit_s(self, link: int, way: int) -> int | None:
-        return self.topology.links[link].directions()[way].mean_bit_s()
+    def _mean_bit_s(self, link: int, direction: int) -> int | None:
+        return self.topology.links[link].directions()[direction].mean_bit_s()
 
     def links(self, route: Route) -> list[Link]:
-        """Return the links of a way."""
+        """Return the links of a route."""
         return [self.topology.links[index] for index, _ in route]
 
     def rtt_s(self, route: Route) -> float:
-        """Seconds of all delays on a way, there and back."""
+        """Return the sum of all delays on a route in both directions, in seconds."""
         return sum(link.rtt_s() for link in self.links(route))
 
     def ceiling_bit_s(self) -> set[int]:
-        """Return the rates, by turns, of the narrowest link that all answers have to pass.
+        """Return the rates over time, in bit/s, of the narrowest link that all responses pass.
 
-        Where a proxy balances over servers, none of their links is such a one. Empty if unlimited.
+        Links to servers behind a balancing proxy do not count, because responses pass only one of
+        them. Empty if no link has a rate.
         """
         passed = [hop for hop in hops(self.roles) if not self._is_balanced(hop)]
-        ways = [
-            (link, 1 - way) for hop in passed for link, way in self.route(hop.client, hop.server)
+        rates = [
+            self.topology.links[link].rates(1 - direction)
+            for hop in passed
+            for link, direction in self.route(hop.client, hop.server)
         ]
-        rates = [self.topology.links[link].rates(way) for link, way in ways]
         return min(filter(None, rates), key=max, default=set())
 
     def _is_balanced(self, hop: Hop) -> bool:
         return bool(self.roles.server.also_on) and hop.server.startswith("server")
 
     def ideal_s(self) -> float:
-        """Seconds that the workload takes at the rate of the narrowest link, with nothing else."""
+        """Return the seconds that all bodies take at the mean rate of the narrowest link."""
         rates = [
-            self._mean_bit_s(index, 1 - way)
+            self._mean_bit_s(index, 1 - direction)
             for hop in hops(self.roles)
-            for index, way in self.route(hop.client, hop.server)
+            for index, direction in self.route(hop.client, hop.server)
         ]
         limits = [rate for rate in rates if rate]
         return self.workload.body_bytes() * 8 / min(limits) if limits else 0.0
 
-    def _strangers(self) -> Iterator[str]:
+    def _unknown_hosts(self) -> Iterator[str]:
         for name, host in self.hosts.items():
             if host not in self.topology.hosts:
-                yield f"the {name} is on host {host!r}, which is not in topology.hosts"
+                yield f"the {name} is on host {host!r}, which is not in topology.hosts; add it"
 
-    def _crowded(self) -> Iterator[str]:
+    def _crowded_hosts(self) -> Iterator[str]:
         hosts = list(self.hosts.values())
         for host in sorted({host for host in hosts if hosts.count(host) > 1}):
-            names = [name for name, where in self.hosts.items() if where == host]
-            yield f"host {host!r} has {len(names)} roles ({', '.join(names)}): give each a host"
+            names = ", ".join(name for name, place in self.hosts.items() if place == host)
+            yield f"host {host!r} has several roles ({names}); give each role a host"
 
-    def _strange_links(self) -> Iterator[str]:
-        """Find links of a hand-over that are not the client's."""
+    def _unknown_links(self) -> Iterator[str]:
+        """Find links of a hand-over that the client is not connected to."""
         host = self.hosts["client"]
         own = [self.topology.links[index].name for index in self.topology.links_of(host)]
         for name in self.handover.links if self.handover else ():
             if name not in own:
                 known = ", ".join(own) or "none"
-                yield f"handover.links names {name!r}; the client's links: {known}"
+                yield f"handover.links: {name!r} is not a link of the client; known: {known}"
 
     def _late_handover(self) -> Iterator[str]:
-        """Find a hand-over that waits for more than there will be, or disturbs a page."""
+        """Find a hand-over that never starts, or one during a page load."""
         when, size = self.handover and self.handover.when, self.workload.body_bytes()
         if self.handover and self.workload.kind == "page":
-            yield "a hand-over is measured in a download: leave it out, or fetch a file"
+            yield 'a hand-over needs a download; delete handover, or use kind = "download"'
             return
         if isinstance(when, AfterBytes) and when.delivered > size:
             yield (
-                f"handover.when waits for {when.delivered} bytes of IP packets, and only {size} are"
-                " fetched, which headers make little more: let it come earlier, or fetch"
-                " more"
+                f"handover.when waits for {when.delivered} bytes, but the workload has only {size};"
+                " lower when.delivered, or fetch more"
             )
 
     def _dead_ends(self) -> Iterator[str]:
-        """Find links of a hand-over by which the client does not reach whom it asks."""
+        """Find links of a hand-over that do not lead to the server of the client's first hop."""
         first = self.hops()[0]
         start, goal = self.hosts[first.client], self.hosts[first.server]
         own = set(self.topology.links_of(start))
@@ -228,29 +229,41 @@ class Scenario(Value):
             link, others = self.topology.links[index], own - {index}
             if len(self.access_links) > 1 and goal in link.between:
                 yield (
-                    f"{link.name} ends at the {first.server} itself, whose address there no other"
-                    " link leads to: put a router between them"
+                    f"{link.name} ends at the {first.server}, so the other links cannot reach the"
+                    " same address; put a router between them"
                 )
             elif not self.topology.route(start, goal, self.routers, others):
-                yield f"no way leads over {link.name} to the {first.server}: only routers forward"
+                yield (
+                    f"no route leads over {link.name} to the {first.server}; only hosts without a"
+                    " role forward"
+                )
 
-    def _misled(self) -> Iterator[str]:
-        """Find what would be taken for something else: a link, the side of a NAT, an event."""
+    def _ambiguities(self) -> Iterator[str]:
+        """Find what would be mistaken: another route, the wrong side of a NAT, an event's name."""
         if self.handover is None:
             return
         first, used = self.topology.links[self.access_links[0]], self.access()
         if used and self.link != first:
-            yield f"the client's way leads over {self.link.name}, not over {first.name}"
+            yield (
+                f"the client's route leads over {self.link.name}, not over {first.name}; name the"
+                " client's link first in handover.links"
+            )
         if self.handover.kind == "NAT rebinding" and first.between[0] != self.hosts["client"]:
-            yield f"the NAT of {first.name} is at its second host: let the client be its first"
+            yield (
+                f"the NAT of {first.name} is at its second host; make the client the first host in"
+                " its between"
+            )
         for link in self.topology.links:
             if any(event.name == TRIGGER for event in link.events):
-                yield f"an event of {link.name} is named {TRIGGER!r}, as the hand-over's own is"
+                yield (
+                    f"an event of {link.name} is named {TRIGGER!r}, which the hand-over uses;"
+                    " choose another name"
+                )
 
     def _unreachable(self) -> Iterator[str]:
         for hop in self.hops():
             if not self.route(hop.client, hop.server):
                 yield (
-                    f"no way leads from the {hop.client} to the {hop.server}: only hosts without"
+                    f"no route leads from the {hop.client} to the {hop.server}; only hosts without"
                     " a role forward"
                 )

@@ -1,4 +1,4 @@
-"""The JSON Schema of an experiment file, made from the models that check it."""
+"""The JSON Schema of an experiment file, generated from the models that validate it."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ REFERENCE = {
     "properties": {"factor": {"type": "string"}},
     "required": ["factor"],
     "additionalProperties": False,
-    "description": "Stands for the level of a factor.",
+    "description": "A reference to a factor; each treatment has one of the factor's levels here.",
 }
 
 
 def experiment_schema() -> dict[str, Any]:
-    """Return the schema; wherever a scenario has a single value, a factor may stand."""
+    """Return the schema, in which every value of a scenario may be a reference to a factor."""
     header = Experiment.model_json_schema(by_alias=True)
     scenario = Scenario.model_json_schema(by_alias=True)
     definitions = {
@@ -47,11 +47,11 @@ def _with_references(part: dict[str, Any]) -> dict[str, Any]:
 
 
 def _or_reference(schema: dict[str, Any]) -> dict[str, Any]:
-    """Let a factor stand for any value: a level with a name may be a table or a list, too."""
+    """Accept a reference in place of a value, whatever its type: a level may be a table or list."""
     kept: dict[str, Any] = {
         name: schema[name] for name in ("description", "default") if name in schema
     }
-    value = {name: said for name, said in schema.items() if name not in kept}
+    value = {name: part for name, part in schema.items() if name not in kept}
     if isinstance(value.get("items"), dict):
         value["items"] = {"anyOf": [value["items"], {"$ref": "#/$defs/FactorReference"}]}
     return {**kept, "anyOf": [value, {"$ref": "#/$defs/FactorReference"}]}

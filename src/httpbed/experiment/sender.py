@@ -1,4 +1,4 @@
-"""Which sender exactly: what the record of a conformance test is of, and kept by."""
+"""The identity of a sender, which is the key of its conformance record."""
 
 from __future__ import annotations
 
@@ -9,48 +9,48 @@ from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
 SCHEMA = 2
-"""Of the records."""
+"""Version of the records' file format."""
 Scale = Literal["smoke", "standard", "full"]
 SCALES: tuple[Scale, ...] = ("smoke", "standard", "full")
-"""How much of a test is run, the least first."""
+"""How much of a conformance test is run, from least to most."""
 
 
 @dataclass(frozen=True)
 class SenderKey:
-    """Which sender exactly."""
+    """All properties of a sender that may change its congestion control."""
 
     implementation: str
     version: str
     sha256: str
-    """Of the program."""
+    """Digest of the program."""
     libraries: str
-    """SHA-256 over those of all its libraries; empty where it has none."""
+    """SHA-256 over the digests of all its libraries; empty if it has none."""
     http_version: str
-    """It decides what buffers and windows there are besides congestion control's."""
+    """Determines which buffers and windows limit the sender besides congestion control."""
     transport: str
     """``tcp`` or ``quic``."""
     congestion_control: str
-    """The algorithm that it had, by name, also where the program has it fixed."""
+    """Name of the algorithm in use, even if the program offers no choice."""
     knobs: tuple[tuple[str, str], ...] = ()
-    """Every knob that was set, sorted by name."""
+    """Every knob that is set, sorted by name."""
     kernel: str = ""
     """The kernel's release, over TCP; empty over QUIC."""
 
     def as_json(self) -> dict[str, Any]:
-        """Return it as values that JSON can hold."""
+        """Return the key as JSON values."""
         return asdict(self) | {"knobs": dict(self.knobs)}
 
     @classmethod
-    def from_json(cls, said: Mapping[str, Any]) -> SenderKey:
-        """Make it of what :meth:`as_json` gave.
+    def from_json(cls, values: Mapping[str, Any]) -> SenderKey:
+        """Return the key of which :meth:`as_json` returned ``values``.
 
         Raises:
-            TypeError: Something is missing, or is not known.
+            TypeError: A field is missing or unknown.
         """
-        return cls(**{**said, "knobs": tuple(sorted(said.get("knobs", {}).items()))})
+        return cls(**{**values, "knobs": tuple(sorted(values.get("knobs", {}).items()))})
 
     @property
     def digest(self) -> str:
-        """Name of its record."""
-        said = json.dumps(self.as_json(), sort_keys=True)
-        return hashlib.sha256(said.encode()).hexdigest()[:16]
+        """File name of the sender's record."""
+        text = json.dumps(self.as_json(), sort_keys=True)
+        return hashlib.sha256(text.encode()).hexdigest()[:16]

@@ -1,4 +1,4 @@
-"""The base of all values that come from or go to a file: frozen, and strict about names."""
+"""The base class of values that are stored in files."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from pydantic import BaseModel, ConfigDict
 
 
 class Value(BaseModel):
-    """An immutable value; an unknown key is a mistake, never ignored."""
+    """An immutable value; an unknown key is a mistake."""
 
     model_config = ConfigDict(
         frozen=True,

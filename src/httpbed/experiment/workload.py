@@ -1,4 +1,4 @@
-"""What is fetched: files, or a page (:mod:`httpbed.experiment.page`)."""
+"""Workloads: a download of files, or a page load (:mod:`httpbed.experiment.page`)."""
 
 from __future__ import annotations
 
@@ -15,40 +15,42 @@ DownloadCapability = Literal[
     "download", "parallel", "connections", "rounds", "parallel rounds", "resumed", "early data"
 ]
 Capability = DownloadCapability | PageCapability
-"""What a workload asks of a program, and a recipe says that its program can do."""
+"""A capability that a workload needs and that a recipe declares for its program."""
 
 NO_SUCH_KIND = "no_such_kind"
-"""Type of the mistake that a workload is of no kind."""
+"""pydantic's error type for a workload of an unknown kind."""
 
 
 class Download(Value):
-    """Files, fetched on new connections."""
+    """Files, fetched over new connections."""
 
     kind: Literal["download"]
-    """``download``: a GET of each file."""
+    """``download``: one GET request for each file."""
     size: Bytes = Field(le=10**10)
-    """Each file's length in bytes; its content is random text from the experiment's seed."""
+    """Size of each file. Its content is random text generated from the experiment's seed."""
     files: int = Field(default=1, ge=1, le=1000, strict=True)
-    """How many files of this size are fetched at the same time."""
+    """Number of files of this size that are fetched at the same time."""
     connections: int = Field(default=1, ge=1, le=100, strict=True)
-    """Over how many connections; HTTP/1.1 browsers open six. Over HTTP/2 and HTTP/3 there is one,
-    and more are refused."""
+    """Number of connections. HTTP/1.1 browsers open six. HTTP/2 and HTTP/3 use one; more are
+    rejected."""
     rounds: int = Field(default=1, ge=1, le=1000, strict=True)
-    """How often all files are fetched, one time after another; from the second on the connections
-    are warm."""
+    """Number of times that all files are fetched, one after another. From the second round on, the
+    connections are warm."""
     resumption: Literal["none", "resumed", "early data"] = "none"
-    """``resumed``: the client was here before, without being measured, and brings its TLS ticket
-    (RFC 8446 section 2.2); ``early data``: it also sends its request in the first flight."""
+    """``resumed``: the client has a TLS ticket from an earlier visit, which is not measured (RFC
+    8446 section 2.2). ``early data``: it also sends its request in the first flight."""
 
     @model_validator(mode="after")
     def _fits(self) -> Download:
         if self.connections > self.files:
-            msg = f"{self.connections} connections for {self.files} file(s): give each a file"
+            msg = (
+                f"{self.connections} connections for {self.files} file(s); use at most one per file"
+            )
             raise ValueError(msg)
         return self
 
     def needs(self) -> Iterator[DownloadCapability]:
-        """Yield what it asks of a client."""
+        """Yield the capabilities that the client needs."""
         yield "download"
         if self.files > 1:
             yield "parallel"
@@ -63,22 +65,25 @@ class Download(Value):
 
     @property
     def visits_before(self) -> int:
-        """How many visits, processes of their own, come before the measured one."""
+        """Number of visits before the measured one, each by a process of its own."""
         return int(self.resumption != "none")
 
     def requests(self) -> int:
-        """How many requests there are."""
+        """Return the number of requests."""
         return self.files * self.rounds
 
     def body_bytes(self) -> int:
-        """Length of all bodies together."""
+        """Return the total length of all bodies."""
         return self.size * self.requests()
 
 
-def _kind(said: object) -> str | None:
-    """Name the form; where no kind is said, that is told as a download's mistake."""
-    of = said.get("kind", "download") if isinstance(said, Mapping) else getattr(said, "kind", None)
-    return f"<{of}>" if of in ("download", "page") else None
+def _kind(value: object) -> str | None:
+    """Return the form of a workload; without a kind it is checked as a download."""
+    if isinstance(value, Mapping):
+        kind = value.get("kind", "download")
+    else:
+        kind = getattr(value, "kind", None)
+    return f"<{kind}>" if kind in ("download", "page") else None
 
 
 Workload = Annotated[

@@ -15,7 +15,7 @@ ROUNDING = 1.005
 
 def never_in_force(findings: Findings) -> list[str]:
     """Tell each bucket that holds a whole transfer, once for all treatments that pass it."""
-    told = (one.told() for _, row in findings.rows() for one in row.buckets if one.holds_all)
+    told = (one.warning() for _, row in findings.rows() for one in row.buckets if one.holds_all)
     return list(dict.fromkeys(told))
 
 
