@@ -387,7 +387,7 @@ def test_memory_that_ends_is_one_line(campaign: Path, kilobytes: int) -> None:
     command = f"ulimit -v {kilobytes}; exec {sys.executable} -c '{MAIN}' status {campaign}"
     done = subprocess.run(["/bin/sh", "-c", command], capture_output=True, text=True, check=False)
     assert done.returncode == 3
-    assert done.stderr.startswith("httpbed: there is not enough memory\n  remedy: ")
+    assert done.stderr.startswith("httpbed: not enough memory\n  remedy: ")
 
 
 def test_an_earlier_attempt_that_is_damaged_is_moved_too(httpbed: Verb, campaign: Path) -> None:

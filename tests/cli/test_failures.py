@@ -207,7 +207,7 @@ def test_wrong_arguments_are_a_mistake_of_the_caller(
         (PermissionError(errno.EACCES, "Permission denied", "/x"), 3, "may write to"),
         (OSError(errno.EMFILE, os.strerror(errno.EMFILE)), 3, "ulimit -n"),
         (HostError("no user namespaces", "sysctl ..."), 3, "remedy: sysctl"),
-        (KeyboardInterrupt(), 130, "the same command resumes it"),
+        (KeyboardInterrupt(), 130, "the same command resumes"),
         (MemoryError(), 3, "not enough memory"),
     ],
     ids=repr,

@@ -249,11 +249,11 @@ def test_exports_of_loads_that_cannot_be(httpbed: Command, tmp_path: Path) -> No
     kept.make(tmp_path / "campaign", [kept.record(kept.loaded().trials[0])])
     export = ("export", tmp_path / "campaign", "--format", "har")
     code, _, err = httpbed(*export)
-    assert (code, "-o: is needed with --format har" in err) == (2, True)
+    assert (code, "-o: is missing: --format har" in err) == (2, True)
     code, _, err = httpbed(*export, "-o", tmp_path / "x", "--json")
-    assert (code, "--json: is not for loads" in err) == (2, True)
+    assert (code, "--json: prints a table" in err) == (2, True)
     code, _, err = httpbed(*export, "-o", tmp_path / "x")
-    assert (code, "has no load of a page" in err) == (2, True)
+    assert (code, "has no page load in a valid attempt" in err) == (2, True)
     assert not (tmp_path / "x").exists()
 
 

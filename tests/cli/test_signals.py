@@ -35,7 +35,7 @@ def verb(**_):
 command_line.cli.main = verb
 command_line.main()
 """
-KEPT = "; what was finished is kept, and the same command resumes it"
+KEPT = "; finished work is kept, and the same command resumes"
 
 
 @contextmanager

@@ -127,7 +127,7 @@ def test_status_counts_how_trials_ended(httpbed: Command, campaign: Path) -> Non
     """Each trial once, by its last attempt."""
     code, out, _ = httpbed("status", campaign)
     assert code == 0
-    assert "5 of 12 trials ended: 3 completed, 1 failed, 1 timed out; no run is working" in out
+    assert "5 of 12 trials ended: 3 completed, 1 failed, 1 timed out; no run is in progress" in out
     _, out, _ = httpbed("status", campaign, "--json")
     said = json.loads(out)
     assert (said["planned"], said["running"]) == (12, False)
@@ -138,7 +138,7 @@ def test_status_sees_a_run(httpbed: Command, campaign: Path) -> None:
     """While it lasts."""
     made = kept.loaded()
     with campaigns.opened(campaign, kept.SMALL, made.trials, kept.manifest()):
-        assert "a run is working on it" in httpbed("status", campaign)[1]
+        assert "a run is in progress" in httpbed("status", campaign)[1]
 
 
 COLUMNS = ["block", "position", "trial", "attempt", "outcome", "http_version", "loss"]

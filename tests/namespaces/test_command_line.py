@@ -44,7 +44,7 @@ def test_a_second_run_and_an_interrupt(experiment: Path, tmp_path: Path) -> None
         assert "another run works on this campaign" in second.stderr
         until(lambda: first.sandbox() is not None or first.is_over())
         assert first.interrupt() == EXIT_INTERRUPTED, first.log
-        assert "interrupted; what was finished is kept" in first.log
+        assert "interrupted; finished work is kept" in first.log
         assert "Traceback" not in first.log
     kept, done = finished(directory), completed(directory)
     assert 1 <= len(done) < 6
@@ -70,7 +70,7 @@ def test_sigterm_ends_a_run_that_was_started_in_the_background(
         until(lambda: run.sandbox() is not None or run.is_over())
         os.kill(run.pid, signal.SIGTERM)
         assert run.wait() == 143, run.log
-        assert "ended by SIGTERM; what was finished is kept" in run.log
+        assert "ended by SIGTERM; finished work is kept" in run.log
         assert "Traceback" not in run.log
     resumed = httpbed("run", experiment, "-o", directory)
     assert resumed.returncode == 0, resumed.stderr

@@ -82,7 +82,7 @@ def command(
     catalog = experiment_argument.catalog(recipe_folders)
     test = Test(browser, most, turns, backend.choose(link_backend), _command_line())
     with _folder(keep) as folder, Reporter(test.loads(), test.loads()) as reporter:
-        found = session.run(test, catalog, folder, tell=reporter.tell, say=_say)
+        found = session.run(test, catalog, folder, tell=reporter.report, say=_say)
     record = _record(test, found)
     kept = capacity_records.write(browser, record)
     if as_json:

@@ -158,7 +158,7 @@ def _carry_out(sender: Sender, catalog: Catalog, folder: Path, options: Options)
         command=_command_line(),
     )
     with _reporter(test.loaded) as reporter:
-        judgement = session.run(test, folder, tell=reporter.tell, say=_say)
+        judgement = session.run(test, folder, tell=reporter.report, say=_say)
     # A machine that was too busy to tell does not replace what an earlier test found.
     record = session.keep(judgement) if _exit_code(judgement) != EXIT_HOST else None
     page = None
@@ -196,7 +196,7 @@ def _compete(
             catalog=catalog,
             backend=backend.choose(None),
             command=_command_line(),
-            tell=reporter.tell,
+            tell=reporter.report,
             say=_say,
         )
     if as_json:

@@ -1,4 +1,4 @@
-"""Lines that a verb prints: the one way from a verb to the terminal, beside tables and bars."""
+"""Printing lines. Every line of a verb goes through here, except tables and progress bars."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from httpbed.experiment.errors import visible_lines
 
 
 def echo(text: object = "", *, err: bool = False, nl: bool = True) -> None:
-    """Print a text to stdout, or to stderr; characters that do not print become escapes.
+    """Print a text to stdout or stderr, with non-printing characters as escapes.
 
-    File names, servers and experiment files may hold characters that move a terminal's cursor.
-    JSON passes unchanged: :func:`json.dumps` has escaped them already.
+    File names, servers and experiment files may contain characters that move a terminal's cursor.
+    JSON is unchanged, because :func:`json.dumps` has escaped them already.
     """
     click.echo(visible_lines(str(text)), err=err, nl=nl)

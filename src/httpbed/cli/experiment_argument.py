@@ -1,4 +1,4 @@
-"""What the verbs that take an experiment file have in common: reading it."""
+"""Arguments and options that verbs share: the experiment file, its scale, recipes, programs."""
 
 from __future__ import annotations
 
@@ -23,22 +23,22 @@ from httpbed.programs.catalog import Catalog
 Verb = TypeVar("Verb", bound=Callable[..., Any])
 
 MOST_BYTES = 16 * 2**20
-"""Of an experiment file: enough for a million samples of jitter."""
+"""Largest experiment file: enough for a million samples of jitter."""
 
 file_argument = click.argument("file", type=click.Path(path_type=Path))
 _PROGRAMS = "httpbed.programs"
-"""Where a command's context keeps what ``--program`` said."""
+"""Key of the ``--program`` values in a command's context."""
 
 
 def recipes_option(function: Verb) -> Verb:
-    """Add ``--recipes`` and ``--program``, which together say what programs there are."""
+    """Add ``--recipes`` and ``--program``, which together define the available programs."""
     folders = click.option(
         "--recipes",
         "recipe_folders",
         multiple=True,
         type=click.Path(path_type=Path),
         metavar="DIR",
-        help="Add the recipes of this folder; use it for programs that httpbed does not know.",
+        help="Add the recipes in this folder, for programs without a built-in recipe.",
     )
     programs = click.option(
         "--program",
@@ -46,24 +46,24 @@ def recipes_option(function: Verb) -> Verb:
         metavar="NAME=PATH",
         expose_value=False,
         callback=_keep_programs,
-        help="Run your own executable, on this machine's filesystem, as this implementation.",
+        help="Use your own executable PATH as this implementation.",
     )
     return folders(programs(function))
 
 
-def _keep_programs(context: click.Context, _: click.Parameter, said: tuple[str, ...]) -> None:
+def _keep_programs(context: click.Context, _: click.Parameter, values: tuple[str, ...]) -> None:
     mistakes, programs = [], dict[str, str]()
-    for word in said:
+    for word in values:
         name, equals, path = word.partition("=")
         if not (name and equals and path):
-            mistakes.append(Mistake("--program", f"{word!r} is not NAME=PATH"))
+            mistakes.append(Mistake("--program", f"{word!r} does not have the form NAME=PATH"))
         elif name in programs:
             reason = f"{name} is given twice"
             mistakes.append(Mistake("--program", reason, "one executable for each name"))
         elif "/" not in path and Path(path).is_file():
-            found = shutil.which(path)
-            reason = f"{path!r} can be ./{path}" + (f" or {found}" if found else "")
-            mistakes.append(Mistake("--program", reason, f"write {name}=./{path}, or a whole path"))
+            installed = shutil.which(path)
+            reason = f"{path!r} may mean ./{path}" + (f" or {installed}" if installed else "")
+            mistakes.append(Mistake("--program", reason, f"write {name}=./{path}, or a full path"))
         else:
             programs[name] = str(Path(path).expanduser().absolute()) if "/" in path else path
     if mistakes:
@@ -75,14 +75,14 @@ json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON, 
 scale_option = click.option(
     "--scale",
     type=click.Choice(get_args(ScaleName)),
-    help="How much of the experiment, as its [scales] say; by default all.",
+    help="How much of the experiment to run, by its [scales]; default: all of it.",
 )
 
 
 def notes(loaded: Loaded) -> list[str]:
-    """List what of an experiment means nothing, though it is no mistake, each with the remedy.
+    """List conditions that have no effect although they are no mistake, each with the remedy.
 
-    Treatments are only looked at where a token bucket may be among them: it takes a while.
+    Examine treatments only if a token bucket may be among them, because it takes time.
     """
     if "bucket" not in loaded.text and "profile" not in loaded.text:
         return []
@@ -90,25 +90,25 @@ def notes(loaded: Loaded) -> list[str]:
     return list(dict.fromkeys(one.warning() for one in passed if one.holds_all))
 
 
-def tell(loaded: Loaded) -> None:
-    """Print these notes beside the output."""
+def print_notes(loaded: Loaded) -> None:
+    """Print the notes of :func:`notes` to stderr."""
     for note in notes(loaded):
         echo(f"note: {note}", err=True)
 
 
 def own_programs() -> dict[str, str]:
-    """Return what ``--program`` said: name of the implementation -> path of the executable."""
+    """Return the values of ``--program``: name of the implementation -> path of the executable."""
     return dict(click.get_current_context().meta.get(_PROGRAMS, {}))
 
 
 def program_words() -> list[str]:
-    """Return what ``--program`` said, as it can be typed again."""
+    """Return the ``--program`` options as words of a command line."""
     own = own_programs().items()
     return [word for name, path in own for word in ("--program", f"{name}={path}")]
 
 
 def catalog(recipe_folders: tuple[Path, ...]) -> Catalog:
-    """Read all recipes, with the user's executables in the place of their programs.
+    """Read all recipes; the user's executables replace the programs that they name.
 
     Raises:
         ConfigError: With every mistake.
@@ -117,7 +117,7 @@ def catalog(recipe_folders: tuple[Path, ...]) -> Catalog:
     programs = context.meta.get(_PROGRAMS, {}) if context else {}
     known = catalogs.load(recipe_folders)
     for name, folder in known.replaced.items():
-        echo(f"note: {name} is the recipe in {folder}, not the one before it", err=True)
+        echo(f"note: the recipe of {name} in {folder} replaces an earlier one", err=True)
     return known.with_programs(programs)
 
 
@@ -138,12 +138,12 @@ def load(
 
 
 def _text(file: Path) -> str:
-    """Read a file of bearable length; a pipe, such as that of ``<(...)``, ends by itself, too."""
+    """Return a file's text, up to ``MOST_BYTES``; also of a pipe, such as ``<(...)``."""
     try:
         content = user_file.read(file, MOST_BYTES)
     except NotAFileError as error:
         raise ConfigError([Mistake(str(file), str(error), "name an experiment file")]) from None
     if len(content) > MOST_BYTES:
-        reason = f"has more than {MOST_BYTES} bytes, as no experiment has"
+        reason = f"has more than {MOST_BYTES} bytes: too large for an experiment file"
         raise ConfigError([Mistake(str(file), reason, "name an experiment file")])
     return content.decode()

@@ -1,4 +1,4 @@
-"""``httpbed export``: the observations of a campaign as one tidy table, or its loads as files."""
+"""``httpbed export``: a campaign's observations as one table, or its page loads as files."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from httpbed.cli import export_loads, tables
+from httpbed.cli import export_loads, table_files
 from httpbed.experiment.errors import ConfigError, Mistake
 from httpbed.store import damage, query
 from httpbed.store.results import Results
@@ -18,31 +18,31 @@ from httpbed.store.results import Results
 @click.option(
     "--format",
     "kind",
-    type=click.Choice([*tables.KINDS, *export_loads.KINDS]),
+    type=click.Choice([*table_files.KINDS, *export_loads.KINDS]),
     default="csv",
     show_default=True,
-    help="A table; or loads of pages: as HAR 1.2, or each request as CDP tells it.",
+    help="csv, parquet: a table. har: each page load as HAR 1.2. cdp-json: its requests as in CDP.",
 )
 @click.option(
     "-o",
     "--output",
     type=click.Path(path_type=Path),
-    help="Write to this file instead; of loads, into this folder.",
+    help="Write the table to this file, or page loads into this folder.",
 )
-@click.option("--json", "as_json", is_flag=True, help="Print JSON lines instead.")
+@click.option("--json", "as_json", is_flag=True, help="Print the table as JSON lines.")
 def command(*, directory: Path, kind: str, output: Path | None, as_json: bool) -> None:
-    """Print the campaign in DIR with one row per observation.
+    """Print the campaign in DIR as a table with one row per observation.
 
-    Use it to take the data to R, pandas or a spreadsheet. Columns: block, position, trial,
-    attempt, outcome, one per factor, metric, item, value, unit, source; the item names which of
-    several files a value is of. Attempts that were invalid are left out; trials that failed or
-    timed out have rows for what was seen of them.
+    Use it to analyse the data with R, pandas or a spreadsheet. Columns: block, position, trial,
+    attempt, outcome, one per factor, metric, item, value, unit, source. The item names the file or
+    resource of the value. Invalid attempts are left out; trials that failed or timed out have rows
+    for the values that were observed.
 
-    In CSV a text that begins with =, +, - or @ and is no number gets an apostrophe in front, so
-    that no spreadsheet runs it, and characters that do not print become escapes. Parquet and JSON
-    hold every text as it is.
+    In CSV, a text that begins with =, +, - or @ and is not a number gets a leading apostrophe, so
+    that no spreadsheet runs it; non-printing characters become escapes. Parquet and JSON keep every
+    text unchanged.
 
-    With --format har or cdp-json every load of a page becomes a file in the folder of -o,
+    With --format har or cdp-json, each page load becomes a file in the folder of -o,
     BLOCK-TRIAL.har or BLOCK-TRIAL.json.
     """
     results = query.read(directory)
@@ -51,22 +51,22 @@ def command(*, directory: Path, kind: str, output: Path | None, as_json: bool) -
     if kind in export_loads.KINDS:
         _loads(results, kind, output, as_json=as_json)
         return
-    table, form = query.tidy(results), tables.JSON if as_json else kind
+    table, form = query.tidy(results), table_files.JSON if as_json else kind
     if output is None:
-        tables.write(table, sys.stdout.buffer, form)
+        table_files.write(table, sys.stdout.buffer, form)
         return
     if not output.parent.is_dir():
-        raise ConfigError([Mistake(str(output), "its folder does not exist", "make it first")])
+        raise ConfigError([Mistake(str(output), "its folder does not exist", "create it first")])
     with output.open("wb") as file:
-        tables.write(table, file, form)
+        table_files.write(table, file, form)
 
 
 def _loads(results: Results, kind: str, output: Path | None, *, as_json: bool) -> None:
     if as_json:
-        reason = f"is not for loads, which --format {kind} writes into files"
-        raise ConfigError([Mistake("--json", reason, "leave one of the two out")])
+        reason = f"prints a table, but --format {kind} writes a file per page load"
+        raise ConfigError([Mistake("--json", reason, "omit one of the two")])
     if output is None:
-        reason = f"is needed with --format {kind}: a folder, into which each load is written"
-        raise ConfigError([Mistake("-o", reason)])
+        reason = f"is missing: --format {kind} writes a file per page load into a folder"
+        raise ConfigError([Mistake("-o", reason, "add -o DIR")])
     for line in export_loads.write(results, kind, output):
         click.echo(line, err=True)

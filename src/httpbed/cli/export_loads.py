@@ -1,4 +1,4 @@
-"""Loads of pages in a campaign, each as a file that other tools read."""
+"""``httpbed export --format har`` and ``cdp-json``: each page load as a file for other tools."""
 
 from __future__ import annotations
 
@@ -26,54 +26,54 @@ LOAD, NET_LOG = "load.json", "net-log.json"
 
 
 @dataclass(frozen=True)
-class Kept:
-    """A load in a campaign."""
+class StoredLoad:
+    """A page load in a campaign."""
 
     name: str
-    """``BLOCK-TRIAL``; with the part's name added where several parts load pages."""
+    """``BLOCK-TRIAL``, followed by the part's name if several parts load pages."""
     load: BrowserLoad
     started: datetime
-    """When the navigation began; when the attempt did, some seconds earlier, where that is all."""
+    """Start of the navigation; if unknown, of the attempt, some seconds earlier."""
     speed_index_s: float | None
     net_log: NetLog | None
 
 
 def write(results: Results, kind: str, folder: Path) -> Iterator[str]:
-    """Write every load into a folder; yield what there is to tell of it.
+    """Write every load into a folder; yield a line for each that cannot be written, and a sum.
 
     Raises:
-        ConfigError: The campaign has none.
+        ConfigError: The campaign has no page load.
     """
     written, unread = 0, 0
     indexes = _speed_indexes(results)
     for row in timelines.attempts(results):
-        for found in _loads(results, row, indexes.get((row["trial"], row["attempt"]))):
-            if isinstance(found, str):
+        for load in _loads(results, row, indexes.get((row["trial"], row["attempt"]))):
+            if isinstance(load, str):
                 unread += 1
-                yield found
+                yield load
                 continue
             folder.mkdir(parents=True, exist_ok=True)
-            _write(found, kind, folder)
+            _write(load, kind, folder)
             written += 1
     if not written and not unread:
-        reason = "has no load of a page in an attempt that is valid"
-        remedy = 'see httpbed status; pages are loaded by a [workload] with kind = "page"'
+        reason = "has no page load in a valid attempt"
+        remedy = 'see httpbed status; a [workload] with kind = "page" loads pages'
         raise ConfigError([Mistake(str(results.directory), reason, remedy)])
     yield f"{written} loads written to {folder}"
 
 
 def _speed_indexes(results: Results) -> dict[tuple[str, int], float]:
-    """Return what was found of each attempt, by trial and number."""
+    """Return each attempt's Speed Index in seconds, by trial and attempt number."""
     return {
-        (seen["trial"], seen["attempt"]): seen["value"]
-        for seen in results.observations.to_pylist()
-        if seen["metric"] == "speed_index"
+        (row["trial"], row["attempt"]): row["value"]
+        for row in results.observations.to_pylist()
+        if row["metric"] == "speed_index"
     }
 
 
 def _loads(
     results: Results, row: Mapping[str, Any], speed_index_s: float | None
-) -> Iterator[Kept | str]:
+) -> Iterator[StoredLoad | str]:
     artifacts = layout.artifacts(results.directory, row["block"], row["trial"], row["attempt"])
     folders = sorted(file.parent for file in artifacts.glob(f"*/{LOAD}"))
     for place in folders:
@@ -87,7 +87,7 @@ def _loads(
         except LoadError as error:
             yield f"{name}: not written: {error}"
             continue
-        yield Kept(name, load, _started(load, row), speed_index_s, _net_log(place))
+        yield StoredLoad(name, load, _started(load, row), speed_index_s, _net_log(place))
 
 
 def _started(load: BrowserLoad, row: Mapping[str, Any]) -> datetime:
@@ -103,12 +103,12 @@ def _net_log(folder: Path) -> NetLog | None:
         return None
 
 
-def _write(kept: Kept, kind: str, folder: Path) -> None:
+def _write(stored: StoredLoad, kind: str, folder: Path) -> None:
     if kind == HAR:
-        said: object = writer.har(
-            kept.load, kept.started, speed_index_s=kept.speed_index_s, net_log=kept.net_log
+        document: object = writer.har(
+            stored.load, stored.started, speed_index_s=stored.speed_index_s, net_log=stored.net_log
         )
-        name = f"{kept.name}.har"
+        name = f"{stored.name}.har"
     else:
-        said, name = zhang_requests.requests(kept.load), f"{kept.name}.json"
-    (folder / name).write_text(json.dumps(said, indent=1) + "\n")
+        document, name = zhang_requests.requests(stored.load), f"{stored.name}.json"
+    (folder / name).write_text(json.dumps(document, indent=1) + "\n")

@@ -13,7 +13,7 @@ import click
 from httpbed.analysis import har_import
 from httpbed.analysis.har_audit import Claims
 from httpbed.analysis.har_import import Imported
-from httpbed.cli import tables
+from httpbed.cli import table_files
 from httpbed.cli.echo import echo
 from httpbed.cli.experiment_argument import json_option
 from httpbed.experiment import units
@@ -54,7 +54,7 @@ def command() -> None:
 @click.option(
     "--format",
     "kind",
-    type=click.Choice(tables.KINDS),
+    type=click.Choice(table_files.KINDS),
     default="csv",
     show_default=True,
     help=f"Of the {OBSERVATIONS}.",
@@ -161,7 +161,7 @@ def _write(
 ) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     with (folder / f"{OBSERVATIONS}.{kind}").open("wb") as file:
-        tables.write(har_import.table(imported, claimed), file, kind)
+        table_files.write(har_import.table(imported, claimed), file, kind)
     audits = [_told(one) | {"claims": dict(claimed)} for one in imported]
     for audit in audits:
         del audit["observations"]

@@ -1,4 +1,4 @@
-"""``httpbed plan``: what a run would do, without doing any of it."""
+"""``httpbed plan``: show the trials and commands of a run, without running them."""
 
 from __future__ import annotations
 
@@ -34,8 +34,8 @@ A_YEAR_S = 365 * 86_400.0
 @click.command("plan")
 @experiment_argument.file_argument
 @experiment_argument.scale_option
-@click.option("--commands", is_flag=True, help="Print every command that each trial would run.")
-@click.option("--trial", "wanted", metavar="ID", help="Only this trial.")
+@click.option("--commands", is_flag=True, help="Print every command of each trial.")
+@click.option("--trial", "wanted", metavar="ID", help="Show only this trial.")
 @experiment_argument.recipes_option
 @experiment_argument.json_option
 def command(
@@ -47,9 +47,9 @@ def command(
     recipe_folders: tuple[Path, ...],
     as_json: bool,
 ) -> None:
-    """Show the trials of the experiment in FILE in the order in which they would run.
+    """Show the trials of the experiment in FILE, in the order of the run.
 
-    Use it before a long run, to see how much it is, and to read exactly what will be started.
+    Use it before a long run, to see its duration and the exact commands.
     """
     loaded, catalog = experiment_argument.load(file, recipe_folders, scale)
     trials = [trial for trial in loaded.trials if wanted in {None, trial.id}]
@@ -66,21 +66,21 @@ def command(
     for trial in trials:
         _print(trial, loaded, catalog if commands else None)
     echo(_summary(loaded, catalog), err=True)
-    experiment_argument.tell(loaded)
+    experiment_argument.print_notes(loaded)
 
 
 def _as_json(trial: Trial, loaded: Loaded, catalog: Catalog | None) -> dict[str, object]:
-    said: dict[str, object] = {"id": trial.id, **trial.model_dump(exclude={"document"})}
+    document: dict[str, object] = {"id": trial.id, **trial.model_dump(exclude={"document"})}
     if catalog:
         planned = plan.plan(trial, catalog, files=loaded.files)
-        said["sysctls"] = _sysctls(planned)
-        said["commands"] = [
+        document["sysctls"] = _sysctls(planned)
+        document["commands"] = [
             {**asdict(spec), "files": dict(spec.files), "environment": dict(spec.environment)}
             for spec in planned.specs()
         ]
         if planned.handover:
-            said["handovers"] = list(_steps(planned.handover))
-    return said
+            document["handovers"] = list(_steps(planned.handover))
+    return document
 
 
 def _print(trial: Trial, loaded: Loaded, catalog: Catalog | None) -> None:
@@ -96,14 +96,14 @@ def _print(trial: Trial, loaded: Loaded, catalog: Catalog | None) -> None:
         for name, content in spec.files.items():
             echo(f"    write /trial/{name}\n" + _indented(content))
         for name, content in spec.shown.items():
-            echo(f"    {name}, as the next one sees it\n" + _indented(content))
+            echo(f"    {name}, as the next program sees it\n" + _indented(content))
         echo(_indented(spec.shell(), by=4))
     if planned.handover:
         _print_steps(planned.handover)
 
 
 def _print_steps(planned: HandoverPlan) -> None:
-    """Show the hand-overs of one round, each step with what makes it."""
+    """Print the hand-overs of one round, each step with its command."""
     for step in _steps(planned):
         if step["is_first"]:
             echo(f"    # hand-over {step['handover']}, {step['when']}")
@@ -124,7 +124,7 @@ def _steps(planned: HandoverPlan) -> Iterator[dict[str, Any]]:
         )
         for index, step in enumerate(steps.steps(described, number)):
             made_by = planned.carried_out_by(step, number)
-            told = json.dumps(steps.BY_EMULATOR.get(step.what))
+            change = json.dumps(steps.BY_EMULATOR.get(step.what))
             yield {
                 "handover": number,
                 "when": when,
@@ -132,12 +132,12 @@ def _steps(planned: HandoverPlan) -> Iterator[dict[str, Any]]:
                 "step": step.what,
                 "link": step.link,
                 "after_s": step.after_s,
-                "command": made_by.shell() if made_by else f"[emulator] change {told}",
+                "command": made_by.shell() if made_by else f"[emulator] change {change}",
             }
 
 
 def _sysctls(planned: TrialPlan) -> dict[str, Mapping[str, str]]:
-    """Gather what is set in each network when it is made, by host."""
+    """Return the sysctls of each network namespace, by host."""
     return {"emulator": network.NO_NEIGHBOUR_DISCOVERY, **planned.network.sysctls}
 
 
@@ -146,8 +146,8 @@ def _indented(text: str, by: int = 8) -> str:
 
 
 def _summary(loaded: Loaded, catalog: Catalog) -> str:
-    def control(name: str, transport: Transport, said: str | None) -> str:
-        return catalog[name].congestion_control.resolved(transport, said)
+    def control(name: str, transport: Transport, wanted: str | None) -> str:
+        return catalog[name].congestion_control.resolved(transport, wanted)
 
     def notices(client: ClientRole, transport: Transport) -> float:
         return catalog[client.implementation].notices_s(client, transport)
@@ -158,8 +158,8 @@ def _summary(loaded: Loaded, catalog: Catalog) -> str:
 
     blocks, treatments = loaded.experiment.replicates, loaded.scenarios()
     total_s = blocks * sum(map(seconds, treatments))
-    told = f"{len(loaded.trials)} trials: {len(treatments)} treatments in {blocks} block"
-    return f"{told}{'s' * (blocks > 1)}; {_about(total_s)} one after another, roughly"
+    counts = f"{len(loaded.trials)} trials: {len(treatments)} treatments in {blocks} block"
+    return f"{counts}{'s' * (blocks > 1)}; {_about(total_s)} one after another, roughly"
 
 
 def _about(seconds: float) -> str:

@@ -1,4 +1,4 @@
-"""How a run tells how far it is: on a terminal by a line that changes, else block by block."""
+"""Progress of a run: a bar on a terminal, else a line per block."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from httpbed.cli.progress_bar import LiveBar
 from httpbed.experiment import units
 
 MOST_SILENCE_S = 60.0
-"""Without a terminal; then the next trial's end is told."""
+"""Longest time without a line where there is no terminal."""
 
 
 class Reporter(LiveBar):
-    """Takes what an executor tells; use it as a context."""
+    """Prints the progress of a campaign; use it as a context manager."""
 
     def __init__(
         self, total: int, per_block: int, *, expected: frozenset[str] = frozenset()
@@ -28,19 +28,19 @@ class Reporter(LiveBar):
             TimeRemainingColumn(),
         )
         super().__init__(*columns, description="trials", total=total)
-        self._expected = expected | {"completed"}  # ends of a trial of which nothing is told
-        self._told = time.monotonic()
-        self._pace = Pace(total, per_block, self._told)
+        self._expected = expected | {"completed"}  # outcomes without a line of their own
+        self._printed = time.monotonic()
+        self._pace = Pace(total, per_block, self._printed)
 
-    def tell(self, progress: Progress) -> None:
-        """Take the news of one attempt."""
+    def report(self, progress: Progress) -> None:
+        """Print the end of one attempt, and how far the campaign is."""
         attempt = progress.attempt
         if attempt.outcome.kind == "invalid":
-            then = _then(progress)
-            said = f"invalid attempt {attempt.number} at {attempt.id}: {attempt.outcome.reason}"
-            self._say(f"{said}; {then}")
+            consequence = _consequence(progress)
+            event = f"invalid attempt {attempt.number} of {attempt.id}: {attempt.outcome.reason}"
+            self._print_line(f"{event}; {consequence}")
         elif attempt.outcome.kind not in self._expected:
-            self._say(
+            self._print_line(
                 f"{attempt.outcome.kind}: {_name(attempt.trial.levels)}: {attempt.outcome.reason}"
             )
         if progress.retried:
@@ -49,11 +49,11 @@ class Reporter(LiveBar):
         how_far = self._pace.finish(attempt, now)
         if self.is_live:
             self.advance()
-        elif how_far.block is not None or now - self._told >= MOST_SILENCE_S:
-            self._told = now
-            self._say(_line(how_far))
+        elif how_far.block is not None or now - self._printed >= MOST_SILENCE_S:
+            self._printed = now
+            self._print_line(_line(how_far))
 
-    def _say(self, text: str) -> None:
+    def _print_line(self, text: str) -> None:
         if self.is_live:
             self.print(text)
         else:
@@ -64,16 +64,16 @@ def _line(how_far: HowFar) -> str:
     block = "" if how_far.block is None else f"block {how_far.block} done, "
     lasted = units.format_long_duration(how_far.lasted_s)
     is_left = how_far.done < how_far.total
-    then = f"about {units.format_long_duration(how_far.left_s)} left" if is_left else "all of them"
-    return f"{block}{how_far.done} of {how_far.total} trials in {lasted}, {then}"
+    rest = f"about {units.format_long_duration(how_far.left_s)} left" if is_left else "all done"
+    return f"{block}{how_far.done} of {how_far.total} trials in {lasted}, {rest}"
 
 
-def _then(progress: Progress) -> str:
+def _consequence(progress: Progress) -> str:
     if not progress.retried:
         return "giving up"
     if progress.patience_s:
-        return f"trying again when the machine is quiet, at most {progress.patience_s:g} s later"
-    return "trying again"
+        return f"repeating when the machine is quiet, after {progress.patience_s:g} s at the latest"
+    return "repeating"
 
 
 def _name(levels: dict[str, str]) -> str:

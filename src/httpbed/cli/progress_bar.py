@@ -1,4 +1,4 @@
-"""A progress bar that is there on a terminal only; elsewhere its owner writes lines."""
+"""A progress bar for terminals; without a terminal, its owner prints lines instead."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from httpbed.report.terminal import Console
 
 
 class LiveBar:
-    """One bar on stderr; use it, or what inherits from it, as a context."""
+    """One bar on stderr; use it, or a subclass, as a context manager."""
 
     def __init__(self, *columns: ProgressColumn, description: str, total: int) -> None:
         self._bar = Progress(*columns, console=Console(stderr=True), transient=True)
@@ -34,13 +34,13 @@ class LiveBar:
             self._bar.stop()
 
     def advance(self) -> None:
-        """Count one more."""
+        """Count one more step."""
         self._bar.advance(self._task)
 
     def show(self, completed: int, description: str) -> None:
-        """Say how many are done, and what is being done."""
+        """Show the number of completed steps and the current one."""
         self._bar.update(self._task, completed=completed, description=description)
 
     def print(self, text: str) -> None:
-        """Write a line above the bar."""
+        """Print a line above the bar."""
         self._bar.console.print(text, markup=False, highlight=False)

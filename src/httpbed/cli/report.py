@@ -1,4 +1,4 @@
-"""``httpbed report``: what a campaign says, as a table, a page and figures."""
+"""``httpbed report``: a campaign's results as a table, an HTML report and figures."""
 
 from __future__ import annotations
 
@@ -26,25 +26,25 @@ from httpbed.store.results import Results
     "--output",
     type=click.Path(path_type=Path),
     metavar="FILE",
-    help="Where the page goes; by default report.html in DIR.",
+    help="The HTML report's file; default: report.html in DIR.",
 )
 @click.option(
     "--metric",
     type=click.Choice(list(METRICS)),
     metavar="METRIC",
-    help="What is compared; by default what the experiment says, else request_time.",
+    help="The metric to compare; default: the experiment's, else request_time.",
 )
 @click.option(
     "--base",
     "bases",
     multiple=True,
     metavar="FACTOR=LEVEL",
-    help="With which treatment the others are compared; may be given for several factors.",
+    help="The treatment that the others are compared with; may be given for several factors.",
 )
 @click.option(
     "--trial",
     metavar="BLOCK/TRIAL",
-    help="Of one trial only: its page load, or deliveries and each hand-over, with figures.",
+    help="Show one trial: its page load, or its deliveries and each hand-over, with figures.",
 )
 def command(
     *,
@@ -55,16 +55,16 @@ def command(
     bases: tuple[str, ...],
     trial: str | None,
 ) -> None:
-    """Print what the campaign in DIR found, and write its page and figures.
+    """Print the results of the campaign in DIR, and write its HTML report and figures.
 
-    Use it to look at a campaign again, at one that is not finished, or at another of its
-    metrics. It reads the campaign only, and needs no Linux.
+    Use it to see a campaign again, to see an unfinished one, or to see another metric. It reads
+    only the campaign, and runs on any operating system.
 
-    Use --trial where a figure of all trials raises a question about one of them: BLOCK/TRIAL is its
-    folder in trials. It shows page loads, and what trials of experiments with a hand-over keep.
+    Use --trial to examine one trial: BLOCK/TRIAL is its folder below trials/. It shows page loads,
+    and trials of experiments with a hand-over.
     """
     if output is not None and not output.parent.is_dir():
-        raise ConfigError([Mistake(str(output), "its folder does not exist", "make it first")])
+        raise ConfigError([Mistake(str(output), "its folder does not exist", "create it first")])
     results = query.read(directory)
     if trial is not None:
         _one_trial(results, trial, as_json=as_json)
@@ -78,10 +78,10 @@ def command(
         publish.show(results, path, findings)
 
 
-def _one_trial(results: Results, said: str, *, as_json: bool) -> None:
+def _one_trial(results: Results, trial: str, *, as_json: bool) -> None:
     for line in damage.lines(results.damaged, results.directory):
         echo(f"note: {line}", err=True)
-    found = one_trial.find(results, said)
+    found = one_trial.find(results, trial)
     for one in results.artifacts.damaged:
         echo(f"note: left out: {visible(str(one))}", err=True)
     paths = publish.one(results, found)
@@ -92,10 +92,9 @@ def _one_trial(results: Results, said: str, *, as_json: bool) -> None:
 
 
 def _pairs(bases: Iterable[str]) -> Iterable[tuple[str, str]]:
-    for said in bases:
-        name, equals, level = said.partition("=")
+    for word in bases:
+        name, equals, level = word.partition("=")
         if not equals:
-            raise ConfigError(
-                [Mistake("--base", f"{said!r} is not FACTOR=LEVEL", "write it like http_version=2")]
-            )
+            reason = f"{word!r} does not have the form FACTOR=LEVEL"
+            raise ConfigError([Mistake("--base", reason, "write for example http_version=2")])
         yield name.strip(), level.strip()

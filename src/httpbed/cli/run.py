@@ -34,34 +34,34 @@ from httpbed.store import sender_records as records
     "--output",
     type=click.Path(path_type=Path),
     metavar="DIR",
-    help="The campaign's folder; by default the experiment's name, with the scale behind it. One"
-    " that exists is resumed.",
+    help="The campaign's folder; default: the experiment's name, followed by the scale. An existing"
+    " campaign is resumed.",
 )
 @click.option(
     "--jobs",
     type=click.IntRange(1, 64),
-    help="Trials side by side; by default 1, and for page loads what httpbed capacity found. More"
-    " is faster, and disturbs what is measured: the validity checks tell when it was too much.",
+    help="Trials side by side; default: 1, and for page loads the result of httpbed capacity. More"
+    " trials are faster but disturb the measurement; validity checks reject disturbed trials.",
 )
 @click.option(
     "--capture",
     is_flag=True,
-    help="Keep every packet of every trial as pcapng, dropped ones marked with the cause.",
+    help="Keep every packet of every trial as pcapng, with the cause of each drop.",
 )
 @click.option(
     "--strict",
     is_flag=True,
-    help="Refuse links that this machine's certificate does not cover; see httpbed calibrate.",
+    help="Reject links that this machine's certificate does not cover; see httpbed calibrate.",
 )
 @click.option(
     "--link-backend",
     type=click.Choice(get_args(Backend)),
     envvar="HTTPBED_LINK_BACKEND",
     show_envvar=True,
-    help="Who carries packets: the emulator, by packet sockets, where the kernel stamps them, or by"
-    " TUN devices; or the kernel's own tbf (a rate, up to 10 Gbit/s) or netem, observed by the"
-    " emulator, which can do less and are refused where that is too little. By default the"
-    " emulator, by what this machine has, packet sockets first.",
+    help="What carries packets: the emulator by packet sockets (the kernel stamps them) or by TUN"
+    " devices; or the kernel's tbf (a rate, up to 10 Gbit/s) or netem, observed by the emulator."
+    " The kernel's links cannot do everything; what they cannot do is rejected. Default: the"
+    " emulator, with packet sockets if this machine has them.",
 )
 @experiment_argument.recipes_option
 @experiment_argument.json_option
@@ -79,10 +79,10 @@ def command(
     recipe_folders: tuple[Path, ...],
     as_json: bool,
 ) -> None:
-    """Run the experiment in FILE and report on it.
+    """Run the experiment in FILE and print the report.
 
-    Use it for every measurement. The same command resumes a campaign that was interrupted:
-    trials that are finished are never run again.
+    Use it for every measurement. The same command resumes an interrupted campaign; finished trials
+    are never repeated.
     """
     loaded, catalog = experiment_argument.load(file, recipe_folders, scale)
     directory = output or Path("-".join([loaded.experiment.name, *([scale] if scale else [])]))
@@ -95,12 +95,12 @@ def command(
 
 @dataclass(frozen=True)
 class Options:
-    """How a campaign is run."""
+    """Options of a run."""
 
     jobs: int | None
-    """Trials side by side; None for one, or what the machine is known to carry of page loads."""
+    """Trials side by side; None: 1, or the capacity known for page loads."""
     capture: bool
-    """Whether every packet is kept."""
+    """Whether to keep every packet."""
     backend: Backend
     """How packets cross the link."""
 
@@ -108,7 +108,7 @@ class Options:
 def carry_out(
     loaded: Loaded, catalog: Catalog, directory: Path, options: Options, *, as_json: bool
 ) -> int:
-    """Run what is left of a campaign, report on it, and return the exit code."""
+    """Run the unfinished trials of a campaign, print its report, and return the exit code."""
     run_options = campaign_run.RunOptions(
         backend=options.backend, command=_command_line(), capture=options.capture
     )
@@ -122,27 +122,27 @@ def carry_out(
         campaign_run.opened(ready, directory, jobs=jobs, say=_say) as run,
         Reporter(len(run.pending), loaded.trials_per_block()) as reporter,
     ):
-        run.finish(jobs=jobs, tell=reporter.tell)
+        run.finish(jobs=jobs, tell=reporter.report)
     return _report(directory, as_json=as_json)
 
 
-def _side_by_side(loaded: Loaded, made_by: Mapping[str, Any], said: int | None) -> int:
-    """Say how many trials run at a time: as told, or what the machine carries of page loads."""
+def _side_by_side(loaded: Loaded, made_by: Mapping[str, Any], wanted: int | None) -> int:
+    """Return the number of trials at a time: as wanted, else the capacity for page loads."""
     metric = loaded.experiment.report.metric
-    browsers = sorted(loaded.browsers()) if said != 1 else []
+    browsers = sorted(loaded.browsers()) if wanted != 1 else []
     known = {
         browser: capacity_records.undisturbed(browser, made_by, metric) for browser in browsers
     }
     for browser in browsers:
         if known[browser] is None:
             _say(
-                f"note: how many loads of {browser} leave each other undisturbed here is not known;"
-                " httpbed capacity measures it"
+                f"note: the number of undisturbed loads of {browser} side by side is unknown on"
+                " this machine; httpbed capacity measures it"
             )
-    most = min((one or 1 for one in known.values()), default=said or 1)
-    if said is not None and said > most:
-        _say(f"note: {said} side by side, of which {most} is known to leave loads undisturbed")
-    return said or most
+    most = min((one or 1 for one in known.values()), default=wanted or 1)
+    if wanted is not None and wanted > most:
+        _say(f"note: {wanted} side by side; at most {most} are known to be undisturbed here")
+    return wanted or most
 
 
 def _report(directory: Path, *, as_json: bool) -> int:

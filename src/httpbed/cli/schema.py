@@ -1,4 +1,4 @@
-"""``httpbed schema``: the JSON Schema of an experiment file, for editors."""
+"""``httpbed schema``: print the JSON Schema of an experiment file, for editors."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from httpbed.experiment.schema import experiment_schema
 
 
 @click.command("schema")
-@click.option("--json", "as_json", is_flag=True, help="The schema is JSON in any case.")
+@click.option("--json", "as_json", is_flag=True, help="Print it in one line.")
 def command(*, as_json: bool) -> None:
     """Print the JSON Schema of an experiment file.
 
-    Use it to have an editor complete and check experiment files as you write them.
+    Use it so that your editor completes and checks experiment files.
     """
     echo(json.dumps(experiment_schema(), indent=None if as_json else 1))

@@ -1,7 +1,7 @@
-"""SIGTERM and SIGHUP end a verb as SIGINT does: in order, with a message and a code of its own.
+"""SIGTERM and SIGHUP end a verb in order, as SIGINT does, with a message and their own exit code.
 
-A service manager, a batch system or a closed terminal sends them. Python's own answer is to die
-where it stands: nothing is said, and locks and terminals stay as they are.
+Service managers, batch systems and closed terminals send them. By default Python ends at once:
+without a message, and without restoring locks and the terminal.
 """
 
 from __future__ import annotations
@@ -13,27 +13,27 @@ from dataclasses import dataclass
 from types import FrameType
 
 EXIT_SIGNALLED = 128
-"""To which the number of the signal is added, as shells do."""
-_HEEDED = (signal.SIGTERM, signal.SIGHUP)
+"""Base of the exit code; the signal's number is added, as in shells."""
+_HANDLED = (signal.SIGTERM, signal.SIGHUP)
 
 
 @dataclass
-class Endings:
-    """Which signal asked this process to end."""
+class Termination:
+    """A request to end this process, by a signal."""
 
     received: signal.Signals | None = None
-    """SIGTERM or SIGHUP; None while neither came."""
+    """SIGTERM or SIGHUP; None before either came."""
 
     @contextmanager
-    def heeded(self) -> Iterator[None]:
-        """Take SIGTERM and SIGHUP, unless who started us had them ignored, as nohup does."""
-        taken = [one for one in _HEEDED if signal.getsignal(one) == signal.SIG_DFL]
-        for number in taken:
+    def handled(self) -> Iterator[None]:
+        """Handle SIGTERM and SIGHUP, unless the parent process ignores them, as nohup does."""
+        handled = [one for one in _HANDLED if signal.getsignal(one) == signal.SIG_DFL]
+        for number in handled:
             signal.signal(number, self._end)
         try:
             yield
         finally:
-            for number in taken:
+            for number in handled:
                 signal.signal(number, signal.SIG_DFL)
 
     @property
@@ -45,9 +45,9 @@ class Endings:
         return f"ended by {self.received.name}" if self.received else "interrupted"
 
     def _end(self, number: int, frame: FrameType | None) -> None:
-        """Do what SIGINT does now: asyncio, while it runs, cancels its main task.
+        """Do what SIGINT does at present: while asyncio runs, it cancels its main task.
 
-        In a shell's background job SIGINT is ignored, and nobody answers it.
+        A background job of a shell ignores SIGINT; then raise KeyboardInterrupt.
         """
         self.received = signal.Signals(number)
         interrupt = signal.getsignal(signal.SIGINT)

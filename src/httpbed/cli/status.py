@@ -1,4 +1,4 @@
-"""``httpbed status``: how far a campaign is."""
+"""``httpbed status``: show how far a campaign is."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from httpbed.store.damage import Damage
 @click.argument("directory", metavar="DIR", type=click.Path(path_type=Path))
 @json_option
 def command(*, directory: Path, as_json: bool) -> None:
-    """Show how far the campaign in DIR is, and how its trials ended.
+    """Show how far the campaign in DIR is, and the outcomes of its trials.
 
-    Use it while a run is under way, from another terminal, or to see whether one is complete.
-    Attempts whose trial.json, observations or hand-overs differ from what was written are named,
-    and count as not there.
+    Use it during a run, from another terminal, or to see whether a campaign is complete. It names
+    attempts whose trial.json, observations or hand-overs differ from their digests; they count as
+    missing.
     """
     campaign = campaigns.existing(directory)
     design = campaign.design()
@@ -33,11 +33,11 @@ def command(*, directory: Path, as_json: bool) -> None:
     outcomes = Counter(attempt.outcome.kind for attempt in last.values())
     running = campaigns.is_locked(directory)
     if as_json:
-        said = {"schema": 1, "planned": len(design), "outcomes": outcomes, "running": running}
-        click.echo(json.dumps({**said, "damaged": damage.values(harmed)}))
+        values = {"schema": 1, "planned": len(design), "outcomes": outcomes, "running": running}
+        click.echo(json.dumps({**values, "damaged": damage.values(harmed)}))
         return
     ended = ", ".join(f"{count} {kind}" for kind, count in sorted(outcomes.items())) or "none yet"
-    state = "a run is working on it" if running else "no run is working on it"
+    state = "a run is in progress" if running else "no run is in progress"
     click.echo(f"{directory}: {len(last)} of {len(design)} trials ended: {ended}; {state}")
     for line in damage.lines(harmed, directory):
         click.echo(line)

@@ -1,4 +1,4 @@
-"""``httpbed validate``: find every mistake in an experiment file."""
+"""``httpbed validate``: list every mistake in an experiment file."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def command(
 ) -> None:
     """Check the experiment in FILE and list all its mistakes.
 
-    Use it while writing one; it looks at the file and the recipes only, never at the machine.
+    Use it while you write an experiment. It reads only the file and the recipes, never the machine.
     """
     try:
         loaded, _ = experiment_argument.load(file, recipe_folders)
@@ -35,9 +35,9 @@ def command(
     scales = {name: design.at_scale(name).trials() for name in design.scales}
     if as_json:
         notes = experiment_argument.notes(loaded)
-        said = {"valid": True, "trials": len(loaded.trials), "scales": scales, "notes": notes}
-        echo(json.dumps(said))
+        values = {"valid": True, "trials": len(loaded.trials), "scales": scales, "notes": notes}
+        echo(json.dumps(values))
     else:
-        told = [f"{trials} at scale {name}" for name, trials in scales.items()]
-        echo(f"{file}: no mistakes; {', '.join([f'{len(loaded.trials)} trials', *told])}")
-        experiment_argument.tell(loaded)
+        at_scales = [f"{trials} at scale {name}" for name, trials in scales.items()]
+        echo(f"{file}: no mistakes; {', '.join([f'{len(loaded.trials)} trials', *at_scales])}")
+        experiment_argument.print_notes(loaded)

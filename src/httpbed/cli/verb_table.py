@@ -1,4 +1,4 @@
-"""The verbs by name, each loaded when it is asked for: plotting takes a second to import."""
+"""The verbs by name. Each module is imported when its verb is used: plotting takes a second."""
 
 from __future__ import annotations
 
@@ -10,48 +10,48 @@ import click
 VERBS = {
     "demo": "Compare HTTP/1.1, HTTP/2 and HTTP/3 in two minutes.",
     "run": "Run an experiment, or resume its campaign.",
-    "compare": "Compare programs in one line, and get the experiment file to go on from.",
+    "compare": "Compare programs in one line, and keep the experiment file.",
     "plan": "Show what a run would do, without doing it.",
     "validate": "List all mistakes in an experiment file.",
     "status": "Show how far a campaign is.",
-    "report": "Print what a campaign found; write its page and figures.",
-    "export": "Print a campaign as a tidy table, or write its loads as HAR files.",
-    "verify": "Compare every file of a campaign with what was written.",
-    "import": "Turn HAR files into observations, and audit what is claimed of them.",
+    "report": "Print a campaign's results; write its HTML report and figures.",
+    "export": "Print a campaign as a table, or write its page loads as HAR files.",
+    "verify": "Compare every file of a campaign with its digest.",
+    "import": "Turn HAR files into observations, and audit claims on them.",
     "link": "Run any command behind an emulated link.",
-    "calibrate": "Run the emulated link against arithmetic, and certify it.",
+    "calibrate": "Compare the emulated link with arithmetic, and certify it.",
     "capacity": "Measure how many page loads this machine carries side by side.",
-    "conformance": "Tell whether a sender's congestion control behaves as its name says.",
-    "doctor": "Say what this machine can do, each point tried.",
-    "toolbox": "Show, build or remove the programs under test.",
+    "conformance": "Test whether a sender's congestion control behaves as its name says.",
+    "doctor": "Test what this machine can do, point by point.",
+    "toolbox": "List, build or remove the installed programs under test.",
     "recipes": "List the programs that an experiment can name, or check them.",
-    "pages": "List, make or check the pages that experiments can load by name.",
-    "mirror": "Make a page of your own self-contained, so that experiments can load it.",
+    "pages": "List, build or check the pages that experiments can name.",
+    "mirror": "Make your own page self-contained, so that experiments can load it.",
     "schema": "Print the JSON Schema of an experiment file.",
 }
-"""In the order in which one meets them, with what each is for."""
+"""Each verb with its purpose, in the order in which a new user needs them."""
 
 
 class Verbs(click.Group):
-    """A group whose commands are modules of this package."""
+    """A click group whose commands are modules of this package."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """Name every verb."""
+        """Return the name of every verb."""
         del ctx
         return list(VERBS)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """Load a verb."""
+        """Import a verb's module and return its command."""
         del ctx
         if cmd_name not in VERBS:
             return None
-        # A module cannot be imported by a name that is a word of the language.
+        # A module cannot have the name of a Python keyword ("import").
         name = f"{cmd_name}_" if keyword.iskeyword(cmd_name) else cmd_name
         command = importlib.import_module(f"httpbed.cli.{name}").command
         return command if isinstance(command, click.Command) else None
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """List the verbs without loading any."""
+        """List the verbs without importing any."""
         del ctx
         with formatter.section("Commands"):
             formatter.write_dl(list(VERBS.items()))

@@ -1,4 +1,4 @@
-"""``httpbed verify``: whether a campaign is as it was written."""
+"""``httpbed verify``: compare a campaign's files with their digests."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ from httpbed.store.verification import Verification
 @json_option
 @click.pass_context
 def command(context: click.Context, *, directory: Path, as_json: bool) -> None:
-    """Compare every file of the campaign in DIR with the SHA-256 that was written with it.
+    """Compare every file of the campaign in DIR with its SHA-256, written by the run.
 
-    Use it after a power cut, after a campaign was copied, and before its figures are published. It
-    names what is missing, cut off, changed or added, in the campaign's own files, in every attempt
-    and in all that the attempts left. Trials without an attempt are not a fault.
+    Use it after a power cut, after copying a campaign, and before publishing its figures. It names
+    every file that is missing, truncated, changed or added: the campaign's own files, every
+    attempt's, and their artifacts. Trials without an attempt are no fault.
 
-    The digests show damage and edits. They do not show that a person changed a value and computed
+    Digests reveal damage and edits. They do not reveal a person who changes a value and computes
     all digests again.
 
-    Exit codes: 0 all is as it was written; 1 something differs; 2 DIR is not a campaign.
+    Exit codes: 0 all files match; 1 some differ; 2 DIR is not a campaign.
     """
     found = verification.verify(campaigns.existing(directory))
     if as_json:
@@ -45,8 +45,8 @@ def _lines(found: Verification, directory: Path) -> Iterator[str]:
     yield from (f"note: {one}" for one in found.notes)
     if found.damaged:
         yield (
-            "remedy: restore what differs from a copy; or move an attempt's folder out of the"
-            " campaign, and httpbed run makes its trial again"
+            "remedy: restore these files from a copy; or move an attempt's folder out of the"
+            " campaign, and httpbed run repeats its trial"
         )
     whole = f"{found.attempts} attempt{'s' * (found.attempts != 1)} as written"
     rest = "" if found.planned is None else _rest(found)

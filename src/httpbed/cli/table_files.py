@@ -1,9 +1,8 @@
-"""Tidy tables, in the forms in which others read them.
+"""Tables as CSV, Parquet or JSON lines, for other tools.
 
-Parquet and JSON hold the data as it is; JSON escapes what is not ASCII. CSV is opened in
-spreadsheets and terminals, so its texts are changed where they could do harm: a character that
-does not print becomes its escape, and a text that a spreadsheet would take for a formula begins
-with an apostrophe. Numbers stay numbers.
+Parquet and JSON keep the data unchanged; JSON escapes what is not ASCII. Spreadsheets and terminals
+open CSV, so harmful texts are changed: a non-printing character becomes its escape, and a text that
+a spreadsheet would take for a formula gets a leading apostrophe. Numbers stay numbers.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ KINDS = ("csv", "parquet")
 JSON = "json"
 
 _FORMULA = re.compile(r"[=+\-@\uff1d\uff0b\uff0d\uff20]")
-"""What begins a formula; some spreadsheets take the full-width forms, too."""
+"""First character of a formula; some spreadsheets accept the full-width forms, too."""
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
 
 
@@ -40,21 +39,21 @@ def write(table: pa.Table, file: IO[bytes], kind: str) -> None:
 def cell(text: str) -> str:
     """Return a text as a cell of a CSV file: visible, and never a formula.
 
-    A tab or a carriage return, after which a spreadsheet looks for a formula, too, is an escape
-    by then. A text that is a number, such as the level ``-1``, needs no guard.
+    A spreadsheet also looks for a formula after a tab or a carriage return; these are escapes by
+    then. A text that is a number, such as the level ``-1``, needs no apostrophe.
     """
     shown = visible(text)
     return f"'{shown}" if _FORMULA.match(shown) and not _NUMBER.fullmatch(shown) else shown
 
 
 def _for_csv(table: pa.Table) -> pa.Table:
-    """Return the table with every text as a cell, the names of its columns among them."""
-    columns = [_guarded(column) for column in table.columns]
+    """Return the table with every text, and every column's name, as a safe cell."""
+    columns = [_safe(column) for column in table.columns]
     return pa.table(columns, names=[cell(name) for name in table.column_names])
 
 
-def _guarded(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Guard a column of texts; each different text is looked at once."""
+def _safe(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Return a column with its texts as safe cells; each distinct text is converted once."""
     if pa.types.is_dictionary(column.type):
         column = column.cast(column.type.value_type)
     if not (pa.types.is_string(column.type) or pa.types.is_large_string(column.type)):

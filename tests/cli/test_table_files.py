@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from httpbed.cli import tables
+from httpbed.cli import table_files
 
 FORMULAS = ("=1+1", "+cmd|' /C calc'!A0", "-2+3", "@SUM(A1)", "=", "\uff1d1+1", "-1 ms")
 HOSTILE = pa.table(
@@ -26,7 +26,7 @@ HOSTILE = pa.table(
 def written(table: pa.Table, kind: str) -> bytes:
     """Return what is written of a table."""
     file = io.BytesIO()
-    tables.write(table, file, kind)
+    table_files.write(table, file, kind)
     return file.getvalue()
 
 
@@ -52,15 +52,15 @@ def test_numbers_of_a_csv_file_stay_numbers() -> None:
     rows = list(csv.reader(io.StringIO(written(HOSTILE, "csv").decode())))
     assert {(row[2], row[3]) for row in rows[1:]} == {("-1.5", "-2")}
     for number in ("-1", "+2", "-.5", "-1e-3", "1.", "-1.5E+10"):
-        assert tables.cell(number) == number
+        assert table_files.cell(number) == number
     for text in ("-", "+", "-1-1", "-1e", "- 1"):
-        assert tables.cell(text) == f"'{text}"
+        assert table_files.cell(text) == f"'{text}"
 
 
 @pytest.mark.parametrize("text", ["", "a=b", "10 Mbit/s", "https://a.test/?q=-1", "'=1"])
 def test_other_texts_of_a_csv_file_are_unchanged(text: str) -> None:
     """What begins no formula is as it was."""
-    assert tables.cell(text) == text
+    assert table_files.cell(text) == text
 
 
 def test_parquet_and_json_hold_the_data_as_it_is() -> None:
