@@ -44,7 +44,7 @@ levels = { loss = ["0 %"] }
 
 def told(text: str) -> dict[str, str]:
     """Return the mistakes in an experiment's text: place -> reason."""
-    return {mistake.place: mistake.reason for mistake in parser.read(text).mistakes}
+    return {mistake.place: str(mistake) for mistake in parser.read(text).mistakes}
 
 
 def grouped(old: str = "", new: str = "") -> str:

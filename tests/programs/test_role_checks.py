@@ -111,7 +111,7 @@ def test_a_workload_that_a_program_cannot_do_is_refused(tmp_path: Path) -> None:
     (tmp_path / "few.toml").write_text(few.replace('name = "curl"', 'name = "few"'))
     said = cast({"implementation": "few", "http_version": "2"}, {"implementation": "nginx"})
     said["workload"] = {"kind": "download", "size": "1 kB", "resumption": "early data"}
-    assert "'early data'" in found(said, tmp_path)["workload"]
+    assert "'early data'" in found(said, tmp_path)["workload.resumption"]
 
 
 @pytest.mark.parametrize(

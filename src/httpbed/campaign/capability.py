@@ -43,15 +43,14 @@ def _mistakes(loaded: Loaded, kind: kernel.Kind) -> Iterator[Mistake]:
             for unable in kernel.unable(kind, link):
                 yield _mistake(document, trial, index, unable)
         if reason := kernel.unable_to_hand_over(kind, scenario.handover):
-            place, used_at = parser.place_of(document, ("handover", "kind"), trial.levels)
-            yield Mistake(place, reason + used_at, _REMEDY)
+            path = ("handover", "kind")
+            yield parser.mistake_at(document, path, trial.levels, reason, _REMEDY)
 
 
 def _mistake(document: Mapping[str, Any], trial: Trial, index: int, unable: Unable) -> Mistake:
     said = fill(document["topology"], level_values(document, trial.levels))  # without profiles
     path = ("topology", "links", index, *_said(said["links"][index], unable))
-    place, used_at = parser.place_of(document, path, trial.levels)
-    return Mistake(place, unable.reason + used_at, unable.remedy)
+    return parser.mistake_at(document, path, trial.levels, unable.reason, unable.remedy)
 
 
 def _said(link: Mapping[str, Any], unable: Unable) -> tuple[str | int, ...]:

@@ -130,8 +130,8 @@ def _role_mistakes(read: ParsedExperiment, catalog: Catalog) -> Iterator[Mistake
         said = level_values(read.document, levels)
         parts = {part: fill(read.document.get(part), said) for part in SCENARIO_PARTS}
         for found in role_checks.role_mistakes(catalog, parts):
-            place, used_at = parser.place_of(read.document, found.path, levels)
-            yield Mistake(place, found.reason + used_at, found.remedy)
+            document, path = read.document, found.path
+            yield parser.mistake_at(document, path, levels, found.reason, found.remedy)
 
 
 def make_bed(

@@ -12,8 +12,8 @@ from httpbed.campaign import capability
 from httpbed.cli import experiment_argument, run
 from httpbed.cli.echo import echo
 from httpbed.host import backend
-from httpbed.studies.compare import command_line
-from httpbed.studies.compare.options import OPTIONS, Line
+from httpbed.studies.compare import comparison
+from httpbed.studies.compare.options import OPTIONS, CommandLine
 
 
 def _options(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -84,10 +84,10 @@ def command(
     words = {name.replace("_", "-"): value for name, value in said.items()}
     folders = [word for folder in recipe_folders for word in ("--recipes", str(folder))]
     further = (*folders, *experiment_argument.program_words())
-    line = Line(clients, words, knobs, replicates, seed, further)
-    asked = command_line.comparison(line, catalog)
-    loaded = asked.loaded
-    for one in asked.skipped:
+    line = CommandLine(clients, words, knobs, replicates, seed, further)
+    compared = comparison.comparison(line, catalog)
+    loaded = compared.loaded
+    for one in compared.skipped:
         echo(f"not run: {one}", err=True)
     if dry_run:
         echo(loaded.text, nl=False)

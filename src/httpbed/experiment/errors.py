@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 
 @dataclass(frozen=True, order=True)
@@ -28,10 +28,15 @@ class Mistake:
     """What is wrong, in one sentence without a full stop."""
     remedy: str = ""
     """What to do, in the imperative; empty if the reason says it."""
+    used_at: str = ""
+    """Where the scenario uses the value, if it is written elsewhere, as a factor's level is."""
+    path: tuple[str | int, ...] = field(default=(), compare=False)
+    """Keys of the place in the experiment's document; empty for other inputs."""
 
     def __str__(self) -> str:
+        used_at = f" (used at {self.used_at})" if self.used_at else ""
         remedy = f"; {self.remedy}" if self.remedy else ""
-        return visible(f"{self.place}: {self.reason}{remedy}")
+        return visible(f"{self.place}: {self.reason}{used_at}{remedy}")
 
 
 def visible(text: str) -> str:

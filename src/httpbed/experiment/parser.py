@@ -91,16 +91,22 @@ def _checked(document: ExperimentDocument) -> ParsedExperiment:
     return ParsedExperiment(document, experiment, tuple(dict.fromkeys(mistakes)), treatments)
 
 
-def place_of(
-    document: Mapping[str, Any], path: KeyPath, levels: Mapping[str, str]
-) -> tuple[str, str]:
-    """Return where the author wrote a value of a treatment's scenario, for a message.
-
-    Returns:
-        The place, and `` (used at PLACE)`` if the scenario uses the value at another place.
-    """
+def mistake_at(
+    document: Mapping[str, Any],
+    path: KeyPath,
+    levels: Mapping[str, str],
+    reason: str,
+    remedy: str = "",
+) -> Mistake:
+    """Return a mistake in a value of a treatment's scenario, placed where the author wrote it."""
     written_at, used_at = _origin(document, path, levels)
-    return format_path(written_at), f" (used at {format_path(used_at)})" if used_at else ""
+    return Mistake(
+        place=format_path(written_at),
+        reason=reason,
+        remedy=remedy,
+        used_at=format_path(used_at) if used_at else "",
+        path=tuple(key for key in written_at if not is_form(key)),
+    )
 
 
 def _origin(
@@ -172,8 +178,8 @@ def _factor_mistakes(
             remedy = f'write {{ factor = "{name}" }} where it applies, or delete the factor'
             yield Mistake(f"factors.{name}", reason, remedy)
         if name in RESERVED_FACTORS:
-            reason = "is the name of a column in every exported table"
-            yield Mistake(f"factors.{name}", reason, "choose another name")
+            reason, path = "is the name of a column in every exported table", ("factors", name)
+            yield Mistake(format_path(path), reason, "choose another name", path=path)
         if len(set(levels)) != len(levels):
             yield Mistake(f"factors.{name}", "lists a level twice", "keep one of them")
     raw = document.get("factors", {})
@@ -241,9 +247,9 @@ def _too_late(
     limit = experiment.time_limit_s(scenario) if times else 0.0
     for path, seconds in times:
         if seconds >= limit:
-            place, used_at = place_of(document, path, levels)
-            reason = f"{seconds:g} s is not below the time limit of a trial, {limit:g} s{used_at}"
-            yield Mistake(place, reason, "choose an earlier time, or raise time_limit")
+            reason = f"{seconds:g} s is not below the time limit of a trial, {limit:g} s"
+            remedy = "choose an earlier time, or raise time_limit"
+            yield mistake_at(document, path, levels, reason, remedy)
 
 
 def _host_mistakes(document: Mapping[str, Any]) -> Iterator[Mistake]:
@@ -278,7 +284,6 @@ def _mistake(
     at = detail["loc"][:-1] if detail["loc"][-1:] == ("[key]",) else detail["loc"]
     if detail["type"] == NO_SUCH_KIND:  # pydantic reports it for the whole table
         at = (*at, "kind")
-    place, used_at = place_of(document, at, levels)
     reason = detail["msg"].removeprefix("Value error, ")
     remedy = ""
     if detail["type"] == "extra_forbidden":
@@ -292,7 +297,7 @@ def _mistake(
     elif detail["type"] == "literal_error":
         close = difflib.get_close_matches(str(detail["input"]), _quoted(detail), n=1)
         remedy = f"did you mean {close[0]!r}?" if close else ""
-    return Mistake(place, reason + used_at, remedy)
+    return mistake_at(document, at, levels, reason, remedy)
 
 
 def _quoted(detail: ErrorDetails) -> list[str]:

@@ -40,6 +40,14 @@ OF_SERVERS = frozenset(
 UNRECORDED = ("page: discovery", "page: repeat view")
 """Visits that need response headers which a HAR file may lack."""
 RECORDED: Capability = "recorded page"
+_REQUESTED_BY: Mapping[Capability, tuple[str, ...]] = {
+    "parallel": ("files",),
+    "connections": ("connections",),
+    "rounds": ("rounds",),
+    "resumed": ("resumption",),
+    "early data": ("resumption",),
+}
+"""Keys of the workload that request a capability; the others follow from several keys."""
 _MULTIPLEXED = frozenset({"2", "3"})
 """HTTP versions in which no client opens several connections to one server."""
 
@@ -181,7 +189,8 @@ def _workload_mistakes(assigned: _RoleAssignment, recipe: Recipe) -> Iterator[Ro
         if need not in recipe.workloads:
             can = ", ".join(recipe.workloads)
             reason = f"{recipe.name} as a {assigned.role} cannot do {need!r}; it can: {can}"
-            yield RoleMistake(("workload",), reason, "choose another program or another workload")
+            path = ("workload", *_REQUESTED_BY.get(need, ()))
+            yield RoleMistake(path, reason, "choose another program or another workload")
     version = assigned.http_version
     if assigned.role == "client" and "connections" in needs and version in _MULTIPLEXED:
         reason = f"{recipe.name} uses one connection for all requests in HTTP/{version}"

@@ -55,8 +55,7 @@ class LinkFiles:
             for named in places(scenario_document(read.document, levels)):
                 if reason := self._reason(named):
                     path = (*named.path, named.kind)
-                    place, used_at = parser.place_of(read.document, path, levels)
-                    yield Mistake(place, reason + used_at)
+                    yield parser.mistake_at(read.document, path, levels, reason)
 
     def completed(self, document: dict[str, Any]) -> dict[str, Any]:
         """Return a scenario's document with the digest of every file, and the rate of traces."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 import functools
 import operator
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -43,9 +44,10 @@ class Pages:
             for path, load in loads(document):
                 found = self._look(load)
                 for one in found if isinstance(found, list) else ():
-                    place, used_at = parser.place_of(read.document, (*path, "page"), levels)
-                    at = f"{place}.{one.place}" if one.place else place
-                    yield Mistake(at, one.reason + used_at, one.remedy)
+                    at, reason = (*path, "page"), one.reason
+                    whole = parser.mistake_at(read.document, at, levels, reason, one.remedy)
+                    place = f"{whole.place}.{one.place}" if one.place else whole.place
+                    yield replace(whole, place=place)
 
     def completed(self, document: dict[str, Any]) -> dict[str, Any]:
         """Return a scenario's document with what is known of each page."""

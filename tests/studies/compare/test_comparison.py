@@ -13,24 +13,24 @@ from httpbed.experiment.document import scenario_document
 from httpbed.experiment.errors import ConfigError
 from httpbed.experiment.scenario import Scenario
 from httpbed.programs import catalog as catalogs
-from httpbed.studies.compare import command_line, senders
-from httpbed.studies.compare.command_line import Comparison
-from httpbed.studies.compare.options import Line
+from httpbed.studies.compare import comparison, senders
+from httpbed.studies.compare.comparison import Comparison
+from httpbed.studies.compare.options import CommandLine
 
 CATALOG = catalogs.load()
 
 
-def asked(*clients: str, knobs: tuple[str, ...] = (), **said: str) -> Comparison:
+def compare(*clients: str, knobs: tuple[str, ...] = (), **said: str) -> Comparison:
     """Ask for a comparison; options with underscores."""
     options = {name.replace("_", "-"): value for name, value in said.items()}
     replicates, seed = options.pop("replicates", "2"), options.pop("seed", "1")
-    return command_line.comparison(Line(clients, options, knobs, replicates, seed), CATALOG)
+    return comparison.comparison(CommandLine(clients, options, knobs, replicates, seed), CATALOG)
 
 
-def told(*clients: str, knobs: tuple[str, ...] = (), **said: str) -> list[tuple[str, str]]:
+def mistakes_of(*clients: str, knobs: tuple[str, ...] = (), **said: str) -> list[tuple[str, str]]:
     """Return what is refused: options and reasons."""
     with pytest.raises(ConfigError) as caught:
-        asked(*clients, knobs=knobs, **said)
+        compare(*clients, knobs=knobs, **said)
     return [(mistake.place, mistake.reason) for mistake in caught.value.mistakes]
 
 
@@ -41,7 +41,7 @@ def treatments(made: Comparison) -> list[dict[str, str]]:
 
 def test_the_line_of_the_manual() -> None:
     """Three clients, two ways, two controls, two losses: a sender without a choice runs once."""
-    made = asked(
+    made = compare(
         *("curl:h2", "curl:h3", "quiche:h3"),
         server="nginx",
         proxy="none,envoy",
@@ -67,7 +67,7 @@ def test_the_line_of_the_manual() -> None:
 
 def test_what_is_said_once_is_no_factor() -> None:
     """The smallest comparison is one treatment on one link."""
-    made = asked("curl:h3", size="10kB", loss="4%", delay="50ms", ip="6", queue="1bdp")
+    made = compare("curl:h3", size="10kB", loss="4%", delay="50ms", ip="6", queue="1bdp")
     assert treatments(made) == [{}]
     (scenario,) = made.loaded.scenarios()
     assert [link.between for link in scenario.topology.links] == [("client", "server")]
@@ -81,7 +81,7 @@ def test_what_is_said_once_is_no_factor() -> None:
 
 def test_every_option_may_be_varied() -> None:
     """Each becomes a factor, and all are crossed."""
-    made = asked(
+    made = compare(
         *("curl:h2", "curl:h3"),
         knobs=("server.http3_stream_buffer_size=64k,1m",),
         server="nginx,nginx-1.26",
@@ -99,7 +99,7 @@ def test_every_option_may_be_varied() -> None:
 
 def test_two_servers_a_proxy_that_asks_over_http_2_and_the_clients_own_knob() -> None:
     """What is said of a role reaches every program that has it."""
-    made = asked("h2load:h2", knobs=("client.window_bits=16,20",), proxy="envoy:h2",
+    made = compare("h2load:h2", knobs=("client.window_bits=16,20",), proxy="envoy:h2",
                  server="nginx,nginx-1.26", cc="bbr")  # fmt: skip
     levels = {"server": "nginx-1.26", "window_bits": "20"}
     said = Scenario.model_validate(scenario_document(made.loaded.document, levels))
@@ -113,12 +113,16 @@ def test_two_servers_a_proxy_that_asks_over_http_2_and_the_clients_own_knob() ->
 
 def test_a_client_without_a_version_is_each_that_is_answered() -> None:
     """The programs' recipes know."""
-    assert [one["client"] for one in treatments(asked("curl"))] == ["curl:h1", "curl:h2", "curl:h3"]
+    assert [one["client"] for one in treatments(compare("curl"))] == [
+        "curl:h1",
+        "curl:h2",
+        "curl:h3",
+    ]
 
 
 def test_the_file_is_read_again_as_it_was() -> None:
     """It stands for itself, with comments for people, and names the line that made it."""
-    made = asked("curl:h2", "curl:h3", loss="0%,4%")
+    made = compare("curl:h2", "curl:h3", loss="0%,4%")
     assert tomllib.loads(made.loaded.text) == made.loaded.document
     line = "# Written by: httpbed compare curl:h2 curl:h3 --loss 0%,4% --replicates 2 --seed 1"
     assert made.loaded.text.splitlines()[0] == line
@@ -126,7 +130,7 @@ def test_the_file_is_read_again_as_it_was() -> None:
 
 def test_equal_lines_have_equal_folders_and_others_have_others() -> None:
     """So the same line resumes, and another one does not collide."""
-    first, same, other = asked("curl:h2"), asked("curl:h2"), asked("curl:h3")
+    first, same, other = compare("curl:h2"), compare("curl:h2"), compare("curl:h3")
     assert first.loaded.text == same.loaded.text
     assert first.loaded.experiment.name != other.loaded.experiment.name
 
@@ -137,18 +141,18 @@ def test_equal_lines_have_equal_folders_and_others_have_others() -> None:
         ("curl:h7", {}, "CLIENT curl:h7", "known: h1, h2, h3"),
         ("kurl:h2", {}, "CLIENT kurl:h2", "no recipe 'kurl'"),
         ("nginx:h2", {}, "CLIENT nginx:h2", "cannot be a client"),
-        ("curl:h2 curl:h2", {}, "CLIENT", "stands twice"),
+        ("curl:h2 curl:h2", {}, "CLIENT", "is given twice"),
         ("wget:h3", {}, "CLIENT wget:h3", "speaks 1.1"),
-        ("wget", {"server": "gtlsserver"}, "CLIENT wget", "nothing of it"),
+        ("wget", {"server": "gtlsserver"}, "CLIENT wget", "none of these"),
         ("curl:h2", {"server": "ngnx"}, "--server", "no recipe 'ngnx'"),
         ("curl:h2", {"proxy": "none,curl"}, "--proxy", "cannot be a proxy"),
         ("curl:h2", {"proxy": "envoy:h9"}, "--proxy", "'1.1', '2' or '3'"),
-        ("curl:h2", {"cc": "cubic,vegas"}, "--cc", "nobody here offers 'vegas'"),
+        ("curl:h2", {"cc": "cubic,vegas"}, "--cc", "no sender offers 'vegas'"),
         ("curl:h3", {"server": "aioquic", "cc": "bbr"}, "--cc", "aioquic offers reno, cubic"),
         ("curl:h2", {"rate": "10mbps"}, "--rate", "unknown unit 'mbps'"),
         ("curl:h2", {"loss": "0%,4"}, "--loss", "unit is missing"),
         ("curl:h2", {"loss": "0%,,4%"}, "--loss", "is empty"),
-        ("curl:h2", {"loss": "4%,4%"}, "--loss", "stands twice"),
+        ("curl:h2", {"loss": "4%,4%"}, "--loss", "is given twice"),
         ("curl:h2", {"delay_reading": "both"}, "--delay-reading", "'one-way' or 'round-trip'"),
         ("curl:h2", {"queue": "0packets"}, "--queue", "holds no packet"),
         ("curl:h2", {"ip": "5"}, "--ip", "'4' or '6'"),
@@ -162,7 +166,7 @@ def test_each_mistake_is_told_at_its_option(
     clients: str, said: dict[str, str], option: str, reason: str
 ) -> None:
     """Though it is found in the file that the line would make."""
-    found = told(*clients.split(), knobs=(), **said)
+    found = mistakes_of(*clients.split(), knobs=(), **said)
     assert any(place.startswith(option) and reason in why for place, why in found), found
 
 
@@ -177,14 +181,14 @@ def test_each_mistake_is_told_at_its_option(
 )
 def test_mistakes_of_knobs_are_told(knob: str, option: str, reason: str) -> None:
     """With the knob as it was typed."""
-    ((place, why),) = told("curl:h3", knobs=(knob,))
+    ((place, why),) = mistakes_of("curl:h3", knobs=(knob,))
     assert place == option
     assert reason in why
 
 
 def test_all_mistakes_are_told_at_once() -> None:
     """Those of words, of programs and of quantities."""
-    found = told("kurl:h2", "curl:h9", server="ngnx", rate="10mbps", cc="vegas", loss="4")
+    found = mistakes_of("kurl:h2", "curl:h9", server="ngnx", rate="10mbps", cc="vegas", loss="4")
     places = {place for place, _ in found}
     assert places >= {"CLIENT kurl:h2", "CLIENT curl:h9", "--server", "--rate", "--cc", "--loss"}
 
@@ -201,15 +205,15 @@ def test_rectangles_cover_exactly_what_they_should(some: list[tuple[str, str, st
 
 def test_nothing_that_was_typed_is_swallowed() -> None:
     """An empty value, and a knob of a proxy where there is none."""
-    assert ("--loss", "one of its values is empty") in told("curl:h2", loss="")
-    ((place, reason),) = told("curl:h2", knobs=("proxy.nope=1",))
+    assert ("--loss", "one of its values is empty") in mistakes_of("curl:h2", loss="")
+    ((place, reason),) = mistakes_of("curl:h2", knobs=("proxy.nope=1",))
     assert place == "--knob proxy.nope"
     assert "no proxy" in reason
 
 
 def test_only_programs_for_the_role_are_offered() -> None:
     """A client is no server."""
-    ((_, reason),) = told("curl:h2", server="nope")
+    ((_, reason),) = mistakes_of("curl:h2", server="nope")
     assert "nginx" in reason
     assert "wget" not in reason
 
@@ -217,7 +221,7 @@ def test_only_programs_for_the_role_are_offered() -> None:
 @pytest.mark.parametrize("cc", [{}, {"cc": "cubic,bbr"}])
 def test_settings_of_a_proxy_are_varied_behind_it_only(cc: dict[str, str]) -> None:
     """Without one they mean nothing: the same would run twice."""
-    made = asked("curl:h2", "curl:h3", proxy="none,envoy", knobs=("proxy.udp_gso=on,off",), **cc)
+    made = compare("curl:h2", "curl:h3", proxy="none,envoy", knobs=("proxy.udp_gso=on,off",), **cc)
     found = treatments(made)
     direct = [one for one in found if one["proxy"] == "none"]
     assert {one["udp_gso"] for one in direct} == {"on"}

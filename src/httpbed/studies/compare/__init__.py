@@ -1,1 +1,5 @@
-"""From one line to an experiment file: what ``httpbed compare`` asks for; pure."""
+"""``httpbed compare``: from one command line to an experiment file that anyone can go on from.
+
+Not here: running it (``campaign``) and judging it (``analysis``), as for any experiment.
+Start at ``comparison``.
+"""

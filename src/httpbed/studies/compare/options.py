@@ -1,8 +1,7 @@
-"""The options of ``httpbed compare``, each with the place in an experiment that it fills.
+"""The options of ``httpbed compare``, each with the place in an experiment that it sets.
 
-One table says what there is; command line, help, the file that is written and the way back from
-a mistake in that file to the option are all made from it. Every option takes several values, with
-commas between them: each is then a level of a factor.
+Command line, help, and the experiment that is written come from this one table. Every option takes
+several values with commas between them; each value is then a level of a factor.
 """
 
 from __future__ import annotations
@@ -23,12 +22,12 @@ VERSIONS: Mapping[str, str] = {
     **dict.fromkeys(("h2", "2"), "2"),
     **dict.fromkeys(("h3", "3"), "3"),
 }
-"""HTTP versions as they are typed -> as experiments have them."""
+"""HTTP versions as they are typed -> as experiments spell them."""
 
 
 @dataclass(frozen=True)
-class Option:
-    """One thing that can be said, or varied."""
+class PlacedOption:
+    """A value of the experiment that can be given, or varied."""
 
     name: str
     kind: str
@@ -38,53 +37,104 @@ class Option:
     example: str
     help: str
     place: Place = ()
-    """Table and key that it fills; empty where more than one key depends on it."""
+    """Table and keys of the value; empty where several values depend on the option."""
 
     @property
     def flag(self) -> str:
-        """As it is typed."""
+        """Return the option as it is typed."""
         return f"--{self.name}"
 
     @property
     def factor(self) -> str:
-        """Name of the factor that it is when it is varied."""
+        """Return the name of its factor, if it is varied."""
         return "congestion_control" if self.name == "cc" else self.name.replace("-", "_")
 
 
 OPTIONS = (
-    Option("server", "word", "nginx", "nginx", "The program that has the file."),
-    Option("proxy", "word", NONE, "none,envoy", "A reverse proxy between them; none is none."
-           " NAME:h2 asks its server over HTTP/2, and so on; else it is HTTP/1.1 or what it can."),
-    Option("cc", "word", None, "cubic,bbr", "Congestion control of whoever sends to the client,"
-           " the proxy or else the server. A sender that has no choice runs once."),
-    Option("rate", "rate", "10mbit", "10mbit", "Capacity of the client's link.", ("link", "rate")),
-    Option("delay", "duration", "25ms", "50ms", "One-way delay of the client's link.",
-           ("link", "delay")),
-    Option("delay-reading", "word", None, "round-trip", "How to read --delay: one-way or"
-           " round-trip.", ("link", "delay_reading")),
-    Option("loss", "share", "0%", "0%,4%", "Loss on the client's link, each way.",
-           ("link", "loss")),
-    Option("queue", "amount", None, "1bdp", "What may wait for the client's link: packets, bytes,"
-           " time or bandwidth-delay products.", ("link", "queue", "limit")),
-    Option("ip", "word", None, "4,6", "Version of IP.", ("topology", "ip_version")),
-    Option("size", "size", "1MB", "1MB", "Length of each file.", ("workload", "size")),
-    Option("files", "count", None, "20", "Files that are fetched side by side.",
-           ("workload", "files")),
-    Option("connections", "count", None, "6", "Connections for them; over HTTP/2 and"
-           " HTTP/3 there is one.",
-           ("workload", "connections")),
-    Option("rounds", "count", None, "10", "How often all of it is fetched, on warm connections.",
-           ("workload", "rounds")),
-    Option("resumption", "word", None, "'early data'", "none, resumed or early data: whether the"
-           " client was there before.", ("workload", "resumption")),
-)  # fmt: skip
-BY_NAME: Mapping[str, Option] = {option.name: option for option in OPTIONS}
-KNOB, REPLICATES, SEED = "--knob", "--replicates", "--seed"
+    PlacedOption("server", "word", "nginx", "nginx", "The program that has the file."),
+    PlacedOption(
+        "proxy",
+        "word",
+        NONE,
+        "none,envoy",
+        "A reverse proxy between them, or none."
+        " NAME:h2 asks its server over HTTP/2, and so on; else it is HTTP/1.1 or what it can.",
+    ),
+    PlacedOption(
+        "cc",
+        "word",
+        None,
+        "cubic,bbr",
+        "Congestion control of the program that sends to the client,"
+        " the proxy or else the server. A sender without a choice runs once.",
+    ),
+    PlacedOption(
+        "rate", "rate", "10mbit", "10mbit", "Capacity of the client's link.", ("link", "rate")
+    ),
+    PlacedOption(
+        "delay",
+        "duration",
+        "25ms",
+        "50ms",
+        "One-way delay of the client's link.",
+        ("link", "delay"),
+    ),
+    PlacedOption(
+        "delay-reading",
+        "word",
+        None,
+        "round-trip",
+        "How to read --delay: one-way or round-trip.",
+        ("link", "delay_reading"),
+    ),
+    PlacedOption(
+        "loss", "share", "0%", "0%,4%", "Loss on the client's link, each way.", ("link", "loss")
+    ),
+    PlacedOption(
+        "queue",
+        "amount",
+        None,
+        "1bdp",
+        "What may wait for the client's link: packets, bytes, time or bandwidth-delay products.",
+        ("link", "queue", "limit"),
+    ),
+    PlacedOption("ip", "word", None, "4,6", "Version of IP.", ("topology", "ip_version")),
+    PlacedOption("size", "size", "1MB", "1MB", "Length of each file.", ("workload", "size")),
+    PlacedOption(
+        "files", "count", None, "20", "Files that are fetched side by side.", ("workload", "files")
+    ),
+    PlacedOption(
+        "connections",
+        "count",
+        None,
+        "6",
+        "Connections for them; over HTTP/2 and HTTP/3 there is one.",
+        ("workload", "connections"),
+    ),
+    PlacedOption(
+        "rounds",
+        "count",
+        None,
+        "10",
+        "How often all of it is fetched, on warm connections.",
+        ("workload", "rounds"),
+    ),
+    PlacedOption(
+        "resumption",
+        "word",
+        None,
+        "'early data'",
+        "none, resumed or early data: whether the client was there before.",
+        ("workload", "resumption"),
+    ),
+)
+BY_NAME: Mapping[str, PlacedOption] = {option.name: option for option in OPTIONS}
+CLIENT, KNOB, REPLICATES, SEED = "CLIENT", "--knob", "--replicates", "--seed"
 
 
 @dataclass(frozen=True)
-class Client:
-    """A client with the HTTP version that it asks for."""
+class VersionedClient:
+    """A client with the HTTP version in which it sends requests."""
 
     name: str
     """As it is typed."""
@@ -92,13 +142,13 @@ class Client:
 
     @property
     def level(self) -> str:
-        """Such as ``curl:h2``."""
+        """Return its level, such as ``curl:h2``."""
         return f"{self.name}:h{self.http_version.removesuffix('.1')}"
 
 
 @dataclass(frozen=True)
-class Knob:
-    """A setting of all programs in a role."""
+class RoleKnob:
+    """A knob of all programs in a role, with its values."""
 
     role: str
     name: str
@@ -106,23 +156,23 @@ class Knob:
 
 
 @dataclass(frozen=True)
-class Line:
-    """A command line."""
+class CommandLine:
+    """The words of a command line, as they were typed."""
 
     clients: Sequence[str]
-    said: Mapping[str, str | None]
-    """What was said, by option."""
+    options: Mapping[str, str | None]
+    """Texts by the names of options; None for an option that is not given."""
     knobs: Sequence[str]
     replicates: str
     seed: str
     further: Sequence[str] = ()
-    """Words that say which programs there are."""
+    """Words that decide which programs exist."""
 
     def words(self) -> Iterator[str]:
-        """Yield it as it can be typed again."""
+        """Yield the words of a command line that does the same."""
         yield from ("httpbed", "compare", *self.clients)
         for option in OPTIONS:
-            if text := self.said.get(option.name):
+            if text := self.options.get(option.name):
                 yield from (option.flag, text)
         for knob in self.knobs:
             yield from (KNOB, knob)
@@ -130,57 +180,61 @@ class Line:
 
 
 @dataclass(frozen=True)
-class Wish:
-    """What a command line says, taken apart."""
+class ComparisonOptions:
+    """The values of a command line."""
 
-    line: Line
-    clients: tuple[Client, ...]
-    said: Mapping[str, tuple[str, ...]]
-    """Values by option, as experiments spell them; options that are absent are not in it."""
-    knobs: tuple[Knob, ...]
+    line: CommandLine
+    clients: tuple[VersionedClient, ...]
+    values: Mapping[str, tuple[str, ...]]
+    """Values by the names of options, spelled as in experiments; without absent options."""
+    knobs: tuple[RoleKnob, ...]
 
 
-def wish(line: Line, catalog: Catalog) -> tuple[Wish, list[Mistake]]:
-    """Take the words apart; what is wrong with a value is found in the experiment that it makes."""
+def parse(line: CommandLine, catalog: Catalog) -> tuple[ComparisonOptions, list[Mistake]]:
+    """Return the values of a command line, and mistakes in its words.
+
+    Mistakes in values are found later, in the experiment that they make.
+    """
     mistakes: list[Mistake] = []
     values = {}
     for option in OPTIONS:
-        said = line.said.get(option.name)
-        text = option.default if said is None else said
+        typed = line.options.get(option.name)
+        text = option.default if typed is None else typed
         if text is not None:
             values[option.name] = tuple(_spelled(option.kind, one) for one in _parts(text))
             mistakes += _list_mistakes(option.flag, values[option.name])
-    answering = [one.partition(":")[0] for one in values["proxy"] if one != NONE]
-    answering += values["server"] if NONE in values["proxy"] else ()
-    words = [word for said in line.clients for word in said.split(",") if word]
-    asked = [one for word in words for one in _clients(word, answering, catalog, mistakes)]
-    mistakes += _list_mistakes("CLIENT", [one.level for one in asked])
-    taken_apart = [_knob(word, mistakes) for word in line.knobs]
-    mistakes += _nobody_to_set(taken_apart, values["proxy"])
-    return Wish(
+    peers = [one.partition(":")[0] for one in values["proxy"] if one != NONE]
+    peers += values["server"] if NONE in values["proxy"] else ()
+    words = [word for text in line.clients for word in text.split(",") if word]
+    clients = [one for word in words for one in _clients(word, peers, catalog, mistakes)]
+    mistakes += _list_mistakes(CLIENT, [one.level for one in clients])
+    knobs = [_knob(word, mistakes) for word in line.knobs]
+    mistakes += _proxy_knobs_without_proxy(knobs, values["proxy"])
+    return ComparisonOptions(
         line=line,
-        clients=tuple(dict.fromkeys(asked)),
-        said={name: tuple(dict.fromkeys(one)) for name, one in values.items()},
-        knobs=tuple(knob for knob in taken_apart if knob),
+        clients=tuple(dict.fromkeys(clients)),
+        values={name: tuple(dict.fromkeys(one)) for name, one in values.items()},
+        knobs=tuple(knob for knob in knobs if knob),
     ), mistakes
 
 
-def _nobody_to_set(knobs: Iterable[Knob | None], proxies: Sequence[str]) -> Iterator[Mistake]:
-    """Find knobs of a proxy where there is none."""
+def _proxy_knobs_without_proxy(
+    knobs: Iterable[RoleKnob | None], proxies: Sequence[str]
+) -> Iterator[Mistake]:
     for knob in knobs:
         if knob and knob.role == "proxy" and set(proxies) == {NONE}:
             place = f"{KNOB} {knob.role}.{knob.name}"
-            yield Mistake(place, "there is no proxy that has it", "add --proxy NAME")
+            yield Mistake(place, "there is no proxy to set", "add --proxy NAME")
 
 
 def program(name: str, catalog: Catalog) -> str:
-    """Return the recipe's name: that of one of httpbed's own may be cut short, as ``quiche`` is."""
+    """Return the name of a recipe; ``quiche`` is short for ``httpbed-quiche``, for example."""
     own = f"httpbed-{name}"
     return own if name not in catalog.recipes and own in catalog.recipes else name
 
 
 def proxy(word: str, catalog: Catalog) -> tuple[str, str]:
-    """Take apart what ``--proxy`` says: the program, and the HTTP version in which it asks."""
+    """Split a value of ``--proxy`` into the program and the HTTP version of its requests."""
     name, _, version = word.partition(":")
     name = program(name, catalog)
     recipe = catalog.recipes.get(name)
@@ -204,43 +258,43 @@ def _list_mistakes(flag: str, values: Sequence[str]) -> Iterator[Mistake]:
     if "" in values:
         yield Mistake(flag, "one of its values is empty", "put single commas between values")
     for value in dict.fromkeys(one for one in values if one and values.count(one) > 1):
-        yield Mistake(flag, f"{value!r} stands twice", "say it once")
+        yield Mistake(flag, f"{value!r} is given twice", "give it once")
 
 
 def _clients(
-    word: str, answering: Sequence[str], catalog: Catalog, mistakes: list[Mistake]
-) -> list[Client]:
-    """List a client for each version that a word means: without one, all that are answered."""
+    word: str, peers: Sequence[str], catalog: Catalog, mistakes: list[Mistake]
+) -> list[VersionedClient]:
+    """Return a client for each version that a word means: without one, all that its peers speak."""
     name, colon, version = word.partition(":")
     if version in VERSIONS:
-        return [Client(name, VERSIONS[version])]
+        return [VersionedClient(name, VERSIONS[version])]
     if colon:
-        reason = f"{version!r} is no HTTP version; known: h1, h2, h3"
-        mistakes.append(Mistake(f"CLIENT {word}", reason))
+        reason = f"{version!r} is not an HTTP version; known: h1, h2, h3"
+        mistakes.append(Mistake(f"{CLIENT} {word}", reason))
         return []
     if program(name, catalog) not in catalog.recipes:
-        return [Client(name, "2")]  # which is told when it is looked for
-    names = [program(one, catalog) for one in (name, *answering)]
-    all_of_them = [catalog.recipes[one] for one in names if one in catalog.recipes]
-    found = [
-        Client(name, each)
-        for each in all_of_them[0].http_versions
-        if all(each in recipe.http_versions for recipe in all_of_them)
+        return [VersionedClient(name, "2")]  # loading the experiment reports it
+    names = [program(one, catalog) for one in (name, *peers)]
+    recipes = [catalog.recipes[one] for one in names if one in catalog.recipes]
+    clients = [
+        VersionedClient(name, each)
+        for each in recipes[0].http_versions
+        if all(each in recipe.http_versions for recipe in recipes)
     ]
-    if not found:
-        speaks = ", ".join(all_of_them[0].http_versions)
-        reason = f"speaks HTTP {speaks}, and {', '.join(answering)} nothing of it"
-        mistakes.append(Mistake(f"CLIENT {word}", reason))
-    return found
+    if not clients:
+        speaks, others = ", ".join(recipes[0].http_versions), ", ".join(peers)
+        reason = f"speaks HTTP {speaks}, and {others} none of these"
+        mistakes.append(Mistake(f"{CLIENT} {word}", reason))
+    return clients
 
 
-def _knob(word: str, mistakes: list[Mistake]) -> Knob | None:
+def _knob(word: str, mistakes: list[Mistake]) -> RoleKnob | None:
     place, equals, values = word.partition("=")
     role, dot, name = place.partition(".")
     if not (equals and dot and name and role in {"client", "proxy", "server"}):
-        reason = f"{word!r} is not ROLE.KNOB=VALUE,... with a role of client, proxy and server"
+        reason = f"{word!r} is not ROLE.KNOB=VALUE,... with ROLE client, proxy or server"
         mistakes.append(Mistake(KNOB, reason, "httpbed recipes --json lists the knobs"))
         return None
     parts = _parts(values)
     mistakes += _list_mistakes(f"{KNOB} {place}", parts)
-    return Knob(role, name, tuple(dict.fromkeys(parts)))
+    return RoleKnob(role, name, tuple(dict.fromkeys(parts)))

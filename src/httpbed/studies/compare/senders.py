@@ -1,8 +1,8 @@
-"""Which congestion control each combination of programs runs with, and which are skipped.
+"""Which congestion controls each combination of programs runs with, and which are skipped.
 
-What counts for a download is what is sent to the client: by the proxy, or else by the server. Over
-TCP the kernel lends every program its algorithms; over QUIC each program has its own, some only
-one. A sender without a choice runs once, as ``fixed``; one that lacks an algorithm goes without it.
+The sender of a download is the proxy next to the client, or else the server. Over TCP the kernel
+provides the algorithms; over QUIC each program has its own, some only one. A sender without a
+choice runs once, as ``fixed``; an algorithm that a sender lacks is skipped.
 """
 
 from __future__ import annotations
@@ -16,17 +16,24 @@ from httpbed.experiment.roles import FIXED, TCP_CONTROLS
 from httpbed.programs.catalog import Catalog
 from httpbed.programs.recipe import Recipe
 from httpbed.programs.settings import Transport
-from httpbed.studies.compare.options import BY_NAME, NONE, Client, Wish, program, proxy
+from httpbed.studies.compare.options import (
+    BY_NAME,
+    NONE,
+    ComparisonOptions,
+    VersionedClient,
+    program,
+    proxy,
+)
 
 Cell = tuple[str, str, str]
 """Levels of client, proxy and server."""
 Box = tuple[tuple[str, ...], ...]
-"""Levels of each that are crossed."""
+"""Levels of client, proxy and server, all combinations of which run."""
 
 
 @dataclass(frozen=True)
 class Offer:
-    """Which of the algorithms that are asked for a combination runs with."""
+    """The congestion controls with which a combination runs, of those that were named."""
 
     sender: str
     """Name of the program that sends to the client."""
@@ -35,43 +42,45 @@ class Offer:
     skipped: tuple[str, ...]
 
     def why(self) -> str:
-        """Say why some are skipped."""
+        """Return why some are skipped."""
         over = "TCP" if self.transport == "tcp" else "QUIC"
         if self.runs == (FIXED,):
             return f"{self.sender} offers no choice over {over}: fixed by the program"
         return f"{self.sender} does not offer it over {over}"
 
 
-def offers(wish: Wish, catalog: Catalog) -> dict[Cell, Offer]:
-    """Say what each combination runs with; nothing where no congestion control is asked for."""
-    if "cc" not in wish.said:
+def offers(options: ComparisonOptions, catalog: Catalog) -> dict[Cell, Offer]:
+    """Return what each combination runs with; nothing if no congestion control was named."""
+    if "cc" not in options.values:
         return {}
-    cells = itertools.product(wish.clients, wish.said["proxy"], wish.said["server"])
+    cells = itertools.product(options.clients, options.values["proxy"], options.values["server"])
     return {
-        (client.level, way, server): _offer(client, way, server, wish.said["cc"], catalog)
-        for client, way, server in cells
+        (client.level, level, server): _offer(client, level, server, options.values["cc"], catalog)
+        for client, level, server in cells
     }
 
 
-def mistakes(offered: Mapping[Cell, Offer], wish: Wish, catalog: Catalog) -> Iterator[Mistake]:
-    """Find algorithms that nobody knows, and combinations for which none is left."""
+def mistakes(
+    offered: Mapping[Cell, Offer], options: ComparisonOptions, catalog: Catalog
+) -> Iterator[Mistake]:
+    """Yield algorithms that no sender offers, and combinations for which none is left."""
     flag = BY_NAME["cc"].flag
     senders = [(catalog.recipes.get(one.sender), one.transport) for one in offered.values()]
-    own = [one for recipe, way in senders if recipe for one in _allowed(recipe, way)]
+    own = [one for recipe, over in senders if recipe for one in _allowed(recipe, over)]
     known = [one for one in dict.fromkeys([*TCP_CONTROLS, *own]) if one != FIXED]
-    strange = [one for one in wish.said.get("cc", ()) if one not in known]
+    strange = [one for one in options.values.get("cc", ()) if one not in known]
     for one in strange:
-        yield Mistake(flag, f"nobody here offers {one!r}; known: {', '.join(known)}")
-    for (client, way, server), offer in offered.items():
+        yield Mistake(flag, f"no sender offers {one!r}; known: {', '.join(known)}")
+    for cell, offer in offered.items():
         recipe = catalog.recipes.get(offer.sender)
         if recipe and not offer.runs and not strange:
             can = ", ".join(_allowed(recipe, offer.transport))
-            reason = f"leaves nothing for {named((client, way, server))}: {offer.sender} offers"
+            reason = f"leaves nothing for {named(cell)}: {offer.sender} offers"
             yield Mistake(flag, f"{reason} {can}", "add one of these")
 
 
 def boxes(offered: Mapping[Cell, Offer]) -> dict[tuple[str, ...], list[Box]]:
-    """Gather the combinations that run with the same algorithms, as few crossings as is easy."""
+    """Group the combinations by their algorithms, each group as a few boxes of levels."""
     runs = dict.fromkeys(offer.runs for offer in offered.values())
     return {
         same: rectangles([cell for cell, offer in offered.items() if offer.runs == same])
@@ -80,7 +89,7 @@ def boxes(offered: Mapping[Cell, Offer]) -> dict[tuple[str, ...], list[Box]]:
 
 
 def rectangles(cells: Sequence[tuple[str, ...]]) -> list[Box]:
-    """Cover these cells, and no others, by crossings without overlap."""
+    """Cover exactly these cells by boxes without overlap."""
     if not cells or not cells[0]:
         return [()] if cells else []
     rest: dict[str, list[tuple[str, ...]]] = {}
@@ -97,13 +106,14 @@ def rectangles(cells: Sequence[tuple[str, ...]]) -> list[Box]:
 
 
 def named(cell: Cell) -> str:
-    """Say a combination: ``curl:h3 through envoy from nginx``."""
-    client, way, server = cell
-    return f"{client} from {server}" if way == NONE else f"{client} through {way} from {server}"
+    """Write a combination, as ``curl:h3 through envoy from nginx``."""
+    client, through, server = cell
+    path = "" if through == NONE else f" through {through}"
+    return f"{client}{path} from {server}"
 
 
 def skipped(offered: Mapping[Cell, Offer]) -> list[str]:
-    """Tell every combination that is not run, with the reason."""
+    """Return a line for each combination that does not run, with the reason."""
     return [
         f"{named(cell)}, {' and '.join(offer.skipped)}: {offer.why()}"
         for cell, offer in offered.items()
@@ -111,18 +121,24 @@ def skipped(offered: Mapping[Cell, Offer]) -> list[str]:
     ]
 
 
-def _offer(client: Client, way: str, server: str, asked: Sequence[str], catalog: Catalog) -> Offer:
-    sender = program(server, catalog) if way == NONE else proxy(way, catalog)[0]
+def _offer(
+    client: VersionedClient,
+    level: str,
+    server: str,
+    wanted: Sequence[str],
+    catalog: Catalog,
+) -> Offer:
+    sender = program(server, catalog) if level == NONE else proxy(level, catalog)[0]
     transport: Transport = "quic" if client.http_version == "3" else "tcp"
     recipe = catalog.recipes.get(sender)
-    if recipe is None:  # which is told when it is looked for
-        return Offer(sender, transport, tuple(asked), ())
+    if recipe is None:  # loading the experiment reports it
+        return Offer(sender, transport, tuple(wanted), ())
     control = recipe.congestion_control
     if control.is_fixed(transport):
-        return Offer(sender, transport, (FIXED,), tuple(one for one in asked if one != FIXED))
+        return Offer(sender, transport, (FIXED,), tuple(one for one in wanted if one != FIXED))
     allowed = control.allowed(transport)
-    runs = tuple(one for one in asked if one in allowed)
-    return Offer(sender, transport, runs, tuple(one for one in asked if one not in allowed))
+    runs = tuple(one for one in wanted if one in allowed)
+    return Offer(sender, transport, runs, tuple(one for one in wanted if one not in allowed))
 
 
 def _allowed(recipe: Recipe, transport: Transport) -> tuple[str, ...]:

@@ -1,0 +1,50 @@
+"""A comparison: from the words of a command line to an experiment without mistakes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from httpbed.campaign import preparation
+from httpbed.campaign.preparation import Loaded
+from httpbed.experiment.errors import ConfigError, Mistake
+from httpbed.programs.catalog import Catalog
+from httpbed.studies.compare import document, options, senders, toml_file
+from httpbed.studies.compare.document import Draft
+from httpbed.studies.compare.options import CommandLine
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """The experiment that a command line describes."""
+
+    loaded: Loaded
+    """The experiment; its text is the experiment file."""
+    skipped: tuple[str, ...]
+    """Combinations that do not run, each with the reason."""
+
+
+def comparison(line: CommandLine, catalog: Catalog) -> Comparison:
+    """Write the experiment that a command line describes, and load it like any other file.
+
+    Raises:
+        ConfigError: With every mistake, each at its option.
+    """
+    chosen, mistakes = options.parse(line, catalog)
+    if not chosen.clients:
+        raise ConfigError(mistakes)
+    offered = senders.offers(chosen, catalog)
+    mistakes += senders.mistakes(offered, chosen, catalog)
+    draft = document.draft(chosen, offered, catalog)
+    try:
+        loaded = preparation.load(toml_file.text(draft), catalog)
+    except ConfigError as error:
+        mistakes += [_at_option(mistake, draft) for mistake in error.mistakes]
+    if mistakes:
+        raise ConfigError(dict.fromkeys(mistakes))
+    return Comparison(loaded, tuple(senders.skipped(offered)))
+
+
+def _at_option(mistake: Mistake, draft: Draft) -> Mistake:
+    """Return a mistake in the experiment at the option that caused it, if one did."""
+    option = draft.option_at(mistake.path)
+    return Mistake(option, mistake.reason, mistake.remedy) if option else mistake
