@@ -1,9 +1,9 @@
 //! What the emulator decides: frames and arrival times in, frames with due times out. No socket, no clock.
 
-mod changing;
-mod following;
-mod observing;
-mod translating;
+mod changes;
+mod connections;
+mod observer;
+mod translation;
 
 use std::collections::VecDeque;
 use std::io;

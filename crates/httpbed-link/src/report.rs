@@ -5,7 +5,7 @@ mod witnessed;
 
 use std::net::SocketAddr;
 
-use link_model::{Account, Cause, Direction, Distribution, Nanos, Seen, Tally};
+use link_model::{Account, Cause, Direction, Distribution, Nanos, Observation, Tally};
 use serde::{Serialize, Serializer};
 use wire::{Connection, Protocol};
 
@@ -324,16 +324,18 @@ impl<'a> DirectionReport<'a> {
             first_ns: account.first_arrival,
             last_ns: account.last_delivery,
             utilisation: account.utilisation().filter(|_| has_rate),
-            inside: observed.is_none().then(|| Inside::new(direction, emulator.witnesses()[number].seen())),
+            inside: observed
+                .is_none()
+                .then(|| Inside::new(direction, emulator.witnesses()[number].observation())),
         }
     }
 }
 
 impl<'a> Inside<'a> {
-    fn new<B>(direction: &'a Direction<B>, seen: Seen) -> Self {
+    fn new<B>(direction: &'a Direction<B>, observation: Observation) -> Self {
         let account = direction.account();
         Self {
-            witnessed: Witnessed::new(seen),
+            witnessed: Witnessed::new(observation),
             corrupted: account.corrupted.packets,
             marked: account.marked.packets,
             reordered: account.reordered.packets,

@@ -240,7 +240,7 @@ pub fn seconds(time: Duration) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::{Answer, Identity, NAME, Server, connect, fetch, run};
+    use crate::test_server::{Answer, Identity, NAME, Server, connect, fetch, run};
 
     #[test]
     fn before_the_handshake_only_a_refusal_ends_it() {

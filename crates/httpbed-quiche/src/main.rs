@@ -22,7 +22,7 @@ mod paths;
 mod report;
 mod serve;
 #[cfg(test)]
-mod testing;
+mod test_server;
 mod tls;
 mod transfer;
 mod transport;

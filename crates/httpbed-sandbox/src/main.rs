@@ -30,21 +30,21 @@
 //! ([`protocol::Shell`]) the host's own filesystem stays, the command keeps its user, environment,
 //! folder and terminal, and one process may be left in the host's network to lead out of the sandbox.
 
-mod beneath;
 mod confinement;
 mod filesystem;
 mod hosts;
 mod limits;
-mod listening;
 mod memory;
 mod namespaces;
 mod outside;
 mod part;
+mod ports;
 mod program;
 mod protocol;
 mod session;
 mod terminal;
 mod unprivileged;
+mod untrusted_files;
 
 use std::io::{self, BufRead, BufReader, Read};
 use std::os::fd::{AsFd, OwnedFd};
@@ -127,8 +127,8 @@ fn run() -> Result<ExitCode, Failure> {
             namespaces::die_with_parent().step("PR_SET_PDEATHSIG")?;
             let outside = leaves_one.then(leave_one_behind).transpose()?;
             let around = settle(&config, user, stdio, outside)?;
-            let common = part::Common { base: &around.base, hosts: &around.hosts, user };
-            let parts = part::make_all(config.parts.iter(), &common)?;
+            let context = part::PartContext { base: &around.base, hosts: &around.hosts, user };
+            let parts = part::make_all(config.parts.iter(), &context)?;
             Event::Ready.send();
             let leftover = input.buffer().to_vec();
             session::serve(&leftover, io::stdin().as_fd(), around, parts).step("serve requests")?;

@@ -47,7 +47,7 @@ const NOTHING: Option<&str> = None;
 
 /// A part as the sandbox's first process sees it.
 #[derive(Debug)]
-pub struct Link {
+pub struct PartHandle {
     /// Its first process.
     pub pid: Pid,
     requests: File,
@@ -67,7 +67,7 @@ struct Answer {
     id: u64,
 }
 
-impl Link {
+impl PartHandle {
     /// Where its events come from.
     pub fn events(&self) -> BorrowedFd<'_> {
         self.events.as_fd()
@@ -128,8 +128,8 @@ impl Link {
     }
 }
 
-/// What all parts have in common.
-pub struct Common<'a> {
+/// What all parts have in context.
+pub struct PartContext<'a> {
     /// Where the sandbox's own root is seen.
     pub base: &'a Path,
     /// The networks of the hosts.
@@ -141,11 +141,11 @@ pub struct Common<'a> {
 /// Make every part; they are made side by side, and all are ready on return.
 pub fn make_all<'a>(
     parts: impl Iterator<Item = (&'a String, &'a Part)>,
-    common: &Common,
-) -> Result<Vec<(String, Link)>, Failure> {
+    context: &PartContext,
+) -> Result<Vec<(String, PartHandle)>, Failure> {
     let mut links = Vec::new();
     for (name, part) in parts {
-        links.push((name.clone(), make(name, part, common)?));
+        links.push((name.clone(), make(name, part, context)?));
     }
     for (_, link) in &mut links {
         link.await_ready()?;
@@ -153,13 +153,13 @@ pub fn make_all<'a>(
     Ok(links)
 }
 
-fn make(name: &str, part: &Part, common: &Common) -> Result<Link, Failure> {
+fn make(name: &str, part: &Part, context: &PartContext) -> Result<PartHandle, Failure> {
     let (hear, requests) = pipe2(OFlag::O_CLOEXEC).step("make a pipe")?;
     let (events, say) = pipe2(OFlag::O_CLOEXEC).step("make a pipe")?;
     let child = fork_into(CloneFlags::CLONE_NEWNS | CloneFlags::CLONE_NEWPID | CloneFlags::CLONE_NEWIPC)
         .step(format!("unshare the namespaces of part {name}"))?;
-    let Some(pid) = child else { become_part(name, part, common, &hear, &say) };
-    Ok(Link {
+    let Some(pid) = child else { become_part(name, part, context, &hear, &say) };
+    Ok(PartHandle {
         pid,
         requests: requests.into(),
         events,
@@ -182,8 +182,8 @@ fn fork_into(namespaces: CloneFlags) -> io::Result<Option<Pid>> {
 }
 
 /// Be the part's first process to the end of the trial.
-fn become_part(name: &str, part: &Part, common: &Common, hear: &OwnedFd, say: &OwnedFd) -> ! {
-    match enter(name, part, common, hear, say) {
+fn become_part(name: &str, part: &Part, context: &PartContext, hear: &OwnedFd, say: &OwnedFd) -> ! {
+    match enter(name, part, context, hear, say) {
         Err(failure) => failure.tell(),
         Ok(around) => {
             Event::Ready.send();
@@ -197,7 +197,7 @@ fn become_part(name: &str, part: &Part, common: &Common, hear: &OwnedFd, say: &O
 fn enter(
     name: &str,
     part: &Part,
-    common: &Common,
+    context: &PartContext,
     hear: &OwnedFd,
     say: &OwnedFd,
 ) -> Result<Surroundings, Failure> {
@@ -205,10 +205,10 @@ fn enter(
     take_pipes(hear, say).step("take the pipes of a part")?;
     if let Some(host) = part.host.as_deref() {
         let network =
-            common.hosts.get(host).ok_or_else(|| io::Error::other("no such host")).step("find a host")?;
+            context.hosts.get(host).ok_or_else(|| io::Error::other("no such host")).step("find a host")?;
         setns(network, CloneFlags::CLONE_NEWNET).step(format!("enter the network of host {host}"))?;
     }
-    see_own_root(&part_folder(common.base, name).join("root"), part)
+    see_own_root(&part_folder(context.base, name).join("root"), part)
         .step(format!("make the filesystem of part {name}"))?;
     limits::offer_to_the_kernel().step("write oom_score_adj")?;
     close_all_but_pipes().step("close descriptors")?;
@@ -217,7 +217,7 @@ fn enter(
     Ok(Surroundings {
         base: PathBuf::from("/"),
         hosts: Hosts::new(),
-        user: common.user,
+        user: context.user,
         mask: SigSet::empty(),
         stdio: None,
         outside: None,

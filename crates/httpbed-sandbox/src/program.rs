@@ -12,7 +12,6 @@ use nix::sched::{CloneFlags, setns};
 use nix::sys::signal::SigSet;
 use nix::unistd::{Pid, chdir, chroot, setpgid};
 
-use crate::beneath::open_file;
 use crate::confinement::Confinement;
 use crate::filesystem::{root_folder, show_resolv_conf};
 use crate::hosts::Hosts;
@@ -20,6 +19,7 @@ use crate::limits::Limits;
 use crate::namespaces::{User, become_user, die_with_parent};
 use crate::outside::Outside;
 use crate::protocol::{Place, Program};
+use crate::untrusted_files::open_file;
 
 const PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 

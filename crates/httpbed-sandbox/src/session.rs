@@ -14,12 +14,12 @@ use nix::sys::signalfd::{SfdFlags, SignalFd};
 use nix::unistd::Pid;
 use sha2::{Digest, Sha256};
 
-use crate::beneath;
-use crate::listening;
 use crate::memory;
-use crate::part::Link;
+use crate::part::PartHandle;
+use crate::ports;
 use crate::program::{self, Surroundings};
 use crate::protocol::{Event, Request, What};
+use crate::untrusted_files;
 
 /// How often a server that is about to listen is looked at.
 const LOOK: Duration = Duration::from_micros(500);
@@ -48,7 +48,7 @@ struct Await {
 
 struct Session {
     around: Surroundings,
-    parts: BTreeMap<String, Link>,
+    parts: BTreeMap<String, PartHandle>,
     programs: BTreeMap<u64, Running>,
     awaits: Vec<Await>,
     input: Vec<u8>,
@@ -60,7 +60,7 @@ pub fn serve(
     early: &[u8],
     requests: BorrowedFd,
     around: Surroundings,
-    parts: Vec<(String, Link)>,
+    parts: Vec<(String, PartHandle)>,
 ) -> io::Result<()> {
     let mut ended = SigSet::empty();
     ended.add(Signal::SIGCHLD);
@@ -92,7 +92,7 @@ impl Session {
             self.forward_lines(id);
         }
         for name in told {
-            self.parts.get_mut(&name).map(Link::forward);
+            self.parts.get_mut(&name).map(PartHandle::forward);
         }
         if any_ended {
             while children.read_signal()?.is_some() {}
@@ -117,7 +117,7 @@ impl Session {
             .collect();
         let mut fds = vec![requests, children.as_fd()];
         fds.extend(speaking.iter().map(|(_, fd)| *fd));
-        fds.extend(self.parts.values().map(Link::events));
+        fds.extend(self.parts.values().map(PartHandle::events));
         let mut fds: Vec<PollFd> = fds.into_iter().map(|fd| PollFd::new(fd, PollFlags::POLLIN)).collect();
         match poll(&mut fds, self.patience()) {
             Err(nix::errno::Errno::EINTR) => return Ok((false, false, Vec::new(), Vec::new())),
@@ -177,7 +177,7 @@ impl Session {
             }
             What::Digest { path } => digest(id, &self.around.base, &path).map(Some),
             What::MakeFolder { path } => {
-                beneath::make_folder(&self.around.base, &path).map(|()| Some(Event::Done { id }))
+                untrusted_files::make_folder(&self.around.base, &path).map(|()| Some(Event::Done { id }))
             }
         };
         match result {
@@ -297,7 +297,7 @@ impl Session {
                 Event::Refused { id: wait.id, message, errno: None }.send();
                 return false;
             };
-            if listening::all(program.pid.as_raw(), &wait.tcp, &wait.udp) {
+            if ports::all(program.pid.as_raw(), &wait.tcp, &wait.udp) {
                 Event::Done { id: wait.id }.send();
                 return false;
             }
@@ -339,7 +339,7 @@ fn end_all_others() {
 /// Read no further than the file was long at first: who writes it may go on for ever.
 fn digest(id: u64, base: &Path, path: &Path) -> io::Result<Event> {
     let mut hash = Sha256::new();
-    let file = beneath::open_file(base, path, OFlag::O_RDONLY)?;
+    let file = untrusted_files::open_file(base, path, OFlag::O_RDONLY)?;
     let length = file.metadata()?.len();
     let bytes = io::copy(&mut file.take(length), &mut hash)?;
     let sha256 = format!("{:x}", hash.finalize());

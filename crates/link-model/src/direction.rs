@@ -22,7 +22,7 @@
 
 use std::collections::VecDeque;
 
-use crate::schedule::{Asked, Schedule};
+use crate::schedule::{Numbered, Schedule};
 use crate::{
     Account, Applied, Arrival, ArrivalStage, Bottleneck, Cause, Change, DelayLine, Departure, Fate,
     Impairments, Nanos, Packet, Stage, Tally, Verdict,
@@ -40,7 +40,7 @@ pub struct Direction<B> {
     dropped: VecDeque<Dropped<B>>,
     schedule: Schedule,
     /// How many changes were asked for.
-    asked: usize,
+    requested: usize,
     applied: VecDeque<Applied>,
     down: bool,
     started: Option<Nanos>,
@@ -71,7 +71,7 @@ impl<B> Direction<B> {
             delay,
             dropped: VecDeque::new(),
             schedule: Schedule::default(),
-            asked: 0,
+            requested: 0,
             applied: VecDeque::new(),
             down: false,
             started: None,
@@ -128,7 +128,7 @@ impl<B> Direction<B> {
     pub fn change(&mut self, at: Nanos, change: Change) -> usize {
         let at = at.max(self.last_arrival).max(self.last_change).max(self.last_departure);
         self.settle(at);
-        let id = self.ask();
+        let id = self.next_id();
         self.apply(at, (id, change));
         self.advance(at);
         id
@@ -137,7 +137,7 @@ impl<B> Direction<B> {
     /// Has a condition change by itself, at `after_start` (ns) after the start and exactly then. Changes for one time
     /// are made in the order in which they were scheduled. Gives the change's [`Applied::id`].
     pub fn schedule(&mut self, after_start: Nanos, change: Change) -> usize {
-        let id = self.ask();
+        let id = self.next_id();
         self.schedule.add(self.started.unwrap_or(0).saturating_add(after_start), (id, change));
         id
     }
@@ -153,12 +153,12 @@ impl<B> Direction<B> {
         self.schedule.next().filter(|_| self.started.is_some())
     }
 
-    fn ask(&mut self) -> usize {
-        self.asked += 1;
-        self.asked - 1
+    fn next_id(&mut self) -> usize {
+        self.requested += 1;
+        self.requested - 1
     }
 
-    fn apply(&mut self, at: Nanos, (id, change): Asked) {
+    fn apply(&mut self, at: Nanos, (id, change): Numbered) {
         self.last_change = at;
         self.applied.push_back(Applied { id, at, change, next_number: self.account.arrived.packets });
         self.arrival.iter_mut().for_each(|stage| stage.change(change));
@@ -185,10 +185,10 @@ impl<B> Direction<B> {
     /// Lets everything happen that happens until `now`, changes at their own times; what leaves is still to be popped.
     pub fn settle(&mut self, now: Nanos) {
         while self.next_change().is_some_and(|due| due <= now) {
-            let Some((due, asked)) = self.schedule.take_first() else { break };
+            let Some((due, request)) = self.schedule.take_first() else { break };
             let at = due.max(self.last_arrival).max(self.last_change).max(self.last_departure);
             self.advance(at);
-            self.apply(at, asked);
+            self.apply(at, request);
         }
         self.advance(now);
     }

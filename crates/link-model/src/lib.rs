@@ -75,4 +75,4 @@ pub use rng::{Chance, Stream};
 pub use schedule::Applied;
 pub use stage::{Arrival, ArrivalStage, Departure, Ecn, Fate, Nanos, Packet, Stage, Verdict};
 pub use tally::{Distribution, Tally};
-pub use witness::{Seen, Transit, Window, Witness};
+pub use witness::{Observation, Transit, Window, Witness};

@@ -7,7 +7,7 @@ use crate::{Change, Nanos};
 /// A change that a direction has made.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Applied {
-    /// How many changes the direction had been asked for before this one, by whichever way.
+    /// How many changes the direction had been requested for before this one, by whichever way.
     pub id: usize,
     /// When it was made.
     pub at: Nanos,
@@ -17,17 +17,17 @@ pub struct Applied {
     pub next_number: u64,
 }
 
-/// A change that is still to be made, and how many were asked for before it.
-pub(crate) type Asked = (usize, Change);
+/// A change that is still to be made, and how many were requested for before it.
+pub(crate) type Numbered = (usize, Change);
 
 /// What is still to change, first due first; among equal times in the order they were given.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Schedule(VecDeque<(Nanos, Asked)>);
+pub(crate) struct Schedule(VecDeque<(Nanos, Numbered)>);
 
 impl Schedule {
-    pub(crate) fn add(&mut self, at: Nanos, asked: Asked) {
+    pub(crate) fn add(&mut self, at: Nanos, requested: Numbered) {
         let place = self.0.partition_point(|(other, _)| *other <= at);
-        self.0.insert(place, (at, asked));
+        self.0.insert(place, (at, requested));
     }
 
     /// When the next change is due.
@@ -35,12 +35,12 @@ impl Schedule {
         self.0.front().map(|(at, _)| *at)
     }
 
-    pub(crate) fn take_first(&mut self) -> Option<(Nanos, Asked)> {
+    pub(crate) fn take_first(&mut self) -> Option<(Nanos, Numbered)> {
         self.0.pop_front()
     }
 
     /// Turns times since the start into times.
     pub(crate) fn shifted_by(self, start: Nanos) -> Self {
-        Self(self.0.into_iter().map(|(at, asked)| (start.saturating_add(at), asked)).collect())
+        Self(self.0.into_iter().map(|(at, requested)| (start.saturating_add(at), requested)).collect())
     }
 }

@@ -46,12 +46,12 @@ pub struct Witness {
     last: (Nanos, u64),
     /// The ideal transmitter's present busy period: its begin, and the bytes that left since.
     busy: (Nanos, u64),
-    seen: Seen,
+    observation: Observation,
 }
 
 /// What a witness has seen.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Seen {
+pub struct Observation {
     /// Delivered packets that were compared.
     pub packets: u64,
     /// Those that came out of order, and were compared with the delay only.
@@ -97,7 +97,7 @@ impl Witness {
             reorders: impairments.reordering.is_some(),
             last: (0, 0),
             busy: (0, 0),
-            seen: Seen::default(),
+            observation: Observation::default(),
         }
     }
 
@@ -125,20 +125,20 @@ impl Witness {
     pub fn see<B>(&mut self, at: Nanos, packet: &Packet<B>) {
         let Some(number) = packet.number else { return };
         let left = packet.arrived.saturating_add(packet.waited).saturating_add(packet.serialised);
-        self.seen.packets += 1;
+        self.observation.packets += 1;
         self.see_delay(at, left, packet);
         if self.reorders && (left, number) < self.last {
-            self.seen.skipped += 1;
+            self.observation.skipped += 1;
             return;
         }
         self.last = (left, number);
         self.see_departure(left, packet);
     }
 
-    /// What was seen up to now.
+    /// What it has seen up to now.
     #[must_use]
-    pub const fn seen(&self) -> Seen {
-        self.seen
+    pub const fn observation(&self) -> Observation {
+        self.observation
     }
 
     fn see_departure<B>(&mut self, left: Nanos, packet: &Packet<B>) {
@@ -154,18 +154,19 @@ impl Witness {
         let is_tighter = |known: Window| {
             (window.slack_ns, u64::MAX - window.bytes) < (known.slack_ns, u64::MAX - known.bytes)
         };
-        if self.seen.window.is_none_or(is_tighter) {
-            self.seen.window = Some(window);
+        if self.observation.window.is_none_or(is_tighter) {
+            self.observation.window = Some(window);
         }
     }
 
     fn see_delay<B>(&mut self, at: Nanos, left: Nanos, packet: &Packet<B>) {
         let least = self.least_delay(left).saturating_add_signed(self.least_jitter);
         let slack = difference(at, left.saturating_add(least));
-        self.seen.delay_slack_ns = Some(self.seen.delay_slack_ns.map_or(slack, |known| known.min(slack)));
+        self.observation.delay_slack_ns =
+            Some(self.observation.delay_slack_ns.map_or(slack, |known| known.min(slack)));
         let transit = Transit { took: at.saturating_sub(packet.arrived), bytes: packet.bytes };
-        if self.seen.quickest.is_none_or(|known| transit.took < known.took) {
-            self.seen.quickest = Some(transit);
+        if self.observation.quickest.is_none_or(|known| transit.took < known.took) {
+            self.observation.quickest = Some(transit);
         }
     }
 

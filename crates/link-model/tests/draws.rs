@@ -175,9 +175,9 @@ proptest! {
 
 /// Numbers of those dropped when they arrived because the link was down; those flushed had waited before.
 fn on_arrival(run: &Run) -> Vec<u64> {
-    let down = |seen: &&scene::Seen| seen.fate == link_model::Fate::Dropped(link_model::Cause::Down);
+    let down = |seen: &&scene::Departed| seen.fate == link_model::Fate::Dropped(link_model::Cause::Down);
     let on_arrival =
-        |seen: &&scene::Seen| seen.at == run.arrived_at[usize::try_from(seen.number).expect("small")];
+        |seen: &&scene::Departed| seen.at == run.arrived_at[usize::try_from(seen.number).expect("small")];
     run.dropped().filter(down).filter(on_arrival).map(|seen| seen.number).collect()
 }
 

@@ -1,8 +1,8 @@
 //! What holds for every queue, rate and caller.
 
-mod driving;
+mod driver;
 
-use driving::{
+use driver::{
     Arrival, Caller, MS, any_lateness, any_limit, any_rate, arrivals, bit_s, by_number, delivered, run,
 };
 use link_model::{
@@ -123,7 +123,7 @@ proptest! {
         let at = arrivals.last().expect("not empty").at + later;
         bottleneck.flush(at, Cause::Down);
         let mut left = Vec::new();
-        driving::take_due(&mut bottleneck, at, &mut left);
+        driver::take_due(&mut bottleneck, at, &mut left);
         prop_assert_eq!((left.len(), bottleneck.next_due()), (arrivals.len(), None));
         prop_assert!(left.iter().all(|left| left.at <= at));
         // It serves on as if it had been idle.

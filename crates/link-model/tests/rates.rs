@@ -1,12 +1,12 @@
 //! Rates: never exceeded, never drifting, and those of the kernel's `tbf` and of mahimahi's link queue.
 
-mod driving;
+mod driver;
 
 use std::collections::VecDeque;
 use std::num::{NonZeroU32, NonZeroU64};
 use std::sync::Arc;
 
-use driving::{
+use driver::{
     Arrival, Caller, MS, NANOS_PER_S, any_bit_s, any_times_ms, arrivals, bit_s, delivered, run, trace,
 };
 use link_model::{
@@ -142,11 +142,11 @@ proptest! {
             let at = rates.last().expect("not empty").0 + gap;
             rates.push((at, rate));
             if looks {
-                driving::take_due(&mut bottleneck, at, &mut left);
+                driver::take_due(&mut bottleneck, at, &mut left);
             }
             bottleneck.set_rate(at, bit_s(rate));
         }
-        driving::take_due(&mut bottleneck, Nanos::MAX, &mut left);
+        driver::take_due(&mut bottleneck, Nanos::MAX, &mut left);
         let mut bits = 0;
         for departure in &left {
             bits += u128::from(departure.packet.bytes) * 8 * NANOS_PER_S;
@@ -171,7 +171,7 @@ proptest! {
             bottleneck.set_rate(at, bit_s(rate));
         }
         let mut left = Vec::new();
-        driving::take_due(&mut bottleneck, Nanos::MAX, &mut left);
+        driver::take_due(&mut bottleneck, Nanos::MAX, &mut left);
         let mut missing = -1500 * 8 * i128::try_from(NANOS_PER_S).expect("small");
         for departure in &left {
             missing += i128::from(departure.packet.bytes) * 8 * i128::try_from(NANOS_PER_S).expect("small");

@@ -5,10 +5,10 @@ mod scene;
 use link_model::{Cause, Direction, Fate, Impairments, Packet, Stage, Tally};
 use proptest::collection::vec;
 use proptest::prelude::*;
-use scene::{Arrivals, Seen, any_impairments, arrivals, changes, packet, started};
+use scene::{Arrivals, Departed, any_impairments, arrivals, changes, packet, started};
 
 /// Pushes arrivals and turns those away that `wanted` does not have; everything that left.
-fn take(direction: &mut Direction<()>, arrivals: &Arrivals, wanted: &[bool]) -> Vec<Seen> {
+fn take(direction: &mut Direction<()>, arrivals: &Arrivals, wanted: &[bool]) -> Vec<Departed> {
     let mut now = 0;
     for (index, &(gap, bytes)) in arrivals.iter().enumerate() {
         now += gap;
@@ -18,7 +18,7 @@ fn take(direction: &mut Direction<()>, arrivals: &Arrivals, wanted: &[bool]) -> 
             direction.refuse(now, packet(index, bytes));
         }
     }
-    std::iter::from_fn(|| direction.pop(u64::MAX)).map(Seen::from).collect()
+    std::iter::from_fn(|| direction.pop(u64::MAX)).map(Departed::from).collect()
 }
 
 #[test]

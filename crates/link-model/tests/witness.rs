@@ -6,7 +6,8 @@ use std::num::{NonZeroU32, NonZeroU64};
 use std::sync::Arc;
 
 use link_model::{
-    Change, Departure, Direction, Fate, Impairments, Nanos, Packet, Rate, Seen, Stage, Trace, Window, Witness,
+    Change, Departure, Direction, Fate, Impairments, Nanos, Observation, Packet, Rate, Stage, Trace, Window,
+    Witness,
 };
 use proptest::collection::vec;
 use proptest::option;
@@ -45,7 +46,7 @@ impl Court {
 
     /// Before each arrival the caller looks, or does not; perhaps at a time after the arrival, for it reads its clock
     /// before its sockets.
-    fn hear(mut self, arrivals: &Arrivals, looks: &[Option<Nanos>]) -> Seen {
+    fn hear(mut self, arrivals: &Arrivals, looks: &[Option<Nanos>]) -> Observation {
         let (mut now, mut looked) = (0, 0);
         for (index, &(gap, bytes)) in arrivals.iter().enumerate() {
             now += gap;
@@ -56,13 +57,13 @@ impl Court {
             self.direction.push(now, packet(index, bytes));
         }
         self.look(Nanos::MAX);
-        self.witness.seen()
+        self.witness.observation()
     }
 }
 
-fn accuses(seen: &Seen) -> bool {
-    seen.window.is_some_and(|window| window.slack_ns < 0)
-        || seen.delay_slack_ns.is_some_and(|slack| slack < 0)
+fn accuses(observation: &Observation) -> bool {
+    observation.window.is_some_and(|window| window.slack_ns < 0)
+        || observation.delay_slack_ns.is_some_and(|slack| slack < 0)
 }
 
 fn of_rate(rate: Rate) -> Impairments {
@@ -100,8 +101,8 @@ proptest! {
         arrivals in arrivals(),
         looks in vec(option::of(prop_oneof![Just(0), 0..MS, 0..50 * MS]), 1..20),
     ) {
-        let seen = Court::new(&impairments, &impairments, &changes).hear(&arrivals, &looks);
-        prop_assert!(!accuses(&seen), "{seen:?}");
+        let observation = Court::new(&impairments, &impairments, &changes).hear(&arrivals, &looks);
+        prop_assert!(!accuses(&observation), "{observation:?}");
     }
 
     /// All that was delivered is compared; what is skipped was held back by reordering.
@@ -112,8 +113,8 @@ proptest! {
         arrivals in arrivals(),
     ) {
         let impairments = Impairments { reordering: None, ..impairments };
-        let seen = Court::new(&impairments, &impairments, &changes).hear(&arrivals, &[Some(0)]);
-        prop_assert_eq!(seen.skipped, 0);
+        let observation = Court::new(&impairments, &impairments, &changes).hear(&arrivals, &[Some(0)]);
+        prop_assert_eq!(observation.skipped, 0);
     }
 }
 
@@ -126,8 +127,8 @@ proptest! {
     ) {
         let faster = bit_s + bit_s / 20;
         for (does, says) in [(constant(faster), constant(bit_s)), (bucket(faster, burst), bucket(bit_s, burst))] {
-            let seen = Court::new(&of_rate(does), &of_rate(says), &vec![]).hear(&arrivals, &[Some(0)]);
-            prop_assert!(accuses(&seen), "{seen:?}");
+            let observation = Court::new(&of_rate(does), &of_rate(says), &vec![]).hear(&arrivals, &[Some(0)]);
+            prop_assert!(accuses(&observation), "{observation:?}");
         }
     }
 
@@ -194,10 +195,10 @@ proptest! {
 fn the_tightest_window_is_the_longest_busy_one() {
     let link = Impairments { delay: 25 * MS, ..of_rate(constant(10_000_000)) };
     let arrivals = vec![(7 * MS, 1250), (5 * MS, 1250), (0, 1250), (0, 1250), (9 * MS, 100)];
-    let seen = Court::new(&link, &link, &vec![]).hear(&arrivals, &[Some(0)]);
-    assert_eq!(seen.window, Some(Window { slack_ns: 0, from: 12 * MS, to: 15 * MS, bytes: 3750 }));
-    assert_eq!((seen.packets, seen.skipped, seen.delay_slack_ns), (5, 0, Some(0)));
-    let quickest = seen.quickest.expect("packets");
+    let observation = Court::new(&link, &link, &vec![]).hear(&arrivals, &[Some(0)]);
+    assert_eq!(observation.window, Some(Window { slack_ns: 0, from: 12 * MS, to: 15 * MS, bytes: 3750 }));
+    assert_eq!((observation.packets, observation.skipped, observation.delay_slack_ns), (5, 0, Some(0)));
+    let quickest = observation.quickest.expect("packets");
     assert_eq!((quickest.took, quickest.bytes), (25 * MS + 80_000, 100));
 }
 
@@ -205,13 +206,14 @@ fn the_tightest_window_is_the_longest_busy_one() {
 #[test]
 fn a_buckets_window_begins_when_it_was_full() {
     let link = of_rate(bucket(8_000_000, 3000));
-    let seen = Court::new(&link, &link, &vec![]).hear(&vec![(MS, 1500), (0, 1500), (0, 1000)], &[Some(0)]);
-    assert_eq!(seen.window, Some(Window { slack_ns: 0, from: MS, to: 2 * MS, bytes: 4000 }));
+    let observation =
+        Court::new(&link, &link, &vec![]).hear(&vec![(MS, 1500), (0, 1500), (0, 1000)], &[Some(0)]);
+    assert_eq!(observation.window, Some(Window { slack_ns: 0, from: MS, to: 2 * MS, bytes: 4000 }));
 }
 
 #[test]
 fn without_a_rate_only_the_delay_is_compared() {
     let link = Impairments { delay: MS, ..Impairments::default() };
-    let seen = Court::new(&link, &link, &vec![]).hear(&vec![(0, 1500)], &[Some(0)]);
-    assert_eq!((seen.window, seen.delay_slack_ns), (None, Some(0)));
+    let observation = Court::new(&link, &link, &vec![]).hear(&vec![(0, 1500)], &[Some(0)]);
+    assert_eq!((observation.window, observation.delay_slack_ns), (None, Some(0)));
 }

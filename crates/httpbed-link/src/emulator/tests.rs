@@ -11,12 +11,12 @@ use crate::config::Config;
 use crate::log::PacketLog;
 use crate::records::{Out, Records};
 
-mod changing;
-mod following;
+mod changes;
+mod connections;
 mod links;
-mod observing;
+mod observer;
 mod properties;
-mod translating;
+mod translation;
 
 const MTU: usize = 1500;
 

@@ -1,6 +1,6 @@
-//! What the witness of a direction has seen, as it is told; see [`link_model::Witness`].
+//! What the witness of a direction has seen; see [`link_model::Witness`].
 
-use link_model::{Nanos, Seen, Transit, Window};
+use link_model::{Nanos, Observation, Transit, Window};
 use serde::Serialize;
 
 /// What a direction delivered, beside what any link of its description could deliver. A slack below 0 is impossible.
@@ -32,8 +32,8 @@ struct Quickest {
 
 impl Witnessed {
     /// Of one direction.
-    pub fn new(seen: Seen) -> Self {
-        let Seen { packets, skipped, window, delay_slack_ns, quickest } = seen;
+    pub fn new(observation: Observation) -> Self {
+        let Observation { packets, skipped, window, delay_slack_ns, quickest } = observation;
         let told =
             |Window { slack_ns, from, to, bytes }| WindowReport { slack_ns, from_ns: from, to_ns: to, bytes };
         let quickest = quickest.map(|Transit { took, bytes }| Quickest { took_ns: took, bytes });

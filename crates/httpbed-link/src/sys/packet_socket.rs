@@ -6,7 +6,7 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 
 use linux_calls::socket::{enlarge, set};
 
-use super::receive_ring::{ReceiveRing, Seen};
+use super::receive_ring::{ReceiveRing, RingFrame};
 use super::{check, interface, size_of_u32};
 
 /// What the send buffer should hold: far more than one batch.
@@ -45,7 +45,7 @@ impl PacketSocket {
     ///
     /// Nothing else would take the socket's pending error, which keeps it readable for ever. One is pending
     /// whenever the interface went down or was not up yet; that is no failure: frames come once it is up.
-    pub fn read(&mut self, most: usize, show: impl FnMut(Seen<'_>)) -> io::Result<()> {
+    pub fn read(&mut self, most: usize, show: impl FnMut(RingFrame<'_>)) -> io::Result<()> {
         if self.ring.read(most, show) > 0 {
             return Ok(());
         }

@@ -34,7 +34,7 @@ const OVERHEAD_BYTES: usize = 128;
 const ADDRESS_OFFSET: usize = size_of::<libc::tpacket2_hdr>().next_multiple_of(libc::TPACKET_ALIGNMENT);
 
 /// A frame that the kernel has put into its slot.
-pub struct Seen<'a> {
+pub struct RingFrame<'a> {
     /// Its bytes; only the first ones if it was longer than a slot.
     pub frame: &'a [u8],
     /// Its true length in bytes.
@@ -81,14 +81,14 @@ impl ReceiveRing {
     }
 
     /// Shows the frames that have arrived, in order, at most `most`; the number of them.
-    pub fn read(&mut self, most: usize, mut show: impl FnMut(Seen<'_>)) -> usize {
+    pub fn read(&mut self, most: usize, mut show: impl FnMut(RingFrame<'_>)) -> usize {
         for count in 0..most {
             let slot = self.slot();
             let said = slot.status().load(Ordering::Acquire);
             if said & libc::TP_STATUS_USER == 0 {
                 return count;
             }
-            show(slot.seen(said));
+            show(slot.frame(said));
             slot.status().store(libc::TP_STATUS_KERNEL, Ordering::Release);
             self.next = (self.next + 1) % self.slots;
         }
@@ -123,7 +123,7 @@ impl<'a> Slot<'a> {
     }
 
     /// The frame, once the kernel has given the slot to us.
-    fn seen(&self, status: u32) -> Seen<'a> {
+    fn frame(&self, status: u32) -> RingFrame<'a> {
         let header = self.start.cast::<libc::tpacket2_hdr>().as_ptr();
         // SAFETY: the slot begins with the header, aligned; while the slot is ours the kernel writes none of these
         // fields. There is no reference to the whole, which would be to the shared status, too.
@@ -138,7 +138,7 @@ impl<'a> Slot<'a> {
         };
         // SAFETY: the kernel put so many bytes at that place of the slot.
         let frame = unsafe { slice::from_raw_parts(self.start.as_ptr().add(begin.into()), kept as usize) };
-        Seen {
+        RingFrame {
             frame,
             length: length as usize,
             stamp: i64::from(seconds) * 1_000_000_000 + i64::from(nanoseconds),

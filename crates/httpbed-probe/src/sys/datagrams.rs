@@ -72,11 +72,11 @@ impl Receiver {
         let count = usize::try_from(count.or_else(none_if_empty)?).unwrap_or(0);
         let mut overflown = None;
         for (header, buffer) in headers[..count].iter().zip(&self.buffers) {
-            let told = told(&header.msg_hdr);
+            let metadata = metadata(&header.msg_hdr);
             let length = usize::try_from(header.msg_len).unwrap_or(0);
-            overflown = told.overflown.or(overflown);
+            overflown = metadata.overflown.or(overflown);
             let payload = &buffer[..length.min(buffer.len())];
-            take(Received { payload, stamp: told.stamp, congestion: told.congestion });
+            take(Received { payload, stamp: metadata.stamp, congestion: metadata.congestion });
         }
         Ok((count, overflown))
     }
@@ -117,14 +117,14 @@ fn header(vector: &mut libc::iovec, control: &mut Control) -> libc::mmsghdr {
 }
 
 /// What the kernel says of a datagram.
-struct Told {
+struct Metadata {
     stamp: Option<i64>,
     overflown: Option<u32>,
     congestion: bool,
 }
 
-fn told(header: &libc::msghdr) -> Told {
-    let mut told = Told { stamp: None, overflown: None, congestion: false };
+fn metadata(header: &libc::msghdr) -> Metadata {
+    let mut metadata = Metadata { stamp: None, overflown: None, congestion: false };
     // SAFETY: the kernel filled the control area that `header` points to and set its length; the macros
     // stay within it, and the type of an entry says what its data are, which may be unaligned.
     unsafe {
@@ -134,18 +134,18 @@ fn told(header: &libc::msghdr) -> Told {
             match (found.cmsg_level, found.cmsg_type) {
                 (libc::SOL_SOCKET, libc::SCM_TIMESTAMPNS) => {
                     let stamp = ptr::read_unaligned(data.cast::<libc::timespec>());
-                    told.stamp = Some(time::nanoseconds(stamp));
+                    metadata.stamp = Some(time::nanoseconds(stamp));
                 }
                 (libc::SOL_SOCKET, libc::SO_RXQ_OVFL) => {
-                    told.overflown = Some(ptr::read_unaligned(data.cast::<u32>()));
+                    metadata.overflown = Some(ptr::read_unaligned(data.cast::<u32>()));
                 }
-                (libc::IPPROTO_IP, libc::IP_TOS) => told.congestion = data.read() & CE == CE,
+                (libc::IPPROTO_IP, libc::IP_TOS) => metadata.congestion = data.read() & CE == CE,
                 _ => {}
             }
             entry = libc::CMSG_NXTHDR(header, entry);
         }
     }
-    told
+    metadata
 }
 
 fn none_if_empty(error: io::Error) -> io::Result<libc::c_int> {

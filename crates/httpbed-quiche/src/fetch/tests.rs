@@ -2,7 +2,7 @@ use boring::sha::sha256;
 
 use crate::failure::Code;
 use crate::fetch::Fetch;
-use crate::testing::{Answer, Identity, NAME, Server, connect, fetch, run};
+use crate::test_server::{Answer, Identity, NAME, Server, connect, fetch, run};
 use crate::tls;
 use crate::transfer::hexadecimal;
 

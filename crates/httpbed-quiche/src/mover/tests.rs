@@ -1,7 +1,7 @@
 use std::net::IpAddr;
 
 use super::*;
-use crate::testing::{Answer, CLIENT, Identity, NAME, SERVER, Server, address, connect, fetch, run_with};
+use crate::test_server::{Answer, CLIENT, Identity, NAME, SERVER, Server, address, connect, fetch, run_with};
 
 /// Of the documentation's addresses (RFC 5737), the client's second.
 const OTHER: &str = "198.51.100.1:2000";

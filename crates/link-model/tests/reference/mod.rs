@@ -9,7 +9,7 @@ use std::collections::VecDeque;
 
 use link_model::{Cause, Discipline, Ecn, Fate, Nanos, Queue, QueueLimit};
 
-use crate::driving::{Arrival, NANOS_PER_S};
+use crate::driver::{Arrival, NANOS_PER_S};
 
 /// A packet with its time stamp.
 #[derive(Clone, Copy, Debug)]

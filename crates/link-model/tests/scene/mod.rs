@@ -25,7 +25,7 @@ pub type Changes = Vec<(Nanos, Change)>;
 
 /// A packet that left, one way or the other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Seen {
+pub struct Departed {
     pub at: Nanos,
     pub number: u64,
     pub copy: bool,
@@ -34,7 +34,7 @@ pub struct Seen {
     pub damage: Option<u64>,
 }
 
-impl From<Departure<()>> for Seen {
+impl From<Departure<()>> for Departed {
     fn from(Departure { at, fate, packet }: Departure<()>) -> Self {
         let number = packet.number.expect("counted");
         Self { at, number, copy: packet.copy, bytes: packet.bytes, fate, damage: packet.damage }
@@ -45,21 +45,21 @@ impl From<Departure<()>> for Seen {
 pub struct Run {
     pub direction: Direction<()>,
     pub arrived_at: Vec<Nanos>,
-    pub seen: Vec<Seen>,
+    pub seen: Vec<Departed>,
     pub applied: Vec<Applied>,
 }
 
 impl Run {
-    pub fn delivered(&self) -> impl Iterator<Item = &Seen> {
+    pub fn delivered(&self) -> impl Iterator<Item = &Departed> {
         self.seen.iter().filter(|seen| seen.fate == Fate::Delivered)
     }
 
-    pub fn dropped(&self) -> impl Iterator<Item = &Seen> {
+    pub fn dropped(&self) -> impl Iterator<Item = &Departed> {
         self.seen.iter().filter(|seen| seen.fate != Fate::Delivered)
     }
 
     fn look(&mut self, now: Nanos) {
-        self.seen.extend(std::iter::from_fn(|| self.direction.pop(now)).map(Seen::from));
+        self.seen.extend(std::iter::from_fn(|| self.direction.pop(now)).map(Departed::from));
         self.applied.extend(std::iter::from_fn(|| self.direction.next_applied()));
     }
 }
@@ -113,7 +113,7 @@ pub fn run_when_told(
     impairments: &Impairments,
     changes: &Changes,
     arrivals: &Arrivals,
-) -> Vec<(Nanos, Seen)> {
+) -> Vec<(Nanos, Departed)> {
     let mut direction = started(impairments, changes);
     let mut seen = Vec::new();
     let mut now = 0;
@@ -126,12 +126,12 @@ pub fn run_when_told(
     seen
 }
 
-fn wake_until(direction: &mut Direction<()>, end: Nanos, seen: &mut Vec<(Nanos, Seen)>) {
+fn wake_until(direction: &mut Direction<()>, end: Nanos, seen: &mut Vec<(Nanos, Departed)>) {
     let mut last = None;
     while let Some(due) = direction.next_due().filter(|due| *due <= end) {
         assert!(last < Some(due), "asked again for {due}, when nothing was left to do");
         while let Some(departure) = direction.pop(due) {
-            seen.push((due, Seen::from(departure)));
+            seen.push((due, Departed::from(departure)));
         }
         last = Some(due);
     }

@@ -30,7 +30,7 @@ pub(super) fn conserved(emulator: &Emulator) {
 /// The witness of each direction has seen every delivered packet, and none that the link could not deliver so.
 fn possible(emulator: &Emulator) {
     for (direction, witness) in emulator.directions().iter().zip(emulator.witnesses()) {
-        let seen = witness.seen();
+        let seen = witness.observation();
         assert_eq!(seen.packets, direction.account().delivered.packets);
         assert!(seen.window.is_none_or(|window| window.slack_ns >= 0), "{seen:?}");
         assert!(seen.delay_slack_ns.is_none_or(|slack| slack >= 0), "{seen:?}");
