@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from campaigns import VERSIONS, Ending, campaign
 from httpbed.analysis.findings import find
 from httpbed.experiment.document import network_factors
-from httpbed.report import html, levels, network, notes, tables, terminal
+from httpbed.report import html, levels, network, notes, terminal, terminal_table
 from nested import NESTED
 
 GROUPED = (
@@ -33,7 +33,7 @@ def test_levels_that_are_tables_are_explained() -> None:
     assert len(findings.conditions) == 4
     assert html.render(results, findings, [])
     printed = io.StringIO()
-    tables.show(results, findings, None, terminal.console(printed))
+    terminal_table.show(results, findings, None, terminal.console(printed))
     assert "client <-> proxy: access slow | fast" in printed.getvalue()
     told = [levels.line(legend) for legend in levels.legends(results.document)]
     assert "rate 1 Mbit/s" in "".join(told)
@@ -52,7 +52,7 @@ def test_where_no_group_has_the_base_nothing_is_compared() -> None:
     assert not rows["2 %", "3"].is_base
     printed = io.StringIO()
     results = campaign(lambda _levels, _block: 1.0, GROUPED)
-    tables.show(results, findings, None, terminal.console(printed))
+    terminal_table.show(results, findings, None, terminal.console(printed))
     assert sum("5/5" in line for line in printed.getvalue().splitlines()) == 5
 
 
@@ -86,7 +86,7 @@ reason = "known\\u001b[31m"
     assert findings.base == {"cc": "cubic"}
     assert sum(row.ratio is not None for _, row in findings.rows()) == 1
     printed = io.StringIO()
-    tables.show(results, findings, None, terminal.console(printed))
+    terminal_table.show(results, findings, None, terminal.console(printed))
     assert "left out   cc bbr, loss 0 %: known\\x1b[31m" in printed.getvalue()
     page = html.render(results, findings, [])
     assert "known\\x1b[31m" in page
@@ -118,7 +118,7 @@ def test_competitors_are_told_with_what_they_left_to_the_client() -> None:
     results = campaign(ends, text)
     findings = find(results)
     printed = io.StringIO()
-    tables.show(results, findings, None, terminal.console(printed))
+    terminal_table.show(results, findings, None, terminal.console(printed))
     told = " ".join(printed.getvalue().split())
     who = "competes curl, HTTP/1.1 on other, from nginx, bbr on another"
     assert f"{who}: download of 2 MB, beginning 100 ms after the client" in told

@@ -16,7 +16,7 @@ from matplotlib import rc_context
 from campaigns import VERSIONS, Ending, campaign, timed
 from httpbed.analysis.findings import find
 from httpbed.experiment.errors import visible, visible_lines
-from httpbed.report import publish, tables, terminal
+from httpbed.report import publish, terminal, terminal_table
 from httpbed.report.figures import STYLE, Plot
 from httpbed.report.visible_figure import VisibleFigure
 from httpbed.store.results import Results
@@ -115,7 +115,7 @@ def test_pages_have_no_element_of_a_name(published: dict[str, str]) -> None:
 def test_the_terminal_obeys_no_name(results: Results) -> None:
     """The table on a terminal holds no control sequence but the table's own colours."""
     printed = io.StringIO()
-    tables.show(results, find(results), None, terminal.console(printed))
+    terminal_table.show(results, find(results), None, terminal.console(printed))
     assert visible_lines(printed.getvalue()) == printed.getvalue()
     assert r"\x1b[31m" in printed.getvalue()
     out = terminal.Console(file=io.StringIO(), force_terminal=True, color_system="standard")

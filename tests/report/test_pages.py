@@ -16,7 +16,7 @@ from PIL import Image, ImageSequence
 
 from campaigns import Ending, campaign
 from httpbed.analysis.findings import Findings, find
-from httpbed.report import cast, figures, html, one_trial, publish, tables, terminal
+from httpbed.report import figures, html, one_trial, publish, roles, terminal, terminal_table
 from httpbed.report.pages import (
     bands,
     film,
@@ -212,7 +212,7 @@ def test_pictures_that_are_none_are_blank(tmp_path: Path, load: BrowserLoad) -> 
 def test_bands_stand_beside_the_metric(results: Results, findings: Findings) -> None:
     """In the terminal, and with what they mean in the page."""
     out = terminal.console(io.StringIO())
-    tables.show(results, findings, None, out)
+    terminal_table.show(results, findings, None, out)
     text = out.file.getvalue()  # type: ignore[attr-defined]
     assert bands.HEADER in text
     assert "6 fast" in text
@@ -287,7 +287,7 @@ def test_pages_are_compared_by_their_load_time(results: Results) -> None:
 def test_a_page_in_words(workload: dict[str, Any], said: str) -> None:
     """Which one, in which state."""
     factors = {"n": ["2", "8"], "visit": ["cold", "repeat view"], "site": {"a": {}, "b": {}}}
-    assert cast.workload({"factors": factors, "workload": {"kind": "page", **workload}}) == said
+    assert roles.workload({"factors": factors, "workload": {"kind": "page", **workload}}) == said
 
 
 def test_few_scenes_of_many(tmp_path: Path) -> None:

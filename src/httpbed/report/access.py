@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from httpbed.experiment.document import is_reference
-from httpbed.report import cast
+from httpbed.report import roles
 from httpbed.report.phrasing import title
 
 Document = Mapping[str, Any]
@@ -18,7 +18,7 @@ def line(document: Document) -> str:
     """Say what becomes of the client's links in a line; nothing where there is no hand-over."""
     said = document.get("handover")
     if is_reference(said) and isinstance(said, Mapping):
-        return f"{title(said['factor'])} {cast.said(document, said)}"
+        return f"{title(said['factor'])} {roles.said(document, said)}"
     return sentence(document, said) if isinstance(said, Mapping) else ""
 
 
@@ -71,11 +71,11 @@ _FORMS = {
 
 def _when(document: Document, said: object) -> str:
     if is_reference(said):
-        return f"{cast.said(document, said)}: "
+        return f"{roles.said(document, said)}: "
     if not isinstance(said, Mapping):
         return ""
     forms = (
-        form.format(cast.said(document, said[key])) for key, form in _WHEN.items() if key in said
+        form.format(roles.said(document, said[key])) for key, form in _WHEN.items() if key in said
     )
     return " ".join([*forms, ""])
 
@@ -84,18 +84,20 @@ def _destroyed(document: Document, said: Document) -> str:
     """Tell what the operating system does to TCP sockets, where an address is deleted at once."""
     if said["kind"] != "address deleted":
         return ""
-    return f" and its TCP sockets are {cast.said(document, said.get('sockets', 'kept'))}"
+    return f" and its TCP sockets are {roles.said(document, said.get('sockets', 'kept'))}"
 
 
 def _beside(document: Document, said: Document, others: str) -> Iterator[str]:
     """Tell what is up besides, and what comes later."""
     kind = said["kind"]
     if kind == "make before break":
-        later, sockets = (cast.said(document, said.get(key, "?")) for key in ("overlap", "sockets"))
+        later, sockets = (
+            roles.said(document, said.get(key, "?")) for key in ("overlap", "sockets")
+        )
         kept = f", and its TCP sockets are {sockets}" if sockets != "?" else ""
         yield f"the old address is deleted {later} later{kept}"
     elif "gap" in said and kind != "none":
-        yield f"{others} has no address until {cast.said(document, said['gap'])} later"
+        yield f"{others} has no address until {roles.said(document, said['gap'])} later"
     elif kind != "NAT rebinding" and others and others != "the next one":
         yield f"{others} is up all along"
 

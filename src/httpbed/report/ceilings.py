@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from httpbed.analysis.findings import Condition, Findings, Row
 from httpbed.experiment import units
 from httpbed.report.phrasing import bits_per_second
+from httpbed.report.remark import Remark
 
 Named = Callable[[Condition, Row], str]
 ROUNDING = 1.005
@@ -14,32 +15,35 @@ ROUNDING = 1.005
 
 
 def never_in_force(findings: Findings) -> list[str]:
-    """Tell each bucket that holds a whole transfer, once for all treatments that pass it."""
-    told = (one.warning() for _, row in findings.rows() for one in row.buckets if one.holds_all)
-    return list(dict.fromkeys(told))
+    """Name each bucket that holds a whole transfer, once for all treatments that pass it."""
+    texts = (one.warning() for _, row in findings.rows() for one in row.buckets if one.holds_all)
+    return list(dict.fromkeys(texts))
 
 
-def exceeded(findings: Findings, named: Named) -> Iterator[str]:
-    """Tell where the median goodput is above the rate for another reason."""
+def exceeded(findings: Findings, named: Named) -> Iterator[Remark]:
+    """Name treatments whose median goodput is above the rate for another reason."""
     for condition, row in findings.rows():
         if not row.goodput or not row.ceiling_bit_s:
             continue
         is_told = any(one.holds_all for one in row.buckets)
         if not is_told and row.goodput.value > ROUNDING * row.ceiling_bit_s:
             goodput, rate = bits_per_second(row.goodput.value), bits_per_second(row.ceiling_bit_s)
-            yield f"{named(condition, row)}: goodput of {goodput} at {rate}, {_why(row)}"
+            why, remedy = _why(row)
+            text = f"goodput of {goodput} at {rate}, {why}"
+            yield Remark(named(condition, row), text, remedy)
 
 
-def _why(row: Row) -> str:
+def _why(row: Row) -> tuple[str, str]:
+    """Return the reason and the remedy."""
     if deepest := max(
         row.buckets, key=lambda one: one.burst_bytes / max(one.size, 1), default=None
     ):
         burst, size = units.format_size(deepest.burst_bytes), units.format_size(deepest.size)
         return (
-            f"for the bucket of {burst} passes that much of {size} at line speed; lower burst, or"
-            " fetch more"
+            f"because the bucket of {burst} passes that much of {size} at line speed",
+            "lower burst, or fetch more",
         )
     return (
-        "which is the mean of a rate that varies: a short transfer can meet its fast part; fetch"
-        " more to measure the mean"
+        "which is the mean of a rate that varies: a short transfer can meet its fast part",
+        "fetch more to measure the mean",
     )

@@ -12,7 +12,8 @@ from httpbed.analysis.handovers import Moves
 from httpbed.analysis.sample import Bounded
 from httpbed.experiment import units
 from httpbed.experiment.handover_event import ANSWERED, MIGRATED, NEW_CONNECTION, NOTHING, UNKNOWN
-from httpbed.report.phrasing import DASH, done, mark, scale, treatment
+from httpbed.report.phrasing import DASH, done, mark, scale, treatment_in_sentence
+from httpbed.report.remark import Remark
 
 WORDS: Mapping[str, str] = {
     MIGRATED: "migrated",
@@ -80,89 +81,93 @@ def evidence(findings: Findings) -> Iterator[str]:
         yield f"hand-overs: {', '.join(told)}"
 
 
-def silent(findings: Findings) -> Iterator[str]:
+def silent(findings: Findings) -> Iterator[Remark]:
     """Name treatments whose client got nothing on the new link."""
     for name, found in _changing(findings):
         going = [one for one in found if one.kind != "route"]
         if count := _sum(going, NOTHING):
-            told = f"{name}: silent on the new link in {count} of {_sum(going)} hand-overs"
-            yield told + _way_out(going)
+            text = f"silent on the new link in {count} of {_sum(going)} hand-overs"
+            yield Remark(name, text, _way_out(going))
 
 
 def _way_out(found: Iterable[Moves]) -> str:
-    """Advise what may help a client that fails, where it is not done already."""
+    """Advise what may help a client that fails, unless the experiment does it already."""
     if all(one.retry == "none" and one.kind != "blackhole" for one in found):
-        return "; a client that fails is started again with a retry, where it and its server can"
+        return "a retry starts a failed client again, where the client and its server support it"
     return ""
 
 
-def answered(findings: Findings) -> Iterator[str]:
-    """Name treatments whose client was answered on the new link, and got no data there."""
+def answered(findings: Findings) -> Iterator[Remark]:
+    """Name treatments whose client got an answer on the new link, but no data."""
     for name, found in _changing(findings):
         if count := _sum(found, ANSWERED):
-            yield (
-                f"{name}: answered on the new link in {count} of {_sum(found)} hand-overs, and no"
-                " data came there: a refusal, a stateless reset or a probe; hand-over followed, in"
-                " a trial's checks, tells the sizes"
+            yield Remark(
+                name,
+                f"answered on the new link in {count} of {_sum(found)} hand-overs, without data: a"
+                " refusal, a stateless reset or a path validation",
+                "the check hand-over followed of a trial lists the packet sizes",
             )
 
 
-def staying(findings: Findings) -> Iterator[str]:
+def staying(findings: Findings) -> Iterator[Remark]:
     """Name treatments over QUIC that never migrated."""
     for name, found in _changing(findings):
         total = _sum(found)
         if all(one.over_quic for one in found) and _sum(found, NEW_CONNECTION) == total > 0:
-            yield (
-                f"{name}: does not migrate, though QUIC would let it: each of {total} hand-overs"
-                " made a new connection"
+            yield Remark(
+                name,
+                "does not migrate, though QUIC allows it: each of"
+                f" {total} hand-overs made a new connection",
             )
 
 
-def unvalidated(findings: Findings) -> Iterator[str]:
-    """Name treatments that migrated to paths of which nobody told that they are valid."""
+def unvalidated(findings: Findings) -> Iterator[Remark]:
+    """Name treatments that migrated to paths which no client reported as validated."""
     for name, found in _changing(findings):
         if count := sum(one.unvalidated for one in found):
-            yield (
-                f"{name}: in {count} of {_sum(found, MIGRATED)} hand-overs that migrated no client"
-                " told that the new path was validated; until it is, a server may send only three"
-                " times what it receives there (RFC 9000 section 8)"
+            yield Remark(
+                name,
+                f"in {count} of {_sum(found, MIGRATED)} hand-overs that migrated, no client"
+                " reported that the new path was validated",
+                "before that a server may send only three times what it receives there (RFC 9000"
+                " section 8)",
             )
 
 
-def twice(findings: Findings) -> Iterator[str]:
+def twice(findings: Findings) -> Iterator[Remark]:
     """Name treatments that fetched bytes again."""
     for name, found in _changing(findings):
         again = max((one.median("bytes_fetched_twice") or 0 for one in found), default=0)
         if again:
             most = "up to " if len(found) > 1 else ""
             size = units.format_size(again, units.SHORT_DIGITS)
-            yield (
-                f"{name}: {most}{size} of the body were fetched"
-                ' twice (median); retry = "resume" asks for the rest only, where program and server'
-                " can"
+            yield Remark(
+                name,
+                f"{most}{size} of the body were fetched twice (median)",
+                'retry = "resume" requests only the rest, where program and server support it',
             )
 
 
-def too_late(findings: Findings) -> Iterator[str]:
+def too_late(findings: Findings) -> Iterator[Remark]:
     """Name treatments with trials that were over before anything changed."""
     for name, found in _changing(findings):
         if early := sum(one.before_any for one in found):
             trials = f"{early} trial{'s were' if early > 1 else ' was'}"
-            yield f"{name}: {trials} over before the hand-over; a larger size lets it come in time"
+            yield Remark(
+                name, f"{trials} over before the hand-over", "a larger size lets it come in time"
+            )
 
 
-def short_stalls(findings: Findings) -> Iterator[str]:
-    """Tell where a stall is too short to be one."""
-    names = [
-        name
-        for name, found in _changing(findings)
-        if any(0 < (one.median("delivery_stall") or 0) < one.rtt_s for one in found)
-    ]
-    if names:
-        yield (
-            f"{', '.join(names)}: a stall shorter than the network's round trip is none; deliveries"
-            " are counted in bins of 1 ms, in which gaps between packets look like stalls"
-        )
+def short_stalls(findings: Findings) -> Iterator[Remark]:
+    """Name treatments whose stalls are shorter than a round trip."""
+    for name, found in _changing(findings):
+        if any(0 < (one.median("delivery_stall") or 0) < one.rtt_s for one in found):
+            yield Remark(
+                name,
+                "stalls shorter than the network's round trip are not counted",
+                "deliveries are counted in bins of 1 ms, in which gaps between packets look like"
+                " stalls",
+            )
 
 
 def _changing(findings: Findings) -> Iterator[tuple[str, list[Moves]]]:
@@ -170,7 +175,8 @@ def _changing(findings: Findings) -> Iterator[tuple[str, list[Moves]]]:
     found: dict[str, list[Moves]] = {}
     for _, row in findings.rows():
         if row.moves and row.moves.happens:
-            found.setdefault(treatment(row.levels, findings.others), []).append(row.moves)
+            name = treatment_in_sentence(row.levels, findings.others)
+            found.setdefault(name, []).append(row.moves)
     yield from found.items()
 
 

@@ -11,14 +11,15 @@ from httpbed.report import (
     access,
     drawing,
     handovers,
+    html_tables,
     inline,
     levels,
     manifest,
     notes,
-    page,
     templating,
     timelines,
 )
+from httpbed.report.answer import answer
 from httpbed.report.figures import Plot
 from httpbed.report.pages import bands, thumbnails
 from httpbed.report.pages.film import Film
@@ -64,7 +65,7 @@ def _moves(
     return {
         "said": access.told(results.document),
         "columns": columns,
-        "groups": page.cells(findings, results.document, columns),
+        "groups": html_tables.cells(findings, results.document, columns),
         "plots": _drawn(over_time),
         "undrawn": timelines.undrawn(findings),
         "trial": timelines.example(results),
@@ -110,17 +111,17 @@ def _answer(results: Results, findings: Findings) -> dict[str, Any]:
     return {
         "name": results.experiment.name,
         "question": results.experiment.question,
-        "answer": page.sentences(findings, document),
+        "answer": answer(findings, document),
         "notes": notes.notes(findings, results),
-        "head": page.headings(findings),
-        "groups": page.groups(findings, document),
-        "overview": page.overview(findings, document),
+        "head": html_tables.headings(findings),
+        "groups": html_tables.groups(findings, document),
+        "overview": html_tables.overview(findings, document),
         "drawings": [drawing.topology(document, upright=upright) for upright in (False, True)],
-        "conditions": page.conditions(findings, results),
+        "conditions": html_tables.conditions(findings, results),
         "legends": levels.legends(document),
         "margin": percent(EQUAL_MARGIN),
-        "completion": page.completion(findings),
-        "reasons": page.reasons(findings, document),
+        "completion": html_tables.completion(findings),
+        "reasons": html_tables.reasons(findings, document),
     }
 
 
@@ -135,7 +136,7 @@ def _evidence(results: Results, findings: Findings) -> dict[str, Any]:
         "programs": manifest.programs(made_by),
         "tested": manifest.under_test(made_by),
         "recipes": manifest.recipes(made_by),
-        "definitions": list(page.definitions(results)),
+        "definitions": list(html_tables.definitions(results)),
         "command": made_by.get("command", ""),
         "httpbed": made_by.get("httpbed", ""),
         "started": made_by.get("started", ""),

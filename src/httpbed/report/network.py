@@ -10,7 +10,7 @@ from httpbed.experiment import profiles
 from httpbed.experiment.document import is_reference, references
 from httpbed.experiment.impairments.queue import Queue
 from httpbed.experiment.impairments.registry import ALL, BY_FIELD
-from httpbed.report import cast
+from httpbed.report import roles
 from httpbed.report.changes import Change, changes
 from httpbed.report.phrasing import title
 
@@ -76,7 +76,7 @@ def links(document: Document) -> tuple[LinkFacts, ...]:
 
 def hosts(document: Document) -> tuple[HostFacts, ...]:
     """Describe each host of an experiment's document."""
-    found = cast.roles(document)
+    found = roles.roles(document)
     names = document.get("topology", {}).get("hosts", ())
     return tuple(HostFacts(name, tuple(found.get(name, ()))) for name in names)
 
@@ -209,7 +209,7 @@ def _one_way(document: Document, link: Document, side: str) -> tuple[Fact, ...]:
 def _filled(document: Document, node: Any) -> Any:
     """Copy a node with all levels of a factor in its place."""
     if is_reference(node):
-        return cast.said(document, node)
+        return roles.said(document, node)
     if isinstance(node, Mapping):
         return {key: _filled(document, part) for key, part in node.items()}
     return [_filled(document, part) for part in node] if isinstance(node, list) else node
@@ -237,7 +237,7 @@ def impairment_facts(document: Document, said: Document, *, known: bool) -> Iter
 def _fact(document: Document, name: str, form: str, value: Any) -> Fact:
     if is_reference(value):
         levels = document.get("factors", {}).get(value["factor"], ("?",))
-        said = cast.said(document, value)
+        said = roles.said(document, value)
         # Names are no quantities: "loss none | bursts", but "0 % | 2 % loss".
         text = f"{title(name)} {said}" if isinstance(levels, Mapping) else form.format(said)
         return Fact(name, text, varied=True, short=f"{title(name)} of {len(levels)} levels")

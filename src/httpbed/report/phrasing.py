@@ -169,6 +169,12 @@ def treatment(levels: Mapping[str, str], names: Iterable[str]) -> str:
     return ", ".join(level(name, levels[name]) for name in names) or "all"
 
 
+def treatment_in_sentence(levels: Mapping[str, str], names: Iterable[str]) -> str:
+    """Name a treatment without commas between its levels: ``HTTP/3 (bbr)``."""
+    first, *others = [level(name, levels[name]) for name in names] or ["all"]
+    return f"{first} ({', '.join(others)})" if others else first
+
+
 def level(name: str, value: str) -> str:
     """Name one level so that it is understood alone."""
     if name == "http_version":
@@ -178,8 +184,24 @@ def level(name: str, value: str) -> str:
 
 def base_name(findings: Findings) -> str:
     """Name what the others are compared with, in the order in which treatments are named."""
-    names = [name for name in (*findings.others, *findings.network) if name in findings.base]
+    names = _base_factors(findings)
     return treatment(findings.base, names) if names else "base"
+
+
+def base_in_sentence(findings: Findings) -> str:
+    """Name the base as :func:`treatment_in_sentence` names treatments."""
+    names = _base_factors(findings)
+    return treatment_in_sentence(findings.base, names) if names else "base"
+
+
+def _base_factors(findings: Findings) -> list[str]:
+    return [name for name in (*findings.others, *findings.network) if name in findings.base]
+
+
+def listed(words: Iterable[str]) -> str:
+    """Join words: ``a``, ``a and b``, ``a, b and c``."""
+    *others, last = words
+    return f"{', '.join(others)} and {last}" if others else last
 
 
 def bits_per_second(value: float) -> str:

@@ -10,7 +10,7 @@ from typing import Any
 from httpbed.analysis.findings import Findings, find
 from httpbed.analysis.loads import PageTrial
 from httpbed.analysis.timelines import Timeline
-from httpbed.report import figures, html, one_trial, tables, terminal, timelines
+from httpbed.report import figures, html, one_trial, terminal, terminal_table, timelines
 from httpbed.report import summary as summaries
 from httpbed.report.pages import one_load, section
 from httpbed.report.terminal import Console
@@ -58,7 +58,7 @@ def show(
     out: Console | None = None,
 ) -> None:
     """Print the table, the evidence and the notes; ``path`` of the report is the last line."""
-    tables.show(results, findings or find(results), path, out or terminal.console())
+    terminal_table.show(results, findings or find(results), path, out or terminal.console())
 
 
 def summary(

@@ -6,33 +6,41 @@ import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from httpbed.report.remark import Remark, few
+
 OVER = {"tcp": "TCP", "quic": "QUIC"}
 PROGRAMS = ("--recipes", "--program")
 """Options that say what programs there are."""
 
 
-def failed(manifest: Mapping[str, Any]) -> Iterator[str]:
-    """Yield a note for each sender that did not pass its conformance test.
+def failed(manifest: Mapping[str, Any]) -> Iterator[Remark]:
+    """Name each sender that did not pass its conformance test.
 
-    Campaigns from before such tests say nothing about their senders, and nothing is said here.
+    Manifests from before such tests have no senders, and give no remarks.
     """
     for said, command in _tests(manifest):
         if said.get("passed") is False:
-            who = _named(said["sender"])
-            yield f"{who} did not pass: {_reasons(said)}; {command} -o DIR shows why"
+            text = f"did not pass: {_reasons(said)}"
+            yield Remark(_named(said["sender"]), text, f"{command} -o DIR shows why")
 
 
 def untested(manifest: Mapping[str, Any]) -> Iterator[str]:
-    """Yield a note for each sender that never had a conformance test."""
-    for said, command in _tests(manifest):
-        if said.get("passed") is None:
-            yield _untested(_named(said["sender"]), command, testable=said.get("testable", True))
-
-
-def _untested(who: str, command: str, *, testable: bool) -> str:
-    if testable:
-        return f"{who} was never tested for conformance on this machine: {command}"
-    return f"{who} has no conformance test: it is an end of a tunnel, of no use alone"
+    """Name the senders that never had a conformance test, with the commands that test them."""
+    lacking = [(said, command) for said, command in _tests(manifest) if said.get("passed") is None]
+    testable = [(_named(s["sender"]), command) for s, command in lacking if s.get("testable", True)]
+    if len(testable) == 1:
+        ((who, command),) = testable
+        yield f"{who} was never tested for conformance on this machine: {command}"
+    elif testable:
+        commands = "; ".join(few([command for _, command in testable], "commands"))
+        yield (
+            f"{len(testable)} senders were never tested for conformance on this machine; test them"
+            f" with {commands}"
+        )
+    ends = [_named(said["sender"]) for said, _ in lacking if not said.get("testable", True)]
+    if ends:
+        have = "has" if len(ends) == 1 else "have"
+        yield f"{', '.join(few(ends, 'senders'))} {have} no conformance test: ends of a tunnel"
 
 
 def _tests(manifest: Mapping[str, Any]) -> Iterator[tuple[Mapping[str, Any], str]]:

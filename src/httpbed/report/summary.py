@@ -14,6 +14,7 @@ from httpbed.analysis.handovers import Moves
 from httpbed.analysis.sample import Bounded, Tally
 from httpbed.experiment.metric import METRICS
 from httpbed.report import notes
+from httpbed.report.answer import answer
 from httpbed.store.results import Results
 
 
@@ -26,7 +27,7 @@ def summary(results: Results, findings: Findings, report: Path | None) -> dict[s
         "metric": findings.metric,
         "unit": METRICS[findings.metric].unit,
         "base": dict(findings.base),
-        "answer": notes.answer(findings, results.document),
+        "answer": [str(sentence) for sentence in answer(findings, results.document)],
         "treatments": [_treatment(row) for _, row in findings.rows()],
         "trials": _tally(findings.tally),
         "checks": [asdict(check) for check in findings.checks],

@@ -12,6 +12,7 @@ import pytest
 
 from httpbed.experiment.sender import SenderKey
 from httpbed.report import conformance, senders, terminal, windows
+from httpbed.report.remark import in_one_line
 from httpbed.store import sender_records as records
 from httpbed.studies.conformance import session
 from httpbed.studies.conformance.evidence import Evidence, Transfer, Transfers
@@ -157,7 +158,7 @@ def test_reports_warn_of_senders() -> None:
     }
     made = {"command": "httpbed run x.toml --recipes ci --program=own=./own --jobs 2"}
     found = {"senders": [said | {"passed": passed} for passed in (None, False, True)], **made}
-    told = [note for kind in (senders.untested, senders.failed) for note in kind(found)]
+    told = [*senders.untested(found), *in_one_line(senders.failed(found), "senders")]
     assert [*senders.untested({}), *senders.failed({})] == []
     assert len(told) == 2
     assert "never tested" in told[0]

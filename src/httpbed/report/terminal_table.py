@@ -17,7 +17,7 @@ from httpbed.analysis.evidence import CheckSummary
 from httpbed.analysis.findings import Condition, Findings, Row
 from httpbed.experiment.errors import visible
 from httpbed.experiment.metric import METRICS
-from httpbed.report import access, cast, handovers, levels, network
+from httpbed.report import access, handovers, levels, network, roles
 from httpbed.report.manifest import certificate, under_test
 from httpbed.report.notes import notes
 from httpbed.report.pages import bands
@@ -118,7 +118,7 @@ def _heading(results: Results) -> list[tuple[str, str]]:
     found += [("link", line) for line in network.sentences(results.document)]
     found += [("hand-over", line) for line in [access.line(results.document)] if line]
     found += [("levels", levels.line(legend)) for legend in levels.legends(results.document)]
-    found += [("competes", line) for line in cast.competitors(results.document)]
+    found += [("competes", line) for line in roles.competitors(results.document)]
     found += [("left out", line) for line in levels.left_out(results.experiment)]
     programs = [f"{one.name} {one.version}".strip() for one in under_test(results.manifest)]
     return [*found, ("programs", ", ".join(programs))] if programs else found

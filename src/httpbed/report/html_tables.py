@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -11,7 +10,7 @@ from typing import Any
 from httpbed.analysis.comparison import Judgement, Ratio
 from httpbed.analysis.findings import Condition, Findings, Row
 from httpbed.experiment.metric import METRICS
-from httpbed.report import access, cast, levels, network, notes
+from httpbed.report import access, levels, network, roles
 from httpbed.report.handovers import Column
 from httpbed.report.pages import bands
 from httpbed.report.phrasing import (
@@ -32,9 +31,6 @@ from httpbed.report.phrasing import (
 )
 from httpbed.store.results import Results
 
-_EVIDENCE = re.compile(
-    r"(?P<said>.*?)(?P<evidence> \((?:[\d.]+ % interval|1 block)[^)]*\)\.)?", re.DOTALL
-)
 MOST_COLUMNS = 4
 """Treatments beside each other in the answer's table, unless conditions are more."""
 MOST_CHANGES = 100
@@ -120,12 +116,6 @@ class Definition:
     meaning: str
 
 
-def sentences(findings: Findings, document: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """Split the answer's sentences into what is said and the evidence in brackets."""
-    split = (_EVIDENCE.fullmatch(said) for said in notes.answer(findings, document))
-    return [(match["said"], match["evidence"] or "") for match in split if match]
-
-
 def groups(findings: Findings, document: Mapping[str, Any]) -> list[Group]:
     """Lay out every condition with its treatments."""
     told = _shared(findings).values()
@@ -194,9 +184,9 @@ def conditions(findings: Findings, results: Results) -> list[tuple[str, str]]:
     ]
     held = [("link", line) for line in network.sentences(document, MOST_CHANGES)]
     held += [("hand-over", line) for line in [access.line(document)] if line]
-    others = [("competitor", line) for line in cast.competitors(document)]
+    others = [("competitor", line) for line in roles.competitors(document)]
     left_out = [("left out", line) for line in levels.left_out(experiment)]
-    return [*varied, *left_out, *held, ("workload", cast.workload(document)), *others]
+    return [*varied, *left_out, *held, ("workload", roles.workload(document)), *others]
 
 
 def definitions(results: Results) -> Iterator[Definition]:

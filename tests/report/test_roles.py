@@ -5,7 +5,7 @@ from __future__ import annotations
 import tomllib
 from typing import Any
 
-from httpbed.report import cast, levels, network
+from httpbed.report import levels, network, roles
 
 DOCUMENT: dict[str, Any] = tomllib.loads("""
 [factors]
@@ -50,7 +50,7 @@ server = { implementation = "nginx", host = "server" }
 
 def test_every_host_has_its_roles() -> None:
     """With all that a factor may put there, and what is fixed told as such."""
-    assert cast.roles(DOCUMENT) == {
+    assert roles.roles(DOCUMENT) == {
         "client": ["client: curl, HTTP/3"],
         "proxy": ["proxy: none | envoy, fixed by the program, HTTP/1.1"],
         "server": [
@@ -69,9 +69,9 @@ def test_clients_are_known() -> None:
 
 def test_the_workload_is_told_with_what_is_not_the_default() -> None:
     """One file over one connection needs no words."""
-    assert cast.workload(DOCUMENT) == "download of 1 MB, 20 files at once"
+    assert roles.workload(DOCUMENT) == "download of 1 MB, 20 files at once"
     alone = {**DOCUMENT, "workload": {"kind": "download", "size": "0 B", "rounds": 5}}
-    assert cast.workload(alone) == "download of 0 B, 5 rounds"
+    assert roles.workload(alone) == "download of 0 B, 5 rounds"
 
 
 def test_a_condition_names_the_link_that_it_is_about() -> None:

@@ -1,0 +1,41 @@
+"""Remarks on single subjects, put together so that each kind of remark is one line."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+MOST_OF_A_KIND = 3
+"""Of more, two are named and the others are counted."""
+
+
+@dataclass(frozen=True)
+class Remark:
+    """What is to be said of one subject."""
+
+    subject: str
+    text: str
+    remedy: str = ""
+
+
+def in_one_line(remarks: Iterable[Remark], kind: str) -> Iterator[str]:
+    """Put remarks of one kind into one line; yield nothing where there are none.
+
+    Subjects of the same remark stand together, and each remedy stands once, at the end.
+    """
+    subjects: dict[str, list[str]] = {}
+    remedies: dict[str, None] = {}
+    for remark in remarks:
+        subjects.setdefault(remark.text, []).append(remark.subject)
+        remedies[remark.remedy] = None
+    texts = [f"{', '.join(few(names, kind))}: {text}" for text, names in subjects.items()]
+    if texts:
+        yield "; ".join([*few(texts, kind), *(one for one in remedies if one)])
+
+
+def few(names: Sequence[str], kind: str) -> list[str]:
+    """Keep the first names, and count the others as some of a kind."""
+    if len(names) <= MOST_OF_A_KIND:
+        return list(names)
+    shown = names[: MOST_OF_A_KIND - 1]
+    return [*shown, f"and {len(names) - len(shown)} more {kind}"]
