@@ -111,7 +111,7 @@ def test_a_resource_that_failed_is_a_complaint(tmp_path: Path) -> None:
 
 def test_what_was_cut_off_is_a_complaint(tmp_path: Path) -> None:
     """Nobody can tell what else the page did."""
-    assert "more than is kept" in left(tmp_path, "loaded", truncated=True).complaint
+    assert "more events than are kept" in left(tmp_path, "loaded", truncated=True).complaint
 
 
 def test_pictures_that_were_cut_off_are_none(tmp_path: Path) -> None:

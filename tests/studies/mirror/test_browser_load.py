@@ -41,7 +41,7 @@ def test_requests_are_sorted_by_what_they_mean_for_the_page() -> None:
 
 
 @pytest.mark.parametrize(
-    "cut", [{"notes": ("5 further requests are left out",)}, {"ended": "crashed", "reason": "oh"}]
+    "cut", [{"notes": ("5 further requests are dropped",)}, {"ended": "crashed", "reason": "oh"}]
 )
 def test_a_load_that_is_not_known_as_a_whole_is_no_list(cut: dict[str, object]) -> None:
     """What it leaves out may be asked for each time."""

@@ -20,7 +20,7 @@ from httpbed.web.har.schema import EntryForm
 from httpbed.web.load import driver_output as loads_reading
 from httpbed.web.load import observations
 
-NO_DATE = "a date and time are needed, such as '2026-01-31T12:00:00.000Z'"
+NO_DATE = "must be a date and time, such as '2026-01-31T12:00:00.000Z'"
 DIALECTS = Path(__file__).parent / "dialects"
 RECORDED = Path(__file__).parents[2] / "recorded/chromium-headless-shell-156.0.8078.79"
 
@@ -59,16 +59,16 @@ def test_every_mistake_is_told_with_its_place() -> None:
     ]
     assert mistakes(archives.as_bytes({"log": {"entries": entries}})) == [
         f"x.har: log.entries[0].startedDateTime: {NO_DATE}",
-        "x.har: log.entries[0].request.method: a text is needed, not a number",
+        "x.har: log.entries[0].request.method: must be a text, not a number",
         "x.har: log.entries[0].request.url: is not a URL: Invalid IPv6 URL",
         "x.har: log.entries[0].response: is missing",
-        "x.har: log.entries[1].response.status: a number is needed",
+        "x.har: log.entries[1].response.status: must be a number",
         "x.har: log.entries[1].timings.send: 1e+12 ms is longer than 1e+09 ms",
-        "x.har: log.entries[1].timings.wait: -7 ms is negative, and not the -1 of a time not told",
-        "x.har: log.entries[2].time: a number is needed",
-        "x.har: log.entries[2].request: an object is needed",
-        "x.har: log.entries[2].timings.wait: a number is needed, not a truth",
-        "x.har: log.entries[3]: an object is needed",
+        "x.har: log.entries[1].timings.wait: -7 ms is negative; an unknown time is -1",
+        "x.har: log.entries[2].time: must be a number",
+        "x.har: log.entries[2].request: must be an object",
+        "x.har: log.entries[2].timings.wait: must be a number, not true or false",
+        "x.har: log.entries[3]: must be an object",
     ]
 
 
@@ -87,13 +87,13 @@ def test_many_mistakes_are_told_in_part() -> None:
             "x.har: is truncated at line 2, column 14; export it again",
         ),
         (b'{"log": {,}}', "x.har: is not JSON at line 1, column 10"),
-        (b"\xff\xfe", "x.har: is no HAR: byte 0 is not UTF-8"),
-        (b"[" * 200_000, "x.har: is no HAR: it is nested too deeply"),
-        (b"[]", "x.har: is no HAR: it has no object named log"),
-        (b'{"log": []}', "x.har: is no HAR: it has no object named log"),
+        (b"\xff\xfe", "x.har: is not a HAR file: byte 0 is not UTF-8"),
+        (b"[" * 200_000, "x.har: is not a HAR file: it is nested too deeply"),
+        (b"[]", "x.har: is not a HAR file: it has no object named log"),
+        (b'{"log": []}', "x.har: is not a HAR file: it has no object named log"),
         (b'{"log": {}}', "x.har: log.entries: is missing"),
-        (b'{"log": {"entries": {}}}', "x.har: log.entries: a list is needed"),
-        (b"9" * 5000, "x.har: is no HAR: Exceeds the limit"),
+        (b'{"log": {"entries": {}}}', "x.har: log.entries: must be a list"),
+        (b"9" * 5000, "x.har: is not a HAR file: Exceeds the limit"),
     ],
 )
 def test_what_is_no_har_is_refused(data: bytes, told: str) -> None:
@@ -105,7 +105,7 @@ def test_what_is_no_har_is_refused(data: bytes, told: str) -> None:
 def test_huge_files_are_refused_before_they_are_read(monkeypatch: pytest.MonkeyPatch) -> None:
     """By length and by number of entries; the limits are told."""
     monkeypatch.setattr(parser, "MOST_BYTES", 2**20)
-    told = "x.har: is longer than 1 MiB; export it without the bodies"
+    told = "x.har: is longer than 1 MiB; export it without bodies"
     assert mistakes(b" " * (2**20 + 1)) == [told]
     many = archives.as_bytes({"log": {"entries": [0] * 20_001}})
     assert mistakes(many) == [
@@ -119,7 +119,7 @@ def test_a_body_that_is_not_base_64_is_a_mistake() -> None:
     (told,) = mistakes(
         archives.as_bytes(archives.har(archives.entry(response=content | {"status": 200})))
     )
-    assert told.startswith("x.har: log.entries[0].response.content.text: is not base 64")
+    assert told.startswith("x.har: log.entries[0].response.content.text: is not base64")
 
 
 def test_the_least_that_an_entry_has() -> None:
@@ -299,7 +299,9 @@ def test_entries_of_no_page_belong_to_the_first() -> None:
     lost, found = archives.entry(pageref="c"), archives.entry(pageref="b")
     first, second = loads.loads(read(archives.har(lost, found, pages=pages)))
     assert (first.page, second.page) == ("a", "b")
-    assert first.load.notes == ("1 entries belong to no page of the file; the first page has them",)
+    assert first.load.notes == (
+        "1 entries belong to no page of the file; they count for the first page",
+    )
 
 
 def test_pages_of_the_same_name_are_one() -> None:

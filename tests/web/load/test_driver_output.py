@@ -301,7 +301,7 @@ def test_too_many_requests_are_counted(tmp_path: Path, monkeypatch: pytest.Monke
     monkeypatch.setattr("httpbed.web.load.cdp_requests.MOST_REQUESTS", 10)
     load = left(tmp_path, *(sent(10.0, requestId=f"{number}") for number in range(15)))
     assert len(load.requests) == 10
-    assert load.notes == ("5 further requests are left out",)
+    assert load.notes == ("5 further requests are dropped",)
 
 
 def test_what_nobody_asked_for_leaves_no_room_wanting(
@@ -336,9 +336,7 @@ def test_dialogs_are_told(tmp_path: Path) -> None:
 
 def test_what_was_cut_off_is_noted(tmp_path: Path) -> None:
     """The driver bounds what it keeps, and says so."""
-    assert left(tmp_path, said=SAID | {"truncated": True}).notes == (
-        "the browser told more than is kept",
-    )
+    assert left(tmp_path, said=SAID | {"truncated": True}).notes == ("more events than are kept",)
 
 
 def test_a_visit_before_is_neither_start_nor_cpu_time(tmp_path: Path) -> None:
@@ -382,10 +380,10 @@ def test_a_load_without_its_last_pictures_has_no_speed_index(tmp_path: Path) -> 
     ("text", "why"),
     [
         (None, "left no load.json"),
-        ("", "not to be understood"),
-        ("[" * 100_000, "not to be understood"),
-        ("[]", "not of schema 1"),
-        ('{"schema": 2}', "not of schema 1"),
+        ("", "unreadable"),
+        ("[" * 100_000, "unreadable"),
+        ("[]", "not have schema 1"),
+        ('{"schema": 2}', "not have schema 1"),
         ('{"schema": 1}', "ended as ''"),
         ('{"schema": 1, "ended": ["loaded"]}', "ended as ''"),
         ('{"schema": 1, "ended": "splendid"}', "ended as 'splendid'"),

@@ -1,8 +1,8 @@
-"""A HAR file as values: its pages and entries, each checked, none trusted.
+"""A HAR file as values: its pages and entries, checked but not trusted.
 
-Every field has the kind that it is said to have, every time is a duration that can have been, and
-every ``http:`` or ``https:`` URL names a host. Nothing else holds: a URL may lead anywhere, a
-header or a title may hold script or a terminal's commands, and times need not add up.
+Every field has its type, every time is a plausible duration, and every ``http:`` or ``https:`` URL
+names a host. Nothing else holds: a URL may lead anywhere, a header or title may contain script or
+terminal commands, and times need not add up.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from httpbed.web.har.schema import TimingsForm
 Fields = tuple[tuple[str, str], ...]
 """Names and values, in order."""
 Timings = TimingsForm
-"""The phases of an entry, in seconds; None where one is not told, or there was none."""
+"""The phases of an entry, in seconds; None if absent or unknown."""
 
 _DEFAULT_PORTS = {"http": 80, "https": 443}
 
@@ -35,71 +35,71 @@ class HarPage:
 
     id: str
     started_s: float
-    """When it was navigated to: seconds since 1970."""
+    """Start of the navigation: seconds since 1970."""
     title: str
     content_loaded_s: float | None
-    """Since then, as all that follow."""
+    """Seconds since ``started_s``, as are all following times."""
     onload_s: float | None
     speed_index_s: float | None
     first_contentful_paint_s: float | None
     largest_contentful_paint_s: float | None
     visit: str
-    """In httpbed's words; empty where the tool did not tell."""
+    """httpbed's word for the visit; empty if the tool does not say."""
 
 
 @dataclass(frozen=True)
 class HarEntry:
-    """One request and its response. Sizes and times are None where the tool did not tell them."""
+    """One request and its response; unknown sizes and times are None."""
 
     index: int
-    """Its place in the file."""
+    """Index in the file."""
     page: str
-    """Identifier of its page; empty where it belongs to none."""
+    """ID of its page; empty if it belongs to none."""
     started_s: float
-    """When the page asked for it: seconds since 1970."""
+    """When the page requested it: seconds since 1970."""
     time_s: float | None
-    """From then to its end, as the tool says; its timings need not add up to it."""
+    """Duration by the tool; its timings need not add up to it."""
     timings: Timings
     method: str
     url: str
     request_headers: Fields
     posted: str | None
-    """What the request sent."""
+    """Body of the request."""
     status: int
-    """0 where there was no response."""
+    """0 without a response."""
     status_text: str
     http_version: str
-    """``1.0``, ``1.1``, ``2`` or ``3``; else in the tool's words, empty where it told none."""
+    """``1.0``, ``1.1``, ``2`` or ``3``, or the tool's word; empty if unknown."""
     response_headers: Fields
     redirected_to: str
     """URL or part of one, as the server wrote it."""
     mime_type: str
     body: bytes | None
-    """Decoded from base 64, but not compressed again; None where the tool kept none."""
+    """Base64 decoded, not compressed; None if the tool did not store it."""
     body_bytes: int | None
-    """Length of the body, no longer compressed."""
+    """Length of the uncompressed body."""
     sent_body_bytes: int | None
-    """Length of the body as it was sent."""
+    """Length of the body on the wire."""
     headers_bytes: int | None
-    """Length of the response's head as it was sent."""
+    """Length of the response's head on the wire."""
     wire_bytes: int | None
-    """Of head and body together, as they were sent."""
+    """Length of head and body on the wire."""
     from_cache: bool
     failed: str
-    """Why it failed, in the tool's words; empty where it did not."""
+    """The tool's reason for a failure; empty without one."""
     kind: str
-    """What it was for, in the tool's words: ``document``, ``Image``."""
+    """The tool's resource type, such as ``document``, ``Image``."""
     priority: str
     initiator: str
-    """URL of what asked for it; empty where the tool told none."""
+    """URL of the resource that caused the request; empty if unknown."""
     initiator_kind: str
     connection: str
-    """Equal for entries over the same connection; empty where the tool told none."""
+    """Equal for entries over the same connection; empty if unknown."""
     server_address: str
 
     @property
     def origin(self) -> Origin | None:
-        """Where it was asked for; None of a URL that is neither ``http:`` nor ``https:``."""
+        """Return the origin of its URL; None if the URL is neither ``http:`` nor ``https:``."""
         split = urlsplit(self.url) if self.is_http else None
         if split is None or split.hostname is None:
             return None
@@ -107,7 +107,7 @@ class HarEntry:
 
     @property
     def path(self) -> str:
-        """Path and query of its URL, as they were asked for; empty where it has no origin."""
+        """Return path and query of its URL; empty without an origin."""
         if not self.is_http:
             return ""
         split = urlsplit(self.url)
@@ -115,7 +115,7 @@ class HarEntry:
 
     @property
     def is_http(self) -> bool:
-        """Whether its URL is ``http:`` or ``https:``: not script, not data, not a file."""
+        """Return whether its URL is ``http:`` or ``https:``, rather than script, data or a file."""
         return self.url.lower().startswith(("http:", "https:"))
 
 

@@ -1,8 +1,9 @@
-"""The loads of pages that a HAR file holds.
+"""The page loads in a HAR file.
 
-Chrome and Firefox write one page for each navigation, WebPageTest one for each view, others none at
-all: then all entries are one load, which begins with the first of them. Phases of an entry follow
-each other from its start on: blocked, dns, connect with ssl as its last part, send, wait, receive.
+Chrome and Firefox write a page for each navigation, WebPageTest one for each view. Other tools
+write none: then all entries are one load, which begins with the first of them. The phases of an
+entry follow each other from its start: blocked, dns, connect with ssl as its last part, send, wait,
+receive.
 """
 
 from __future__ import annotations
@@ -15,20 +16,22 @@ from httpbed.web.load.browser_load import BrowserLoad, Ending, PageRequest
 
 ERROR = 400
 """Status from which on an answer is an error (RFC 9110, 15)."""
-NO_ONLOAD = "the load event is not told, so it may be half a load: no metric of the page is"
+NO_ONLOAD = (
+    "the file has no load event, so the load may be incomplete: it has no metric of the page"
+)
 
 
 @dataclass(frozen=True)
 class ArchivedLoad:
-    """A load as a HAR file tells it."""
+    """A load as a HAR file describes it."""
 
     page: str
-    """Identifier of its page; empty of a file without pages."""
+    """ID of its page; empty in a file without pages."""
     load: BrowserLoad
     entries: tuple[HarEntry, ...]
-    """What the load's requests were made of, in the same order."""
+    """The entries of the load's requests, in the same order."""
     speed_index_s: float | None
-    """As the tool found it: a HAR has no pictures from which it could be found again."""
+    """The tool's Speed Index: a HAR file has no pictures to compute it from."""
 
 
 def loads(document: HarDocument) -> list[ArchivedLoad]:
@@ -36,18 +39,18 @@ def loads(document: HarDocument) -> list[ArchivedLoad]:
     known: dict[str, HarPage] = {}
     for page in document.pages or (_whole(document),):
         known.setdefault(page.id, page)
-    found = []
+    archived = []
     for index, page in enumerate(known.values()):
         mine = [one for one in document.entries if one.page == page.id]
         strays = [one for one in document.entries if one.page not in known] if index == 0 else []
         if mine or strays:
             entries = sorted(mine + strays, key=lambda one: one.started_s)
-            found.append(_load(document, page, entries, len(strays)))
-    return found
+            archived.append(_load(document, page, entries, len(strays)))
+    return archived
 
 
 def _whole(document: HarDocument) -> HarPage:
-    """Make the page that a tool left out."""
+    """Return a page for a file without pages."""
     started_s = min((one.started_s for one in document.entries), default=0.0)
     return HarPage("", started_s, "", None, None, None, None, None, "")
 
@@ -55,7 +58,7 @@ def _whole(document: HarDocument) -> HarPage:
 def _load(
     document: HarDocument, page: HarPage, entries: Sequence[HarEntry], strays: int
 ) -> ArchivedLoad:
-    # A page that begins after its document was asked for was stamped late, by the tool.
+    # If the page starts after its first entry, the tool stamped it late.
     began_s = min(page.started_s, entries[0].started_s)
     ended, reason = _ending(entries, page)
     load = BrowserLoad(
@@ -76,7 +79,7 @@ def _load(
 
 
 def _ending(entries: Sequence[HarEntry], page: HarPage) -> tuple[Ending, str]:
-    """Tell how a load ended; where it was stopped, or its record, the load event is missing."""
+    """Return how a load ended; an aborted load or recording has no load event."""
     document = next((one for one in entries if not one.redirected_to), entries[-1])
     if document.failed:
         return "refused", document.failed
@@ -90,13 +93,13 @@ def _ending(entries: Sequence[HarEntry], page: HarPage) -> tuple[Ending, str]:
 def _notes(document: HarDocument, strays: int) -> tuple[str, ...]:
     if not strays or not document.pages:
         return ()
-    return (f"{strays} entries belong to no page of the file; the first page has them",)
+    return (f"{strays} entries belong to no page of the file; they count for the first page",)
 
 
 def _request(entry: HarEntry, began_s: float) -> PageRequest:
-    """Lay an entry's phases end to end."""
+    """Return a request with the entry's phases end to end."""
     times = entry.timings
-    queued_s = round(entry.started_s - began_s, 6)  # of dates no more is told
+    queued_s = round(entry.started_s - began_s, 6)  # dates have microseconds
     blocked_end = queued_s + (times.blocked or 0.0)
     dns_end = blocked_end + (times.dns or 0.0)
     connect_end = dns_end + (times.connect or 0.0)

@@ -1,6 +1,6 @@
-"""HAR files read: truncated ones, huge ones, and those of tools that stretch the form.
+"""Reads HAR files: truncated and huge ones, and those of tools that extend the form.
 
-A file is refused as a whole with every mistake in it, or understood as a whole.
+A file is either rejected with all its mistakes or read completely.
 """
 
 from __future__ import annotations
@@ -22,28 +22,28 @@ from httpbed.web.har.schema import ArchiveForm, EntryForm, HeaderForm, LogForm, 
 from httpbed.web.load.http_versions import version_of
 
 MOST_BYTES = 128 * 2**20
-"""Of a HAR file: bodies of 95 MB, in base 64, fit."""
+"""Of a HAR file; bodies of 95 MB fit as base64."""
 MOST_ENTRIES = 20_000
 MOST_MISTAKES = 40
-"""That are told of one file; how many more there are is told in a last one."""
+"""Mistakes that are listed for a file; a last one counts the rest."""
 ROUNDED_S = 0.002
-"""By how much phases in whole milliseconds may miss their sum."""
+"""Tolerance in seconds of a sum of phases in whole milliseconds."""
 _REASONS = {
     "missing": "is missing",
-    "model_type": "an object is needed",
-    "mapping_type": "an object is needed",
-    "tuple_type": "a list is needed",
-    "bool_type": "true or false is needed",
-    "bool_parsing": "true or false is needed",
+    "model_type": "must be an object",
+    "mapping_type": "must be an object",
+    "tuple_type": "must be a list",
+    "bool_type": "must be true or false",
+    "bool_parsing": "must be true or false",
 }
 
 
 def read_file(file: Path) -> HarDocument:
-    """Read a HAR file, of which at most :data:`MOST_BYTES` bytes are looked at.
+    """Read a HAR file of at most :data:`MOST_BYTES` bytes.
 
     Raises:
-        ConfigError: Every mistake in it, each with its place.
-        OSError: It is not there, or not to be read.
+        ConfigError: With every mistake and its place.
+        OSError: The file is missing or unreadable.
     """
     try:
         content = user_file.read(file, MOST_BYTES)
@@ -53,17 +53,17 @@ def read_file(file: Path) -> HarDocument:
 
 
 def read(data: bytes, name: str = "HAR") -> HarDocument:
-    """Read a HAR file's bytes; ``name`` is what mistakes call it.
+    """Read the bytes of a HAR file; ``name`` stands in mistakes.
 
     Raises:
-        ConfigError: Every mistake in it, each with its place.
+        ConfigError: With every mistake and its place.
     """
-    said = _parsed(data, name)
-    if not isinstance(said, Mapping) or not isinstance(said.get("log"), Mapping):
-        raise _refusal(name, "is no HAR: it has no object named log")
-    _refuse_many(said["log"], name)
+    archive = _parsed(data, name)
+    if not isinstance(archive, Mapping) or not isinstance(archive.get("log"), Mapping):
+        raise _refusal(name, "is not a HAR file: it has no object named log")
+    _refuse_many(archive["log"], name)
     try:
-        log = ArchiveForm.model_validate(said).log
+        log = ArchiveForm.model_validate(archive).log
     except ValidationError as error:
         raise ConfigError(_mistakes(error, name)) from None
     bodies = [_body(form, index, name) for index, form in enumerate(log.entries)]
@@ -76,20 +76,20 @@ def read(data: bytes, name: str = "HAR") -> HarDocument:
 def _parsed(data: bytes, name: str) -> Any:
     if len(data) > MOST_BYTES:
         reason = f"is longer than {MOST_BYTES // 2**20} MiB"
-        raise _refusal(name, reason, "export it without the bodies")
+        raise _refusal(name, reason, "export it without bodies")
     try:
         return json.loads(data.decode("utf-8-sig"))
     except UnicodeDecodeError as error:
-        raise _refusal(name, f"is no HAR: byte {error.start} is not UTF-8") from None
+        raise _refusal(name, f"is not a HAR file: byte {error.start} is not UTF-8") from None
     except RecursionError:
-        raise _refusal(name, "is no HAR: it is nested too deeply") from None
+        raise _refusal(name, "is not a HAR file: it is nested too deeply") from None
     except json.JSONDecodeError as error:
         place = f"line {error.lineno}, column {error.colno}"
         is_cut = error.pos >= len(error.doc.rstrip()) or "Unterminated" in error.msg
         reason = f"is truncated at {place}" if is_cut else f"is not JSON at {place}: {error.msg}"
         raise _refusal(name, reason, "export it again" if is_cut else "") from None
     except ValueError as error:  # an integer with too many digits
-        raise _refusal(name, f"is no HAR: {error}") from None
+        raise _refusal(name, f"is not a HAR file: {error}") from None
 
 
 def _refusal(name: str, reason: str, remedy: str = "") -> ConfigError:
@@ -104,19 +104,19 @@ def _refuse_many(log: Mapping[str, Any], name: str) -> None:
 
 
 def _mistakes(error: ValidationError, name: str) -> list[Mistake]:
-    found = []
+    mistakes = []
     for detail in error.errors(include_url=False, include_input=False, include_context=False):
         parts = [f"[{part}]" if isinstance(part, int) else f".{part}" for part in detail["loc"]]
         place = "".join(parts).lstrip(".")
         reason = _REASONS.get(detail["type"], detail["msg"].removeprefix("Value error, "))
-        found.append(Mistake(f"{name}: {place}", reason))
-    return _first_of(found, name)
+        mistakes.append(Mistake(f"{name}: {place}", reason))
+    return _first_of(mistakes, name)
 
 
-def _first_of(found: list[Mistake], name: str) -> list[Mistake]:
-    more = len(found) - MOST_MISTAKES
+def _first_of(mistakes: list[Mistake], name: str) -> list[Mistake]:
+    more = len(mistakes) - MOST_MISTAKES
     rest = [Mistake(name, f"has {more} more mistakes")] if more > 0 else []
-    return found[:MOST_MISTAKES] + rest
+    return mistakes[:MOST_MISTAKES] + rest
 
 
 def _body(form: EntryForm, index: int, name: str) -> bytes | Mistake | None:
@@ -129,7 +129,7 @@ def _body(form: EntryForm, index: int, name: str) -> bytes | Mistake | None:
         return base64.b64decode(content.text)
     except (binascii.Error, ValueError) as error:
         place = f"{name}: log.entries[{index}].response.content.text"
-        return Mistake(place, f"is not base 64: {error}")
+        return Mistake(place, f"is not base64: {error}")
 
 
 def _document(log: LogForm, bodies: Iterable[bytes | None]) -> HarDocument:
@@ -177,7 +177,7 @@ def _entry(index: int, form: EntryForm, body: bytes | None, *, is_firefox: bool)
         priority=form.priority,
         initiator=initiator,
         initiator_kind=form.initiator_kind or initiator_kind,
-        # Firefox writes the server's port there, which is the same for all connections.
+        # Firefox writes the server's port, which is the same for all connections.
         connection=_connection(form) if not is_firefox else "",
         server_address=form.server_address,
         **_answer(form, body),
@@ -185,11 +185,13 @@ def _entry(index: int, form: EntryForm, body: bytes | None, *, is_firefox: bool)
 
 
 def _with_tls(form: EntryForm, *, is_firefox: bool) -> Timings:
-    """Take TLS for a part of connecting, as HAR 1.2 has it, where a tool tells it beside that.
+    """Return timings in which TLS is part of ``connect``, as in HAR 1.2.
 
-    Which it was the entry's time says: without what all other phases took, the set-up is left. In
-    Firefox's (devtools, NetworkTimings.sys.mjs) it lasts from the connection's start until the
-    request is sent, so that TLS which overlaps the rest of the set-up counts in part.
+    Some tools report TLS beside it. The entry's time shows which: less all other phases, it leaves
+    the
+    set-up. In Firefox (devtools, NetworkTimings.sys.mjs) the set-up lasts from the connection's
+    start
+    until the request is sent, so TLS that overlaps other set-up counts in part.
     """
     timings = form.timings
     if form.time is None or timings.ssl is None:
@@ -205,7 +207,7 @@ def _with_tls(form: EntryForm, *, is_firefox: bool) -> Timings:
 
 
 def _with_queue(timings: Timings, before_s: float) -> Timings:
-    """Take the time in a queue before the entry's start for a part of being blocked."""
+    """Return timings in which time in a queue before the entry's start is part of ``blocked``."""
     if not before_s:
         return timings
     blocked_s = (timings.blocked or 0.0) + before_s
@@ -239,9 +241,9 @@ def _fields(headers: Iterable[HeaderForm]) -> Fields:
 
 
 def _http_version(form: EntryForm) -> str:
-    """Prefer what was answered over what was asked: the browser offers, the server decides."""
-    said = (form.protocol, form.response.http_version, form.request.http_version)
-    return next((found for one in said if (found := version_of(one))), "")
+    """Return the response's version rather than the request's: the server decides."""
+    names = (form.protocol, form.response.http_version, form.request.http_version)
+    return next((version for one in names if (version := version_of(one))), "")
 
 
 def _is_from_cache(form: EntryForm) -> bool:
@@ -252,30 +254,30 @@ def _is_from_cache(form: EntryForm) -> bool:
 
 def _wire_bytes(form: EntryForm) -> int | None:
     response = form.response
-    for told in (response.transfer_size, form.bytes_in):
-        if told is not None:
-            return told
+    for size in (response.transfer_size, form.bytes_in):
+        if size is not None:
+            return size
     if response.body_size is None or response.headers_size is None:
         return None
     return response.body_size + response.headers_size
 
 
 def _connection(form: EntryForm) -> str:
-    """Name the connection; where there was none, Chrome writes 0 and WebPageTest -1."""
+    """Return the connection; empty for Chrome's 0 and WebPageTest's -1, which mean none."""
     if form.connection_id:
         return form.connection_id if form.connection_id != "0" else ""
-    said = form.socket or form.connection
-    return said if said != "-1" else ""
+    connection = form.socket or form.connection
+    return connection if connection != "-1" else ""
 
 
-def _initiator(said: Any) -> tuple[str, str]:
-    """Return URL and kind; of script, the URL on top of its stack."""
-    if isinstance(said, str):
-        return said, ""
-    if not isinstance(said, Mapping):
+def _initiator(initiator: Any) -> tuple[str, str]:
+    """Return URL and kind of the initiator; for a script, the URL on top of its stack."""
+    if isinstance(initiator, str):
+        return initiator, ""
+    if not isinstance(initiator, Mapping):
         return "", ""
-    kind = said.get("type")
-    url = said.get("url") or _top_of(said.get("stack"))
+    kind = initiator.get("type")
+    url = initiator.get("url") or _top_of(initiator.get("stack"))
     return url if isinstance(url, str) else "", kind if isinstance(kind, str) else ""
 
 

@@ -1,13 +1,12 @@
-"""The form of a HAR file, as the specification has it and as tools write it.
+"""The form of a HAR file, in the specification and in tools' variants.
 
-HAR 1.2 (J. Odvarko, "HAR 1.2 Spec", 2012) calls -1 a time or size that is not told. Tools stretch
-the form further, and what each does is taken for what it means:
+HAR 1.2 (J. Odvarko, "HAR 1.2 Spec", 2012) writes -1 for an unknown time or size. Variants:
 
-- WebPageTest writes numbers as texts and an empty list of headers as an object.
-- Chrome's rounding makes times that are a little below 0: above -1 ms they are 0.
-- A field of the wrong kind, a time below -1 ms or one of years is a mistake.
+- WebPageTest writes numbers as text and an empty list of headers as an object.
+- Chrome's rounding produces times slightly below 0: above -1 ms they count as 0.
+- A field of the wrong type, a time below -1 ms or of years is a mistake.
 
-Times are in milliseconds in the file and in seconds here.
+Times are milliseconds in the file and seconds here.
 """
 
 from __future__ import annotations
@@ -21,85 +20,90 @@ from urllib.parse import urlsplit
 from pydantic import AliasChoices, AliasPath, BaseModel, BeforeValidator, ConfigDict, Field
 
 MOST_MS = 1e9
-"""Of a time: eleven days; no load takes as long."""
+"""Eleven days; no load takes that long."""
 MOST_BYTES = 2**50
 _MS = 1e-3
 
 
-def _number(said: object) -> float:
-    if isinstance(said, bool) or not isinstance(said, int | float | str):
-        raise ValueError(f"a number is needed, not {_kind(said)}")  # noqa: TRY004 - for pydantic
+def _number(value: object) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float | str):
+        raise ValueError(f"must be a number, not {_kind(value)}")  # noqa: TRY004 - for pydantic
     try:
-        number = float(said)
+        number = float(value)
     except (ValueError, OverflowError):
-        raise ValueError("a number is needed") from None
+        raise ValueError("must be a number") from None
     if not math.isfinite(number):
-        raise ValueError("a finite number is needed")
+        raise ValueError("must be a finite number")
     return number
 
 
-def _kind(said: object) -> str:
-    kinds: dict[type, str] = {list: "a list", dict: "an object", str: "a text", bool: "a truth"}
-    return kinds.get(type(said), "nothing" if said is None else "a number")
+def _kind(value: object) -> str:
+    kinds: dict[type, str] = {
+        list: "a list",
+        dict: "an object",
+        str: "a text",
+        bool: "true or false",
+    }
+    return kinds.get(type(value), "nothing" if value is None else "a number")
 
 
-def _seconds(said: object) -> float | None:
-    if said is None or said == "":
+def _seconds(value: object) -> float | None:
+    if value is None or value == "":
         return None
-    milliseconds = _number(said)
+    milliseconds = _number(value)
     if milliseconds == -1:
         return None
     if milliseconds < -1:
-        raise ValueError(f"{milliseconds:g} ms is negative, and not the -1 of a time not told")
+        raise ValueError(f"{milliseconds:g} ms is negative; an unknown time is -1")
     if milliseconds > MOST_MS:
         raise ValueError(f"{milliseconds:g} ms is longer than {MOST_MS:g} ms")
     return max(0.0, milliseconds) * _MS
 
 
-def _bytes(said: object) -> int | None:
-    if said is None or said == "":
+def _bytes(value: object) -> int | None:
+    if value is None or value == "":
         return None
-    number = _number(said)
+    number = _number(value)
     if number > MOST_BYTES:
-        raise ValueError(f"{number:g} bytes are more than any file has")
+        raise ValueError(f"{number:g} bytes are too many for a file")
     return int(number) if number >= 0 else None
 
 
-def _status(said: object) -> int:
-    number = _number(said or 0)
+def _status(value: object) -> int:
+    number = _number(value or 0)
     if number != int(number) or abs(number) > 999:  # noqa: PLR2004 - RFC 9110, 15
-        raise ValueError(f"{number:g} is no status code")
+        raise ValueError(f"{number:g} is not a status code")
     return max(0, int(number))
 
 
-def _text(said: object) -> str:
-    if said is None:
+def _text(value: object) -> str:
+    if value is None:
         return ""
-    if not isinstance(said, str):
-        raise ValueError(f"a text is needed, not {_kind(said)}")  # noqa: TRY004 - for pydantic
-    # JSON may name halves of characters, which no encoding can write.
-    return said.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    if not isinstance(value, str):
+        raise ValueError(f"must be a text, not {_kind(value)}")  # noqa: TRY004 - for pydantic
+    # JSON can spell lone surrogates, which no encoding can store.
+    return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
-def _word(said: object) -> str:
-    """Take a number for a text where tools write either."""
-    if isinstance(said, int | float) and not isinstance(said, bool):
-        return f"{said:g}" if isinstance(said, float) else str(said)[:40]
-    return _text(said)
+def _word(value: object) -> str:
+    """Return a text; some tools write a number instead."""
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        return f"{value:g}" if isinstance(value, float) else str(value)[:40]
+    return _text(value)
 
 
-def _timestamp(said: object) -> float:
-    text = _text(said)
+def _timestamp(value: object) -> float:
+    text = _text(value)
     try:
         at = datetime.fromisoformat(text)
         return (at if at.tzinfo else at.replace(tzinfo=UTC)).timestamp()
     except (ValueError, OverflowError):
         example = "2026-01-31T12:00:00.000Z"
-        raise ValueError(f"a date and time are needed, such as {example!r}") from None
+        raise ValueError(f"must be a date and time, such as {example!r}") from None
 
 
-def _url(said: object) -> str:
-    text = _text(said)
+def _url(value: object) -> str:
+    text = _text(value)
     if text.lower().startswith(("http:", "https:")):
         try:
             split = urlsplit(text)
@@ -107,40 +111,40 @@ def _url(said: object) -> str:
         except ValueError as error:
             raise ValueError(f"is not a URL: {error}") from None
         if not split.hostname or port == 0:
-            raise ValueError("is not a URL: it names no host, or port 0")
+            raise ValueError("is not a URL: it has no host, or port 0")
     return text
 
 
-def _list(said: object) -> object:
-    return [] if said is None or said == {} else said
+def _list(value: object) -> object:
+    return [] if value is None or value == {} else value
 
 
-def _object(said: object) -> object:
-    return {} if said is None or said == [] else said
+def _object(value: object) -> object:
+    return {} if value is None or value == [] else value
 
 
 Number = Annotated[float, BeforeValidator(_number)]
 Time = Annotated[float | None, BeforeValidator(_seconds)]
-"""A duration; None where it is not told."""
+"""A duration; None if unknown."""
 Size = Annotated[int | None, BeforeValidator(_bytes)]
-"""In bytes; None where it is not told."""
+"""Bytes; None if unknown."""
 Status = Annotated[int, BeforeValidator(_status)]
 Text = Annotated[str, BeforeValidator(_text)]
 Word = Annotated[str, BeforeValidator(_word)]
 Timestamp = Annotated[float, BeforeValidator(_timestamp)]
-"""Seconds since 1970 in UTC; a time without a zone is taken for UTC."""
+"""Seconds since 1970 in UTC; a time without a zone counts as UTC."""
 Url = Annotated[str, BeforeValidator(_url)]
 AnyObject = Annotated[Mapping[str, Any], BeforeValidator(_object)]
 
 
 class Form(BaseModel):
-    """Part of a HAR file; what it has besides is passed over, for tools add fields freely."""
+    """Part of a HAR file; unknown fields are ignored, because tools add their own."""
 
     model_config = ConfigDict(frozen=True, extra="ignore")
 
 
 class HeaderForm(Form):
-    """A header field, or a part of a query."""
+    """A header field, or a query parameter."""
 
     name: Text
     value: Word = ""
@@ -150,7 +154,7 @@ Fields = Annotated[tuple[HeaderForm, ...], BeforeValidator(_list)]
 
 
 class PostDataForm(Form):
-    """What a request sent."""
+    """Body of a request."""
 
     mime_type: Text = Field("", alias="mimeType")
     text: Text = ""
@@ -199,9 +203,9 @@ class TimingsForm(Form):
 
     blocked: Time = None
     queued: Time = Field(None, alias="_blocked_queueing")
-    """Part of ``blocked``; Chrome's own."""
+    """Part of ``blocked``; Chrome's field."""
     queued_before: Time = Field(None, alias="_queued")
-    """Before the entry's start; that of sitespeed.io's chrome-har."""
+    """Time before the entry's start; field of sitespeed.io's chrome-har."""
     dns: Time = None
     connect: Time = None
     ssl: Time = None
@@ -241,7 +245,7 @@ class PageTimingsForm(Form):
 
 
 class PageForm(Form):
-    """``log.pages[]``; Speed Index and paints are in fields that each tool names in its own way."""
+    """``log.pages[]``; each tool has its own fields for Speed Index and paints."""
 
     id: Word
     started: Timestamp = Field(alias="startedDateTime")

@@ -1,12 +1,12 @@
-"""A load as a HAR 1.2 file.
+"""Writes a load as a HAR 1.2 file.
 
-``httpVersion`` is written as RFC 9110 names versions: ``HTTP/1.1``, ``HTTP/2``, ``HTTP/3``. The
-specification says no more than "request HTTP version" and has ``HTTP/1.1`` in its example; Firefox
-and WebPageTest write these names, Chrome ``http/2.0`` and ``h3``, and readers that care take all.
+``httpVersion`` is RFC 9110's name: ``HTTP/1.1``, ``HTTP/2``, ``HTTP/3``. The specification says
+only
+"request HTTP version", with ``HTTP/1.1`` as its example. Firefox and WebPageTest write these names,
+Chrome ``http/2.0`` and ``h3``; careful readers accept all.
 
-Phases (:mod:`~httpbed.web.load.phases`) add up to ``time`` to the microsecond. One that a request
-did not have is -1, or 0 where the specification wants a number. Fields with an underscore are named
-as Chrome names its own.
+Phases (:mod:`~httpbed.web.load.phases`) add up to ``time`` to the microsecond. An absent phase is
+-1, or 0 where the specification requires a number. Fields with an underscore have Chrome's names.
 """
 
 from __future__ import annotations
@@ -36,10 +36,11 @@ def har(
     speed_index_s: float | None = None,
     net_log: NetLog | None = None,
 ) -> dict[str, Any]:
-    """Return the object that a HAR file holds.
+    """Return the object of a HAR file.
 
-    ``started`` is when the navigation began by the calendar. What the
-    browser's net-log told of its sessions stands in ``_quicSessions`` and ``_http2Sessions``.
+    ``started`` is the calendar time of the navigation's start. The sessions of the browser's
+    net-log
+    are in ``_quicSessions`` and ``_http2Sessions``.
     """
     began = started.astimezone(UTC)
     entries = [_entry(request, began) for request in load.requests if begun_s(request) is not None]
@@ -66,7 +67,7 @@ def _page(load: BrowserLoad, began: datetime, speed_index_s: float | None) -> di
         "_firstContentfulPaint": load.first_contentful_paint_s,
         "_largestContentfulPaint": load.largest_contentful_paint_s,
     }
-    told = {name: _ms(said) for name, said in figures.items() if said is not None}
+    known = {name: _ms(value) for name, value in figures.items() if value is not None}
     return {
         "startedDateTime": _date(began),
         "id": PAGE,
@@ -78,12 +79,12 @@ def _page(load: BrowserLoad, began: datetime, speed_index_s: float | None) -> di
         "_visit": load.visit,
         "_ended": load.ended,
         **({"comment": load.reason} if load.reason else {}),
-        **told,
+        **known,
     }
 
 
 def _sessions(net_log: NetLog, zero_s: float) -> dict[str, Any]:
-    """Tell sessions; each began so many seconds after the page, or before it."""
+    """Return the sessions; ``began_s`` is relative to the page's start and may be negative."""
     return {
         name: [asdict(one) | {"began_s": round(one.began_s - zero_s, 6)} for one in sessions]
         for name, sessions in (("_quicSessions", net_log.quic), ("_http2Sessions", net_log.http2))
@@ -99,8 +100,8 @@ def _entry(request: PageRequest, began: datetime) -> dict[str, Any]:
         "pageref": PAGE,
         "startedDateTime": _date(began + timedelta(seconds=begun_s(request) or 0.0)),
         "time": time_us / _US_IN_MS,
-        "request": _asked(request),
-        "response": _answered(request),
+        "request": _request(request),
+        "response": _response(request),
         "cache": {},
         "timings": timings,
         **({"serverIPAddress": address} if address else {}),
@@ -130,7 +131,7 @@ def _timings(request: PageRequest) -> dict[str, float]:
 _OPTIONAL = ("blocked", "dns", "connect")
 
 
-def _asked(request: PageRequest) -> dict[str, Any]:
+def _request(request: PageRequest) -> dict[str, Any]:
     return {
         "method": request.method,
         "url": request.url,
@@ -143,7 +144,7 @@ def _asked(request: PageRequest) -> dict[str, Any]:
     }
 
 
-def _answered(request: PageRequest) -> dict[str, Any]:
+def _response(request: PageRequest) -> dict[str, Any]:
     return {
         "status": request.status,
         "statusText": "",
@@ -164,7 +165,7 @@ def _version(request: PageRequest) -> str:
 
 
 def _body_size(request: PageRequest) -> int:
-    """Return the body's length as it was sent, which browsers do not tell apart from its head's."""
+    """Return the body's length on the wire; browsers report it only together with the head's."""
     if request.from_cache or request.status == 304:  # noqa: PLR2004 - RFC 9110: not modified
         return 0
     fields = {name.lower(): value for name, value in request.response_headers}
@@ -186,7 +187,7 @@ def _query(url: str) -> list[tuple[str, str]]:
 
 
 def _cookies(headers: Headers, field: str) -> Iterator[dict[str, str]]:
-    """Yield names and values; of what a server set, the rest stands in the header."""
+    """Yield names and values; the header has a set cookie's other attributes."""
     for name, value in headers:
         if name.lower() == field:
             pairs = value.split(";") if field == "cookie" else value.split(";")[:1]
@@ -201,10 +202,10 @@ def _initiator(request: PageRequest) -> dict[str, str]:
 
 
 def _address(remote: str) -> str:
-    """Return the address without its port; empty of what is none."""
-    for said in (remote, remote.rpartition(":")[0]):
+    """Return the address without its port; empty if it is not an address."""
+    for text in (remote, remote.rpartition(":")[0]):
         try:
-            return str(ipaddress.ip_address(said.strip("[]")))
+            return str(ipaddress.ip_address(text.strip("[]")))
         except ValueError:
             continue
     return ""

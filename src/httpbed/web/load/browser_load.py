@@ -1,8 +1,7 @@
-"""One loading of a page by a browser, as values.
+"""One load of a page by a browser, as values.
 
-All times are in seconds since the start of the navigation. A browser does not tell every time of
-every request: what it did not tell is None. ``connect_start_s`` is None, too, where a request went
-over a connection that was there already.
+All times are seconds since the start of the navigation. A time that the browser did not report is
+None; so is ``connect_start_s`` of a request over an existing connection.
 """
 
 from __future__ import annotations
@@ -16,8 +15,10 @@ from urllib.parse import urlsplit
 Ending = Literal[
     "loaded", "time limit", "crashed", "left", "refused", "browser ended", "download", "not told"
 ]
-"""How a load ended. ``left``: the page went elsewhere; ``refused``: the navigation failed, or the
-page's answer was an error; ``not told``: by a HAR, which may be of half a load."""
+"""How a load ended.
+
+``left``: the page navigated away. ``refused``: the navigation failed, or the page's response was
+an error. ``not told``: a HAR file does not say, so it may be half a load."""
 Headers = tuple[tuple[str, str], ...]
 """Names and values, in order."""
 
@@ -27,54 +28,54 @@ class PageRequest:
     """One request of a page, with its response."""
 
     id: str
-    """The browser's own; the requests of a chain of redirects have ``-1``, ``-2`` added."""
+    """The browser's ID; the requests of a redirect chain have ``-1``, ``-2`` added."""
     url: str
     method: str = "GET"
     http_version: str = ""
-    """``1.1``, ``2`` or ``3``, or in the browser's words; empty where it told none."""
+    """``1.1``, ``2`` or ``3``, or the browser's word; empty if unknown."""
     status: int = 0
-    """0 where there was no response."""
+    """0 without a response."""
     failed: str = ""
-    """Why it failed, in the browser's words; empty where it did not."""
+    """The browser's reason for a failure; empty without one."""
     kind: str = ""
-    """What it was for: ``Document``, ``Image``, ``Script``, ``Stylesheet``, ``Font``, ..."""
+    """Resource type: ``Document``, ``Image``, ``Script``, ``Stylesheet``, ``Font``, ..."""
     mime_type: str = ""
     priority: str = ""
     initiator: str = ""
-    """URL of what asked for it; empty where the browser told none, and for the page itself."""
+    """URL of the resource that caused the request; empty for the page itself or if unknown."""
     initiator_kind: str = ""
     """``parser``, ``script``, ``preload``, ``other``."""
     redirected_to: str = ""
-    """URL to which its response led."""
+    """URL that the response redirected to."""
     connection: str = ""
     """Equal for requests over the same connection."""
     remote: str = ""
-    """Address and port of who answered."""
+    """Address and port of the server."""
     from_cache: bool = False
     request_headers: Headers = ()
     response_headers: Headers = ()
     wire_bytes: int = 0
-    """Bytes of the response's header and body as they came (CDP's ``encodedDataLength``)."""
+    """Bytes of the response's header and body on the wire (CDP's ``encodedDataLength``)."""
     body_bytes: int = 0
-    """Bytes of the body as the page has it."""
+    """Bytes of the decoded body."""
     queued_s: float | None = None
-    """When the page asked for it."""
+    """When the page requested it."""
     started_s: float | None = None
-    """When the browser set out to fetch it (CDP's ``requestTime``)."""
+    """When the browser began to fetch it (CDP's ``requestTime``)."""
     dns_start_s: float | None = None
     dns_end_s: float | None = None
     connect_start_s: float | None = None
-    """When a connection was begun for it."""
+    """When a connection was opened for it."""
     connect_end_s: float | None = None
     tls_start_s: float | None = None
     tls_end_s: float | None = None
     send_start_s: float | None = None
     send_end_s: float | None = None
     headers_start_s: float | None = None
-    """When the first byte of the response came."""
+    """When the first byte of the response arrived."""
     headers_end_s: float | None = None
     ended_s: float | None = None
-    """When its last byte came, or it failed."""
+    """When its last byte arrived, or it failed."""
 
     @property
     def host(self) -> str:
@@ -103,13 +104,13 @@ class PageRequest:
 
     @property
     def is_on_network(self) -> bool:
-        """Whether it went over the network: not from a cache, not a ``data:`` URL."""
+        """Return whether it used the network: no cache, no ``data:`` URL."""
         return not self.from_cache and self.url.startswith(("http://", "https://"))
 
 
 @dataclass(frozen=True)
 class Frame:
-    """A picture of the page as it was seen from then on."""
+    """A picture of the screen, valid from ``at_s`` until the next one."""
 
     at_s: float
     file: Path
@@ -122,43 +123,43 @@ class BrowserLoad:
     url: str
     ended: Ending
     reason: str = ""
-    """In words; empty where it loaded."""
+    """Explanation of the ending; empty if the page loaded."""
     product: str = ""
-    """The browser and its version."""
+    """Name and version of the browser."""
     visit: str = "cold"
     requests: tuple[PageRequest, ...] = ()
-    """In the order in which the page asked for them, its document first."""
+    """In the order in which the page requested them, its document first."""
     before: tuple[PageRequest, ...] = ()
-    """Those of the visit before, which is not measured: their times are negative."""
+    """Requests of the visit before the measured one; their times are negative."""
     frames: tuple[Frame, ...] = ()
     """In order of time."""
     content_loaded_s: float | None = None
     """When the document was parsed (DOMContentLoaded)."""
     onload_s: float | None = None
-    """When the load event was fired."""
+    """When the load event fired."""
     first_contentful_paint_s: float | None = None
     largest_contentful_paint_s: float | None = None
     browser_starts: float | None = None
     """How many browsers were started until one answered."""
     browser_ready_s: float | None = None
-    """From the start of the browser until it was asked to navigate, without a visit before."""
+    """From the browser's start to the command to navigate, without a visit before."""
     browser_cpu_s: float | None = None
-    """CPU time of all its processes, its start included and a visit before not."""
+    """CPU seconds of all its processes, with its start and without a visit before."""
     navigated_s: float | None = None
-    """From the start of the client until the browser was asked to navigate."""
+    """From the client's start to the command to navigate."""
     dialogs: Sequence[tuple[str, str]] = ()
     """Kind and message of each dialog that the page opened."""
     navigation_ns: int | None = None
     """CLOCK_MONOTONIC at the start of the navigation."""
     navigated_at: float | None = None
-    """Seconds since 1970 then, by the browser's own word."""
+    """Seconds since 1970 at the start of the navigation, by the browser's clock."""
     title: str = ""
     pictures_end_s: float | None = None
-    """From when on nobody knows what was seen; None where the pictures are those of all of it."""
+    """Time after which the screen is unknown; None if the pictures cover the whole load."""
     notes: tuple[str, ...] = ()
-    """What could not be read, or was cut off: there may be requests that are not here."""
+    """What could not be read or was cut off: requests may be missing."""
     remarks: tuple[str, ...] = ()
-    """What is missing that no request depends on."""
+    """What else is missing that no request depends on."""
 
     def on_network(self) -> tuple[PageRequest, ...]:
         """Return the requests that went over the network."""

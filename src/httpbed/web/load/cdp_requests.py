@@ -1,10 +1,10 @@
-"""The requests of a load, put together from the events of the Chrome DevTools Protocol.
+"""Builds the requests of a load from events of the Chrome DevTools Protocol.
 
-A request's events come in any order and in several sessions (a frame of another origin has its
-own), but its id is the browser's throughout. A redirect begins a new request under the same id:
-its ``requestWillBeSent`` has the response that led there. ``...ExtraInfo`` tells what really was
-on the network, once for each request that was, in order: also a 304, of which the page sees the
-cached 200.
+A request's events come in any order and in several sessions, because a frame of another origin has
+its own session; but its ID is the same in the whole browser. A redirect begins a new request with
+the same ID: its ``requestWillBeSent`` has the response of the redirect. ``...ExtraInfo`` events
+describe what was on the network, in order, once for each request that used it. Only they show a
+304, for which the page sees the cached 200.
 """
 
 from __future__ import annotations
@@ -20,31 +20,31 @@ from httpbed.web.load.lenient_json import JsonObject
 MOST_REQUESTS = 5000
 MS = 1e-3
 FORBIDDEN = "inspector"
-"""Why a request is blocked that whoever drives the browser has forbidden."""
+"""Blocked reason of requests that the driver has forbidden."""
 
 
 @dataclass
 class _RequestEvents:
-    """What events tell of one request."""
+    """The events of one request."""
 
     sent: JsonObject
     response: JsonObject = field(default_factory=dict)
     has_extra: bool | None = None
-    """Whether the browser says that ``...ExtraInfo`` comes; None where it has not said."""
+    """Whether the browser announces ``...ExtraInfo``; None if it has not said."""
     leads_on: bool = False
     cached: bool = False
     kind: str = ""
     body_bytes: int = 0
     body_wire_bytes: int = 0
     wire_bytes: int | None = None
-    """Of header and body, where it is whole."""
+    """Bytes of a complete response's header and body."""
     ended: float | None = None
     failed: str = ""
 
 
 @dataclass
 class _Chain:
-    """All requests of one id, with what was on the network."""
+    """All requests with one ID, and their ExtraInfo events."""
 
     hops: list[_RequestEvents] = field(default_factory=list)
     request_extras: list[JsonObject] = field(default_factory=list)
@@ -52,14 +52,14 @@ class _Chain:
 
 
 class RequestCollector:
-    """Collects events, and makes requests of them."""
+    """Collects events, and builds requests from them."""
 
     def __init__(self) -> None:
         self.left_out = 0
-        """Requests beyond ``MOST_REQUESTS``."""
+        """Number of requests beyond ``MOST_REQUESTS``."""
         self._chains: dict[str, _Chain] = {}
         self._early: dict[str, _Chain] = {}
-        """What came of ids that nobody asked for, or not yet."""
+        """Events of IDs whose request has not been reported, or never is."""
         self._order: list[tuple[str, int]] = []
         self._of = {
             "requestWillBeSent": self._sent,
@@ -72,20 +72,20 @@ class RequestCollector:
             "loadingFailed": self._failed,
         }
         self._forbidden: set[str] = set()
-        """Requests that the driver kept the browser from: nobody was asked."""
+        """Requests that the driver kept the browser from sending."""
 
     def take(self, method: str, params: JsonObject) -> None:
-        """Take an event; what is not about requests is not looked at."""
+        """Handle an event; events of other domains are ignored."""
         domain, _, event = method.partition(".")
         key = lenient_json.text(params, "requestId", 200)
         if domain == "Network" and key and (how := self._of.get(event)):
             how(key, params)
 
-    def told(self, zero: float) -> tuple[PageRequest, ...]:
-        """Return the requests, in the order in which the page asked.
+    def requests(self, zero: float) -> tuple[PageRequest, ...]:
+        """Return the requests, in the order in which the page made them.
 
         Args:
-            zero: The start of the navigation, on the browser's clock in seconds.
+            zero: Start of the navigation on the browser's clock, in seconds.
         """
         made = {
             (key, number): _RequestBuilder(hop, zero, request_extra, response_extra).request(
@@ -97,7 +97,7 @@ class RequestCollector:
         return tuple(made[place] for place in self._order if place[0] not in self._forbidden)
 
     def _chain(self, key: str) -> _Chain:
-        """Return where what came of an id is kept, before its request as well; both are bounded."""
+        """Return the chain of an ID, even if its request is not reported yet."""
         if (known := self._chains.get(key)) is not None:
             return known
         if key not in self._early and len(self._early) >= MOST_REQUESTS:
@@ -111,7 +111,7 @@ class RequestCollector:
     def _sent(self, key: str, params: JsonObject) -> None:
         before = self._last(key)
         led = lenient_json.part(params, "redirectResponse")
-        if before and not led:  # the same, told in another session
+        if before and not led:  # the same request, reported in another session
             return
         if before:
             before.response, before.leads_on = led, True
@@ -134,32 +134,32 @@ class RequestCollector:
         self._chain(key).response_extras.append(params)
 
     def _received(self, key: str, params: JsonObject) -> None:
-        if told := self._last(key):
-            told.response = lenient_json.part(params, "response")
-            told.has_extra = params.get("hasExtraInfo") is True
-            told.kind = lenient_json.text(params, "type", 40) or told.kind
+        if events := self._last(key):
+            events.response = lenient_json.part(params, "response")
+            events.has_extra = params.get("hasExtraInfo") is True
+            events.kind = lenient_json.text(params, "type", 40) or events.kind
 
     def _served(self, key: str, _params: JsonObject) -> None:
-        if told := self._last(key):
-            told.cached = True
+        if events := self._last(key):
+            events.cached = True
 
     def _data(self, key: str, params: JsonObject) -> None:
-        if told := self._last(key):
-            told.body_bytes += lenient_json.count(params, "dataLength")
-            told.body_wire_bytes += lenient_json.count(params, "encodedDataLength")
+        if events := self._last(key):
+            events.body_bytes += lenient_json.count(params, "dataLength")
+            events.body_wire_bytes += lenient_json.count(params, "encodedDataLength")
 
     def _finished(self, key: str, params: JsonObject) -> None:
-        if told := self._last(key):
-            told.ended = lenient_json.number(params, "timestamp")
-            told.wire_bytes = lenient_json.count(params, "encodedDataLength")
+        if events := self._last(key):
+            events.ended = lenient_json.number(params, "timestamp")
+            events.wire_bytes = lenient_json.count(params, "encodedDataLength")
 
     def _failed(self, key: str, params: JsonObject) -> None:
         if lenient_json.text(params, "blockedReason", 40) == FORBIDDEN:
             self._forbidden.add(key)
-        if told := self._last(key):
-            told.ended = lenient_json.number(params, "timestamp")
+        if events := self._last(key):
+            events.ended = lenient_json.number(params, "timestamp")
             reasons = ("errorText", "blockedReason")
-            told.failed = next(
+            events.failed = next(
                 filter(None, (lenient_json.text(params, one) for one in reasons)), "failed"
             )
 
@@ -168,10 +168,10 @@ def _with_extras(
     chain: _Chain,
 ) -> Iterator[tuple[int, _RequestEvents, JsonObject, JsonObject, str]]:
     """Give each request of a chain what was on the network, and where it led."""
-    asked, answered = iter(chain.request_extras), iter(chain.response_extras)
+    request_data, answered = iter(chain.request_extras), iter(chain.response_extras)
     for number, hop in enumerate(chain.hops):
         has_extra = hop.has_extra is not False
-        request_extra = next(asked, {}) if has_extra else {}
+        request_extra = next(request_data, {}) if has_extra else {}
         response_extra = next(answered, {}) if has_extra else {}
         after = chain.hops[number + 1].sent if hop.leads_on and number + 1 < len(chain.hops) else {}
         onward = lenient_json.text(lenient_json.part(after, "request"), "url")
@@ -180,39 +180,41 @@ def _with_extras(
 
 @dataclass(frozen=True)
 class _RequestBuilder:
-    """One request, about to be a value."""
+    """Builds one request."""
 
-    told: _RequestEvents
+    events: _RequestEvents
     zero: float
     request_extra: JsonObject
     response_extra: JsonObject
 
     def request(self, key: str, onward: str) -> PageRequest:
-        """Make it."""
-        told, asked = self.told, lenient_json.part(self.told.sent, "request")
-        initiator = lenient_json.part(told.sent, "initiator")
+        """Return the request."""
+        events, request_data = self.events, lenient_json.part(self.events.sent, "request")
+        initiator = lenient_json.part(events.sent, "initiator")
         return PageRequest(
             id=key,
-            url=lenient_json.text(asked, "url"),
-            method=lenient_json.text(asked, "method", 40),
-            http_version=version_of(lenient_json.text(told.response, "protocol", 40)),
+            url=lenient_json.text(request_data, "url"),
+            method=lenient_json.text(request_data, "method", 40),
+            http_version=version_of(lenient_json.text(events.response, "protocol", 40)),
             status=self._status(),
-            failed=told.failed,
-            kind=told.kind,
-            mime_type=lenient_json.text(told.response, "mimeType", 200),
-            priority=lenient_json.text(asked, "initialPriority", 40),
+            failed=events.failed,
+            kind=events.kind,
+            mime_type=lenient_json.text(events.response, "mimeType", 200),
+            priority=lenient_json.text(request_data, "initialPriority", 40),
             initiator=_initiator(initiator),
             initiator_kind=lenient_json.text(initiator, "type", 40),
             redirected_to=onward,
-            connection=_connection(told.response),
-            remote=_remote(told.response),
+            connection=_connection(events.response),
+            remote=_remote(events.response),
             from_cache=self._is_cached(),
-            request_headers=lenient_json.headers(self.request_extra or asked, "headers"),
-            response_headers=lenient_json.headers(self.response_extra or told.response, "headers"),
+            request_headers=lenient_json.headers(self.request_extra or request_data, "headers"),
+            response_headers=lenient_json.headers(
+                self.response_extra or events.response, "headers"
+            ),
             wire_bytes=self._wire_bytes(),
-            body_bytes=told.body_bytes,
-            queued_s=self._at(lenient_json.number(told.sent, "timestamp")),
-            ended_s=self._at(told.ended),
+            body_bytes=events.body_bytes,
+            queued_s=self._at(lenient_json.number(events.sent, "timestamp")),
+            ended_s=self._at(events.ended),
             **self._timing(),
         )
 
@@ -220,29 +222,30 @@ class _RequestBuilder:
         return None if clock is None else clock - self.zero
 
     def _status(self) -> int:
-        """Return the status on the network: the page sees 200 where the server said 304."""
+        """Return the status on the network: the page sees 200 where the server sent 304."""
         extra = lenient_json.count(self.response_extra, "statusCode")
-        return extra or lenient_json.count(self.told.response, "status")
+        return extra or lenient_json.count(self.events.response, "status")
 
     def _is_cached(self) -> bool:
-        """Whether nothing was asked on the network; what was asked has its ``ExtraInfo``."""
-        told = self.told
+        """Return whether nothing was sent; a request on the network has ``ExtraInfo``."""
+        events = self.events
         anywhere = (
-            told.response.get(one) is True for one in ("fromDiskCache", "fromPrefetchCache")
+            events.response.get(one) is True for one in ("fromDiskCache", "fromPrefetchCache")
         )
-        return told.cached or (any(anywhere) and not self.response_extra)
+        return events.cached or (any(anywhere) and not self.response_extra)
 
     def _wire_bytes(self) -> int:
-        if self.told.wire_bytes is not None:
-            return self.told.wire_bytes
+        if self.events.wire_bytes is not None:
+            return self.events.wire_bytes
         return (
-            lenient_json.count(self.told.response, "encodedDataLength") + self.told.body_wire_bytes
+            lenient_json.count(self.events.response, "encodedDataLength")
+            + self.events.body_wire_bytes
         )
 
     def _timing(self) -> dict[str, float | None]:
-        timing = lenient_json.part(self.told.response, "timing")
+        timing = lenient_json.part(self.events.response, "timing")
         began = lenient_json.number(timing, "requestTime")
-        if not began:  # nothing was timed: it came from a cache, or not at all
+        if not began:  # no times: from a cache, or failed
             return {}
         times = {name: self._after(began, timing, word) for name, word in _TIMES.items()}
         return {"started_s": self._at(began), **times}
@@ -264,7 +267,7 @@ _TIMES = {
     "headers_start_s": "receiveHeadersStart",
     "headers_end_s": "receiveHeadersEnd",
 }
-"""Field -> the browser's word for milliseconds since ``requestTime``, -1 where it was not."""
+"""Field -> the browser's name for milliseconds since ``requestTime``; -1 means no time."""
 
 
 def _connection(response: JsonObject) -> str:
@@ -278,7 +281,7 @@ def _remote(response: JsonObject) -> str:
 
 
 def _initiator(initiator: JsonObject) -> str:
-    """Return the URL of what asked: the file that it stands in, or that of the script."""
+    """Return the URL of the file or script that caused the request."""
     frames = lenient_json.parts(lenient_json.part(initiator, "stack"), "callFrames")
     urls: Iterable[str] = (lenient_json.text(one, "url") for one in (initiator, *frames))
     return next(filter(None, urls), "")

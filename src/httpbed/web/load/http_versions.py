@@ -1,4 +1,4 @@
-"""Versions of HTTP, in everybody's words."""
+"""Names of HTTP versions in browsers, HAR files and TLS."""
 
 from __future__ import annotations
 
@@ -21,18 +21,18 @@ _NAMES = {
 }
 
 
-def version_of(said: str) -> str:
-    """Return ``1.0``, ``1.1``, ``2`` or ``3``; else what was said, empty where that is ``unknown``.
+def version_of(name: str) -> str:
+    """Return ``1.0``, ``1.1``, ``2`` or ``3``; another name unchanged; empty for ``unknown``.
 
-    Understood are the names of RFC 9110 to 9114, those of TLS (ALPN, with drafts of HTTP/3 as the
-    version they became) and ``http/2.0``, which Chrome writes into a HAR.
+    Known are the names of RFC 9110 to 9114, those of ALPN (drafts of HTTP/3 count as 3), and
+    ``http/2.0``, which Chrome writes into HAR files.
     """
-    word = said.strip().lower()
+    word = name.strip().lower()
     if word in ("unknown", "undefined", "null", "none"):
         return ""
-    return "3" if _DRAFT.fullmatch(word) else _NAMES.get(word, said.strip())
+    return "3" if _DRAFT.fullmatch(word) else _NAMES.get(word, name.strip())
 
 
 def name_of(version: str) -> str:
-    """Return the name that RFC 9110 gives a version: ``HTTP/2``; else what was said."""
+    """Return RFC 9110's name of a version, such as ``HTTP/2``; another text unchanged."""
     return f"HTTP/{version}" if version in _NAMES.values() else version

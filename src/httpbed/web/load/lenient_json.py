@@ -1,7 +1,7 @@
-"""What somebody else wrote as JSON, taken apart without trust: bounded, and never an error.
+"""Reads untrusted JSON: every value is bounded, and nothing raises.
 
-A value of another type than is asked for is as if it were not there. Text is cut to a length and
-has no halves of surrogate pairs, which JSON can spell and no file can hold.
+A value of the wrong type counts as missing. Text is cut to a length and has no lone surrogates,
+which JSON can spell but no file can store.
 """
 
 from __future__ import annotations
@@ -18,72 +18,72 @@ MOST_TEXT = 8192
 """Characters."""
 MOST_HEADERS = 200
 MOST_NUMBER = 1e18
-"""Nanoseconds of thirty years: beyond it is nothing that can be reckoned with."""
+"""Larger numbers count as missing; as nanoseconds this is 30 years."""
 BROKEN = (ValueError, RecursionError)
-"""What JSON raises that is none, or nested too deep."""
+"""What ``json`` raises for malformed or deeply nested text."""
 
 JsonObject = Mapping[str, Any]
 
 
 def objects(file: Path) -> Iterator[JsonObject]:
-    """Read a file with a JSON object per line; lines that are none are left out.
+    """Yield the object of each line of a file; other lines are skipped.
 
     Raises:
-        FileNotFoundError: It is not there.
-        UnreadableError: It is no regular file, or too long.
+        FileNotFoundError: The file is missing.
+        UnreadableError: It is not a regular file, or too long.
     """
     with untrusted_files.opened(file) as lines:
         for line in lines:
             try:
-                found = json.loads(line)
+                value = json.loads(line)
             except BROKEN:
                 continue
-            if isinstance(found, dict):
-                yield found
+            if isinstance(value, dict):
+                yield value
 
 
-def part(said: JsonObject, name: str) -> JsonObject:
-    """Return an object within an object; empty where there is none."""
-    found = said.get(name)
-    return found if isinstance(found, dict) else {}
+def part(data: JsonObject, name: str) -> JsonObject:
+    """Return an object within an object; empty if missing."""
+    value = data.get(name)
+    return value if isinstance(value, dict) else {}
 
 
-def parts(said: JsonObject, name: str) -> list[JsonObject]:
-    """Return the objects in a list within an object."""
-    found = said.get(name)
-    return [one for one in found if isinstance(one, dict)] if isinstance(found, list) else []
+def parts(data: JsonObject, name: str) -> list[JsonObject]:
+    """Return the objects of a list within an object."""
+    value = data.get(name)
+    return [one for one in value if isinstance(one, dict)] if isinstance(value, list) else []
 
 
-def text(said: JsonObject, name: str, most: int = MOST_TEXT) -> str:
-    """Return a text within an object, cut; empty where there is none."""
-    found = said.get(name)
-    return clean(found, most) if isinstance(found, str) else ""
+def text(data: JsonObject, name: str, most: int = MOST_TEXT) -> str:
+    """Return a text within an object, cut to ``most`` characters; empty if missing."""
+    value = data.get(name)
+    return clean(value, most) if isinstance(value, str) else ""
 
 
-def clean(found: str, most: int = MOST_TEXT) -> str:
-    """Cut a text, and replace what is no character."""
-    return found[:most].encode("utf-8", "replace").decode("utf-8")
+def clean(value: str, most: int = MOST_TEXT) -> str:
+    """Cut a text, and replace lone surrogates."""
+    return value[:most].encode("utf-8", "replace").decode("utf-8")
 
 
-def number(said: JsonObject, name: str) -> float | None:
-    """Return a number within an object; None where there is none that is finite."""
-    found = said.get(name)
-    if isinstance(found, bool) or not isinstance(found, int | float):
+def number(data: JsonObject, name: str) -> float | None:
+    """Return a finite number within an object; None if missing."""
+    value = data.get(name)
+    if isinstance(value, bool) or not isinstance(value, int | float):
         return None
-    # Compared before it is converted: a whole number may be too large for a float.
-    return float(found) if abs(found) <= MOST_NUMBER and not math.isnan(found) else None
+    # compare first: a large integer does not convert to float
+    return float(value) if abs(value) <= MOST_NUMBER and not math.isnan(value) else None
 
 
-def count(said: JsonObject, name: str) -> int:
-    """Return a number of things; 0 where there is none, or less."""
-    return max(0, int(number(said, name) or 0))
+def count(data: JsonObject, name: str) -> int:
+    """Return a count within an object; 0 if missing or negative."""
+    return max(0, int(number(data, name) or 0))
 
 
-def headers(said: JsonObject, name: str) -> tuple[tuple[str, str], ...]:
+def headers(data: JsonObject, name: str) -> tuple[tuple[str, str], ...]:
     """Return header fields, in order; a field that came several times is several."""
-    found = [
+    value = [
         (clean(field), clean(value))
-        for field, values in part(said, name).items()
+        for field, values in part(data, name).items()
         for value in str(values)[: MOST_TEXT * 2].split("\n")
     ]
-    return tuple(found[:MOST_HEADERS])
+    return tuple(value[:MOST_HEADERS])

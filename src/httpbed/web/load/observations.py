@@ -1,7 +1,7 @@
-"""From a load to observations: one value per metric that could be taken.
+"""Observations of a page load: a value for each metric that the browser reports enough for.
 
-What is of the whole page is told only of a load that ended as loaded: half a page is no quick one.
-Of one that reached its time limit it is told what was over before.
+Metrics of the whole page need a load that ended as loaded. A load that reached its time limit has
+the metrics of events before it.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ _OF_EACH: Mapping[str, Callable[[PageRequest], timing.Interval | None]] = {
 
 
 def of_load(load: BrowserLoad) -> tuple[Observation, ...]:
-    """Take every metric of a load that its browser told enough for."""
-    found: list[Observation] = []
+    """Return the observations of a load."""
+    values: list[Observation] = []
     if load.ended == "loaded":
-        found = [*_of_page(load), *_of_browser(load)]
+        values = [*_of_page(load), *_of_browser(load)]
     elif load.ended == "time limit":
-        found = [*_before_the_end(load)]
-    return tuple(found + list(_of_resources(load)))
+        values = [*_before_the_end(load)]
+    return tuple(values + list(_of_resources(load)))
 
 
 def _of_page(load: BrowserLoad) -> Iterator[Observation]:
@@ -47,11 +47,11 @@ def _of_page(load: BrowserLoad) -> Iterator[Observation]:
         "page_requests": len(load.on_network()),
         "page_connections": timing.connections(load),
     }
-    yield from _told(values)
+    yield from _observed(values)
 
 
 def _before_the_end(load: BrowserLoad) -> Iterator[Observation]:
-    yield from _told(
+    yield from _observed(
         {
             "first_contentful_paint": load.first_contentful_paint_s,
             "onload_time": load.onload_s,
@@ -61,7 +61,7 @@ def _before_the_end(load: BrowserLoad) -> Iterator[Observation]:
 
 
 def _of_browser(load: BrowserLoad) -> Iterator[Observation]:
-    yield from _told(
+    yield from _observed(
         {
             "browser_cpu": load.browser_cpu_s,
             "browser_ready_time": load.browser_ready_s,
@@ -70,14 +70,14 @@ def _of_browser(load: BrowserLoad) -> Iterator[Observation]:
     )
 
 
-def _told(values: Mapping[str, float | None], item: str = "") -> Iterator[Observation]:
+def _observed(values: Mapping[str, float | None], item: str = "") -> Iterator[Observation]:
     for metric, value in values.items():
         if value is not None:
             yield Observation(metric=metric, value=value, source="client", item=item)
 
 
 def _speed_index(load: BrowserLoad) -> float | None:
-    # Reading recipes needs the names of readers only; pictures need numpy, 0.2 s to import.
+    # Reading recipes needs parsers' names only, and numpy takes 0.2 s to import.
     from httpbed.web.load import speed_index  # noqa: PLC0415
     from httpbed.web.load.screenshots import PictureError  # noqa: PLC0415
 
@@ -92,15 +92,15 @@ def _of_resources(load: BrowserLoad) -> Iterator[Observation]:
     took = {metric: timing.lengths(requests, of) for metric, of in _OF_EACH.items()}
     for number, (request, name) in enumerate(zip(requests, resource_names(requests), strict=True)):
         started = {"resource_start": request.send_start_s}
-        yield from _told(
+        yield from _observed(
             started | {metric: all_of[number] for metric, all_of in took.items()}, name
         )
 
 
 def resource_names(requests: Sequence[PageRequest]) -> list[str]:
-    """Name resources: by path on the first one's origin, else with their host.
+    """Return a unique name for each request, with its host if it is not the first request's.
 
-    What is fetched again has a number added, so that no two have the same name.
+    A repeated name has a number added.
     """
     seen = Counter[str]()
     own = requests[0].authority if requests else ""

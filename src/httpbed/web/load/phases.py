@@ -1,9 +1,9 @@
-"""What a request spent its time on, in the phases of HAR 1.2.
+"""How a request spent its time, in the phases of HAR 1.2.
 
-Each phase lasts until the next one begins, as in Chrome's HARs, so that between the first and the
-last moment there are no holes: what passes between the answer of the DNS and the start of the
-connection belongs to ``dns``, and what a request waits on a connection that stands, to ``connect``.
-The answer is received from when its header is there.
+As in Chrome's HAR files, each phase lasts until the next one begins, so there are no gaps between
+the first and the last event. Time between DNS and the start of the connection belongs to ``dns``;
+time that a request waits for an existing connection belongs to ``connect``. ``receive`` begins when
+the response's header is complete.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ Kind = Literal["blocked", "dns", "connect", "send", "wait", "receive"]
 
 @dataclass(frozen=True)
 class Phase:
-    """One thing that a request did, in seconds since the navigation began."""
+    """One phase of a request, in seconds since the navigation began."""
 
     kind: Kind
     begin_s: float
@@ -28,8 +28,8 @@ class Phase:
 
 
 def begun_s(request: PageRequest) -> float | None:
-    """Return the first that is known of a request; None where no time is."""
-    told = (
+    """Return the earliest known time of a request; None without any."""
+    times = (
         request.queued_s,
         request.started_s,
         request.dns_start_s,
@@ -37,13 +37,13 @@ def begun_s(request: PageRequest) -> float | None:
         request.send_start_s,
         request.ended_s,
     )
-    return next((one for one in told if one is not None), None)
+    return next((one for one in times if one is not None), None)
 
 
 def phases(request: PageRequest) -> list[Phase]:
-    """List what a request did, in order and without holes; a phase may have no length.
+    """Return the phases of a request in order and without gaps; a phase may have no length.
 
-    What the browser did not tell is not among it, and times that run backwards stand still.
+    Phases that the browser did not report are absent. Times that run backwards are clamped.
     """
     begins = list(_begins(request))
     last = begins[-1][1] if begins else 0.0
@@ -57,7 +57,7 @@ def phases(request: PageRequest) -> list[Phase]:
 
 
 def _begins(request: PageRequest) -> Iterator[tuple[Kind, float]]:
-    told: tuple[tuple[Kind, float | None], ...] = (
+    begins: tuple[tuple[Kind, float | None], ...] = (
         ("blocked", begun_s(request)),
         ("dns", request.dns_start_s),
         ("connect", request.connect_start_s),
@@ -66,7 +66,7 @@ def _begins(request: PageRequest) -> Iterator[tuple[Kind, float]]:
         ("receive", request.headers_end_s),
     )
     latest = float("-inf")
-    for kind, at_s in told:
+    for kind, at_s in begins:
         if at_s is not None:
             latest = max(latest, at_s)
             yield kind, latest

@@ -1,10 +1,10 @@
-"""The pictures that a browser took of a page: JPEG files, read as Speed Index wants them.
+"""The pictures that a browser takes of a page: JPEG files, decoded for the Speed Index.
 
-Browsers keep colour at half the resolution of brightness. libjpeg, and so every usual program,
-smooths it between the known points when it scales it up; jpeg-js, on which speedline counts
-colours, repeats each point, and rounds down. Smoothing makes colours that the picture does not
-have, and moved the Speed Index of a page that goes on moving by 2.6 %. So colour is taken here at
-its own resolution, which libjpeg gives when it is asked for the picture at half its size.
+Browsers store colour at half the resolution of brightness. libjpeg, which most programs use,
+interpolates colour when it scales it up. jpeg-js, on which speedline counts colours, repeats each
+point and rounds down. Interpolation adds colours that the picture does not have; it changed the
+Speed Index of a continuously changing page by 2.6 %. So colour is read at its own resolution, which
+libjpeg gives for a picture decoded at half its size.
 """
 
 from __future__ import annotations
@@ -21,28 +21,28 @@ from PIL import Image, JpegImagePlugin
 from httpbed.host.sandbox import untrusted_files
 
 MOST_BYTES = 2**23
-"""Of one picture."""
+"""Size of one picture."""
 MOST_PIXELS = 2**22
-"""Of one picture: browsers scale theirs to 500 pixels a side."""
+"""Of one picture; browsers scale theirs to 500 pixels a side."""
 
 Pixels = npt.NDArray[np.uint8]
-"""Rows of pixels of red, green and blue."""
+"""Rows of pixels; each pixel is red, green, blue."""
 _HALVED = [(2, 2), (1, 1), (1, 1)]
-"""How often brightness and both colours are sampled, across and down."""
+"""Sampling of brightness and both colours, horizontally and vertically."""
 # ITU-T T.871 section 7.
 _RED_OF_CR, _GREEN_OF_CB, _GREEN_OF_CR, _BLUE_OF_CB = 1.402, -0.3441363, -0.71413636, 1.772
 _NO_COLOUR = 128
 
 
 class PictureError(ValueError):
-    """A picture is not there, is none, or is too large."""
+    """A picture is missing, too large, or not a JPEG."""
 
 
 def read(file: Path) -> bytes:
-    """Read a picture that a program under test may have written.
+    """Read a picture file.
 
     Raises:
-        PictureError: It is not there, or not to be read.
+        PictureError: It is missing or unreadable.
     """
     try:
         return untrusted_files.data(file, most=MOST_BYTES)
@@ -51,10 +51,10 @@ def read(file: Path) -> bytes:
 
 
 def pixels(picture: bytes) -> Pixels:
-    """Decode a JPEG picture, with colour as it is in it.
+    """Decode a JPEG picture, without interpolating its colours.
 
     Raises:
-        PictureError: It is none, is damaged or has more than ``MOST_PIXELS``.
+        PictureError: It is not a JPEG, is damaged, or has more than ``MOST_PIXELS``.
     """
     try:
         image = _opened(picture)
@@ -89,10 +89,9 @@ def _at_half(image: JpegImagePlugin.JpegImageFile) -> Pixels:
 
 
 def _coloured(whole: Pixels, half: Pixels) -> Pixels:
-    """Add each point's colour to the brightness of the four pixels that it is the colour of.
+    """Add each colour point to the brightness of its four pixels.
 
-    What is added is rounded down before it is repeated: brightness is whole, so the sum would be
-    rounded to the same.
+    Rounding down before repeating gives the same sum, because brightness is a whole number.
     """
     height, width, _ = whole.shape
     blue, red = np.moveaxis(half[:, :, 1:].astype(np.float64) - _NO_COLOUR, 2, 0)

@@ -1,7 +1,7 @@
-"""How long a load took, and each of its requests: pure arithmetic on a load's times.
+"""Durations of a load and of its requests.
 
-Only what went over the network counts, and only what was not broken off: a browser gives requests
-up by itself, and the end of one that failed is no last byte.
+Only complete responses over the network count: browsers abort requests themselves, and the end of
+a failed request is not a last byte.
 """
 
 from __future__ import annotations
@@ -11,44 +11,43 @@ from collections.abc import Callable, Iterable, Sequence
 from httpbed.web.load.browser_load import BrowserLoad, PageRequest
 
 Interval = tuple[float, float]
-"""From when until when, in seconds since the navigation started."""
+"""Start and end, in seconds since the navigation started."""
 
 
 def fetched(load: BrowserLoad) -> tuple[PageRequest, ...]:
-    """Return the requests whose answers came over the network, whole."""
+    """Return the requests whose responses arrived completely over the network."""
     return tuple(one for one in load.on_network() if not one.failed and one.ended_s is not None)
 
 
 def page_load_time_s(load: BrowserLoad) -> float | None:
-    """Return when the last byte came; None where none did."""
+    """Return when the last byte arrived; None without one."""
     return max((one.ended_s for one in fetched(load) if one.ended_s is not None), default=None)
 
 
 def network_page_load_time_s(load: BrowserLoad) -> float | None:
-    """Return for how long at least one resource was under way, from queueing to its last byte.
+    """Return for how long at least one resource was between queueing and its last byte.
 
-    Biswal & Gnawali 2016, section 3.1: the time solely in network activity; where resources
-    overlap, the time counts once, and the time in which only scripts ran does not count.
+    Biswal & Gnawali 2016, section 3.1: the time solely in network activity. Overlapping resources
+    count once, and time in which only scripts ran does not count.
     """
     waits = [span for one in fetched(load) if (span := queued_until_whole(one))]
     return sum(end - start for start, end in merged(waits)) if waits else None
 
 
 def queued_until_whole(request: PageRequest) -> Interval | None:
-    """Return from when the page asked for a resource until its last byte."""
+    """Return the interval from the page's request to the last byte."""
     return _interval(request.queued_s, request.ended_s)
 
 
 def sent_until_whole(request: PageRequest) -> Interval | None:
-    """Return from when the request was sent until the last byte."""
+    """Return the interval from sending the request to the last byte."""
     return _interval(request.send_start_s, request.ended_s)
 
 
 def sent_until_answered(request: PageRequest) -> Interval | None:
-    """Return from when the request was sent until the answer's header was there.
+    """Return the interval from sending the request to the response's header.
 
-    This is what Zhang & Song 2023 call the round-trip time; a server that has other answers to
-    give first, or that has to think, makes it longer.
+    Zhang & Song 2023 call it the round-trip time; it includes queueing and computing on the server.
     """
     return _interval(request.send_start_s, request.headers_end_s)
 
@@ -58,33 +57,32 @@ def _interval(start: float | None, end: float | None) -> Interval | None:
 
 
 def merged(intervals: Iterable[Interval]) -> list[Interval]:
-    """Return the same moments as intervals that neither overlap nor touch, in order."""
-    found: list[Interval] = []
+    """Return the union of intervals as disjoint intervals, in order."""
+    disjoint: list[Interval] = []
     for start, end in sorted(intervals):
-        if found and start <= found[-1][1]:
-            found[-1] = (found[-1][0], max(found[-1][1], end))
+        if disjoint and start <= disjoint[-1][1]:
+            disjoint[-1] = (disjoint[-1][0], max(disjoint[-1][1], end))
         else:
-            found.append((start, end))
-    return found
+            disjoint.append((start, end))
+    return disjoint
 
 
 def wire_bytes(load: BrowserLoad) -> int:
-    """Return the bytes of all answers, header and body, as they came; of broken ones, too."""
+    """Return the bytes of all responses, header and body, on the wire; broken ones included."""
     return sum(one.wire_bytes for one in load.on_network())
 
 
 def throughput(load: BrowserLoad) -> float | None:
-    """Return the bytes of all whole answers over the page load time, in byte/s.
+    """Return the bytes of all complete responses over the page load time, in byte/s.
 
     Zhang & Song 2023, section 5: all received data over the time to receive the entire response.
-    An answer that was broken off is in neither.
     """
     took_s = page_load_time_s(load)
     return sum(one.wire_bytes for one in fetched(load)) / took_s if took_s else None
 
 
 def connections(load: BrowserLoad) -> int | None:
-    """Return over how many connections it went; None where the browser did not tell of all."""
+    """Return the number of connections; None if the browser did not report all of them."""
     over = [one.connection for one in load.on_network() if one.status]
     return len(set(over)) if over and all(over) else None
 
@@ -92,6 +90,6 @@ def connections(load: BrowserLoad) -> int | None:
 def lengths(
     requests: Sequence[PageRequest], of: Callable[[PageRequest], Interval | None]
 ) -> list[float | None]:
-    """Return how long something took in each request."""
+    """Return the length of an interval for each request."""
     spans = map(of, requests)
     return [None if span is None else span[1] - span[0] for span in spans]

@@ -1,13 +1,14 @@
-"""A load in the form in which Zhang and Song kept each request (2023, figure 8).
+"""A load in the form in which Zhang and Song stored each request (2023, figure 8).
 
 ::
 
     {"requestId", "url", "timestamp", "protocol", "dataLength", "responseUrl", "timing"}
 
-``timestamp`` is when the request ended and ``timing.requestTime`` when the browser set out to fetch
-it, in seconds of the clock of the Chrome DevTools Protocol; all else in ``timing`` is in
-milliseconds since then, and -1 where there was none. ``dataLength`` counts the body's bytes as the
-page has them. Their round trip time is ``receiveHeadersEnd - sendStart``.
+``timestamp`` is the end of the request and ``timing.requestTime`` its start, in seconds of the
+clock of the Chrome DevTools Protocol. All else in ``timing`` is in milliseconds since then; -1
+means
+no time. ``dataLength`` counts the decoded body's bytes. Their round-trip time is
+``receiveHeadersEnd - sendStart``.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ _NEVER_TOLD = (
 
 
 def requests(load: BrowserLoad) -> list[dict[str, Any]]:
-    """Return the requests that went over the network, in the order in which they were asked for."""
+    """Return the requests that used the network, in the order in which the page made them."""
     began_s = (load.navigation_ns or 0) / 1e9
     return [_request(one, began_s) for one in load.on_network()]
 
