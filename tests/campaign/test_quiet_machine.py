@@ -10,7 +10,7 @@ import pytest
 
 from httpbed.campaign import quiet_machine
 from httpbed.experiment.trial import Attempt, Check
-from httpbed.host.pressure import Waited
+from httpbed.host.pressure import PressureReading
 from recorded import H2_LOSS, trial
 
 TOLD = {"figure": "", "limit": ""}
@@ -44,19 +44,22 @@ def test_only_a_busy_machine_is_waited_for(ended: Attempt) -> None:
 def test_quiet_is_a_quarter_of_the_time(waited: float, found: bool) -> None:
     """Less than what would make a trial invalid, to which the trial's own programs add."""
     assert (
-        quiet_machine.is_quiet(Waited("psi", 7.0, 10.0), Waited("psi", 7.0 + waited, 11.0)) is found
+        quiet_machine.is_quiet(
+            PressureReading("psi", 7.0, 10.0), PressureReading("psi", 7.0 + waited, 11.0)
+        )
+        is found
     )
 
 
 def test_a_machine_that_never_is_quiet_is_waited_for_no_longer_than_promised() -> None:
     """The try comes, and its checks tell how it went."""
-    looks = (Waited("psi", float(number), number * 0.5) for number in itertools.count())
+    looks = (PressureReading("psi", float(number), number * 0.5) for number in itertools.count())
     asyncio.run(quiet_machine.until_quiet(0.5, lambda: next(looks)))
     assert next(looks).at_s == 1.0
 
 
 def test_a_quiet_machine_is_waited_for_no_longer_than_a_look() -> None:
     """The second look settles it."""
-    looks = iter([Waited("psi", 0.0, 0.0), Waited("psi", 0.0, 0.25)])
+    looks = iter([PressureReading("psi", 0.0, 0.0), PressureReading("psi", 0.0, 0.25)])
     asyncio.run(quiet_machine.until_quiet(time.monotonic(), lambda: next(looks)))
     assert next(looks, None) is None

@@ -50,7 +50,7 @@ def test_the_doctors_exit_code(
     monkeypatch: pytest.MonkeyPatch, *, ok: bool | None, code: int
 ) -> None:
     """3 when something necessary is missing, and only then."""
-    point = doctor.Point("the thing", ok, "as seen", "the way out")
+    point = doctor.Capability("the thing", ok, "as seen", "the way out")
     monkeypatch.setattr(doctor, "examine", lambda *_, **__: [point])
     told = CliRunner().invoke(doctor_verb.command, ["--json"])
     assert told.exit_code == code

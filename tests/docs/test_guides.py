@@ -13,7 +13,7 @@ from click.testing import CliRunner
 from httpbed.cli import compare
 from httpbed.experiment import parser, workload
 from httpbed.experiment.document import scenario_document
-from httpbed.experiment.handover import Kind
+from httpbed.experiment.handover import HandoverKind
 from httpbed.experiment.page import PageLoad, RecordedPage
 from httpbed.experiment.scenario import Scenario
 
@@ -75,7 +75,7 @@ def test_the_hand_over_in_the_guide_is_an_experiment() -> None:
     assert read.mistakes == ()
     assert len(read.treatments) == 2 * 3
     text = (GUIDES / "handovers.md").read_text()
-    assert all(f'| `"{kind}"` |' in text for kind in get_args(Kind))
+    assert all(f'| `"{kind}"` |' in text for kind in get_args(HandoverKind))
 
 
 def test_the_line_in_the_guide_is_a_comparison() -> None:

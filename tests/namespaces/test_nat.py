@@ -35,16 +35,16 @@ def test_a_rebinding_ends_a_connection_and_the_next_one_has_a_new_port(
             await net.serve("server")
             await net.emulator.start_counting()
             cut = asyncio.create_task(net.fetch("client", "server", 20.0))
-            assert (await net.emulator.hear("connection"))["link"] == "router-server"
-            await net.emulator.tell("change", link="client-router", change=REBIND)
-            told = [await net.emulator.hear("changed") for _ in range(2)]
+            assert (await net.emulator.wait_for("connection"))["link"] == "router-server"
+            await net.emulator.send("change", link="client-router", change=REBIND)
+            told = [await net.emulator.wait_for("changed") for _ in range(2)]
             assert [(one["direction"], one["change"]) for one in told] == [(0, REBIND), (1, REBIND)]
             with pytest.raises(BedError):
                 await cut
             assert await net.fetch("client", "server", 0.3)
             assert await net.ping("client", "server", 10), "ICMP has no ports"
-            await net.emulator.tell("change", link="router-server", change=REBIND)
-            assert "there is no NAT" in (await net.emulator.hear("refused"))["message"]
+            await net.emulator.send("change", link="router-server", change=REBIND)
+            assert "there is no NAT" in (await net.emulator.wait_for("refused"))["message"]
             return await net.result()
 
     result = asyncio.run(run())

@@ -161,7 +161,7 @@ def test_every_route_has_its_senders_congestion_control(tmp_path: Path, version:
             await net.serve("server")
             await net.emulator.start_counting()
             fetching = asyncio.create_task(net.fetch("client", "server", 3.0))
-            assert (await net.emulator.hear("connection"))["link"] == "router-server"
+            assert (await net.emulator.wait_for("connection"))["link"] == "router-server"
             said = await net.said("server", "ss", "--tcp", "--info", "--no-header", "--numeric")
             await fetching
             return said

@@ -84,7 +84,7 @@ class Running:
         argv = (f"/bin/{PROBE}", "fetch", f"{TRIAL_FOLDER}/{name}")
         spec = ProcessSpec(argv, host=host, files={name: json.dumps(said)}, lines=True)
         probe = await Dialogue.begin(self.supervisor, spec)
-        await probe.hear("result", seconds + 10)
+        await probe.wait_for("result", seconds + 10)
         return _last_total((self.folder / f"{host}.samples").read_bytes())
 
     async def qdiscs(self) -> list[dict[str, Any]]:
@@ -97,7 +97,7 @@ class Running:
 
     async def result(self) -> dict[str, Any]:
         """Stop the emulator; return what it counted."""
-        return await self.emulator.ask("stop", "result")
+        return await self.emulator.request("stop", "result")
 
 
 def _last_total(samples: bytes) -> int:

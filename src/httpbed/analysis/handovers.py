@@ -10,7 +10,7 @@ from typing import Any
 from httpbed.analysis import timelines
 from httpbed.analysis.estimate import Estimate, estimate
 from httpbed.analysis.sample import Key, by_treatment, of_trials, samples, scenario
-from httpbed.experiment.handover import Kind
+from httpbed.experiment.handover import HandoverKind
 from httpbed.experiment.handover_event import MIGRATED, OVER_BEFORE, HandoverEvent
 from httpbed.experiment.roles import Retry
 from httpbed.store.results import Results
@@ -34,7 +34,7 @@ COUNTS = ("migrations", "migrations_failed")
 class Moves:
     """One treatment's hand-overs."""
 
-    kind: Kind
+    kind: HandoverKind
     """What changes; where nothing does, the treatment is there to compare with."""
     retry: Retry
     """What is done about a client's download that failed."""

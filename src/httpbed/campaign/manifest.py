@@ -18,7 +18,7 @@ from httpbed.campaign.preparation import Loaded
 from httpbed.experiment.errors import HostError
 from httpbed.host import facts, folders
 from httpbed.host.packages import identity
-from httpbed.host.packages.identity import Program
+from httpbed.host.packages.identity import ProgramIdentity
 from httpbed.host.sandbox.binaries import LINK, SANDBOX, executable
 from httpbed.host.sandbox.spec import PartSpec, ProcessSpec
 from httpbed.host.sandbox.supervisor import RefusalError, SandboxSpec, sandbox
@@ -88,7 +88,9 @@ def _link(bed: CampaignSetup) -> dict[str, Any]:
     return {"backend": bed.backend, **seeded}
 
 
-def _program(name: str, version: str, found: Program, wheels: Mapping[str, str]) -> dict[str, Any]:
+def _program(
+    name: str, version: str, found: ProgramIdentity, wheels: Mapping[str, str]
+) -> dict[str, Any]:
     return {
         "name": name,
         "version": version,

@@ -11,7 +11,7 @@ from collections.abc import Callable
 
 from httpbed.experiment.trial import Attempt
 from httpbed.host import pressure
-from httpbed.host.pressure import Waited
+from httpbed.host.pressure import PressureReading
 from httpbed.trial import verdict
 
 FIRST_PATIENCE_S = 1.0
@@ -28,12 +28,12 @@ def patience_s(attempt: Attempt, tries: int) -> float:
     return FIRST_PATIENCE_S * 2 ** (tries - 1) if verdict.is_strained(attempt) else 0.0
 
 
-def is_quiet(before: Waited, after: Waited) -> bool:
+def is_quiet(before: PressureReading, after: PressureReading) -> bool:
     """Whether few waited for a CPU between two looks."""
     return after.share_since(before) <= QUIET_SHARE
 
 
-async def until_quiet(most_s: float, look: Callable[[], Waited] = pressure.read) -> None:
+async def until_quiet(most_s: float, look: Callable[[], PressureReading] = pressure.read) -> None:
     """Wait until the machine is quiet, but no longer than ``most_s``."""
     before = look()
     end_s = before.at_s + most_s

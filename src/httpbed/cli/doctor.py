@@ -59,7 +59,7 @@ def _executable(name: str) -> Path | None:
         return None
 
 
-def _text(machine: facts.Facts, points: list[doctor.Point]) -> str:
+def _text(machine: facts.Facts, points: list[doctor.Capability]) -> str:
     lines = [
         f"machine    {machine.distribution}, Linux {machine.kernel}, {machine.architecture}",
         f"           {_size(machine)}",

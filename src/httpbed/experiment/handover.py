@@ -16,7 +16,7 @@ from httpbed.experiment.changes import LONGEST_S
 from httpbed.experiment.units import Bytes, Seconds
 from httpbed.experiment.value import Value
 
-Kind = Literal[
+HandoverKind = Literal[
     "none", "address deleted", "make before break", "route", "blackhole", "NAT rebinding"
 ]
 TRIGGER = "hand-over"
@@ -49,7 +49,7 @@ class Every(Value):
     """Time from the client's start to the first hand-over, and from each to the next."""
 
 
-When = Annotated[
+HandoverTrigger = Annotated[
     Annotated[AfterBytes, Tag("<delivered>")]
     | Annotated[At, Tag("<at>")]
     | Annotated[Every, Tag("<every>")],
@@ -63,13 +63,13 @@ class Handover(Value):
     links: list[str] = Field(min_length=1, max_length=MOST_LINKS)
     """Names of the client's links. The client begins on the first link, switches to the next, and
     after the last link returns to the first."""
-    kind: Kind
+    kind: HandoverKind
     """``address deleted``: the address of the current link is deleted. ``make before break``: the
     next link gets its address and is preferred; the old address is deleted later. ``route``: the
     next link is preferred, nothing else changes. ``blackhole``: the current link drops all packets
     silently. ``NAT rebinding``: a NAT at the far end of the first link forgets its mapping, so the
     server sees another port. ``none``: no hand-over, as a control."""
-    when: When | None = None
+    when: HandoverTrigger | None = None
     """When the hand-over happens; absent for ``none`` only."""
     gap: Annotated[Seconds, Field(le=LONGEST_S)] | None = None
     """For ``address deleted``: time from the deletion until the next link gets its address.

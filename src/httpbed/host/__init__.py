@@ -1,1 +1,6 @@
-"""The machine: what it is, what it can do, and the programs it is lent."""
+"""This machine: its facts and capabilities, sandboxes, and installed programs.
+
+Not here: networks of a trial (``network``) and recipes (``programs``). Start in ``doctor`` for what
+the machine can do, ``sandbox.supervisor`` for running programs, ``packages.toolbox`` for installing
+them.
+"""

@@ -1,4 +1,4 @@
-"""A record that is kept: there whole or not at all, whatever happens meanwhile."""
+"""JSON records that are replaced atomically."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 
-def keep(target: Path, record: Mapping[str, Any]) -> Path:
-    """Write a record in the place of the one before, and return its path."""
+def write(target: Path, record: Mapping[str, Any]) -> Path:
+    """Replace a record's file atomically, durably, and return its path."""
     target.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.NamedTemporaryFile("w", dir=target.parent, delete=False) as file:
         file.write(json.dumps(record, indent=1) + "\n")

@@ -1,7 +1,7 @@
-"""By what way packets cross a link here.
+"""The link backend: how packets pass an emulated link on this machine.
 
-The emulator takes them by packet sockets or TUN devices, or the kernel carries them through a
-queueing discipline of its own while the emulator observes.
+The emulator forwards packets through packet sockets or TUN devices. With ``tbf`` and ``netem`` a
+queueing discipline of the kernel forwards them, and the emulator only observes.
 """
 
 from __future__ import annotations
@@ -16,45 +16,46 @@ from httpbed.experiment.errors import HostError
 Backend = Literal["af_packet", "tun", "tbf", "netem"]
 TUN = Path("/dev/net/tun")
 IPV6 = Path("/proc/sys/net/ipv6/conf")
-"""Absent where the kernel was built, or booted, without IPv6."""
+"""Missing if the kernel was built or booted without IPv6."""
 
 
-def choose(asked: str | None) -> Backend:
-    """Choose the backend that was asked for, else packet sockets, else TUN devices.
+def choose(requested: str | None) -> Backend:
+    """Return the requested backend; by default packet sockets, else TUN devices.
 
-    Packet sockets stamp packets in the kernel and are the more exact way; some containers'
-    kernels have none. Disciplines of the kernel's are chosen by name only.
+    Packet sockets are more exact, because the kernel timestamps the packets; the kernels of some
+    containers have none. The kernel's disciplines are used only on request.
 
     Raises:
-        HostError: This machine has not what is needed.
+        HostError: This machine lacks the backend.
     """
-    if asked == "tun" or (asked is None and not _has_packet_sockets()):
+    if requested == "tun" or (requested is None and not _has_packet_sockets()):
         if TUN.exists():
             return "tun"
         raise HostError(
-            f"there is no {TUN}", "load the module (sudo modprobe tun), or show it here"
+            f"there is no {TUN}",
+            "load the module (sudo modprobe tun), or give the container access",
         )
-    if asked is None:
+    if requested is None:
         return "af_packet"
     if not _has_packet_sockets():
         raise HostError("this kernel has no packet sockets", "use --link-backend tun")
-    # Whether there is such a discipline can be tried in a namespace only: doctor.require_qdisc.
-    return "tbf" if asked == "tbf" else "netem" if asked == "netem" else "af_packet"
+    # doctor.require_qdisc tests for the discipline, which needs a namespace.
+    return "tbf" if requested == "tbf" else "netem" if requested == "netem" else "af_packet"
 
 
 def require_ip(version: str) -> None:
-    """Refuse a version of IP that this kernel does not speak.
+    """Check that the kernel supports an IP version.
 
     Raises:
-        HostError: It speaks no IPv6.
+        HostError: It does not support IPv6.
     """
     if version == "6" and not IPV6.exists():
         remedy = 'boot it without ipv6.disable=1, or run with ip_version = "4"'
-        raise HostError("this kernel speaks no IPv6", remedy)
+        raise HostError("this kernel does not support IPv6", remedy)
 
 
 def _has_packet_sockets() -> bool:
-    """Ask the kernel; that this user may not have one here says nothing about the sandbox."""
+    """Whether the kernel has packet sockets; a refusal to this user does not matter."""
     try:
         socket.socket(socket.AF_PACKET, socket.SOCK_RAW, 0).close()
     except OSError as error:

@@ -1,4 +1,4 @@
-"""What machine this is: the facts a campaign's manifest keeps. Nothing is judged here.
+"""Facts about this machine, which a campaign's manifest records.
 
 Standard library only.
 """
@@ -14,38 +14,38 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Facts:
-    """A machine, as seen by the user who runs httpbed on it."""
+    """The machine as visible to the user who runs httpbed."""
 
     kernel: str
     """Release, such as ``6.1.0-25-amd64``."""
     architecture: str
     distribution: str
     cpu: str
-    """Model name, empty where the kernel does not tell."""
+    """Model name; empty if the kernel does not report it."""
     cores: int
-    """Logical processors this process may use."""
+    """Logical processors that this process may use."""
     memory_bytes: int
     load: tuple[float, float, float]
-    """Runnable processes, averaged over 1, 5 and 15 minutes."""
+    """Average number of runnable processes over 1, 5 and 15 minutes."""
     steal: float | None
-    """Share of the processors' time since the start that a hypervisor took away."""
+    """Share of the processors' time since boot that the hypervisor used for other guests."""
     pressure: bool
-    """Whether the kernel counts CPU pressure (PSI)."""
+    """Whether the kernel reports CPU pressure (PSI)."""
     governor: str | None
-    """How the first core's frequency is chosen; None where that is not visible."""
+    """Frequency governor of the first core; None if not visible."""
     hypervisor: bool
-    """Whether this is a virtual machine, as far as it can know."""
+    """Whether this is a virtual machine, as far as it can detect."""
     container: str | None
-    """The kind of container this runs in, as far as it can know."""
+    """The kind of container, as far as it can be detected; None outside of one."""
     uid: int
 
     def as_json(self) -> dict[str, Any]:
-        """Return the facts ready for :func:`json.dumps`."""
+        """Return the facts as JSON values."""
         return asdict(self)
 
 
 def gather() -> Facts:
-    """Look at this machine."""
+    """Return the facts of this machine."""
     cpu = _read("/proc/cpuinfo")
     return Facts(
         kernel=platform.release(),
@@ -72,7 +72,7 @@ def _distribution() -> str:
 
 
 def _after(text: str, key: str) -> str:
-    """Find the value of the first ``key : value`` line."""
+    """Return the value of the first ``key : value`` line."""
     for line in text.splitlines():
         name, _, value = line.partition(":")
         if name.strip() == key:
@@ -81,25 +81,25 @@ def _after(text: str, key: str) -> str:
 
 
 def _steal(stat: str) -> float | None:
-    """Read the stolen share from the first line of /proc/stat (user nice system idle ...)."""
+    """Return the steal share from the first line of /proc/stat (user nice system idle ...)."""
     first = stat.partition("\n")[0].split()
-    times = [int(word) for word in first[1:9]]  # the later ones are parts of the first two
+    times = [int(word) for word in first[1:9]]  # the rest is included in the first two
     whole = sum(times)
     return times[7] / whole if len(times) == 8 and whole > 0 else None  # noqa: PLR2004
 
 
 def _container() -> str | None:
-    """Ask the places where container managers leave a mark."""
+    """Check the files and the variable that container managers set."""
     if Path("/.dockerenv").exists():
         return "docker"
     if Path("/run/.containerenv").exists():
         return "podman"
     named = _read("/run/systemd/container").strip()
-    return named or os.environ.get("container") or None  # noqa: SIM112 - lower case it is
+    return named or os.environ.get("container") or None  # noqa: SIM112 - lower case
 
 
 def _read(path: str) -> str:
-    """Read a file of the kernel's; empty where it is missing or closed to us."""
+    """Return the content of a kernel file; empty if it is missing or unreadable."""
     try:
         return Path(path).read_text(encoding="utf-8", errors="replace")
     except OSError:

@@ -1,7 +1,7 @@
-"""How long something on this machine that wanted a CPU had to wait for one.
+"""CPU pressure: the time during which at least one runnable task waited for a CPU.
 
-Source: pressure stall information (Documentation/accounting/psi.rst, "some" of cpu). Where the
-kernel has none, time stolen by the hypervisor, from /proc/stat.
+Source: pressure stall information (Documentation/accounting/psi.rst, "some" of cpu). If the kernel
+has none: steal time from /proc/stat.
 """
 
 from __future__ import annotations
@@ -17,38 +17,35 @@ _STEAL_COLUMN = 8
 
 
 @dataclass(frozen=True)
-class Waited:
-    """A reading of a counter that only grows."""
+class PressureReading:
+    """A reading of the monotonic counter."""
 
     source: str
     """``psi`` or ``steal``."""
     seconds: float
     at_s: float
-    """When it was read, by a clock that never goes back."""
+    """Time of the reading, by the monotonic clock."""
 
-    def share_since(self, before: Waited) -> float:
-        """Share of the time since an earlier reading; the steal of all CPUs can be more than 1."""
+    def share_since(self, before: PressureReading) -> float:
+        """Return the share of time since an earlier reading; steal of several CPUs may exceed 1."""
         return (self.seconds - before.seconds) / max(self.at_s - before.at_s, 1e-9)
 
 
-def read() -> Waited:
+def read() -> PressureReading:
     """Read the counter."""
     try:
         for line in _PSI.read_text().splitlines():
             if line.startswith("some "):
                 seconds = int(line.rsplit("total=", 1)[1]) / 1e6
-                return Waited("psi", seconds, time.monotonic())
+                return PressureReading("psi", seconds, time.monotonic())
     except OSError:
         pass
     ticks = _STAT.read_text().splitlines()[0].split()[_STEAL_COLUMN]
-    return Waited("steal", int(ticks) / os.sysconf("SC_CLK_TCK"), time.monotonic())
+    return PressureReading("steal", int(ticks) / os.sysconf("SC_CLK_TCK"), time.monotonic())
 
 
 def killed_for_memory() -> int:
-    """Count the processes that the kernel has killed for want of memory since this machine began.
-
-    0 where it does not tell (before Linux 4.13).
-    """
+    """Return the number of out-of-memory kills since boot; 0 before Linux 4.13."""
     try:
         lines = Path("/proc/vmstat").read_text().splitlines()
     except OSError:

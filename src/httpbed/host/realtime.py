@@ -1,7 +1,7 @@
-"""SCHED_FIFO for the emulator, given from outside its sandbox, where this user may.
+"""Real-time priority (SCHED_FIFO) for processes in a sandbox, set from outside.
 
-Inside a user namespace even root is refused; outside, by the PID as this machine counts, it is
-root's right, or that of a user with RLIMIT_RTPRIO.
+Inside a user namespace even root may not set it. Outside, root may, and so may a user with
+RLIMIT_RTPRIO; both need the PID of the host's namespace.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ PRIORITY = 10
 
 
 def promote(init_pid: int, inner_pid: int) -> bool:
-    """Give the process ``inner_pid`` of the sandbox led by ``init_pid`` real-time priority.
+    """Give real-time priority to the process ``inner_pid`` of the sandbox led by ``init_pid``.
 
     Returns:
         Whether the kernel permitted it.
@@ -29,7 +29,7 @@ def promote(init_pid: int, inner_pid: int) -> bool:
 
 
 def outer_pid(init_pid: int, inner_pid: int) -> int | None:
-    """Find the PID, as we count, of what is ``inner_pid`` in the sandbox led by ``init_pid``."""
+    """Return the host's PID of ``inner_pid`` in the sandbox led by ``init_pid``."""
     children = Path(f"/proc/{init_pid}/task/{init_pid}/children")
     try:
         candidates = [int(word) for word in children.read_text().split()]

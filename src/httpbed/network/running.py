@@ -9,7 +9,7 @@ from typing import Any
 from httpbed.experiment.changes import Action
 from httpbed.experiment.errors import BedError
 from httpbed.host import realtime
-from httpbed.host.sandbox.dialogue import Dialogue, patience, run_tool
+from httpbed.host.sandbox.dialogue import Dialogue, run_tool, time_bounded
 from httpbed.host.sandbox.supervisor import Supervisor
 from httpbed.network.emulator import change, index
 from httpbed.network.plan import NetworkPlan
@@ -29,7 +29,7 @@ class Emulator(Dialogue):
 
     async def start_counting(self) -> None:
         """Begin the impairments' random streams and the counting."""
-        await self.ask("start", "started")
+        await self.request("start", "started")
 
     async def change(self, action: Action, link: str | None = None) -> dict[str, Any]:
         """Change a condition of one direction now; return the event that says it was done.
@@ -40,8 +40,8 @@ class Emulator(Dialogue):
             BedError: The emulator refused.
         """
         way = index(action.direction)
-        async with self.turn, patience(f"a change by {self.name}"):
-            await self.tell("change", link=link, direction=way, change=change(action))
+        async with self.lock, time_bounded(f"a change by {self.name}"):
+            await self.send("change", link=link, direction=way, change=change(action))
             while True:
                 event = await self.next()
                 if event["event"] == "refused":

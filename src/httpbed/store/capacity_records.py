@@ -25,7 +25,7 @@ def path(browser: str) -> Path:
 
 def write(browser: str, record: Mapping[str, Any]) -> Path:
     """Keep a record, and return its path."""
-    return records.keep(path(browser), {"schema": SCHEMA, **record})
+    return records.write(path(browser), {"schema": SCHEMA, **record})
 
 
 def undisturbed(browser: str, made_by: Mapping[str, Any], metric: str) -> int | None:

@@ -31,7 +31,7 @@ def path(key: SenderKey, scale: Scale) -> Path:
 
 def write(key: SenderKey, scale: Scale, record: Mapping[str, Any]) -> Path:
     """Keep a record, whole or not at all, and return its path."""
-    return records.keep(path(key, scale), record)
+    return records.write(path(key, scale), record)
 
 
 def read(key: SenderKey) -> dict[str, Any] | None:

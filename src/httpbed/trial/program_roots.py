@@ -16,7 +16,7 @@ from pathlib import Path
 
 from httpbed.experiment.errors import ConfigError, HostError, Mistake
 from httpbed.host.packages import elf, identity, quiche, toolbox
-from httpbed.host.packages.identity import Program
+from httpbed.host.packages.identity import ProgramIdentity
 from httpbed.host.packages.toolbox import Contents, Root
 from httpbed.host.sandbox import binaries
 from httpbed.host.sandbox.spec import PartSpec
@@ -68,7 +68,7 @@ class Programs:
             return seen
         return replace(seen, root=None, shared={**seen.shared, **place.shown})
 
-    def identity(self, name: str, program: str) -> Program:
+    def identity(self, name: str, program: str) -> ProgramIdentity:
         """Tell which program it is that an implementation starts as ``program``."""
         place = self.places[name]
         if place.root:

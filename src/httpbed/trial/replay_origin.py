@@ -17,7 +17,7 @@ from pathlib import Path
 from httpbed.experiment.errors import BedError, SubjectError
 from httpbed.host.packages.toolbox import Contents
 from httpbed.host.sandbox import untrusted_files
-from httpbed.host.sandbox.dialogue import last_words
+from httpbed.host.sandbox.dialogue import last_error_line
 from httpbed.host.sandbox.spec import TRIAL_FOLDER, Ports, ProcessSpec
 from httpbed.host.sandbox.supervisor import Process, Supervisor
 from httpbed.programs.invocation import PROGRAMS
@@ -96,7 +96,7 @@ class RunningOrigins:
             try:
                 await task
             except SubjectError as error:
-                words = last_words(self.supervisor, self.specs[said])
+                words = last_error_line(self.supervisor, self.specs[said])
                 raise BedError(f"recorded answers cannot be had: {error}{words}") from None
 
     async def end(self) -> None:
@@ -108,7 +108,7 @@ class RunningOrigins:
         processes = {said: task.result() for said, task in self.starting.items()}
         for said, one in processes.items():
             if one.exit.done():
-                words = last_words(self.supervisor, self.specs[said])
+                words = last_error_line(self.supervisor, self.specs[said])
                 raise BedError(f"{said} ended before the client did: {one.exit.result()}{words}")
         await stop(self.supervisor, processes.values())
 

@@ -7,7 +7,7 @@ import pytest
 
 import web as webs
 from httpbed.host.packages import curl, ssrf_guard
-from httpbed.host.packages.curl import Got
+from httpbed.host.packages.curl import Fetched
 from web import PNG, web
 
 pytestmark = pytest.mark.toolbox
@@ -21,7 +21,7 @@ def hosts() -> Iterator[tuple[str, str]]:
         yield names
 
 
-def _fetched(*urls: str, most_bytes: int = 50_000, inside: bool = True) -> list[Got]:
+def _fetched(*urls: str, most_bytes: int = 50_000, inside: bool = True) -> list[Fetched]:
     program = curl.command(print)
     got = curl.fetch(program, urls, most_bytes=most_bytes, time_limit_s=20, may_be_inside=inside)
     return [got[url] for url in urls]

@@ -38,12 +38,12 @@ def test_what_is_public_is_not(address: str) -> None:
 def test_no_form_of_an_address_leads_inside(url: str) -> None:
     """Nor does anything that one reader of URLs takes for another host than the next."""
     with pytest.raises(UnreachableError):
-        ssrf_guard.way(url, may_be_inside=False)
+        ssrf_guard.destination(url, may_be_inside=False)
 
 
 def test_a_url_is_written_so_that_everybody_reads_it_alike() -> None:
     """Without what is not sent."""
-    way = ssrf_guard.way("HTTPS://8.8.8.8:443/a b?c#d", may_be_inside=False)
+    way = ssrf_guard.destination("HTTPS://8.8.8.8:443/a b?c#d", may_be_inside=False)
     assert (way.url, way.host, way.port) == ("https://8.8.8.8/a b?c", "8.8.8.8", 443)
 
 
@@ -59,7 +59,9 @@ def test_a_name_leads_inside_where_one_of_its_addresses_does(
     monkeypatch.setattr(socket, "getaddrinfo", answer)
     assert ssrf_guard.leads_inside("http://page.example/")
     found.pop()
-    assert ssrf_guard.way("http://page.example/", may_be_inside=False).addresses == ("8.8.8.8",)
+    assert ssrf_guard.destination("http://page.example/", may_be_inside=False).addresses == (
+        "8.8.8.8",
+    )
     assert not ssrf_guard.leads_inside("http://page.example/")
 
 
@@ -73,8 +75,8 @@ def test_a_name_that_only_a_proxy_knows_is_its_affair(monkeypatch: pytest.Monkey
     for name in ("http_proxy", "HTTP_PROXY", "all_proxy", "ALL_PROXY", "no_proxy", "NO_PROXY"):
         monkeypatch.delenv(name, raising=False)
     with pytest.raises(UnreachableError, match="cannot be resolved"):
-        ssrf_guard.way("http://page.example/", may_be_inside=False)
+        ssrf_guard.destination("http://page.example/", may_be_inside=False)
     monkeypatch.setenv("http_proxy", "http://proxy.example:3128")
-    assert ssrf_guard.way("http://page.example/", may_be_inside=False).addresses == ()
+    assert ssrf_guard.destination("http://page.example/", may_be_inside=False).addresses == ()
     with pytest.raises(UnreachableError, match="own network"):
-        ssrf_guard.way("http://router.local/", may_be_inside=False)
+        ssrf_guard.destination("http://router.local/", may_be_inside=False)

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import pytest
 
 from httpbed.experiment.errors import ConfigError
-from httpbed.host.packages.curl import Got
+from httpbed.host.packages.curl import Fetched
 from httpbed.studies.mirror import crawler
 from httpbed.studies.mirror.crawler import Bounds, Collected
 
@@ -28,17 +28,17 @@ MOVED = {"https://page.test/": "https://page.test/start"}
 AMPLE = Bounds(10_000, 100, 60.0)
 
 
-def _fetch(urls: Sequence[str], most_bytes: int, time_limit_s: float) -> dict[str, Got]:
+def _fetch(urls: Sequence[str], most_bytes: int, time_limit_s: float) -> dict[str, Fetched]:
     assert most_bytes > 0
     assert time_limit_s > 0
     return {url: _got(MOVED.get(url, url)) for url in urls}
 
 
-def _got(url: str) -> Got:
+def _got(url: str) -> Fetched:
     if url not in WEB:
-        return Got(url, "", b"", "its server answered 404")
+        return Fetched(url, "", b"", "its server answered 404")
     kind, body = WEB[url]
-    return Got(url, kind, body.encode())
+    return Fetched(url, kind, body.encode())
 
 
 def _written(found: Collected) -> dict[str, str]:

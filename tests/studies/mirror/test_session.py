@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from httpbed.experiment.errors import ConfigError
-from httpbed.host.packages.curl import Got
+from httpbed.host.packages.curl import Fetched
 from httpbed.studies.mirror import session
 from httpbed.studies.mirror.browser_load import Asked
 from httpbed.studies.mirror.crawler import Bounds
@@ -18,10 +18,10 @@ AMPLE = Bounds(10_000, 100, 60.0)
 PAGE = "https://page.test/index.html"
 
 
-def _fetch(urls: Sequence[str], most_bytes: int, time_limit_s: float) -> dict[str, Got]:
+def _fetch(urls: Sequence[str], most_bytes: int, time_limit_s: float) -> dict[str, Fetched]:
     assert most_bytes > 0
     assert time_limit_s > 0
-    return {url: Got(url, "text/html" if url == PAGE else "", url.encode()) for url in urls}
+    return {url: Fetched(url, "text/html" if url == PAGE else "", url.encode()) for url in urls}
 
 
 class Script:

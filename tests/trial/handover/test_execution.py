@@ -43,7 +43,7 @@ class Stage:
         self._took(" ".join(spec.argv[:2]) + (" …flush" if "flush" in (spec.input or "") else ""))
         return Exit(self.status, None, timed_out=False, wall_s=0.0, cpu_s=0.0, max_rss_kib=0)
 
-    async def tell(self, order: str, **more: Any) -> None:
+    async def send(self, order: str, **more: Any) -> None:
         """Take an order, as the emulator does."""
         self._took(f"{order} {more['link']} {json.dumps(more['change'])}")
 

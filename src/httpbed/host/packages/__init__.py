@@ -1,1 +1,5 @@
-"""Programs from apt, PyPI, npm and cargo, and the root filesystems that hold them."""
+"""Programs from apt, PyPI, npm and cargo, and the root filesystems that contain them.
+
+Not here: which programs a recipe needs (``programs``). Start in ``toolbox``, which builds root
+filesystems.
+"""

@@ -19,7 +19,7 @@ from typing import Any
 
 from httpbed.experiment.errors import HostError
 from httpbed.host.packages import elf, ssrf_guard, toolbox
-from httpbed.host.packages.ssrf_guard import Way
+from httpbed.host.packages.ssrf_guard import Destination
 
 TOOLS = toolbox.Contents("trixie", frozenset({"curl"}))
 """What fetches where there is no curl."""
@@ -32,7 +32,7 @@ Say = Callable[[str], None]
 
 
 @dataclass(frozen=True)
-class Got:
+class Fetched:
     """What came for a URL."""
 
     url: str
@@ -66,7 +66,7 @@ def fetch(
     most_bytes: int,
     time_limit_s: float,
     may_be_inside: bool = False,
-) -> dict[str, Got]:
+) -> dict[str, Fetched]:
     """Fetch URLs, all together at most ``most_bytes`` long and within ``time_limit_s``.
 
     Redirects are followed one by one, so that none leads into the user's own network unseen.
@@ -79,26 +79,28 @@ def fetch(
         may_be_inside: Whether this machine and its own network may be asked.
     """
     ends = time.monotonic() + time_limit_s
-    got: dict[str, Got] = {}
+    got: dict[str, Fetched] = {}
     at = {url: url for url in urls}
     for _ in range(_MOST_REDIRECTS + 1):
-        found = ssrf_guard.ways(at.values(), may_be_inside=may_be_inside, ends=ends)
-        open_ = {url: way for url, here in at.items() if isinstance(way := found[here], Way)}
+        found = ssrf_guard.destinations(at.values(), may_be_inside=may_be_inside, ends=ends)
+        open_ = {
+            url: way for url, here in at.items() if isinstance(way := found[here], Destination)
+        }
         got |= {
-            url: Got(here, "", b"", str(found[here]))
+            url: Fetched(here, "", b"", str(found[here]))
             for url, here in at.items()
             if url not in open_
         }
         room = most_bytes - sum(len(one.body) for one in got.values())
         came = _round(program, open_, room, ends) if open_ else {}
-        got |= {url: one for url, one in came.items() if isinstance(one, Got)}
+        got |= {url: one for url, one in came.items() if isinstance(one, Fetched)}
         at = {url: one for url, one in came.items() if isinstance(one, str)}
-    return got | {url: Got(here, "", b"", "it leads on and on") for url, here in at.items()}
+    return got | {url: Fetched(here, "", b"", "it leads on and on") for url, here in at.items()}
 
 
 def _round(
-    program: Sequence[str], ways: Mapping[str, Way], most_bytes: int, ends: float
-) -> dict[str, Got | str]:
+    program: Sequence[str], ways: Mapping[str, Destination], most_bytes: int, ends: float
+) -> dict[str, Fetched | str]:
     """Fetch each URL by its way; return what came, or where it leads on."""
     with tempfile.TemporaryDirectory() as scratch:
         files = {url: Path(scratch, str(at)) for at, url in enumerate(ways)}
@@ -107,10 +109,10 @@ def _round(
             [*sorted(pinned), *(_setting(ways[url].url, files[url]) for url in ways)]
         )
         told = _told(_run(program, settings, Path(scratch), most_bytes, ends))
-        answers: dict[str, Got | str] = {}
+        answers: dict[str, Fetched | str] = {}
         for url, file in files.items():
             answers[url] = _got(told.get(str(file)), file, most_bytes)
-            most_bytes -= len(one.body) if isinstance(one := answers[url], Got) else 0
+            most_bytes -= len(one.body) if isinstance(one := answers[url], Fetched) else 0
         return answers
 
 
@@ -150,7 +152,7 @@ def _weight(folder: Path) -> int:
     return sum(path.stat().st_size for path in folder.iterdir())
 
 
-def _pin(way: Way) -> str:
+def _pin(way: Destination) -> str:
     """Hold a name to the addresses that were looked at."""
     shown = ",".join(f"[{one}]" if ":" in one else one for one in way.addresses)
     return f'resolve = "{way.host}:{way.port}:{shown}"\n'
@@ -173,23 +175,23 @@ def _told(output: bytes) -> dict[str, dict[str, Any]]:
     return told
 
 
-def _got(told: dict[str, Any] | None, file: Path, most_bytes: int) -> Got | str:
+def _got(told: dict[str, Any] | None, file: Path, most_bytes: int) -> Fetched | str:
     """Return what came for a URL, or the URL that its answer leads to."""
     size = file.stat().st_size if file.exists() else 0
     if size > most_bytes:
-        return Got("", "", b"", f"is longer than the {most_bytes} bytes that are left")
+        return Fetched("", "", b"", f"is longer than the {most_bytes} bytes that are left")
     if told is None:
-        return Got("", "", b"", "it was not fetched in time")
+        return Fetched("", "", b"", "it was not fetched in time")
     url = str(told.get("url_effective"))
     if told.get("errormsg"):
-        return Got(url, "", b"", str(told["errormsg"]))
+        return Fetched(url, "", b"", str(told["errormsg"]))
     if told.get("redirect_url"):
         return str(told["redirect_url"])
     status = int(told.get("http_code") or 0)
     if status != _OK:
-        return Got(url, "", b"", f"its server answered {status}")
+        return Fetched(url, "", b"", f"its server answered {status}")
     kind = str(told.get("content_type") or "").split(";")[0].strip().lower()
-    return Got(url, _SAME.get(kind, kind), file.read_bytes() if size else b"")
+    return Fetched(url, _SAME.get(kind, kind), file.read_bytes() if size else b"")
 
 
 _OK = 200

@@ -26,7 +26,7 @@ _PATH = ("/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/sbin", 
 
 
 @dataclass(frozen=True)
-class Program:
+class ProgramIdentity:
     """A program in a root, told apart from every other build of it."""
 
     name: str
@@ -37,7 +37,7 @@ class Program:
     """The SHA-256 of each shared library it loads at its start, by path inside the root."""
 
 
-def identity(root: Root, program: str) -> Program:
+def identity(root: Root, program: str) -> ProgramIdentity:
     """Identify a program by its name, searched in the root's PATH, or by its path inside."""
     path = _find(root.path, program)
     if path is None:
@@ -46,7 +46,7 @@ def identity(root: Root, program: str) -> Program:
             "name its package in the recipe's [install]; or, if something removed it there:"
             " httpbed toolbox remove --all, then httpbed toolbox build",
         )
-    return Program(
+    return ProgramIdentity(
         name=Path(program).name,
         path=path,
         sha256=_sha256(elf.outside(root.path, path)),
@@ -57,9 +57,9 @@ def identity(root: Root, program: str) -> Program:
     )
 
 
-def of_this_machine(program: Path) -> Program:
+def of_this_machine(program: Path) -> ProgramIdentity:
     """Identify a program of the user's, which runs in this machine's own filesystem."""
-    return Program(
+    return ProgramIdentity(
         name=program.name,
         path=str(program),
         sha256=_sha256(program),

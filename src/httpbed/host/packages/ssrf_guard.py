@@ -33,7 +33,7 @@ class UnreachableError(Exception):
 
 
 @dataclass(frozen=True)
-class Way:
+class Destination:
     """Where a URL leads."""
 
     url: str
@@ -44,7 +44,7 @@ class Way:
     """Those of a name; none of an address, and of a name that only a proxy can resolve."""
 
 
-def way(url: str, *, may_be_inside: bool) -> Way:
+def destination(url: str, *, may_be_inside: bool) -> Destination:
     """Look up where a URL leads.
 
     Raises:
@@ -58,19 +58,19 @@ def way(url: str, *, may_be_inside: bool) -> Way:
     inside = any(map(is_inside, known)) if known else bool(_OWN_NAMES.fullmatch(host.rstrip(".")))
     if inside and not may_be_inside:
         raise UnreachableError(f"{host} is in this machine's own network, and the page is not")
-    return Way(plain, host, port, addresses)
+    return Destination(plain, host, port, addresses)
 
 
-def ways(
+def destinations(
     urls: Iterable[str], *, may_be_inside: bool, ends: float
-) -> Mapping[str, Way | UnreachableError]:
+) -> Mapping[str, Destination | UnreachableError]:
     """Look up many URLs, several at a time, until ``ends`` by the monotonic clock."""
 
-    def look(url: str) -> Way | UnreachableError:
+    def look(url: str) -> Destination | UnreachableError:
         if time.monotonic() > ends:
             return UnreachableError("it was not fetched in time")
         try:
-            return way(url, may_be_inside=may_be_inside)
+            return destination(url, may_be_inside=may_be_inside)
         except UnreachableError as error:
             return error
 
@@ -82,10 +82,10 @@ def ways(
 def leads_inside(url: str) -> bool:
     """Whether a URL leads to this machine or its own network."""
     try:
-        way(url, may_be_inside=False)
+        destination(url, may_be_inside=False)
     except UnreachableError:
         try:
-            way(url, may_be_inside=True)
+            destination(url, may_be_inside=True)
         except UnreachableError:
             return False
         return True

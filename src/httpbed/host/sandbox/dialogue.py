@@ -23,32 +23,32 @@ class Dialogue:
 
     supervisor: Supervisor
     process: Process
-    turn: asyncio.Lock = field(default_factory=asyncio.Lock, kw_only=True)
+    lock: asyncio.Lock = field(default_factory=asyncio.Lock, kw_only=True)
     """Of who has asked and waits: events are heard once, and others pass over them."""
 
     @classmethod
     async def begin(cls, supervisor: Supervisor, spec: ProcessSpec) -> Self:
         """Start the program and wait until it is ready."""
         dialogue = cls(supervisor, await supervisor.start(spec))
-        await dialogue.hear("ready")
+        await dialogue.wait_for("ready")
         return dialogue
 
-    async def tell(self, order: str, **more: Any) -> None:
+    async def send(self, order: str, **more: Any) -> None:
         """Give an order, and say what more belongs to it."""
         await self.supervisor.send(self.process, {"do": order, **more})
 
-    async def ask(self, order: str, answer: str) -> dict[str, Any]:
+    async def request(self, order: str, answer: str) -> dict[str, Any]:
         """Give an order and wait for the event that answers it."""
-        async with self.turn:
-            await self.tell(order)
-            return await self.hear(answer)
+        async with self.lock:
+            await self.send(order)
+            return await self.wait_for(answer)
 
-    async def hear(self, kind: str, lasts_s: float = 0.0) -> dict[str, Any]:
+    async def wait_for(self, kind: str, lasts_s: float = 0.0) -> dict[str, Any]:
         """Wait for the next event of a kind, if need be for ``lasts_s`` longer than for others.
 
         All events before it are passed over.
         """
-        async with patience(f"the word {kind!r} of {self.name}", lasts_s):
+        async with time_bounded(f"the word {kind!r} of {self.name}", lasts_s):
             while (event := await self.next())["event"] != kind:
                 pass
         return event
@@ -71,7 +71,7 @@ class Dialogue:
 
 
 @asynccontextmanager
-async def patience(what: str, lasts_s: float = 0.0) -> AsyncIterator[None]:
+async def time_bounded(what: str, lasts_s: float = 0.0) -> AsyncIterator[None]:
     """Turn what takes too long into a fault of the bed."""
     limit_s = PATIENCE_S + lasts_s
     try:
@@ -87,13 +87,13 @@ async def run_tool(supervisor: Supervisor, spec: ProcessSpec) -> None:
     Raises:
         BedError: It failed, or took too long.
     """
-    async with patience(spec.argv[0]):
+    async with time_bounded(spec.argv[0]):
         ended = await supervisor.run(spec)
     if not ended.clean:
-        raise BedError(f"{spec.shell()}: {ended}{last_words(supervisor, spec)}")
+        raise BedError(f"{spec.shell()}: {ended}{last_error_line(supervisor, spec)}")
 
 
-def last_words(supervisor: Supervisor, spec: ProcessSpec) -> str:
+def last_error_line(supervisor: Supervisor, spec: ProcessSpec) -> str:
     """Quote the last line that a program wrote about its failure, if it wrote any."""
     said = untrusted_files.last_line(supervisor.folder, spec.stderr) if spec.stderr else ""
     return f": {said[:300]}" if said else ""

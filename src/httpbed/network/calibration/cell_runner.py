@@ -96,9 +96,9 @@ class _Run:
         failures = sum(await asyncio.gather(*self._senders()))
         await asyncio.sleep(self.cell.settle_s)
         for receiver in receivers:
-            told = await receiver.ask("stop", "result")
+            told = await receiver.request("stop", "result")
             failures += told["failures"]
-        result = await emulator.ask("stop", "result")
+        result = await emulator.request("stop", "result")
         (self.folder / RESULT).write_text(json.dumps(result) + "\n")
         (self.folder / REMARKS).write_text(json.dumps({"failures": failures}) + "\n")
 
@@ -109,7 +109,7 @@ class _Run:
     async def _finish(self, spec: ProcessSpec) -> int:
         """Let a probe do its work; return how many packets it lost itself."""
         probe = await self._begin(spec)
-        told = await probe.hear("result", self.cell.lasts_s())
+        told = await probe.wait_for("result", self.cell.lasts_s())
         return int(told["failures"])
 
     async def _fetch(self, stream: Stream) -> int:

@@ -90,7 +90,7 @@ def write(verdicts: Sequence[Verdict], scale: str, *, backend: str, load_before:
         "envelope": envelope.envelope(verdicts),
         "cells": [verdict.as_json() for verdict in verdicts],
     }
-    return atomic_record.keep(path(), said)
+    return atomic_record.write(path(), said)
 
 
 def read() -> Certificate | None:

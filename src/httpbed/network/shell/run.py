@@ -16,7 +16,7 @@ from httpbed.experiment.errors import BedError, HostError
 from httpbed.host import folders, realtime
 from httpbed.host.backend import Backend
 from httpbed.host.sandbox.binaries import LINK, PROBE, executable
-from httpbed.host.sandbox.dialogue import last_words, patience, run_tool
+from httpbed.host.sandbox.dialogue import last_error_line, run_tool, time_bounded
 from httpbed.host.sandbox.spec import Exit, ProcessSpec
 from httpbed.host.sandbox.supervisor import Process, SandboxSpec, ShellSpec, Supervisor, sandbox
 from httpbed.network import running
@@ -184,7 +184,7 @@ class _Bed:
     async def result(self, emulator: Emulator) -> Mapping[str, Any]:
         """End the link; return its counters."""
         try:
-            return await emulator.ask("stop", "result")
+            return await emulator.request("stop", "result")
         except BedError as error:
             raise self._failure(emulator) if emulator.process.complaint else error from None
 
@@ -192,7 +192,7 @@ class _Bed:
         """Say why the emulator ended: by its own word, the last line that it wrote, or neither."""
         complaint = emulator.process.complaint
         if not complaint:
-            said = last_words(self.supervisor, self.planned.network.emulator)
+            said = last_error_line(self.supervisor, self.planned.network.emulator)
             return BedError(f"the emulator ended{said}")
         what, _, reason = complaint.partition(": ")
         option, file = {"log": ("--log", self.wish.log), "pcapng": ("--pcap", self.wish.pcap)}.get(
@@ -239,11 +239,11 @@ class _Bed:
         if program is None:
             return False
         spec = plan.pasta(program, self.scratch)
-        async with patience("pasta"):
+        async with time_bounded("pasta"):
             ended = await self.supervisor.run(spec)
         if ended.clean:
             return True
-        reason = f"pasta failed ({ended}){last_words(self.supervisor, spec)}"
+        reason = f"pasta failed ({ended}){last_error_line(self.supervisor, spec)}"
         if self.wish.outside:
             raise HostError(reason, "try it alone: pasta --config-net")
         self.say(f"no outside network for the command: {reason}")
@@ -255,7 +255,7 @@ async def _watch(emulator: Emulator) -> None:
     meter = Meter()
     try:
         while True:
-            line = meter.line(await emulator.ask("counters", "counters"))
+            line = meter.line(await emulator.request("counters", "counters"))
             sys.stderr.write(f"{ERASE}{line}")
             sys.stderr.flush()
             await asyncio.sleep(PERIOD_S)

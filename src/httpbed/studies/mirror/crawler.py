@@ -8,14 +8,14 @@ from dataclasses import dataclass, field
 from urllib.parse import urldefrag, urljoin, urlsplit
 
 from httpbed.experiment.errors import ConfigError, Mistake
-from httpbed.host.packages.curl import Got
+from httpbed.host.packages.curl import Fetched
 from httpbed.studies.mirror.file_names import Places
 from httpbed.web.sites import repair
 from httpbed.web.sites.markup import Element, change_elements
 from httpbed.web.sites.repair import LinkTarget
 from httpbed.web.sites.site import url_path
 
-Fetch = Callable[[Sequence[str], int, float], dict[str, Got]]
+Fetch = Callable[[Sequence[str], int, float], dict[str, Fetched]]
 """Gets URLs, each at most so many bytes long, all within so many seconds."""
 _TEXTS = ("text/html", "text/css", "text/javascript")
 
@@ -37,7 +37,7 @@ class Collected:
     """URL of the document, where redirects led."""
     bounds: Bounds
     places: Places
-    got: dict[str, Got] = field(default_factory=dict)
+    got: dict[str, Fetched] = field(default_factory=dict)
     missing: dict[str, str] = field(default_factory=dict)
     """What could not be had -> why."""
     ends: float = 0.0
@@ -55,7 +55,7 @@ class Collected:
         room = self.bounds.most_bytes - self._weight()
         answers = fetch(fetchable, room, self.ends - time.monotonic()) if fetchable else {}
         for url in wanted:
-            one = answers.get(url, Got(url, "", b"", "it has no address that can be fetched"))
+            one = answers.get(url, Fetched(url, "", b"", "it has no address that can be fetched"))
             if one.failed:
                 self.missing[url] = one.failed
             else:
@@ -136,7 +136,7 @@ def rewritten(found: Collected, *, strip: bool) -> Iterator[tuple[str, bytes, st
         yield path, body, url, changes
 
 
-def _wanted(one: Got) -> list[str]:
+def _wanted(one: Fetched) -> list[str]:
     """List the URLs that a text refers to."""
     if one.type not in {"text/html", "text/css"}:
         return []

@@ -130,7 +130,7 @@ class _Executor:
         spec, began_ns = self.planned.carried_out_by(step, number), time.monotonic_ns()
         if spec is None:
             told = BY_EMULATOR[step.what]
-            await self.emulator.tell("change", link=step.link, direction=None, change=told)
+            await self.emulator.send("change", link=step.link, direction=None, change=told)
         else:
             await run_tool(self.supervisor, spec)
         self._write(step, number, due_ns, began_ns)

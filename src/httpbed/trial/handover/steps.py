@@ -12,7 +12,7 @@ from typing import Literal
 
 from httpbed.experiment import units
 from httpbed.experiment.changes import Delivered, Event
-from httpbed.experiment.handover import TRIGGER, AfterBytes, At, Every, Handover, Kind
+from httpbed.experiment.handover import TRIGGER, AfterBytes, At, Every, Handover, HandoverKind
 from httpbed.experiment.scenario import Scenario
 from httpbed.experiment.topology import Topology
 from httpbed.host.sandbox.spec import ProcessSpec
@@ -26,7 +26,7 @@ BY_EMULATOR: Mapping[What, Mapping[str, bool]] = {
     "rebind": {"rebind": True},
 }
 """Steps that the emulator makes, each as the change that it is told."""
-DECISIVE: Mapping[Kind, What] = {
+DECISIVE: Mapping[HandoverKind, What] = {
     "address deleted": "detach",
     "make before break": "prefer",
     "route": "prefer",

@@ -23,7 +23,7 @@ from httpbed.experiment.handover import TRIGGER
 from httpbed.host import pressure, realtime
 from httpbed.host.sandbox import untrusted_files
 from httpbed.host.sandbox.binaries import LINK, executable
-from httpbed.host.sandbox.dialogue import patience, run_tool
+from httpbed.host.sandbox.dialogue import run_tool, time_bounded
 from httpbed.host.sandbox.spec import Exit
 from httpbed.host.sandbox.supervisor import (
     PartError,
@@ -300,8 +300,8 @@ class _Run:
         try:
             yield listening
             await self._count("before-stop")
-            await emulator.tell("stop")
-            async with patience("the emulator's result"):
+            await emulator.send("stop")
+            async with time_bounded("the emulator's result"):
                 _write_json(self.artifacts, LINK_RESULT, await listening)
             await self._count("after-stop")
         finally:

@@ -9,7 +9,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
 from httpbed.experiment.errors import SubjectError
-from httpbed.host.sandbox.dialogue import last_words, patience
+from httpbed.host.sandbox.dialogue import last_error_line, time_bounded
 from httpbed.host.sandbox.spec import Exit, ProcessSpec
 from httpbed.host.sandbox.supervisor import START_TIMEOUT_S, Process, Supervisor
 
@@ -27,12 +27,12 @@ class RunningServers:
 
     async def failures(self) -> dict[str, str]:
         """Wait until all are ready; tell why some will never be."""
-        async with patience("the start of servers and proxies", START_TIMEOUT_S):
+        async with time_bounded("the start of servers and proxies", START_TIMEOUT_S):
             done = await asyncio.gather(*self.starting.values(), return_exceptions=True)
         failures = {}
         for name, result in zip(self.starting, done, strict=True):
             if isinstance(result, SubjectError):
-                failures[name] = f"{result}{last_words(self.supervisor, self.specs[name])}"
+                failures[name] = f"{result}{last_error_line(self.supervisor, self.specs[name])}"
             elif isinstance(result, BaseException):
                 raise result
         return failures

@@ -1,9 +1,10 @@
-"""Tries, inside namespaces of its own, what a trial needs; changes nothing outside them.
+"""Tests, inside namespaces of its own, the kernel features that a trial needs.
 
-    python -m httpbed.host.namespace_tests WHAT-TO-TRY-AS-JSON
+    python -m httpbed.host.capability_tests REQUEST-AS-JSON
 
-prints one JSON object: the name of each thing tried, with its ``figure`` or its ``error``.
-It must be a process of its own: with a second thread the kernel refuses a user namespace.
+prints one JSON object that maps each test to its ``figure`` or its ``error``. It runs in a process
+of its own, because the kernel refuses a user namespace to a process with several threads. Nothing
+outside the namespaces changes.
 
 Standard library only.
 """
@@ -44,39 +45,40 @@ _libc = ctypes.CDLL(None, use_errno=True)
 
 
 def main() -> None:
-    """Try everything in order; without a user namespace nothing else can be tried."""
-    wish = json.loads(sys.argv[1])
-    ip: list[str] | None = wish["ip"]
-    findings = {"ordinary": _try(_ordinary)} if wish["root"] else {}
-    findings["user"] = _try(_user)
+    """Run all tests in order; without a user namespace no other test can run."""
+    request = json.loads(sys.argv[1])
+    ip: list[str] | None = request["ip"]
+    findings = {"ordinary": _test(_ordinary)} if request["root"] else {}
+    findings["user"] = _test(_user)
     if "figure" in findings["user"]:
-        findings["network"] = _try(lambda: _unshare(_NEWNET))
-        findings["mount"] = _try(_mounts)
-        findings["veth"] = _try(lambda: _veth(ip))
-        findings["packet"] = _try(_stamps)
-        findings["gso"] = _try(_gso)
-        for name, words in wish["qdiscs"].items():
-            findings[f"qdisc {name}"] = _try(lambda words=words: _qdisc(wish["tc"], words))  # type: ignore[misc]
-        for name in wish["congestion"]:
-            findings[f"congestion {name}"] = _try(lambda name=name: _congestion(ip, name))  # type: ignore[misc]
-        # After all that runs programs of the toolbox: it hides what is in /tmp.
-        findings["overlay"] = _try(lambda: _overlay(wish["lower"]))
-        findings["pid"] = _try(_pid)  # the last: what is forked afterwards is inside
+        findings["network"] = _test(lambda: _unshare(_NEWNET))
+        findings["mount"] = _test(_mounts)
+        findings["veth"] = _test(lambda: _veth(ip))
+        findings["packet"] = _test(_stamps)
+        findings["gso"] = _test(_gso)
+        for name, words in request["qdiscs"].items():
+            findings[f"qdisc {name}"] = _test(lambda words=words: _qdisc(request["tc"], words))  # type: ignore[misc]
+        for name in request["congestion"]:
+            findings[f"congestion {name}"] = _test(lambda name=name: _congestion(ip, name))  # type: ignore[misc]
+        # After all tests that run programs of the toolbox, because it hides /tmp.
+        findings["overlay"] = _test(lambda: _overlay(request["lower"]))
+        findings["pid"] = _test(_pid)  # last: later children would be in the new namespace
     sys.stdout.write(json.dumps(findings))
 
 
-def _try(step: Callable[[], Any]) -> dict[str, Any]:
+def _test(step: Callable[[], Any]) -> dict[str, Any]:
     try:
         return {"figure": step()}
     except OSError as error:
         return {"error": error.strerror or str(error)}
     except subprocess.CalledProcessError as error:
-        told = (error.stderr or "").strip().splitlines()
-        return {"error": told[-1] if told else f"{error.cmd[0]} ended with {error.returncode}"}
+        lines = (error.stderr or "").strip().splitlines()
+        exited = f"{error.cmd[0]} exited with code {error.returncode}"
+        return {"error": lines[-1] if lines else exited}
 
 
 def _user() -> str:
-    """Make a user namespace in which we are root, and see that this gives rights."""
+    """Make a user namespace in which this process is root."""
     uid, gid = os.geteuid(), os.getegid()
     _unshare(_NEWUSER)
     Path("/proc/self/setgroups").write_text("deny")
@@ -86,7 +88,7 @@ def _user() -> str:
 
 
 def _ordinary() -> str:
-    """Make namespaces as the user as whom root's trials run."""
+    """Make namespaces as the unprivileged user of root's trials."""
     child = os.fork()
     if child == 0:
         try:
@@ -97,9 +99,9 @@ def _ordinary() -> str:
         except OSError as error:
             os._exit(error.errno or 1)
         os._exit(0)
-    refused = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
-    if refused:
-        raise OSError(refused, os.strerror(refused))
+    code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    if code:
+        raise OSError(code, os.strerror(code))
     return f"as uid {NOBODY[0]}"
 
 
@@ -110,20 +112,20 @@ def _mounts() -> str:
 
 
 def _overlay(folder: str) -> str:
-    """Lay a writable layer over a folder, as a trial does over its root filesystem."""
+    """Mount an overlay with a writable layer over a folder, as a trial does over its root."""
     lower = os.open(folder, os.O_PATH)  # the private /tmp may hide it
-    _mount("probe", "/tmp", "tmpfs")  # noqa: S108 - of this namespace only
+    _mount("httpbed", "/tmp", "tmpfs")  # noqa: S108 - in this namespace only
     place = Path(tempfile.mkdtemp(prefix="overlay-"))
     for name in ("upper", "work", "merged"):
         (place / name).mkdir()
     layers = f"lowerdir=/proc/self/fd/{lower},upperdir={place}/upper,workdir={place}/work"
-    _mount("probe", f"{place}/merged", "overlay", 0, f"{layers},userxattr")
-    (place / "merged" / "probe").touch()
+    _mount("httpbed", f"{place}/merged", "overlay", 0, f"{layers},userxattr")
+    (place / "merged" / "file").touch()
     return "userxattr"
 
 
 def _veth(ip: list[str] | None) -> str:
-    """Join two interfaces; what leaves ``near`` for the far address arrives at ``far``."""
+    """Join two interfaces, so that packets from ``near`` to the far address arrive at ``far``."""
     for words in (
         "link set dev lo up",
         "link add name near type veth peer name far",
@@ -137,17 +139,17 @@ def _veth(ip: list[str] | None) -> str:
 
 
 def _stamps() -> str:
-    """See that a frame read from the far end carries the kernel's receive stamp."""
+    """Test that a frame received at the far end has the kernel's receive timestamp."""
     with _far_end() as far, socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as near:
-        near.sendto(b"probe", (_FAR, 9))
+        near.sendto(b"test", (_FAR, 9))
         _, stamps = _frames(far, 1)
     if stamps != 1:
-        raise OSError("frames arrive without the kernel's receive stamp")
-    return "every frame stamped"
+        raise OSError("frames arrive without the kernel's receive timestamp")
+    return "every frame has one"
 
 
 def _gso() -> str:
-    """Send one large UDP packet for the kernel to cut, with the interface's offload off."""
+    """Send one large UDP packet for the kernel to segment, without the interface's offload."""
     with _far_end() as far, socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as near:
         value = ctypes.create_string_buffer(struct.pack("II", _ETHTOOL_STXCSUM, 0))
         request = struct.pack("16sP16x", b"near", ctypes.addressof(value))
@@ -161,7 +163,7 @@ def _gso() -> str:
 
 
 def _far_end() -> socket.socket:
-    """Open a packet socket; bound to nothing first, which spares the kernel a wait."""
+    """Open a packet socket; binding it later than creating it saves a wait in the kernel."""
     far = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, 0)
     far.setsockopt(socket.SOL_SOCKET, _SO_TIMESTAMPNS, 1)
     far.bind(("far", _ETH_P_ALL))
@@ -169,7 +171,7 @@ def _far_end() -> socket.socket:
 
 
 def _frames(far: socket.socket, count: int) -> tuple[list[int], int]:
-    """Receive UDP frames: their lengths in bytes, and how many carried a stamp."""
+    """Receive UDP frames; return their lengths in bytes, and how many have a timestamp."""
     lengths, stamped = list[int](), 0
     far.settimeout(_WAIT_S)
     deadline = time.monotonic() + _WAIT_S
@@ -182,24 +184,24 @@ def _frames(far: socket.socket, count: int) -> tuple[list[int], int]:
 
 
 def _congestion(ip: list[str] | None, name: str) -> str:
-    """Set an algorithm by route, and read it from a socket accepted over that route."""
+    """Set a congestion control for a route, and read it from a socket accepted over the route."""
     _ip(ip, f"route replace table local local 127.0.0.1 dev lo congctl {name}")
     with (
         socket.create_server(("127.0.0.1", 0)) as server,
         socket.create_connection(server.getsockname()[:2], _WAIT_S),
         server.accept()[0] as accepted,
     ):
-        told = accepted.getsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, 16)
-    used = told.rstrip(b"\0").decode()
+        name_bytes = accepted.getsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, 16)
+    used = name_bytes.rstrip(b"\0").decode()
     if used != name:
         raise OSError(f"an accepted socket uses {used}")
     return "by route"
 
 
 def _qdisc(tc: list[str] | None, words: str) -> str:
-    """Have a queueing discipline at an interface, once."""
+    """Add a queueing discipline to an interface, and delete it."""
     if tc is None:
-        raise OSError("not tried: no tc program")
+        raise OSError("not tested: no tc program")
     for line in (f"qdisc add dev near root handle 1: {words}", "qdisc del dev near root"):
         subprocess.run([*tc, *line.split()], check=True, capture_output=True, text=True)
     return "by the kernel"
@@ -210,7 +212,7 @@ def _pid() -> str:
     _unshare(_NEWPID)
     child = os.fork()
     if child == 0:
-        failed = _try(lambda: _mount("proc", "/proc", "proc")).get("error")
+        failed = _test(lambda: _mount("proc", "/proc", "proc")).get("error")
         os._exit(0 if failed is None and os.getpid() == 1 else 1)
     if os.waitpid(child, 0)[1] != 0:
         raise OSError("a new /proc cannot be mounted")
@@ -219,7 +221,7 @@ def _pid() -> str:
 
 def _ip(ip: list[str] | None, words: str) -> None:
     if ip is None:
-        raise OSError("not tried: no ip program")
+        raise OSError("not tested: no ip program")
     subprocess.run([*ip, *words.split()], check=True, capture_output=True, text=True)
 
 
