@@ -13,7 +13,8 @@ import pytest
 
 import kin
 from families import until
-from httpbed.trial.checks import bed, handover
+from httpbed.trial.checks import bed
+from httpbed.trial.handover import checks as handover
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -213,7 +213,7 @@ def test_a_client_that_is_done_before_completes(tmp_path: Path) -> None:
     assert record.attempt.outcome.kind == "completed"
     made = check(record, "hand-over took place")
     assert made.passed is None
-    assert made.figure.endswith("before the change at 15 s: let it come earlier")
+    assert made.figure.endswith("before the change at 15 s: make the hand-over earlier")
     assert check(record, "hand-over followed").figure.startswith("over before it: the client was")
     assert "delivery_stall" not in values(record)
     assert artifact(tmp_path / "campaign", record, "../handovers.json") == []

@@ -84,7 +84,7 @@ def test_a_proxy_is_not_blamed_for_a_client_that_left(
     )
     record = last(stage(proxied).run(tmp_path / "campaign"))
     assert record.attempt.outcome.kind == "completed", record.attempt.outcome.reason
-    assert "1 answer(s) that the client left" in check(record, "proxy passed on").figure
+    assert "1 response(s) that the client left" in check(record, "proxy passed on").figure
 
 
 def test_several_cuts_are_survived(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

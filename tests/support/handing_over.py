@@ -8,8 +8,8 @@ from typing import Any
 
 from httpbed.experiment.handover import Handover
 from httpbed.experiment.trial import Check
-from httpbed.trial.checks import handover
 from httpbed.trial.evidence import AttemptEvidence
+from httpbed.trial.handover import checks as handover
 from httpbed.trial.handover import metrics, outcome
 from planted import Fault
 from recorded import HANDED_OVER, chains, recorded_evidence, trial

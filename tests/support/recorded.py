@@ -12,8 +12,8 @@ from httpbed.experiment.trial import Check, Record, Trial
 from httpbed.host.packages.toolbox import Root
 from httpbed.programs import catalog
 from httpbed.trial import evidence, observe, plan, verdict
-from httpbed.trial.checks import bed as bed_checks
-from httpbed.trial.checks import subject
+from httpbed.trial.checks import registry
+from httpbed.trial.checks.registry import JudgedAttempt
 from httpbed.trial.checks.subject import ServedContent
 from httpbed.trial.content import Content
 from httpbed.trial.evidence import AttemptEvidence
@@ -74,12 +74,10 @@ def recorded_evidence(name: str) -> AttemptEvidence:
 
 
 def checks(found: AttemptEvidence, name: str = H2_LOSS) -> list[Check]:
-    """Return every check on what was seen."""
+    """Return every check on an attempt's evidence."""
     clients = [chain.client for chain in chains(name)]
-    return [
-        *bed_checks.checks(planned(name), CATALOG, found),
-        *subject.checks(chains(name), ServedContent(contents(name), {}, clients), found),
-    ]
+    served = ServedContent(contents(name), {}, clients)
+    return registry.checks(JudgedAttempt(planned(name), CATALOG, served, found))
 
 
 def observations(found: AttemptEvidence, name: str = H2_LOSS) -> list[Observation]:

@@ -49,16 +49,16 @@ def test_answers_are_those_of_tries(
     retry: Retry, requests: tuple[LoggedRequest, ...], *, passed: bool | None
 ) -> None:
     """A file, or the rest of one; what was logged of a client that left is no answer."""
-    check = retry_checks.answers(retried(retry), logged(*requests)(SEEN), "")
+    check = retry_checks.statuses(retried(retry), logged(*requests)(SEEN), "")
     assert check.passed is passed
 
 
 def test_the_rest_of_what_nobody_saw_is_not_judged() -> None:
     """Nothing says that it was the rest."""
     found = logged(REST, part="client")(logged(REST)(SEEN))
-    check = retry_checks.answers(retried("resume"), found, "")
+    check = retry_checks.statuses(retried("resume"), found, "")
     assert check.passed is None
-    assert check.figure.endswith("nobody tells of the answer that it goes on from")
+    assert check.figure.endswith("no log lists the response that it continues")
 
 
 @pytest.mark.parametrize(("count", "passed"), [(1, True), (2, True), (3, False), (0, False)])
@@ -80,7 +80,7 @@ def test_one_that_had_no_need_to_try_again_is_judged_as_any() -> None:
 def test_whoever_tells_most_is_quoted() -> None:
     """A server need not have noticed that its client left, and has not logged it then."""
     found = logged(BROKEN, REST, part="client")(logged(REST)(SEEN))
-    check = retry_checks.answers(retried("resume"), found, "")
+    check = retry_checks.statuses(retried("resume"), found, "")
     assert check.passed
     assert check.figure == "200, 206, by the client"
 

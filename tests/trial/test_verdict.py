@@ -169,7 +169,7 @@ def test_a_client_that_stores_what_never_came_has_failed() -> None:
 def test_a_kill_for_want_of_memory_is_named() -> None:
     """Where the kernel killed while the client ran, and nobody here did."""
     found = other(killed_for_memory=1)(ended(status=None, signal=9)(recorded_evidence(H2_LOSS)))
-    assert "signal 9, when the kernel killed 1 for want of memory" in ending(found).reason
+    assert "signal 9, when the kernel killed 1 for lack of memory" in ending(found).reason
     found = ended(status=None, signal=9, ended_for="used too much")(found)
     assert "used too much, and was killed" in ending(found).reason
     assert "the kernel" not in ending(found).reason
@@ -212,7 +212,7 @@ def test_a_server_without_a_log_is_judged_by_the_client() -> None:
     assert ending(found).kind == "completed"
     found = logged(part="client")(found)
     (protocol,) = (one for one in checks(found) if one.name == "protocol used")
-    assert (protocol.passed, protocol.figure) == (None, "tcp, by the packets; no more is told")
+    assert (protocol.passed, protocol.figure) == (None, "tcp, by the packets; no log reports more")
 
 
 def test_every_check_has_a_fault_that_it_catches() -> None:

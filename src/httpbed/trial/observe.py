@@ -1,4 +1,4 @@
-"""From what was evidence to observations: one value per metric that could be taken.
+"""The observations of an attempt: one value per metric that its evidence allows.
 
 Times, overheads and shares are of the client's own requests, as they were seen on its link; what
 others sent meanwhile is told by metrics of its own.

@@ -1,8 +1,7 @@
-"""Who tells of a hop's requests: the log of who answered, and the word of who asked; pure.
+"""The logs of a hop's requests: what its server logged and what its client reports.
 
-A program's silence is no evidence: some servers keep no log and some clients print nothing. Who
-keeps one must have logged every request, though: an empty log may be one that was lost. A log that
-cannot be read is told as the complaint that it is.
+A program that keeps no log proves nothing. A program that keeps one must have logged every request:
+an empty log may be a lost one. An unreadable log counts as a complaint.
 """
 
 from __future__ import annotations
@@ -18,46 +17,46 @@ from httpbed.trial.hops import Chain, NetworkHop
 
 @dataclass(frozen=True)
 class RequestLog:
-    """What one part tells of requests."""
+    """The requests that one part reports."""
 
     by: str
-    """Whose word it is, such as ``the server's log``."""
+    """Its author, such as ``the server's log``."""
     requests: tuple[LoggedRequest, ...]
-    is_owed: bool = False
-    """Whether it must tell of every request."""
+    is_complete: bool = False
+    """Whether the program logs every request."""
 
     def statuses(self) -> Counter[int]:
-        """Count the answers by their status."""
+        """Count the responses by status."""
         return Counter(request.status for request in self.requests)
 
-    def statuses_told(self) -> str:
-        """Say which statuses it tells."""
-        said = [
+    def statuses_in_words(self) -> str:
+        """Write the statuses and the log's author."""
+        counts = [
             f"{count} of {status}" if count > 1 else f"{status}"
             for status, count in sorted(self.statuses().items())
         ]
-        return f"{', '.join(said) or 'none'}, by {self.by}"
+        return f"{', '.join(counts) or 'none'}, by {self.by}"
 
 
 def of_hop(hop: NetworkHop, chain: Chain, evidence: AttemptEvidence) -> list[RequestLog]:
-    """Gather what is told of the requests on a hop; empty where nobody tells."""
-    told = [answered(hop.server, evidence), _asked(hop, chain, evidence)]
-    return [account for account in told if account.requests]
+    """Return the logs of a hop's requests, without empty ones."""
+    logs = [of_server(hop.server, evidence), _of_client(hop, chain, evidence)]
+    return [log for log in logs if log.requests]
 
 
 def of_chain(chain: Chain, evidence: AttemptEvidence) -> Iterator[RequestLog]:
-    """Yield what each side tells of all requests: the servers together, each proxy, the client."""
-    served = [answered(name, evidence) for name in chain.servers]
-    log = served[0].by if len(served) == 1 else "the servers' logs"
-    requests = tuple(request for account in served for request in account.requests)
-    yield RequestLog(log, requests, is_owed=served[0].is_owed)
+    """Yield the log of all servers together, of each proxy and of the client."""
+    served = [of_server(name, evidence) for name in chain.servers]
+    by = served[0].by if len(served) == 1 else "the servers' logs"
+    requests = tuple(request for log in served for request in log.requests)
+    yield RequestLog(by, requests, is_complete=served[0].is_complete)
     for name in chain.proxies:
-        yield answered(name, evidence)
+        yield of_server(name, evidence)
     yield RequestLog(f"the {chain.client}", evidence.reports[chain.client].requests)
 
 
-def answered(name: str, evidence: AttemptEvidence) -> RequestLog:
-    """Return what a server or proxy logged of those who asked it."""
+def of_server(name: str, evidence: AttemptEvidence) -> RequestLog:
+    """Return the requests that a server or proxy logged."""
     return RequestLog(
         f"the {name}'s log", evidence.reports[name].requests, name not in evidence.silent
     )
@@ -65,13 +64,13 @@ def answered(name: str, evidence: AttemptEvidence) -> RequestLog:
 
 def complaints(names: Iterable[str], evidence: AttemptEvidence) -> list[str]:
     """List what is wrong with the logs of servers and proxies."""
-    return [said for name in names if (said := evidence.reports[name].complaint)]
+    return [text for name in names if (text := evidence.reports[name].complaint)]
 
 
-def _asked(hop: NetworkHop, chain: Chain, evidence: AttemptEvidence) -> RequestLog:
-    """Return the word of who asked: a client's own, or what a proxy logged of its own requests.
+def _of_client(hop: NetworkHop, chain: Chain, evidence: AttemptEvidence) -> RequestLog:
+    """Return the client's own report, or what a proxy logged of its upstream requests.
 
-    Of several servers a proxy does not tell which it asked when.
+    A proxy's log does not say which of several servers got a request.
     """
     requests = evidence.reports[hop.client].requests
     if hop.client == chain.client:

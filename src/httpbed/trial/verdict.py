@@ -7,15 +7,17 @@ from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 
+from httpbed.experiment.check import CARRIED_OUT, ENDED_WELL, descriptor_of
 from httpbed.experiment.handover_event import HandoverEvent
 from httpbed.experiment.metric import Observation
 from httpbed.experiment.trial import Attempt, Check, Outcome, Record, Trial
 from httpbed.trial import evidence, observe
-from httpbed.trial.checks import bed as bed_checks
-from httpbed.trial.checks import handover, link_bounds, subject
+from httpbed.trial.checks import link_bounds, registry
+from httpbed.trial.checks.registry import JudgedAttempt
+from httpbed.trial.checks.subject import ServedContent
 from httpbed.trial.evidence import AttemptEvidence
-from httpbed.trial.handover import events, metrics
-from httpbed.trial.handover import outcome as handover_outcome
+from httpbed.trial.handover import checks as handover_checks
+from httpbed.trial.handover import events
 from httpbed.trial.plan import CampaignSetup, TrialPlan
 
 
@@ -56,28 +58,37 @@ def judge(
     phases_s: Mapping[str, float],
 ) -> Record:
     """Judge an attempt of a planned trial by the files in ``artifacts``."""
-    scenario, chains = planned.scenario, planned.chains()
-    observed = evidence.read(planned, setup.catalog, artifacts)
+    judged = JudgedAttempt(
+        planned,
+        setup.catalog,
+        served(planned, setup),
+        evidence.read(planned, setup.catalog, artifacts),
+    )
+    checks = registry.checks(judged)
+    return attempt.record(
+        outcome(checks, judged.evidence),
+        checks,
+        phases_s,
+        observe.observations(planned.scenario, judged.chains, judged.evidence),
+        handover_events(judged),
+    )
+
+
+def served(planned: TrialPlan, setup: CampaignSetup) -> ServedContent:
+    """Return what the servers of a trial could send, and which parts store bodies."""
     stores = [
         name
-        for name, implementation in scenario.implementations.items()
+        for name, implementation in planned.scenario.implementations.items()
         if setup.catalog[implementation].stores_bodies
     ]
-    served = subject.ServedContent(setup.contents, setup.sites, stores)
-    checks = [
-        # A part that fills the disk slows the bed down, so the bed is not to blame then.
-        *(() if observed.excess else bed_checks.checks(planned, setup.catalog, observed)),
-        *subject.checks(chains, served, observed),
-    ]
-    handover_events = None
-    if (handovers := metrics.observed(scenario.handover, chains[0], observed)) is not None:
-        verdicts = handover_outcome.verdicts(handovers)
-        checks += handover.of_subject(handovers, verdicts)
-        handover_events = list(events.events(handovers, verdicts))
-    observations = observe.observations(scenario, chains, observed)
-    return attempt.record(
-        outcome(checks, observed), checks, phases_s, observations, handover_events
-    )
+    return ServedContent(setup.contents, setup.sites, stores)
+
+
+def handover_events(judged: JudgedAttempt) -> list[HandoverEvent] | None:
+    """Return the attempt's hand-overs; None where there are none, or the client did not run."""
+    if judged.handovers is None:
+        return None
+    return list(events.events(judged.handovers, judged.handover_verdicts))
 
 
 def outcome(checks: Sequence[Check], observed: AttemptEvidence) -> Outcome:
@@ -90,9 +101,11 @@ def outcome(checks: Sequence[Check], observed: AttemptEvidence) -> Outcome:
     of_bed = [check for check in broken if check.of == "bed"]
     if of_bed:
         return Outcome(kind="invalid", reason=_reasons(of_bed))
-    late = {f"{name} ended well" for name, ended in observed.exits.items() if ended.timed_out}
+    late = {
+        ENDED_WELL.title(item=name) for name, ended in observed.exits.items() if ended.timed_out
+    }
     only_late = all(check.name in late for check in broken)
-    besides = handover.unfollowed(checks)
+    besides = handover_checks.unfollowed(checks)
     if observed.client is not None and observed.client.timed_out and only_late:
         reasons = filter(None, ["the client was still busy at the time limit", besides])
         return Outcome(kind="timed out", reason="; ".join(reasons))
@@ -103,13 +116,14 @@ def outcome(checks: Sequence[Check], observed: AttemptEvidence) -> Outcome:
 
 def is_strained(attempt: Attempt) -> bool:
     """Whether an attempt is invalid only because the machine was busy."""
-    broken = {check.name for check in attempt.checks if check.passed is False and check.of == "bed"}
-    return attempt.outcome.kind == "invalid" and bool(broken) and broken <= bed_checks.STRAIN
+    broken = [check for check in attempt.checks if check.passed is False and check.of == "bed"]
+    strained = [check for check in broken if (one := descriptor_of(check.name)) and one.by_strain]
+    return attempt.outcome.kind == "invalid" and bool(broken) and strained == broken
 
 
 def broken_bed(attempt: AttemptId, reason: str) -> Record:
     """Return the record of an attempt that the bed could not finish."""
-    check = Check(name="trial carried out", of="bed", passed=False, figure=reason)
+    check = CARRIED_OUT.result(passed=False, figure=reason)
     return attempt.record(Outcome(kind="invalid", reason=reason), [check], {})
 
 

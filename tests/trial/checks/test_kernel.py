@@ -129,7 +129,9 @@ def test_copies_that_netem_makes_never_came() -> None:
     assert not all(check.passed for check in plain.values())
 
 
-@pytest.mark.parametrize(("seeded", "word"), [(False, "not by our seed"), (True, "seed ")])
+@pytest.mark.parametrize(
+    ("seeded", "word"), [(False, "not drawn by httpbed's seed"), (True, "seed ")]
+)
 def test_losses_that_netem_draws_are_told_and_not_judged(*, seeded: bool, word: str) -> None:
     """Nobody here draws as it does; where it takes a seed, that is recorded."""
     check = judged("netem", loss="7 %", seeded=seeded)["losses as drawn, client->server"]

@@ -244,7 +244,7 @@ def test_events_tell_what_they_changed() -> None:
     fired = happened(config) | {"changes": [{**change, "by": "trigger:half"}]}
     strange = happened(config) | {"changes": [{**change, "by": "trigger:other"}]}
     figures = [found(config, result)[-1].figure for result in (quiet, fired)]
-    assert figures == ["none came to pass", "half: link down at 1.000 s"]
+    assert figures == ["none happened", "half: link down at 1.000 s"]
     assert broken(config, quiet) == broken(config, fired) == []
     assert broken(config, strange) == ["changes by events"]
 

@@ -95,7 +95,7 @@ def first(**more: Any) -> HandoverChange:
 
 
 def with_stray(requests: Requests) -> Requests:
-    """Ask for what is not the page's."""
+    """Ask for what is not of the page."""
     return [*requests, asked("/stray.png")]
 
 
@@ -163,7 +163,7 @@ def test_a_repeat_view_may_ask_for_less_and_be_told_of_no_change() -> None:
     checks = judged(with_stray(again), with_stray(again), load("repeat view"))
     assert broken(checks) == {REQUESTS}
     (check,) = (one for one in checks if one.name == REQUESTS)
-    assert check.figure == "1 of 3; 1 not the page's: /stray.png"
+    assert check.figure == "1 of 3; 1 not of the page: /stray.png"
     assert check.limit
 
 

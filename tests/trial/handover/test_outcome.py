@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from handing_over import CHAIN, MS, S, changed, connections, of_subject, on, on_handover, seen
-from httpbed.trial.checks import handover
 from httpbed.trial.evidence import AttemptEvidence
+from httpbed.trial.handover import checks as handover
 from planted import ended
 
 

@@ -1,8 +1,8 @@
-"""Checks of a link that the kernel carries: its own counters against what was seen on the hop.
+"""Checks of a link that the kernel carries: its counters against the emulator's observations.
 
-The observer counts between its orders to start and to stop; the kernel is asked before and after
-each. So what it says for the time between encloses what was seen, and when nothing passes
-meanwhile it is equal.
+The emulator counts between its orders to start and to stop. The kernel's counters are read before
+and after each order. So the outer readings bound what the emulator counts from above, and the inner
+ones from below.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from httpbed.experiment.check import AS_DRAWN, KERNEL_CONSERVATION, KERNEL_LINK
 from httpbed.experiment.topology import Direction, Link
 from httpbed.experiment.trial import Check
 from httpbed.network.kernel import Shaped
@@ -20,11 +21,11 @@ TIMES = ("before-start", "after-start", "before-stop", "after-stop")
 
 Table = Mapping[str, Any]
 Readings = Mapping[str, Iterable[Table]]
-"""Of the kernel's counters, by the time of each."""
+"""The kernel's counters by the time of reading."""
 
 
 def checks(planned: NetworkPlan, result: Table, readings: Readings) -> Iterator[Check]:
-    """Check what the kernel did in one attempt by the observer's result, on every link."""
+    """Compare the kernel's counters with the emulator's result, on every link."""
     for index, link in enumerate(planned.topology.links):
         yield from _of_link(planned, index, link, result, readings)
 
@@ -34,25 +35,25 @@ def _of_link(
 ) -> Iterator[Check]:
     shaped = planned.shaped[index]
     ports = [end.emulator_interface for end in reversed(planned.ends[index])]
-    where = f", on {link.name}" if len(planned.ends) > 1 else ""
+    where = f"on {link.name}" if len(planned.ends) > 1 else ""
     yield _kinds(shaped, ports, readings, where)
-    for side, (way, port) in enumerate(zip(link.directions(), ports, strict=True)):
-        told = result["directions"][2 * index + side]
+    for side, (direction, port) in enumerate(zip(link.directions(), ports, strict=True)):
+        observed = result["directions"][2 * index + side]
         roots = [_root(readings.get(when, ()), port) for when in TIMES]
-        yield _conservation(way, told, [_Counted.of(root) for root in roots if root])
-        if way.loss:
-            yield _losses(shaped, side, told)
+        yield _conservation(direction, observed, [_Counted.of(root) for root in roots if root])
+        if direction.loss:
+            yield _losses(shaped, side, observed)
 
 
 def unjudged_rtt(pings_s: Sequence[float]) -> str:
-    """Tell the idle round-trip time of a way whose jitter and loss meet echoes, too."""
+    """Describe the idle round-trip time of a path whose jitter and loss affect pings."""
     least = f"{min(pings_s) * 1e3:.2f} ms, smallest of {len(pings_s)}" if pings_s else "no echo"
-    return f"{least}; netem's jitter and loss meet pings, so it proves nothing"
+    return f"{least}; netem's jitter and loss affect pings, so it is not judged"
 
 
 @dataclass(frozen=True)
 class _Counted:
-    """What a discipline has counted."""
+    """The counters of one discipline."""
 
     sent: int
     dropped: int
@@ -64,12 +65,8 @@ class _Counted:
 
     @property
     def offered(self) -> int:
-        """What came to it, copies included."""
+        """Packets that arrived, copies included."""
         return self.sent + self.dropped + self.waiting
-
-
-def _check(name: str, *, passed: bool | None, figure: str, limit: str = "") -> Check:
-    return Check(name=name, of="bed", passed=passed, figure=figure, limit=limit)
 
 
 def _root(qdiscs: Iterable[Table], port: str) -> Table | None:
@@ -77,41 +74,44 @@ def _root(qdiscs: Iterable[Table], port: str) -> Table | None:
 
 
 def _kinds(shaped: Shaped, ports: Sequence[str], readings: Readings, where: str) -> Check:
-    """Check that the kernel has the disciplines: shaping that does nothing is the usual fault."""
+    """Check that both ports have the chosen discipline."""
     last = readings.get(TIMES[-1], ())
     kinds = {port: (_root(last, port) or {}).get("kind", "none") for port in ports}
-    return _check(
-        f"kernel's link{where}",
+    return KERNEL_LINK.result(
+        where=where,
         passed=all(kind == shaped.kind for kind in kinds.values()),
         figure=", ".join(f"{kind} at {port}" for port, kind in kinds.items()),
         limit=f"{shaped.kind} at each: {'; '.join(shaped.lines)}",
     )
 
 
-def _conservation(way: Direction, told: Table, counted: Sequence[_Counted]) -> Check:
-    name = f"conservation by the kernel's counters, {told['from']}->{told['to']}"
+def _conservation(direction: Direction, observed: Table, counted: Sequence[_Counted]) -> Check:
+    where = f"{observed['from']}->{observed['to']}"
     if len(counted) != len(TIMES):
-        return _check(name, passed=False, figure="the kernel's counters could not be read")
+        figure = "the kernel's counters could not be read"
+        return KERNEL_CONSERVATION.result(where=where, passed=False, figure=figure)
     first, started, stopping, last = counted
-    came, left = told["packets"]["in"], told["packets"]["delivered"]
+    came, left = observed["packets"]["in"], observed["packets"]["delivered"]
     passed = stopping.sent - started.sent <= left <= last.sent - first.sent
     passed = passed and came <= last.offered - first.offered
-    if not way.duplication:  # else copies were offered that never came
+    if not direction.duplication:  # otherwise the counters include copies that never arrived
         passed = passed and stopping.offered - started.offered <= came
     dropped, waiting = last.dropped - first.dropped, last.waiting
     figure = f"{came} came, {left} were seen leaving"
     limit = f"sent {last.sent - first.sent}, dropped {dropped}, {waiting} waiting at the end"
-    return _check(name, passed=passed, figure=figure, limit=limit)
+    return KERNEL_CONSERVATION.result(where=where, passed=passed, figure=figure, limit=limit)
 
 
-def _losses(shaped: Shaped, side: int, told: Table) -> Check:
-    missing, came = told["packets"]["not_seen_leaving"], told["packets"]["in"]
-    word = "not by our seed"
+def _losses(shaped: Shaped, side: int, observed: Table) -> Check:
+    packets = observed["packets"]
+    missing, came = packets["not_seen_leaving"], packets["in"]
+    source = "not drawn by httpbed's seed"
     if shaped.seeds:
-        word = f"by netem's own generator, seed {shaped.seeds[side]}: not drawn again here"
-    return _check(
-        f"losses as drawn, {told['from']}->{told['to']}",
+        source = f"by netem's own generator, seed {shaped.seeds[side]}: not drawn again here"
+    return AS_DRAWN.result(
+        item="losses",
+        where=f"{observed['from']}->{observed['to']}",
         passed=None,
         figure=f"{missing} of {came} not seen leaving, lost or dropped by the queue",
-        limit=word,
+        limit=source,
     )

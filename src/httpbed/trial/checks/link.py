@@ -1,9 +1,8 @@
-"""Checks of what the link did to packets, against what its seed and its schedule say.
+"""Checks of each link: packets lost, copied and damaged by seed; changes by schedule and event.
 
-The emulator reports the number of every packet that was lost, copied or damaged; here the same
-draws are made again. Whatever else may have happened to a packet before is allowed for exactly:
-one that a NAT turns away, that arrives at a link that is down, or is lost, is neither copied nor
-damaged.
+The emulator reports the number of every packet that it lost, copied or damaged. Python makes the
+same draws again. A packet that a NAT rejects, that meets a link that is down, or that is lost, is
+neither copied nor damaged.
 """
 
 from __future__ import annotations
@@ -13,18 +12,23 @@ from typing import Any
 
 from scipy import special
 
+from httpbed.experiment.check import (
+    AS_DRAWN,
+    CHANGES_BY_EVENTS,
+    CONSERVATION,
+    SCHEDULED_CHANGES,
+)
 from httpbed.experiment.impairments.registry import CAUSES, CHANCES
 from httpbed.experiment.trial import Check
 from httpbed.network import fates
 
 CONFIDENCE = 0.95
 RAISED_NS = 1_000_000
-"""A direction makes a scheduled change in its own time: at the very ns, and never before. Only what
-it had settled already (a packet's arrival or departure, another change) can raise that, as where an
-event or the start itself becomes known later than its time. That is less than what a reading of the
-sockets takes; a change that is later was not made by the schedule."""
+"""A direction makes a scheduled change at the exact ns, unless it has already settled a later
+packet or change: an event, or the start itself, becomes known later than its time. That delay is
+shorter than one reading of the sockets. A later change did not come from the schedule."""
 END_NS = 50_000_000
-"""A change so shortly before the client's end may have come after the emulator's."""
+"""A change this shortly before the client's end may be due after the emulator's end."""
 OUT = ("delivered", *(cause.counter for cause in CAUSES), "in_flight")
 """Counters that add up to the packets that came in and their copies."""
 
@@ -32,29 +36,29 @@ Table = Mapping[str, Any]
 
 
 def checks(planned: Table, result: Table, lasted_s: float) -> Iterator[Check]:
-    """Check an emulator's result by its configuration, after ``lasted_s`` seconds of the client."""
+    """Compare an emulator's result with its configuration; the client ran for ``lasted_s``."""
     yield _conservation(result)
     for index, link in enumerate(planned["links"]):
-        where = f", on {link['name']}" if len(planned["links"]) > 1 else ""
-        seen = [
-            {**way, "over": _over(link, planned["links"])}
-            for way in result["directions"][2 * index : 2 * index + 2]
+        where = f"on {link['name']}" if len(planned["links"]) > 1 else ""
+        directions = [
+            {**direction, "over": _over(link, planned["links"])}
+            for direction in result["directions"][2 * index : 2 * index + 2]
         ]
-        yield from _of_link(link, seen, _made(result, link), lasted_s, where)
+        yield from _of_link(link, directions, _made(result, link), lasted_s, where)
 
 
 def _over(link: Table, links: Sequence[Table]) -> str:
-    """Say which link it is, where others join the same hosts."""
+    """Name the link, where another one joins the same hosts."""
     alike = [one for one in links if set(one["hosts"]) == set(link["hosts"])]
     return f" over {link['name']}" if len(alike) > 1 else ""
 
 
 def _of_link(
-    link: Table, seen: Sequence[Table], made: Sequence[Table], lasted_s: float, where: str
+    link: Table, directions: Sequence[Table], made: Sequence[Table], lasted_s: float, where: str
 ) -> Iterator[Check]:
-    """Check one link by what each direction has seen and by the changes that were made of it."""
-    for side, told in enumerate(seen):
-        yield from _of_direction(link["directions"][side], _loss_changes(made, side), told)
+    """Check one link by the results of its directions and the changes that were made."""
+    for side, result in enumerate(directions):
+        yield from _of_direction(link["directions"][side], _loss_changes(made, side), result)
     if link["schedule"] or any(change["by"] == "schedule" for change in made):
         yield _schedule(link["schedule"], made, lasted_s, where)
     by_events = any("trigger:" in change["by"] for change in made)
@@ -63,42 +67,38 @@ def _of_link(
 
 
 def _of_direction(
-    way: Table, loss_changes: list[tuple[int, float]], seen: Table
+    configured: Table, loss_changes: list[tuple[int, float]], result: Table
 ) -> Iterator[Check]:
-    yield _losses(way["loss"], loss_changes, seen)
+    yield _losses(configured["loss"], loss_changes, result)
     for impairment, chance in CHANCES:
-        if configured := way[impairment.key]:
-            drawn = fates.chosen(configured, seen["packets"]["in"], chance.draws)
-            yield _as_drawn(chance.noun, drawn, seen[f"{chance.counter}_numbers"], seen)
-
-
-def _check(name: str, *, passed: bool | None, figure: str, limit: str = "") -> Check:
-    return Check(name=name, of="bed", passed=passed, figure=figure, limit=limit)
+        if probability := configured[impairment.key]:
+            drawn = fates.chosen(probability, result["packets"]["in"], chance.draws)
+            yield _as_drawn(chance.noun, drawn, result[f"{chance.counter}_numbers"], result)
 
 
 def _conservation(result: Table) -> Check:
-    ways = [way["packets"] for way in result["directions"]]
+    packets = [direction["packets"] for direction in result["directions"]]
     kept = [
-        way["in"] + way.get("duplicated", 0) == sum(way.get(name, 0) for name in OUT)
-        for way in ways
+        one["in"] + one.get("duplicated", 0) == sum(one.get(name, 0) for name in OUT)
+        for one in packets
     ]
-    copies = sum(way.get("duplicated", 0) for way in ways)
-    figure = f"{' + '.join(str(way['in']) for way in ways)} packets in"
+    copies = sum(one.get("duplicated", 0) for one in packets)
+    figure = f"{' + '.join(str(one['in']) for one in packets)} packets in"
     figure += f" and {copies} copies, each accounted for" if copies else ", each accounted for"
     if not all(kept):
-        figure = f"packets in and out differ: {ways}"
-    return _check("conservation of packets", passed=all(kept), figure=figure)
+        figure = f"packets in and out differ: {packets}"
+    return CONSERVATION.result(passed=all(kept), figure=figure)
 
 
 def _made(result: Table, link: Table) -> list[Table]:
-    """Every change that was made of a link, one entry for each direction."""
+    """Return every change that was made to a link, one entry per direction."""
     return [change for change in result.get("changes", ()) if change["link"] == link["name"]]
 
 
 def _loss_changes(made: Iterable[Table], side: int) -> list[tuple[int, float]]:
-    """Probabilities that loss was set to, each with the first packet that met it.
+    """Return the probabilities that loss was set to, each with the first packet it applied to.
 
-    Before a direction's first packet has a number, the change holds from the first on.
+    A change before a direction's first packet applies from packet 0 on.
     """
     return [
         (change.get("next_number") or 0, change["change"]["loss"])
@@ -107,30 +107,35 @@ def _loss_changes(made: Iterable[Table], side: int) -> list[tuple[int, float]]:
     ]
 
 
-def _losses(model: Table | None, changes: list[tuple[int, float]], seen: Table) -> Check:
-    count, found = seen["packets"]["in"], seen["lost_numbers"]
-    undrawn = _dropped_undrawn(seen)
+def _losses(model: Table | None, changes: list[tuple[int, float]], result: Table) -> Check:
+    count, lost = result["packets"]["in"], result["lost_numbers"]
+    undrawn = _dropped_undrawn(result)
     drawn = [number for number in fates.lost(model, count, changes) if number not in undrawn]
     since = [f"at {share:.4g} from packet {first} on" for first, share in changes]
-    return _check(
-        f"losses as drawn, {seen['from']}->{seen['to']}{seen['over']}",
-        passed=drawn == found,
-        figure=_share(len(found), count),
+    return AS_DRAWN.result(
+        item="losses",
+        where=_title(result),
+        passed=drawn == lost,
+        figure=_share(len(lost), count),
         limit=", ".join([f"the {len(drawn)} {_words(model)}", *since]),
     )
 
 
-def _dropped_undrawn(seen: Table) -> set[int]:
-    """Packets for which no draw was looked at: the link was down, or a NAT knew nobody for them.
+def _title(result: Table) -> str:
+    return f"{result['from']}->{result['to']}{result['over']}"
 
-    Those that were inside when the link went down are among them, though theirs were.
+
+def _dropped_undrawn(result: Table) -> set[int]:
+    """Return the packets dropped without a draw: the link was down, or a NAT had no mapping.
+
+    Packets inside the link when it went down are included, although they had a draw.
     """
     causes = (cause for cause in CAUSES if not cause.draws_later)
-    return {number for cause in causes for number in seen.get(cause.numbers, ())}
+    return {number for cause in causes for number in result.get(cause.numbers, ())}
 
 
 def _words(model: Table | None) -> str:
-    """Say where the expected losses come from."""
+    """Describe where the expected losses come from."""
     if model is None:
         return "that the seed draws at 0"
     if model["model"] == "listed":
@@ -140,20 +145,21 @@ def _words(model: Table | None) -> str:
     return "that the seed draws in bursts"
 
 
-def _as_drawn(what: str, drawn: Iterable[int], found: list[int], seen: Table) -> Check:
-    """Compare with the draws; of packets dropped without a draw, either is right."""
-    possible = set(drawn) - set(seen["lost_numbers"])
-    certain = possible - _dropped_undrawn(seen)
-    return _check(
-        f"{what} as drawn, {seen['from']}->{seen['to']}{seen['over']}",
-        passed=certain <= set(found) <= possible,
-        figure=f"{len(found)} of {seen['packets']['in']} packets",
+def _as_drawn(what: str, drawn: Iterable[int], numbers: list[int], result: Table) -> Check:
+    """Compare with the draws; a packet dropped without a draw may be in either set."""
+    possible = set(drawn) - set(result["lost_numbers"])
+    certain = possible - _dropped_undrawn(result)
+    return AS_DRAWN.result(
+        item=what,
+        where=_title(result),
+        passed=certain <= set(numbers) <= possible,
+        figure=f"{len(numbers)} of {result['packets']['in']} packets",
         limit=f"the {len(certain)} that the seed draws",
     )
 
 
 def _share(lost: int, count: int) -> str:
-    """Realised share with its interval (Clopper and Pearson 1934); it rejects nothing."""
+    """Write the share of losses with its interval (Clopper and Pearson 1934), as information."""
     if count == 0:
         return "no packet passed"
     tail = (1 - CONFIDENCE) / 2
@@ -163,60 +169,60 @@ def _share(lost: int, count: int) -> str:
 
 
 def _schedule(entries: list[Table], changes: Sequence[Table], lasted_s: float, where: str) -> Check:
-    """Check that what was due before the end was made, each at its time, and nothing else."""
+    """Check that the changes due before the end, and no others, were made, each at its time."""
     made = [change for change in changes if change["by"] == "schedule"]
-    asked = [{**entry, "direction": way} for entry in entries for way in _ways(entry)]
-    due = [entry for entry in asked if entry["at_ns"] < lasted_s * 1e9 - END_NS]
+    planned = [{**entry, "direction": side} for entry in entries for side in _sides(entry)]
+    due = [entry for entry in planned if entry["at_ns"] < lasted_s * 1e9 - END_NS]
     missing = [entry for entry in due if not any(_is_of(change, entry) for change in made)]
-    strange = [change for change in made if not any(_is_of(change, entry) for entry in asked)]
+    strange = [change for change in made if not any(_is_of(change, entry) for entry in planned)]
     figure = f"{len(made)} changes made"
-    for words, amiss in (("not made", missing), ("not asked for", strange)):
+    for words, amiss in (("not made", missing), ("not in the experiment", strange)):
         if amiss:
-            figure = f"{words} at {_told(amiss[0])}; {figure}"
-    return _check(
-        f"scheduled changes{where}",
+            figure = f"{words} at {_change_at(amiss[0])}; {figure}"
+    return SCHEDULED_CHANGES.result(
+        where=where,
         passed=not missing and not strange,
         figure=figure,
-        limit=f"{len(due)} of {len(asked)} were due, each at its time",
+        limit=f"{len(due)} of {len(planned)} were due, each at its time",
     )
 
 
-def _ways(entry: Table) -> tuple[int, ...]:
+def _sides(entry: Table) -> tuple[int, ...]:
     return (0, 1) if entry["direction"] is None else (entry["direction"],)
 
 
 def _is_of(change: Table, entry: Table) -> bool:
-    """Whether a change is the one that an entry of one direction asks for, made at its time."""
+    """Whether a change is the one of a schedule's entry, made in its direction at its time."""
     same = all(change[name] == entry[name] for name in ("direction", "change"))
     return same and 0 <= change["at_ns"] - entry["at_ns"] <= RAISED_NS
 
 
-def _told(change: Table) -> str:
-    way = ("up", "down")[change["direction"]]
-    return f"{change['at_ns'] / 1e9:g} s: {_said(change['change'])} {way}"
+def _change_at(change: Table) -> str:
+    direction = ("up", "down")[change["direction"]]
+    return f"{change['at_ns'] / 1e9:g} s: {_in_words(change['change'])} {direction}"
 
 
 def _events(triggers: list[Table], changes: Sequence[Table], where: str) -> Check:
-    """Tell which changes events have caused; what does not happen is no fault of the bed."""
+    """List the changes that events caused; an event that never happens is no fault."""
     made = [change for change in changes if "trigger:" in change["by"]]
-    told = [
-        f"{change['by'].removeprefix('trigger:')}: {_said(change['change'])}"
+    caused = [
+        f"{change['by'].removeprefix('trigger:')}: {_in_words(change['change'])}"
         f" at {change['at_ns'] / 1e9:.3f} s"
         for change in made
     ]
     known = {f"trigger:{trigger['name']}" for trigger in triggers}
     strangers = {change["by"] for change in made} - known
     names = ", ".join(trigger["name"] for trigger in triggers)
-    return _check(
-        f"changes by events{where}",
+    return CHANGES_BY_EVENTS.result(
+        where=where,
         passed=not strangers,
-        figure="; ".join(told) or "none came to pass",
+        figure="; ".join(caused) or "none happened",
         limit=f"only by {names}",
     )
 
 
-def _said(change: Table) -> str:
-    """Say a change in words."""
+def _in_words(change: Table) -> str:
+    """Describe a change."""
     ((name, value),) = change.items()
     if name == "down":
         return "link down" if value else "link up"

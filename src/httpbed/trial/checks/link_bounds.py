@@ -1,18 +1,15 @@
-"""Checks that what was evidence is possible for the links of the experiment; pure.
+"""Checks that the observed times and bytes are possible for the links of the experiment.
 
-They are the second line of the bed's defence. A forged result of the emulator, or a fault of the
-emulator itself, gives times or bytes that no link of the description can have. There are two
-independent sources:
+They detect a forged result and a faulty emulator. Two independent sources are compared:
 
 * The emulator's *witness* of each direction (``crates/link-model/src/witness.rs``) compares each
   packet while it is delivered. A slack below 0 is impossible.
-* :mod:`httpbed.network.bounds` computes from the experiment alone what each direction can do. The
-  times and bytes of the result are compared with that.
+* :mod:`httpbed.network.bounds` computes from the experiment alone what each direction can do.
 
-Every bound holds for every valid trial, so the only tolerances are for rounding and for the
-difference of two clocks. What is not certain is not asserted: a rate that follows a trace is left
-to the witness, which knows the trace; acknowledgements are not read where a link damages packets; a
-client that goes from link to link, or whose bodies are not known, has no least request time.
+Every valid trial keeps every bound, so tolerances cover only rounding and the difference of two
+clocks. Uncertain bounds are left out: the witness alone judges a rate that follows a trace,
+acknowledgements are not read where a link damages packets, and a client that changes links or whose
+bodies are unknown has no least request time.
 """
 
 from __future__ import annotations
@@ -22,6 +19,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from httpbed.experiment import units
+from httpbed.experiment.check import (
+    POSSIBLE_ACKNOWLEDGEMENTS,
+    POSSIBLE_BODIES,
+    POSSIBLE_TIMES,
+    POSSIBLE_WINDOWS,
+    CheckDescriptor,
+)
 from httpbed.experiment.impairments.registry import ALL
 from httpbed.experiment.scenario import Scenario
 from httpbed.experiment.trial import Check
@@ -32,47 +36,46 @@ from httpbed.trial import request_logs
 from httpbed.trial.evidence import AttemptEvidence
 from httpbed.trial.hops import Chain, HopPath, NetworkHop, chains
 
-NAME = "possible for this link"
 IMPOSSIBLE = "impossible for this link: "
-"""How the figure of a broken check begins, and with it the reason of an invalid attempt."""
+"""Prefix of a broken check's figure, and so of an invalid attempt's reason."""
 ROUNDING_S = 2e-9
-"""Times are whole ns, and so are delays and jitter: of each the last may be rounded."""
+"""Times, delays and jitter are whole ns, so the last digit of each may be rounded."""
 STAMPS_S = 1e-4
-"""Two stamps of the kernel are put on the emulator's clock by what it knows of the difference of
-two clocks just then: within tens of ns, and within 100 us on any machine that runs it."""
+"""The emulator converts the kernel's time stamps to its own clock within tens of ns, and within 100
+us on any machine."""
 KERNEL_SHARE = 0.01
-"""The kernel counts a packet's time in whole ns, rounded down: 0.1 % of 1500 bytes at 10 Gbit/s,
-1 % of a short packet at 1 Gbit/s."""
+"""The kernel rounds a packet's transmission time down to whole ns: by 0.1 % for 1500 bytes at 10
+Gbit/s, by 1 % for a short packet at 1 Gbit/s."""
 WITNESSED_SINCE = 3
-"""Version of the emulator's result that has what the witness saw."""
+"""First schema of the emulator's result with the witness's observations."""
 
 Table = Mapping[str, Any]
 
 
 @dataclass(frozen=True)
 class BoundComparison:
-    """A figure beside its bound."""
+    """A measured figure and its bound."""
 
     what: str
     measured: float
     bound: float
     is_most: bool
-    """Whether the bound is the most that is possible; else it is the least."""
+    """Whether the bound is an upper one."""
     unit: str
     """``s``, ``bytes`` or ``packets``."""
     tolerance: float = 0.0
 
     @property
     def is_possible(self) -> bool:
-        """Whether the bound is kept."""
+        """Whether the figure is within its bound."""
         beyond = self.measured - self.bound if self.is_most else self.bound - self.measured
         return beyond <= self.tolerance
 
     @property
     def nearness(self) -> float:
-        """How near the figure is to its bound: 1 at the bound, less where there is room.
+        """How near the figure is to its bound: 1 at the bound, less inside it.
 
-        A bound of 0 is told only where no other is: it has no scale.
+        A bound of 0 has no scale, so it comes after all others.
         """
         high, low = (self.bound, self.measured) if self.is_most else (self.measured, self.bound)
         return low / high if high and self.bound else -1.0
@@ -94,45 +97,42 @@ _FORMS: Mapping[str, Callable[[float], str]] = {
 def checks(
     scenario: Scenario, planned: NetworkPlan, hops: Sequence[NetworkHop], evidence: AttemptEvidence
 ) -> Iterator[Check]:
-    """Check one attempt's packet times, bytes and acknowledgements against what is possible."""
-    ways = [
+    """Compare one attempt's packet times, bytes and acknowledgements with their bounds."""
+    directions = [
         _DirectionEvidence(planned, number, evidence.link)
         for number in range(2 * len(planned.ends))
     ]
     clients = chains(scenario, hops)
-    yield _check("bytes in any window", [one for way in ways for one in way.windows()])
+    yield _check(POSSIBLE_WINDOWS, [one for side in directions for one in side.windows()])
     times = [
         *_never_early(evidence.link),
-        *(one for way in ways for one in way.times()),
+        *(one for side in directions for one in side.times()),
         *_handshakes(planned, hops, evidence),
         *(() if scenario.handover else _request_time(planned, clients[0], evidence)),
     ]
-    yield _check("times", times)
-    yield _check("bytes received", [*_acknowledged(planned, evidence)])
+    yield _check(POSSIBLE_TIMES, times)
+    yield _check(POSSIBLE_ACKNOWLEDGEMENTS, [*_acknowledged(planned, evidence)])
 
 
 def of_subject(clients: Iterable[Chain], evidence: AttemptEvidence) -> Iterator[Check]:
     """Check that each client stored no more than its links delivered to it.
 
-    What a client stored is its own word, so a client that stores what it never received has failed:
-    the bed is not to blame for it.
+    The client reports what it stored. So a client that stores more than it received has failed, and
+    the bed is not to blame.
     """
     if evidence.link:
         stored = [one for chain in clients for one in _bodies(chain, evidence)]
-        check = _check("bodies stored", stored)
-        yield check.model_copy(update={"of": "subject"})
+        yield _check(POSSIBLE_BODIES, stored)
 
 
-def _check(topic: str, compared: Sequence[BoundComparison]) -> Check:
-    """Tell the figure that is nearest to its bound, or all that are beyond."""
+def _check(descriptor: CheckDescriptor, compared: Sequence[BoundComparison]) -> Check:
+    """Report the figure that is nearest to its bound, or all that are beyond."""
     impossible = [str(one) for one in compared if not one.is_possible]
     nearest = max(compared, key=lambda one: one.nearness, default=None)
-    figure = "not judged: nothing certain is known" if nearest is None else str(nearest)
+    figure = "not judged: no certain bound" if nearest is None else str(nearest)
     if impossible:
         figure = IMPOSSIBLE + "; ".join(impossible)
-    return Check(
-        name=f"{NAME}, {topic}",
-        of="bed",
+    return descriptor.result(
         passed=None if nearest is None else not impossible,
         figure=figure,
         limit=f"none of {len(compared)} figures beyond its bound" if compared else "",
@@ -140,7 +140,7 @@ def _check(topic: str, compared: Sequence[BoundComparison]) -> Check:
 
 
 class _DirectionEvidence:
-    """What one direction of a link has done, beside what it can do."""
+    """The result of one direction of a link, and its bounds."""
 
     def __init__(self, planned: NetworkPlan, number: int, link: Table) -> None:
         described = planned.topology.links[number // 2]
@@ -160,7 +160,7 @@ class _DirectionEvidence:
         ]
 
     def windows(self) -> Iterator[BoundComparison]:
-        """Compare the bytes of the tightest window, and of all the time."""
+        """Compare the bytes of the tightest window and of the whole time."""
         if window := self.witnessed.get("window"):
             size, lasted = window["bytes"], (window["to_ns"] - window["from_ns"]) / NS
             late = f"after the ideal transmitter for {_sent(size, lasted)}"
@@ -173,7 +173,7 @@ class _DirectionEvidence:
             yield BoundComparison(what, unknown, 0, True, "packets")
         if self.told["last_ns"] is None or self.told["first_ns"] is None:
             return
-        # What the kernel carries may have come before the start and left after it.
+        # A packet that the kernel carries may arrive before the start and leave after it.
         first_s = self.told["first_ns"] / NS if self.is_carried else self.started_s
         last_s = self.told["last_ns"] / NS - self.bounds.least_delay_s()
         overhead = self.bounds.said.overhead_bytes()
@@ -190,7 +190,7 @@ class _DirectionEvidence:
             yield BoundComparison(what, size, most, True, "bytes", tolerance)
 
     def times(self) -> Iterator[BoundComparison]:
-        """Compare the time under way, and when the first packet came."""
+        """Compare the least transit time and the time of the first packet."""
         slack_ns = self.witnessed.get("delay_slack_ns")
         if slack_ns is not None:
             yield self._least(slack_ns, "after transmission and least delay for each packet")
@@ -221,7 +221,7 @@ def _has_witness(link: Table) -> bool:
 
 
 def _never_early(link: Table) -> Iterator[BoundComparison]:
-    """A frame that is sent before it is due makes every bound on due times void."""
+    """Compare the earliest sending: a frame sent before it is due voids all bounds on due times."""
     if "early_ns" in link:
         what = "before it was due for a frame's sending"
         yield BoundComparison(what, link["early_ns"] / NS, 0.0, True, "s")
@@ -230,9 +230,9 @@ def _never_early(link: Table) -> Iterator[BoundComparison]:
 def _handshakes(
     planned: NetworkPlan, hops: Iterable[NetworkHop], evidence: AttemptEvidence
 ) -> Iterator[BoundComparison]:
-    """Compare each handshake with a round trip: its end needs what the server sends in reply.
+    """Compare each handshake with one round trip, because its end needs the server's reply.
 
-    Only of connections whose first packet was evidence; else the server's reply may be older.
+    Connections whose first packet was not seen are left out: the reply may be older.
     """
     for hop in hops:
         paths = {path.names[0]: path for path in hop.paths}
@@ -249,7 +249,7 @@ def _handshakes(
 
 
 def _round_trip_s(planned: NetworkPlan, path: HopPath) -> float:
-    """Seconds of the least delays of all links, there and back."""
+    """Return the seconds of the least delays of all links, in both directions."""
     return sum(
         Bounds(planned.topology.links[link], side, planned.backend).least_delay_s()
         for link in path.links
@@ -260,10 +260,11 @@ def _round_trip_s(planned: NetworkPlan, path: HopPath) -> float:
 def _request_time(
     planned: NetworkPlan, chain: Chain, evidence: AttemptEvidence
 ) -> Iterator[BoundComparison]:
-    """Compare the request time with a round trip and the transmission of the bodies.
+    """Compare the request time with one round trip and the transmission of the bodies.
 
-    The end is that of the client's last packet: one that closes its side early still acknowledges
-    what comes. A client over UDP may end without a packet; then the last packet to it is the end.
+    It ends with the client's last packet, because a client that closes its side early still
+    acknowledges data. A client over UDP may end without a packet, so the last packet to it counts,
+    too.
     """
     hop, size = chain.hops[0], min(_transferred(chain, evidence), _delivered(chain, evidence))
     near = hop.near(evidence.connections)
@@ -284,7 +285,7 @@ def _request_time(
 
 
 def _bodies(chain: Chain, evidence: AttemptEvidence) -> Iterator[BoundComparison]:
-    """Compare the bodies that a client has with the bytes that its links have delivered to it."""
+    """Compare the bodies that a client stored with the bytes that its links delivered."""
     if size := _transferred(chain, evidence):
         what = f"of bodies at the {chain.client}"
         yield BoundComparison(what, size, _delivered(chain, evidence), True, "bytes")
@@ -297,12 +298,12 @@ def _delivered(chain: Chain, evidence: AttemptEvidence) -> int:
 
 
 def _transferred(chain: Chain, evidence: AttemptEvidence) -> int:
-    """Return the bytes of bodies that certainly came to a client; 0 where nothing is certain.
+    """Return the bytes of bodies that a client certainly received; 0 where nothing is certain.
 
-    A client may have decoded what it stored: so never more than who answered it has logged.
+    A client may have decoded what it stored, so the server's log is a second bound.
     """
     logged = [
-        one.body_bytes for one in request_logs.answered(chain.hops[0].hop.server, evidence).requests
+        one.body_bytes for one in request_logs.of_server(chain.hops[0].server, evidence).requests
     ]
     if not logged or None in logged:
         return 0
@@ -311,7 +312,7 @@ def _transferred(chain: Chain, evidence: AttemptEvidence) -> int:
 
 
 def _acknowledged(planned: NetworkPlan, evidence: AttemptEvidence) -> Iterator[BoundComparison]:
-    """Compare what each side of a TCP connection acknowledged with what was delivered to it."""
+    """Compare the acknowledgements of each TCP endpoint with the bytes delivered to it."""
     links = planned.topology.links
     damaging = [impairment.field for impairment in ALL if impairment.changes_bytes]
     ways = [way for link in links for way in link.directions()]

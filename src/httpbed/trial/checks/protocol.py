@@ -1,8 +1,7 @@
-"""Checks of what was spoken, hop by hop: HTTP version, connections, TLS, resumption, retries.
+"""Checks of the protocols on every hop: HTTP version, connections, TLS, resumption, retries.
 
-The flag that a client was given is no evidence. What counts is told by the log of who answered,
-by the client's own output, and by the packets; where they differ, the trial was not what its
-label says. What nobody tells is not observed, which is said and rejects nothing.
+A client's options are no evidence. The server's log, the client's output and the packets are, and
+they must agree. What none of them reports is "not observed" and rejects nothing.
 """
 
 from __future__ import annotations
@@ -11,6 +10,14 @@ from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 from typing import get_args
 
+from httpbed.experiment.check import (
+    CONNECTION_COUNT,
+    NOT_RESET,
+    PASSED_ON,
+    PROTOCOL,
+    RESUMPTION,
+    TLS_VERSION,
+)
 from httpbed.experiment.roles import HttpVersion
 from httpbed.experiment.trial import Check
 from httpbed.programs.protocol import LoggedRequest
@@ -21,15 +28,15 @@ from httpbed.trial.hops import Chain, NetworkHop
 from httpbed.trial.request_logs import RequestLog
 
 TRANSPORTS = {"tcp": "tcp", "quic": "udp"}
-"""As the emulator calls what carries a hop."""
-NOT_TOLD = "not observed: neither side tells"
+"""The emulator's names of the transport protocols."""
+NOT_TOLD = "not observed: neither side reports it"
 TLS = "1.3"
 
 
 def checks(chain: Chain, evidence: AttemptEvidence, of: str, *, whole: bool) -> Iterator[Check]:
     """Check all hops of a client's requests.
 
-    ``of`` names it where there are several clients, ``whole`` says whether it got all it asked for.
+    ``of`` names the client where there are several; ``whole`` says whether it received everything.
     """
     yield from spoken(chain, evidence, of)
     for hop in chain.hops:
@@ -43,28 +50,24 @@ def checks(chain: Chain, evidence: AttemptEvidence, of: str, *, whole: bool) -> 
 
 
 def spoken(chain: Chain, evidence: AttemptEvidence, of: str) -> Iterator[Check]:
-    """Check the HTTP version on all hops, which can be told of requests that were cut off, too."""
+    """Check the HTTP version on all hops, also of requests that were cut off."""
     for hop in chain.hops:
-        told = request_logs.of_hop(hop, chain, evidence)
-        yield _protocol(hop, chain, told, evidence, _where(hop, chain, of))
+        logs = request_logs.of_hop(hop, chain, evidence)
+        yield _protocol(hop, chain, logs, evidence, _where(hop, chain, of))
 
 
 def _where(hop: NetworkHop, chain: Chain, of: str) -> str:
-    return f", {hop.title}" if of or len(chain.hops) > 1 else ""
-
-
-def _check(name: str, *, passed: bool | None, figure: str, limit: str = "") -> Check:
-    return Check(name=name, of="subject", passed=passed, figure=figure, limit=limit)
+    return hop.title if of or len(chain.hops) > 1 else ""
 
 
 def _protocol(
-    hop: NetworkHop, chain: Chain, told: Sequence[RequestLog], evidence: AttemptEvidence, where: str
+    hop: NetworkHop, chain: Chain, logs: Sequence[RequestLog], evidence: AttemptEvidence, where: str
 ) -> Check:
-    asked, cut_off = hop.http_version, evidence.is_cut_off(chain.client)
+    expected, cut_off = hop.http_version, evidence.is_cut_off(chain.client)
     carried = {str(one["protocol"]) for one in hop.near(evidence.connections)}
-    known = {account.by: _versions(account, cut_off=cut_off) for account in told}
-    telling = [account for account in told if known[account.by]]
-    otherwise = [account for account in telling if known[account.by] != {asked}]
+    known = {log.by: _versions(log, cut_off=cut_off) for log in logs}
+    reporting = [log for log in logs if known[log.by]]
+    otherwise = [log for log in reporting if known[log.by] != {expected}]
     passed: bool | None
     if otherwise:
         passed, figure = False, _spoken(otherwise[0])
@@ -72,69 +75,69 @@ def _protocol(
         passed, figure = None if cut_off else False, wrong[0]
     elif cut_off and not carried:
         passed, figure = None, "cut off before any connection"
-    elif carried - _transports(hop, chain) or not telling:
+    elif carried - _transports(hop, chain) or not reporting:
         passed, figure = _by_packets(hop, chain, carried)
     else:
-        passed, figure = True, _spoken(telling[0])
-    return _check(f"protocol used{where}", passed=passed, figure=figure, limit=f"HTTP/{asked}")
+        passed, figure = True, _spoken(reporting[0])
+    return PROTOCOL.result(where=where, passed=passed, figure=figure, limit=f"HTTP/{expected}")
 
 
 def _transports(hop: NetworkHop, chain: Chain) -> set[str]:
-    """Name what may carry a hop; who is to discover HTTP/3 came over TCP before."""
+    """Return the transports that may carry a hop; a client that discovers HTTP/3 began over TCP."""
     discovers = visit.discovers(chain) and hop == chain.hops[0]
     return {TRANSPORTS[hop.transport], *(["tcp"] if discovers else [])}
 
 
 def _by_packets(hop: NetworkHop, chain: Chain, carried: Collection[str]) -> tuple[bool | None, str]:
-    """Judge by what carried a hop alone: it can be wrong, and is not enough to be right."""
+    """Judge by the transport alone: it can contradict the HTTP version, but not prove it."""
     figure = f"{' and '.join(sorted(carried))}, by the packets"
     if set(carried) - _transports(hop, chain):
         return False, figure
     if carried:
-        return None, f"{figure}; no more is told"
+        return None, f"{figure}; no log reports more"
     if len(chain.servers) > 1 and hop.server in chain.servers:
-        return None, "nothing was asked of it"
-    return False, "no connection was evidence, no request logged"
+        return None, "it got no request"
+    return False, "no connection was seen, no request logged"
 
 
-def _versions(account: RequestLog, *, cut_off: bool) -> set[str]:
-    """List the versions that a part tells; of a request that was cut off it may know none."""
-    told = {request.http_version for request in account.requests if request.http_version}
-    return told & set(get_args(HttpVersion)) if cut_off else told
+def _versions(log: RequestLog, *, cut_off: bool) -> set[str]:
+    """Return the HTTP versions in a log; an entry of a cut-off request may have none."""
+    versions = {request.http_version for request in log.requests if request.http_version}
+    return versions & set(get_args(HttpVersion)) if cut_off else versions
 
 
-def _spoken(account: RequestLog) -> str:
-    counts = Counter(request.http_version for request in account.requests)
-    said = [f"{count} request(s) HTTP/{version}" for version, count in sorted(counts.items())]
-    return f"{', '.join(said)}, by {account.by}"
+def _spoken(log: RequestLog) -> str:
+    counts = Counter(request.http_version for request in log.requests)
+    words = [f"{count} request(s) HTTP/{version}" for version, count in sorted(counts.items())]
+    return f"{', '.join(words)}, by {log.by}"
 
 
 def _resets(hop: NetworkHop, evidence: AttemptEvidence, where: str, *, whole: bool) -> Check:
-    """Check that nothing was broken off.
+    """Check that no connection was reset before all data had arrived.
 
-    Some answer a goodbye of TLS by a reset, for they have left by then: nothing is missing.
+    Some servers answer the close of TLS with a reset; nothing is missing then.
     """
-    found = hop.far(evidence.connections)
-    resets = sum(bool(connection["server_reset"]) for connection in found)
-    figure = f"{len(found)} connection(s), {resets} reset by the {hop.server}"
+    connections = hop.far(evidence.connections)
+    resets = sum(bool(connection["server_reset"]) for connection in connections)
+    figure = f"{len(connections)} connection(s), {resets} reset by the {hop.server}"
     figure += ", when all had arrived" if resets and whole else ""
-    return _check(
-        f"connections not reset{where}",
+    return NOT_RESET.result(
+        where=where,
         passed=whole or not resets,
         figure=figure,
         limit="none before all has arrived",
     )
 
 
-def _tls(told: Sequence[RequestLog], where: str) -> Check:
-    name, limit = f"TLS version{where}", f"TLS {TLS}"
-    for account in told:
-        found = Counter(_tls_words(request) for request in account.requests if request.tls_version)
-        if found:
-            figure = f"{', '.join(sorted(found))}, by {account.by}"
-            passed = all(words.startswith(limit) for words in found)
-            return _check(name, passed=passed, figure=figure, limit=limit)
-    return _check(name, passed=None, figure=NOT_TOLD, limit=limit)
+def _tls(logs: Sequence[RequestLog], where: str) -> Check:
+    limit = f"TLS {TLS}"
+    for log in logs:
+        versions = Counter(_tls_words(request) for request in log.requests if request.tls_version)
+        if versions:
+            figure = f"{', '.join(sorted(versions))}, by {log.by}"
+            passed = all(words.startswith(limit) for words in versions)
+            return TLS_VERSION.result(where=where, passed=passed, figure=figure, limit=limit)
+    return TLS_VERSION.result(where=where, passed=None, figure=NOT_TOLD, limit=limit)
 
 
 def _tls_words(request: LoggedRequest) -> str:
@@ -143,18 +146,18 @@ def _tls_words(request: LoggedRequest) -> str:
 
 
 def _connections(chain: Chain, evidence: AttemptEvidence, where: str) -> Check:
-    """Check over how many connections the client asked: files in parallel over one are not six."""
+    """Check the number of the client's connections: six parallel files on one are another test."""
     first, workload = chain.hops[0], chain.workload
     count = len(first.opened(evidence.connections))
     if workload.kind == "page":
         return page.connections(chain, workload, count, where)
     moves = evidence.handover is not None and bool(evidence.handover.changes)
-    if moves or (chain.roles.client.retry != "none" and retry.tries(chain, evidence) > 1):
+    if moves or (chain.roles.client.retry != "none" and retry.attempts(chain, evidence) > 1):
         return retry.connections(chain, evidence, count, workload.connections, where)
     most = workload.connections
-    exact = first.hop.http_version == "1.1"  # each carries a request at a time: all are needed
-    return _check(
-        f"connection count{where}",
+    exact = first.hop.http_version == "1.1"  # each carries one request at a time, so all are needed
+    return CONNECTION_COUNT.result(
+        where=where,
         passed=count == most if exact else 1 <= count <= most,
         figure=f"{count}, by the packets",
         limit=f"{most}" if exact else f"at most {most}",
@@ -162,26 +165,26 @@ def _connections(chain: Chain, evidence: AttemptEvidence, where: str) -> Check:
 
 
 def _resumption(chain: Chain, evidence: AttemptEvidence, where: str) -> Check:
-    """Check that what was asked came to pass, and that nothing was resumed unasked."""
-    asked, name = chain.workload.resumption, f"resumption{where}"
-    for account in request_logs.of_hop(chain.hops[0], chain, evidence):
-        resumed = [one.resumed for one in account.requests if one.resumed is not None]
-        early = [one.early_data for one in account.requests if one.early_data is not None]
-        if resumed or (early and asked != "resumed"):
+    """Compare resumed connections and early data with the workload."""
+    expected = chain.workload.resumption
+    for log in request_logs.of_hop(chain.hops[0], chain, evidence):
+        resumed = [one.resumed for one in log.requests if one.resumed is not None]
+        early = [one.early_data for one in log.requests if one.early_data is not None]
+        if resumed or (early and expected != "resumed"):
             figure = (
-                f"{sum(resumed)} of {len(account.requests)} request(s) on a resumed connection,"
-                f" {sum(early)} in early data, by {account.by}"
+                f"{sum(resumed)} of {len(log.requests)} request(s) on a resumed connection,"
+                f" {sum(early)} in early data, by {log.by}"
             )
-            passed = _as_asked(asked, resumed, early)
-            return _check(name, passed=passed, figure=figure, limit=asked)
-    return _check(name, passed=None, figure=NOT_TOLD, limit=asked)
+            passed = _as_expected(expected, resumed, early)
+            return RESUMPTION.result(where=where, passed=passed, figure=figure, limit=expected)
+    return RESUMPTION.result(where=where, passed=None, figure=NOT_TOLD, limit=expected)
 
 
-def _as_asked(asked: str, resumed: Sequence[bool], early: Sequence[bool]) -> bool | None:
-    """Judge resumption; early data needs only one request in the first flight."""
-    if asked == "none":
+def _as_expected(expected: str, resumed: Sequence[bool], early: Sequence[bool]) -> bool | None:
+    """Judge resumption; one request in the first flight is enough for early data."""
+    if expected == "none":
         return not any(resumed) and not any(early)
-    if asked == "resumed":
+    if expected == "resumed":
         return all(resumed) and not any(early)
     if not all(resumed):
         return False
@@ -189,7 +192,7 @@ def _as_asked(asked: str, resumed: Sequence[bool], early: Sequence[bool]) -> boo
 
 
 def _passed_on(name: str, chain: Chain, evidence: AttemptEvidence) -> Check:
-    """Check that a proxy met no difficulty: a retry or a reset stream is no clean completion."""
+    """Check that a proxy neither retried nor reports a reset stream."""
     requests = evidence.reports[name].requests
     passed_on = requests
     if chain.roles.client.retry != "none":
@@ -197,13 +200,13 @@ def _passed_on(name: str, chain: Chain, evidence: AttemptEvidence) -> Check:
     flags = sorted({one.flags for one in passed_on if one.flags})
     attempts = [one.attempts for one in requests if one.attempts is not None]
     most = max(attempts, default=0)
-    tells = bool(flags or attempts)
+    reports = bool(flags or attempts)
     figure = f"flags: {', '.join(flags) or 'none'}; at most {most} attempt(s) upstream"
     if left := len(requests) - len(passed_on):
-        figure += f"; {left} answer(s) that the client left"
-    return _check(
-        f"{name} passed on cleanly",
-        passed=not flags and most <= 1 if tells else None,
-        figure=figure if tells else "not observed: it tells neither flags nor attempts",
+        figure += f"; {left} response(s) that the client left"
+    return PASSED_ON.result(
+        item=name,
+        passed=not flags and most <= 1 if reports else None,
+        figure=figure if reports else "not observed: it logs neither flags nor attempts",
         limit="no flags, one attempt",
     )

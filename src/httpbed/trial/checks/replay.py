@@ -1,7 +1,7 @@
-"""Checks of a recorded site: was each answer the recorded one, as late and as long, and in order?
+"""Checks of a recorded site: delay, length and order of its responses.
 
-When an answer was given is the word of httpbed's own program behind the server, which is the bed's;
-what was sent of it is the server's.
+httpbed's own program behind the server reports when it gave each response, so its delays are the
+bed's. What the server sent is the subject's.
 """
 
 from __future__ import annotations
@@ -9,20 +9,20 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
+from httpbed.experiment.check import RECORDED_DELAYS, RECORDED_LENGTHS, RECORDED_ORDER
 from httpbed.experiment.trial import Check
 from httpbed.programs.protocol import LoggedRequest
 from httpbed.trial.replay_origin import ReplayedRequest
 from httpbed.web.sites.site import Site
 
 LATE_S = 0.1
-"""A pause of the machine in which nobody else runs either; ordinary are some milliseconds."""
+"""A longer delay is a pause of the machine; some milliseconds are ordinary."""
 EARLY_S = 0.002
-"""Scripts wait whole milliseconds, and the recording's are rounded."""
-PUNCTUAL = "recorded delays"
+"""Scripts wait whole milliseconds, and recorded times are rounded."""
 
 
 def punctual(site: Site, replayed: Sequence[ReplayedRequest], of: str) -> Check:
-    """Check that each answer was held back for as long as it was recorded, and not much longer."""
+    """Check that each response was delayed as long as recorded, and at most 100 ms longer."""
     late = [
         (one.begun_ns - one.asked_ns) / 1e9 - answer.delay_s
         for one in replayed
@@ -30,18 +30,18 @@ def punctual(site: Site, replayed: Sequence[ReplayedRequest], of: str) -> Check:
         and one.answer >= 0
         and (answer := site.resources[one.answer].answer)
     ]
-    figure = f"{len(late)} answers"
+    figure = f"{len(late)} responses"
     if late:
         figure += f", late by {max(late) * 1e3:.1f} ms at most"
     passed = all(0 <= one <= LATE_S for one in late)
     limit = f"at most {LATE_S * 1e3:.0f} ms late"
-    return Check(name=f"{PUNCTUAL}{of}", of="bed", passed=passed, figure=figure, limit=limit)
+    return RECORDED_DELAYS.result(where=of, passed=passed, figure=figure, limit=limit)
 
 
 def checks(
     site: Site, logged: Sequence[LoggedRequest], replayed: Sequence[ReplayedRequest], of: str
 ) -> Iterator[Check]:
-    """Check what a server sent of a recorded site."""
+    """Check the responses that a server sent for a recorded site."""
     if any(one.body_bytes is not None for one in logged):
         yield _lengths(site, logged, of)
     if site.skeleton:
@@ -49,7 +49,7 @@ def checks(
 
 
 def _lengths(site: Site, logged: Sequence[LoggedRequest], of: str) -> Check:
-    """Check that each body was as long on the wire as it was recorded."""
+    """Check that each body has its recorded length on the wire."""
     has_names = any(one.authority for one in logged)
     recorded = Counter(
         (site.origins[one.origin] if has_names else "", one.path, one.answer.status, one.bytes)
@@ -63,14 +63,12 @@ def _lengths(site: Site, logged: Sequence[LoggedRequest], of: str) -> Check:
     if wrong:
         _, path, status, length = wrong[0]
         figure += f"; {length} bytes with status {status} of {path}"
-    return _check(
-        f"lengths of the bodies{of}", passed=not wrong, figure=figure, limit="as recorded"
-    )
+    return RECORDED_LENGTHS.result(where=of, passed=not wrong, figure=figure, limit="as recorded")
 
 
 def _order(site: Site, replayed: Sequence[ReplayedRequest], of: str) -> Check:
-    """Check that nothing was asked for before what led to it in the recording."""
-    # Of an answer that was given again, the first giving led to what followed.
+    """Check that no resource was requested before the recorded response that led to it."""
+    # Of a repeated response, the first one led to the requests that followed.
     times = {one.answer: one for one in reversed(replayed) if one.answer is not None}
     early, led = [], 0
     for one in replayed:
@@ -83,13 +81,9 @@ def _order(site: Site, replayed: Sequence[ReplayedRequest], of: str) -> Check:
         if answer is None or cause is None:
             continue
         led += 1
-        # The answer's head leaves when it begins; of its end is only known that it is later.
+        # Only the time of the response's head is known exactly; its end comes later.
         if (one.asked_ns - cause.begun_ns) / 1e9 < answer.wait_s - EARLY_S:
             early.append(one.path)
     figure = f"{led - len(early)} of {led} after what led to them"
     figure += f"; too early: {', '.join(early[:3])}" if early else ""
-    return _check(f"recorded order{of}", passed=not early, figure=figure, limit="all")
-
-
-def _check(name: str, *, passed: bool, figure: str, limit: str) -> Check:
-    return Check(name=name, of="subject", passed=passed, figure=figure, limit=limit)
+    return RECORDED_ORDER.result(where=of, passed=not early, figure=figure, limit="all")

@@ -1,13 +1,14 @@
-"""What is to be found of a download that was tried again: several answers, and who resumed.
+"""Checks of a download with retries: its responses, its range requests and its connections.
 
-A try that broke off is no fault of who answered: the client left, or was cut off. Whether what it
-put together is the file, whole, is told by the body's digest, as always.
+An interrupted attempt is no fault of the server: the client left or lost its connection. The body's
+digest says whether the client assembled the whole file.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from httpbed.experiment.check import CONNECTION_COUNT, STATUS
 from httpbed.experiment.trial import Check
 from httpbed.programs.protocol import LoggedRequest
 from httpbed.trial import request_logs
@@ -20,61 +21,58 @@ STATUSES = {
     "restart": frozenset({HTTP_OK}),
     "resume": frozenset({HTTP_OK, PARTIAL, NOTHING_MISSING}),
 }
-"""What may be answered: a file, the rest of one, or that nothing is missing (RFC 9110 section
-15.5.17), by what is done about a failure."""
+"""Statuses that each kind of retry allows: the file, its rest, or that nothing is missing (RFC 9110
+section 15.5.17)."""
 
 
-def answers(chain: Chain, evidence: AttemptEvidence, where: str) -> Check:
-    """Check the status of every answer, by whoever tells, and that there was one.
+def statuses(chain: Chain, evidence: AttemptEvidence, where: str) -> Check:
+    """Check that there was a response, and the status of every one that a log lists.
 
-    Who answered may not have noticed by the end that its client left, and has not logged it then.
+    A server that has not noticed that its client left has not logged the request.
     """
     retry = chain.roles.client.retry
     accepted = STATUSES[retry]
-    told = [one for one in request_logs.of_chain(chain, evidence) if one.requests or one.is_owed]
-    wrong = [account for account in told if not _is_right(account, accepted)]
+    logs = [
+        one for one in request_logs.of_chain(chain, evidence) if one.requests or one.is_complete
+    ]
+    wrong = [log for log in logs if not _is_right(log, accepted)]
     unreadable = request_logs.complaints(chain.responders, evidence)
-    fullest = sorted(wrong or told, key=lambda one: len(one.requests), reverse=True)
-    figure = fullest[0].statuses_told() if fullest else "none"
-    passed: bool | None = bool(told) and not wrong and not unreadable
-    if passed and retry == "resume" and (besides := _not_resumed(told)):
+    fullest = sorted(wrong or logs, key=lambda one: len(one.requests), reverse=True)
+    figure = fullest[0].statuses_in_words() if fullest else "none"
+    passed: bool | None = bool(logs) and not wrong and not unreadable
+    if passed and retry == "resume" and (besides := _not_resumed(logs)):
         passed, figure = None, f"{figure}; {besides}"
-    return Check(
-        name=f"status of the answers{where}",
-        of="subject",
-        passed=passed,
-        figure=figure,
-        limit=f"{', '.join(map(str, sorted(accepted)))}, of each try",
-    )
+    limit = f"{', '.join(map(str, sorted(accepted)))}, of each attempt"
+    return STATUS.result(where=where, passed=passed, figure=figure, limit=limit)
 
 
-def _is_right(account: RequestLog, accepted: frozenset[int]) -> bool:
-    """Whether its answers are such; that nothing is missing is said to who has something."""
-    answered = {one.status for one in not_left(account.requests)}
+def _is_right(log: RequestLog, accepted: frozenset[int]) -> bool:
+    """Whether a log has only accepted statuses, and not 416 alone."""
+    answered = {one.status for one in not_left(log.requests)}
     return bool(answered) and answered <= accepted and answered != {NOTHING_MISSING}
 
 
-def _not_resumed(told: Sequence[RequestLog]) -> str:
-    """Say why it cannot be told that a client resumed, or began; empty if it did.
+def _not_resumed(logs: Sequence[RequestLog]) -> str:
+    """Return why the logs do not show a resumed download; empty if they do.
 
-    A range is only answered where it was asked for, and to ask for one from the first byte on no
-    client needs: a 206 is the rest of a file.
+    A server sends 206 only for a range request, and no client requests a range from the first byte.
+    So a 206 is the rest of a file.
     """
-    answered = [one for account in told for one in account.requests]
+    answered = [one for log in logs for one in log.requests]
     statuses = {one.status for one in answered}
     if PARTIAL in statuses and HTTP_OK not in statuses:
-        return "nobody tells of the answer that it goes on from"
-    begun = max(sum(bool(one.body_bytes) for one in account.requests) for account in told)
+        return "no log lists the response that it continues"
+    begun = max(sum(bool(one.body_bytes) for one in log.requests) for log in logs)
     if begun > 1 and PARTIAL not in statuses:
-        return f"{begun} answers from the first byte on, and none resumed"
+        return f"{begun} responses from the first byte on, and none resumed"
     return ""
 
 
-def tries(chain: Chain, evidence: AttemptEvidence) -> int:
-    """Count how often the client asked, at least: its runs, or the answers that anybody tells."""
+def attempts(chain: Chain, evidence: AttemptEvidence) -> int:
+    """Return the least number of requests: the client's runs, or the responses in a log."""
     if chain.roles.client.retry == "none":
         return 1
-    answered = [len(account.requests) for account in request_logs.of_chain(chain, evidence)]
+    answered = [len(log.requests) for log in request_logs.of_chain(chain, evidence)]
     runs = evidence.exits[chain.client].runs if chain.client in evidence.exits else 1
     return max(runs, *answered)
 
@@ -82,18 +80,16 @@ def tries(chain: Chain, evidence: AttemptEvidence) -> int:
 def connections(
     chain: Chain, evidence: AttemptEvidence, count: int, most: int, where: str
 ) -> Check:
-    """Check that the client opened a connection, and no more than it may have had to.
+    """Check that the client opened a connection, and at most one more per retry and hand-over.
 
-    A new one for each later try, and for each hand-over; over HTTP/1.1 a program that tries again
-    by itself may have opened any number.
+    Over HTTP/1.1 a program that retries by itself may open any number.
     """
     first = chain.hops[0]
     changes = len(evidence.handover.changes) if evidence.handover is not None else 0
-    most *= changes + tries(chain, evidence)
+    most *= changes + attempts(chain, evidence)
     is_bounded = first.hop.http_version != "1.1"
-    return Check(
-        name=f"connection count{where}",
-        of="subject",
+    return CONNECTION_COUNT.result(
+        where=where,
         passed=1 <= count <= most if is_bounded else count >= 1,
         figure=f"{count}, by the packets",
         limit=f"at most {most}" if is_bounded else "at least 1",
@@ -101,5 +97,5 @@ def connections(
 
 
 def not_left(requests: Iterable[LoggedRequest]) -> tuple[LoggedRequest, ...]:
-    """Leave out the requests whose client left: what became of them is no fault of a proxy."""
+    """Leave out the requests whose client left; their end is no fault of a proxy."""
     return tuple(one for one in requests if not one.client_left)

@@ -151,7 +151,7 @@ class ObservedHandovers:
         return window.delay_s(self._delivered_ns.get(window.change.entered, ()))
 
     def beyond(self, window: HandoverWindow) -> str:
-        """Name the link on which the new path is evidence: behind a NAT, as nobody is before it."""
+        """Name the link that shows the new path: behind a NAT, the one after it."""
         if self.handover.kind != "NAT rebinding":
             return window.change.entered
         names = self.chain.hops[0].paths[0].names

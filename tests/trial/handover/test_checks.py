@@ -24,11 +24,11 @@ from handing_over import (
     on_handover,
     seen,
 )
+from httpbed.experiment.check import HANDOVER_COUNT, HANDOVER_PACE, HANDOVER_PROMPT
 from httpbed.experiment.trial import Check, Outcome
 from httpbed.trial import verdict
-from httpbed.trial.checks import bed, handover
-from httpbed.trial.checks.handover import PACE, PACED, PROMPT
 from httpbed.trial.evidence import AttemptEvidence
+from httpbed.trial.handover import checks as handover
 from httpbed.trial.handover import metrics
 from httpbed.trial.handover.evidence import COMMANDS_END, CompletedStep, HandoverEvidence
 from httpbed.trial.plan import CampaignSetup
@@ -82,9 +82,9 @@ def prepared() -> CampaignSetup:
     ("fault", "name"),
     [
         (on_handover(changes=()), "hand-over took place"),
-        (lambda found: changed(found, at_ns=10 * S), PROMPT),
-        (lambda found: changed(found, by=COMMANDS_END), PROMPT),
-        (on_handover(destroyed_after_ns={1: 60 * MS}), PROMPT),
+        (lambda found: changed(found, at_ns=10 * S), HANDOVER_PROMPT.name),
+        (lambda found: changed(found, by=COMMANDS_END), HANDOVER_PROMPT.name),
+        (on_handover(destroyed_after_ns={1: 60 * MS}), HANDOVER_PROMPT.name),
         (on_handover(sockets_left={1: 2}), "sockets of a deleted address"),
     ],
 )
@@ -105,7 +105,7 @@ def test_a_client_that_was_done_before_completed() -> None:
     assert handover.unfollowed([told]) == ""
     assert verdict.outcome([check, told], found) == Outcome(kind="completed")
     assert check.figure.startswith("the client was done after ")
-    assert check.figure.endswith("before the change at 60 s: let it come earlier")
+    assert check.figure.endswith("before the change at 60 s: make the hand-over earlier")
 
 
 @pytest.mark.parametrize("how", [{"status": 7}, {"status": None, "timed_out": True}])
@@ -125,7 +125,7 @@ def test_how_late_tcp_is_told_is_told() -> None:
     (_, destroy), (change,) = found.handover.done, found.handover.changes
     after_ms = (destroy.ended_ns - change.at_ns) / MS
     assert 0 < after_ms < 50
-    figure = of_bed(found)[PROMPT].figure
+    figure = of_bed(found)[HANDOVER_PROMPT.name].figure
     assert figure.endswith(f"TCP sockets destroyed {after_ms:.1f} ms after their address at most")
 
 
@@ -136,7 +136,7 @@ def test_a_word_that_is_missing_among_many_is_told() -> None:
     (change,) = found.handover.changes
     for count, passed in ((10, True), (9, False)):
         changes = (replace(change, by=COMMANDS_END), *[change] * (count - 1))
-        check = of_bed(on_handover(changes=changes)(found))[PROMPT]
+        check = of_bed(on_handover(changes=changes)(found))[HANDOVER_PROMPT.name]
         assert check.passed is passed
         assert COMMANDS_END in check.figure
 
@@ -149,8 +149,8 @@ def test_an_address_that_was_back_too_soon_was_not_looked_at() -> None:
 
 def test_lateness_alone_is_strain() -> None:
     """A busy machine makes it; a campaign waits then until it is quiet."""
-    assert PROMPT in bed.STRAIN
-    assert PACE not in bed.STRAIN
+    assert HANDOVER_PROMPT.by_strain
+    assert not HANDOVER_PACE.by_strain
 
 
 def steps(count: int, period_ms: int, takes_ms: int) -> tuple[CompletedStep, ...]:
@@ -167,9 +167,9 @@ def test_steps_that_take_longer_than_their_period(takes_ms: int, keeps: bool) ->
     """Nothing is left out silently: how many were due, and how many were made."""
     own = HandoverEvidence(0, S, steps(40, 20, takes_ms), (), {}, {})
     found = replace(seen(), handover=own)
-    check = of_bed(found, kind="route", when={"every": "10 ms"}, sockets="")[PACE]
+    check = of_bed(found, kind="route", when={"every": "10 ms"}, sockets="")[HANDOVER_PACE.name]
     assert check.passed is keeps
-    assert ("let them come less often" in check.figure) is not keeps
+    assert ("use a longer period" in check.figure) is not keeps
 
 
 @pytest.mark.parametrize(("made", "passed"), [(55, False), (89, False), (90, True), (100, True)])
@@ -187,9 +187,12 @@ def test_hand_overs_that_are_missing_are_counted(made: int, *, passed: bool) -> 
     )
     planted = on_handover(began_ns=began_ns, changes=changes, done=steps(made, 10, 5))(found)
     told = of_bed(planted, kind="route", when={"every": "10 ms"}, sockets="")
-    assert told[PACE].passed is True
-    assert (told[PACED].passed, told[PACED].figure) == (passed, f"{made} of 100 due")
-    assert PACED in bed.STRAIN
+    assert told[HANDOVER_PACE.name].passed is True
+    assert (told[HANDOVER_COUNT.name].passed, told[HANDOVER_COUNT.name].figure) == (
+        passed,
+        f"{made} of 100 due",
+    )
+    assert HANDOVER_COUNT.by_strain
 
 
 def test_the_client_is_on_its_first_link_until_it_must_go() -> None:

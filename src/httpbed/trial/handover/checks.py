@@ -1,0 +1,214 @@
+"""Checks of hand-overs: whether the network changed as configured, and how the client reacted.
+
+The bed answers for the changes and their times. The client's reaction, as
+:mod:`~httpbed.trial.handover.outcome` reads it from the packets, is a note and never a failure; a
+missing file is one.
+"""
+
+from __future__ import annotations
+
+import statistics
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import accumulate
+
+from httpbed.experiment import units
+from httpbed.experiment.check import (
+    FIRST_LINK,
+    HANDOVER_COUNT,
+    HANDOVER_FOLLOWED,
+    HANDOVER_HAPPENED,
+    HANDOVER_PACE,
+    HANDOVER_PROMPT,
+    SOCKETS_DESTROYED,
+)
+from httpbed.experiment.handover import AfterBytes, Handover
+from httpbed.experiment.trial import Check
+from httpbed.experiment.units import NS
+from httpbed.trial.evidence import AttemptEvidence
+from httpbed.trial.handover import metrics, outcome, steps
+from httpbed.trial.handover.deliveries import BIN_NS
+from httpbed.trial.handover.evidence import COMMANDS_END, HandoverEvidence
+from httpbed.trial.handover.metrics import ObservedHandovers
+from httpbed.trial.handover.outcome import HandoverVerdict
+from httpbed.trial.handover.steps import DECISIVE
+from httpbed.trial.hops import NetworkHop
+
+LATE_S = 0.05
+"""A client at 10 Mbit/s receives 60 kB in this time: 3 % of the 2 MB after which a study hands it
+over. Starting a tool takes 2 to 5 ms, and some tens of ms where another process has the CPU."""
+UNHEARD_SHARE = 0.1
+"""Largest share of changes without a message of kernel or emulator. Their times, and what counts
+from them, are some milliseconds late."""
+OVER_BEFORE = "over before"
+LEAST_MADE = 0.9
+
+
+def of_bed(described: Handover, hop: NetworkHop, evidence: AttemptEvidence) -> Iterator[Check]:
+    """Check that the client's network changed as configured; ``hop`` is the client's."""
+    if (observed := evidence.handover) is None:
+        return
+    if described.happens:
+        done_ns = metrics.done_ns(hop, evidence, observed)
+        yield _took_place(described, observed, evidence, done_ns)
+        if observed.done:
+            yield _prompt(described, observed)
+        if described.repeats_s is not None and observed.done:
+            yield _pace(described.repeats_s, observed)
+            yield _as_many(described.repeats_s, observed, done_ns)
+        if any(one.what == "destroy" for one in observed.done):
+            yield _destroyed(observed)
+    if len(described.links) > 1:
+        yield _quiet_before(described, hop, observed, evidence)
+
+
+def of_subject(
+    handovers: ObservedHandovers, verdicts: Sequence[HandoverVerdict]
+) -> Iterator[Check]:
+    """Report how the client reacted to each hand-over."""
+    if not handovers.handover.happens:
+        return
+    kinds = Counter(kind for kind, _ in verdicts)
+    if set(kinds) <= {"over before"}:
+        if handovers.evidence.client is not None and handovers.evidence.client.clean:
+            lasted = _s(handovers.end_ns - handovers.observed.began_ns)
+            figure = f"{OVER_BEFORE} it: the client was done after {lasted}"
+            yield HANDOVER_FOLLOWED.result(passed=None, figure=figure)
+        return
+    figure = verdicts[0][1]
+    if len(verdicts) > 1:
+        counts = ", ".join(f"{count} {outcome.COUNTED[kind]}" for kind, count in kinds.items())
+        figure = f"{len(verdicts)} hand-overs: {counts}"
+    passed = True if outcome.FOLLOWED & set(kinds) else None
+    yield HANDOVER_FOLLOWED.result(passed=passed, figure=figure)
+
+
+def unfollowed(checks: Iterable[Check]) -> str:
+    """Return why the client followed no hand-over; empty if it followed one."""
+    figures = (
+        one.figure for one in checks if one.name == HANDOVER_FOLLOWED.name and not one.passed
+    )
+    return next((figure for figure in figures if not figure.startswith(OVER_BEFORE)), "")
+
+
+def _took_place(
+    described: Handover, observed: HandoverEvidence, evidence: AttemptEvidence, done_ns: int
+) -> Check:
+    """Check that a hand-over took place, if the client ran long enough.
+
+    A client that finishes earlier is no fault of the bed. Repeating such an attempt until a
+    transfer takes longer would select the slow ones.
+    """
+    before = steps.awaited(described)
+    if changes := [one for one in observed.changes if one.ordered_ns < done_ns]:
+        figure = f"{len(changes)}, the first {_s(changes[0].at_ns - observed.began_ns)}"
+        figure = f"{figure} after the client's start"
+        return HANDOVER_HAPPENED.result(passed=True, figure=figure, limit=before)
+    lasted = _s(done_ns - observed.began_ns)
+    due_ns = _due_ns(described, observed, evidence)
+    if due_ns is not None and due_ns + LATE_S * NS < done_ns:
+        figure = f"none in {lasted}, though it was due after {_s(due_ns - observed.began_ns)}"
+        return HANDOVER_HAPPENED.result(passed=False, figure=figure, limit=before)
+    done = evidence.client is not None and evidence.client.clean
+    figure = f"the client was done after {lasted}, before {before}: make the hand-over earlier"
+    if not done:
+        figure = f"the client ended ({evidence.client}) after {lasted}, before {before}"
+    return HANDOVER_HAPPENED.result(passed=None, figure=figure, limit=before)
+
+
+def _due_ns(
+    described: Handover, observed: HandoverEvidence, evidence: AttemptEvidence
+) -> int | None:
+    """Return when the first hand-over was due, in ns since the emulator's start; None: never."""
+    if not isinstance(described.when, AfterBytes):
+        return observed.began_ns + round((steps.after_last_s(described, 1) or 0.0) * NS)
+    bins = evidence.deliveries.get(described.links[0], {})
+    times = [bin_ for bin_ in sorted(bins) if bin_ * BIN_NS >= observed.began_ns]
+    sizes = accumulate(bins[bin_] for bin_ in times)
+    most = described.when.delivered
+    return next(
+        (bin_ * BIN_NS for bin_, size in zip(times, sizes, strict=True) if size >= most), None
+    )
+
+
+def _prompt(described: Handover, observed: HandoverEvidence) -> Check:
+    """Check every step that is due at a time of its own; steps of one time follow each other."""
+    late = [change.at_ns - change.due_ns for change in observed.changes]
+    late += [
+        one.ended_ns - one.due_ns
+        for one in observed.done
+        if one.what == "attach" and described.gap is not None
+    ]
+    late += [
+        one.ended_ns - one.due_ns
+        for one in observed.done
+        if one.what == "detach" and DECISIVE[described.kind] != "detach"
+    ]
+    sources = Counter(change.by for change in observed.changes)
+    by = " and ".join(sources)
+    worst = max(late, default=0)
+    figure = f"at most {worst / 1e6:.1f} ms late, by the word of {by or 'httpbed'}"
+    if untold_ns := max(observed.destroyed_after_ns.values(), default=0):
+        figure += f"; TCP sockets destroyed {untold_ns / 1e6:.1f} ms after their address at most"
+    if not (heard := sources[COMMANDS_END] <= UNHEARD_SHARE * len(observed.changes)):
+        figure += f", {sources[COMMANDS_END]} of {len(observed.changes)} without a message"
+    return HANDOVER_PROMPT.result(
+        passed=heard and max(worst, untold_ns) <= LATE_S * NS,
+        figure=figure,
+        limit=f"at most {LATE_S * 1e3:.0f} ms after they are due",
+    )
+
+
+def _pace(period_s: float, observed: HandoverEvidence) -> Check:
+    """Check that a hand-over ends before the next is due; otherwise each is later than the last."""
+    took: defaultdict[int, int] = defaultdict(int)
+    for one in observed.done:
+        took[one.number] += one.ended_ns - one.began_ns
+    typical = statistics.median(took.values()) / NS
+    keeps = typical <= period_s
+    figure = f"the steps of one take {typical * 1e3:.1f} ms"
+    figure += "" if keeps else ": use a longer period"
+    limit = f"one every {units.format_duration(period_s)}"
+    return HANDOVER_PACE.result(passed=keeps, figure=figure, limit=limit)
+
+
+def _as_many(period_s: float, observed: HandoverEvidence, done_ns: int) -> Check:
+    """Check that at most one hand-over is missing, or 10 % of those that were due.
+
+    Each is due one period after the last one began, so delays add up to fewer hand-overs.
+    """
+    due = int((done_ns - observed.began_ns) / NS / period_s)
+    made = sum(one.ordered_ns < done_ns for one in observed.changes)
+    return HANDOVER_COUNT.result(
+        passed=made >= min(due - 1, LEAST_MADE * due),
+        figure=f"{made} of {due} due",
+        limit=f"{LEAST_MADE:.0%} of one every {units.format_duration(period_s)}",
+    )
+
+
+def _destroyed(observed: HandoverEvidence) -> Check:
+    kept = sum(observed.sockets_left.values())
+    times = len(observed.sockets_left)
+    figure = f"{kept} TCP socket(s) left in {times} reading(s) after their destruction"
+    passed = kept == 0 if times else None
+    return SOCKETS_DESTROYED.result(passed=passed, figure=figure, limit="none")
+
+
+def _quiet_before(
+    described: Handover, hop: NetworkHop, observed: HandoverEvidence, evidence: AttemptEvidence
+) -> Check:
+    """Check that the client used only its first link before the first hand-over."""
+    until_ns = observed.done[0].began_ns if observed.done else observed.ended_ns
+    early = [
+        one
+        for name in described.links[1:]
+        for one in hop.over(name, evidence.connections)
+        if one["client_first_ns"] is not None
+        and one["client_first_ns"] - evidence.link["started_ns"] < until_ns
+    ]
+    figure = f"{len(early)} connection(s) before the change on {' or '.join(described.links[1:])}"
+    return FIRST_LINK.result(passed=not early, figure=figure, limit="none")
+
+
+def _s(nanoseconds: float) -> str:
+    return units.format_duration(nanoseconds / NS, units.SHORT_DIGITS)
