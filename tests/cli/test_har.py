@@ -174,11 +174,11 @@ def test_claims_that_are_none_are_told(httpbed: Command, har: Path) -> None:
     said = ["--claim", "speed=fast", "--claim", "rtt"]
     code, _, err = httpbed("import", "har", har, *said)
     assert (code, err.count("--claim")) == (2, 2)
-    assert "write NAME=VALUE with one of http_version, rate, rtt, visit" in err
+    assert "write NAME=VALUE; NAME is one of http_version, rate, rtt, visit" in err
     code, _, err = httpbed("import", "har", har, "--claim", "rate=10", "--claim", "http_version=4")
     assert code == 2
     assert "--claim rate: the unit is missing" in err
-    assert "--claim http_version: '4' is not known; known: 1.1, 2, 3" in err
+    assert "--claim http_version: '4' is unknown; choose from 1.1, 2, 3" in err
 
 
 def test_what_a_har_says_moves_no_cursor(httpbed: Command, tmp_path: Path) -> None:

@@ -74,7 +74,7 @@ def test_a_page_that_is_nowhere_is_refused(httpbed: Command, tmp_path: Path) -> 
     """It is neither an address nor a folder."""
     code, _, err = httpbed("mirror", "ftp://page.test/", "-o", tmp_path / "mine")
     assert code == 2
-    assert "neither a folder nor an address" in err
+    assert "neither a folder nor a URL" in err
 
 
 def test_a_folder_is_never_written_over(httpbed: Command, tmp_path: Path) -> None:

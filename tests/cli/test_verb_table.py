@@ -204,10 +204,11 @@ def test_schema_prints_the_schema(httpbed: Command, words: list[str]) -> None:
 
 
 @pytest.mark.parametrize("verb", sorted(VERBS))
-def test_every_verb_speaks_json_and_explains_itself(httpbed: Command, verb: str) -> None:
-    """Its help says when to use it; and scripts can read all of them."""
+def test_help_of_every_verb_says_when_to_use_it_and_names_json(httpbed: Command, verb: str) -> None:
+    """People read when to use the verb, and scripts can read its output."""
     code, out, _ = httpbed(verb, "--help")
     assert code == 0
+    assert "Use it" in out
     if verb not in ("import", "toolbox"):  # groups: their verbs have it
         assert "--json" in out
 
@@ -216,7 +217,7 @@ def test_implementations_are_listed_in_columns_and_whole_for_scripts(httpbed: Co
     """Every column begins where its head does; pages and notes are for who reads JSON."""
     code, out, _ = httpbed("recipes")
     lines = out.splitlines()
-    heads = ("implementation", "roles", "HTTP", "upstream", "is here", "from")
+    heads = ("implementation", "roles", "HTTP", "upstream", "installed", "from")
     places = [lines[0].index(head) for head in heads]
     assert code == 0
     for line in lines[1:]:

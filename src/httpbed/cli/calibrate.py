@@ -1,4 +1,4 @@
-"""``httpbed calibrate``: run the link against arithmetic, and certify what it is good for."""
+"""``httpbed calibrate``: compare the link with arithmetic, and certify what passes."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ from httpbed.network.calibration.judgement import Verdict
 from httpbed.report.terminal import Console
 
 SEED = 3
-"""Of all cells: with it every share lies within three standard errors, so none fails by chance."""
+"""Seed of all cells. Every share lies within three standard errors, so none fails by chance."""
 
-WIDE = 120
+WIDTH_WITHOUT_TERMINAL = 120
 
 
 @click.command("calibrate")
@@ -40,15 +40,15 @@ WIDE = 120
     type=click.Choice(SCALES),
     default="standard",
     show_default=True,
-    help=f"smoke: does the link work ({about('smoke')}); standard: before measuring"
-    f" ({about('standard')}); full: more values, for longer ({about('full')}).",
+    help=f"smoke: does the link work at all ({about('smoke')}); standard: before measurements"
+    f" ({about('standard')}); full: more values, longer flows ({about('full')}).",
 )
 @click.option(
     "--only",
     "words",
     multiple=True,
     metavar="WORD",
-    help="Only cells with this in their name; then no certificate is written.",
+    help="Run only cells with WORD in their name, and write no certificate.",
 )
 @click.option(
     "--keep",
@@ -60,7 +60,7 @@ WIDE = 120
     "--link-backend",
     type=click.Choice(["af_packet", "tun"]),
     envvar="HTTPBED_LINK_BACKEND",
-    help="As of httpbed run; a certificate is of one backend.",
+    help="As for httpbed run; a certificate covers one backend.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 @click.pass_context
@@ -73,23 +73,23 @@ def command(
     link_backend: str | None,
     as_json: bool,
 ) -> None:
-    """Run the emulated link against arithmetic, and say what it can be trusted with.
+    """Compare the emulated link with arithmetic, and certify the conditions that pass.
 
-    Use it once on every machine that measures, on a quiet one, and again after a change of kernel
-    or of httpbed. It sends known packets through real namespaces and the real emulator, and
-    compares rates, delays, losses, queues and all else with what arithmetic says, packet by
-    packet where that is possible. The result is a certificate, which campaigns on this machine
-    cite; `httpbed run --strict` refuses conditions that it does not cover.
+    Use it once on every machine that measures, while it is quiet, and again after a change of the
+    kernel or of httpbed. It sends known packets through real namespaces and the real emulator. It
+    compares rates, delays, losses, queues and the rest with arithmetic, packet by packet where
+    possible. Campaigns on this machine cite the certificate; `httpbed run --strict` rejects
+    conditions that it does not cover.
 
     Exit codes: 0 every cell passed; 1 some failed; 2 usage; 3 this machine cannot.
     """
     chosen = _chosen(session.cells(scale), words)
     if keep is not None and keep.exists():
-        raise ConfigError([Mistake(str(keep), "it exists already", "name a new folder")])
+        raise ConfigError([Mistake(str(keep), "exists already", "name a new folder")])
     load = os.getloadavg()[0]
-    with _Teller(len(chosen)) as teller:
+    with _Reporter(len(chosen)) as reporter:
         bench = Bench(_root(), SEED, backend.choose(link_backend))
-        run = session.calibrate(chosen, bench, tell=teller.tell, keep=keep)
+        run = session.calibrate(chosen, bench, tell=reporter.report, keep=keep)
         verdicts = asyncio.run(run)
     written = None if words else _certify(verdicts, scale, bench, load)
     if as_json:
@@ -104,17 +104,17 @@ def _certify(verdicts: Sequence[Verdict], scale: str, bench: Bench, load: float)
 
 
 def _chosen(cells: Sequence[Cell], words: Iterable[str]) -> list[Cell]:
-    """Choose by name; the first cell is the others' floor and always runs."""
+    """Return the cells with a word in their name, and the first cell, the floor of the others."""
     wanted = [word.lower() for word in words]
     chosen = [one for one in cells[1:] if not wanted or any(w in one.name.lower() for w in wanted)]
     if not chosen:
         names = ", ".join(cell.name for cell in cells)
-        raise ConfigError([Mistake("--only", "no cell has such a name", f"choose of: {names}")])
+        raise ConfigError([Mistake("--only", "no cell has such a name", f"choose from: {names}")])
     return [cells[0], *chosen]
 
 
 def _root() -> Path:
-    """Find or build the root filesystem that has ip and ethtool."""
+    """Return the root filesystem with ip and ethtool; build it if necessary."""
     return toolbox.ensure(toolbox.TOOLS, say=lambda line: echo(line, err=True)).path
 
 
@@ -129,17 +129,17 @@ def _summary(verdicts: Sequence[Verdict], scale: str, written: Path | None) -> d
 
 
 def _console() -> Console:
-    """Return the terminal, or what takes whole lines where there is none."""
-    return Console() if sys.stdout.isatty() else Console(width=WIDE)
+    """Return a console of the terminal's width, or of a fixed width without a terminal."""
+    return Console() if sys.stdout.isatty() else Console(width=WIDTH_WITHOUT_TERMINAL)
 
 
 def show(verdicts: Sequence[Verdict], written: Path | None, console: Console) -> None:
-    """Print what was achieved beside what was asked, failures with their reasons."""
+    """Print expected and achieved figures, and failures with their reasons."""
     table = Table(box=None, pad_edge=False, header_style="bold")
     for name, side in (
         ("cell", "left"),
         ("", "left"),
-        ("asked", "right"),
+        ("expected", "right"),
         ("achieved", "right"),
         ("tolerance", "right"),
         ("", "left"),
@@ -153,7 +153,7 @@ def show(verdicts: Sequence[Verdict], written: Path | None, console: Console) ->
 
 
 def _failures(verdicts: Sequence[Verdict]) -> list[str]:
-    """Say of each failure what its tolerance stands for."""
+    """Return a line for each failure, with its reason."""
     return [
         f"{verdict.cell}: {finding.what}: {finding.reason}"
         for verdict in verdicts
@@ -166,15 +166,15 @@ def _rows(table: Table, verdict: Verdict) -> None:
     if verdict.broken:
         table.add_row(Text(verdict.cell), Text(verdict.broken), "", "", "", Text("BROKEN", "red"))
     name = verdict.cell
-    for finding in _telling(verdict.findings):
+    for finding in _rows_of_interest(verdict.findings):
         mark = Text("ok", "green") if finding.passed else Text("FAILED", "red")
         figures = (_figure(finding, finding.asked), _achieved(finding), _tolerance(finding))
         table.add_row(Text(name), Text(finding.what), *map(Text, figures), mark)
         name = ""
 
 
-def _telling(findings: Sequence[Finding]) -> list[Finding]:
-    """Leave out what merely has to be zero and is, unless that is all a cell has."""
+def _rows_of_interest(findings: Sequence[Finding]) -> list[Finding]:
+    """Leave findings out that must be zero and are, unless the cell has no others."""
     plain = [one for one in findings if not one.passed or one.tolerance]
     return plain or list(findings[:1])
 
@@ -213,22 +213,21 @@ def _closing(verdicts: Sequence[Verdict], written: Path | None) -> str:
     if written:
         lines.append(f"certificate: {written}")
     if failed:
-        lines.append("what failed is not covered; a quiet machine and real-time priority help")
+        lines.append("failed cells are not covered; a quiet machine and real-time priority help")
     return "\n".join(lines)
 
 
-class _Teller(LiveBar):
-    """Tells how far it is: a bar on a terminal, a line per cell elsewhere."""
+class _Reporter(LiveBar):
+    """Prints progress: a bar on a terminal, else a line per cell."""
 
     def __init__(self, total: int) -> None:
         columns = (BarColumn(), MofNCompleteColumn(), TextColumn("{task.description}"))
         super().__init__(*columns, description="", total=total)
 
-    def tell(self, progress: session.Progress) -> None:
-        """Take the news of a cell."""
+    def report(self, progress: session.Progress) -> None:
+        """Print the start or end of one cell."""
         if self.is_live:
-            said = f"{progress.cell}, about {progress.left_s:.0f} s left"
-            self.show(progress.done, said)
+            self.show(progress.done, f"{progress.cell}, about {progress.left_s:.0f} s left")
         elif progress.verdict is not None:
             mark = "passed" if progress.verdict.passed else "FAILED"
             number = f"{progress.done} of {progress.total}"

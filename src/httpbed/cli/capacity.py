@@ -1,4 +1,4 @@
-"""``httpbed capacity``: how many page loads this machine carries side by side."""
+"""``httpbed capacity``: measure how many page loads this machine carries side by side."""
 
 from __future__ import annotations
 
@@ -37,27 +37,27 @@ DEFAULT_TURNS = 6
     "--browser",
     default="chromium-headless-shell",
     show_default=True,
-    help="The implementation that loads.",
+    help="The implementation that loads the page.",
 )
 @click.option(
     "--most",
     type=click.IntRange(2, 16),
     default=3,
     show_default=True,
-    help="How many loads side by side are tried at the most.",
+    help="Largest number of loads side by side.",
 )
 @click.option(
     "--turns",
     type=click.IntRange(LEAST_LOADS, 100),
     default=DEFAULT_TURNS,
     show_default=True,
-    help="How often each number has its turn; more make the intervals narrower.",
+    help="Rounds for each number; more rounds make the intervals narrower.",
 )
 @click.option(
     "--keep",
     type=click.Path(path_type=Path),
     metavar="DIR",
-    help="Keep the loads as campaigns in this new folder, to look at them.",
+    help="Keep the loads as campaigns in this new folder.",
 )
 @click.option("--link-backend", type=click.Choice(get_args(Backend)), envvar="HTTPBED_LINK_BACKEND")
 @experiment_argument.recipes_option
@@ -74,10 +74,10 @@ def command(
 ) -> None:
     """Measure how many page loads may run side by side on this machine.
 
-    Use it once before campaigns of page loads, on the quiet machine: httpbed run then takes that
-    number for --jobs. The same page is loaded one, two and more at a time, by turns; a number is
-    good while no figure is worse than alone by more than a twentieth, and no load is invalid for
-    the machine being busy. It takes about five minutes on two cores.
+    Use it once before campaigns of page loads, on the quiet machine: httpbed run then uses the
+    result for --jobs. It loads the same page one, two and more at a time, in turns. A number is
+    good if no metric is worse than alone by more than a twentieth, and no load is invalid because
+    the machine was busy. It takes about five minutes on two cores.
     """
     catalog = experiment_argument.catalog(recipe_folders)
     test = Test(browser, most, turns, backend.choose(link_backend), _command_line())
@@ -124,7 +124,7 @@ def _show(test: Test, found: Found, kept: Path) -> None:
         "loads",
         "failed",
         "busy",
-        "a minute",
+        "per minute",
         "Speed Index",
         "against alone",
         "page load time",
@@ -135,11 +135,10 @@ def _show(test: Test, found: Found, kept: Path) -> None:
         table.add_row(*_cells(level))
     out.print(table)
     for metric in METRICS:
-        said = metric.replace("_", " ")
-        out.print(f"{said:<16}  {found.undisturbed(metric)} side by side leave it undisturbed")
-    out.print(
-        f"browser           {test.browser}; of HTTP/{' and '.join(VERSIONS)} the worse one counts"
-    )
+        name = metric.replace("_", " ")
+        out.print(f"{name:<16}  {found.undisturbed(metric)} side by side leave it undisturbed")
+    versions = " and ".join(VERSIONS)
+    out.print(f"browser           {test.browser}; the worse result of HTTP/{versions} counts")
     out.print(f"record            {kept}", soft_wrap=True)
 
 

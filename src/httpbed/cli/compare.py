@@ -1,4 +1,4 @@
-"""``httpbed compare``: a comparison in a line, and the experiment file to go on from."""
+"""``httpbed compare``: a comparison in one line, which keeps its experiment file."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from httpbed.studies.compare.options import OPTIONS, CommandLine
 
 
 def _options(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Add the options of the table."""
+    """Add the options of ``OPTIONS``."""
     for option in reversed(OPTIONS):
         default = f"  [default: {option.default}]" if option.default else ""
         function = click.option(option.flag, metavar=option.example, help=option.help + default)(
@@ -36,23 +36,23 @@ def _options(function: Callable[..., Any]) -> Callable[..., Any]:
     metavar="ROLE.NAME=VALUE,...",
     help="A setting of the programs in a role, such as server.http3_stream_buffer_size=64k,1m.",
 )
-@click.option("--replicates", default="6", show_default=True, help="How often each is run.")
-@click.option("--seed", default="1", show_default=True, help="Of everything that is random.")
+@click.option("--replicates", default="6", show_default=True, help="Number of blocks.")
+@click.option("--seed", default="1", show_default=True, help="Seed of everything random.")
 @click.option(
     "-o",
     "--output",
     type=click.Path(path_type=Path),
     metavar="DIR",
-    help="The campaign's folder; by default compare-, and a digest of what is asked.",
+    help="The campaign's folder; default: compare- and a digest of the options.",
 )
 @click.option(
     "--jobs",
     type=click.IntRange(1, 64),
     default=1,
     show_default=True,
-    help="Trials side by side, as of httpbed run.",
+    help="Trials side by side, as for httpbed run.",
 )
-@click.option("--dry-run", is_flag=True, help="Print the experiment file, and run nothing.")
+@click.option("--dry-run", is_flag=True, help="Print the experiment file and run nothing.")
 @experiment_argument.recipes_option
 @experiment_argument.json_option
 @click.pass_context
@@ -69,19 +69,19 @@ def command(
     dry_run: bool,
     recipe_folders: tuple[Path, ...],
     as_json: bool,
-    **said: str | None,
+    **values: str | None,
 ) -> None:
     """Compare programs, versions, congestion controls and networks in one line.
 
-    A CLIENT is a program with the HTTP version that it asks for: curl:h1, curl:h2, quiche:h3;
-    without one, all that it has. Where an option has several values, with commas between them, all
-    are run. The same line resumes what was interrupted.
+    A CLIENT is a program with an HTTP version: curl:h1, curl:h2, quiche:h3; without a version, all
+    that the program has. An option may have several values, separated by commas; all of them run.
+    The same line resumes an interrupted comparison.
 
-    Use it for a quick answer. It writes the experiment file that it runs into the campaign's
-    folder: copy that, edit it, and httpbed run it.
+    Use it for a quick answer. The campaign's folder contains the experiment file: to go further,
+    copy it, edit it, and use httpbed run.
     """
     catalog = experiment_argument.catalog(recipe_folders)
-    words = {name.replace("_", "-"): value for name, value in said.items()}
+    words = {name.replace("_", "-"): value for name, value in values.items()}
     folders = [word for folder in recipe_folders for word in ("--recipes", str(folder))]
     further = (*folders, *experiment_argument.program_words())
     line = CommandLine(clients, words, knobs, replicates, seed, further)

@@ -1,4 +1,4 @@
-"""``httpbed conformance``: does a sender's congestion control behave as its name says?"""
+"""``httpbed conformance``: test whether a sender's congestion control behaves as its name says."""
 
 from __future__ import annotations
 
@@ -38,34 +38,34 @@ RECORD = "conformance.json"
 @click.option(
     "--congestion-control",
     metavar="NAME",
-    help="What it is told to use; by default what experiments get when they say nothing.",
+    help="The congestion control to use; default: as in experiments that set none.",
 )
 @click.option(
     "--http-version",
     type=click.Choice(get_args(HttpVersion)),
-    help="Over TCP (1.1, 2) or QUIC (3); by default the highest that it speaks.",
+    help="Over TCP (1.1, 2) or QUIC (3); default: the program's highest version.",
 )
 @click.option(
     "--knob",
     "knobs",
     multiple=True,
     metavar="NAME=VALUE",
-    help="Set one of its recipe's knobs; may be given several times.",
+    help="Set a knob of its recipe; may be given several times.",
 )
 @click.option(
     "--judged-as",
     type=click.Choice(CONTROLS),
-    help="Whose properties are asked; by default what the name of its congestion control says.",
+    help="Judge by this algorithm's properties; default: by those of its congestion control.",
 )
 @click.option(
     "--against",
     multiple=True,
     metavar="NAME[:HTTP[:CONTROL]]",
-    help="Let it compete with this sender on one bottleneck instead, such as nginx:1.1:bbr; may be"
-    " given several times. Prints shares, Jain's index and queue delay; nothing is judged.",
+    help="Compete with this sender on one bottleneck instead, such as nginx:1.1:bbr; may be given"
+    " several times. Prints shares, Jain's index and queueing delay, without a verdict.",
 )
 @click.option(
-    "--client", default="curl", show_default=True, metavar="NAME", help="The recipe that fetches."
+    "--client", default="curl", show_default=True, metavar="NAME", help="The client's recipe."
 )
 @click.option(
     "--scale",
@@ -82,7 +82,7 @@ RECORD = "conformance.json"
     "--output",
     type=click.Path(path_type=Path),
     metavar="DIR",
-    help="Keep the evidence: a campaign with every packet's times and fate, the page, the JSON.",
+    help="Keep the evidence: a campaign with every packet's times and fate, an HTML report, JSON.",
 )
 @experiment_argument.recipes_option
 @experiment_argument.json_option
@@ -103,12 +103,11 @@ def command(
     recipe_folders: tuple[Path, ...],
     as_json: bool,
 ) -> None:
-    """Tell whether IMPLEMENTATION sends as its congestion control's name says.
+    """Test whether IMPLEMENTATION sends as its congestion control's name says.
 
-    Use it before relying on a comparison, and in the CI of a stack that you write. It downloads
-    from the program over links that each answer a question, watches from the network only, and
-    judges every property with its tolerance; kernel reno, cubic and bbr pass. Campaigns cite the
-    record that it leaves.
+    Use it before you rely on a comparison, and in the CI of your own stack. It downloads from the
+    program over several links, each for one question, and observes only packets. It judges each
+    property by its tolerance; the kernel's reno, cubic and bbr pass. Campaigns cite the result.
 
     Exit codes: 0 every property passed (with --against: every trial could be read); 1 some did
     not; 2 usage; 3 this machine cannot.
@@ -134,17 +133,17 @@ def command(
 
 @dataclass(frozen=True)
 class Options:
-    """How a test is run and told."""
+    """Options of a test."""
 
     scale: Scale
     jobs: int
     output: Path | None
-    """Where the evidence is kept."""
+    """Folder of the evidence; None keeps none."""
     as_json: bool
 
 
 def _carry_out(sender: Sender, catalog: Catalog, folder: Path, options: Options) -> int:
-    # Statistics and plotting take seconds to import, and mistakes are told without them.
+    # Statistics and plotting take seconds to import; mistakes are reported without them.
     from httpbed.report import conformance as report  # noqa: PLC0415
     from httpbed.report import terminal  # noqa: PLC0415
     from httpbed.studies.conformance import session  # noqa: PLC0415
@@ -159,7 +158,7 @@ def _carry_out(sender: Sender, catalog: Catalog, folder: Path, options: Options)
     )
     with _reporter(test.loaded) as reporter:
         judgement = session.run(test, folder, tell=reporter.report, say=_say)
-    # A machine that was too busy to tell does not replace what an earlier test found.
+    # A result from a machine that was too busy does not replace an earlier one.
     record = session.keep(judgement) if _exit_code(judgement) != EXIT_HOST else None
     page = None
     if options.output is not None:
@@ -174,7 +173,7 @@ def _carry_out(sender: Sender, catalog: Catalog, folder: Path, options: Options)
 
 
 def _exit_code(judgement: Judgement) -> int:
-    """Whose fault it is that a sender did not pass: its own, or the machine's."""
+    """Return 1 if the sender failed, 3 if only the machine hindered the test, else 0."""
     if judgement.passed:
         return 0
     return EXIT_HOST if not judgement.failed and judgement.hindered else 1
@@ -217,7 +216,7 @@ def _command_line() -> str:
 
 @contextmanager
 def _folder(output: Path | None) -> Iterator[Path]:
-    """Give the folder that is asked for, or one that goes away."""
+    """Yield the given folder, or a temporary one."""
     if output is not None:
         yield output
         return

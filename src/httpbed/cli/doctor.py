@@ -1,4 +1,4 @@
-"""``httpbed doctor``: what this machine can do, point by point."""
+"""``httpbed doctor``: test what this machine can do, point by point."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from httpbed.programs import catalog
 from httpbed.trial import program_roots
 
 _UNABLE = 3
-"""The exit code that says: this machine cannot."""
+"""Exit code: this machine cannot run trials."""
 
 _MARKS = {True: "ok  ", None: "less", False: "NO  "}
 
@@ -25,10 +25,10 @@ _MARKS = {True: "ok  ", None: "less", False: "NO  "}
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 @click.pass_context
 def command(context: click.Context, *, as_json: bool) -> None:
-    """Say what this machine can do, each point tried and not assumed.
+    """Test what this machine can do, point by point; nothing is assumed.
 
-    A point marked "less" is something trials can do without; one marked "NO" is not, and
-    makes the exit code 3.
+    Use it when a run refuses to start, and on every new machine. Trials can run without a point
+    marked "less". They cannot run without one marked "NO"; the exit code is then 3.
     """
     machine = facts.gather()
     points = doctor.examine(
@@ -40,13 +40,13 @@ def command(context: click.Context, *, as_json: bool) -> None:
         },
     )
     if as_json:
-        told = {
+        values = {
             "schema": 1,
             "able": doctor.is_able(points),
             "machine": machine.as_json(),
             "points": [point.as_json() for point in points],
         }
-        echo(json.dumps(told, indent=2))
+        echo(json.dumps(values, indent=2))
     else:
         echo(_text(machine, points))
     context.exit(0 if doctor.is_able(points) else _UNABLE)
@@ -77,13 +77,13 @@ def _text(machine: facts.Facts, points: list[doctor.Capability]) -> str:
 
 
 def _size(machine: facts.Facts) -> str:
-    cpu = machine.cpu or "an unnamed kind"
+    cpu = machine.cpu or "an unknown type"
     memory = f"{machine.memory_bytes / 1e9:.1f} GB memory"
     return f"{machine.cores} cores of {cpu}, {memory}, load {machine.load[0]:.2f}"
 
 
 def _surroundings(machine: facts.Facts) -> str:
-    place = "a virtual machine" if machine.hypervisor else "no virtual machine, as far as seen"
+    place = "a virtual machine" if machine.hypervisor else "no virtual machine detected"
     inside = f", in a container ({machine.container})" if machine.container else ""
     steal = "" if machine.steal is None else f", {machine.steal:.2%} of its time stolen so far"
     return f"{place}{inside}{steal}"

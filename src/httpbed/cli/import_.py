@@ -1,4 +1,4 @@
-"""``httpbed import``: what other tools measured, as observations."""
+"""``httpbed import``: turn measurements of other tools into observations."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ _VISITS = ("cold", "repeat view")
 
 @click.group("import")
 def command() -> None:
-    """Turn what other tools measured into observations.
+    """Turn measurements of other tools into observations.
 
-    Use it to lay published or own measurements beside a campaign's, and to see whether they are
-    what their label says.
+    Use it to compare published or own measurements with a campaign's, and to test whether their
+    labels are true.
     """
 
 
@@ -41,7 +41,7 @@ def command() -> None:
     "claims",
     multiple=True,
     metavar="NAME=VALUE",
-    help="What is said of how they came about, to be audited: http_version=3,"
+    help="A statement on how the files were recorded, to be audited: http_version=3,"
     ' rate="10 Mbit/s", rtt="50 ms", visit=cold; may be given several times.',
 )
 @click.option(
@@ -49,7 +49,7 @@ def command() -> None:
     "--output",
     type=click.Path(path_type=Path, file_okay=False),
     metavar="DIR",
-    help=f"Write {OBSERVATIONS}.csv and {AUDIT} there, too.",
+    help=f"Also write {OBSERVATIONS}.csv and {AUDIT} into this folder.",
 )
 @click.option(
     "--format",
@@ -57,7 +57,7 @@ def command() -> None:
     type=click.Choice(table_files.KINDS),
     default="csv",
     show_default=True,
-    help=f"Of the {OBSERVATIONS}.",
+    help=f"Format of the {OBSERVATIONS}.",
 )
 @json_option
 @click.pass_context
@@ -70,11 +70,11 @@ def har(
     kind: str,
     as_json: bool,
 ) -> None:
-    """Read HAR FILES from any tool; tell the page metrics of each load, and audit it.
+    """Read HAR FILES of any tool; print the page metrics and the audit of each load.
 
-    Use it on files of Chrome, Firefox, WebPageTest, chrome-har-capturer or httpbed. The audit says
-    of each claim whether a file bears it out, contradicts it, or cannot tell: versions of HTTP,
-    no answer faster than a round trip, no stretch above the rate, nothing from a cache.
+    Use it on files of Chrome, Firefox, WebPageTest, chrome-har-capturer or httpbed. For each claim
+    the audit reports whether a file supports it, contradicts it, or allows no verdict. It checks
+    HTTP versions, responses faster than a round trip, periods above the rate, and cache hits.
 
     Exit codes: 0 nothing is contradicted; 1 something is; 2 usage, or a file with mistakes.
     """
@@ -83,7 +83,7 @@ def har(
     if output is not None:
         _write(imported, claimed, output, kind)
     if as_json:
-        echo(json.dumps([_told(one) for one in imported], indent=1))
+        echo(json.dumps([_as_json(one) for one in imported], indent=1))
     else:
         for line in har_text.lines(imported):
             echo(line)
@@ -91,10 +91,10 @@ def har(
 
 
 def _one_of(known: Sequence[str]) -> Callable[[str], str]:
-    def check(said: str) -> str:
-        if said not in known:
-            raise ValueError(f"{said!r} is not known; known: {', '.join(known)}")
-        return said
+    def check(value: str) -> str:
+        if value not in known:
+            raise ValueError(f"{value!r} is unknown; choose from {', '.join(known)}")
+        return value
 
     return check
 
@@ -105,7 +105,7 @@ _CLAIMS: Mapping[str, tuple[str, Callable[[str], Any]]] = {
     "rtt": ("rtt_s", units.parse_duration),
     "visit": ("visit", _one_of(_VISITS)),
 }
-"""What each is called in :class:`Claims`, and how it is read."""
+"""Name of a claim -> its field in :class:`Claims`, and its parser."""
 
 
 def _pairs(words: Sequence[str]) -> dict[str, str]:
@@ -114,8 +114,8 @@ def _pairs(words: Sequence[str]) -> dict[str, str]:
     for word in words:
         name, equals, value = word.partition("=")
         if not equals or name not in _CLAIMS:
-            remedy = f"write NAME=VALUE with one of {', '.join(_CLAIMS)}"
-            mistakes.append(Mistake("--claim", f"{word!r} is not understood", remedy))
+            remedy = f"write NAME=VALUE; NAME is one of {', '.join(_CLAIMS)}"
+            mistakes.append(Mistake("--claim", f"{word!r} is not a known claim", remedy))
         elif name in found:
             mistakes.append(Mistake("--claim", f"{name} is claimed twice", "keep one of them"))
         found[name] = value
@@ -124,13 +124,13 @@ def _pairs(words: Sequence[str]) -> dict[str, str]:
     return found
 
 
-def _claims(said: Mapping[str, str]) -> Claims:
+def _claims(texts: Mapping[str, str]) -> Claims:
     values: dict[str, Any] = {}
     mistakes = []
-    for name, value in said.items():
+    for name, text in texts.items():
         field, parse = _CLAIMS[name]
         try:
-            values[field] = parse(value)
+            values[field] = parse(text)
         except ValueError as error:
             mistakes.append(Mistake(f"--claim {name}", str(error)))
     if mistakes:
@@ -138,7 +138,7 @@ def _claims(said: Mapping[str, str]) -> Claims:
     return Claims(**values)
 
 
-def _told(one: Imported) -> dict[str, Any]:
+def _as_json(one: Imported) -> dict[str, Any]:
     load = one.archived.load
     return {
         "file": str(one.file),
@@ -162,7 +162,7 @@ def _write(
     folder.mkdir(parents=True, exist_ok=True)
     with (folder / f"{OBSERVATIONS}.{kind}").open("wb") as file:
         table_files.write(har_import.table(imported, claimed), file, kind)
-    audits = [_told(one) | {"claims": dict(claimed)} for one in imported]
+    audits = [_as_json(one) | {"claims": dict(claimed)} for one in imported]
     for audit in audits:
         del audit["observations"]
     (folder / AUDIT).write_text(json.dumps(audits, indent=1) + "\n")

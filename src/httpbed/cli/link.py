@@ -1,4 +1,4 @@
-"""``httpbed link``: any command behind an emulated link."""
+"""``httpbed link``: run any command behind an emulated link."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from httpbed.network.shell.options import Described
 from httpbed.network.shell.run import Outcome, Wish, run
 
 NOT_FOUND, NOT_RUNNABLE, SIGNALLED = 127, 126, 128
-"""Exit codes, as shells have them."""
+"""Exit codes, as in shells."""
 SEED_BITS = 32
 _STDERR = 2
 
@@ -52,50 +52,56 @@ def _impairments(function: Callable[..., Any]) -> Callable[..., Any]:
 @click.option(
     "--change",
     is_flag=True,
-    help="Change the link that this very command is behind, and end: what its --rate, --delay,"
-    " --loss and --state are from now on.",
+    help="Change the link around this command, and end: its new --rate, --delay, --loss and"
+    " --state.",
 )
 @click.option(
     live.OF,
     metavar="PID",
-    help="With --change: the link that this process is behind, from outside of it.",
+    help="With --change: change the link around this process instead, from outside the link.",
 )
 @click.option("--profile", metavar="NAME", help="A known network; options override it.")
 @click.option(
     "--trace",
     nargs=2,
     metavar="UP DOWN",
-    help="Capacity by mahimahi's packet-delivery traces, looped.",
+    help="Capacity by mahimahi's packet-delivery traces, repeated.",
 )
-@click.option("--seed", metavar="N", help="Of all random streams; else one is chosen and told.")
-@click.option("--pcap", metavar="FILE", help="Keep every packet as pcapng, dropped ones marked.")
-@click.option("--log", metavar="FILE", help="A line per packet: times in and out, size, fate.")
+@click.option(
+    "--seed", metavar="N", help="Seed of all random streams; default: chosen and printed."
+)
+@click.option(
+    "--pcap", metavar="FILE", help="Keep every packet as pcapng, with dropped ones marked."
+)
+@click.option(
+    "--log", metavar="FILE", help="Write a line per packet: times in and out, size, fate."
+)
 @click.option(
     "--link-backend",
     type=click.Choice(get_args(Backend)),
     envvar="HTTPBED_LINK_BACKEND",
     show_envvar=True,
-    help="As of httpbed run, but never the kernel's own tbf and netem.",
+    help="As for httpbed run, but without the kernel's tbf and netem.",
 )
 @click.option(
     "--isolated/--outside",
     "isolated",
     default=None,
-    help="No outside network, or not without it; else it is reached through the link"
-    " where pasta is installed.",
+    help="No outside network; or refuse to run without it. Default: through the link, if pasta is"
+    " installed.",
 )
 @click.option(
     "--meter/--no-meter",
     "metered",
     default=None,
-    help="A live line on stderr; else only on a terminal, and only if input or output of"
-    " COMMAND is none, so that it cannot be interactive.",
+    help="Show a live line on stderr. Default: on a terminal, unless COMMAND's input and output are"
+    " terminals, too, so that it may be interactive.",
 )
 @click.option(
     "--json",
     "as_json",
     is_flag=True,
-    help="The counters as a line of JSON, the last on stderr: stdout is COMMAND's.",
+    help="Print the counters as one line of JSON, the last on stderr; stdout belongs to COMMAND.",
 )
 @click.argument("argv", nargs=-1, type=click.UNPROCESSED, metavar="[--] [COMMAND]...")
 @click.pass_context
@@ -110,14 +116,16 @@ def command(
     as_json: bool,
     **said: Any,
 ) -> None:
-    """Run COMMAND behind an emulated link; without one, your shell.
+    """Run COMMAND behind an emulated link; by default your shell.
 
-    An option such as --delay 50ms holds in each direction; --up-delay sets it from COMMAND, and
-    --down-delay to it. So do all down to --state. Links nest: their impairments add up.
+    Use it to see how any program behaves on another network. An option such as --delay 50ms
+    applies to both directions, --up-delay only from COMMAND, --down-delay only to it; the same
+    holds for all options up to --state. Links nest, and their impairments add up.
 
-    COMMAND has your files, your user and your terminal, and a network of its own. $HTTPBED_PEER is
-    the far end's address: it answers ping, echo, discard and chargen. Counters come at the end on
-    stderr. The exit status is COMMAND's, or 128 and the number of the signal that ended it.
+    COMMAND has your files, your user and your terminal, and its own network. $HTTPBED_PEER is the
+    address of the far end, which answers ping, echo, discard and chargen. At the end, counters are
+    printed to stderr. The exit status is COMMAND's, or 128 plus the number of the signal that ended
+    it.
     """  # fmt: skip
     _open_streams()
     by_flag = {name.replace("_", "-"): value for name, value in said.items()}
@@ -131,7 +139,7 @@ def command(
     _forget_ours()
     outcome = asyncio.run(run(wish, _say))
     if as_json and wish.meter:
-        echo(err=True)  # the meter's line is not the counters'
+        echo(err=True)  # end the meter's line before the counters
     told = _json(wish, outcome) if as_json else _table(wish, outcome, by_flag["seed"])
     echo(told, err=True)
     context.exit(_status(outcome))

@@ -1,4 +1,4 @@
-"""``httpbed mirror``: a user's own page, made self-contained."""
+"""``httpbed mirror``: make a user's page self-contained."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ from httpbed.studies.mirror.crawler import Bounds
 @click.command("mirror")
 @click.argument("source", metavar="URL|DIR")
 @click.option(
-    "-o", "--output", type=click.Path(path_type=Path), required=True, help="The folder to make."
+    "-o", "--output", type=click.Path(path_type=Path), required=True, help="The new folder."
 )
 @click.option(
     "--entry",
     default="index.html",
     show_default=True,
-    help="Of a folder: which of its files is the page.",
+    help="The page's file within a folder.",
 )
 @click.option(
     "--strip",
     is_flag=True,
-    help="Take out of the page what is outside or not there, where its text refers to that.",
+    help="Remove references to external or missing resources from the page's text.",
 )
 @click.option(
     "--bytes",
@@ -38,7 +38,7 @@ from httpbed.studies.mirror.crawler import Bounds
     type=click.IntRange(1, 10**9),
     default=100_000_000,
     show_default=True,
-    help="The most that all of it may weigh.",
+    help="Largest total size in bytes.",
 )
 @click.option(
     "--files",
@@ -46,23 +46,23 @@ from httpbed.studies.mirror.crawler import Bounds
     type=click.IntRange(1, 10_000),
     default=3000,
     show_default=True,
-    help="The most files that it may have.",
+    help="Largest number of files.",
 )
 @click.option(
     "--time-limit",
     type=click.FloatRange(1, 3600),
     default=300.0,
     show_default=True,
-    help="The most seconds that fetching may take.",
+    help="Longest time of fetching, in seconds.",
 )
 @click.option(
     "--browser",
     default="chromium-headless-shell",
     show_default=True,
-    help="The implementation that loads it.",
+    help="The implementation that loads the page.",
 )
 @click.option(
-    "--server", default="nginx", show_default=True, help="The implementation that serves it."
+    "--server", default="nginx", show_default=True, help="The implementation that serves the page."
 )
 @recipes_option
 @json_option
@@ -80,20 +80,20 @@ def command(
     recipe_folders: tuple[Path, ...],
     as_json: bool,
 ) -> None:
-    """Make a page of your own self-contained, so that experiments can load it.
+    """Make your own page self-contained, so that experiments can load it.
 
-    Use it before an experiment with `page = { folder = "..." }`. A URL is fetched with all that the
-    page asks for, which is the one thing that httpbed does outside; of your own network it asks
-    nobody, unless the page itself is there. A folder is copied. Then a
-    browser loads the page from a server of its own, twice, and what it asked for is written down. A
-    page that asks outside, or for what is not there, is refused with the list of that.
+    Use it before an experiment with `page = { folder = "..." }`. A URL is fetched with all
+    resources of the page. This is httpbed's only access to foreign servers; it sends no request to
+    your private network, unless the page itself is there. A folder is copied. Then a browser loads
+    the page twice from a local server, and its requests are recorded. A page with external
+    requests, or requests for missing files, is rejected with the list of them.
     """
     session.refuse_existing(output)
     known = catalog(recipe_folders)
     bounds = Bounds(most_bytes, most_files, time_limit)
-    found = _found(source, entry, bounds, strip=strip)
-    made = session.mirror(found, output, Loader(known, browser, server, _say), _say)
-    told = {
+    origin = _origin(source, entry, bounds, strip=strip)
+    made = session.mirror(origin, output, Loader(known, browser, server, _say), _say)
+    values = {
         "schema": 1,
         "folder": str(output),
         "name": made.name,
@@ -103,13 +103,13 @@ def command(
         "sha256": made.digest,
     }
     if as_json:
-        echo(json.dumps(told, indent=1))
+        echo(json.dumps(values, indent=1))
         return
     echo(f"{made.requests()} requests, {made.weight() / 1000:.0f} kB")
     echo(f"page = {{ folder = {json.dumps(str(output), ensure_ascii=False)} }}")
 
 
-def _found(
+def _origin(
     source: str, entry: str, bounds: Bounds, *, strip: bool
 ) -> session.Address | session.Folder:
     if source.startswith(("http://", "https://")):
@@ -123,8 +123,8 @@ def _found(
             strip=strip,
         )
     if not Path(source).is_dir():
-        remedy = "give a folder, or an address that begins with http:// or https://"
-        raise ConfigError([Mistake(source, "is neither a folder nor an address", remedy)])
+        remedy = "give a folder, or a URL that begins with http:// or https://"
+        raise ConfigError([Mistake(source, "is neither a folder nor a URL", remedy)])
     return session.from_folder(Path(source), entry, bounds, strip=strip)
 
 

@@ -1,4 +1,4 @@
-"""``httpbed pages``: the pages that experiments can load by name."""
+"""``httpbed pages``: list, build and check the pages that experiments can name."""
 
 from __future__ import annotations
 
@@ -23,18 +23,18 @@ from httpbed.web.sites import corpus
 _names = click.argument("names", nargs=-1, metavar="[PAGE]...")
 _UNABLE, _WRONG = 3, 1
 _SEED = 1
-"""Of pages that are drawn; those of the corpus are the same for every seed."""
+"""Seed of generated pages; pages of the corpus are the same for every seed."""
 
 
 @click.group("pages", invoke_without_command=True)
-@click.option("--plot", type=click.Path(path_type=Path), help="Draw their sizes into this file.")
+@click.option("--plot", type=click.Path(path_type=Path), help="Plot their sizes into this file.")
 @json_option
 @click.pass_context
 def command(context: click.Context, *, plot: Path | None, as_json: bool) -> None:
-    """List the pages that an experiment can load by name, or make or check them.
+    """List the pages that an experiment can name; or build or check them.
 
-    Use it to see what `page = "..."` may say, how large each is, and what it is made of. Real pages
-    are fetched as packages of npm and Debian when they are first needed.
+    Use it to see the names for `page = "..."`, and each page's size and source. Real pages are
+    fetched as packages of npm and Debian when they are first needed.
     """
     if context.invoked_subcommand is not None:
         return
@@ -43,7 +43,9 @@ def command(context: click.Context, *, plot: Path | None, as_json: bool) -> None
 
         pages_figure.write(corpus.read().sites, plot)
     if as_json:
-        echo(json.dumps({"schema": 1, "pages": [_told(name) for name in sites.names()]}, indent=1))
+        echo(
+            json.dumps({"schema": 1, "pages": [_as_json(name) for name in sites.names()]}, indent=1)
+        )
         return
     rows = [["page", "requests", "kB", "from", "groups"]]
     for line in table.aligned(rows + [_row(name) for name in sites.names()]):
@@ -52,11 +54,12 @@ def command(context: click.Context, *, plot: Path | None, as_json: bool) -> None
 
 @command.command()
 @_names
-@click.option("--all", "every", is_flag=True, help="Make all of them.")
+@click.option("--all", "every", is_flag=True, help="Build all pages.")
 def make(*, names: tuple[str, ...], every: bool) -> None:
-    """Make the sites of some pages ahead, before you go offline or on the clock.
+    """Build the sites of pages in advance.
 
-    What cannot be had today is told and keeps nobody from the rest; the exit code is then 3.
+    Use it before you go offline, or when a run must not wait. Pages that cannot be fetched are
+    reported, and the others are still built; the exit code is then 3.
     """
     failures = []
     for name in _chosen(names, every=every):
@@ -65,14 +68,14 @@ def make(*, names: tuple[str, ...], every: bool) -> None:
             echo(f"{name}: {made.folder}")
         except HostError as error:
             failures.append(name)
-            _say(f"without {name}: {error}")
+            _say(f"{name} is not built: {error}")
     if failures:
         raise SystemExit(_UNABLE)
 
 
 @command.command()
 @_names
-@click.option("--all", "every", is_flag=True, help="Check all of them.")
+@click.option("--all", "every", is_flag=True, help="Check all pages.")
 @click.option("--browser", default="chromium-headless-shell", show_default=True)
 @click.option("--server", default="nginx", show_default=True)
 @recipes_option
@@ -84,9 +87,10 @@ def check(
     server: str,
     recipe_folders: tuple[Path, ...],
 ) -> None:
-    """Load some pages, and tell whether they ask for what their list says.
+    """Load pages, and compare the browser's requests with each page's list.
 
-    Use it with a browser of your own or a new one. The exit code is 1 if any asks for more or less.
+    Use it with your own browser or a new one. The exit code is 1 if any page makes more or fewer
+    requests than listed.
     """
     loader = Loader(catalog(recipe_folders), browser, server, _say)
     wrong = False
@@ -95,11 +99,11 @@ def check(
     for name in _chosen(names, every=every):
         made = sites.ensure(NamedPage(name=name), _SEED, Path(), _say)
         with tempfile.TemporaryDirectory(dir=parent) as scratch:
-            found = agreement.differences(made.site, loader.load(made.folder, Path(scratch)))
-        echo(f"{name}: {'as listed' if not found else ''}".rstrip())
-        for line in found:
+            differences = agreement.differences(made.site, loader.load(made.folder, Path(scratch)))
+        echo(f"{name}: {'as listed' if not differences else ''}".rstrip())
+        for line in differences:
             echo(f"  {line}")
-        wrong = wrong or bool(found)
+        wrong = wrong or bool(differences)
     if wrong:
         raise SystemExit(_WRONG)
 
@@ -112,30 +116,31 @@ def _chosen(names: tuple[str, ...], *, every: bool) -> list[str]:
         if name not in known
     ]
     if not (names or every):
-        mistakes = [Mistake("pages", "none is named", "name some, or all of them with --all")]
+        mistakes = [Mistake("pages", "no page is named", "name pages, or use --all")]
     if mistakes:
         raise ConfigError(mistakes)
     return known if every else list(names)
 
 
-def _told(name: str) -> dict[str, Any]:
+def _as_json(name: str) -> dict[str, Any]:
     outline = sites.outline(NamedPage(name=name), Path())
-    told: dict[str, Any] = {"name": name, "requests": outline.requests, "bytes": outline.weight}
+    values: dict[str, Any] = {"name": name, "requests": outline.requests, "bytes": outline.weight}
     entry = corpus.read().sites.get(name)
     if entry:
-        told |= {
+        values |= {
             "source": str(corpus.read().packages[entry.package]),
             "groups": entry.groups,
             "by_type": {kind: kept.model_dump() for kind, kept in entry.by_type.items()},
             "sha256": entry.sha256,
         }
-    return told
+    return values
 
 
 def _row(name: str) -> list[str]:
-    told = _told(name)
-    said = [name, str(told["requests"]), f"{told['bytes'] / 1000:.0f}"]
-    return [*said, told.get("source", "made from the seed"), ", ".join(told.get("groups", []))]
+    values = _as_json(name)
+    cells = [name, str(values["requests"]), f"{values['bytes'] / 1000:.0f}"]
+    groups = ", ".join(values.get("groups", []))
+    return [*cells, values.get("source", "generated from the seed"), groups]
 
 
 def _say(line: str) -> None:

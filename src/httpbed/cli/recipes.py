@@ -1,4 +1,4 @@
-"""``httpbed recipes``: the programs that can take a role, and whether they do as they promise."""
+"""``httpbed recipes``: list the programs that can take a role, and check their recipes."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from httpbed.trial import program_roots
 def command(context: click.Context, *, recipe_folders: tuple[Path, ...], as_json: bool) -> None:
     """List the implementations that an experiment can name, or check them.
 
-    Use it to see what `implementation = "..."` may say, and to check a recipe of your own.
+    Use it to see the names for `implementation = "..."`, and to check your own recipe.
     """
     if context.invoked_subcommand is None:
         _list(catalog(recipe_folders), as_json=as_json)
@@ -41,22 +41,22 @@ def command(context: click.Context, *, recipe_folders: tuple[Path, ...], as_json
 @recipes_option
 @json_option
 def show(*, recipe_folders: tuple[Path, ...], as_json: bool) -> None:
-    """List the implementations that an experiment can name, with what they can do."""
+    """List the implementations that an experiment can name, with their roles and HTTP versions."""
     _list(catalog(recipe_folders), as_json=as_json)
 
 
 def _list(known: Catalog, *, as_json: bool) -> None:
     recipes = sorted(known.recipes.values(), key=lambda one: one.name)
     if as_json:
-        echo(json.dumps([_told(recipe) for recipe in recipes], indent=1))
+        echo(json.dumps([_as_json(recipe) for recipe in recipes], indent=1))
         return
-    rows = [["implementation", "roles", "HTTP", "upstream", "is here", "from"]]
+    rows = [["implementation", "roles", "HTTP", "upstream", "installed", "from"]]
     rows += [_row(recipe) for recipe in recipes]
     for line in table.aligned(rows):
         echo(line)
 
 
-def _told(recipe: Recipe) -> dict[str, Any]:
+def _as_json(recipe: Recipe) -> dict[str, Any]:
     is_here, where = program_roots.state(recipe)
     return {
         **recipe.model_dump(by_alias=True, mode="json"),
@@ -82,8 +82,8 @@ def _row(recipe: Recipe) -> list[str]:
 @click.option(
     "--full",
     is_flag=True,
-    help="Every client with every server in every version, direct and through every proxy, instead"
-    " of each promise once.",
+    help="Every client with every server in every version, direct and through every proxy; default:"
+    " each declared ability once.",
 )
 @click.option("--jobs", type=click.IntRange(1, 64), default=1, show_default=True)
 @click.option(
@@ -91,7 +91,7 @@ def _row(recipe: Recipe) -> list[str]:
     "--output",
     type=click.Path(path_type=Path, file_okay=False),
     metavar="DIR",
-    help="Keep what every trial left, to see why one failed.",
+    help="Keep every trial's files, to see why one failed.",
 )
 @recipes_option
 @json_option
@@ -106,18 +106,18 @@ def check(
     recipe_folders: tuple[Path, ...],
     as_json: bool,
 ) -> None:
-    """Run what is installed in every role and HTTP version that its recipe declares.
+    """Run installed programs in every role and HTTP version that their recipes declare.
 
-    Use it after writing a recipe, with a build of your own (--program), and after an upgrade:
-    before a campaign, for a promise that does not hold costs you its trials.
+    Use it after writing a recipe, with your own build (--program), and after an upgrade. Do so
+    before a campaign: a recipe that declares too much costs you its trials.
 
-    Each downloads 1 kB and 1 MB, compared by digest, with the most versatile counterpart that is
-    installed, and tells its version; each client must refuse a certificate that it cannot trust,
-    or else tell of a file that is not there. With names, only ways in which one of those takes
-    part. httpbed toolbox build installs what is missing.
+    Each program reports its version, and downloads 1 kB and 1 MB, compared by digest, with the most
+    versatile installed counterpart. Each client must refuse an untrusted certificate, or else
+    report a missing file. With names, only combinations with these programs run. httpbed toolbox
+    build installs missing programs.
 
-    Exit code: 0 all did as promised; 1 one did not, or nobody is here to try it with; 2 usage, or a
-    program of your own that cannot be run; 3 nothing is installed.
+    Exit codes: 0 all passed; 1 one failed, or a declared ability has no installed counterpart; 2
+    usage, or your own program cannot be run; 3 nothing is installed.
     """
     known = catalog(recipe_folders)
     _require(known, names)
@@ -127,9 +127,10 @@ def check(
     wanted = [way for way in chosen if not names or way.members() & set(names)]
     absent = {name: why for name, why in absent.items() if not names or name in names}
     if not wanted:
-        told = "; ".join(f"{name}: {why}" for name, why in absent.items())
+        reasons = "; ".join(f"{name}: {why}" for name, why in absent.items())
         remedy = f"httpbed toolbox build {' '.join(names)}".strip()
-        raise HostError(f"nothing can be tried ({told or 'no counterpart is here'})", remedy)
+        reason = f"nothing can be checked ({reasons or 'no counterpart is installed'})"
+        raise HostError(reason, remedy)
     outcome = asyncio.run(_outcome(known, wanted, names, absent, jobs=jobs, output=output))
     if as_json:
         echo(json.dumps(table.as_json(outcome), indent=1))

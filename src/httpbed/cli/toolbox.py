@@ -1,4 +1,4 @@
-"""``httpbed toolbox``: the root filesystems that hold the programs under test."""
+"""``httpbed toolbox``: list, build and remove the root filesystems of programs under test."""
 
 from __future__ import annotations
 
@@ -21,18 +21,18 @@ _UNABLE = 3
 
 @click.group("toolbox")
 def command() -> None:
-    """Show, build or remove the root filesystems with the programs under test.
+    """List, build or remove the root filesystems with the programs under test.
 
-    Use it before you go offline, in the preparation of a CI job, to see what fills the disk, or
-    to start afresh when one is damaged; nobody has to, for runs build what they miss. There is one
-    for each program, and one with the tools that networks are set up with, once per user.
+    Use it before you go offline, to prepare a CI job, to see disk usage, or to replace a damaged
+    one. Runs build missing ones by themselves. Each program has its own root filesystem, and one
+    more has the tools that set up networks, once per user.
     """
 
 
 @command.command("list")
 @json_option
 def show(*, as_json: bool) -> None:
-    """List the finished ones, the oldest first."""
+    """List the finished root filesystems, the oldest first."""
     roots = toolbox.find_all()
     if as_json:
         echo(json.dumps([_as_json(root) for root in roots], indent=2))
@@ -47,17 +47,18 @@ def show(*, as_json: bool) -> None:
 @recipes_option
 @json_option
 def build(*, names: tuple[str, ...], recipe_folders: tuple[Path, ...], as_json: bool) -> None:
-    """Build those of some implementations, by default of all, and say where they are.
+    """Build the root filesystems of implementations, by default of all, and print their paths.
 
-    What cannot be had today is told and keeps nobody from the rest; it makes the exit code 3
-    where it was named. What takes minutes, as httpbed-quiche does, is built where it is named.
+    Programs that cannot be installed are reported, and the others are still built; the exit code is
+    3 if you named such a program. Programs that take minutes, such as httpbed-quiche, are built
+    only if you name them.
     """
     known = catalog(recipe_folders)
     needed = _needed(known, names)
     roots, failures = program_roots.build(needed, say=_say)
     _locate([roots[contents] for contents in needed if contents in roots], as_json=as_json)
     for contents, failure in failures.items():
-        _say(f"without {' and '.join(needed[contents])}: {failure}")
+        _say(f"{' and '.join(needed[contents])} not built: {failure}")
     for name in names:
         if known[name].install.own:
             _say(f"{name} is {program_roots.own_executable(known[name], _say)}")
@@ -70,7 +71,7 @@ def build(*, names: tuple[str, ...], recipe_folders: tuple[Path, ...], as_json: 
 @recipes_option
 @json_option
 def path(*, names: tuple[str, ...], recipe_folders: tuple[Path, ...], as_json: bool) -> None:
-    """Say where those of some implementations are, by default of all."""
+    """Print the paths of the root filesystems of implementations, by default of all."""
     roots = []
     for contents, recipes in _needed(catalog(recipe_folders), names).items():
         root = toolbox.find(contents)
@@ -85,15 +86,15 @@ def path(*, names: tuple[str, ...], recipe_folders: tuple[Path, ...], as_json: b
 
 @command.command()
 @click.argument("names", nargs=-1)
-@click.option("--all", "every", is_flag=True, help="Remove all of them.")
+@click.option("--all", "every", is_flag=True, help="Remove all root filesystems.")
 @json_option
 def remove(names: tuple[str, ...], *, every: bool, as_json: bool) -> None:
-    """Remove some by name, as `list` shows it; none may be in use."""
+    """Remove root filesystems by name, as `list` shows it; none may be in use."""
     there = {root.name: root for root in toolbox.find_all()}
     chosen = tuple(there) if every else names
     if unknown := [name for name in chosen if name not in there]:
         raise ConfigError(
-            Mistake(name, "there is no such toolbox", "see httpbed toolbox list")
+            Mistake(name, "no toolbox has this name", "see httpbed toolbox list")
             for name in unknown
         )
     for name in chosen:
@@ -104,10 +105,10 @@ def remove(names: tuple[str, ...], *, every: bool, as_json: bool) -> None:
 
 
 def _needed(known: Catalog, names: tuple[str, ...]) -> dict[Contents, list[str]]:
-    """What each root holds -> who needs it."""
+    """Return the contents of each needed root filesystem -> the programs that need it."""
     if unknown := [name for name in names if name not in known.recipes]:
         raise ConfigError(
-            Mistake(name, "there is no such implementation", "see httpbed recipes")
+            Mistake(name, "no implementation has this name", "see httpbed recipes")
             for name in unknown
         )
     return {toolbox.TOOLS: ["the tools"], **known.installs(names or None)}
