@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from datetime import UTC, datetime
-from importlib import resources
 from pathlib import Path
 
 from httpbed.experiment.metric import Observation
@@ -23,7 +22,7 @@ from httpbed.trial.program_roots import Programs
 
 FOLDER = Path(__file__).parents[1] / "recorded"
 """``<program>-<version>/`` for outputs, ``attempts/<name>/`` for whole attempts."""
-DEMO = (resources.files("httpbed.cli") / "demo.toml").read_text(encoding="utf-8")
+DEMO = (Path(__file__).parent / "versions_and_loss.toml").read_text(encoding="utf-8")
 """The experiment that both direct attempts belong to."""
 H2_LOSS, H3_CLEAN, PROXIED = "h2-loss", "h3-clean", "h3-proxied"
 HANDED_OVER = "handed-over"

@@ -26,10 +26,11 @@ from httpbed.programs import catalog as catalogs
 @experiment_argument.json_option
 @click.pass_context
 def command(context: click.Context, *, output: Path, as_json: bool) -> None:
-    """Compare HTTP/1.1, HTTP/2 and HTTP/3 in two minutes.
+    """Compare HTTP versions and congestion controls in a minute.
 
-    Use it to see what httpbed does, and whether it works on this machine: 1 MB by curl from
-    nginx over 10 Mbit/s and 25 ms each way, clean and with 2 % loss.
+    Use it to see what httpbed does, and whether it works on this machine: 300 kB by curl over
+    50 Mbit/s and 40 ms each way, without loss and with 4 %. The report answers three questions:
+    what a handshake costs, what changes nothing, and what decides when packets are lost.
     """
     text = (resources.files("httpbed.cli") / "demo.toml").read_text(encoding="utf-8")
     catalog = catalogs.load()

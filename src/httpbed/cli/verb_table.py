@@ -8,7 +8,7 @@ import keyword
 import click
 
 VERBS = {
-    "demo": "Compare HTTP/1.1, HTTP/2 and HTTP/3 in two minutes.",
+    "demo": "Compare HTTP versions and congestion controls in a minute.",
     "run": "Run an experiment, or resume its campaign.",
     "compare": "Compare programs in one line, and keep the experiment file.",
     "plan": "Show what a run would do, without doing it.",
