@@ -17,20 +17,20 @@ pub struct Drops {
 /// the sum over all causes.
 #[derive(Clone, Debug, Default)]
 pub struct Account {
-    /// What arrived.
+    /// Packets that arrived.
     pub arrived: Tally,
-    /// The copies that duplication made.
+    /// Copies that duplication made.
     pub duplicated: Tally,
-    /// What was carried to the far end, copies included.
+    /// Packets carried to the far end, copies included.
     pub delivered: Tally,
-    /// What was damaged, whatever became of it later.
+    /// Packets that were damaged, whether delivered or dropped later.
     pub corrupted: Tally,
-    /// What was delivered with a congestion mark that this direction set.
+    /// Packets delivered with a congestion mark that this direction set.
     pub marked: Tally,
-    /// What was delivered behind a packet with a higher number (RFC 4737 section 3.3); copies are not counted.
+    /// Packets delivered behind one with a higher number (RFC 4737 section 3.3); copies are not counted.
     pub reordered: Tally,
     drops: [Drops; Cause::ALL.len()],
-    /// Numbers of the packets of which a copy was made, ascending.
+    /// Numbers of the packets that were copied, ascending.
     pub duplicated_numbers: Vec<u64>,
     /// Numbers of the damaged packets, ascending.
     pub corrupted_numbers: Vec<u64>,

@@ -2,36 +2,35 @@
 //!
 //! # Theory of operation
 //!
-//! **One server.** Packets are sent one after the other. The server turns to a packet at
-//! `max(arrival, free)`, where `free` is the departure of the one before, and the rate settles then when it
-//! leaves. The queue discipline is asked at that same moment, in virtual time: a delay that `CoDel` sees is
-//! the packet's own, however late the caller wakes up. What is set aside for a packet in service is exact,
-//! so a change of the rate moves its departure by just what is left of it.
+//! **One server** sends packets one after the other. It begins with a packet at `max(arrival, free)`, where `free`
+//! is the departure of the one before, and the rate then fixes its departure. The server asks the queue discipline
+//! at that same time, in virtual time: a delay that `CoDel` sees is the packet's own, however late the caller wakes
+//! up. What is reserved for a packet in service is exact, so a change of the rate moves its departure by exactly
+//! the rest.
 //!
-//! **Laziness.** Nothing happens by itself. A `push` first lets the server do all that is due by the
-//! packet's stamp, a `pop` all that is due by its time. Departures, drops among them, are kept in the order
-//! of their times until they are asked for.
+//! **Lazy evaluation.** A `push` first lets the server do everything that is due by the packet's stamp, a `pop`
+//! everything that is due by its time. Departures, drops included, wait in the order of their times until the
+//! caller pops them.
 //!
 //! **Occupancy.** A packet occupies the queue from its arrival until its last bit is sent, so the one in
 //! service counts: a limit of 1000 packets means at most 1000 waiting or in service. A packet whose
 //! service ends exactly when another arrives has left.
 //!
-//! **A late caller**, one that reads its clock before it reads its sockets, may pop at a time and then push
-//! a packet whose stamp is before it. Between two pushes, then, the server may have gone too far: it has
-//! sent packets, and asked the discipline, without knowing of that arrival. What follows from it:
+//! **A late caller** reads its clock before its sockets, so it may pop at a time and then push a packet with an
+//! earlier stamp. The server may then have gone too far: it has sent packets and asked the discipline without
+//! knowing of that arrival. The consequences:
 //!
-//! * *In order of arrival nothing changes.* In drop-tail and PIE the packet comes after those already
-//!   served, and `max(arrival, free)` is what it would have been.
-//! * *Limits see the past.* Those who have left are remembered, with the time, until a later arrival's stamp
-//!   has passed it; so the queue is as full as it was at the stamp. PIE, which decides on arrival too,
-//!   remembers in the same way what it knows of delays. With drop-tail and PIE the results are those of a
-//!   caller who is always punctual, to the last packet.
-//! * *`CoDel` decides when the server turns to a packet*, and may have decided without the late one. It can
-//!   only have seen fewer bytes behind the packet than there were, which makes it drop later or not at all,
-//!   never more eagerly. That a queue ran empty, which ends its dropping, is told to it only by an arrival
-//!   that proves it. FQ-CoDel may besides have turned to another flow first, as if the packet had come as
-//!   late as the caller. Delays, limits, rate and order within a flow hold all the same. Who looks late but
-//!   never pushes a stamp before the last `pop` gets the punctual results with every discipline.
+//! * *The order of arrival changes nothing.* In drop-tail and PIE the packet comes after those already served, and
+//!   `max(arrival, free)` is the same as for a punctual caller.
+//! * *Limits use the past.* Packets that left are remembered with their times until the stamp of a later arrival
+//!   has passed them, so the queue is as full as it was at the stamp. PIE also decides on arrival and remembers
+//!   delays in the same way. With drop-tail and PIE the results are those of a punctual caller, to the last packet.
+//! * *`CoDel` decides when the server begins with a packet*, and may have decided without the late packet. It can
+//!   only have seen fewer bytes behind the packet than there were, so it drops later or not at all, never earlier.
+//!   An empty queue ends its dropping, but it learns of an empty queue only from an arrival that proves it.
+//!   FQ-CoDel may also have served another flow first, as if the packet had come as late as the caller. Delays,
+//!   limits, rate and order within a flow always hold. A caller that looks late, but never pushes a stamp before
+//!   the last `pop`, gets the punctual results with every discipline.
 
 use std::collections::VecDeque;
 use std::num::NonZeroU64;
@@ -49,7 +48,7 @@ pub struct Bottleneck<B> {
     serving: Option<Serving<B>>,
     /// When the last packet left the server.
     free: Nanos,
-    /// Whether the server found nothing to send at `free`, and the discipline has not been told yet.
+    /// Whether the server found nothing to send at `free`, and the discipline does not know it yet.
     ran_empty: bool,
     departed: Departed,
     peak_packets: u64,
@@ -65,7 +64,7 @@ struct Serving<B> {
 }
 
 impl<B> Bottleneck<B> {
-    /// An empty queue and the rate before which it waits.
+    /// An empty queue in front of a rate.
     #[must_use]
     pub fn new(rate: Rate, queue: Queue) -> Self {
         Self {
@@ -81,7 +80,7 @@ impl<B> Bottleneck<B> {
         }
     }
 
-    /// Lets a trace begin at `at`; otherwise it began at 0. What is in service then is sent anew, whole.
+    /// Starts a trace at `at`; otherwise it began at 0. A packet in service then is sent again, whole.
     pub fn start(&mut self, at: Nanos) {
         self.advance(at);
         if self.server.restart(at) {
@@ -92,8 +91,8 @@ impl<B> Bottleneck<B> {
         }
     }
 
-    /// Changes the rate (bit/s) at `at`, also for what is left then of a packet in service. A trace stays
-    /// as it is. A time before that at which the server turned to its packet counts as that time.
+    /// Changes the rate (bit/s) at `at`, also for the rest of a packet in service. It does not change a trace. A
+    /// time before the server began with its packet counts as that beginning.
     pub fn set_rate(&mut self, at: Nanos, rate: NonZeroU64) {
         self.advance(at);
         match &mut self.serving {
@@ -139,7 +138,7 @@ impl<B> Bottleneck<B> {
         self.peak_packets = 0;
     }
 
-    /// The packets not yet popped, those that are dropped already among them.
+    /// The packets not yet popped, dropped ones included.
     pub fn held(&self) -> impl Iterator<Item = &Packet<B>> {
         let settled = self.departures.iter().map(|departure| &departure.packet);
         let serving = self.serving.iter().map(|serving| &serving.entry.packet);
@@ -152,7 +151,7 @@ impl<B> Bottleneck<B> {
         self.waiting.drop_probability()
     }
 
-    /// Lets the server do what is due at `now` or before.
+    /// Lets the server do everything that is due at `now` or before.
     fn advance(&mut self, now: Nanos) {
         while let Some(serving) = self.serving.take_if(|serving| serving.ends <= now) {
             self.complete(serving);
@@ -188,7 +187,7 @@ impl<B> Bottleneck<B> {
         self.ran_empty = false;
     }
 
-    /// Tells the discipline that the queue ran empty, once an arrival shows that nothing came before that.
+    /// Tells the discipline that the queue ran empty, once an arrival shows that no packet came before that.
     fn settle_emptiness(&mut self, now: Nanos) {
         if self.ran_empty && self.free <= now {
             let nothing = self.waiting.dequeue(self.free, &mut Vec::new());
@@ -225,7 +224,7 @@ impl<B> Bottleneck<B> {
         }
     }
 
-    /// The same question after a packet of so many bytes was taken.
+    /// The same test after a packet of so many bytes was taken.
     fn is_over_limit(&self, bytes: u32) -> bool {
         let (packets, occupied) = self.occupancy();
         match self.limit {
@@ -242,7 +241,7 @@ impl<B> Bottleneck<B> {
         self.depart(Departure { at, fate: Fate::Dropped(cause), packet });
     }
 
-    /// In order of time: only what a late caller brings comes before what is there.
+    /// Keeps departures in order of time: only those of a late caller come before existing ones.
     fn depart(&mut self, departure: Departure<B>) {
         let later = self.departures.iter().rev().take_while(|other| other.at > departure.at).count();
         self.departures.insert(self.departures.len() - later, departure);
@@ -273,7 +272,7 @@ impl<B> Stage<B> for Bottleneck<B> {
     }
 }
 
-/// Those who have left since the stamp of the last arrival.
+/// Packets that left since the stamp of the last arrival.
 #[derive(Debug, Default)]
 struct Departed {
     /// When, and bytes.

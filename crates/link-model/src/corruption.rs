@@ -2,8 +2,8 @@
 
 use crate::{Arrival, ArrivalStage, Chance, Stream, Verdict};
 
-/// Damages packet `n` when draw `2 n` is below the probability; draw `2 n + 1` says where. That word is independent
-/// of the decision: were it the same draw, only packets with small words would be damaged, and all near their front.
+/// Damages packet `n` when draw `2 n` is below the probability; draw `2 n + 1` selects the bit. It must be another
+/// draw: the deciding draw is small for every damaged packet, and would select bits near the front.
 #[derive(Clone, Copy, Debug)]
 pub struct Corruption {
     probability: f64,
@@ -17,7 +17,7 @@ impl Corruption {
         Self { probability: chance.probability, stream: Stream::new(chance.key) }
     }
 
-    /// Where packet `number` is damaged, if it is.
+    /// The random word that selects the bit, if packet `number` is damaged.
     #[must_use]
     pub fn damage(&self, number: u64) -> Option<u64> {
         let decision = number.wrapping_mul(2);

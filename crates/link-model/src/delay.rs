@@ -1,15 +1,15 @@
-//! One-way delay, what varies it, and what holds packets back.
+//! One-way delay, jitter, and reordering.
 //!
 //! # Theory of operation
 //!
-//! A packet that enters at `t` is due at `t + max(0, delay + jitter)`, but never before the packet ahead of it: a
-//! path keeps the order of its packets, and a packet that jitter would let overtake arrives together with the one
-//! ahead. Where packets are closer together than jitter spreads them, this makes the delay longer on average and its
-//! spread smaller than what was asked for, as in a real queue.
+//! A packet that enters at `t` is due at `t + max(0, delay + jitter)`, but never before the packet ahead of it. A
+//! path keeps the order of its packets, so a packet that jitter would let overtake arrives together with the one
+//! ahead. Where packets are closer together than the spread of the jitter, the mean delay is therefore longer and
+//! its spread smaller than configured, as in a real queue.
 //!
-//! Packets that reordering chooses are due `hold` later than that and leave the row: those behind overtake them. So
-//! there are two containers: a queue of those in order, whose due times never decrease, and a heap of those held
-//! back. Among equal due times the packet that entered first leaves first.
+//! Packets that reordering selects are due `hold` later, and those behind overtake them. So there are two
+//! containers: a queue of packets in order, whose due times never decrease, and a heap of packets held back. Among
+//! equal due times the packet that entered first leaves first.
 
 use std::cmp::{Ordering, Reverse};
 use std::collections::{BinaryHeap, VecDeque};
@@ -34,12 +34,12 @@ pub struct Reordering {
     pub hold: Nanos,
 }
 
-/// The packets under way.
+/// The packets in flight.
 #[derive(Debug)]
 pub struct DelayLine<B> {
     delay: Nanos,
     jitter: Option<Jitter>,
-    /// The least that jitter adds.
+    /// The least jitter.
     least_jitter: i64,
     reordering: Option<Reordering>,
     in_order: VecDeque<Entry<B>>,
@@ -69,13 +69,13 @@ impl<B> DelayLine<B> {
         self.delay = delay;
     }
 
-    /// What a packet that enters at `at` or later is not due before.
+    /// A packet that enters at `at` or later is not due before this time.
     #[must_use]
     pub fn earliest(&self, at: Nanos) -> Nanos {
         at.saturating_add(self.delay.saturating_add_signed(self.least_jitter.min(0))).max(self.last_due)
     }
 
-    /// The packets under way, in no particular order.
+    /// The packets in flight, in no particular order.
     pub fn held(&self) -> impl Iterator<Item = &Packet<B>> {
         self.in_order.iter().chain(self.held_back.iter().map(|entry| &entry.0)).map(|entry| &entry.packet)
     }

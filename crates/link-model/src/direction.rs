@@ -2,23 +2,23 @@
 //!
 //! # Theory of operation
 //!
-//! A packet meets, in this order: being turned away by the caller ([`Direction::refuse`]), the link being down, loss, corruption, duplication (the copy follows at once),
-//! the queue and the rate, and the delay line with jitter and reordering. All that is settled at its arrival except
-//! what the queue does with it later.
+//! A packet meets, in this order: refusal by the caller ([`Direction::refuse`]), the link being down, the arrival
+//! stages (loss, corruption, duplication), the queue with its rate, and the delay line with jitter and reordering.
+//! The direction decides all of this at the packet's arrival, except what the queue does with it later.
 //!
-//! **Time** moves only in [`Direction::settle`], to the stamp of an arrival or to the time of a `pop`. On the way
-//! every scheduled change takes effect at exactly its time: first the packets that leave the queue until then move
-//! to the delay line (a packet whose last bit leaves at the very time of the change has left), then the change is
-//! made, then time goes on. Hence a change does not depend on how late the caller looks. An arrival that carries
-//! the very time of a change meets the new condition.
+//! **Time** advances only in [`Direction::settle`], to the stamp of an arrival or to the time of a `pop`. Every
+//! scheduled change takes effect at exactly its time. First the packets that leave the queue by then move to the
+//! delay line; a packet whose last bit leaves at the time of the change has left. Then the change is made, and time
+//! advances further. A change therefore does not depend on how late the caller wakes up. An arrival at the time of
+//! a change meets the new condition.
 //!
-//! **What cannot be undone.** A caller that reads its clock before its sockets may pop and then push a packet that
-//! arrived before that time. The packet's own stamp counts, except that it is raised to the packet ahead and to the
-//! last change: what they did cannot be undone. A change from outside is raised likewise, and to the last packet that
-//! left the queue.
+//! **Past events are final.** A caller that reads its clock before its sockets may pop and then push a packet that
+//! arrived earlier. The packet keeps its own stamp, but not one before the packet ahead or before the last change.
+//! A change by the caller is also not made before the last packet that left the queue.
 //!
-//! **What was changed** is told by [`Direction::next_applied`] as it was made, with the number of the first packet that
-//! meets it: a change that was raised, or that never came, cannot be known from what was asked for.
+//! **Changes are reported** by [`Direction::next_applied`] as they were made, with the number of the first packet
+//! that meets the new condition. The request alone does not tell: a change may be moved to a later time, or never
+//! come.
 
 use std::collections::VecDeque;
 
@@ -30,8 +30,8 @@ use crate::{
 
 /// One direction of a link.
 ///
-/// It begins in the probe phase: rate, queue and delay act, but packets have no number, meet no draw
-/// and enter no count. [`Direction::start`] ends it.
+/// It begins in the probe phase: rate, queue and delay apply, but packets have no number, use no draw and are not
+/// counted. [`Direction::start`] ends the probe phase.
 #[derive(Debug)]
 pub struct Direction<B> {
     arrival: Vec<Box<dyn ArrivalStage>>,
@@ -39,7 +39,7 @@ pub struct Direction<B> {
     delay: DelayLine<B>,
     dropped: VecDeque<Dropped<B>>,
     schedule: Schedule,
-    /// How many changes were asked for.
+    /// How many changes were requested.
     requested: usize,
     applied: VecDeque<Applied>,
     down: bool,
@@ -51,11 +51,11 @@ pub struct Direction<B> {
     account: Account,
 }
 
-/// A drop that nobody was told of yet.
+/// A drop that `pop` has not returned yet.
 #[derive(Debug)]
 struct Dropped<B> {
     departure: Departure<B>,
-    /// How many packets had entered the delay line: among equal times they are told first.
+    /// How many packets had entered the delay line before it; of equal times, `pop` returns these first.
     behind: u64,
 }
 
@@ -117,14 +117,14 @@ impl<B> Direction<B> {
         self.bottleneck.as_ref().map_or(0, Bottleneck::peak_packets)
     }
 
-    /// Whether what arrives is dropped, as of the last arrival or `pop`.
+    /// Whether arriving packets are dropped, as of the last arrival or `pop`.
     #[must_use]
     pub const fn is_down(&self) -> bool {
         self.down
     }
 
-    /// Changes a condition at `at`, or at the last arrival, change or departure from the queue if that was later. Gives
-    /// the change's [`Applied::id`].
+    /// Changes a condition at `at`, or at the last arrival, change or departure from the queue if that was later.
+    /// Returns the change's [`Applied::id`].
     pub fn change(&mut self, at: Nanos, change: Change) -> usize {
         let at = at.max(self.last_arrival).max(self.last_change).max(self.last_departure);
         self.settle(at);
@@ -134,20 +134,20 @@ impl<B> Direction<B> {
         id
     }
 
-    /// Has a condition change by itself, at `after_start` (ns) after the start and exactly then. Changes for one time
-    /// are made in the order in which they were scheduled. Gives the change's [`Applied::id`].
+    /// Schedules a change for exactly `after_start` ns after the start. Changes for one time are made in the order
+    /// in which they were scheduled. Returns the change's [`Applied::id`].
     pub fn schedule(&mut self, after_start: Nanos, change: Change) -> usize {
         let id = self.next_id();
         self.schedule.add(self.started.unwrap_or(0).saturating_add(after_start), (id, change));
         id
     }
 
-    /// The first change made that was not given yet; each is given once, in the order in which they were made.
+    /// The next change that was made and not returned yet, in the order of the changes.
     pub fn next_applied(&mut self) -> Option<Applied> {
         self.applied.pop_front()
     }
 
-    /// When the next scheduled change is due; `None` before the start, too.
+    /// When the next scheduled change is due; `None` before the start and without one.
     #[must_use]
     pub fn next_change(&self) -> Option<Nanos> {
         self.schedule.next().filter(|_| self.started.is_some())
@@ -182,7 +182,7 @@ impl<B> Direction<B> {
         }
     }
 
-    /// Lets everything happen that happens until `now`, changes at their own times; what leaves is still to be popped.
+    /// Advances to `now` and makes due changes at their own times. Packets that leave by then still wait for `pop`.
     pub fn settle(&mut self, now: Nanos) {
         while self.next_change().is_some_and(|due| due <= now) {
             let Some((due, request)) = self.schedule.take_first() else { break };
@@ -210,20 +210,19 @@ impl<B> Direction<B> {
         }
     }
 
-    /// Turns away a packet that arrived at `now`, as [`Stage::push`] takes one: it gets its number and is counted, and
-    /// leaves at once as dropped. It meets no draw, and takes none from another packet, since every draw belongs to a
-    /// number.
+    /// Refuses a packet that arrived at `now`: it gets its number, is counted, and leaves at once as dropped. It
+    /// uses no draw. Other packets keep theirs, because every draw belongs to a number.
     pub fn refuse(&mut self, now: Nanos, mut packet: Packet<B>) {
         let now = self.arrive(now, &mut packet);
         self.drop_now(now, Cause::Nat, packet);
     }
 
-    /// Lets time go on to an arrival, and gives when that was. A stamp before that of the packet ahead or of the last
-    /// change is raised to it: the order of arrival is the truth.
+    /// Advances to an arrival and returns its time. A stamp before that of the packet ahead or of the last change
+    /// is raised to it, because the order of arrival is known to be right.
     fn arrive(&mut self, now: Nanos, packet: &mut Packet<B>) -> Nanos {
         let mut now = now.max(self.last_arrival).max(self.last_change);
         self.settle(now);
-        // A change that was due by then may itself have been raised beyond it.
+        // A change that was due by then may itself have been moved beyond it.
         if self.last_change > now {
             now = self.last_change;
             self.settle(now);
@@ -251,7 +250,7 @@ impl<B> Direction<B> {
         }
     }
 
-    /// Lets the arrival stages judge a counted packet: whether a copy of it follows, or why it is dropped.
+    /// Passes a counted packet through the arrival stages. Returns whether a copy follows it, or why it is dropped.
     fn judge(&mut self, at: Nanos, packet: &mut Packet<B>) -> Result<bool, Cause> {
         let Some(number) = packet.number else { return Ok(false) };
         let mut is_copied = false;
@@ -296,7 +295,7 @@ impl<B: Clone> Direction<B> {
         if let Some(copy) = copy {
             self.carry(now, copy);
         }
-        // A drop for want of room is told at once, not when the caller wakes up for the next delivery.
+        // Advance now, so that a drop by a full queue is reported at once and not at the next delivery.
         self.advance(now);
     }
 
@@ -313,7 +312,7 @@ impl<B: Clone> Stage<B> for Direction<B> {
         self.pass(now, packet);
     }
 
-    /// Deliveries and drops in the order of their times.
+    /// Returns deliveries and drops in the order of their times.
     fn pop(&mut self, now: Nanos) -> Option<Departure<B>> {
         self.settle(now);
         if let Some(dropped) = self.pop_dropped(now) {
@@ -324,20 +323,20 @@ impl<B: Clone> Stage<B> for Direction<B> {
         Some(departure)
     }
 
-    /// No later than the next delivery, also of a packet that is still queued: a caller need not wake up for the step
-    /// from one stage to the next. A drop inside the queue is told with the next delivery.
+    /// The next delivery at the latest, also that of a packet that is still queued: a caller need not wake up when
+    /// a packet moves between stages. A drop inside the queue is reported with the next delivery.
     fn next_due(&self) -> Option<Nanos> {
         let told = self.dropped.front().map(|first| first.departure.at);
         let under_way = self.delay.next_due();
-        // What keeps its order holds up everything that is still queued.
+        // A packet that keeps its order holds up everything that is still queued.
         let queued = if self.delay.next_in_order().is_some() { None } else { self.queued_due() };
         told.into_iter().chain(under_way).chain(queued).min()
     }
 }
 
 impl<B> Direction<B> {
-    /// When something queued can be at the far end at the earliest. A change may make that earlier, so the caller
-    /// has to look again when one is due.
+    /// When a queued packet can be at the far end at the earliest. A change may make that earlier, so the caller
+    /// has to ask again when a change is due.
     fn queued_due(&self) -> Option<Nanos> {
         let due = self.delay.earliest(self.bottleneck.as_ref()?.next_due()?);
         Some(self.next_change().map_or(due, |change| due.min(change)))

@@ -1,6 +1,6 @@
-//! What varies the delay of each packet.
+//! Variation of the delay from packet to packet.
 //!
-//! The draws of packet `n`, from its key alone:
+//! The draws of packet `n`, from its key:
 //!
 //! * uniform: `(2 u - 1) spread`, with `u` draw `n`;
 //! * normal: `sqrt(-2 ln(1 - u)) cos(2 pi v) spread` (Box and Muller 1958), with `u` draw `2 n` and `v` draw
@@ -9,8 +9,8 @@
 //!   scale 1 has mean 3/2 and standard deviation `sqrt(3) / 2`;
 //! * table: the sample with index `floor(u length)`, with `u` draw `n`.
 //!
-//! Results are rounded to whole nanoseconds, half away from 0. Whoever recomputes them with another mathematical
-//! library must allow one nanosecond.
+//! Results are rounded to whole nanoseconds, half away from 0. A program that recomputes them with another
+//! mathematical library must allow one nanosecond.
 
 use std::f64::consts::TAU;
 use std::sync::Arc;
@@ -32,7 +32,7 @@ pub struct Jitter {
     pub key: u64,
 }
 
-/// What is added to the delay, which never falls below 0 by it.
+/// The distribution that is added to the delay; the sum never falls below 0.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(tag = "distribution", rename_all = "snake_case")]
 pub enum JitterShape {
@@ -86,7 +86,7 @@ const PARETO_DEVIATION: f64 = 0.866_025_403_784_438_6;
 const NORMAL_REACH: f64 = 8.573;
 
 impl Jitter {
-    /// What packet `number` is delayed by beyond the others (ns), perhaps negative.
+    /// The jitter of packet `number` in ns; it may be negative.
     #[must_use]
     pub fn offset(&self, number: u64) -> i64 {
         let stream = Stream::new(self.key);
@@ -98,7 +98,7 @@ impl Jitter {
         }
     }
 
-    /// What no [`Self::offset`] is below.
+    /// The lower bound of [`Self::offset`].
     #[must_use]
     pub fn least(&self) -> i64 {
         match &self.shape {

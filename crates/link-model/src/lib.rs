@@ -6,7 +6,7 @@
 //!
 //! | | decided by | when |
 //! | --- | --- | --- |
-//! | turn it away, if nobody is there for it | the caller: [`Direction::refuse`] | at its arrival |
+//! | refuse it, if the caller has no receiver for it | the caller: [`Direction::refuse`] | at its arrival |
 //! | drop it, if the link is down | [`Change::Down`] | at its arrival |
 //! | lose it | [`Loss`] | at its arrival, by its number |
 //! | damage it | [`Corruption`] | at its arrival, by its number |
@@ -14,9 +14,10 @@
 //! | let it wait, mark it or drop it, and send it | [`Bottleneck`]: a queue and its rate | by the stamps of all packets |
 //! | delay it, vary that, hold it back | [`DelayLine`]: delay, [`Jitter`], [`Reordering`] | when it leaves the queue, by its number |
 //!
-//! Nothing here knows a clock, a socket or a thread: time is an argument, in nanoseconds from any origin, and must
-//! come from one clock. What holds packets is a [`Stage`]: `push` with the time of arrival, `pop` what has left by
-//! some time, `next_due` when to ask again. A drop leaves through `pop` as a delivery does, with its [`Fate`].
+//! The crate uses no clock, socket or thread. Time is an argument, in nanoseconds from any origin, and must come
+//! from one clock. A [`Stage`] holds packets: `push` takes a packet with its time of arrival, `pop` returns the
+//! next packet that has left by a given time, and `next_due` says when to call `pop` again. Dropped packets also
+//! leave through `pop`; see [`Fate`].
 //!
 //! Three rules make the result independent of how late the caller wakes up:
 //!
@@ -25,20 +26,19 @@
 //!    at its own time. How far one call lets it advance does not matter.
 //! 3. Between stages a packet moves at its own due time, not at the time the caller asked.
 //!
-//! A late caller therefore delivers a packet late, but the packets behind it are not moved by that: the
-//! rate is exact over any longer interval, and the same arrivals always meet the same fates. This holds as long as
-//! whatever arrived by some time is pushed before that time is given to `pop`. A caller that cannot promise it, since
-//! it reads its clock before its sockets, changes nothing on a drop-tail queue, except that a packet cannot arrive
-//! before a change that was already made; a queue with active management may have decided about the packet at its
-//! head without the one that came late.
+//! A late caller therefore delivers a packet late, but does not delay the packets behind it. The rate is exact over
+//! any longer interval, and the same arrivals always have the same fates. This holds if the caller pushes
+//! everything that arrived by some time before it pops with that time. A caller that reads its clock before its
+//! sockets cannot guarantee this. On a drop-tail queue it still changes nothing, except that a packet cannot arrive
+//! before a change that was already made. A queue with active management may have decided about the packet at its
+//! head without knowing the late packet.
 //!
-//! Randomness is counter-based ([`Stream`]): draw *n* is a function of a key and of *n*, so every
-//! impairment of every direction has its own stream, and to switch one on shifts no other. Packet *n* takes draw *n*,
-//! or the draws *2n* and *2n + 1* where an impairment needs two. Each module says which, so that any program can
-//! recompute every fate.
+//! Randomness is counter-based ([`Stream`]): draw *n* is a function of a key and of *n*. Every impairment of every
+//! direction has its own stream, so enabling one changes no other. Packet *n* uses draw *n*, or the draws *2n* and
+//! *2n + 1* where an impairment needs two. Each module says which, so any program can recompute every fate.
 //!
-//! A [`Witness`] stands apart from all this: it takes what was delivered and says whether any link of the description
-//! could have done that.
+//! A [`Witness`] checks the result independently: it takes the delivered packets and says whether a link with this
+//! description could have delivered them.
 
 #![forbid(unsafe_code)]
 

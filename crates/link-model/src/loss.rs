@@ -1,8 +1,8 @@
 //! Which packets are lost.
 //!
-//! Every model answers for packet `n` from its parameters, its key and `n` alone, so that any other program can
-//! recompute the losses. Gilbert-Elliott needs the state, which is a function of the draws of all numbers before;
-//! numbers that nobody asked about (the link was down) are drawn for none the less.
+//! Every model decides about packet `n` from its parameters, its key and `n`, so any other program can recompute
+//! the losses. Gilbert-Elliott also needs its state, which follows from the draws of all numbers before. It uses
+//! the draws of every number, even if the link was down for that packet.
 
 use std::sync::Arc;
 
@@ -101,8 +101,8 @@ impl Loss {
         }
     }
 
-    /// From the next packet on each is lost with `probability`, by the draws that decided so far: draw `n`, or
-    /// draw `2 n` after Gilbert-Elliott. A list has no draws; it is replaced by those of key 0.
+    /// Loses each further packet with `probability`. The draws are those used so far: draw `n`, or draw `2 n` after
+    /// Gilbert-Elliott. A list has no draws; the draws of key 0 replace it.
     pub fn set_probability(&mut self, probability: f64) {
         match &mut self.0 {
             Model::Bernoulli { probability: current, .. } => *current = probability,
@@ -111,7 +111,7 @@ impl Loss {
         }
     }
 
-    /// No loss, until a change gives it a probability; it then takes the draws of key 0.
+    /// No loss until a change sets a probability; the draws are then those of key 0.
     pub(crate) const fn none() -> Self {
         Self(Model::Bernoulli { probability: 0.0, stream: Stream::new(0) })
     }

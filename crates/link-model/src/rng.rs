@@ -1,8 +1,8 @@
 //! Counter-based random numbers: `SplitMix64` (Steele, Lea and Flood 2014) addressed by index.
 //!
-//! `SplitMix64` adds a constant to its state for every draw and hashes the result, so draw *n* of the
-//! sequence seeded with `key` needs no draw before it. That makes a loss independent of every other
-//! impairment, and lets any other program recompute it from the key and the packet's number.
+//! `SplitMix64` adds a constant to its state for every draw and hashes the result, so draw *n* of the sequence with
+//! seed `key` needs no draw before it. Impairments are therefore independent of one another, and any program can
+//! recompute a fate from the key and the packet's number.
 
 use serde::Deserialize;
 

@@ -1,13 +1,13 @@
-//! Changes that take effect by themselves at their times.
+//! Changes that take effect at their own times.
 
 use std::collections::VecDeque;
 
 use crate::{Change, Nanos};
 
-/// A change that a direction has made.
+/// A change that a direction made.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Applied {
-    /// How many changes the direction had been requested for before this one, by whichever way.
+    /// How many changes the direction had been asked for before this one.
     pub id: usize,
     /// When it was made.
     pub at: Nanos,
@@ -17,10 +17,10 @@ pub struct Applied {
     pub next_number: u64,
 }
 
-/// A change that is still to be made, and how many were requested for before it.
+/// A pending change, and how many were requested before it.
 pub(crate) type Numbered = (usize, Change);
 
-/// What is still to change, first due first; among equal times in the order they were given.
+/// Pending changes by due time; among equal times in the order of the requests.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Schedule(VecDeque<(Nanos, Numbered)>);
 
@@ -39,7 +39,7 @@ impl Schedule {
         self.0.pop_front()
     }
 
-    /// Turns times since the start into times.
+    /// Shifts times since the start to times on the clock.
     pub(crate) fn shifted_by(self, start: Nanos) -> Self {
         Self(self.0.into_iter().map(|(at, requested)| (start.saturating_add(at), requested)).collect())
     }

@@ -1,15 +1,15 @@
-//! The seam between impairments: a stage takes packets in and gives them out again later.
+//! The interface between the parts of a link: packets, their fates, and the stages that they pass.
 
 use crate::{Cause, Change};
 
-/// Nanoseconds on the one clock of whoever drives the model.
+/// Nanoseconds on the one clock of the program that drives the model.
 pub type Nanos = u64;
 
-/// A packet as the model sees it; `B` is whatever the caller wants back at the far end.
+/// A packet as the model sees it; `B` is any value that the caller wants back at the far end.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Packet<B> {
-    /// Position among the counted packets of its direction, from 0. `None` for a packet of the probe
-    /// phase, which suffers rate, queue and delay but no draw, and enters no count.
+    /// Position among the counted packets of its direction, from 0. `None` for a packet of the probe phase, to
+    /// which rate, queue and delay apply, but no draw, and which is not counted.
     pub number: Option<u64>,
     /// Whether it is the copy that duplication made; it has the number of its original.
     pub copy: bool,
@@ -19,9 +19,10 @@ pub struct Packet<B> {
     pub flow: u64,
     /// The ECN field of the IP header (RFC 3168); a queue that marks sets it to [`Ecn::Ce`].
     pub ecn: Ecn,
-    /// What it said when the packet entered the direction; a packet that came marked is not counted as marked here.
+    /// The ECN field when the packet entered the direction. A packet that arrived marked does not count as marked
+    /// here.
     pub ecn_arrived: Ecn,
-    /// The random word that says where the caller has to damage it, if it was corrupted.
+    /// For a corrupted packet, the random word that tells the caller which bit to change.
     pub damage: Option<u64>,
     /// When it entered the direction.
     pub arrived: Nanos,
@@ -29,7 +30,7 @@ pub struct Packet<B> {
     pub waited: Nanos,
     /// Time its own serialisation took.
     pub serialised: Nanos,
-    /// The caller's part.
+    /// The caller's value.
     pub body: B,
 }
 
@@ -61,7 +62,7 @@ impl<B> Packet<B> {
 /// What the ECN field of an IP header says (RFC 3168 section 5).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Ecn {
-    /// Not-ECT: congestion can only be told by a drop.
+    /// Not-ECT: the network can signal congestion only by a drop.
     #[default]
     NotCapable,
     /// ECT(0) or ECT(1).
@@ -70,23 +71,23 @@ pub enum Ecn {
     Ce,
 }
 
-/// What became of a packet.
+/// The fate of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fate {
-    /// It goes on.
+    /// It goes on to the next stage, or leaves the link.
     Delivered,
-    /// It does not.
+    /// It was dropped.
     Dropped(Cause),
 }
 
-/// A packet that leaves a stage, one way or the other.
+/// A packet that leaves a stage, delivered or dropped.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Departure<B> {
     /// When it left, or was dropped.
     pub at: Nanos,
-    /// What became of it.
+    /// Its fate.
     pub fate: Fate,
-    /// The packet; a dropped one too, so that the caller can reuse its buffer.
+    /// The packet; also a dropped one, so that the caller can reuse its buffer.
     pub packet: Packet<B>,
 }
 
@@ -116,22 +117,22 @@ pub enum Verdict {
 
 /// A stage that decides about a packet at its arrival and holds none.
 pub trait ArrivalStage: std::fmt::Debug + Send {
-    /// What it does to a packet. Times and numbers never decrease from call to call.
+    /// Decides about a packet. Times and numbers never decrease from call to call.
     fn judge(&mut self, arrival: Arrival) -> Verdict;
 
-    /// Makes a change that concerns it.
+    /// Applies a change, if it concerns this stage.
     fn change(&mut self, _change: Change) {}
 }
 
 /// A stage that holds packets. Times given to `push` never decrease.
 pub trait Stage<B> {
-    /// Takes a packet that arrives at `now`. What becomes of it, even a drop at once, is told by
-    /// [`Stage::pop`].
+    /// Takes a packet that arrives at `now`. [`Stage::pop`] returns it with its fate, even if it is dropped at
+    /// once.
     fn push(&mut self, now: Nanos, packet: Packet<B>);
 
-    /// Gives the first packet that leaves at `now` or before.
+    /// Returns the first packet that leaves at `now` or before.
     fn pop(&mut self, now: Nanos) -> Option<Departure<B>>;
 
-    /// When the stage wants to be asked again: nothing leaves before that. `None` when it is empty.
+    /// When to call `pop` again: nothing leaves before that. `None` when the stage is empty.
     fn next_due(&self) -> Option<Nanos>;
 }

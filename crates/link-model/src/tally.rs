@@ -53,8 +53,8 @@ impl Distribution {
         self.histogram.len()
     }
 
-    /// The duration that a share `quantile` (0 to 1) of the recorded ones does not exceed; at most 0.1 %
-    /// above the exact one. `None` before the first.
+    /// The duration that a share `quantile` (0 to 1) of the recorded ones does not exceed, at most 0.1 % too large.
+    /// `None` before the first.
     #[must_use]
     pub fn quantile(&self, quantile: f64) -> Option<Nanos> {
         self.max.map(|max| self.histogram.value_at_quantile(quantile).min(max))

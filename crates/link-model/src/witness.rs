@@ -1,4 +1,4 @@
-//! A witness of what a direction delivers: it says whether any link of this description could have done it.
+//! Checks the deliveries of a direction: whether any link with this description could have made them.
 //!
 //! # Theory of operation
 //!
@@ -7,25 +7,27 @@
 //! end, and compares these with two bounds of network calculus (Cruz, IEEE Trans. Inf. Theory 37, 1991; Le Boudec and
 //! Thiran, *Network Calculus*, 2001, sections 1.2 and 1.3).
 //!
-//! **Bytes in any window.** In no window may more leave the transmitter than its burst and the integral of its rate;
-//! of a trace, than the window's opportunities carry. All windows are checked by one recursion (Lindley 1952; the
-//! virtual scheduling algorithm of ITU-T I.371): `F(i)` is when the *ideal* transmitter, idle never without need, would
-//! have sent packet `i` after the packets that left before it. The rate was exceeded in some window that ends with
-//! packet `i` if and only if the packet left before `F(i)`. The ideal transmitter knows the arrivals, so the bound
-//! holds for every busy period, also for a single packet, which cannot leave before its own transmission time.
-//! The order is that of the departures: a discipline may choose another packet, but cannot send two at once.
+//! **Bytes in any window.** In no window can more leave the transmitter than its burst and the integral of its
+//! rate; for a trace, than the window's opportunities carry. One recursion checks all windows (Lindley 1952; the
+//! virtual scheduling algorithm of ITU-T I.371). `F(i)` is when an *ideal* transmitter, which is never idle while a
+//! packet waits, would have sent packet `i` after the packets that left before it. The rate was exceeded in some
+//! window that ends with packet `i` if and only if the packet left before `F(i)`. The ideal transmitter knows the
+//! arrivals, so the bound holds for every busy period, also for a single packet, which cannot leave before its own
+//! transmission time. The order is that of the departures: a discipline may choose another packet, but cannot send
+//! two at once.
 //!
-//! **Time under way.** A packet is not due before it left plus the least delay in force then.
+//! **Transit time.** A packet is not due before it left plus the least delay in force then.
 //!
-//! Why this is sound in both directions. *No valid run violates it:* queueing, drops, a link that is down and the
-//! probe phase's packets only make packets later than the ideal; all arithmetic is exact, in work of one bit/s times one
-//! ns as in [`crate::Rate`], and every departure is a whole ns not before the ideal one. So the tolerance is 0 ns.
-//! *What passes is possible:* the departures are a sequence that obeys the rate, and each due time follows its
-//! departure by the delay at least, so due times are what a link of this description can do. The caller compares real
-//! send times with due times: lateness bends no bound, and a frame sent before it was due is a fault of its own.
+//! The check is sound in both directions. *No valid run violates it:* queueing, drops, a link that is down and the
+//! packets of the probe phase only make packets later than the ideal. All arithmetic is exact, in work of one bit/s
+//! times one ns as in [`crate::Rate`], and every departure is a whole ns not before the ideal one. So the tolerance
+//! is 0 ns. *A run that passes is possible:* the departures obey the rate, and each due time follows its departure
+//! by the delay at least. The caller compares real send times with due times, so lateness changes no bound, and a
+//! frame sent before it was due is a separate fault.
 //!
-//! A packet that reordering held back comes to the witness after packets that left later, or at the same time and
-//! arrived later. It is counted as skipped and enters no window, which makes the bound weaker and never wrong.
+//! A packet that reordering held back reaches the witness after packets that left later, or that left at the same
+//! time and arrived later. It counts as skipped and is in no window. This weakens the bound, but never makes it
+//! wrong.
 
 mod ideal;
 
@@ -33,7 +35,7 @@ use ideal::Ideal;
 
 use crate::{Change, Impairments, Jitter, Nanos, Packet};
 
-/// Follows the delivered packets of one direction; a few operations for each packet, without allocation.
+/// Checks the delivered packets of one direction, with a few operations for each packet and without allocation.
 #[derive(Debug)]
 pub struct Witness {
     ideal: Option<Ideal>,
@@ -54,26 +56,27 @@ pub struct Witness {
 pub struct Observation {
     /// Delivered packets that were compared.
     pub packets: u64,
-    /// Those that came out of order, and were compared with the delay only.
+    /// Packets out of order, for which only the delay was checked.
     pub skipped: u64,
     /// The window in which the rate left the least room; `None` without a rate or a packet.
     pub window: Option<Window>,
-    /// Due time less departure and least delay, of the packet for which that is least (ns). Negative: impossible.
+    /// Due time less departure and least delay, of the packet for which that is least (ns). A negative value is
+    /// impossible.
     pub delay_slack_ns: Option<i64>,
-    /// The packet that was under way for the shortest time.
+    /// The packet with the shortest transit.
     pub quickest: Option<Transit>,
 }
 
 /// A window that begins with a busy period of the ideal transmitter, and ends when a packet left.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Window {
-    /// By how much the packet left later than the ideal transmitter allows (ns). Negative: impossible.
+    /// How much later than the ideal transmitter allows the packet left (ns). A negative value is impossible.
     pub slack_ns: i64,
     /// Begin.
     pub from: Nanos,
     /// End.
     pub to: Nanos,
-    /// What left in it, as the rate counts bytes.
+    /// Bytes that left in it, as the rate counts them.
     pub bytes: u64,
 }
 
@@ -108,7 +111,7 @@ impl Witness {
         }
     }
 
-    /// Takes a change that was made at `at`; to be called before a packet that it concerns is seen.
+    /// Takes a change that was made at `at`. Call it before `see` takes a packet that the change concerns.
     pub fn change(&mut self, at: Nanos, change: Change) {
         match change {
             Change::Rate(rate) => {
@@ -121,7 +124,7 @@ impl Witness {
         }
     }
 
-    /// Takes a packet that is due at the far end at `at`; one of the probe phase does not count.
+    /// Takes a packet that is due at the far end at `at`; packets of the probe phase do not count.
     pub fn see<B>(&mut self, at: Nanos, packet: &Packet<B>) {
         let Some(number) = packet.number else { return };
         let left = packet.arrived.saturating_add(packet.waited).saturating_add(packet.serialised);
@@ -150,7 +153,7 @@ impl Witness {
         self.busy.1 += u64::from(packet.bytes);
         let (from, bytes) = self.busy;
         let window = Window { slack_ns: difference(left, finish.at), from, to: left, bytes };
-        // Of equal ones the largest: it says most about the rate to whoever computes the bound again.
+        // Of equal ones the longest, which says most about the rate to a reader who recomputes the bound.
         let is_tighter = |known: Window| {
             (window.slack_ns, u64::MAX - window.bytes) < (known.slack_ns, u64::MAX - known.bytes)
         };
@@ -170,8 +173,8 @@ impl Witness {
         }
     }
 
-    /// The least of the delays in force at `left`. Whether a packet that left at the very time of a change meets the
-    /// old delay or the new one depends on whether there is a queue; either is possible.
+    /// The least of the delays in force at `left`. A packet that left at the time of a change may have the old
+    /// delay or the new one, depending on whether there is a queue.
     fn least_delay(&self, left: Nanos) -> Nanos {
         let mut place = self.delays.partition_point(|(from, _)| *from <= left).max(1) - 1;
         let mut least = self.delays[place].1;

@@ -1,11 +1,11 @@
 //! Controlled delay, `CoDel` (RFC 8289).
 //!
-//! [`Control::dequeue`] and [`Control::next`] are `dequeue` and `dodequeue` of the pseudo-code in section
-//! 5, name by name. What that leaves open is decided so:
+//! [`Control::dequeue`] and [`Control::next`] are `dequeue` and `dodequeue` of the pseudo-code in section 5, name
+//! by name. Choices that the RFC leaves open:
 //!
-//! * `MAXPACKET`, the interface's MTU, is the largest packet that was seen.
-//! * A packet is marked where it would be dropped, as Linux does: it leaves with the mark, and the next
-//!   drop is scheduled as if it had been dropped.
+//! * `MAXPACKET`, the interface's MTU, is the largest packet seen.
+//! * A packet is marked where it would be dropped, as in Linux: it leaves with the mark, and the next drop is
+//!   scheduled as if it had been dropped.
 
 use serde::Deserialize;
 
@@ -51,10 +51,10 @@ impl<B> CoDelQueue<B> {
     }
 }
 
-/// What a decision depends on beside the state.
+/// What a decision depends on besides the state.
 pub(super) struct Terms {
     pub settings: CoDel,
-    /// When no more than this is left in the queue, nothing is dropped.
+    /// If no more than this is left in the queue, nothing is dropped.
     pub max_packet: u64,
     pub now: Nanos,
 }
@@ -89,8 +89,8 @@ impl Control {
         self.go_on(terms, entry, fifo, dropped)
     }
 
-    /// The next packet, and whether the delay has been above the target for an interval. A queue that is
-    /// found empty ends the state of dropping.
+    /// The next packet, and whether the delay has been above the target for an interval. An empty queue ends the
+    /// dropping state.
     fn next<B>(&mut self, terms: &Terms, fifo: &mut Fifo<B>) -> Option<(Entry<B>, bool)> {
         let Some(entry) = fifo.pop() else {
             self.first_above = None;
@@ -109,8 +109,7 @@ impl Control {
         Some((entry, ok_to_drop))
     }
 
-    /// Begins to drop. When the delay was below the target only for a while, the rate of dropping goes on
-    /// where it was.
+    /// Starts dropping. If the delay was below the target only briefly, the drop rate continues where it was.
     fn enter<B>(
         &mut self,
         terms: &Terms,
@@ -133,7 +132,7 @@ impl Control {
         sent
     }
 
-    /// Drops as many as are due; with a large backlog several at once.
+    /// Drops as many packets as are due; with a large backlog several at once.
     fn go_on<B>(
         &mut self,
         terms: &Terms,
@@ -159,8 +158,8 @@ impl Control {
     }
 }
 
-/// The time of the drop after one at `time`: drops come closer with the root of their number, by which the
-/// throughput of TCP falls linearly (RFC 8289 section 3.3).
+/// The time of the next drop after one at `time`. The interval shrinks with the square root of the number of drops,
+/// by which the throughput of TCP falls linearly (RFC 8289 section 3.3).
 #[expect(
     clippy::cast_possible_truncation,
     clippy::cast_precision_loss,

@@ -1,12 +1,11 @@
 //! Flow queueing with `CoDel`, FQ-CoDel (RFC 8290).
 //!
-//! Flows are hashed over queues of their own, each with the `CoDel` of RFC 8289 on its own bytes, and served
-//! by deficit round robin with new queues first. What RFC 8290 leaves open is decided so:
+//! Flows are hashed to separate queues, each with the `CoDel` of RFC 8289 on its own bytes, and served by deficit
+//! round robin with new queues first. Choices that RFC 8290 leaves open:
 //!
-//! * The hash has no secret: there is nobody to attack it, and a run must be repeatable.
-//! * Without room a batch is dropped from the head of the queue with the most bytes: until half its bytes
-//!   are gone, but at most 64 packets, which is what section 4.1 tells of Linux. Such a drop is for want of
-//!   room, not `CoDel`'s.
+//! * The hash has no secret: there is no attacker, and a run must be repeatable.
+//! * Without room, a batch is dropped from the head of the queue with the most bytes: half its bytes, but at most
+//!   64 packets, as section 4.1 describes for Linux. Such a drop counts as a full queue, not as `CoDel`'s.
 
 use std::collections::VecDeque;
 use std::num::NonZeroU32;
@@ -22,11 +21,11 @@ use crate::{CoDel, Nanos, Stream};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(from = "Fields")]
 pub struct FqCoDel {
-    /// Of each flow's own queue.
+    /// `CoDel` of each flow's queue.
     pub codel: CoDel,
     /// Number of queues over which flows are hashed.
     pub flows: NonZeroU32,
-    /// Bytes that a flow may send in its turn.
+    /// Bytes that a flow may send per turn.
     pub quantum: NonZeroU32,
 }
 

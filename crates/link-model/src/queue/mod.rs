@@ -1,8 +1,8 @@
-//! What waits for the rate, and what is dropped or marked of it.
+//! Queue disciplines: which packets wait for the rate, and which are dropped or marked.
 //!
-//! A discipline decides at two moments: when a packet arrives (a limit, PIE) and when the server turns to
-//! the next one (`CoDel`, and whose turn it is in FQ-CoDel). The limit itself is kept by the bottleneck,
-//! which knows what is in service; only what has to go when there is no room is the discipline's choice.
+//! A discipline decides when a packet arrives (a limit, PIE) and when the server begins with the next one (`CoDel`,
+//! and the next flow in FQ-CoDel). The bottleneck enforces the limit, because it knows what is in service. The
+//! discipline only chooses what to drop when there is no room.
 
 mod codel;
 mod fifo;
@@ -126,8 +126,8 @@ impl<B> Waiting<B> {
         None
     }
 
-    /// Gives what is sent next, and adds to `dropped` what is not sent at all. A server that finds nothing
-    /// must ask too: `CoDel` learns from that that the queue ran empty.
+    /// Returns the packet to send next, and adds to `dropped` those that are not sent at all. A server must call it
+    /// on an empty queue, too: `CoDel` then learns that the queue ran empty.
     pub(crate) fn dequeue(&mut self, now: Nanos, dropped: &mut Vec<Entry<B>>) -> Option<Entry<B>> {
         match self {
             Self::DropTail(fifo) => fifo.pop(),
@@ -137,12 +137,12 @@ impl<B> Waiting<B> {
         }
     }
 
-    /// Whether a packet that finds no room is taken all the same, and another one given up for it.
+    /// Whether a packet that finds no room is accepted and another one dropped for it.
     pub(crate) const fn makes_room(&self) -> bool {
         matches!(self, Self::FqCoDel(_))
     }
 
-    /// What is given up when there is too much; empty when nothing waits.
+    /// The packets to drop when there is too much; empty when nothing waits.
     pub(crate) fn shed(&mut self) -> Vec<Entry<B>> {
         match self {
             Self::FqCoDel(queue) => queue.shed(),
@@ -150,7 +150,7 @@ impl<B> Waiting<B> {
         }
     }
 
-    /// Everything that waits, and nothing is left.
+    /// Removes everything that waits.
     pub(crate) fn drain(&mut self) -> Vec<Entry<B>> {
         match self {
             Self::DropTail(fifo) => fifo.drain(),
@@ -196,7 +196,7 @@ impl<B> Waiting<B> {
     }
 }
 
-/// Marks a packet that can be (RFC 3168; one that is marked already stays so), and tells whether it could.
+/// Marks an ECN-capable packet (RFC 3168; a marked one stays marked). Returns whether it could.
 fn mark<B>(entry: &mut Entry<B>) -> bool {
     let can = entry.packet.ecn != Ecn::NotCapable;
     if can {

@@ -1,19 +1,19 @@
 //! Proportional integral controller enhanced, PIE (RFC 8033).
 //!
-//! The code follows the pseudo-code of appendix A with the tuning of section 4.2 and the marking of section
-//! 5.1; the other optional parts of section 5 (rate estimation, turning PIE off, de-randomisation, capped
-//! adjustment) are left out. What the RFC leaves open is decided so:
+//! The code follows the pseudo-code of appendix A with the tuning of section 4.2 and the marking of section 5.1. It
+//! leaves out the other optional parts of section 5: rate estimation, turning PIE off, de-randomisation and capped
+//! adjustment. Choices that the RFC leaves open:
 //!
-//! * The queue delay comes from time stamps (section 4.3's second way, with which no rate need be
-//!   estimated): it is that of the packet the server turned to last, or 0 if none waited behind that.
-//! * `MEAN_PKTSIZE` is the largest packet that was seen, as Linux has the MTU.
+//! * The queue delay comes from time stamps (the second method of section 4.3, which needs no rate estimate). It is
+//!   the delay of the packet that the server began with last, or 0 if none waited behind that.
+//! * `MEAN_PKTSIZE` is the largest packet seen, as Linux uses the MTU.
 //! * The probability is updated at whole multiples of the period from the first arrival on.
-//! * A packet is dropped when draw `2 n` of its number is below the probability, a copy when draw `2 n + 1`
-//!   is. Packets without a number are not drawn for.
+//! * A packet is dropped when draw `2 n` of its number is below the probability, a copy when draw `2 n + 1` is.
+//!   Packets without a number are not dropped at random.
 //!
-//! All decisions fall on arrival. They need the packets the server turned to *before*; a caller who looks
-//! early has let it turn to later ones too. So these are recorded and read up to the time of each arrival,
-//! and it makes no difference when the caller looks.
+//! All decisions are made on arrival. They depend on the packets that the server began with *before*, but a caller
+//! that looks early has let it begin with later ones, too. So these are recorded and read up to the time of each
+//! arrival, and the result does not depend on when the caller looks.
 
 use std::collections::VecDeque;
 
@@ -30,10 +30,10 @@ const SHORTEST_UPDATE_NS: Nanos = 1_000_000;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Pie {
-    /// Queue delay that is aimed at.
+    /// Target of the queue delay.
     #[serde(rename = "target_ns", deserialize_with = "interval")]
     pub target: Nanos,
-    /// How often the drop probability is computed anew.
+    /// How often the drop probability is updated.
     #[serde(rename = "update_ns", deserialize_with = "whole::<_, _, SHORTEST_UPDATE_NS, HOUR_NS>")]
     pub update: Nanos,
     /// Whether packets of ECN-capable flows are marked instead of dropped while the probability is at most 10 %.
@@ -61,7 +61,7 @@ pub(crate) struct PieQueue<B> {
     burst_allowance: Nanos,
     delay_before: Nanos,
     next_update: Option<Nanos>,
-    /// What the server turned to: the last at or before the last arrival, and all after it.
+    /// What the server began with: the last packet at or before the last arrival, and all after it.
     sent: VecDeque<Sent>,
     largest: u32,
     pub(super) fifo: Fifo<B>,
@@ -130,7 +130,7 @@ impl<B> PieQueue<B> {
         self.settings.ecn && self.drop_probability <= MARKING_THRESHOLD && mark(entry)
     }
 
-    /// Every update that is due before an arrival at `now`, as the timer would have done it.
+    /// Makes every update that is due before an arrival at `now`, as the timer would have done.
     fn update_until(&mut self, now: Nanos) {
         let period = self.settings.update.max(1);
         let mut due = self.next_update.unwrap_or_else(|| now.saturating_add(period));
@@ -138,7 +138,7 @@ impl<B> PieQueue<B> {
             let delay = self.delay_at(due);
             let settled = self.drop_probability <= 0.0 && delay == 0 && self.delay_before == 0;
             self.update(delay);
-            // Nothing changes any more in an idle queue, which may have been so for hours.
+            // An idle queue does not change any more, and it may have been idle for hours.
             let periods = if settled && self.sent.len() <= 1 { (now - due) / period } else { 0 };
             self.burst_allowance = self.burst_allowance.saturating_sub(period.saturating_mul(periods));
             due = due.saturating_add(period.saturating_mul(periods + 1));
@@ -160,7 +160,7 @@ impl<B> PieQueue<B> {
         self.burst_allowance = self.burst_allowance.saturating_sub(self.settings.update);
     }
 
-    /// The queue delay as it was known at `now`. Times asked for never decrease.
+    /// The queue delay as it was known at `now`. Times never decrease from call to call.
     fn delay_at(&mut self, now: Nanos) -> Nanos {
         while self.sent.get(1).is_some_and(|second| second.at <= now) {
             self.sent.pop_front();

@@ -1,8 +1,7 @@
 //! How fast packets leave: one server that sends one packet after the other.
 //!
-//! Rates in bit/s and times in ns meet in a unit of work of one bit/s times one ns, of which a bit has
-//! [`NANOS_PER_S`]. In it every model counts with integers, so that nothing is rounded away and no rate
-//! drifts however long the link runs.
+//! All models count work in integers. The unit is one bit/s times one ns, so one bit has [`NANOS_PER_S`] units.
+//! Nothing is rounded, and no rate drifts however long the link runs.
 
 mod constant;
 mod playback;
@@ -25,7 +24,7 @@ use crate::bounds::{positive, whole};
 
 /// The slowest rate, and the least mean rate of a trace: one delivery opportunity of 1504 bytes a minute.
 pub const SLOWEST_BIT_S: u64 = 1504 * 8 / 60;
-/// Beyond this a rate is a mistake of unit.
+/// A faster rate is a mistake of unit.
 const FASTEST_BIT_S: u64 = 1_000_000_000_000;
 
 /// How fast packets leave. `T` stands for the trace; see [`Impairments`](crate::Impairments).
@@ -123,12 +122,12 @@ fn after(begin: Nanos, nanos: u128) -> Nanos {
     begin.saturating_add(u64::try_from(nanos).unwrap_or(u64::MAX))
 }
 
-/// A packet that is next to be sent.
+/// The next packet to send.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Demand {
     /// When it arrived.
     pub arrived: Nanos,
-    /// When the server turned to it: not before it arrived, and not before the packet ahead had left.
+    /// When the server begins with it: not before it arrived, and not before the packet ahead left.
     pub begins: Nanos,
     /// Its size.
     pub bytes: u32,
@@ -159,7 +158,7 @@ impl Server {
         }
     }
 
-    /// Settles when a packet leaves, and takes what it needs.
+    /// Takes what a packet needs, and returns when it leaves.
     pub(crate) fn serve(&mut self, demand: Demand) -> Nanos {
         match self {
             Self::Constant(constant) => constant.serve(demand.begins, demand.bytes),
@@ -168,7 +167,7 @@ impl Server {
         }
     }
 
-    /// Changes the rate at `at` while nothing is in service. A trace has none to change.
+    /// Changes the rate at `at` while no packet is in service. It does not change a trace.
     pub(crate) fn set_rate(&mut self, at: Nanos, rate: NonZeroU64) {
         match self {
             Self::Constant(constant) => constant.set_rate(rate),
@@ -177,8 +176,8 @@ impl Server {
         }
     }
 
-    /// Changes the rate at `at`, while the packet that was served last and was to leave at `ends` is still
-    /// in service, and settles anew when it leaves.
+    /// Changes the rate at `at` while a packet is in service that was to leave at `ends`; returns when it leaves
+    /// now.
     pub(crate) fn retime(&mut self, at: Nanos, rate: NonZeroU64, bytes: u32, ends: Nanos) -> Nanos {
         match self {
             Self::Constant(constant) => constant.retime(at, rate),
@@ -187,7 +186,7 @@ impl Server {
         }
     }
 
-    /// Takes back, at `at`, what the packet in service would still have needed.
+    /// Returns, at `at`, what the packet in service would still have needed.
     pub(crate) fn cancel(&mut self, at: Nanos, bytes: u32) {
         match self {
             Self::Constant(constant) => constant.cancel(at),
@@ -196,7 +195,7 @@ impl Server {
         }
     }
 
-    /// Lets a trace begin at `at`. Tells whether that moves what is in service.
+    /// Starts a trace at `at`. Returns whether that changes when the packet in service leaves.
     pub(crate) fn restart(&mut self, at: Nanos) -> bool {
         match self {
             Self::Constant(_) | Self::TokenBucket(_) => false,
@@ -207,7 +206,7 @@ impl Server {
         }
     }
 
-    /// Whether so many bytes take longer than `time` at the present rate; a trace counts with its mean.
+    /// Whether so many bytes take longer than `time` at the present rate; for a trace, at its mean rate.
     pub(crate) fn takes_longer(&self, bytes: u64, time: Nanos) -> bool {
         let (bits, nanos) = match self {
             Self::Constant(constant) => (constant.rate(), NANOS_PER_S),

@@ -1,9 +1,8 @@
-//! A trace that is played, as mahimahi's link queue does (`src/frontend/link_queue.cc`).
+//! Playback of a trace, as in mahimahi's link queue (`src/frontend/link_queue.cc`).
 //!
-//! At each opportunity up to [`Trace::OPPORTUNITY_BYTES`] of what waits are sent: several small packets,
-//! or a part of a large one, which leaves at the opportunity that takes its last byte. What an opportunity
-//! has left when nothing waits is lost, and so are those at which nothing waits; one that comes in the
-//! nanosecond of an arrival comes too early for it.
+//! Each opportunity sends up to [`Trace::OPPORTUNITY_BYTES`] of the waiting bytes: several small packets, or a part
+//! of a large one, which leaves at the opportunity that takes its last byte. Capacity that no packet needs is lost.
+//! An opportunity in the nanosecond of an arrival is too early for that packet.
 
 use std::sync::Arc;
 
@@ -15,7 +14,7 @@ pub(crate) struct Playback {
     trace: Arc<Trace>,
     /// When the trace began.
     origin: Nanos,
-    /// The one that took the last byte so far.
+    /// The opportunity that took the last byte so far.
     used: Option<Opportunity>,
 }
 

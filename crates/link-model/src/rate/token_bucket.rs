@@ -1,12 +1,12 @@
 //! A token bucket as the kernel's `tbf` without a peak rate (`net/sched/sch_tbf.c`).
 //!
-//! The bucket is full at first and never holds more than `burst` bytes. The packet at the head leaves as
-//! soon as the bucket holds its bytes, which are taken out then; none overtakes it. A packet larger than
-//! the bucket is refused on arrival.
+//! The bucket is full at first and never holds more than `burst` bytes. The packet at the head leaves as soon as
+//! the bucket holds its bytes, which are then taken out; no packet overtakes it. A packet larger than the bucket is
+//! dropped on arrival.
 //!
-//! The kernel counts tokens in whole nanoseconds and rounds each packet's down, so it runs fast by less
-//! than a nanosecond a packet. Here the level is exact: the nanosecond to which a departure is rounded up
-//! fills the bucket for the next packet, even where the bucket is no larger than a packet.
+//! The kernel counts tokens in whole nanoseconds and rounds each packet's down, so it is too fast by less than a
+//! nanosecond per packet. Here the level is exact: a departure is rounded up to a nanosecond, and the rest of that
+//! nanosecond fills the bucket for the next packet.
 
 use std::num::{NonZeroU32, NonZeroU64};
 

@@ -1,8 +1,8 @@
-//! Packet-delivery traces in mahimahi's format (Netravali et al., USENIX ATC 2015), and reading them.
+//! Packet-delivery traces in mahimahi's format (Netravali et al., USENIX ATC 2015).
 
 use std::fmt;
 
-/// Times at which a link can deliver, from the beginning of the trace; it loops at the last one.
+/// Times at which a link can deliver, from the beginning of the trace. The trace repeats after its last time.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Trace {
     /// Ascending, equal ones allowed, the last above 0.
@@ -14,24 +14,24 @@ impl Trace {
     /// device puts before it.
     pub const OPPORTUNITY_BYTES: u32 = 1504;
 
-    /// The most opportunities: two minutes at 1 Gbit/s or three hours at 10 Mbit/s, in 40 MB of memory. A
-    /// longer file is more likely a mistaken one.
+    /// The most opportunities: two minutes at 1 Gbit/s or three hours at 10 Mbit/s, in 40 MB of memory. A longer
+    /// file is probably a mistake.
     pub const MAX_LINES: usize = 10_000_000;
 
-    /// The largest file. Ten million lines in time order need less unless they span many hours.
+    /// The largest file. Ten million lines in time order need less, unless they span many hours.
     pub const MAX_BYTES: usize = 64 << 20;
 
     /// Reads a file: one line for each opportunity, the time in whole milliseconds since the beginning.
     ///
     /// # Errors
-    /// When it is no such file: the first mistakes with their lines.
+    /// The first mistakes with their lines, if the file is no trace.
     pub fn parse(text: &[u8]) -> Result<Self, TraceError> {
         if text.len() > Self::MAX_BYTES {
             return Err(TraceError::of(1, Reason::TooLarge { bytes: text.len() }));
         }
         let text = readable(text)?;
         let mut reading = Reading::default();
-        // Not `lines`: the carriage returns of a DOS file are to be seen, and refused.
+        // Not `lines`, which would hide the carriage returns of a DOS file.
         for (index, line) in text.split_terminator('\n').enumerate() {
             if index == Self::MAX_LINES {
                 reading.error.note(index + 1, Reason::TooLong);
@@ -61,7 +61,7 @@ impl Trace {
     }
 }
 
-/// The file as text, unless it is binary: then its other mistakes would tell nothing.
+/// The file as text. The other mistakes of a binary file would explain nothing.
 fn readable(text: &[u8]) -> Result<&str, TraceError> {
     let valid = match std::str::from_utf8(text) {
         Ok(_) => text.len(),
@@ -115,7 +115,7 @@ fn time_ms(text: &str) -> Result<u32, Reason> {
     text.parse().map_err(|_| Reason::TooLate)
 }
 
-/// Why a file is no trace: its first mistakes, in the order of their lines.
+/// Why a file is no trace: its first mistakes in the order of their lines.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TraceError {
     /// At least one and at most [`Self::SHOWN`].
@@ -151,14 +151,14 @@ pub enum Reason {
     Blank,
     /// A line that is not a whole number.
     NotANumber {
-        /// Its beginning.
+        /// Its first characters.
         text: String,
     },
     /// A time of more than 49 days (2^32 ms).
     TooLate,
     /// A time before that of an earlier line.
     Unsorted {
-        /// It, in ms.
+        /// This time, in ms.
         time: u32,
         /// The earlier line's.
         before: u32,
@@ -172,7 +172,7 @@ impl Reason {
 }
 
 impl TraceError {
-    /// How many mistakes are told; a wrong file has one on every line.
+    /// How many mistakes are reported; a wrong file has one on every line.
     pub const SHOWN: usize = 10;
 
     fn of(line: usize, reason: Reason) -> Self {

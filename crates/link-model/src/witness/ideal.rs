@@ -1,8 +1,8 @@
-//! The ideal transmitter: when packets leave at the earliest, if they leave in this order.
+//! The ideal transmitter: the earliest times at which packets can leave in a given order.
 //!
-//! Each kind is the greedy schedule of its constraint. Greedy is the earliest: to send a packet earlier never makes a
-//! later one late, since every constraint is on what was sent up to a time. Bytes count as work of one bit/s times
-//! one ns, a bit as 10^9 of it, so that nothing is rounded but the final time.
+//! Each kind is the greedy schedule of its constraint. Greedy is earliest: sending a packet earlier never delays a
+//! later one, because every constraint limits the total sent up to a time. Bytes count as work of one bit/s times
+//! one ns, a bit as 10^9 units, so only the final time is rounded.
 
 use std::num::NonZeroU64;
 use std::sync::Arc;
