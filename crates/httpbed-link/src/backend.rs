@@ -1,4 +1,4 @@
-//! How frames come to the emulator and go from it.
+//! How frames enter and leave the emulator.
 
 mod af_packet;
 mod tun;
@@ -14,13 +14,13 @@ use crate::sys::batch::{Intake, Outgoing, Received};
 
 /// One end of a link, towards a host.
 pub trait Port: Send {
-    /// What is readable when a frame waits.
+    /// The descriptor that is readable when a frame waits.
     fn descriptor(&self) -> BorrowedFd<'_>;
 
-    /// Takes frames that wait, at most one batch.
+    /// Receives waiting frames, at most one batch.
     fn receive(&mut self, intake: &mut Intake, into: &mut Vec<Received>) -> io::Result<()>;
 
-    /// Sends frames in order; the number of those that the kernel did not take.
+    /// Sends frames in order; returns how many the kernel rejected.
     fn send(&mut self, outgoing: &mut Outgoing, frames: &[Vec<u8>]) -> u64;
 
     /// Frames lost since the last call because they were not read in time, as far as the backend knows.
@@ -29,11 +29,11 @@ pub trait Port: Send {
 
 /// Opens both ends of every link, in order.
 ///
-/// All at once: the kernel makes each packet socket's ring only after every CPU has passed by, which takes
-/// some ten milliseconds, for any number of sockets as for one.
+/// All at once: for each packet socket's ring the kernel waits until every CPU has passed by. This takes some ten
+/// milliseconds, for many sockets as for one.
 ///
 /// # Errors
-/// When the machine refuses something; the message says what and what it takes.
+/// When the machine refuses something; the message says what, and what it needs.
 pub fn open(config: &Config) -> Result<Vec<Box<dyn Port>>, String> {
     let ends = config.links.iter().flat_map(|link| link.interfaces.iter().zip(&link.directions));
     let mtu = usize::from(config.mtu);
@@ -49,7 +49,7 @@ pub fn open(config: &Config) -> Result<Vec<Box<dyn Port>>, String> {
     })
 }
 
-/// Closes all ends, again all at once: a process that just ends closes one after the other.
+/// Closes all ends at once: a process that just exits closes one after the other.
 pub fn close(ports: Vec<Box<dyn Port>>) {
     thread::scope(|scope| {
         for port in ports {
@@ -58,7 +58,7 @@ pub fn close(ports: Vec<Box<dyn Port>>) {
     });
 }
 
-/// The system's words, and what the error means here.
+/// The system's message, and what the error means here.
 fn explained(what: &str, error: &io::Error, hints: &[(i32, &str)]) -> String {
     let hint = hints.iter().find(|(code, _)| error.raw_os_error() == Some(*code));
     hint.map_or_else(|| format!("{what}: {error}"), |(_, meaning)| format!("{what}: {error}: {meaning}"))

@@ -1,11 +1,11 @@
-//! Records packets as pcapng, with a comment on those that were not carried.
+//! Records packets as pcapng, with a comment on those that were dropped.
 //!
 //! The format is draft-ietf-opsawg-pcapng: a section header, one interface description per side of each
 //! link, then an enhanced packet block for every packet in the order of arrival. Stamps are nanoseconds
 //! since 1970. Blocks are padded to 4 bytes and carry their length at both ends.
 //!
-//! What became of a packet is known later than its arrival, and of two packets not in the same order. A copy of
-//! each waits until its fate and those of all before it are known; so the file is in the order of arrival.
+//! The fate of a packet is known after its arrival, and fates are not known in the order of arrival. A copy of each
+//! packet waits until its fate and those of all before it are known, so the file is in the order of arrival.
 
 use std::collections::VecDeque;
 use std::io::{self, Write};
@@ -25,7 +25,7 @@ const OPTION_TIME_RESOLUTION: u16 = 9;
 const LINKTYPE_ETHERNET: u16 = 1;
 const NANOSECONDS: u8 = 9;
 
-/// Buffers kept for reuse beyond a burst.
+/// How many buffers are kept for reuse after a burst.
 const MOST_SPARE: usize = 4096;
 
 /// A pcapng file being written.
@@ -33,7 +33,7 @@ pub struct Capture<W> {
     out: W,
     block: Vec<u8>,
     waiting: VecDeque<Waiting>,
-    /// How many packets were written; the place of the first one that waits.
+    /// How many packets were written; this is the place of the first one that waits.
     written: u64,
     spare: Vec<Vec<u8>>,
 }
@@ -47,7 +47,7 @@ struct Waiting {
 }
 
 impl<W: Write> Capture<W> {
-    /// Writes the beginning: one interface per name, numbered from 0.
+    /// Writes the beginning: one interface for each name, numbered from 0.
     pub fn begin<'a>(out: W, interfaces: impl Iterator<Item = &'a str>) -> io::Result<Self> {
         let mut capture =
             Self { out, block: Vec::new(), waiting: VecDeque::new(), written: 0, spare: Vec::new() };
@@ -58,8 +58,8 @@ impl<W: Write> Capture<W> {
         Ok(capture)
     }
 
-    /// Keeps a frame that arrived on an interface, `stamp` nanoseconds after 1970, until its fate is known. It is
-    /// known by the place that this gives: 0, 1, 2 ...
+    /// Keeps a frame that arrived on an interface, `stamp` nanoseconds after 1970, until its fate is known. Returns
+    /// its place: 0, 1, 2 ...
     pub fn arrived(&mut self, interface: u32, stamp: u64, frame: &[u8]) -> u64 {
         let mut kept = self.spare.pop().unwrap_or_default();
         kept.extend_from_slice(frame);
@@ -68,7 +68,7 @@ impl<W: Write> Capture<W> {
         place
     }
 
-    /// Says what became of the frame at `place`, and writes what need not wait any longer.
+    /// Sets the fate of the frame at `place`, and writes every frame that need not wait any longer.
     pub fn settled(&mut self, place: u64, fate: Fate) -> io::Result<()> {
         let offset = place.checked_sub(self.written).and_then(|offset| usize::try_from(offset).ok());
         if let Some(waiting) = offset.and_then(|offset| self.waiting.get_mut(offset)) {
@@ -80,7 +80,7 @@ impl<W: Write> Capture<W> {
         Ok(())
     }
 
-    /// Writes everything, also what is still under way.
+    /// Writes everything, also packets in flight.
     pub fn finish(&mut self) -> io::Result<()> {
         while !self.waiting.is_empty() {
             self.write_first()?;

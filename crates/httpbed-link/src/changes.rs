@@ -1,4 +1,4 @@
-//! Changes of conditions that were made, and how they are told.
+//! Changes of conditions that were made, and their reports.
 
 use link_model::{Change, Nanos};
 use serde::Serialize;
@@ -10,19 +10,19 @@ use crate::config::Config;
 pub struct Changed {
     /// When, since the start; 0 before it.
     pub at: Nanos,
-    /// Of which link.
+    /// The link.
     pub link: usize,
     /// The direction: 0 is from the first host to the second.
     pub side: usize,
-    /// What.
+    /// The change.
     pub change: Change,
-    /// On whose account.
+    /// What caused it.
     pub by: By,
     /// The number of the next packet that arrives in that direction.
     pub next_number: u64,
 }
 
-/// Who changed something.
+/// What caused a change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum By {
     /// The configuration's schedule.
@@ -33,7 +33,7 @@ pub enum By {
     Trigger(usize),
 }
 
-/// A change, as it is told.
+/// A change, as reported.
 #[derive(Debug, Serialize)]
 pub struct ChangeReport<'a> {
     at_ns: Nanos,
@@ -45,7 +45,7 @@ pub struct ChangeReport<'a> {
 }
 
 impl<'a> ChangeReport<'a> {
-    /// Of a change that was made.
+    /// The report of a change.
     pub fn new(config: &'a Config, changed: &Changed) -> Self {
         let link = &config.links[changed.link];
         Self {
@@ -62,10 +62,10 @@ impl<'a> ChangeReport<'a> {
         }
     }
 
-    /// Of all changes, in order of time.
+    /// The reports of all changes, in order of time.
     pub fn all(config: &'a Config, changes: &[Changed]) -> Vec<Self> {
         let mut reports: Vec<Self> = changes.iter().map(|changed| Self::new(config, changed)).collect();
-        // Each direction's are in order already, but one may be told later than the other.
+        // Each direction's changes are in order, but one direction may report later than the other.
         reports.sort_by_key(|report| report.at_ns);
         reports
     }

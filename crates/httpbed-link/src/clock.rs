@@ -1,12 +1,12 @@
-//! One clock for everything: nanoseconds of `CLOCK_MONOTONIC` since the emulator was ready.
+//! One clock for all times: nanoseconds of `CLOCK_MONOTONIC` since the emulator was ready.
 //!
 //! # Theory of operation
 //!
-//! The kernel stamps received frames with `CLOCK_REALTIME`, which an administrator or a time daemon may
-//! set. Both clocks tick alike, so their difference is constant between two such steps. A reading of
-//! the realtime clock between two of the monotonic clock encloses the difference in an interval; the
-//! intersection of the intervals seen so far closes in on it to within tens of nanoseconds, however often
-//! a reading was interrupted. An empty intersection means that the clock was set: begin anew.
+//! The kernel stamps received frames with `CLOCK_REALTIME`, which an administrator or a time daemon may set. Both
+//! clocks run at the same rate, so their difference is constant between two such changes. A reading of the realtime
+//! clock between two of the monotonic clock encloses the difference in an interval. The intersection of these
+//! intervals narrows to some tens of nanoseconds, even if readings are interrupted. An empty intersection means
+//! that the clock was set, and the measurement starts again.
 
 use link_model::Nanos;
 
@@ -34,12 +34,12 @@ impl Clock {
         self.of_monotonic(time::monotonic())
     }
 
-    /// A time as the kernel's `CLOCK_MONOTONIC` has it.
+    /// A time as the kernel's `CLOCK_MONOTONIC` reads it.
     pub fn monotonic(&self, time: Nanos) -> i64 {
         i64::try_from(time).unwrap_or(i64::MAX).saturating_add(self.origin)
     }
 
-    /// Looks at the difference between the two clocks; to be called now and then.
+    /// Measures the difference between the two clocks; call it now and then.
     pub fn track(&mut self) {
         let before = time::monotonic();
         let realtime = time::realtime();

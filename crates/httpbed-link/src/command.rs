@@ -1,4 +1,4 @@
-//! What the orchestrator says on stdin: one JSON object a line.
+//! The orchestrator's commands on stdin: one JSON object a line.
 
 use link_model::Change;
 use serde::Deserialize;
@@ -6,40 +6,40 @@ use serde_json::Value;
 
 use crate::config::{Target, from_json, side};
 
-/// An order.
+/// A command.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Command {
-    /// End the probe phase: from now on all counts.
+    /// End the probe phase: count from now on.
     Start,
-    /// Tell the result and end.
+    /// Report the result and end.
     Stop,
-    /// Tell what was counted up to now.
+    /// Report the counters up to now.
     Counters,
     /// Change a condition now.
     Change {
-        /// Of which link; `None` is all.
+        /// The link; `None` is all.
         link: Option<String>,
-        /// What.
+        /// The change.
         target: Target,
     },
-    /// No change can be made of what was asked for, for this reason.
+    /// A change that cannot be made, with the reason.
     Refuse(String),
 }
 
-/// Longer lines are no commands, whose text comes from people: an orchestrator has lost its way.
+/// A longer line is no command: commands are short, so this is a fault of the orchestrator.
 const LONGEST_LINE: usize = 1 << 20;
 
-/// Of a line that is no command so many bytes are told.
+/// How many bytes of a wrong line the message shows.
 const SHOWN_BYTES: usize = 200;
 
-/// Puts lines together from whatever pieces a pipe gives.
+/// Joins the pieces that a pipe returns to lines.
 #[derive(Debug, Default)]
 pub struct CommandReader {
     pending: Vec<u8>,
 }
 
 impl CommandReader {
-    /// Takes the bytes of one read and gives the commands that they complete.
+    /// Takes the bytes of one read and returns the commands that they complete.
     ///
     /// # Errors
     /// At the first line that is no command, and when a line does not end within 1 MiB.
@@ -79,7 +79,7 @@ fn shown(line: &[u8]) -> String {
     format!("{}{cut}", String::from_utf8_lossy(&line[..line.len().min(SHOWN_BYTES)]))
 }
 
-/// A line. The braces of commands without fields make serde reject unknown ones.
+/// A line. Variants without fields have braces, because serde then rejects unknown fields.
 #[derive(Deserialize)]
 #[serde(tag = "do", rename_all = "snake_case", deny_unknown_fields)]
 enum Document {

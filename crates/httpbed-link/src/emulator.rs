@@ -1,4 +1,4 @@
-//! What the emulator decides: frames and arrival times in, frames with due times out. No socket, no clock.
+//! The emulator's decisions: frames with arrival times in, frames with due times out, without sockets or clock.
 
 mod changes;
 mod connections;
@@ -22,22 +22,22 @@ use crate::triggers::Triggers;
 /// there travel in the direction of the same number and leave by [`Emulator::exit`].
 pub struct Emulator {
     directions: Vec<Direction<Carried>>,
-    /// Who says of each direction whether any link like it could have done what it did.
+    /// A witness for each direction, which checks that its link could have delivered what it did.
     witnesses: Vec<Witness>,
-    /// What is seen of each direction whose packets the kernel carries; empty where we carry them.
+    /// The account of each direction whose packets the kernel carries; empty if the emulator carries them.
     observed: Vec<Account>,
     overheads: Vec<u32>,
     /// Stamps of one interface never decrease; this is the last one.
     last_arrivals: Vec<Nanos>,
     heads: Heads,
     links: Vec<Link>,
-    /// Of each link that has one.
+    /// The NAT of each link that has one.
     nats: Vec<Option<Nat>>,
     connections: ConnectionTable,
     triggers: Triggers,
-    /// When each direction has to be looked at for the sake of a change alone.
+    /// When each direction has to be advanced only because of a change.
     turns: Heads,
-    /// Who asked for each change of each direction, in the order of asking.
+    /// What caused each change of each direction, in the order of the requests.
     askers: Vec<Vec<By>>,
     changes: Vec<Changed>,
     happenings: VecDeque<Happening>,
@@ -47,13 +47,13 @@ pub struct Emulator {
     oddities: Oddities,
 }
 
-/// A frame as it came from an interface.
+/// A frame as it arrived on an interface.
 pub struct Arrival {
-    /// When.
+    /// When it arrived.
     pub at: Nanos,
     /// The same on the realtime clock, in nanoseconds since 1970.
     pub stamp: i64,
-    /// Whether the backend's stamp can be right; else the time is that at which the frame was read.
+    /// Whether the backend's stamp can be right; otherwise `at` is when the frame was read.
     pub stamped: bool,
     /// Whether its checksum is complete.
     pub finished: bool,
@@ -63,30 +63,30 @@ pub struct Arrival {
     pub frame: Vec<u8>,
 }
 
-/// Frames that should not have been there, since the start.
+/// Unexpected frames since the start.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Oddities {
-    /// Longer than the MTU allows. They are dropped: a link never carries what a wire would not.
+    /// Frames longer than the MTU allows, which are dropped: a link never carries what a wire would not.
     pub oversize: u64,
-    /// With a kernel stamp that cannot be right, for it was of the future: somebody has set the clock back.
+    /// Frames with a kernel stamp in the future, which means that the clock was set back.
     pub unstamped: u64,
-    /// Not IP, or IPv6 neighbour or multicast listener discovery. They are dropped.
+    /// Frames that are not IP, or IPv6 neighbour or multicast listener discovery. They are dropped.
     pub stray: u64,
-    /// IP with headers that cannot be read: dropped if it is the IP header itself, else carried. Or with a
-    /// checksum that was left to a network card, which means that offloads are on: carried, to nobody's use.
+    /// IP packets with unreadable headers: dropped if it is the IP header itself, else carried. Also packets whose
+    /// checksum was left to a network card, which means that offloads are on: carried, but no host accepts them.
     pub malformed: u64,
 }
 
-/// Something to tell the orchestrator.
+/// Something to report to the orchestrator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Happening {
     /// A server sent its first payload, on the connection at this place in the table.
     ServerSpoke(usize),
     /// A trigger fired.
     Triggered {
-        /// Of which link.
+        /// The link.
         link: usize,
-        /// Its place among those of the link.
+        /// The trigger's place among those of the link.
         trigger: usize,
         /// When, since the start.
         at: Nanos,
@@ -100,9 +100,9 @@ pub enum Happening {
 pub struct Outbox {
     /// The frames to send, in order.
     pub frames: Vec<Vec<u8>>,
-    /// When each of those that count was due.
+    /// When each counted frame was due.
     pub due: Vec<Nanos>,
-    /// Buffers of frames that were dropped.
+    /// Buffers of dropped frames.
     pub returned: Vec<Vec<u8>>,
 }
 
@@ -135,12 +135,12 @@ impl Emulator {
         }
     }
 
-    /// The interface by which frames leave that came in by `interface`.
+    /// The interface by which frames leave that arrived on `interface`.
     pub const fn exit(interface: usize) -> usize {
         interface ^ 1
     }
 
-    /// Ends the probe phase: what arrives at `at` or later counts, and the schedules begin.
+    /// Ends the probe phase: packets that arrive at `at` or later count, and the schedules begin.
     pub fn start(&mut self, at: Nanos) {
         self.started = Some(at);
         self.records.start(at);
@@ -169,12 +169,12 @@ impl Emulator {
         &self.directions
     }
 
-    /// Who compared what each direction delivered with its description; without packets where the kernel carries them.
+    /// The witness of each direction; they have seen no packets where the kernel carries them.
     pub fn witnesses(&self) -> &[Witness] {
         &self.witnesses
     }
 
-    /// What was seen of each direction, where the kernel carries the packets; else empty.
+    /// The account of each observed direction; empty if the emulator carries the packets.
     pub fn observed(&self) -> &[Account] {
         &self.observed
     }
@@ -184,17 +184,17 @@ impl Emulator {
         &self.connections
     }
 
-    /// The changes made up to now, as far as they are known.
+    /// The changes made and known up to now.
     pub fn changes(&self) -> &[Changed] {
         &self.changes
     }
 
-    /// What was odd since the start.
+    /// The unexpected frames since the start.
     pub const fn oddities(&self) -> Oddities {
         self.oddities
     }
 
-    /// Takes a frame that arrived on an interface; gives back its buffer if it is not carried.
+    /// Takes a frame that arrived on an interface; returns its buffer if the frame is not carried.
     pub fn arrive(&mut self, interface: usize, mut arrival: Arrival) -> Option<Vec<u8>> {
         arrival.at = arrival.at.max(self.last_arrivals[interface]);
         self.last_arrivals[interface] = arrival.at;
@@ -228,7 +228,7 @@ impl Emulator {
         }
         self.note_changes(interface);
         self.look_again(interface);
-        // Not before: what a packet sets off happens behind it.
+        // Only now: what a packet triggers happens after it.
         self.set_off();
         None
     }
@@ -271,13 +271,13 @@ impl Emulator {
         first.into_iter().chain(turn).min()
     }
 
-    /// Lets conditions change that have long been due; gives a direction in which something is due.
+    /// Makes changes that have long been due; returns a direction in which something is due.
     pub fn look(&mut self, now: Nanos) -> Option<usize> {
         self.take_turns(now);
         self.heads.first().filter(|(due, _)| *due <= now).map(|(_, direction)| direction)
     }
 
-    /// Puts what is due in a direction into `outbox`, until that holds `most` frames.
+    /// Puts the due frames of a direction into `outbox`, until that holds `most` frames.
     ///
     /// # Errors
     /// When capture or log cannot be written.
@@ -292,7 +292,7 @@ impl Emulator {
             let departure = self.directions[direction].pop(now);
             self.note_changes(direction);
             let Some(departure) = departure else {
-                // Whatever the direction says: now there is nothing, and to ask again at once would be in vain.
+                // The direction has nothing now, whatever `next_due` said; asking again at once would be useless.
                 let due = self.directions[direction].next_due();
                 self.heads.set(direction, due.map(|due| due.max(now + 1)));
                 return Ok(());
@@ -303,7 +303,7 @@ impl Emulator {
         Ok(())
     }
 
-    /// Records the fate of a packet and passes on what is left of it.
+    /// Records the fate of a packet and passes its frame on.
     fn settle(
         &mut self,
         direction: usize,
@@ -342,7 +342,7 @@ impl Emulator {
         self.heads.set(direction, self.directions[direction].next_due());
     }
 
-    /// The next thing to tell.
+    /// The next thing to report.
     pub fn next_happening(&mut self) -> Option<Happening> {
         self.happenings.pop_front()
     }

@@ -1,8 +1,8 @@
 //! Which of many directions is due first.
 //!
 //! A tournament tree: every direction is a leaf with its due time, every inner node has the earlier of its two
-//! children, and the root has the earliest of all. A new time costs one comparison a level; nothing is
-//! allocated and nothing stale is left behind, as in a heap whose entries cannot be found again.
+//! children, and the root has the earliest of all. Setting a time costs one comparison per level. Nothing is
+//! allocated, and no stale entry remains, as it would in a heap.
 
 use link_model::Nanos;
 
@@ -18,13 +18,13 @@ type Head = (Nanos, usize);
 const NEVER: Nanos = Nanos::MAX;
 
 impl Heads {
-    /// Nothing is due in any of `directions`.
+    /// All `directions`, none with a due time.
     pub fn new(directions: usize) -> Self {
         let leaves = directions.next_power_of_two();
         Self { nodes: (0..2 * leaves).map(|node| (NEVER, node.saturating_sub(leaves))).collect() }
     }
 
-    /// Says when a direction is due.
+    /// Sets when a direction is due.
     pub fn set(&mut self, direction: usize, due: Option<Nanos>) {
         let mut node = self.nodes.len() / 2 + direction;
         let due = due.unwrap_or(NEVER);

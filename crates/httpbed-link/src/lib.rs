@@ -1,9 +1,9 @@
 //! `httpbed-link CONFIG.json`: emulates links between network namespaces.
 //!
-//! It runs in a network namespace of its own, in which every link has two interfaces, one towards each
-//! host; see [`config::Backend`]. What it is told on stdin and says on stdout is one JSON object a line; see
-//! `command` and `report`. It exits with 0 after a result or at the end of stdin, with 2 when the
-//! configuration is wrong and with 1 when something fails at run time.
+//! The program runs in a separate network namespace, in which every link has two interfaces, one towards each host;
+//! see [`config::Backend`]. It reads commands on stdin and writes events on stdout, one JSON object a line; see
+//! `command` and `report`. It exits with 0 after a result or at the end of stdin, with 2 when the configuration is
+//! wrong and with 1 when something fails at run time.
 
 mod backend;
 mod capture;
@@ -46,7 +46,7 @@ pub fn run() -> ExitCode {
         Err(Failure::Configuration(message)) => (message, 2),
         Err(Failure::Run(message)) => (message, 1),
     };
-    // If nobody reads stdout, the exit code still tells.
+    // If stdout is closed, the exit code still reports the failure.
     let _ = say(&Event::Error { message: &message });
     ExitCode::from(code)
 }

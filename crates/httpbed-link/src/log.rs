@@ -1,22 +1,21 @@
-//! A line for every packet, when its fate is known.
+//! The packet log: a line for every packet, written when its fate is known.
 //!
 //! Fields are separated by tabs; the first line names them. Times are ns since the start. `out_ns` is when the
-//! packet was due to leave, `-` for a dropped one; how late the emulator was is in the result. `bytes` are those of
-//! the IP packet. `direction` is its place in the result's list: 0 and 1 for the first link. Copies, which have
-//! the number of their original, say so instead of what became of them; whether they were delivered is in
-//! `out_ns`.
+//! packet was due to leave, and `-` for a dropped one; the result has the emulator's lateness. `bytes` is the size
+//! of the IP packet. `direction` is the place in the result's list: 0 and 1 for the first link. A copy has the
+//! number of its original and the fate `copy`; its `out_ns` says whether it was delivered.
 
 use std::io::{self, Write};
 
 use link_model::{Fate, Nanos};
 
-/// A log being written.
+/// A log in progress.
 pub struct PacketLog<W> {
     out: W,
     line: Vec<u8>,
 }
 
-/// What became of a packet.
+/// A packet with its fate.
 #[derive(Clone, Copy, Debug)]
 pub struct Entry {
     /// When it arrived, since the start.
@@ -31,7 +30,7 @@ pub struct Entry {
     pub number: u64,
     /// Whether duplication made it.
     pub copy: bool,
-    /// What became of it.
+    /// Its fate.
     pub fate: Fate,
 }
 

@@ -2,64 +2,65 @@
 //!
 //! # Theory of operation
 //!
-//! What comes out of the link towards the second host has its source port replaced by the one that the translator keeps
-//! for it; what the second host sends to that port has the client's own put back before it enters the link:
+//! The translator keeps a port for each sender. A packet that leaves the link towards the second host gets this
+//! port as its source port. A packet that the second host sends to this port gets the client's own port back before
+//! it enters the link:
 //!
 //! ```text
 //! first host --[ loss, damage, copies, queue, rate, delay ]--> source port replaced ------> second host
 //! first host <--[ loss, damage, copies, queue, rate, delay ]-- destination port put back <-- second host
 //! ```
 //!
-//! Everything that looks at the link's inside therefore sees the client's own ports: the record of connections, the
-//! flows that a queue keeps apart, and the capture; the next link sees the new four-tuple. Nothing on the link itself is
-//! changed: what cannot be translated back is turned away before it (`Direction::refuse`), with a number of its own, and
-//! every other packet keeps its number and its draws.
+//! Everything inside the link therefore sees the client's own ports: the table of connections, the flows of a
+//! queue, and the capture. The next link sees the new four-tuple. Nothing on the link itself changes. A packet that
+//! cannot be translated back is refused before the link (`Direction::refuse`) with a number of its own, and every
+//! other packet keeps its number and its draws.
 //!
-//! **Mappings** are endpoint-independent (RFC 4787, 4.1, REQ-1): a program's address, port and protocol have one port,
-//! whomever it talks to. So is filtering (section 5): whoever knows the port may send to it. They do not
-//! expire by themselves, as if every one were used within the two minutes of REQ-5. The address stays as it is; only
-//! ports are translated, so that routes need no second address. At first ports are preserved (4.2.1), and two programs
-//! never share one (REQ-3), since one host has each port once.
+//! **Mappings** are endpoint-independent (RFC 4787, 4.1, REQ-1): address, port and protocol of a program have one
+//! port for all destinations. So is filtering (section 5): any sender that knows the port can use it. Mappings do
+//! not expire, as if every one were used within the two minutes of REQ-5. Only ports are translated, not the
+//! address, so routes need no second address. At first ports are preserved (4.2.1), and two programs never share
+//! one (REQ-3), because one host uses each port once.
 //!
-//! **A rebinding** is that the translator forgets all mappings, as one does that is restarted, or whose timers were
-//! shorter than a silence. From then on every flow is given a port that none had before, and what comes to an old one is
-//! turned away. QUIC takes that for a migration that the client knows nothing of: the server sees packets of a connection
-//! from a new four-tuple, validates the path and goes on (RFC 9000, 9.3), and may keep what it knows of congestion, since
-//! only the port is new (9.4). RFC 9308, 3.2 and 9, has what that means for applications. A TCP connection cannot
-//! follow: its segments come from a port of which the server knows nothing, which answers with a reset (RFC 9293,
-//! 3.10.7.1), and that is translated back as everything is. A translator that follows TCP's states would drop such segments
-//! silently instead; this one, as most with Linux inside (`nf_conntrack_tcp_loose`), begins a mapping with any segment.
+//! **A rebinding** makes the translator forget all mappings, as a restart does, or a timer shorter than a silence.
+//! From then on every flow gets a port that no flow had before, and packets to an old port are refused. QUIC sees a
+//! migration that the client does not know of: the server gets packets of a connection from a new four-tuple,
+//! validates the path and continues (RFC 9000, 9.3). It may keep its congestion state, because only the port is new
+//! (9.4). RFC 9308, 3.2 and 9, describes the consequences for applications. A TCP connection cannot follow: its
+//! segments come from a port that the server does not know, and the server answers with a reset (RFC 9293,
+//! 3.10.7.1), which is translated back. A translator that tracks TCP's states would drop such segments silently.
+//! This one creates a mapping for any segment, as most Linux-based ones do (`nf_conntrack_tcp_loose`).
 //!
-//! **Time.** Each direction of the link makes a rebinding at its own time, as every change. What is due at the second
-//! end at that time or later meets the new mappings, also where it was sent before; what had arrived there before then
-//! goes back to the client through the link.
+//! **Time.** Each direction of the link makes a rebinding at its own time, like every change. A packet that is due
+//! at the second end at that time or later meets the new mappings, even if it was sent before. A packet that had
+//! arrived there before still goes back to the client through the link.
 //!
-//! **Not translated** is what has no ports that can be read: other protocols, all fragments of a packet but the first, and
-//! ICMP, errors too. They pass as they are. An error quotes a translated packet; while ports are preserved it is right, and
-//! after a rebinding the client finds no socket for it and ignores it.
+//! **Not translated** are packets without readable ports: other protocols, all fragments but the first, and ICMP,
+//! errors included. They pass unchanged. An error quotes a translated packet. While ports are preserved it is
+//! right; after a rebinding the client finds no socket for it and ignores it.
 //!
-//! **Bounded.** Of more than [`MOST_MAPPINGS`] mappings, forgotten ones included, the oldest goes: the flow gets another
-//! port with its next packet.
+//! **Bounded.** Beyond [`MOST_MAPPINGS`] mappings, forgotten ones included, the oldest is removed: its flow gets
+//! another port with its next packet.
 
 use std::collections::{HashMap, VecDeque};
 
 use link_model::Nanos;
 use wire::{End, Endpoint, Frame, set_port};
 
-/// More than a download, or a thousand one after the other, ever need; and only half of [`PORTS`], so that a free one is
-/// always found.
+/// More than a download, or a thousand one after the other, ever needs, and only half of [`PORTS`], so a free port
+/// always exists.
 const MOST_MAPPINGS: usize = 16_384;
 
-/// Ports that are given after a rebinding: below those that Linux gives its own programs (32768 and up), so that who
-/// reads a capture sees whose they are.
+/// Ports given after a rebinding. They are below those that Linux gives its own programs (32768 and up), so that a
+/// reader of a capture can tell them apart.
 const PORTS: std::ops::Range<u16> = 1024..32_768;
 
 /// A translator.
 #[derive(Debug)]
 pub struct Nat {
-    /// By the client's own endpoint.
+    /// By the client's endpoint.
     outward: HashMap<Endpoint, Mapping>,
-    /// By the endpoint that the second host sees. Forgotten ones remain: their ports are not given again.
+    /// By the endpoint that the second host sees. Forgotten mappings remain: their ports are not used again.
     inward: HashMap<Endpoint, Mapping>,
     /// The keys of `inward`, oldest first.
     order: VecDeque<Endpoint>,
@@ -70,16 +71,16 @@ pub struct Nat {
     next_port: u16,
 }
 
-/// The other side's port, and for how long it holds.
+/// The port on the other side, and until when it is valid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Mapping {
     port: u16,
-    /// After which rebinding it was made.
+    /// The rebinding after which it was made.
     made: u64,
 }
 
 impl Nat {
-    /// One that knows nobody.
+    /// A translator without mappings.
     pub fn new() -> Self {
         Self {
             outward: HashMap::new(),
@@ -91,18 +92,18 @@ impl Nat {
         }
     }
 
-    /// A direction (0 towards the second host, 1 back) has made a rebinding at `at`.
+    /// Takes a rebinding that a direction (0 towards the second host, 1 back) made at `at`.
     pub fn forget(&mut self, side: usize, at: Nanos) {
         if side == 0 {
-            // Deliveries of before that may still have to be taken out.
+            // Deliveries of earlier times may still have to be taken out.
             self.ahead.push_back(at);
         } else {
             self.made[1] += 1;
         }
     }
 
-    /// Gives a frame that is due at the second host at `at` the port that is kept for its sender. To be called in the
-    /// order of these times.
+    /// Writes the sender's port of the translator into a frame that is due at the second host at `at`. Call it in
+    /// the order of these times.
     pub fn translate(&mut self, at: Nanos, frame: &mut [u8]) {
         while self.ahead.front().is_some_and(|rebinding| *rebinding <= at) {
             self.ahead.pop_front();
@@ -115,7 +116,7 @@ impl Nat {
         }
     }
 
-    /// Puts the client's own port back into a frame that the second host has sent; false if there is nobody for it.
+    /// Puts the client's own port back into a frame that the second host sent; false if no mapping has that port.
     pub fn translate_back(&self, frame: &mut [u8]) -> bool {
         let Some(outside) = endpoint(frame, End::Destination) else { return true };
         let Some(mapping) = self.inward.get(&outside).filter(|mapping| mapping.made == self.made[1]) else {
@@ -147,7 +148,7 @@ impl Nat {
         port
     }
 
-    /// One that nobody has or had, as far as is known, and that is not the client's own.
+    /// A port that no flow has or had, as far as known, and that is not the client's own.
     fn free_port(&mut self, client: Endpoint) -> u16 {
         loop {
             let port = self.next_port;

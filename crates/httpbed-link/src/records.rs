@@ -1,4 +1,4 @@
-//! What is written of every packet: the capture and the log, if they are wanted.
+//! Capture and packet log, if configured.
 
 use std::fs::File;
 use std::io::{self, Write};
@@ -12,17 +12,17 @@ use crate::config::Config;
 use crate::log::{Entry, PacketLog};
 use crate::spool::Spool;
 
-/// Where it goes: a file, or memory in tests.
+/// The destination: a file, or memory in tests.
 pub type Out = Box<dyn Write>;
 
-/// A frame under way.
+/// A frame in flight.
 #[derive(Clone, Debug)]
 pub struct Carried {
     /// The bytes.
     pub frame: Vec<u8>,
-    /// Its place in the capture, if there is one and it counts.
+    /// Its place in the capture, if there is a capture and the packet counts.
     pub place: u64,
-    /// What its delivery will prove of its connection.
+    /// What its delivery will prove about its connection.
     pub delivery: Option<Delivery>,
 }
 
@@ -34,15 +34,15 @@ pub struct Records {
     /// Fates, in order of time.
     log: Option<PacketLog<Out>>,
     start: Nanos,
-    /// Why the capture is not whole.
+    /// Why the capture is incomplete.
     failure: Option<io::Error>,
 }
 
 impl Records {
-    /// Makes the files that a configuration names.
+    /// Creates the files that a configuration names.
     ///
     /// # Errors
-    /// When one cannot be made; the message says which.
+    /// When a file cannot be created; the message says which.
     pub fn open(config: &Config) -> Result<Self, String> {
         let sides = config
             .links
@@ -54,25 +54,24 @@ impl Records {
         Ok(Self::new(capture, open(config.log.as_deref(), PacketLog::begin)?))
     }
 
-    /// Those that are wanted, with nothing in them yet.
+    /// The given records, still empty.
     pub const fn new(capture: Option<Capture<Out>>, log: Option<PacketLog<Out>>) -> Self {
         Self { capture, log, start: 0, failure: None }
     }
 
-    /// Says when time 0 of the log is.
+    /// Sets time 0 of the log.
     pub const fn start(&mut self, at: Nanos) {
         self.start = at;
     }
 
-    /// Keeps a frame that counts for the capture; its place there.
+    /// Keeps a counted frame for the capture; returns its place there.
     pub fn arrived(&mut self, interface: usize, stamp: i64, frame: &[u8]) -> u64 {
         let Some(capture) = &mut self.capture else { return 0 };
         let side = u32::try_from(interface).unwrap_or(u32::MAX);
         capture.arrived(side, u64::try_from(stamp).unwrap_or(0), frame)
     }
 
-    /// Writes a frame that counts to the capture, of which nothing more will be known. That it cannot be written
-    /// is told in the end.
+    /// Writes a counted frame to the capture without a fate. An error is reported at the end.
     pub fn passed(&mut self, interface: usize, stamp: i64, frame: &[u8]) {
         let place = self.arrived(interface, stamp, frame);
         if let (Some(capture), None) = (&mut self.capture, &self.failure) {
@@ -80,7 +79,7 @@ impl Records {
         }
     }
 
-    /// Writes what became of a packet of `bytes`; nothing of one of the probe phase.
+    /// Writes the fate of a packet of `bytes`; nothing for a packet of the probe phase.
     ///
     /// # Errors
     /// When a file cannot be written; the message says which.
@@ -98,7 +97,7 @@ impl Records {
             let entry = Entry { arrived, at, bytes, direction, number, copy: packet.copy, fate };
             log.packet(entry).map_err(|error| naming("log", &error))?;
         }
-        // The capture is of what arrived; a copy did not.
+        // The capture contains what arrived; a copy did not arrive.
         match &mut self.capture {
             Some(capture) if !packet.copy => {
                 capture.settled(packet.body.place, fate).map_err(|error| naming("pcapng", &error))
@@ -107,7 +106,7 @@ impl Records {
         }
     }
 
-    /// Completes both.
+    /// Completes both files.
     ///
     /// # Errors
     /// When one cannot be written; the message says which.

@@ -1,4 +1,4 @@
-//! What the emulator says on stdout: one JSON object a line.
+//! The emulator's events on stdout: one JSON object a line.
 
 mod connections;
 mod witnessed;
@@ -16,16 +16,16 @@ use crate::changes::ChangeReport;
 use crate::config::Config;
 use crate::emulator::Emulator;
 
-/// Version of the result's form.
+/// Version of the result's format.
 pub const SCHEMA: u32 = 3;
 
-/// A line.
+/// An event.
 #[derive(Debug, Serialize)]
 #[serde(tag = "event", rename_all = "lowercase")]
 pub enum Event<'a> {
     /// The sockets are open.
     Ready {
-        /// This process, as its own PID namespace numbers it.
+        /// This process, as its PID namespace numbers it.
         pid: u32,
     },
     /// The probe phase is over.
@@ -38,33 +38,33 @@ pub enum Event<'a> {
     Triggered {
         /// Its name.
         name: &'a str,
-        /// Of which link.
+        /// The link.
         link: &'a str,
         /// When, since the start.
         at_ns: Nanos,
     },
-    /// What was counted up to now.
+    /// The counters up to now.
     Counters {
         /// When, since the start.
         at_ns: Nanos,
         /// Of each direction.
         directions: Vec<Counters<'a>>,
     },
-    /// Everything that was counted.
+    /// The result.
     Result(Box<Report<'a>>),
-    /// A change that was commanded is not made; everything goes on as before.
+    /// A commanded change that cannot be made; the emulator continues.
     Refused {
-        /// Why, in words.
+        /// The reason.
         message: &'a str,
     },
     /// Why the emulator ends.
     Error {
-        /// In words.
+        /// The reason.
         message: &'a str,
     },
 }
 
-/// Who talks to whom.
+/// The two ends of a connection.
 #[derive(Debug, Serialize)]
 pub struct Peers<'a> {
     link: &'a str,
@@ -87,15 +87,16 @@ pub struct Counters<'a> {
 ///
 /// Times are in ns on one clock, `CLOCK_MONOTONIC`, from two zeros:
 ///
-/// * *ready* (`origin_ns` on that clock): `started_ns`, `stopped_ns`, `first_ns` and `last_ns` of directions, `from_ns`
-///   and `to_ns` of what is witnessed, and every
-///   `..._ns` of a connection that is a time. Adding `origin_ns` gives what `CLOCK_MONOTONIC` read then.
-/// * *start*, the end of the probe phase (`origin_ns + started_ns`): `at_ns` of changes, also in the events `changed`,
-///   `triggered` and `counters`, and `in_ns` and `out_ns` of the packet log. Adding both gives `CLOCK_MONOTONIC`; adding
-///   `started_ns` makes them comparable with a connection's. A change that was made before the start has time 0.
+/// * *ready* (`origin_ns` on that clock): `started_ns`, `stopped_ns`, `first_ns` and `last_ns` of directions,
+///   `from_ns` and `to_ns` of the witness, and every `..._ns` of a connection that is a time. Adding `origin_ns`
+///   gives what `CLOCK_MONOTONIC` read then.
+/// * *start*, the end of the probe phase (`origin_ns + started_ns`): `at_ns` of changes, also in the events
+///   `changed`, `triggered` and `counters`, and `in_ns` and `out_ns` of the packet log. Adding both gives
+///   `CLOCK_MONOTONIC`; adding `started_ns` gives a time comparable with a connection's. A change before the start
+///   has time 0.
 ///
-/// Both sums are exact: the same clock is read for all, and kernel stamps are converted to it before anything is derived
-/// from them.
+/// Both sums are exact: all times come from one clock, and kernel stamps are converted to it before anything is
+/// computed.
 #[derive(Debug, Serialize)]
 pub struct Report<'a> {
     schema: u32,
@@ -111,14 +112,14 @@ pub struct Report<'a> {
     changes: Vec<ChangeReport<'a>>,
 }
 
-/// What only the running program knows.
+/// Facts that only the running program knows.
 #[derive(Debug, Serialize)]
 pub struct Machine {
     /// Scheduling class of the emulator.
     pub scheduling: &'static str,
-    /// What the times mean.
+    /// The clock of the times.
     pub clock: &'static str,
-    /// `CLOCK_MONOTONIC` when the emulator was ready; see [`Report`] for how stamps of others are put beside its own.
+    /// `CLOCK_MONOTONIC` when the emulator was ready; [`Report`] says how to compare times of other programs.
     pub origin_ns: i64,
     /// End of the probe phase, since the emulator was ready.
     pub started_ns: Nanos,
@@ -126,15 +127,15 @@ pub struct Machine {
     pub stopped_ns: Nanos,
     /// Frames lost because the emulator did not read them in time.
     pub socket_drops: u64,
-    /// Frames that the kernel did not take from us.
+    /// Frames that the kernel rejected.
     pub send_failures: u64,
     /// Actual send time minus due time.
     pub lateness_ns: Lateness,
-    /// By how much a frame was sent before it was due, at the most; more than 0 is a fault of the emulator.
+    /// The most by which a frame was sent before it was due; more than 0 is a fault of the emulator.
     pub early_ns: Nanos,
     /// CPU time of the emulator.
     pub cpu_ns: u64,
-    /// Time for which it was ready to run but had no CPU.
+    /// Time in which it was ready to run but had no CPU.
     pub run_delay_ns: Option<u64>,
 }
 
@@ -167,7 +168,7 @@ struct DirectionReport<'a> {
     inside: Option<Inside<'a>>,
 }
 
-/// What only who carries the packets knows.
+/// What is known only if the emulator carries the packets.
 #[derive(Debug, Serialize)]
 struct Inside<'a> {
     witnessed: Witnessed,
@@ -191,18 +192,18 @@ struct Fates {
     rest: Rest,
 }
 
-/// What became of the others.
+/// What happened to the other packets.
 #[derive(Debug, Serialize)]
 #[serde(untagged)]
 enum Rest {
     Known(Others),
-    /// `in` less `delivered`: an observer does not know who of these was dropped, who waits, and who is a copy.
+    /// `in` less `delivered`: an observer does not know which of these were dropped, wait, or are copies.
     Unknown {
         not_seen_leaving: i64,
     },
 }
 
-/// `in` and `duplicated` together are `delivered` and all the others together.
+/// `in + duplicated = delivered + all fields here but duplicated`.
 #[derive(Debug, Serialize)]
 struct Others {
     duplicated: u64,
@@ -226,7 +227,7 @@ impl<T: Serialize> Serialize for ByCause<T> {
 }
 
 impl<'a> Peers<'a> {
-    /// Of a connection in the table.
+    /// The peers of a connection in the table.
     pub fn of(config: &'a Config, (link, connection): &(usize, Connection)) -> Self {
         Self {
             link: &config.links[*link].name,
@@ -241,7 +242,7 @@ impl<'a> Peers<'a> {
 }
 
 impl<'a> Report<'a> {
-    /// Everything that was counted up to now.
+    /// The result up to now.
     pub fn new(config: &'a Config, emulator: &'a Emulator, machine: Machine) -> Self {
         let oddities = emulator.oddities();
         let directions = emulator.directions().iter().enumerate();
@@ -265,7 +266,7 @@ impl<'a> Report<'a> {
 }
 
 impl<'a> Counters<'a> {
-    /// Of all directions.
+    /// The counters of all directions.
     pub fn all(config: &'a Config, emulator: &Emulator) -> Vec<Self> {
         let directions = emulator.directions().iter().enumerate();
         directions.map(|(number, direction)| Self::new(config, emulator, number, direction)).collect()
@@ -274,7 +275,7 @@ impl<'a> Counters<'a> {
     fn new<B>(config: &'a Config, emulator: &Emulator, number: usize, direction: &Direction<B>) -> Self {
         let (link, side) = (&config.links[number / 2], number % 2);
         let overhead = u64::from(link.directions[side].overhead_bytes);
-        // The model counts what the rate counts.
+        // The model counts bytes as the rate does.
         let bytes = |tally: Tally| tally.bytes - overhead * tally.packets;
         let packets = |tally: Tally| tally.packets;
         let (account, in_flight) = (direction.account(), direction.in_flight());
@@ -299,7 +300,7 @@ impl Fates {
         Self { r#in: unit(account.arrived), delivered: unit(account.delivered), rest: Rest::Known(others) }
     }
 
-    /// Of packets that the kernel carries.
+    /// The counts of packets that the kernel carries.
     fn seen(account: &Account, unit: impl Fn(Tally) -> u64) -> Self {
         let (r#in, delivered) = (unit(account.arrived), unit(account.delivered));
         let signed = |count| i64::try_from(count).unwrap_or(i64::MAX);
@@ -352,7 +353,7 @@ impl<'a> Inside<'a> {
 }
 
 impl Lateness {
-    /// Of the packets of a run.
+    /// The lateness of a run's packets.
     pub fn of(distribution: &Distribution) -> Self {
         Self {
             count: distribution.count(),

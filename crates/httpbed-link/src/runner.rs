@@ -2,12 +2,12 @@
 //!
 //! # Theory of operation
 //!
-//! One thread, one epoll. A turn visits the interfaces that are readable and reads at most one batch from each,
-//! then the directions in which something is due at that time. Due times do not depend on the turn in which a
-//! frame was read, so a late turn makes frames late but bends neither rate nor loss (see `link_model`).
-//! Buffers and lists are kept from turn to turn: nothing is allocated for a frame once there are enough.
+//! One thread, one epoll. A turn reads at most one batch from each readable interface, then serves the directions
+//! in which something is due at that time. Due times do not depend on the turn in which a frame was read, so a late
+//! turn delays frames but changes neither rate nor loss (see `link_model`). Buffers and lists are kept from turn to
+//! turn: once there are enough, no frame needs an allocation.
 //!
-//! The last moments before a due time are spent looking without waiting, as far as [`Spin`] allows.
+//! Shortly before a due time the loop polls without waiting, as far as [`Spin`] allows.
 
 use std::fs::File;
 use std::io::{self, Read, Write};
@@ -44,19 +44,19 @@ pub struct Runner<'a> {
     stdin: File,
     commands: CommandReader,
     lateness: Distribution,
-    /// By how much a frame was sent before it was due, at the most.
+    /// The most by which a frame was sent before it was due.
     early: Nanos,
     send_failures: u64,
     usage: Usage,
     spin: Spin,
 }
 
-/// Whether to go on.
+/// Whether to continue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Next {
     Turn,
     Stop,
-    /// Nobody is left to hear a result.
+    /// Stdin ended: no program waits for a result.
     Abandon,
 }
 
@@ -96,7 +96,7 @@ impl<'a> Runner<'a> {
         })
     }
 
-    /// Works until told to stop.
+    /// Runs until a command or the end of stdin stops it.
     ///
     /// # Errors
     /// When something fails that was open before.
@@ -126,7 +126,7 @@ impl<'a> Runner<'a> {
                 self.receive(number)?;
             }
         }
-        // A command is about what comes after it: what has arrived is read before.
+        // A command applies to what comes after it: frames that have arrived are read first.
         let next = if ordered { self.obey()? } else { Next::Turn };
         self.send_due()?;
         self.tell()?;
@@ -140,7 +140,7 @@ impl<'a> Runner<'a> {
         if wake <= now { Patience::None } else { Patience::Until(self.clock.monotonic(wake)) }
     }
 
-    /// A turn that finds nothing ready has looked in vain; what else it costs beside the wait is about as much again.
+    /// A turn that finds nothing ready has polled in vain; the rest of the turn costs about as much again.
     fn account(&mut self, patience: Patience, waited: Nanos) {
         match patience {
             Patience::None if self.ready.is_empty() => self.spin.looked(2 * waited),
@@ -185,8 +185,8 @@ impl<'a> Runner<'a> {
         Ok(())
     }
 
-    /// The clock is read after the whole batch, so no frame was later than its recorded lateness; and it was read at
-    /// `before`, before the batch, so none was sent earlier than recorded.
+    /// The clock is read after the whole batch, so no frame was later than its recorded lateness. It was also read
+    /// before the batch, at `before`, so no frame was sent earlier than recorded.
     fn settle(&mut self, before: Nanos) {
         let sent = self.clock.now();
         for due in self.outbox.due.drain(..) {
@@ -265,7 +265,7 @@ impl<'a> Runner<'a> {
         Ok(())
     }
 
-    /// Reads what arrived before the end; bounded, in case somebody goes on sending.
+    /// Reads what arrived before the end; bounded, because a host may continue to send.
     fn drain(&mut self) -> Result<(), String> {
         const MOST_BATCHES: usize = 1000;
         for interface in 0..self.ports.len() {
@@ -311,10 +311,10 @@ const fn clock_text(backend: Backend) -> &'static str {
     }
 }
 
-/// How far ahead of the clock a stamp may be by what is not known of the difference between the two clocks.
+/// How far a stamp may be ahead of the clock, because the difference between the two clocks is not known exactly.
 const CLOCK_DOUBT: Nanos = 1_000_000;
 
-/// A stamp of the future, left over from a clock that was set back, is no better than none.
+/// A stamp in the future, from a clock that was set back, is no better than none.
 fn arrival(clock: &Clock, now: Nanos, received: Received) -> Arrival {
     let said = match received.stamp {
         Stamp::Kernel(stamp) => clock.of_stamp(stamp),
@@ -334,7 +334,7 @@ fn arrival(clock: &Clock, now: Nanos, received: Received) -> Arrival {
 /// Writes an event as one line.
 ///
 /// # Errors
-/// When nobody reads stdout any more.
+/// When stdout is closed.
 pub fn say(event: &Event<'_>) -> Result<(), String> {
     let mut line = serde_json::to_string(event).map_err(|error| error.to_string())?;
     line.push('\n');

@@ -1,35 +1,35 @@
-//! How long the loop may look for a due time without sleeping.
+//! How long the loop may poll for a due time without sleeping.
 //!
 //! # Theory of operation
 //!
-//! A sleeping thread is woken some tens of microseconds late, so the loop wakes up early and looks at the clock for
-//! the rest. But who looks all the time has no right to: Linux takes the CPU from a `SCHED_FIFO` thread that has used
-//! it for 0.95 of a second (`sched_rt_runtime_us`, or the fair server since 6.12), and for the 50 ms that follow no
-//! frame is read. At 100 Mbit/s there is a packet every 120 us, and at 1 Gbit/s every 12.
+//! A sleeping thread wakes up some tens of microseconds late, so the loop wakes up early and polls the clock for
+//! the rest. It cannot poll all the time: Linux takes the CPU from a `SCHED_FIFO` thread that used it for 0.95 of a
+//! second (`sched_rt_runtime_us`, or the fair server since 6.12), and no frame is read for the next 50 ms. At 100
+//! Mbit/s a packet comes every 120 us, and at 1 Gbit/s every 12.
 //!
-//! So looking is paid for by sleeping, a nanosecond for a nanosecond. A link that is idle between packets has
-//! credit for all it wants; a busy one wakes up later, and the busiest sleeps until something is due and then sends
-//! what has become due meanwhile. Together with its work the thread stays below the limit.
+//! So each nanosecond of polling must be earned by a nanosecond of sleep. A link that is idle between packets has
+//! enough credit. A busy link wakes up later, and the busiest one sleeps until something is due and then sends
+//! everything that has become due. Polling and work together stay below the limit.
 //!
-//! Several links have due times of their own, and each would want its own looking: with *n* links a nanosecond costs
-//! *n*, so that a chain of three does not take from the programs at its ends what they are to be measured with.
+//! Each link has its own due times and would poll for each of them. With *n* links a nanosecond of polling costs
+//! *n*, so that a chain of three links does not take CPU time from the programs at its ends.
 
 use link_model::Nanos;
 
-/// The most that a long sleep pays for: little beside the second that the limit is about.
+/// The most credit that a long sleep earns: little compared with the second to which the limit applies.
 const MOST_CREDIT: Nanos = 5_000_000;
 
-/// The account of looking and sleeping.
+/// The balance of polling and sleeping.
 #[derive(Debug)]
 pub struct Spin {
     longest: Nanos,
-    /// What looking for a nanosecond costs.
+    /// The cost of polling for a nanosecond.
     price: Nanos,
     credit: Nanos,
 }
 
 impl Spin {
-    /// Looks for at most `longest` before a due time of any of `links`.
+    /// Polls for at most `longest` before a due time of any of `links`.
     pub const fn new(longest: Nanos, links: usize) -> Self {
         Self { longest, price: if links == 0 { 1 } else { links as Nanos }, credit: MOST_CREDIT }
     }
@@ -39,12 +39,12 @@ impl Spin {
         self.longest.min(self.credit / self.price)
     }
 
-    /// Takes account of time spent asleep.
+    /// Adds time spent asleep.
     pub fn slept(&mut self, time: Nanos) {
         self.credit = self.credit.saturating_add(time).min(MOST_CREDIT);
     }
 
-    /// Takes account of time spent looking in vain.
+    /// Subtracts time spent polling in vain.
     pub fn looked(&mut self, time: Nanos) {
         self.credit = self.credit.saturating_sub(time.saturating_mul(self.price));
     }
@@ -70,7 +70,8 @@ mod tests {
     }
 
     proptest! {
-        /// However it is asked, more is never looked than was slept, but for the credit it began with; and
+        /// Polling never exceeds sleep plus the initial credit, and several links get no more than the share of
+        /// one.
         /// of several links no more than the share of one.
         #[test]
         fn looking_is_paid_for(steps in vec((0..400_000_u64, any::<bool>()), 0..500), links in 1..9_u64) {

@@ -1,9 +1,8 @@
-//! A file that a thread of its own writes, so that a slow disk does not hold up the loop.
+//! A file written by a separate thread, so that a slow disk does not delay the loop.
 //!
-//! The thread takes full buffers and gives them back empty. When it falls so far behind that [`MOST_WAITING`]
-//! buffers wait, the loop waits for it after all: the file is evidence and has to be complete, and the wait shows
-//! as lateness. The thread is started before anybody can have given this process a real-time class, so that it
-//! does not compete with the loop.
+//! The thread takes full buffers and returns them empty. If [`MOST_WAITING`] buffers wait, the loop waits for the
+//! thread: the file is evidence and must be complete, and the wait appears as lateness. The thread starts before
+//! the process can have a real-time class, so it does not compete with the loop.
 
 use std::fs::File;
 use std::io::{self, Write};
@@ -87,7 +86,7 @@ impl Write for Spool {
 
 impl Drop for Spool {
     fn drop(&mut self) {
-        // Whoever wants to know flushes before.
+        // Callers that need the result flush first.
         let _ = self.flush();
     }
 }

@@ -1,13 +1,13 @@
-//! What waits for something to pass: sees deliveries, first packets and handshakes, says what they set off.
+//! Triggers: wait for deliveries, first packets and handshakes, and start changes.
 //!
-//! A delivery is seen when the loop takes the packet out, which is at or after the time it was due. What it sets
-//! off counts from the due time; should that lie before the present state of a direction, the direction makes the
-//! change at once (see `link_model::Direction::schedule`).
+//! A delivery is noticed when the loop takes the packet out, at or after its due time. The trigger counts from the
+//! due time. If that is before the present state of a direction, the direction makes the change at once (see
+//! `link_model::Direction::schedule`).
 //!
-//! A change without delay is made just behind the packet that sets it off. A first packet, or the last one of a
-//! handshake, therefore meets the link as it was when it arrived: it is neither lost with a new probability nor turned
-//! away by a link that goes down. It is inside, however. Where there is a rate, it still waits or is in service, and
-//! has the share of all that does: a new rate sends it, a new delay delays it, and a link that goes down drops it.
+//! A change without delay is made right after the packet that triggers it. A first packet, or the last one of a
+//! handshake, therefore meets the link as it was on arrival: a new loss probability or a link that goes down does
+//! not affect its admission. It is then inside the link. Where there is a rate, it still waits or is in service
+//! like other packets: a new rate sends it, a new delay delays it, and a link that goes down drops it.
 
 use link_model::Nanos;
 
@@ -23,16 +23,16 @@ pub struct Triggers {
     fired: Vec<Firing>,
 }
 
-/// What a trigger set off.
+/// A trigger that fired.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Firing {
-    /// Of which link.
+    /// The link.
     pub link: usize,
-    /// The place of the trigger among those of the link.
+    /// The trigger's place among those of the link.
     pub trigger: usize,
-    /// When.
+    /// When it fired.
     pub at: Nanos,
-    /// What is to change, and when.
+    /// The change, and when it is due.
     pub change: Option<(Nanos, Target)>,
 }
 
@@ -51,7 +51,7 @@ struct Progress {
 }
 
 impl Triggers {
-    /// Those of a configuration, none of which has fired.
+    /// The triggers of a configuration, none of which has fired.
     pub fn new(links: &[Link]) -> Self {
         let waiting = links.iter().enumerate().flat_map(|(link, described)| {
             described.triggers.iter().enumerate().map(move |(trigger, of)| Waiting {
@@ -93,12 +93,12 @@ impl Triggers {
         }
     }
 
-    /// A connection's handshake is over.
+    /// A connection's handshake is complete.
     pub fn handshake(&mut self, link: usize, at: Nanos) {
         self.fire(link, at, |when| when == When::Handshake);
     }
 
-    /// What was set off since the last call, in the order of the configuration.
+    /// The triggers that fired since the last call, in the order of the configuration.
     pub fn take_fired(&mut self) -> Vec<Firing> {
         std::mem::take(&mut self.fired)
     }

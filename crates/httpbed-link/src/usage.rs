@@ -1,8 +1,8 @@
-//! What this process took of the machine.
+//! CPU time of this process.
 
 use crate::sys::{process, time};
 
-/// What it had used when it was looked at.
+/// The usage at one time.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Usage {
     cpu: i64,
@@ -10,17 +10,17 @@ pub struct Usage {
 }
 
 impl Usage {
-    /// Up to now.
+    /// The usage up to now.
     pub fn now() -> Self {
         Self { cpu: time::process_cpu(), run_delay: process::run_delay() }
     }
 
-    /// CPU time since an earlier look, in ns.
+    /// CPU time since an earlier reading, in ns.
     pub fn cpu_since(self, earlier: Self) -> u64 {
         u64::try_from(self.cpu - earlier.cpu).unwrap_or(0)
     }
 
-    /// Time since an earlier look for which it was ready to run but had no CPU, in ns.
+    /// Time since an earlier reading in which the process was ready to run but had no CPU, in ns.
     pub fn run_delay_since(self, earlier: Self) -> Option<u64> {
         self.run_delay.zip(earlier.run_delay).map(|(now, then)| now.saturating_sub(then))
     }

@@ -1,7 +1,7 @@
-//! `AF_PACKET` sockets on interfaces that are there already, as a rule the near ends of veth pairs.
+//! `AF_PACKET` sockets on interfaces that exist already, usually the near ends of veth pairs.
 //!
-//! Frames come by shared memory and go in batches, and the kernel stamps each when it arrives, so that a late turn
-//! of the loop bends nothing. It takes `CAP_NET_RAW` in the network namespace.
+//! Frames are received in shared memory and sent in batches. The kernel stamps each frame on arrival, so a late
+//! turn of the loop does not change the result. The backend needs `CAP_NET_RAW` in the network namespace.
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
@@ -17,32 +17,31 @@ const HINTS: [(i32, &str); 3] = [
     (libc::ENODEV, "there is no such interface in this network namespace"),
 ];
 
-/// Frames that may wait to be read on a link that is fast, or whose rate is not limited: 10 ms at 5 Gbit/s, and 14 MB
-/// of memory for both sides. Where it competed for two CPUs, so that the loop was late by 10 ms now and then, a
-/// transfer at 2 Gbit/s lost 3 to 6 % of its frames with 896 slots, up to 0.9 % with 2048, and none with 4096. A
-/// single loss makes a trial invalid, so memory is the lesser price.
+/// Slots for frames on a link that is fast or without a rate: 10 ms at 5 Gbit/s, with 14 MB of memory for both
+/// sides. When other processes competed for two CPUs and the loop was late by up to 10 ms, a transfer at 2 Gbit/s
+/// lost 3 to 6 % of its frames with 896 slots, up to 0.9 % with 2048, and none with 4096. A single loss makes a
+/// trial invalid, so the memory is worth it.
 const FAST_SLOTS: usize = 4096;
 
-/// The same on a slow link, where a sender has no more under way than its window: 1.3 MB a side, and 3 MB of memory
-/// for both sides.
+/// Slots on a slow link, where a sender has no more than its window in flight: 3 MB of memory for both sides.
 const SLOW_SLOTS: usize = 896;
 
-/// Frames that may wait for an observer, which sees both directions: nobody waits for it, whatever the rate. 14 MB a
-/// side, but only few links are observed at once.
+/// Slots for an observer, which sees both directions at any rate: 14 MB per side, but only few links are observed
+/// at once.
 const OBSERVER_SLOTS: usize = 8192;
 
-/// Bit/s from which on a link is fast.
+/// The rate in bit/s from which a link counts as fast.
 const FAST: u64 = 100_000_000;
 
-/// Opens the socket of an interface for packets of up to `mtu` bytes, in the direction of which so many bit/s pass.
+/// Opens the socket of an interface for packets of up to `mtu` bytes, in a direction with this rate in bit/s.
 pub fn open(name: &str, mtu: usize, bit_s: Option<u64>) -> Result<Box<dyn Port>, String> {
     let slots = if bit_s.is_some_and(|bit_s| bit_s < FAST) { SLOW_SLOTS } else { FAST_SLOTS };
     opened(name, mtu, slots, false)
 }
 
-/// Opens the socket of an interface between which and another one the kernel carries frames: an observer's.
+/// Opens an observer's socket, on an interface whose frames the kernel carries to another interface.
 ///
-/// It sees what the interface sends, too, which doubles the frames.
+/// It also sees what the interface sends, which doubles the frames.
 pub fn observe(name: &str, mtu: usize) -> Result<Box<dyn Port>, String> {
     opened(name, mtu, OBSERVER_SLOTS, true)
 }

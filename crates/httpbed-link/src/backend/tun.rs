@@ -1,16 +1,16 @@
 //! The kernel's tun driver, for hosts without `CAP_NET_RAW` or with a tiny `rmem_max`.
 //!
-//! The emulator makes the interfaces, in TAP mode, so that frames look as they do on a veth; then they are moved
-//! to the hosts' namespaces, where they are the hosts' own ends of the links. It takes `CAP_NET_ADMIN` in the
-//! network namespace and `/dev/net/tun`.
+//! The emulator creates the interfaces in TAP mode, so frames look as they do on a veth. They are then moved to the
+//! hosts' namespaces, where they are the hosts' ends of the links. The backend needs `CAP_NET_ADMIN` in the network
+//! namespace and `/dev/net/tun`.
 //!
-//! What it costs beside packet sockets:
+//! Compared with packet sockets:
 //! * one system call for each frame, in and out, and one more at the end of a batch;
-//! * no kernel stamps: a frame counts as arrived when it is read, so a late turn of the loop makes arrivals late,
-//!   and with them everything that is computed from them, and the recorded lateness does not show it;
-//! * an ordinary user's interface has room for 500 packets until the loop reads them, unless whoever moves it
-//!   also sets its `txqueuelen` (8192 are enough for 20 ms at 5 Gbit/s);
-//! * drops for want of room are counted by the interface only, in the host's namespace (`ip -s link`, TX dropped):
+//! * no kernel stamps: a frame counts as arrived when it is read. A late turn of the loop makes arrivals late, with
+//!   everything computed from them, and the recorded lateness does not show it;
+//! * an ordinary user's interface holds 500 packets until the loop reads them, unless `txqueuelen` is set when the
+//!   interface is moved (8192 are enough for 20 ms at 5 Gbit/s);
+//! * only the interface in the host's namespace counts frames that found no room (`ip -s link`, TX dropped):
 //!   `socket_drops` stays 0.
 
 use std::io;
@@ -33,7 +33,7 @@ const HINTS: [(i32, &str); 3] = [
     (libc::EINVAL, "the kernel takes neither this name nor this MTU"),
 ];
 
-/// Makes an interface for packets of up to `mtu` bytes.
+/// Creates an interface for packets of up to `mtu` bytes.
 pub fn open(name: &str, mtu: usize) -> Result<Box<dyn Port>, String> {
     let tap = Tap::open().map_err(|error| explained(DEVICE, &error, &DEVICE_HINTS))?;
     let mtu = libc::c_int::try_from(mtu).unwrap_or(libc::c_int::MAX);

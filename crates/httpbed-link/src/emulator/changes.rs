@@ -1,9 +1,9 @@
-//! Changes of conditions: planned, made and told.
+//! Changes of conditions: planned, made and reported.
 //!
-//! A direction makes its scheduled changes by itself and exactly at their times, when the next packet arrives or leaves.
-//! What it says of them is told, not what was asked for. Where nothing passes, it is made to look after a while:
-//! not at the very time, since a packet that arrived before it may still wait to be read, and would meet the new
-//! condition.
+//! A direction makes its scheduled changes itself and exactly at their times, when the next packet arrives or
+//! leaves. The report contains what the direction made, not what was requested. Without packets, the emulator
+//! advances the direction after a while. It does not do so at the time of the change, because a packet that arrived
+//! earlier may still wait to be read, and would meet the new condition.
 
 use link_model::{Applied, Change, Nanos};
 
@@ -11,11 +11,11 @@ use super::{Emulator, Happening};
 use crate::changes::{By, Changed};
 use crate::config::Target;
 
-/// After which time all that arrived before a change has been read, many times what a turn of the loop takes.
+/// After this time everything that arrived before a change has been read; it is many times the duration of a turn.
 const PATIENCE: Nanos = 1_000_000;
 
 impl Emulator {
-    /// Has a change made at `due`.
+    /// Schedules a change for `due`.
     pub(super) fn plan(&mut self, link: usize, due: Nanos, target: Target, by: By) {
         let at = self.since_start(due);
         for side in target.directions() {
@@ -30,7 +30,7 @@ impl Emulator {
     /// Changes a condition now, on one link or on all.
     ///
     /// # Errors
-    /// When there is no such link or a direction of it has nothing that could change so.
+    /// When no such link exists, or one of its directions cannot make the change.
     pub fn command(&mut self, now: Nanos, link: Option<&str>, target: Target) -> Result<(), String> {
         if self.observes() {
             return Err("an observer cannot change what the kernel does".to_owned());
@@ -57,12 +57,12 @@ impl Emulator {
         Ok(())
     }
 
-    /// Lets every change be made that was due by `now`.
+    /// Makes every change that was due by `now`.
     pub fn catch_up(&mut self, now: Nanos) {
         self.take_turns(now.saturating_add(PATIENCE));
     }
 
-    /// Makes the changes that were due long before `now`, if nothing that passed has done it.
+    /// Makes the changes that were due long before `now`, if no packet has caused it.
     pub(super) fn take_turns(&mut self, now: Nanos) {
         while let Some((_, direction)) = self.turns.first().filter(|(turn, _)| *turn <= now) {
             if let Some(due) = self.directions[direction].next_change() {
@@ -74,7 +74,7 @@ impl Emulator {
         }
     }
 
-    /// Tells what a direction has changed since it was last asked.
+    /// Reports what a direction has changed since the last call.
     pub(super) fn note_changes(&mut self, direction: usize) {
         while let Some(applied) = self.directions[direction].next_applied() {
             let Applied { id, at, change, next_number } = applied;
@@ -90,7 +90,7 @@ impl Emulator {
         }
     }
 
-    /// A direction numbers what it is asked for from 0.
+    /// A direction numbers its changes from 0.
     fn note_asker(&mut self, direction: usize, id: usize, by: By) {
         let askers = &mut self.askers[direction];
         debug_assert_eq!(askers.len(), id, "nobody else asks");

@@ -1,4 +1,4 @@
-//! What packets say of their connections, which triggers wait for that, and who compares what is delivered.
+//! Connections: what packets say about them, which triggers they fire, and the checks on deliveries.
 
 use link_model::{Nanos, Packet};
 use wire::{Delivery, Sighting};
@@ -9,7 +9,7 @@ use crate::records::Carried;
 use crate::triggers::Firing;
 
 impl Emulator {
-    /// What a packet says of its connection, and which triggers wait for that. Gives what its delivery will prove.
+    /// Records what a packet says about its connection and fires triggers. Returns what its delivery will prove.
     pub(super) fn follow(
         &mut self,
         interface: usize,
@@ -29,7 +29,7 @@ impl Emulator {
         observed.delivery
     }
 
-    /// Does what triggers have set off.
+    /// Carries out what triggers have fired.
     pub(super) fn set_off(&mut self) {
         for Firing { link, trigger, at, change } in self.triggers.take_fired() {
             let at = self.since_start(at);
@@ -40,7 +40,7 @@ impl Emulator {
         }
     }
 
-    /// Shows a packet that is due at the far end to those who compare.
+    /// Passes a packet that is due at the far end to the witness and to the table of connections.
     pub(super) fn note_delivery(&mut self, direction: usize, at: Nanos, packet: &Packet<Carried>) {
         self.witnesses[direction].see(at, packet);
         if let Some(delivery) = packet.body.delivery {

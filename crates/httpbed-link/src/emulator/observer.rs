@@ -1,7 +1,7 @@
-//! What is known of packets that the kernel carries: who came, and who was seen leaving.
+//! Counts packets that the kernel carries: those that arrive, and those seen leaving.
 //!
-//! A packet that came and was not seen leaving waits in the kernel or was dropped there; which of the two, and why,
-//! only the kernel's own counters tell. It is not guessed here: lost and dropped packets are not counted at all.
+//! A packet that arrived and was not seen leaving waits in the kernel or was dropped there. Only the kernel's own
+//! counters tell which, so lost and dropped packets are not counted here.
 
 use super::{Arrival, Emulator, Oddities};
 
@@ -20,7 +20,7 @@ impl Emulator {
         account.arrived.bytes += u64::from(bytes);
     }
 
-    /// Takes a frame that the kernel sent by an interface, towards the host there; gives back its buffer.
+    /// Takes a frame that the kernel sent by an interface, towards the host there; returns its buffer.
     pub fn leave(&mut self, interface: usize, arrival: Arrival) -> Vec<u8> {
         if self.started.is_some_and(|start| arrival.at >= start) {
             let mut oddities = Oddities { unstamped: u64::from(!arrival.stamped), ..Oddities::default() };

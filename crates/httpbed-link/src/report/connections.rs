@@ -1,4 +1,4 @@
-//! What is told of a connection.
+//! The report of a connection.
 
 use link_model::Nanos;
 use serde::Serialize;
@@ -26,20 +26,20 @@ pub struct ConnectionReport<'a> {
     server_payload_bytes: u64,
     server_retransmitted_bytes: Option<u64>,
     client_retransmitted_bytes: Option<u64>,
-    /// By how many sequence numbers a side acknowledged more than was delivered to it, at the most; nothing for UDP,
-    /// where the first SYN was not seen, and where the kernel carries the packets.
+    /// The most sequence numbers that a side acknowledged beyond what was delivered to it. `None` for UDP, without
+    /// the first SYN, and where the kernel carries the packets.
     acknowledged_ahead: Option<u32>,
     server_first_payload_ns: Option<Nanos>,
-    /// How the client's first datagram looked: `initial`, `0-rtt`, `handshake`, `short` or `other`.
+    /// Type of the client's first datagram: `initial`, `0-rtt`, `handshake`, `short` or `other`.
     opening: Option<&'static str>,
-    /// UDP payload bytes of the client's first datagrams, four at the most.
+    /// UDP payload bytes of the client's first datagrams, at most four.
     client_first_sizes: Option<Vec<u16>>,
-    /// The same of the server's.
+    /// The same of the server.
     server_first_sizes: Option<Vec<u16>>,
 }
 
 impl<'a> ConnectionReport<'a> {
-    /// Of a connection in the table. Who carries the packets knows which were delivered.
+    /// The report of a connection in the table. Deliveries are known only if the emulator carries the packets.
     pub fn new(config: &'a Config, entry: &(usize, Connection), carries: bool) -> Self {
         let connection = &entry.1;
         let Connection { from_client, from_server, .. } = connection;

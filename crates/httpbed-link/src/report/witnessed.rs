@@ -1,13 +1,14 @@
-//! What the witness of a direction has seen; see [`link_model::Witness`].
+//! What the witness of a direction observed; see [`link_model::Witness`].
 
 use link_model::{Nanos, Observation, Transit, Window};
 use serde::Serialize;
 
-/// What a direction delivered, beside what any link of its description could deliver. A slack below 0 is impossible.
+/// The deliveries of a direction, compared with what a link of its description can do. A slack below 0 is
+/// impossible.
 #[derive(Debug, Serialize)]
 pub struct Witnessed {
     packets: u64,
-    /// Those that reordering held back, compared with the delay only.
+    /// Packets that reordering held back; only their delay was checked.
     skipped: u64,
     window: Option<WindowReport>,
     delay_slack_ns: Option<i64>,
@@ -23,7 +24,7 @@ struct WindowReport {
     bytes: u64,
 }
 
-/// The packet that was under way for the shortest time.
+/// The packet with the shortest transit.
 #[derive(Debug, Serialize)]
 struct Quickest {
     took_ns: Nanos,
@@ -31,7 +32,7 @@ struct Quickest {
 }
 
 impl Witnessed {
-    /// Of one direction.
+    /// The report of one direction.
     pub fn new(observation: Observation) -> Self {
         let Observation { packets, skipped, window, delay_slack_ns, quickest } = observation;
         let told =

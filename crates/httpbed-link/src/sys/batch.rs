@@ -6,23 +6,23 @@ use std::os::fd::{AsRawFd, BorrowedFd};
 
 use super::time;
 
-/// Frames per call. Each costs about a microsecond, so a batch holds nobody up for long.
+/// Frames per call. Each costs about a microsecond, so a batch delays nothing for long.
 pub const FRAMES: usize = 64;
 
-/// Buffers kept for reuse beyond a burst.
+/// How many buffers are kept for reuse after a burst.
 const MOST_SPARE: usize = 4096;
 
 /// A received frame.
 pub struct Received {
-    /// Its bytes; only the first ones if it was longer than the buffers.
+    /// Its bytes; only the first ones if it is longer than the buffers.
     pub frame: Vec<u8>,
-    /// Its true length in bytes, as far as the kernel tells it.
+    /// Its true length in bytes, as far as the kernel reports it.
     pub length: usize,
     /// When it arrived.
     pub stamp: Stamp,
-    /// Whether its checksum is complete, not left to a network card that a link does not have.
+    /// Whether its checksum is complete, and not left to a network card.
     pub finished: bool,
-    /// Whether the interface sent it: what an observer sees.
+    /// Whether the interface sent it; only an observer sees such frames.
     pub leaving: bool,
 }
 
@@ -31,23 +31,23 @@ pub struct Received {
 pub enum Stamp {
     /// By the realtime clock, from the kernel.
     Kernel(i64),
-    /// By the monotonic clock, when it was read: there is nothing better.
+    /// By the monotonic clock when it was read, if the kernel gives no stamp.
     Reading(i64),
 }
 
-/// Buffers for receiving, those that came back from sending among them.
+/// Buffers for receiving, including those returned after sending.
 pub struct Intake {
     frame_bytes: usize,
     spare: Vec<Vec<u8>>,
 }
 
 impl Intake {
-    /// Takes frames of up to `frame_bytes` whole.
+    /// Buffers for whole frames of up to `frame_bytes`.
     pub const fn new(frame_bytes: usize) -> Self {
         Self { frame_bytes, spare: Vec::new() }
     }
 
-    /// Gives a frame's buffer back for reuse.
+    /// Takes a frame's buffer back for reuse.
     pub fn recycle(&mut self, mut buffer: Vec<u8>) {
         if self.spare.len() < MOST_SPARE {
             buffer.clear();
@@ -62,10 +62,10 @@ impl Intake {
         buffer
     }
 
-    /// Takes one frame with `read`; false when there is none.
+    /// Reads one frame with `read`; false when there is none.
     pub fn read(&mut self, mut file: impl Read, into: &mut Vec<Received>) -> io::Result<bool> {
         let mut frame = self.fresh();
-        // A byte more, so that a frame that is too long shows.
+        // One more byte, so that a frame that is too long is detected.
         frame.resize(self.frame_bytes + 1, 0);
         match file.read(&mut frame) {
             Ok(length) => {
@@ -86,19 +86,19 @@ impl Intake {
     }
 }
 
-/// What sending needs, for reuse.
+/// Structures for sending, for reuse.
 pub struct Outgoing {
     vectors: Vec<libc::iovec>,
     headers: Vec<libc::mmsghdr>,
 }
 
 impl Outgoing {
-    /// For up to [`FRAMES`] frames at once without allocating.
+    /// For up to [`FRAMES`] frames at once without allocation.
     pub fn new() -> Self {
         Self { vectors: Vec::with_capacity(FRAMES), headers: Vec::with_capacity(FRAMES) }
     }
 
-    /// Sends frames in order; the number of those that the kernel did not take.
+    /// Sends frames in order; returns how many the kernel rejected.
     pub fn send(&mut self, socket: BorrowedFd<'_>, frames: &[Vec<u8>]) -> u64 {
         let vector = |frame: &Vec<u8>| libc::iovec {
             iov_base: frame.as_ptr().cast_mut().cast(),
@@ -121,7 +121,7 @@ impl Outgoing {
                 Err(_) => 0,
             };
             rest = &mut rest[taken..];
-            // The call stops at the first frame that the kernel refuses; the next ones may fare better.
+            // The call stops at the first frame that the kernel rejects; it may accept the next ones.
             if taken == 0 {
                 refused += 1;
                 rest = &mut rest[1..];

@@ -7,7 +7,7 @@ use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 
 use super::check;
 
-/// The kernel's number of an interface.
+/// The kernel's index of an interface.
 pub fn index(name: &str) -> io::Result<libc::c_int> {
     let name = CString::new(name)?;
     // SAFETY: `name` ends with a zero byte and lives through the call.
@@ -40,10 +40,10 @@ fn set(name: &str, what: libc::Ioctl, value: libc::c_int) -> io::Result<()> {
     let kind = libc::SOCK_DGRAM | libc::SOCK_CLOEXEC;
     // SAFETY: no memory is involved.
     let fd = check(unsafe { libc::socket(libc::AF_INET, kind, 0) })?;
-    // SAFETY: the kernel has just given us this descriptor, nobody else has it.
+    // SAFETY: the kernel has just returned this descriptor, and nothing else owns it.
     let socket = unsafe { OwnedFd::from_raw_fd(fd) };
     let mut request = request(name)?;
-    // All plain numbers lie at the same place of the union.
+    // All plain numbers are at the same place of the union.
     request.ifr_ifru.ifru_mtu = value;
     let file = std::os::fd::AsFd::as_fd(&socket);
     ask(file, what, &mut request)
@@ -64,8 +64,8 @@ pub fn request(name: &str) -> io::Result<libc::ifreq> {
     Ok(request)
 }
 
-/// Asks the kernel something about an interface.
+/// Makes an interface request to the kernel.
 pub fn ask(file: BorrowedFd<'_>, what: libc::Ioctl, request: &mut libc::ifreq) -> io::Result<()> {
-    // SAFETY: `request` is what all requests used here read and write, and lives through the call.
+    // SAFETY: `request` has the type that all requests used here read and write, and lives through the call.
     check(unsafe { libc::ioctl(file.as_raw_fd(), what, std::ptr::from_mut(request)) }).map(drop)
 }

@@ -12,28 +12,28 @@ use super::{check, interface, size_of_u32};
 /// What the send buffer should hold: far more than one batch.
 const BUFFER_BYTES: libc::c_int = 16 << 20;
 
-/// A socket that sees every frame an interface receives, and those that it sends if that is asked.
+/// A socket that sees every frame an interface receives, and on request those that it sends.
 pub struct PacketSocket {
     socket: OwnedFd,
     ring: ReceiveRing,
 }
 
 impl PacketSocket {
-    /// Opens the socket of an interface of this network namespace, with room for at least `slots` frames of up to
-    /// `frame_bytes` that wait to be read; with those that it sends if `sees_leaving`.
+    /// Opens the socket of an interface of this network namespace, with at least `slots` slots for frames of up to
+    /// `frame_bytes`, including sent frames if `sees_leaving`.
     pub fn open(name: &str, slots: usize, frame_bytes: usize, sees_leaving: bool) -> io::Result<Self> {
         let index = interface::index(name)?;
-        // Protocol 0, and the real one only with the address: a socket opened with ETH_P_ALL is first
-        // attached to all interfaces, and moving it waits 11 to 42 ms for every CPU to pass by.
+        // Protocol 0 now, and the real one with the address: a socket opened with ETH_P_ALL is first attached to
+        // all interfaces, and moving it takes 11 to 42 ms, until every CPU has passed by.
         let kind = libc::SOCK_RAW | libc::SOCK_CLOEXEC | libc::SOCK_NONBLOCK;
         // SAFETY: no memory is involved.
         let fd = check(unsafe { libc::socket(libc::AF_PACKET, kind, 0) })?;
-        // SAFETY: the kernel has just given us this descriptor, nobody else has it.
+        // SAFETY: the kernel has just returned this descriptor, and nothing else owns it.
         let socket = unsafe { OwnedFd::from_raw_fd(fd) };
         let ring = ReceiveRing::share(socket.as_fd(), slots, frame_bytes)?;
         let opened = Self { socket, ring };
-        // With any socket that asks for stamps, the kernel stamps frames before they wait for a CPU, not after, except
-        // TCP segments: see `receive_ring`.
+        // If any socket asks for stamps, the kernel stamps frames before they wait for a CPU, except TCP segments:
+        // see `receive_ring`.
         set(&opened, libc::SOL_SOCKET, libc::SO_TIMESTAMPNS, 1)?;
         set(&opened, libc::SOL_PACKET, libc::PACKET_IGNORE_OUTGOING, libc::c_int::from(!sees_leaving))?;
         enlarge(&opened, [libc::SO_SNDBUFFORCE, libc::SO_SNDBUF], BUFFER_BYTES)?;
@@ -41,10 +41,10 @@ impl PacketSocket {
         Ok(opened)
     }
 
-    /// Shows the frames that wait, in order, at most `most`.
+    /// Passes at most `most` waiting frames to `show`, in order.
     ///
-    /// Nothing else would take the socket's pending error, which keeps it readable for ever. One is pending
-    /// whenever the interface went down or was not up yet; that is no failure: frames come once it is up.
+    /// It also clears the socket's pending error, which would keep the socket readable for ever. An error is
+    /// pending when the interface went down or was not up yet. That is no failure: frames come once it is up.
     pub fn read(&mut self, most: usize, show: impl FnMut(RingFrame<'_>)) -> io::Result<()> {
         if self.ring.read(most, show) > 0 {
             return Ok(());
@@ -55,12 +55,12 @@ impl PacketSocket {
         }
     }
 
-    /// The number of the error that is pending, 0 if none is; then none is any more.
+    /// Returns and clears the pending error's number; 0 if there is none.
     fn take_error(&self) -> io::Result<libc::c_int> {
         self.get(libc::SOL_SOCKET, libc::SO_ERROR, 0)
     }
 
-    /// Frames that were lost for want of a free slot, since the last call.
+    /// Frames lost because no slot was free, since the last call.
     pub fn take_drops(&self) -> io::Result<u64> {
         let none = libc::tpacket_stats { tp_packets: 0, tp_drops: 0 };
         let statistics = self.get(libc::SOL_PACKET, libc::PACKET_STATISTICS, none)?;

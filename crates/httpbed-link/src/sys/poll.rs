@@ -1,8 +1,8 @@
-//! Waiting for any of several files, until a time in nanoseconds.
+//! Waits for any of several files, until a time in nanoseconds.
 //!
-//! The time is kept by a timerfd among the files, because the kernel widens epoll's own timeout by a
-//! thousandth of itself for every process without a realtime class, whatever its timer slack
-//! (`select_estimate_accuracy`): 100 us for a sleep of 100 ms. A timerfd knows the slack only.
+//! A timerfd among the files measures the time. For every process without a real-time class the kernel extends
+//! epoll's own timeout by a thousandth (`select_estimate_accuracy`), which is 100 us for 100 ms, whatever the timer
+//! slack. A timerfd is late by the slack only.
 
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
@@ -10,7 +10,7 @@ use std::ptr;
 
 use super::check;
 
-/// More than this many ready files at once are told in the next call.
+/// Further ready files are reported by the next call.
 const MOST_EVENTS: u8 = 64;
 
 /// The number of the timer among the files.
@@ -19,7 +19,7 @@ const TIMER: usize = usize::MAX;
 /// How long to wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Patience {
-    /// Only look.
+    /// Do not wait.
     None,
     /// Until this time, in nanoseconds of `CLOCK_MONOTONIC`.
     Until(i64),
@@ -27,17 +27,17 @@ pub enum Patience {
     Endless,
 }
 
-/// An epoll instance; a file is known by the number it was registered with.
+/// An epoll instance; each file has the number with which it was registered.
 pub struct Poll {
     epoll: OwnedFd,
     timer: OwnedFd,
-    /// What the timer is set to; 0 is not at all.
+    /// The time to which the timer is set; 0 means off.
     alarm: i64,
     events: Vec<libc::epoll_event>,
 }
 
 impl Poll {
-    /// Waits for nothing yet.
+    /// An instance without files.
     pub fn new() -> io::Result<Self> {
         // SAFETY: no memory is involved.
         let epoll = owned(unsafe { libc::epoll_create1(libc::EPOLL_CLOEXEC) })?;
@@ -49,7 +49,7 @@ impl Poll {
         Ok(poll)
     }
 
-    /// Waits for `file` to be readable, too.
+    /// Adds `file`, which is ready when it can be read.
     pub fn add(&self, file: BorrowedFd<'_>, number: usize) -> io::Result<()> {
         let mut event = libc::epoll_event { events: libc::EPOLLIN as u32, u64: number as u64 };
         let epoll = self.epoll.as_raw_fd();
@@ -58,7 +58,7 @@ impl Poll {
             .map(drop)
     }
 
-    /// Puts the numbers of the readable files into `ready`, as soon as there are any or patience is at its end.
+    /// Puts the numbers of readable files into `ready`, as soon as there are any or the time is over.
     pub fn wait(&mut self, patience: Patience, ready: &mut Vec<usize>) -> io::Result<()> {
         let timeout = match patience {
             Patience::None => 0,
@@ -77,7 +77,7 @@ impl Poll {
         Ok(())
     }
 
-    /// Setting the timer also forgets that it has rung.
+    /// Setting the timer also clears its expiration.
     fn set_alarm(&mut self, time: i64) -> io::Result<()> {
         if self.alarm == time {
             return Ok(());
@@ -87,13 +87,13 @@ impl Poll {
         let at = libc::timespec { tv_sec: time / 1_000_000_000, tv_nsec: time % 1_000_000_000 };
         let setting = libc::itimerspec { it_interval: once, it_value: at };
         let (timer, flags) = (self.timer.as_raw_fd(), libc::TFD_TIMER_ABSTIME);
-        // SAFETY: `setting` lives through the call, the old setting is not asked for.
+        // SAFETY: `setting` lives through the call; the pointer for the old setting is null.
         check(unsafe { libc::timerfd_settime(timer, flags, &raw const setting, ptr::null_mut()) }).map(drop)
     }
 }
 
 fn owned(descriptor: libc::c_int) -> io::Result<OwnedFd> {
-    // SAFETY: the kernel has just given us this descriptor, nobody else has it.
+    // SAFETY: the kernel has just returned this descriptor, and nothing else owns it.
     check(descriptor).map(|fd| unsafe { OwnedFd::from_raw_fd(fd) })
 }
 

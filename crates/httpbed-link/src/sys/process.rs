@@ -1,4 +1,4 @@
-//! This process: how it ends, how precisely it is woken, how it is scheduled.
+//! This process: how it ends, its timer slack, its scheduling.
 
 use std::fs;
 
@@ -17,8 +17,7 @@ pub fn scheduling_class() -> &'static str {
     }
 }
 
-/// Nanoseconds for which this process stood ready to run but had no CPU; `None` where the kernel does
-/// not keep it.
+/// Nanoseconds for which this process was ready to run but had no CPU; `None` where the kernel does not measure it.
 pub fn run_delay() -> Option<u64> {
     let text = fs::read_to_string("/proc/self/schedstat").ok()?;
     text.split_ascii_whitespace().nth(1)?.parse().ok()

@@ -2,17 +2,17 @@
 //!
 //! # Theory of operation
 //!
-//! The ring is an array of slots; each begins with a status that says whose it is. The kernel copies every
-//! frame that an interface receives, with its stamp, into the next free slot and gives it to us. No system
-//! call is needed to read it, and the room does not depend on `net.core.rmem_max`, which grants an ordinary
-//! user about 180 packets. Version 3 would wake us by blocks of frames, up to 1.5 ms late.
+//! The ring is an array of slots. Each begins with a status that says whether the kernel or the program owns it.
+//! The kernel copies every received frame with its stamp into the next free slot and passes it on. Reading needs no
+//! system call, and the size does not depend on `net.core.rmem_max`, which allows an ordinary user about 180
+//! packets. Version 3 would wake the program once for a block of frames, up to 1.5 ms late.
 //!
-//! A frame is never without a stamp. It is of the moment at which the frame was given to the interface if any socket
-//! of the machine asks for stamps, except that the kernel (Linux 5.18 and later) lets a TCP segment keep the time at
-//! which it was to be sent in the stamp's place. Such a frame has the time of the copy instead, which is made in the
-//! software interrupt that follows the sending: later by as long as the sender's own batch takes, and by as long as
-//! that interrupt has to wait for its CPU. A status bit (`TP_STATUS_TS_SOFTWARE`) tells which of the two it is, and
-//! of TCP segments it tells nothing else than that.
+//! Every frame has a stamp. If any socket of the machine asks for stamps, the stamp is the time at which the
+//! interface got the frame. TCP segments are an exception: since Linux 5.18 the kernel keeps the time at which a
+//! segment was to be sent in the same field. Such a frame gets the time of the copy instead, which is made in the
+//! software interrupt after the sending. It is later by the time that the sender's batch takes and that the
+//! interrupt waits for its CPU. A status bit (`TP_STATUS_TS_SOFTWARE`) says which of the two it is; only TCP
+//! segments have the later one.
 
 use std::io;
 use std::marker::PhantomData;
@@ -24,13 +24,13 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use super::{check, size_of_u32};
 
-/// The kernel allocates a block in one piece; it holds whole slots, and nothing in what is left of it.
+/// The kernel allocates a block in one piece; it holds whole slots.
 const BLOCK_BYTES: usize = 64 << 10;
 
 /// Header, address and alignment before the frame in a slot.
 const OVERHEAD_BYTES: usize = 128;
 
-/// Where a slot has the frame's address: the header, rounded up (`TPACKET_ALIGN`).
+/// Offset of the frame's address in a slot: the header, rounded up (`TPACKET_ALIGN`).
 const ADDRESS_OFFSET: usize = size_of::<libc::tpacket2_hdr>().next_multiple_of(libc::TPACKET_ALIGNMENT);
 
 /// A frame that the kernel has put into its slot.
@@ -41,9 +41,9 @@ pub struct RingFrame<'a> {
     pub length: usize,
     /// When it arrived, in nanoseconds of the realtime clock.
     pub stamp: i64,
-    /// Whether its checksum is complete, not left to a network card that a link does not have.
+    /// Whether its checksum is complete, and not left to a network card.
     pub finished: bool,
-    /// Whether it was sent by the interface, not received; only of sockets that see both.
+    /// Whether the interface sent it; only sockets that see both directions have such frames.
     pub leaving: bool,
 }
 
@@ -61,8 +61,8 @@ pub struct ReceiveRing {
 unsafe impl Send for ReceiveRing {}
 
 impl ReceiveRing {
-    /// Shares at least `slots` slots for frames of up to `frame_bytes` with the kernel. To be called
-    /// before the socket is bound.
+    /// Shares at least `slots` slots for frames of up to `frame_bytes` with the kernel. Call it before binding the
+    /// socket.
     pub fn share(socket: BorrowedFd<'_>, slots: usize, frame_bytes: usize) -> io::Result<Self> {
         let slot_bytes =
             (frame_bytes + OVERHEAD_BYTES).next_multiple_of(libc::TPACKET_ALIGNMENT).min(BLOCK_BYTES);
@@ -80,7 +80,7 @@ impl ReceiveRing {
         Ok(Self { memory, bytes, slot_bytes, per_block, slots: blocks * per_block, next: 0 })
     }
 
-    /// Shows the frames that have arrived, in order, at most `most`; the number of them.
+    /// Passes at most `most` arrived frames to `show`, in order; returns their number.
     pub fn read(&mut self, most: usize, mut show: impl FnMut(RingFrame<'_>)) -> usize {
         for count in 0..most {
             let slot = self.slot();
@@ -122,11 +122,11 @@ impl<'a> Slot<'a> {
         unsafe { AtomicU32::from_ptr(self.start.cast().as_ptr()) }
     }
 
-    /// The frame, once the kernel has given the slot to us.
+    /// The frame, if the kernel has passed the slot on.
     fn frame(&self, status: u32) -> RingFrame<'a> {
         let header = self.start.cast::<libc::tpacket2_hdr>().as_ptr();
-        // SAFETY: the slot begins with the header, aligned; while the slot is ours the kernel writes none of these
-        // fields. There is no reference to the whole, which would be to the shared status, too.
+        // SAFETY: the slot begins with the header, aligned; while the program owns the slot, the kernel writes none
+        // of these fields. No reference to the whole header exists, because the status is shared.
         let (begin, kept, length, seconds, nanoseconds) = unsafe {
             (
                 (&raw const (*header).tp_mac).read(),
@@ -147,7 +147,7 @@ impl<'a> Slot<'a> {
         }
     }
 
-    /// Where the frame came from; behind the header, once the kernel has given the slot to us.
+    /// The address of the frame, after the header; valid once the kernel has passed the slot on.
     const fn address(&self) -> &libc::sockaddr_ll {
         // SAFETY: the kernel puts it there in every slot, aligned to TPACKET_ALIGNMENT.
         unsafe { self.start.add(ADDRESS_OFFSET).cast().as_ref() }
