@@ -1,8 +1,7 @@
-"""What was delivered to the client, over which of its links, and when; from the emulator's log.
+"""What each link delivered to the client, in bins of a millisecond, from the emulator's log.
 
-Kept are the bytes of each millisecond, which is how exact everything is that is told of them. What
-arrives at an interface that has lost its address is no delivery, for the kernel drops it: it is
-kept, and left out when it is read.
+All metrics of deliveries are exact to a bin. The kernel drops what arrives at an interface that has
+lost its address. The file keeps such deliveries, and :func:`read` leaves them out.
 """
 
 from __future__ import annotations
@@ -19,20 +18,21 @@ from httpbed.store.packet_log import PacketLog
 
 BIN_NS = 10**6
 STALLED_BYTES = 4000
-"""Less than that is no progress of a transfer: path validation (two datagrams of 1200 bytes, RFC
-9000 section 8.2), tickets and handshakes of every protocol take less."""
+"""Fewer bytes are no progress of a transfer: path validation (two datagrams of 1200 bytes, RFC 9000
+section 8.2), tickets and handshakes of every protocol take less."""
 
 Bins = Mapping[int, int]
-"""IP bytes of each :data:`BIN_NS` in which there were any."""
+"""IP bytes of each bin of :data:`BIN_NS` that is not empty."""
 AbsencesNs = Mapping[str, Sequence[tuple[int, int]]]
-"""Of each link that lost its address: from when until when it had none."""
+"""For each link that lost its address, the spans without one."""
 
 
 def reduce(artifacts: Path, towards: Mapping[int, str], origin_ns: int) -> None:
-    """Make :data:`DELIVERIES` of the emulator's log, if there is one.
+    """Write :data:`DELIVERIES` from the emulator's log, if there is one.
 
-    ``towards`` has the directions that lead to the client, with their links' names; ``origin_ns``
-    is when the client's first packet came.
+    ``towards`` maps the directions that lead to the client to their links; ``origin_ns`` is the
+    time of
+    the client's first packet.
     """
     log = artifacts / packet_log.FILE
     if not log.exists():
@@ -53,9 +53,9 @@ def delivered(log: PacketLog, towards: Mapping[int, str]) -> list[Delivered]:
 
 
 def read(artifacts: Path, absences: AbsencesNs) -> dict[str, dict[int, int]]:
-    """Read what :func:`reduce` left: the bins of each link; empty where there is nothing.
+    """Return the bins of each link that :func:`reduce` wrote; empty without a file.
 
-    ``absences`` tell when a link had no address.
+    Leaves out deliveries at times when, by ``absences``, the link had no address.
     """
     kept = handover_files.read_deliveries(untrusted_files.own_text(artifacts / DELIVERIES))
     gone = {
@@ -69,7 +69,7 @@ def read(artifacts: Path, absences: AbsencesNs) -> dict[str, dict[int, int]]:
 
 
 def together(links: Iterable[Bins]) -> dict[int, int]:
-    """Add up what was delivered over several links."""
+    """Add the bins of several links."""
     total: Counter[int] = Counter()
     for bins in links:
         total.update(bins)
@@ -77,11 +77,11 @@ def together(links: Iterable[Bins]) -> dict[int, int]:
 
 
 def longest_below(least_bytes: int, bins: Bins, times: Sequence[int], begin: int, end: int) -> int:
-    """Return the longest time, in bins, in which less than so many bytes were delivered.
+    """Return the longest time, in bins, in which fewer than ``least_bytes`` bytes were delivered.
 
-    ``times`` are those of ``bins``, ascending. It lies between ``begin`` and ``end``, and begins
-    and ends there or with a delivery that is no part of it. With ``least_bytes`` 1 it is the
-    longest silence.
+    ``times`` are those of ``bins``, ascending. The time lies between ``begin`` and ``end``, and
+    begins
+    and ends there or with a delivery outside it. With ``least_bytes`` 1 it is the longest silence.
     """
     inside = times[bisect_right(times, begin) : bisect_left(times, end)]
     edges = [begin, *inside, end]

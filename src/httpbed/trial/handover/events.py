@@ -1,7 +1,6 @@
-"""What happened in each hand-over and when, for whoever draws it.
+"""The events of each hand-over, in seconds since the client's first packet.
 
-All that it tells is in an attempt's files, too, on clocks of their own; here it is in seconds since
-the client's first packet, where the request time begins.
+The request time begins there, too. The attempt's files have the same events on other clocks.
 """
 
 from __future__ import annotations
@@ -16,11 +15,11 @@ from httpbed.trial.handover.outcome import HandoverVerdict
 
 
 def events(
-    handovers: ObservedHandovers, told: Iterable[HandoverVerdict]
+    handovers: ObservedHandovers, verdicts: Iterable[HandoverVerdict]
 ) -> Iterator[HandoverEvent]:
-    """Tell of every hand-over, of which ``told`` has the verdicts; what never happened is None."""
+    """Yield an event for each hand-over with its verdict; a time that never came is None."""
     origin_ns = handovers.chain.hops[0].first_packet_ns(handovers.evidence.link) or 0
-    for window, (verdict, how) in zip(handovers.windows, told, strict=True):
+    for window, (verdict, how) in zip(handovers.windows, verdicts, strict=True):
         change = window.change
         at_s = (change.at_ns - origin_ns) / NS
         gone_ns, back_ns = _absence(handovers, change)
@@ -40,7 +39,7 @@ def events(
 
 
 def _absence(handovers: ObservedHandovers, change: HandoverChange) -> tuple[int | None, int | None]:
-    """Return from when until when the link left had no address, each where it is known."""
+    """Return when the link that was left lost its address and got it back, where known."""
     for gone_ns, back_ns in handovers.observed.absences.get(change.left, ()):
         if gone_ns >= change.ordered_ns:
             return gone_ns, None if back_ns == FOR_GOOD_NS else back_ns

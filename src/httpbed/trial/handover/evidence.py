@@ -1,10 +1,9 @@
-"""When the client's network changed: by the kernel's own word, on the emulator's clock.
+"""When the client's network changed, by the kernel's messages and on the emulator's clock.
 
-Between an order and its end lie some milliseconds, of starting a program for the most part, and
-something happens at one moment of them. What the kernel changes, ``ip monitor`` tells, by
-CLOCK_REALTIME; of what the emulator changes it knows the time itself. Steps are stamped by
-CLOCK_MONOTONIC. All are told here in ns since the emulator's start, as its packet log and its
-changes are.
+A command takes some milliseconds, mostly to start, and takes effect at some time within them. The
+kernel reports its changes to ``ip monitor`` by CLOCK_REALTIME. The emulator knows the times of its
+own changes. Steps are stamped by CLOCK_MONOTONIC. All times here are ns since the emulator's start,
+as in its packet log.
 """
 
 from __future__ import annotations
@@ -30,14 +29,14 @@ from httpbed.trial.run.emulator_events import LINK_EVENTS
 
 MONITOR = "network-monitor.txt"
 CLOCKS_APART_NS = 1_000_000
-"""Had the realtime clock been set meanwhile by more, its times would mislead: they are not used."""
+"""If CLOCK_REALTIME was set by more than this meanwhile, its times are not used."""
 FOR_GOOD_NS = 2**63
 COMMANDS_END = "the command's end"
-"""Whose word a change has that nobody told of: it came some milliseconds before."""
+"""Source of a change's time where no message reports it: the change came some ms earlier."""
 EARLY_NS = 1_000_000
-"""A stamp may be this much earlier than the step that it belongs to: clocks were read in turn."""
-_WORD = re.compile(
-    r"^\[(?P<time>\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6})\] (?P<said>.*)$", re.MULTILINE
+"""A message may be this much earlier than its step, because the clocks are read in turn."""
+_MESSAGE = re.compile(
+    r"^\[(?P<time>\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6})\] (?P<text>.*)$", re.MULTILINE
 )
 
 
@@ -46,7 +45,7 @@ class CompletedStep:
     """A step that was carried out."""
 
     number: int
-    """Of its hand-over."""
+    """Number of its hand-over."""
     what: What
     link: str
     due_ns: int
@@ -56,10 +55,10 @@ class CompletedStep:
 
 @dataclass(frozen=True)
 class KernelMessage:
-    """What the kernel told."""
+    """A message of ``ip monitor``."""
 
     at_ns: int
-    said: str
+    text: str
 
 
 @dataclass(frozen=True)
@@ -71,15 +70,15 @@ class HandoverChange:
     entered: str
     due_ns: int
     ordered_ns: int
-    """When its first step was begun: whatever came of it came later."""
+    """When its first step began; its effects came later."""
     at_ns: int
     by: str
-    """Whose word that is."""
+    """Source of ``at_ns``: the kernel, the emulator, or the command's end."""
 
 
 @dataclass(frozen=True)
 class HandoverEvidence:
-    """What is known of the hand-overs of an attempt."""
+    """The hand-overs of an attempt."""
 
     began_ns: int
     """The client's start."""
@@ -88,14 +87,15 @@ class HandoverEvidence:
     done: tuple[CompletedStep, ...]
     changes: tuple[HandoverChange, ...]
     absences: Mapping[str, Sequence[tuple[int, int]]]
-    """Of each link that lost its address: from when until when it had none."""
+    """For each link that lost its address, the spans without one."""
     sockets_left: Mapping[int, int]
-    """Sockets that were there after their destruction, by the number of the hand-over; nothing
-    where nobody looked before the address was back."""
+    """Sockets left after their destruction, by number of the hand-over; no entry where they were
+    not counted before the address was back."""
     destroyed_after_ns: Mapping[int, int] = field(default_factory=dict)
-    """From the deletion of an address until its sockets had been destroyed, likewise."""
+    """Ns from the deletion of an address until its sockets had been destroyed, by number of the
+    hand-over."""
     zero_ns: int = 0
-    """CLOCK_MONOTONIC at the emulator's start, from which all times here count."""
+    """CLOCK_MONOTONIC at the emulator's start, the origin of all times here."""
 
 
 def read(
@@ -105,17 +105,17 @@ def read(
     link: Mapping[str, Any],
     folder: Path,
 ) -> HandoverEvidence | None:
-    """Read what an attempt left; None without hand-overs, or where the client did not run.
+    """Read the files of an attempt; None without hand-overs, or where the client did not run.
 
-    ``hop`` is the client's, ``evidence`` what httpbed wrote, ``link`` the emulator's result.
+    ``hop`` is the client's, ``evidence`` is httpbed's own, ``link`` the emulator's result.
     """
     clocks = evidence.get("clocks")
     if handover is None or not clocks or "origin_ns" not in link:
         return None
     zero_ns = link["origin_ns"] + link["started_ns"]
     done = tuple(_done(untrusted_files.own_text(folder / STEPS), zero_ns))
-    words = _words(untrusted_files.own_text(folder / MONITOR), clocks, zero_ns)
-    reader = _Reader(handover, hop, done, words, link)
+    messages = _messages(untrusted_files.own_text(folder / MONITOR), clocks, zero_ns)
+    reader = _Reader(handover, hop, done, messages, link)
     return HandoverEvidence(
         began_ns=clocks[0]["monotonic_ns"] - zero_ns,
         ended_ns=clocks[-1]["monotonic_ns"] - zero_ns,
@@ -135,7 +135,7 @@ class _Reader:
     handover: Handover
     hop: NetworkHop
     done: Sequence[CompletedStep]
-    words: Sequence[KernelMessage]
+    messages: Sequence[KernelMessage]
     link: Mapping[str, Any]
 
     def changes(self, triggered_ns: int | None) -> Iterator[HandoverChange]:
@@ -146,34 +146,34 @@ class _Reader:
             made = next((one for one in steps if one.what == decisive), None)
             if made is None:
                 continue
-            at_ns, by = self._moment(made)
+            at_ns, by = self._time_and_source(made)
             left, entered = self._from_and_to(made)
             due_ns = triggered_ns if counted and triggered_ns is not None else made.due_ns
             yield HandoverChange(number, left, entered, due_ns, steps[0].began_ns, at_ns, by)
 
     def absences(self) -> dict[str, list[tuple[int, int]]]:
         gone: dict[str, int] = {}
-        found: dict[str, list[tuple[int, int]]] = {}
+        spans: dict[str, list[tuple[int, int]]] = {}
         for one in self.done:
             if one.what == "detach":
                 own = f" {self._address(one.link)}/"
-                gone[one.link] = self._told(one, _deleted(own))[0]
+                gone[one.link] = self._by_kernel(one, _deleted(own))[0]
             elif one.what == "attach" and one.link in gone:
-                found.setdefault(one.link, []).append((gone.pop(one.link), one.began_ns))
+                spans.setdefault(one.link, []).append((gone.pop(one.link), one.began_ns))
         for link, since_ns in gone.items():
-            found.setdefault(link, []).append((since_ns, FOR_GOOD_NS))
-        return found
+            spans.setdefault(link, []).append((since_ns, FOR_GOOD_NS))
+        return spans
 
     def destroyed(self) -> Iterator[tuple[int, int]]:
-        """Tell of each hand-over how long TCP was told nothing, of what QUIC sees for itself."""
+        """Yield for each hand-over how long TCP sockets outlived their address, in ns."""
         for number, done in groupby(self.done, key=lambda one: one.number):
             steps = {one.what: one for one in done}
             if "detach" in steps and "destroy" in steps:
-                gone_ns, _ = self._told(steps["detach"], _deleted())
+                gone_ns, _ = self._by_kernel(steps["detach"], _deleted())
                 yield number, steps["destroy"].ended_ns - gone_ns
 
     def _from_and_to(self, one: CompletedStep) -> tuple[str, str]:
-        """Return the links; a NAT that forgets leaves the client on its own."""
+        """Return the links left and entered; after a NAT rebinding they are the same."""
         if self.handover.kind == "NAT rebinding":
             return one.link, one.link
         return self.handover.from_and_to(one.number)
@@ -181,23 +181,23 @@ class _Reader:
     def _address(self, link: str) -> str:
         return next(path.client_address for path in self.hop.paths if path.names[0] == link)
 
-    def _moment(self, one: CompletedStep) -> tuple[int, str]:
+    def _time_and_source(self, one: CompletedStep) -> tuple[int, str]:
         if one.what in BY_EMULATOR:
             return self._by_emulator(one)
-        return self._told(one, _deleted() if one.what == "detach" else _preferred)
+        return self._by_kernel(one, _deleted() if one.what == "detach" else _preferred)
 
-    def _told(self, one: CompletedStep, is_meant: Callable[[str], bool]) -> tuple[int, str]:
-        """Find the kernel's first word of a step; who listens may hear it only after its end."""
-        first = bisect_left(self.words, one.began_ns - EARLY_NS, key=_when)
-        last = bisect_right(self.words, one.ended_ns + EARLY_NS, key=_when)
-        meant = (word.at_ns for word in self.words[first:last] if is_meant(word.said))
+    def _by_kernel(self, one: CompletedStep, is_meant: Callable[[str], bool]) -> tuple[int, str]:
+        """Return the time and source of the kernel's first message on a step."""
+        first = bisect_left(self.messages, one.began_ns - EARLY_NS, key=_when)
+        last = bisect_right(self.messages, one.ended_ns + EARLY_NS, key=_when)
+        meant = (message.at_ns for message in self.messages[first:last] if is_meant(message.text))
         at_ns = next(meant, None)
         if at_ns is None:
             return one.ended_ns, COMMANDS_END
         return min(at_ns, one.ended_ns), "the kernel"
 
     def _by_emulator(self, one: CompletedStep) -> tuple[int, str]:
-        index = bisect_left(self._commanded, one.began_ns - EARLY_NS, key=_told_at)
+        index = bisect_left(self._commanded, one.began_ns - EARLY_NS, key=_when_made)
         for change in self._commanded[index:]:
             if change["link"] == one.link and change["change"] == BY_EMULATOR[one.what]:
                 return change["at_ns"], "the emulator"
@@ -206,46 +206,46 @@ class _Reader:
     @cached_property
     def _commanded(self) -> list[Mapping[str, Any]]:
         made = [one for one in self.link.get("changes", ()) if one["by"] == "command"]
-        return sorted(made, key=_told_at)
+        return sorted(made, key=_when_made)
 
 
 def _deleted(what: str = "") -> Callable[[str], bool]:
-    return lambda said: said.startswith("Deleted") and what in said
+    return lambda text: text.startswith("Deleted") and what in text
 
 
-def _preferred(said: str) -> bool:
-    return f" metric {PREFERRED_METRIC} " in f"{said} " and not said.startswith("Deleted")
+def _preferred(text: str) -> bool:
+    return f" metric {PREFERRED_METRIC} " in f"{text} " and not text.startswith("Deleted")
 
 
-def _when(word: KernelMessage) -> int:
-    return word.at_ns
+def _when(message: KernelMessage) -> int:
+    return message.at_ns
 
 
-def _told_at(change: Mapping[str, Any]) -> int:
+def _when_made(change: Mapping[str, Any]) -> int:
     return int(change["at_ns"])
 
 
 def _done(text: str, zero_ns: int) -> Iterator[CompletedStep]:
     for line in text.splitlines():
-        said = json.loads(line)
-        times = (said[name] - zero_ns for name in ("due_ns", "began_ns", "ended_ns"))
-        yield CompletedStep(said["handover"], said["step"], said["link"], *times)
+        step = json.loads(line)
+        times = (step[name] - zero_ns for name in ("due_ns", "began_ns", "ended_ns"))
+        yield CompletedStep(step["handover"], step["step"], step["link"], *times)
 
 
-def _words(text: str, clocks: Sequence[Mapping[str, int]], zero_ns: int) -> list[KernelMessage]:
-    """Read what ``ip -ts monitor`` wrote, in UTC; nothing where the clock was set meanwhile."""
+def _messages(text: str, clocks: Sequence[Mapping[str, int]], zero_ns: int) -> list[KernelMessage]:
+    """Read the output of ``ip -ts monitor``, in UTC; nothing where the clock was set meanwhile."""
     offsets = [clock["realtime_ns"] - clock["monotonic_ns"] for clock in clocks]
     if max(offsets) - min(offsets) > CLOCKS_APART_NS:
         return []
     less_ns = offsets[0] + zero_ns
     return [
-        KernelMessage(_ns(match["time"]) - less_ns, match["said"].strip())
-        for match in _WORD.finditer(text)
+        KernelMessage(_ns(match["time"]) - less_ns, match["text"].strip())
+        for match in _MESSAGE.finditer(text)
     ]
 
 
 def _ns(written: str) -> int:
-    """Read a time to the microsecond, exactly."""
+    """Return the ns since the epoch of an ISO 8601 time with microseconds."""
     at = datetime.fromisoformat(written).replace(tzinfo=UTC)
     return int(at.replace(microsecond=0).timestamp()) * 10**9 + at.microsecond * 1000
 

@@ -1,9 +1,9 @@
-"""Hand-overs while the client is at work: each step carried out when it is due, and written down.
+"""Carries out the hand-overs of a running trial and logs each step.
 
-It decides nothing: what is done when is a :class:`~httpbed.trial.handover.steps.HandoverPlan`. A
-hand-over begins when the one before is done with, so one that is due meanwhile comes late, and
-none is left out; each step's line tells when it was due and when it was made. Of repeated ones each
-is due a period after the one before began, so that one that was late makes none come early.
+A :class:`~httpbed.trial.handover.steps.HandoverPlan` says which steps are due when. A hand-over
+begins when the one before has ended, so one that falls due meanwhile comes late and none is left
+out. Each logged step has its due time and its actual time. A repeated hand-over is due one period
+after the last one began, so a late one makes no later one early.
 """
 
 from __future__ import annotations
@@ -34,12 +34,12 @@ READINGS = 5
 
 @dataclass
 class Signals:
-    """What hand-overs wait for."""
+    """What the hand-overs wait for."""
 
     triggered: asyncio.Event = field(default_factory=asyncio.Event)
-    """So many bytes have been delivered."""
+    """Set when the configured bytes have been delivered."""
     ended: asyncio.Event = field(default_factory=asyncio.Event)
-    """The client is done: no step is begun any more."""
+    """Set when the client has ended: no further step begins."""
 
 
 async def execute(
@@ -49,10 +49,10 @@ async def execute(
     signals: Signals,
     artifacts: Path,
 ) -> None:
-    """Carry out the hand-overs of a trial, whose client begins now, until the client is done.
+    """Carry out the hand-overs of a trial from the client's start to its end.
 
     Raises:
-        BedError: A step failed; with what the tool said.
+        BedError: A step failed; with the tool's output.
     """
     with (artifacts / STEPS).open("w") as file:
         executor = _Executor(supervisor, emulator, planned, signals, file)
@@ -70,10 +70,10 @@ class _Executor:
     signals: Signals
     file: TextIO
     last_ns: int = field(default_factory=time.monotonic_ns)
-    """When the last hand-over began; at first, when the client did."""
+    """When the last hand-over began; before the first, when the client started."""
 
     async def due_ns(self, number: int) -> int | None:
-        """Return when a hand-over is due, once that is known; None: it never comes."""
+        """Return when a hand-over is due, in ns of CLOCK_MONOTONIC; None: never."""
         described = self.planned.handover
         if isinstance(described.when, AfterBytes) and number == 1:
             return await self._triggered_ns()
@@ -81,7 +81,7 @@ class _Executor:
         return None if after_s is None else self.last_ns + round(after_s * NS)
 
     async def hand_over(self, number: int, due_ns: int) -> bool:
-        """Carry out a hand-over; return False if the client was done before its last step."""
+        """Carry out a hand-over; return False if the client ended before its last step."""
         looks: dict[str, list[ProcessSpec]] = {}
         for index, step in enumerate(steps.steps(self.planned.handover, number)):
             step_due_ns = due_ns + round(step.after_s * NS)
@@ -93,14 +93,14 @@ class _Executor:
             if index == 0:
                 self.last_ns = time.monotonic_ns()
             if step.what == "attach":
-                looks.pop(step.link, None)  # nothing is left to see where an address is back
+                looks.pop(step.link, None)  # an address that is back hides what was left
             await self._carry_out(step, number, step_due_ns)
             looks.setdefault(step.link, []).extend(self.planned.verified_by(step, number))
         await self._look(looks)
         return True
 
     async def _look(self, looks: dict[str, list[ProcessSpec]]) -> None:
-        """See what the steps have left of each link, while no other is due."""
+        """Run the commands that read what steps have left, while no other step is due."""
         while looks:
             for spec in looks.pop(next(iter(looks))):
                 await run_tool(self.supervisor, spec)
@@ -118,7 +118,7 @@ class _Executor:
         return None if self.signals.ended.is_set() else time.monotonic_ns()
 
     async def _is_reached(self, at_ns: int) -> bool:
-        """Wait for a time; return False if the client was done before."""
+        """Wait for a time; return False if the client ended earlier."""
         try:
             async with asyncio.timeout(max(0, at_ns - time.monotonic_ns()) / NS):
                 await self.signals.ended.wait()
@@ -129,8 +129,8 @@ class _Executor:
     async def _carry_out(self, step: Step, number: int, due_ns: int) -> None:
         spec, began_ns = self.planned.carried_out_by(step, number), time.monotonic_ns()
         if spec is None:
-            told = BY_EMULATOR[step.what]
-            await self.emulator.send("change", link=step.link, direction=None, change=told)
+            change = BY_EMULATOR[step.what]
+            await self.emulator.send("change", link=step.link, direction=None, change=change)
         else:
             await run_tool(self.supervisor, spec)
         self._write(step, number, due_ns, began_ns)

@@ -1,7 +1,8 @@
-"""What a hand-over costs: silence, stall, and how soon the client is on its new path; pure.
+"""Metrics of hand-overs: silence, stall, and the time until the client uses its new path.
 
-What was delivered is known to the millisecond (:mod:`~httpbed.trial.handover.deliveries`), and so
-are silence, stall and the first delivery on a new path; a client's first packet is known exactly.
+Deliveries are known to a millisecond (:mod:`~httpbed.trial.handover.deliveries`), and so are
+silence,
+stall and the first delivery on a new path. A client's first packet is known exactly.
 """
 
 from __future__ import annotations
@@ -24,25 +25,26 @@ from httpbed.trial.handover.evidence import HandoverChange, HandoverEvidence
 from httpbed.trial.hops import Chain, NetworkHop
 
 BEFORE_NS = 10**9
-"""Silence and stall of a hand-over are looked for from so long before it on: the last packet that
-was delivered came before it, and where a timer ran, perhaps long before."""
+"""Silence and stall of a hand-over are searched from this long before it: the last delivery came
+before the hand-over and, where a timer ran, perhaps long before."""
 MOST_ITEMS = 100
-"""Hand-overs of which each is told; of more, the worst alone is."""
+"""Hand-overs with observations of their own; beyond that only the worst one is reported."""
 
 
 @dataclass(frozen=True)
 class HandoverWindow:
-    """A hand-over with the time that is its own: until the next one, or the client's end.
+    """A hand-over with its time span: from its order until the next one, or the client's end.
 
-    It begins with the order: the kernel's word comes a little later, for who wrote it down had to
-    be given the CPU first, as had the client that heard the same.
+    The kernel's message comes a little later than the change, because the process that logs it must
+    get
+    the CPU first, as must the client.
     """
 
     change: HandoverChange
     until_ns: int
 
     def delay_s(self, times_ns: Sequence[int]) -> float | None:
-        """Seconds until the first of these times, ascending, that is within; None if none is."""
+        """Return the seconds until the first of ``times_ns``, ascending; None: none is within."""
         index = bisect_left(times_ns, self.change.ordered_ns)
         if index == len(times_ns) or times_ns[index] >= self.until_ns:
             return None
@@ -51,7 +53,7 @@ class HandoverWindow:
 
 @dataclass(frozen=True)
 class ObservedHandovers:
-    """An attempt's hand-overs, with all that was seen of them."""
+    """The hand-overs of an attempt with the client's evidence."""
 
     handover: Handover
     chain: Chain
@@ -61,25 +63,25 @@ class ObservedHandovers:
 
     @cached_property
     def end_ns(self) -> int:
-        """When the client was done."""
+        """When the client ended, in ns since the emulator's start."""
         return done_ns(self.chain.hops[0], self.evidence, self.observed)
 
     @cached_property
     def windows(self) -> list[HandoverWindow]:
-        """Hand-overs that were made, each with its time; of those after the end it is none."""
+        """Every hand-over that was made; those after the client's end have an empty span."""
         changes, end_ns = self.observed.changes, self.end_ns
         ends = [*(min(change.ordered_ns, end_ns) for change in changes[1:]), end_ns]
         return [HandoverWindow(change, end) for change, end in zip(changes, ends, strict=False)]
 
     @cached_property
     def judged(self) -> list[HandoverWindow]:
-        """Hand-overs which the client had time to follow."""
+        """Hand-overs that the client had time to react to."""
         return [one for one in self.windows if not self.is_over_before(one)]
 
     def is_over_before(self, window: HandoverWindow) -> bool:
-        """Whether the client was done before anybody could have answered it on the new path.
+        """Whether the client ended before a response on the new path was possible.
 
-        One that failed so soon was not done: the hand-over may be why.
+        A client that failed so soon does not count: the hand-over may be the cause.
         """
         client = self.evidence.client
         ends_here = client is not None and (client.clean or client.timed_out)
@@ -87,13 +89,13 @@ class ObservedHandovers:
         return ends_here and window.until_ns == self.end_ns and lasts_s < self._idle_rtt_s(window)
 
     def _idle_rtt_s(self, window: HandoverWindow) -> float:
-        """Seconds of a round trip over the link that is entered, when nothing else was sent."""
+        """Return the idle round-trip time over the link entered, in seconds."""
         hop, link = self.chain.hops[0], window.change.entered
         path = next((one for one in hop.paths if one.names[0] == link), hop.paths[0])
         return min(self.evidence.pings_s.get(hop.title_over(path), ()), default=0.0)
 
     def gaps(self) -> Iterator[Observation]:
-        """Take silence and stall of each hand-over; of a stable address, of the whole."""
+        """Yield silence and stall of each hand-over; without hand-overs, of the whole attempt."""
         bins = deliveries.together(self.evidence.deliveries.values())
         if not bins or (self.handover.happens and not self.judged):
             return
@@ -112,32 +114,34 @@ class ObservedHandovers:
                 else None
                 for begin, until in spans or [self._stable_span(times[0], end)]
             ]
-            yield from _told(metric, took, "wire")
+            yield from _per_handover(metric, took, "wire")
 
     def _stable_span(self, first: int, end: int) -> tuple[int, int]:
-        """Leave out the first second, as most hand-overs do: handshake and slow start are silent.
+        """Leave out the first second, in which handshake and slow start are silent.
 
-        In round trips, that is, until there is more to send than one flight.
+        That lasts some round trips, until there is more to send than one flight.
         """
         later = first + BEFORE_NS // BIN_NS
         return (later if later < end else first), end
 
     def delays(self) -> Iterator[Observation]:
-        """Take how soon the client is on each new path."""
-        yield from _told("probe_delay", [self.probe_s(one) for one in self.judged], "wire")
+        """Yield how soon the client used each new path."""
+        yield from _per_handover("probe_delay", [self.probe_s(one) for one in self.judged], "wire")
         validated = [self.validation_s(one) for one in self.judged]
-        yield from _told("validation_delay", validated, "client")
-        yield from _told("new_path_delay", [self.new_path_s(one) for one in self.judged], "wire")
+        yield from _per_handover("validation_delay", validated, "client")
+        yield from _per_handover(
+            "new_path_delay", [self.new_path_s(one) for one in self.judged], "wire"
+        )
 
     def probe_s(self, window: HandoverWindow) -> float | None:
-        """Seconds until the client's first packet on the new path."""
+        """Return the seconds until the client's first packet on the new path."""
         link = self.beyond(window)
         return window.delay_s([at_ns for at_ns, _ in self._begun.get(link, ())])
 
     def validation_s(self, window: HandoverWindow) -> float | None:
-        """Seconds until the client says that its path over the new link is validated.
+        """Return the seconds until the client reports its path over the new link as validated.
 
-        The answer to a challenge of the hand-over before may come as late as this.
+        The answer to a challenge of the previous hand-over may arrive as late as this.
         """
         addresses = {path.names[0]: path.client_address for path in self.chain.hops[0].paths}
         own = addresses.pop(window.change.entered, "")
@@ -145,7 +149,7 @@ class ObservedHandovers:
         return window.delay_s([at for at, local in self._validated if local not in others])
 
     def new_path_s(self, window: HandoverWindow) -> float | None:
-        """Seconds until the first delivery on the new path; behind a NAT it cannot be told."""
+        """Return the seconds until the first delivery on the new path; unknown behind a NAT."""
         if self.handover.kind == "NAT rebinding":
             return None
         return window.delay_s(self._delivered_ns.get(window.change.entered, ()))
@@ -158,19 +162,19 @@ class ObservedHandovers:
         return names[1] if len(names) > 1 else ""
 
     def is_on(self, link: str, window: HandoverWindow) -> bool:
-        """Whether more than probes and farewells was delivered over a link within a window."""
+        """Whether a link delivered more than path validation and closes within a span."""
         found = self.delivered_bytes(link, window.change.at_ns, window.until_ns)
         return found >= STALLED_BYTES
 
     def delivered_bytes(self, link: str, from_ns: int, until_ns: int) -> int:
-        """Count the bytes that were delivered over a link in a time."""
+        """Return the bytes that a link delivered between two times."""
         times = self._delivered_ns.get(link, ())
         first, last = bisect_left(times, from_ns), bisect_left(times, until_ns)
         sizes = self._cumulated.get(link, (0,))
         return max(0, sizes[last] - sizes[first])
 
     def before(self, window: HandoverWindow) -> HandoverWindow | None:
-        """Return the hand-over before."""
+        """Return the previous hand-over."""
         index = window.change.number - 2
         return self.windows[index] if index >= 0 else None
 
@@ -183,7 +187,7 @@ class ObservedHandovers:
 
     @cached_property
     def _begun(self) -> dict[str, list[tuple[int, Mapping[str, Any]]]]:
-        """Connections by link, each with its first packet's time since the emulator's start."""
+        """Connections by link, each with the ns of its first packet."""
         found: dict[str, list[tuple[int, Mapping[str, Any]]]] = {}
         for one in self.evidence.connections:
             if self.chain.hops[0].is_between(one) and one["client_first_ns"] is not None:
@@ -193,7 +197,7 @@ class ObservedHandovers:
 
     @cached_property
     def _validated(self) -> list[tuple[int, str]]:
-        """When the client says that a path was validated, with its own address there."""
+        """When the client reports a path as validated, with its own address there."""
         events = self.evidence.reports[self.chain.client].path_events
         return sorted(
             (one.at_ns - self.observed.zero_ns, hops.address(one.local))
@@ -203,7 +207,7 @@ class ObservedHandovers:
 
     @cached_property
     def _delivered_ns(self) -> dict[str, list[int]]:
-        """Each bin by its middle: what was in it came half a millisecond from there at most."""
+        """The middle of each bin: its packets arrived within half a millisecond of it."""
         return {
             link: [bin_ * BIN_NS + BIN_NS // 2 for bin_ in sorted(bins)]
             for link, bins in self.evidence.deliveries.items()
@@ -223,10 +227,11 @@ def _when(known: tuple[int, Mapping[str, Any]]) -> int:
 
 
 def done_ns(hop: NetworkHop, evidence: AttemptEvidence, found: HandoverEvidence) -> int:
-    """When the client was done, by its own close, or else when it was ended.
+    """Return when the client ended, by its last close, or else when it was ended.
 
-    In ns since the emulator's start. ``hop`` is the client's. That a process has ended is heard
-    later than what it said on the wire at last.
+    In ns since the emulator's start. ``hop`` is the client's. The end of a process is known later
+    than
+    its last packet.
     """
     closes = [
         (one["client_close_ns"] or one["client_last_ns"]) - evidence.link["started_ns"]
@@ -239,7 +244,7 @@ def done_ns(hop: NetworkHop, evidence: AttemptEvidence, found: HandoverEvidence)
 def observed(
     handover: Handover | None, chain: Chain, evidence: AttemptEvidence
 ) -> ObservedHandovers | None:
-    """Gather what was seen of the hand-overs of an attempt; None where there is nothing."""
+    """Gather the hand-overs of an attempt; None where there are none."""
     if handover is None or evidence.handover is None:
         return None
     return ObservedHandovers(handover, chain, evidence, evidence.handover)
@@ -248,20 +253,22 @@ def observed(
 def observations(
     handover: Handover | None, chain: Chain, evidence: AttemptEvidence
 ) -> Iterator[Observation]:
-    """Take the metrics of hand-overs; of a stable address, its silence and stall."""
+    """Yield the metrics of hand-overs; without hand-overs, only silence and stall."""
     if (taken := observed(handover, chain, evidence)) is not None:
         yield from taken.gaps()
         yield from taken.delays()
         if taken.handover.happens and not taken.judged:
-            return  # nobody had a hand-over to follow, and a 0 would say that it was followed
+            return  # a 0 would claim that a hand-over had been followed
         yield from _migrations(chain, evidence)
         yield from _fetched_twice(chain, evidence)
 
 
-def _told(metric: str, values: Sequence[float | None], source: Source) -> Iterator[Observation]:
-    """Tell of each hand-over, where there are several, and of the worst where all tell.
+def _per_handover(
+    metric: str, values: Sequence[float | None], source: Source
+) -> Iterator[Observation]:
+    """Yield the value of each hand-over, where there are several, and the worst where all have one.
 
-    One that never came to pass took longer than any: without it the worst would be too good.
+    A value that never came was longer than any: without it the worst would be too good.
     """
     if 1 < len(values) <= MOST_ITEMS:
         for number, value in enumerate(values, start=1):
@@ -274,13 +281,13 @@ def _told(metric: str, values: Sequence[float | None], source: Source) -> Iterat
 
 
 def _migrations(chain: Chain, evidence: AttemptEvidence) -> Iterator[Observation]:
-    if (told := evidence.reports[chain.client].migrations) is not None:
-        yield Observation(metric="migrations", value=told.tried, source="client")
-        yield Observation(metric="migrations_failed", value=told.failed, source="client")
+    if (report := evidence.reports[chain.client].migrations) is not None:
+        yield Observation(metric="migrations", value=report.tried, source="client")
+        yield Observation(metric="migrations_failed", value=report.failed, source="client")
 
 
 def _fetched_twice(chain: Chain, evidence: AttemptEvidence) -> Iterator[Observation]:
-    """Count by the client's own word: of what it was sent, much may be lost with a connection."""
+    """Yield the bytes that the client received more than once, by its own report."""
     sizes = [one.body_bytes for one in evidence.reports[chain.client].requests]
     known = [size for size in sizes if size is not None]
     if sizes and len(known) == len(sizes) and evidence.client and evidence.client.clean:

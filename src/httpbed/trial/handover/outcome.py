@@ -1,10 +1,10 @@
-"""What a client made of a hand-over, as the wire shows it; pure.
+"""How a client reacted to a hand-over, by the packets.
 
-QUIC goes on with the same connection from another address, and then the first datagram on the new
-path has a short header (RFC 9000 section 9), and data comes there. Or somebody begins anew, with a
-handshake; or nobody comes. That somebody answers is not enough: a server that does not know a
-connection answers by a stateless reset, which looks like a short header (RFC 9000 section 10.3),
-and TCP's refusal is an answer, too.
+A QUIC connection that migrates continues from another address. Its first datagram on the new path
+has a short header (RFC 9000 section 9), and data follows. Otherwise the client opens a new
+connection with a handshake, or sends nothing. A response alone proves little: a server that does
+not know a connection answers with a stateless reset, which looks like a short header (RFC 9000
+section 10.3), and a refused TCP connection gets a response, too.
 """
 
 from __future__ import annotations
@@ -27,19 +27,20 @@ COUNTED: Mapping[HandoverOutcome, str] = {
 FOLLOWED: frozenset[HandoverOutcome] = frozenset({"migrated", "new connection"})
 _HANDSHAKES = frozenset({"initial", "0-rtt", "handshake"})
 _CHALLENGE_BYTES = 1200
-"""RFC 9000 section 8.2.1: a path is validated by datagrams of no less. A reset has some 40."""
+"""RFC 9000 section 8.2.1: path validation uses datagrams of at least this size. A stateless reset
+has some 40 bytes."""
 
 HandoverVerdict = tuple[HandoverOutcome, str]
 Connection = Mapping[str, Any]
 
 
 def verdicts(handovers: ObservedHandovers) -> list[HandoverVerdict]:
-    """Tell of every hand-over, as :func:`followed` does of one."""
+    """Return the verdict on every hand-over."""
     return [verdict(handovers, window) for window in handovers.windows]
 
 
 def verdict(handovers: ObservedHandovers, window: HandoverWindow) -> HandoverVerdict:
-    """Tell what the client made of a hand-over, and by what that is known."""
+    """Return how the client reacted to a hand-over, and what shows it."""
     if handovers.is_over_before(window):
         return "over before", "the client was done before anybody could answer it there"
     beyond = handovers.beyond(window)
@@ -54,7 +55,7 @@ def verdict(handovers: ObservedHandovers, window: HandoverWindow) -> HandoverVer
 
 
 def _anew(there: Sequence[Connection], window: HandoverWindow) -> HandoverVerdict | None:
-    """Tell of a new connection, if its handshake came to an end."""
+    """Return the verdict for a new connection with a complete handshake."""
     for one in there:
         is_tcp = one["protocol"] == "tcp"
         if (is_tcp or one.get("opening") in _HANDSHAKES) and _is_up(one):
@@ -70,7 +71,7 @@ def _is_up(one: Connection) -> bool:
 def _same(
     there: Sequence[Connection], handovers: ObservedHandovers, window: HandoverWindow
 ) -> HandoverVerdict | None:
-    """Tell of the same connection, if data came to it there."""
+    """Return the verdict for a connection that continued and received data."""
     for one in there:
         if _goes_on(one, handovers) and _carries(one, handovers, window):
             return "migrated", _migrated(handovers, one)
@@ -78,9 +79,11 @@ def _same(
 
 
 def _goes_on(one: Connection, handovers: ObservedHandovers) -> bool:
-    """Whether it begins with a short header, which may be greased (RFC 9287) and look like none.
+    """Whether a connection began with a short header, which may be greased (RFC 9287).
 
-    Then it is one if the client's handshakes are known ones, and none of them is there.
+    A first datagram of an unknown kind counts as one if the client's handshakes are of known kinds
+    and
+    none of them is on this path.
     """
     if one.get("opening") != "other":
         return one.get("opening") == "short"
@@ -89,9 +92,9 @@ def _goes_on(one: Connection, handovers: ObservedHandovers) -> bool:
 
 
 def _carries(one: Connection, handovers: ObservedHandovers, window: HandoverWindow) -> bool:
-    """Whether more than probes came back to a connection's new address.
+    """Whether a connection received data at its new address, not only path validation.
 
-    The rest of a body may be less, and then the client ended well with it.
+    The rest of a body may be shorter; then the client must have ended well.
     """
     if one["server_first_ns"] is None or _is_lone_and_small(one):
         return False
@@ -114,7 +117,7 @@ def _is_lone_and_small(one: Connection) -> bool:
 
 
 def _returned(handovers: ObservedHandovers, window: HandoverWindow) -> HandoverVerdict | None:
-    """Tell of a client that is on a path which it had before: nothing begins there."""
+    """Return the verdict for a client that is back on an earlier path, where nothing begins."""
     before, entered = handovers.before(window), window.change.entered
     if before is None or window.change.left == entered or not handovers.is_on(entered, window):
         return None
@@ -127,7 +130,7 @@ def _returned(handovers: ObservedHandovers, window: HandoverWindow) -> HandoverV
 def _answered(
     there: Sequence[Connection], handovers: ObservedHandovers, window: HandoverWindow
 ) -> HandoverVerdict | None:
-    """Tell of what was answered, and came to nothing."""
+    """Return the verdict for a path with a response and no data."""
     one = next((one for one in there if one["server_first_ns"] is not None), None)
     if one is None:
         return None
@@ -175,7 +178,7 @@ def _not_followed(
 
 
 def _before(same: Connection, handovers: ObservedHandovers) -> str:
-    """Return from where the client sent until then: of its connections the last that began."""
+    """Return the address from which the client sent before: that of its last connection."""
     hop, connections = handovers.chain.hops[0], handovers.evidence.connections
     earlier = [
         one
@@ -187,8 +190,8 @@ def _before(same: Connection, handovers: ObservedHandovers) -> str:
 
 
 def _first_sizes(connection: Connection, side: str) -> str:
-    """Tell the sizes of the first datagrams: a challenge is to have 1200 bytes or more.
+    """Return the sizes of the first datagrams; a challenge has at least 1200 bytes.
 
-    RFC 9000 section 8.2.1, unless more was sent to an address already than came from it allows.
+    RFC 9000 section 8.2.1, unless the amplification limit allows less.
     """
     return ", ".join(map(str, connection.get(f"{side}_first_sizes") or ["no"]))

@@ -1,7 +1,7 @@
-"""What a hand-over consists of: its steps, in order, and what has to be there before; pure.
+"""The steps of a hand-over, in order, and what they need beforehand.
 
-A step is an order to the kernel on the client's host (an address comes or goes, a route is
-preferred, sockets end) or to the emulator (a link goes down, a NAT forgets).
+A step is an order to the kernel on the client's host (add or delete an address, prefer a route, end
+sockets) or to the emulator (take a link down, make a NAT forget its mappings).
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ BY_EMULATOR: Mapping[What, Mapping[str, bool]] = {
     "up": {"down": False},
     "rebind": {"rebind": True},
 }
-"""Steps that the emulator makes, each as the change that it is told."""
+"""Steps that the emulator carries out, each with the change it is ordered to make."""
 DECISIVE: Mapping[HandoverKind, What] = {
     "address deleted": "detach",
     "make before break": "prefer",
@@ -33,12 +33,12 @@ DECISIVE: Mapping[HandoverKind, What] = {
     "blackhole": "down",
     "NAT rebinding": "rebind",
 }
-"""Of the steps of each kind, the one that is the change."""
+"""The step of each kind of hand-over that is the actual change."""
 MONITOR_BYTES = 2**26
-"""Upper bound of what the kernel's words may take; some 30 000 hand-overs are told in it."""
+"""Upper bound of the kernel's messages, enough for some 30 000 hand-overs."""
 _RETURNS_AFTER = 0.5
-"""Of the time until the next hand-over: when a link that is gone has its address again, where the
-client has all of them all along."""
+"""Share of the time until the next hand-over after which a link has its address again, where the
+client has all addresses at once."""
 
 
 @dataclass(frozen=True)
@@ -57,27 +57,27 @@ class Step:
 
 @dataclass(frozen=True)
 class HandoverPlan:
-    """All that the hand-overs of a trial may start."""
+    """Everything that the hand-overs of a trial may start."""
 
     handover: Handover
     access: tuple[Access, ...]
     """The client's links, in the order in which it goes from one to the next."""
     monitor: ProcessSpec
-    """Listens to the kernel on the client's host for as long as the client runs."""
+    """Logs the kernel's messages on the client's host while the client runs."""
 
     def numbers(self) -> range:
-        """Number the hand-overs of one round: further ones are like these."""
+        """Return the numbers of one round of hand-overs; later rounds repeat them."""
         if not self.handover.happens:
             return range(0)
         return range(1, 1 + (len(self.handover.links) if self.handover.repeats_s else 1))
 
     def before(self) -> tuple[ProcessSpec, ...]:
-        """Take from the client what it does not have at first."""
+        """Return the commands that remove the addresses a client does not have at first."""
         at_first = self.handover.up_at_first()
         return tuple(one.detach for one in self.access if one.name not in at_first)
 
     def carried_out_by(self, step: Step, number: int) -> ProcessSpec | None:
-        """Return the command that makes a step of hand-over ``number``; None: the emulator does."""
+        """Return the command for a step of hand-over ``number``; None: the emulator makes it."""
         if step.what in BY_EMULATOR:
             return None
         access = self._access(step)
@@ -90,7 +90,7 @@ class HandoverPlan:
         return commands[step.what]
 
     def verified_by(self, step: Step, number: int) -> tuple[ProcessSpec, ...]:
-        """Return the commands that look at what a step has left."""
+        """Return the commands that read what a step has left."""
         if step.what != "destroy":
             return ()
         return (_into(self._access(step).sockets, sockets_left_file(number)),)
@@ -104,7 +104,7 @@ def _into(spec: ProcessSpec, file: str) -> ProcessSpec:
 
 
 def sockets_left_file(number: int) -> str:
-    """Name the file with the sockets that are left after their destruction."""
+    """Name the file with the sockets left after their destruction."""
     return f"sockets-left-{number}.txt"
 
 
@@ -127,12 +127,12 @@ def steps(handover: Handover, number: int) -> tuple[Step, ...]:
 
 
 def change(handover: Handover, number: int) -> Step:
-    """Return the step that is the change: from it on the client is not where it was."""
+    """Return the step that is the actual change of the client's network."""
     return next(step for step in steps(handover, number) if step.what == DECISIVE[handover.kind])
 
 
 def after_last_s(handover: Handover, number: int) -> float | None:
-    """Seconds from the hand-over before, or the client's start, to this one.
+    """Return the seconds from the previous hand-over, or the client's start, to this one.
 
     None where it waits for bytes, or never comes.
     """
@@ -143,7 +143,7 @@ def after_last_s(handover: Handover, number: int) -> float | None:
 
 
 def awaited(handover: Handover) -> str:
-    """Say what the first hand-over waits for."""
+    """Describe what the first hand-over waits for."""
     when = handover.when
     if isinstance(when, AfterBytes):
         return f"{units.format_size(when.delivered)} were delivered over {handover.links[0]}"
@@ -151,7 +151,7 @@ def awaited(handover: Handover) -> str:
 
 
 def with_trigger(scenario: Scenario) -> Topology:
-    """Return the network, with the event that the hand-over waits for."""
+    """Return the topology, with the event that triggers the hand-over."""
     handover = scenario.handover
     if handover is None or not isinstance(handover.when, AfterBytes):
         return scenario.topology
@@ -163,7 +163,7 @@ def with_trigger(scenario: Scenario) -> Topology:
 
 
 def nat(scenario: Scenario) -> tuple[int, ...]:
-    """Return the links with a NAT that forgets, by index."""
+    """Return the indices of links whose NAT forgets its mappings."""
     rebinds = scenario.handover is not None and scenario.handover.kind == "NAT rebinding"
     return scenario.access_links[:1] if rebinds else ()
 
@@ -183,10 +183,10 @@ def _deletion(handover: Handover, left: str, after_s: float = 0.0) -> Iterator[S
 
 
 def _arrival(handover: Handover, number: int) -> Iterator[Step]:
-    """Have the client on the next link, and in time on the one after that.
+    """Yield the steps that bring the client to the next link, and restore the one after it.
 
-    Routes of an address that comes back are as good as they were at first, so from then on which
-    one is preferred has to be said.
+    The routes of a restored address are as good as at first, so each later hand-over must say which
+    route is preferred.
     """
     _, entered = handover.from_and_to(number)
     if handover.gap is not None:
@@ -199,6 +199,6 @@ def _arrival(handover: Handover, number: int) -> Iterator[Step]:
 
 
 def _revival(handover: Handover, number: int) -> Iterator[Step]:
-    """Have the next link work again, if it went down before."""
+    """Yield the step that brings the next link up, if it went down before."""
     if number >= len(handover.links):
         yield Step(0.0, "up", handover.from_and_to(number)[1])
