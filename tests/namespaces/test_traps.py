@@ -73,7 +73,7 @@ def test_what_is_no_file_is_not_read(
     if kind:
         assert f"{role} left {kind}, " in check(record, "parts' folders").figure
     elif role == "client":
-        assert "said.txt is no regular file" in check(record, "client ended well").figure
+        assert "said.txt is not a regular file" in check(record, "client ended well").figure
 
 
 @pytest.mark.parametrize("trap", ["mkfifo", "ln -s /dev/zero", "ln -s /proc/kmsg", "mkdir"])

@@ -1,8 +1,8 @@
-"""The unprivileged user for programs under test when root runs httpbed.
+"""The unprivileged user of programs under test when root runs httpbed.
 
-In a user namespace of root's, a program could write the kernel's settings and read root's files.
-So the sandbox becomes another user before it makes one (``httpbed-sandbox``, ``unprivileged.rs``),
-and leaves its files as that user's.
+In a user namespace made by root, a program could write kernel settings and read root's files. So
+the sandbox changes to another user first (``unprivileged.rs`` of ``httpbed-sandbox``), and its
+files belong to that user.
 
 Standard library only.
 """
@@ -15,21 +15,21 @@ from pathlib import Path
 from httpbed.experiment.errors import HostError
 
 NOBODY = (65534, 65534)
-"""User and group; the kernel's own numbers for what has no name."""
+"""User and group id: the kernel's overflow ids."""
 _OF_THE_KERNEL = Path("/proc/sys/kernel/core_pattern")
-"""It belongs to the machine's root, by whatever number that has in this user namespace."""
+"""A file of the machine's root, whatever its id is in this user namespace."""
 
 
 def is_machines_root() -> bool:
-    """Whether this process is the machine's root, by whatever number it has here."""
+    """Whether this process runs as the machine's root, whatever its id is here."""
     return _OF_THE_KERNEL.stat().st_uid == os.geteuid() != NOBODY[0]
 
 
 def user() -> tuple[int, int] | None:
-    """Return user and group of a sandbox, as this machine counts; None if they are ours.
+    """Return user and group id of a sandbox in the host's namespace; None: those of this process.
 
     Raises:
-        HostError: This is the machine's root, and there is no other user to become.
+        HostError: This process is root, and this user namespace maps no other user.
     """
     if not is_machines_root():
         return None

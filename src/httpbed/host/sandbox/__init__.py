@@ -1,1 +1,5 @@
-"""Starting programs, and speaking with the sandbox in which they run."""
+"""Starting programs in a sandbox, talking to them, and handling the files that they leave.
+
+Not here: the sandbox itself (``crates/httpbed-sandbox``) and what runs in it (``programs``,
+``network``). Start in ``supervisor.sandbox``.
+"""

@@ -1,4 +1,4 @@
-"""Where the executables that come with httpbed are."""
+"""Paths of httpbed's own Rust executables."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ def executable(name: str) -> Path:
     """Return the path of one of httpbed's own executables.
 
     Raises:
-        HostError: When the package was installed without it.
+        HostError: It is not installed.
     """
     beside = Path(sysconfig.get_path("scripts")) / name
-    found = str(beside) if beside.is_file() else shutil.which(name)
-    if not found:
+    path = str(beside) if beside.is_file() else shutil.which(name)
+    if not path:
         raise HostError(
             f"the executable {name} is not installed",
-            "install httpbed from a checkout with cargo at hand: make build",
+            "build and install httpbed's wheel from a checkout with cargo: make build",
         )
-    return Path(found).resolve()
+    return Path(path).resolve()

@@ -1,7 +1,7 @@
-"""Files and folders that programs under test left: taken over, and removed whatever they are.
+"""Taking ownership of, and removing, files and folders that programs under test left.
 
-A program may close its folders to their owner, and nest them deeper than a process has descriptors
-or a recursion has levels. With a sandbox of root's they belong to another user.
+A program may remove its own access rights, and nest folders deeper than the limits of descriptors
+and recursion. In a sandbox of root they belong to another user.
 """
 
 from __future__ import annotations
@@ -12,26 +12,26 @@ import stat
 from pathlib import Path
 
 NOT_WRITABLE = 0o755
-"""Bits of a mode that a program's file may keep."""
+"""Mode bits that a program's file may keep."""
 _PLACE = getattr(os, "O_PATH", os.O_RDONLY) | os.O_NOFOLLOW | os.O_CLOEXEC
 _FOLDER = _PLACE | os.O_DIRECTORY
 
 
 def take_over(name: str | Path, folder: int | None = None) -> bool:
-    """Make what a program left this user's, readable, and a folder one that can be changed.
+    """Make a file or folder belong to this user, readable, and a folder also writable.
 
-    Links keep what they are; nothing that they lead to is touched.
+    Symbolic links and their targets stay unchanged.
 
     Args:
         name: A path, or a name in ``folder``.
         folder: Descriptor of a folder.
 
     Returns:
-        Whether it was closed to its owner.
+        Whether its owner lacked these rights.
 
     Raises:
-        FileNotFoundError: It is not there.
-        NotADirectoryError: A path, rather than a name, leads to what is no folder.
+        FileNotFoundError: It does not exist.
+        NotADirectoryError: ``name`` is a path, and does not lead to a folder.
     """
     flags = _FOLDER if folder is None else _PLACE
     handle = os.open(name, flags, dir_fd=folder)
@@ -42,7 +42,7 @@ def take_over(name: str | Path, folder: int | None = None) -> bool:
             return False
         if about.st_uid != os.geteuid():
             os.chown(f"/proc/self/fd/{handle}", os.geteuid(), os.getegid())
-        # No setuid, setgid or sticky bit, and no right of others to write, comes out of a part.
+        # Drop setuid, setgid and sticky bits, and write access of group and others.
         mode = stat.S_IMODE(about.st_mode) & NOT_WRITABLE | wanted
         if mode != stat.S_IMODE(os.fstat(handle).st_mode):
             os.chmod(f"/proc/self/fd/{handle}", mode)  # noqa: PTH101
@@ -52,13 +52,13 @@ def take_over(name: str | Path, folder: int | None = None) -> bool:
 
 
 def remove(name: str | Path, folder: int | None = None) -> None:
-    """Remove a file or a folder with all that is in it, whatever a program made of it.
+    """Remove a file, or a folder with its content, whatever a program did to it.
 
-    A tree may be deeper than a process has descriptors, and its folders may be closed. So each
-    folder found is moved up beside the first one, and no more than two are open at a time.
+    A tree may be deeper than the limit of open descriptors. So each inner folder is first moved up
+    beside the top folder, and at most two folders are open at a time.
 
     Raises:
-        OSError: Something in it belongs to another user.
+        OSError: Some of the content belongs to another user.
     """
     parent, own = (folder, False) if folder is not None else (_parent(Path(name)), True)
     try:

@@ -1,4 +1,4 @@
-"""A process as a value: what is to be started, where, and when it counts as ready."""
+"""Specifications as values: a process to start, a part of the trial, and how a process ended."""
 
 from __future__ import annotations
 
@@ -9,97 +9,98 @@ from pathlib import Path
 from typing import Any, Literal
 
 TRIAL_FOLDER = "/trial"
-"""Where the emulator sees the attempt's artifacts, and a program under test its own folder."""
+"""Mount point of the attempt's artifacts for the emulator, and of its own folder for a program
+under test."""
 
 
 @dataclass(frozen=True)
 class Ports:
-    """A program is ready when all of these are open in its network."""
+    """Ports that a program opens when it is ready."""
 
     tcp: tuple[int, ...] = ()
     udp: tuple[int, ...] = ()
 
     def __str__(self) -> str:
-        said = [f"TCP {port}" for port in self.tcp] + [f"UDP {port}" for port in self.udp]
-        return " and ".join(said)
+        ports = [f"TCP {port}" for port in self.tcp] + [f"UDP {port}" for port in self.udp]
+        return " and ".join(ports)
 
 
 @dataclass(frozen=True)
 class ProcessSpec:
-    """A program to start; nothing here has looked at the machine."""
+    """A program to start; independent of the machine."""
 
     argv: tuple[str, ...]
     place: Literal["sandbox", "command", "outside"] = "sandbox"
-    """``command``: in this machine's filesystem, as the user, at the terminal, in the user's
-    environment. ``outside``: in this machine's network."""
+    """``command``: with this machine's filesystem, the user's terminal and the user's environment.
+    ``outside``: in this machine's network."""
     host: str | None = None
-    """The host it runs on; None is the emulator's own network."""
+    """The host that it runs on; None: the emulator's own network."""
     root: str | None = None
-    """The root filesystem it runs in; None is for httpbed's own executables."""
+    """The root filesystem that it runs in; None for httpbed's own executables."""
     part: str | None = None
-    """The part of the trial that it belongs to: a program under test; None for the bed's own. A
-    part has namespaces and a filesystem of its own, in which there is nothing of the bed."""
+    """The part of the trial that it belongs to; None for a program of the bed. A part has its own
+    namespaces and filesystem, which contain nothing of the bed."""
     files: Mapping[str, str] = field(default_factory=dict)
-    """Files to write under ``/trial`` before it starts: name -> content."""
+    """Files written under ``/trial`` before the start: name -> content."""
     environment: Mapping[str, str] = field(default_factory=dict)
     shown: Mapping[str, str] = field(default_factory=dict)
-    """Files that its part alone sees: seen as -> content."""
+    """Files that only its part sees: path in the part -> content."""
     input: str | None = None
     stdout: str | None = None
     """File under ``/trial``; None discards it."""
     stderr: str | None = None
     lines: bool = False
-    """Whether it speaks with httpbed line by line."""
+    """Whether it exchanges JSON lines with httpbed."""
     ready: Ports = Ports()
     timeout_s: float | None = None
-    """Upper bound of how long it runs; of all runs together where it is started again."""
+    """Upper bound of its run time, and of all its runs together if it is restarted."""
     again: bool = False
-    """Whether it is started again when it did not end well."""
+    """Whether it is restarted after a failure."""
     file_bytes: int | None = None
-    """Upper bound of any file it writes."""
+    """Upper bound of each file that it writes."""
     memory_bytes: int | None = None
-    """Upper bound of what each of its processes has for data, and of what all of its part have
-    in memory."""
+    """Upper bound of the data segment of each of its processes, and of the memory of its whole
+    part."""
     processes: int | None = None
-    """Upper bound of the processes and threads of its part; before Linux 6.14 of the sandbox."""
+    """Upper bound of the processes and threads of its part; before Linux 6.14, of the sandbox."""
 
     def shell(self) -> str:
-        """Write the command as one would type it, with the host before it."""
+        """Return the command as a shell line, with the host before it."""
         place = f"[{self.host or 'emulator'}] "
         settings = "".join(f"{name}={shlex.quote(v)} " for name, v in self.environment.items())
         typed = f" <<'END'\n{self.input}END" if self.input else ""
         return place + settings + shlex.join(self.argv) + self._conditions() + typed
 
     def _conditions(self) -> str:
-        """Say, as a shell comment, when it is ready, when its time is over, and what then."""
+        """Return readiness, time limit and restarts as a shell comment."""
         opened = [f"tcp {port}" for port in self.ready.tcp] + [f"udp {p}" for p in self.ready.udp]
-        said = [f"ready when open: {', '.join(opened)}"] if opened else []
-        said += [f"at most {self.timeout_s:g} s"] if self.timeout_s else []
-        said += ["started again until it ends well"] if self.again else []
-        return f"    # {'; '.join(said)}" if said else ""
+        words = [f"ready when open: {', '.join(opened)}"] if opened else []
+        words += [f"at most {self.timeout_s:g} s"] if self.timeout_s else []
+        words += ["restarted until it succeeds"] if self.again else []
+        return f"    # {'; '.join(words)}" if words else ""
 
 
 @dataclass(frozen=True)
 class PartSpec:
-    """What a part of the trial sees, and what it may use of the machine."""
+    """What a part of the trial sees of the machine, and its limits."""
 
     root: str | None
-    """Its root filesystem; None is an empty one, in which is only what is named here."""
+    """Its root filesystem; None: an empty one with only the files named here."""
     host: str | None = None
-    """The host it lives on; None is the emulator's own network, where no program is reached."""
+    """The host that it runs on; None: the emulator's own network, which no program can reach."""
     folders: Sequence[str] = ()
-    """Folders of the attempt's artifacts that it sees under ``/trial``, and may write to."""
+    """Folders of the attempt's artifacts that it may write to, under ``/trial``."""
     shared: Mapping[str, Path] = field(default_factory=dict)
-    """What it alone sees of this machine, read-only: seen as -> path."""
+    """Files and folders of this machine that only it sees, read-only: path in the part -> path."""
     files: Mapping[str, str] = field(default_factory=dict)
-    """Files that it alone sees: seen as -> content."""
+    """Files that only it sees: path in the part -> content."""
     memory_bytes: int | None = None
-    """Upper bound of what all its processes have in memory."""
+    """Upper bound of the memory of all its processes."""
     processes: int | None = None
     """Upper bound of its processes and threads."""
 
     def as_json(self) -> dict[str, Any]:
-        """Write it as the sandbox reads it."""
+        """Return the specification in the sandbox's input format."""
         return {
             "root": self.root,
             "host": self.host,
@@ -116,24 +117,24 @@ STOPPED_IN_TIME = "was stopped at its time limit"
 
 @dataclass(frozen=True)
 class Exit:
-    """How a process ended; or the last of its runs, with what all of them took together."""
+    """How a process ended; after restarts, how the last run ended, with sums over all runs."""
 
     status: int | None
     signal: int | None
     timed_out: bool
     wall_s: float
-    """From the first start to the last end."""
+    """Seconds from the first start to the last end."""
     cpu_s: float
     max_rss_kib: int
-    """The largest of any run."""
+    """Maximum over all runs."""
     runs: int = 1
-    """How often it was started."""
+    """Number of starts."""
     ended_for: str | None = None
-    """Why the sandbox killed it, where it did."""
+    """Why the sandbox killed it, if it did."""
 
     @property
     def clean(self) -> bool:
-        """Whether it ended by itself with status 0."""
+        """Whether it exited with status 0."""
         return self.status == 0
 
     def __str__(self) -> str:

@@ -1,8 +1,7 @@
-"""The orchestrator's end of a sandbox: requests go in, events come back.
+"""Starts a sandbox, sends requests to it, and receives its events.
 
-``httpbed-sandbox`` is started from the event loop's thread, which lives as long as the
-program: the kernel kills the sandbox when the thread that forked it ends. Closing its input
-ends it and all that is in it.
+``httpbed-sandbox`` is started from the event loop's thread, because the kernel kills the sandbox
+when the thread that forked it ends. Closing the sandbox's input ends it with all its processes.
 """
 
 from __future__ import annotations
@@ -26,27 +25,27 @@ from httpbed.host.sandbox.spec import Exit, PartSpec, ProcessSpec
 
 START_TIMEOUT_S = 20.0
 LINE_BYTES = 64 * 2**20
-"""The emulator's result is one line; a long lossy transfer makes it long."""
+"""Limit of a line: the emulator's result is one line, long after a long lossy transfer."""
 
 EPERM, EACCES, ENOSPC, EUSERS = 1, 13, 28, 87
-IN_THE_WAY = frozenset(
+OBSTRUCTED = frozenset(
     {errno.EACCES, errno.EEXIST, errno.EISDIR, errno.ELOOP, errno.ENOTDIR, errno.ENOTEMPTY}
     | {errno.ENXIO, errno.EPERM, errno.ENOENT, errno.EINVAL}
 )
-"""What the kernel says where a part left something else in the place of a file or folder."""
+"""The kernel's errors if a part replaced a file or folder that its next program needs."""
 
 
 class RefusalError(BedError):
-    """The sandbox lives, and could not do what it was asked."""
+    """The running sandbox could not execute a request."""
 
     def __init__(self, reason: str, number: int | None = None) -> None:
         super().__init__(reason)
         self.number = number
-        """The kernel's number of the error, where there is one."""
+        """The kernel's errno, if any."""
 
 
 class PartError(SubjectError):
-    """A part's program cannot be started again, because of what its part left."""
+    """A part's program cannot be restarted, because of the files that the part left."""
 
     def __init__(self, part: str, reason: str) -> None:
         super().__init__(reason)
@@ -55,41 +54,41 @@ class PartError(SubjectError):
 
 @dataclass(frozen=True)
 class ShellSpec:
-    """What a sandbox needs besides for a command of the user's."""
+    """Additions to a sandbox that runs a command of the user."""
 
     written: Mapping[str, Path]
     """Files of this machine that programs write under ``/trial``: name -> path."""
     resolv_conf: str | None
-    """What the command reads in it, where that differs from this machine's."""
+    """The command's ``/etc/resolv.conf``; None: this machine's."""
     outside: bool
-    """Whether one program will be started in this machine's network."""
+    """Whether a program will run in this machine's network."""
 
 
 @dataclass(frozen=True)
 class SandboxSpec:
-    """What a sandbox is made of."""
+    """The specification of a sandbox."""
 
     scratch: Path
     trial: Path | None
-    """None keeps ``/trial`` in memory, and leaves nothing on this machine."""
+    """Folder that becomes ``/trial``; None: in memory, and nothing remains."""
     roots: Mapping[str, Path]
     shared: Mapping[str, Path]
     programs: Mapping[str, Path]
     hosts: Mapping[str, Mapping[str, str]]
-    """Sysctls of each host, by its name."""
+    """Sysctls of each host, by the host's name."""
     sysctls: Mapping[str, str]
-    """Of the sandbox's own network."""
+    """Sysctls of the sandbox's own network."""
     tmpfs_bytes: int
-    """Upper bound of the files in memory of each part, and of the bed's own."""
+    """Upper bound of the files in memory of each part and of the bed."""
     parts: Mapping[str, PartSpec] = field(default_factory=dict)
-    """The programs under test, by their parts' names; the sandbox's first process and the
-    emulator are in none."""
+    """The programs under test, by part. The sandbox's first process and the emulator belong to no
+    part."""
     shell: ShellSpec | None = None
-    """For a command of the user's, which sees this machine's own filesystem."""
+    """For a command of the user, which sees this machine's filesystem."""
 
     def line(self, stdio: Sequence[int]) -> bytes:
-        """Write it as the sandbox reads it; ``stdio`` are the command's descriptors."""
-        said = {
+        """Return the sandbox's input; ``stdio`` are the descriptors of the command."""
+        document = {
             "scratch": str(self.scratch),
             "trial": self.trial and str(self.trial),
             "parts": {name: part.as_json() for name, part in self.parts.items()},
@@ -108,12 +107,12 @@ class SandboxSpec:
                 "outside": self.shell.outside,
             },
         }
-        return json.dumps(said).encode() + b"\n"
+        return json.dumps(document).encode() + b"\n"
 
 
 @dataclass
 class Process:
-    """A program that was started in a sandbox."""
+    """A program started in a sandbox."""
 
     id: int
     spec: ProcessSpec
@@ -121,13 +120,13 @@ class Process:
     pid: int = 0
     """PID inside the sandbox."""
     lines: asyncio.Queue[dict[str, Any]] = field(default_factory=asyncio.Queue)
-    """What a program started with ``lines`` has said, parsed."""
-    complaint: str = ""
-    """What it said of its failure, whoever heard it."""
+    """Parsed output lines of a program started with ``lines``."""
+    error: str = ""
+    """Message of the program's last ``error`` event."""
 
 
 class Supervisor:
-    """A running sandbox. Made by :func:`sandbox`."""
+    """A running sandbox, made by :func:`sandbox`."""
 
     def __init__(self, process: asyncio.subprocess.Process, spec: SandboxSpec) -> None:
         self._process = process
@@ -135,12 +134,12 @@ class Supervisor:
         self._ids = itertools.count(1)
         self._answers: dict[int, asyncio.Future[dict[str, Any]]] = {}
         self._running: dict[int, Process] = {}
-        self._begun: set[str] = set()
-        """Parts in which a program has run."""
+        self._started_parts: set[str] = set()
+        """Parts in which a program was started."""
         self._ready: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._reader = asyncio.create_task(self._read())
         self.init_pid = 0
-        """PID of the sandbox's first process, as this machine counts."""
+        """PID of the sandbox's first process in the host's namespace."""
 
     async def ready(self) -> None:
         """Wait until the namespaces and mounts are made."""
@@ -148,15 +147,15 @@ class Supervisor:
 
     @property
     def folder(self) -> Path:
-        """Where ``/trial`` is seen from here; only after :meth:`ready`."""
+        """The host's path of ``/trial``; valid after :meth:`ready`."""
         inside = Path(f"/proc/{self.init_pid}/root{self._spec.scratch}/trial")
         return self._spec.trial or inside
 
     async def start(self, spec: ProcessSpec) -> Process:
-        """Start a program, and wait until it is ready where its spec says when that is.
+        """Start a program, and wait until it is ready if its spec defines readiness.
 
         Raises:
-            SubjectError: It ended, or did not listen in time; or its part is in its way.
+            SubjectError: It ended, did not listen in time, or its part obstructs the start.
             BedError: It could not be started.
         """
         for name, content in spec.files.items():
@@ -164,60 +163,61 @@ class Supervisor:
                 untrusted_files.write(self.folder, name, content)
             except OSError as error:
                 reason = f"{name} cannot be written: {error.strerror}"
-                raise self._of_whom(spec, BedError(reason), error.errno) from None
+                raise self._attributed(spec, BedError(reason), error.errno) from None
         process = Process(next(self._ids), spec, asyncio.get_running_loop().create_future())
         self._running[process.id] = process
         try:
-            answer = await self._ask(process.id, _start_request(spec))
+            answer = await self._request(process.id, _start_request(spec))
         except RefusalError as refusal:
-            raise self._of_whom(spec, refusal, refusal.number) from None
+            raise self._attributed(spec, refusal, refusal.number) from None
         process.pid = answer["pid"]
         if spec.part:
-            self._begun.add(spec.part)
+            self._started_parts.add(spec.part)
         if spec.ready.tcp or spec.ready.udp:
             await self._await_ports(process)
         return process
 
-    def _of_whom(
+    def _attributed(
         self, spec: ProcessSpec, error: BedError, number: int | None
     ) -> BedError | PartError:
-        """Say whether an earlier program of the same part is in the way of the next one.
+        """Return the error, or a PartError if an earlier program of the part caused it.
 
-        What keeps a part's first program from being started is no part's doing.
+        A failure to start a part's first program is the bed's.
         """
-        if spec.part not in self._begun or number not in IN_THE_WAY:
+        if spec.part not in self._started_parts or number not in OBSTRUCTED:
             return error
         return PartError(str(spec.part), f"cannot be started again: {error}")
 
     async def run(self, spec: ProcessSpec) -> Exit:
-        """Start a program and wait for its end."""
+        """Start a program and wait until it ends."""
         process = await self.start(spec)
         return await process.exit
 
     async def send(self, process: Process, message: Mapping[str, Any]) -> None:
         """Send a JSON line to a program started with ``lines``."""
         line = json.dumps(message)
-        said = {"do": "send", "to": process.id, "line": line, "part": process.spec.part}
-        await self._ask(next(self._ids), said)
+        request = {"do": "send", "to": process.id, "line": line, "part": process.spec.part}
+        await self._request(next(self._ids), request)
 
     async def signal(self, process: Process, signal: int) -> None:
-        """Send a signal; a program that has ended already is no mistake."""
+        """Send a signal; does nothing if the program has ended."""
         if not process.exit.done():
-            said = {"do": "signal", "to": process.id, "signal": signal, "part": process.spec.part}
+            part = process.spec.part
+            request = {"do": "signal", "to": process.id, "signal": signal, "part": part}
             with suppress(RefusalError):  # it has ended meanwhile
-                await self._ask(next(self._ids), said)
+                await self._request(next(self._ids), request)
 
     async def make_folder(self, path: str, part: str | None = None) -> None:
-        """Make a folder that a part sees, with all above it."""
-        await self._ask(next(self._ids), {"do": "make_folder", "path": path, "part": part})
+        """Make a folder in a part's filesystem, with its parents."""
+        await self._request(next(self._ids), {"do": "make_folder", "path": path, "part": part})
 
     async def digest(self, path: str, part: str | None = None) -> tuple[int, str]:
-        """Return length in bytes and SHA-256 of a file that a part sees."""
-        answer = await self._ask(next(self._ids), {"do": "digest", "path": path, "part": part})
+        """Return length in bytes and SHA-256 of a file in a part's filesystem."""
+        answer = await self._request(next(self._ids), {"do": "digest", "path": path, "part": part})
         return answer["bytes"], answer["sha256"]
 
     async def close(self) -> None:
-        """End the sandbox with all that is in it."""
+        """End the sandbox with all its processes."""
         if self._process.stdin:
             self._process.stdin.close()
         self._reader.cancel()
@@ -225,7 +225,7 @@ class Supervisor:
 
     async def _await_ports(self, process: Process) -> None:
         ready = process.spec.ready
-        said = {
+        request = {
             "do": "await_ports",
             "to": process.id,
             "part": process.spec.part,
@@ -234,34 +234,34 @@ class Supervisor:
             "timeout_s": START_TIMEOUT_S,
         }
         try:
-            await self._ask(next(self._ids), said)
+            await self._request(next(self._ids), request)
         except RefusalError as refusal:
             raise SubjectError(_not_started(process)) from refusal
 
-    async def _ask(self, number: int, what: Mapping[str, Any]) -> dict[str, Any]:
+    async def _request(self, number: int, request: Mapping[str, Any]) -> dict[str, Any]:
         if self._reader.done() or self._process.stdin is None:
             raise BedError("the sandbox has ended")
         promise: asyncio.Future[dict[str, Any]] = asyncio.get_running_loop().create_future()
         self._answers[number] = promise
-        self._process.stdin.write(json.dumps({"id": number, **what}).encode() + b"\n")
+        self._process.stdin.write(json.dumps({"id": number, **request}).encode() + b"\n")
         try:
             answer = await promise
         finally:
             del self._answers[number]
         if answer["event"] == "refused":
-            reason = f"the sandbox refused {_named(what)}: {answer['message']}"
+            reason = f"the sandbox refused {_named(request)}: {answer['message']}"
             raise RefusalError(reason, answer["errno"])
         return answer
 
     async def _read(self) -> None:
-        assert self._process.stdout is not None  # noqa: S101 - it was asked for as a pipe
+        assert self._process.stdout is not None  # noqa: S101 - it is a pipe
         try:
             async for line in self._process.stdout:
-                self._take(json.loads(line))
+                self._handle(json.loads(line))
         finally:
             self._fail(BedError("the sandbox ended before its work was done"))
 
-    def _take(self, event: dict[str, Any]) -> None:
+    def _handle(self, event: dict[str, Any]) -> None:
         kind = event["event"]
         if kind == "init":
             self.init_pid = event["pid"]
@@ -270,23 +270,23 @@ class Supervisor:
         elif kind == "error" and not self._ready.done():
             self._ready.set_exception(_refusal(event))
         elif kind == "line":
-            process, said = self._running[event["id"]], json.loads(event["line"])
-            if said.get("event") == "error":
-                process.complaint = str(said.get("message", ""))
-            process.lines.put_nowait(said)
+            process, line = self._running[event["id"]], json.loads(event["line"])
+            if line.get("event") == "error":
+                process.error = str(line.get("message", ""))
+            process.lines.put_nowait(line)
         elif kind == "exited":
-            self._take_exit(event)
+            self._handle_exit(event)
         elif (answer := self._answers.get(event["id"])) and not answer.done():
-            answer.set_result(event)  # else whoever asked was cancelled, and waits no more
+            answer.set_result(event)  # else the caller was cancelled
 
-    def _take_exit(self, event: dict[str, Any]) -> None:
+    def _handle_exit(self, event: dict[str, Any]) -> None:
         process = self._running.pop(event["id"])
-        told = {name: event[name] for name in Exit.__dataclass_fields__ if name in event}
-        process.exit.set_result(Exit(**told))
+        values = {name: event[name] for name in Exit.__dataclass_fields__ if name in event}
+        process.exit.set_result(Exit(**values))
         process.lines.put_nowait({"event": "exited"})
 
     def _fail(self, reason: BedError) -> None:
-        """Let nobody wait for a sandbox that is gone."""
+        """End all waiting calls after the sandbox has ended."""
         exits = [process.exit for process in self._running.values()]
         waiting: list[asyncio.Future[Any]] = [self._ready, *self._answers.values(), *exits]
         for future in waiting:
@@ -299,11 +299,11 @@ class Supervisor:
 
 @asynccontextmanager
 async def sandbox(spec: SandboxSpec) -> AsyncIterator[Supervisor]:
-    """Make a sandbox; it ends, with everything in it, when the context is left.
+    """Make a sandbox, which ends with all its processes when the context exits.
 
     Raises:
-        HostError: The kernel refuses the namespaces or mounts; with the remedy.
-        BedError: It failed in another way.
+        HostError: The kernel refuses namespaces or mounts; with the remedy.
+        BedError: The sandbox could not be made for another reason.
     """
     stdio = [os.dup(fd) for fd in (0, 1, 2)] if spec.shell else []
     try:
@@ -313,7 +313,7 @@ async def sandbox(spec: SandboxSpec) -> AsyncIterator[Supervisor]:
             stdout=asyncio.subprocess.PIPE,
             limit=LINE_BYTES,
             pass_fds=stdio,
-            # An interrupt at the terminal is ours, not the programs'; but a command's own.
+            # An interrupt at the terminal must not reach programs, except a command of the user.
             start_new_session=spec.shell is None,
         )
     finally:
@@ -330,7 +330,7 @@ async def sandbox(spec: SandboxSpec) -> AsyncIterator[Supervisor]:
 
 
 def _not_started(process: Process) -> str:
-    """Say of a program that is not ready, in its user's words, whether it lives."""
+    """Return the message for a program that did not become ready."""
     spec = process.spec
     program, ports = spec.argv[0].rpartition("/")[2], str(spec.ready)
     how = f"{program} did not listen on {ports} within {START_TIMEOUT_S:g} s"
@@ -360,11 +360,11 @@ def _start_request(spec: ProcessSpec) -> dict[str, Any]:
 
 
 def _refusal(event: dict[str, Any]) -> HostError | BedError:
-    """Tell a machine that cannot from a set-up that failed."""
+    """Return a HostError if the kernel refused, else a BedError."""
     reason = f"{event['step']}: {event['message']}"
     if event["errno"] == ENOSPC and "unshare" in event["step"]:
         return HostError(
-            f"the kernel gives no more user namespaces ({reason})",
+            f"the limit of user namespaces is reached ({reason})",
             "raise it: sudo sysctl user.max_user_namespaces=10000",
         )
     if event["errno"] in {EPERM, EACCES, EUSERS}:
@@ -375,6 +375,6 @@ def _refusal(event: dict[str, Any]) -> HostError | BedError:
     return BedError(f"the sandbox could not be made: {reason}")
 
 
-def _named(what: Mapping[str, Any]) -> str:
-    argv = what.get("argv") or [what.get("path", "")]
-    return f"to {what['do']} {argv[0]}".strip()
+def _named(request: Mapping[str, Any]) -> str:
+    argv = request.get("argv") or [request.get("path", "")]
+    return f"to {request['do']} {argv[0]}".strip()

@@ -1,9 +1,8 @@
-"""Files where programs under test could have been: read and written without trust.
+"""Reading and writing files in folders that programs under test can write to.
 
-A program may leave anything in its folder: a link that leads to the user's own files, a named pipe
-on which whoever opens it waits for ever, a device that never ends, a folder in a file's place. So
-folders are walked without following a link, what is no regular file is refused, and whoever reads
-says how much at most.
+A program may leave anything in its folder: a link to the user's own files, a named pipe that blocks
+its reader for ever, an endless device, a folder in place of a file. So no link is followed, only
+regular files are read, and each read has a size limit.
 """
 
 from __future__ import annotations
@@ -17,34 +16,35 @@ from pathlib import Path, PurePosixPath
 from typing import TextIO
 
 MOST_BYTES = 2**26
-"""Of a file that is read whole."""
+"""Default size limit of a file."""
 READABLE = 0o644
-"""Programs under test may run as another user than this one."""
+"""Mode of written files: programs under test may run as another user."""
 OWN_BYTES = 2**28
-"""Of one that httpbed itself wrote: the emulator's result of a long lossy transfer."""
+"""Size limit of files that httpbed wrote, such as the emulator's result of a long lossy
+transfer."""
 _FOLDER = getattr(os, "O_PATH", os.O_RDONLY) | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _FILE = os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
 
 
 class UnreadableError(ValueError):
-    """The file is not regular, or too long."""
+    """The file is not a regular file, or longer than the limit."""
 
 
 @contextmanager
 def opened(
     file: Path, most: int = MOST_BYTES, *, errors: str = "replace", top: Path | None = None
 ) -> Iterator[TextIO]:
-    """Open a file to read it; from its folder, or from ``top``, no link leads to it.
+    """Open a file for reading, without following links below its folder, or below ``top``.
 
     Raises:
-        FileNotFoundError: It is not there.
-        UnreadableError: It is no regular file, or longer than ``most`` bytes.
+        FileNotFoundError: It does not exist.
+        UnreadableError: It is not a regular file, or longer than ``most`` bytes.
     """
     handle = _handle(file, top or file.parent)
     try:
         _refuse(file.name, os.fstat(handle), most)
-        with os.fdopen(handle, encoding="utf-8", errors=errors, closefd=False) as found:
-            yield found
+        with os.fdopen(handle, encoding="utf-8", errors=errors, closefd=False) as stream:
+            yield stream
     finally:
         os.close(handle)
 
@@ -55,41 +55,41 @@ def _handle(file: Path, top: Path) -> int:
             return os.open(file.name, os.O_RDONLY | _FILE, dir_fd=folder)
     except FileNotFoundError:
         raise
-    except OSError as error:  # a link, a socket, a device without a driver
+    except OSError as error:  # a link, a socket or a device without a driver
         raise UnreadableError(f"{file.name} cannot be read: {error.strerror}") from None
 
 
 def _refuse(name: str, about: os.stat_result, most: int) -> None:
     if not stat.S_ISREG(about.st_mode):
-        raise UnreadableError(f"{name} is no regular file")
+        raise UnreadableError(f"{name} is not a regular file")
     if about.st_size > most:
         raise UnreadableError(f"{name} is longer than {most / 1e6:.0f} MB")
 
 
 def text(file: Path, *, errors: str = "replace", most: int = MOST_BYTES) -> str:
-    """Read a file whole, as :func:`opened` does.
+    """Return the text of a file, opened as by :func:`opened`.
 
     Raises:
-        FileNotFoundError: It is not there.
-        ValueError: It is not to be read, or no UTF-8 where ``errors`` is strict.
+        FileNotFoundError: It does not exist.
+        ValueError: It cannot be read, or is not UTF-8 and ``errors`` is strict.
     """
     with opened(file, most, errors=errors) as handle:
         return handle.read()
 
 
 def data(file: Path, *, most: int = MOST_BYTES) -> bytes:
-    """Read a file whole that is no text, as :func:`opened` does.
+    """Return the bytes of a file, opened as by :func:`opened`.
 
     Raises:
-        FileNotFoundError: It is not there.
-        UnreadableError: It is not to be read.
+        FileNotFoundError: It does not exist.
+        UnreadableError: It cannot be read.
     """
     with opened(file, most) as handle:
         return handle.buffer.read()
 
 
 def own_text(file: Path) -> str:
-    """Read a file that httpbed itself wrote, as :func:`text` does; empty where there is none."""
+    """Return the text of a file that httpbed wrote; empty if it does not exist."""
     try:
         return text(file, most=OWN_BYTES)
     except FileNotFoundError:
@@ -97,21 +97,21 @@ def own_text(file: Path) -> str:
 
 
 def last_line(folder: Path, name: str, most: int = 4096) -> str:
-    """Return the last line of a file of a program; empty where there is none to be read."""
+    """Return the last line of a program's file; empty if there is none or it is unreadable."""
     try:
         with opened(folder / name, 2**62, top=folder) as file:
             length = os.fstat(file.fileno()).st_size
             os.lseek(file.fileno(), max(0, length - most), os.SEEK_SET)
-            said = file.read(most).strip()
+            tail = file.read(most).strip()
     except (OSError, UnreadableError):
         return ""
-    return said.splitlines()[-1] if said else ""
+    return tail.splitlines()[-1] if tail else ""
 
 
-def write(folder: Path, name: str, said: str) -> None:
-    """Write a file below a folder that is trusted itself, with the folders above it.
+def write(folder: Path, name: str, content: str) -> None:
+    """Write a file below a trusted folder, and make the folders between them.
 
-    What was there in its place is removed, never written to.
+    An existing file is removed first, never written to.
     """
     path = PurePosixPath(name)
     with _below(folder, str(path.parent), make=True) as parent:
@@ -119,8 +119,8 @@ def write(folder: Path, name: str, said: str) -> None:
             os.unlink(path.name, dir_fd=parent)
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | _FILE
         with os.fdopen(os.open(path.name, flags, READABLE, dir_fd=parent), "w") as file:
-            os.fchmod(file.fileno(), READABLE)  # whatever the file mode mask
-            file.write(said)
+            os.fchmod(file.fileno(), READABLE)  # independent of the umask
+            file.write(content)
 
 
 def _is_there(name: str, folder: int) -> bool:
@@ -133,7 +133,7 @@ def _is_there(name: str, folder: int) -> bool:
 
 @contextmanager
 def _below(top: Path, path: str, *, make: bool = False) -> Iterator[int]:
-    """Walk from a folder, which is no link, to one below it."""
+    """Open a folder below ``top`` without following links."""
     handle = os.open(top, _FOLDER)
     try:
         for name in PurePosixPath(path).parts:

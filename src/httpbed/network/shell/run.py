@@ -186,11 +186,11 @@ class _Bed:
         try:
             return await emulator.request("stop", "result")
         except BedError as error:
-            raise self._failure(emulator) if emulator.process.complaint else error from None
+            raise self._failure(emulator) if emulator.process.error else error from None
 
     def _failure(self, emulator: Emulator) -> BedError | HostError:
         """Say why the emulator ended: by its own word, the last line that it wrote, or neither."""
-        complaint = emulator.process.complaint
+        complaint = emulator.process.error
         if not complaint:
             said = last_error_line(self.supervisor, self.planned.network.emulator)
             return BedError(f"the emulator ended{said}")

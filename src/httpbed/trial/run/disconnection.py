@@ -16,7 +16,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from httpbed.host.sandbox import untrusted_files
-from httpbed.host.sandbox.dialogue import PATIENCE_S
+from httpbed.host.sandbox.dialogue import TIME_BOUND_S
 from httpbed.host.sandbox.spec import ProcessSpec
 from httpbed.host.sandbox.supervisor import Supervisor
 from httpbed.network.plan import TOOLS
@@ -70,4 +70,4 @@ def ended(host: str, transport: str, ports: list[int]) -> ProcessSpec:
         raise ValueError(ports)
     words = " or ".join(f"sport = :{port}" for port in ports).split()
     argv = ("ss", "-K", "--no-header", "--numeric", f"--{transport}", "(", *words, ")")
-    return ProcessSpec(argv, host=host, root=TOOLS, timeout_s=PATIENCE_S)
+    return ProcessSpec(argv, host=host, root=TOOLS, timeout_s=TIME_BOUND_S)
