@@ -7,14 +7,16 @@ from __future__ import annotations
 
 import importlib
 import pkgutil
+import re
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 import click
 
 from httpbed import cli
 from httpbed.experiment import profiles
+from httpbed.experiment.check import CHECKS, CheckDescriptor
 from httpbed.experiment.metric import METRICS, Metric
 from httpbed.report import network, pages_figure
 from httpbed.web.sites import content_types, corpus
@@ -22,8 +24,12 @@ from httpbed.web.sites import content_types, corpus
 REFERENCE = Path(__file__).resolve().parent / "reference"
 
 
+EVIDENCE = REFERENCE.parent / "concepts/evidence.md"
+
+
 def main() -> None:
     """Write the pages."""
+    EVIDENCE.write_text(with_checks(EVIDENCE.read_text()))
     REFERENCE.mkdir(exist_ok=True)
     (REFERENCE / "commands.md").write_text(commands())
     (REFERENCE / "profiles.md").write_text(networks())
@@ -98,6 +104,37 @@ def _row_of_metric(one: Metric) -> list[str]:
     unit = one.form if one.unit == "1" else one.unit
     applies = one.applies + (", each item" if one.per_item else "")
     return [f"`{one.name}`", unit, one.better, applies, TIMED_OUT[one.censoring], one.meaning]
+
+
+def with_checks(page: str) -> str:
+    """Return a page with its tables of checks, each between two comments, made anew."""
+    for kind, wanted in CHECK_TABLES.items():
+        begin, end = f"<!-- checks: {kind} -->", "<!-- end of checks -->"
+        before, _, rest = page.partition(begin)
+        after = rest.partition(end)[2]
+        table = table_of_checks([one for one in CHECKS if wanted(one)])
+        page = f"{before}{begin}\n{table}\n{end}{after}"
+    return page
+
+
+CHECK_TABLES: dict[str, Callable[[CheckDescriptor], bool]] = {
+    "bed": lambda one: one.of == "bed" and not one.is_note,
+    "subject": lambda one: one.of == "subject" and not one.is_note,
+    "notes": lambda one: one.is_note,
+}
+
+
+def table_of_checks(checks: Iterable[CheckDescriptor]) -> str:
+    """Return a table with a line for each check: its name, what must hold, and where it applies."""
+    rows = [[PLACEHOLDER.sub(r"*\1*", one.name), one.meaning, _applies(one)] for one in checks]
+    return "\n".join(map(_line, [["check", "meaning", "only for"], ["---"] * 3, *rows]))
+
+
+PLACEHOLDER = re.compile(r"\{(\w+)\}")
+
+
+def _applies(check: CheckDescriptor) -> str:
+    return "" if check.applies == "every attempt" else check.applies
 
 
 GROUPS = {

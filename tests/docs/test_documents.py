@@ -1,4 +1,4 @@
-"""What the documents point at is there."""
+"""Documents agree with the code that they describe, and their links lead somewhere."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from httpbed.experiment import profiles
+from httpbed.experiment.check import CHECKS
 from httpbed.experiment.metric import METRICS
 from httpbed.experiment.page import NamedPage
 from httpbed.web.sites.generated import ranjan
@@ -18,7 +19,7 @@ PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")])
 
 
 def test_every_profile_is_listed_with_its_source() -> None:
-    """`make docs` writes the page; a profile that was added or changed asks for it."""
+    """`make docs` writes the page again after a profile was added or changed."""
     page = (ROOT / "docs/reference/profiles.md").read_text()
     for name, profile in profiles.all_profiles().items():
         assert f"## `{name}`" in page
@@ -35,17 +36,29 @@ def test_every_metric_is_listed_with_its_meaning() -> None:
         assert line.endswith(f"| {metric.meaning} |")
 
 
-def test_ranjans_sites_are_listed_with_what_they_weigh() -> None:
-    """As they tell of themselves."""
+def test_ranjans_sites_are_listed_with_their_weights() -> None:
+    """The table's figures are those of the sites' outlines."""
     table = (ROOT / "docs/concepts/seeded-pages.md").read_text()
     for name in ranjan.NAMES:
         known = ranjan.outline(NamedPage(name=name), ROOT)
         assert f'| `"{name}"` | {known.requests} | {known.weight:,} B |' in table
 
 
+def test_the_tables_of_checks_are_those_of_the_registry() -> None:
+    """Every check has its line in the table of the bed, of the subject or of notes."""
+    page = (ROOT / "docs/concepts/evidence.md").read_text()
+    tables = dict(re.findall(r"<!-- checks: (\w+) -->\n(.*?)<!-- end of checks -->", page, re.DOTALL))
+    assert set(tables) == {"bed", "subject", "notes"}
+    for check in CHECKS:
+        table = tables["notes" if check.is_note else check.of]
+        name = re.sub(r"\{(\w+)\}", r"*\1*", check.name)
+        assert f"| {name} | {check.meaning} |" in table, "make docs writes the tables"
+    assert sum(table.count("\n") - 2 for table in tables.values()) == len(CHECKS)
+
+
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_every_link_leads_somewhere(page: Path) -> None:
-    """To a folder, or to a file with something in it."""
+    """Each relative link leads to a folder, or to a file that is not empty."""
     for target in LINK.findall(page.read_text()):
         place = page.parent / target
         assert place.is_dir() or place.stat().st_size > 0, target

@@ -1,4 +1,4 @@
-"""What guides show is accepted: experiments as they stand, lines of the shell as they are typed."""
+"""httpbed accepts the experiments and command lines that the guides show."""
 
 from __future__ import annotations
 
@@ -41,21 +41,21 @@ size = "1 kB"
 
 
 def blocks(guide: str, language: str) -> list[str]:
-    """Return the examples of a guide in one language."""
+    """Return the code blocks of a guide in one language."""
     found = BLOCK.findall((GUIDES / guide).read_text())
     return [text for name, text in found if name == language]
 
 
-def test_the_design_in_the_guide_is_one() -> None:
-    """With a header, a network and a workload around it."""
+def test_the_design_of_the_comparison_guide_is_an_experiment() -> None:
+    """The factors and groups are accepted with a header, a network and a workload around them."""
     (shown,) = blocks("compare.md", "toml")
     read = parser.read(HEAD + shown + REST)
     assert read.mistakes == ()
     assert len(read.treatments) == 4 - 1 + 2
 
 
-def test_the_competition_among_the_topologies_is_one() -> None:
-    """The network in which two pairs share a bottleneck, and who takes part in it."""
+def test_the_shared_bottleneck_of_the_topologies_page_is_an_experiment() -> None:
+    """The network in which two pairs share a bottleneck, with its roles and competitors."""
     dumbbell, taking_part = blocks("../concepts/topologies.md", "toml")[1:3]
     read = parser.read(HEAD + taking_part + dumbbell)
     assert read.mistakes == ()
@@ -68,8 +68,8 @@ def test_the_competition_among_the_topologies_is_one() -> None:
     assert late.place == "competitors[0].after"
 
 
-def test_the_hand_over_in_the_guide_is_an_experiment() -> None:
-    """Whole, and the guide knows every kind of change."""
+def test_the_handover_guide_shows_a_whole_experiment_and_every_kind() -> None:
+    """The experiment is accepted unchanged, and the table lists every kind of change."""
     (shown,) = blocks("handovers.md", "toml")
     read = parser.read(shown)
     assert read.mistakes == ()
@@ -78,8 +78,8 @@ def test_the_hand_over_in_the_guide_is_an_experiment() -> None:
     assert all(f'| `"{kind}"` |' in text for kind in get_args(HandoverKind))
 
 
-def test_the_line_in_the_guide_is_a_comparison() -> None:
-    """As far as it can be without running it."""
+def test_the_line_of_the_comparison_guide_is_accepted() -> None:
+    """It prints an experiment whose name the guide uses for the campaign's folder."""
     line = blocks("compare.md", "sh")[0].replace("\\\n", " ")
     words = shlex.split(line)[2:]
     result = CliRunner().invoke(compare.command, [*words, "--dry-run"])
@@ -89,8 +89,8 @@ def test_the_line_in_the_guide_is_a_comparison() -> None:
     assert f"cp {name[1]}/experiment.toml" in blocks("compare.md", "sh")[1]
 
 
-def test_the_recorded_site_in_the_guide_is_a_page() -> None:
-    """With the order that its text speaks of."""
+def test_the_har_file_of_the_pages_guide_is_a_page() -> None:
+    """The guide explains every value of ``order``."""
     (shown,) = (text for text in blocks("pages.md", "toml") if "har =" in text)
     load = workload.parse(tomllib.loads(shown)["workload"])
     assert isinstance(load, PageLoad)
