@@ -18,7 +18,7 @@ from pathlib import Path
 
 from httpbed.store import campaign
 from httpbed.studies.conformance import properties, session
-from httpbed.studies.conformance.evidence import Evidence, Transfers
+from httpbed.studies.conformance.evidence import ConformanceEvidence, Transfers
 from httpbed.studies.conformance.networks import networks
 from httpbed.studies.conformance.sender import Control
 
@@ -32,14 +32,14 @@ def main() -> None:
         evidence = read(folder / sender, sender)
         every = evidence.transfers.every
         strained = sum(one.strained for one in every)
-        print(f"{sender}: {len(every)} trials, {strained} on a busy machine", *evidence.blind)
+        print(f"{sender}: {len(every)} trials, {strained} on a busy machine", *evidence.unreadable)
         for control in KERNEL:
             for name, values in spreads(control, evidence.transfers).items():
                 text = f"{min(values):8.3f} .. {max(values):8.3f}  n = {len(values)}"
                 print(f"  as {control:<5}  {name:<38} {text}")
 
 
-def read(folder: Path, control: Control) -> Evidence:
+def read(folder: Path, control: Control) -> ConformanceEvidence:
     """Read the campaign of a test; the networks of any scale are among those of the full one."""
     return session.read(campaign.existing(folder), networks("full", control))
 
@@ -57,11 +57,11 @@ def figures(control: Control, transfers: Transfers) -> Iterator[tuple[str, float
     for one in transfers.every:
         alone = Transfers([one.network], [one])
         for finding in properties.judge(control, alone):
-            if finding.seen is not None:
-                yield finding.name, finding.seen
+            if finding.observed is not None:
+                yield finding.name, finding.observed
     for finding in properties.judge(control, transfers):
-        if finding.name.startswith("slope") and finding.seen is not None:
-            yield finding.name, finding.seen
+        if finding.name.startswith("slope") and finding.observed is not None:
+            yield finding.name, finding.observed
 
 
 if __name__ == "__main__":

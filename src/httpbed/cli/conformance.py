@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, get_args
 import click
 
 from httpbed.campaign.preparation import Loaded
+from httpbed.campaign.run import RunOptions
 from httpbed.cli import experiment_argument
 from httpbed.cli.echo import echo
 from httpbed.cli.progress import Reporter
@@ -23,7 +24,7 @@ from httpbed.experiment.sender import SCALES, Scale
 from httpbed.host import backend
 from httpbed.programs.catalog import Catalog
 from httpbed.studies.conformance.sender import CONTROLS, Control, Sender
-from httpbed.studies.conformance.sender_selection import Asked, choose, competitor, pairs
+from httpbed.studies.conformance.sender_selection import SenderOptions, choose, competitor, pairs
 
 if TYPE_CHECKING:
     from httpbed.studies.conformance.judgement import Judgement
@@ -112,7 +113,7 @@ def command(
     Exit codes: 0 every property passed (with --against: every trial could be read); 1 some did
     not; 2 usage; 3 this machine cannot.
     """
-    asked = Asked(
+    asked = SenderOptions(
         implementation=implementation,
         control=congestion_control,
         http_version=http_version,
@@ -184,17 +185,16 @@ def _compete(
 ) -> int:
     from httpbed.report import competition as report  # noqa: PLC0415
     from httpbed.report import terminal  # noqa: PLC0415
-    from httpbed.studies.conformance import competition_session  # noqa: PLC0415
+    from httpbed.studies.conformance import session  # noqa: PLC0415
 
-    loaded = competition_session.prepare(senders, catalog, scale)
+    loaded = session.prepare_competition(senders, catalog, scale)
     with _folder(output) as folder, _reporter(loaded) as reporter:
-        outcome = competition_session.run(
+        outcome = session.compete(
             senders,
             loaded,
             folder,
             catalog=catalog,
-            backend=backend.choose(None),
-            command=_command_line(),
+            options=RunOptions(backend.choose(None), _command_line(), packet_log=True),
             tell=reporter.report,
             say=_say,
         )
@@ -202,7 +202,7 @@ def _compete(
         echo(json.dumps(outcome.as_json(), indent=1))
     else:
         report.show(outcome, terminal.console())
-    return EXIT_HOST if outcome.invalid else int(bool(outcome.blind))
+    return EXIT_HOST if outcome.invalid else int(bool(outcome.unreadable))
 
 
 def _reporter(loaded: Loaded) -> Reporter:

@@ -70,6 +70,8 @@ class Check(Value):
     """The observed value, in words."""
     limit: str = ""
     """The required value, in words."""
+    by_time_limit: bool = False
+    """Whether it failed because the time limit stopped the program."""
 
 
 class Attempt(Value):

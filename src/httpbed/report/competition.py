@@ -31,7 +31,7 @@ def show(seen: Competition, out: Console) -> None:
         table.add_row(*map(Text, _cells(queue, seen)))
     out.print(table)
     out.print()
-    for reason in seen.blind:
+    for reason in seen.unreadable:
         out.print(Text(f"{'note':<{KEY_WIDTH}}  not read: {reason}"), soft_wrap=True)
 
 

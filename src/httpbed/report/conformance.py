@@ -12,7 +12,7 @@ from httpbed.experiment import units
 from httpbed.report import inline, templating, windows
 from httpbed.report.terminal import Console
 from httpbed.studies.conformance.judgement import Judgement
-from httpbed.studies.conformance.property_result import Finding
+from httpbed.studies.conformance.properties import PropertyResult
 
 TEMPLATE = "conformance.html.j2"
 KEY_WIDTH = 9
@@ -35,7 +35,7 @@ def show(judgement: Judgement, record: Path | None, page: Path | None, out: Cons
         mark = Text(*MARKS[finding.passed])
         networks = (
             finding.name,
-            figure(finding.seen),
+            figure(finding.observed),
             asked(finding),
             finding.unit,
             str(finding.n),
@@ -61,7 +61,7 @@ def figure(value: float | None) -> str:
     return "-" if value is None else f"{value:.3g}"
 
 
-def asked(finding: Finding) -> str:
+def asked(finding: PropertyResult) -> str:
     """Write the tolerance of a property."""
     low, high = finding.low, finding.high
     if high == float("inf"):
@@ -82,7 +82,7 @@ def outcome(judgement: Judgement) -> str:
         )
     told = f"{len(failed)} of {len(findings)} properties out of tolerance"
     told += f", {unseen} not seen" if unseen else ""
-    blind = len(judgement.evidence.blind)
+    blind = len(judgement.evidence.unreadable)
     return f"not passed: {told}" + (f", {blind} trial(s) not read" if blind else "")
 
 
@@ -98,7 +98,7 @@ def notes(judgement: Judgement) -> Iterator[str]:
             f"{strained} of {trials} trials ran on a busy machine: what fails there is not judged"
         )
         yield busy + (", but for a held window, which is certain" if _is_held(judgement) else "")
-    yield from (f"not read: {blind}" for blind in judgement.evidence.blind)
+    yield from (f"not read: {blind}" for blind in judgement.evidence.unreadable)
 
 
 def _is_held(judgement: Judgement) -> bool:
@@ -135,7 +135,7 @@ def render(judgement: Judgement) -> str:
     rows = [
         {
             "name": finding.name,
-            "seen": figure(finding.seen),
+            "seen": figure(finding.observed),
             "asked": asked(finding),
             "unit": finding.unit,
             "n": finding.n,

@@ -12,7 +12,7 @@ from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator, NullForma
 from httpbed.analysis.sender import delivery, models
 from httpbed.report.figures import INK, PALETTE, QUIET, STYLE, WIDTH_IN, Plot
 from httpbed.report.visible_figure import VisibleFigure
-from httpbed.studies.conformance.evidence import Transfer, Transfers
+from httpbed.studies.conformance.evidence import SenderTransfer, Transfers
 from httpbed.studies.conformance.sender import BBR, Control
 
 PANEL_IN = 1.9
@@ -58,7 +58,7 @@ def _windows(transfers: Transfers) -> Iterator[Plot]:
     )
 
 
-def _panel(axes: Axes, transfer: Transfer) -> None:
+def _panel(axes: Axes, transfer: SenderTransfer) -> None:
     rounds = transfer.flight.rounds
     times = [one.begin_s for one in rounds]
     windows = [one.window for one in rounds]
@@ -76,7 +76,7 @@ def _panel(axes: Axes, transfer: Transfer) -> None:
     axes.spines[["top", "right"]].set_visible(False)
 
 
-def _bounds(axes: Axes, transfer: Transfer, largest: float) -> None:
+def _bounds(axes: Axes, transfer: SenderTransfer, largest: float) -> None:
     """Draw what the network can hold; say it where a line would flatten what the panel is for."""
     bdp = transfer.pipe.bdp
     full = bdp + transfer.pipe.queue_packets
@@ -130,7 +130,7 @@ def _delivery(transfers: Transfers) -> Iterator[Plot]:
 
 
 def _throughput(transfers: Transfers, judged_as: Control) -> Iterator[Plot]:
-    by_rtt: dict[float, list[Transfer]] = {}
+    by_rtt: dict[float, list[SenderTransfer]] = {}
     for network, trials in transfers.grid().items():
         by_rtt.setdefault(network.rtt_s, []).extend(trials)
     seen = {rtt_s: trials for rtt_s, trials in by_rtt.items() if trials}
@@ -172,7 +172,7 @@ def _logarithmic(axes: Axes, losses: Sequence[float]) -> None:
         axis.set_minor_formatter(NullFormatter())
 
 
-def _model(control: Control) -> tuple[str, Callable[[float, Transfer], float]]:
+def _model(control: Control) -> tuple[str, Callable[[float, SenderTransfer], float]]:
     """Name and return what a control's throughput is compared with, of a loss in a network."""
     if control in BBR:
         return "what the link does not lose", lambda loss, one: one.pipe.rate_pps * (1 - loss)
@@ -186,8 +186,8 @@ def _model(control: Control) -> tuple[str, Callable[[float, Transfer], float]]:
 def _against_loss(
     axes: Axes,
     rtt_s: float,
-    trials: Sequence[Transfer],
-    expected: Callable[[float, Transfer], float],
+    trials: Sequence[SenderTransfer],
+    expected: Callable[[float, SenderTransfer], float],
     colour: str,
 ) -> None:
     losses = [transfer.loss for transfer in trials]

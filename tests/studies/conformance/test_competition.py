@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from httpbed.store.packet_log import COLUMNS
-from httpbed.studies.conformance import competition, competition_session
+from httpbed.studies.conformance import competition, session
 
 FLOWS = ("a", "b")
 MS = 10**6
@@ -29,7 +29,7 @@ def test_shares_are_of_each_flows_own_link(tmp_path: Path) -> None:
     """The first has three packets for each of the second's."""
     first, second = (competition.access(flow) for flow in range(2))
     rows = [row(ms, second if ms % 40 == 0 else first) for ms in range(0, 30_000, 10)]
-    found = competition_session.split_of(log(tmp_path, *rows), FLOWS)
+    found = session.split_of(log(tmp_path, *rows), FLOWS)
     assert found.shares == pytest.approx({"a": 0.75, "b": 0.25}, abs=0.01)
 
 
@@ -37,11 +37,11 @@ def test_a_flow_that_is_missing_has_no_share(tmp_path: Path) -> None:
     """Nor is none of 0 %: it is told by name."""
     only = log(tmp_path, row(0, competition.access(0)))
     with pytest.raises(ValueError, match="nothing was sent by b"):
-        competition_session.split_of(only, FLOWS)
+        session.split_of(only, FLOWS)
 
 
 def test_a_torn_log_is_refused(tmp_path: Path) -> None:
     """As one whose disk was full."""
     torn = log(tmp_path, row(0, competition.access(0)), "12\t13\t15")
     with pytest.raises(ValueError, match="line 3 of the packet log is not a packet's line"):
-        competition_session.split_of(torn, FLOWS)
+        session.split_of(torn, FLOWS)

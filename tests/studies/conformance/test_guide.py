@@ -12,8 +12,8 @@ import pytest
 
 from httpbed.cli import conformance as verb
 from httpbed.programs import catalog
-from httpbed.studies.conformance import competition_session, sender_selection, session
-from httpbed.studies.conformance.sender_selection import Asked, choose
+from httpbed.studies.conformance import sender_selection, session
+from httpbed.studies.conformance.sender_selection import SenderOptions, choose
 
 ROOT = Path(__file__).parents[3]
 CATALOG = catalog.load()
@@ -43,7 +43,7 @@ def test_a_line_that_is_shown_can_be_planned(line: str) -> None:
     said = options(line)
     if ELSEWHERE & set(line.replace("=", " ").split()):
         return
-    asked = Asked(
+    asked = SenderOptions(
         implementation=said["implementation"],
         control=said["congestion_control"],
         http_version=said["http_version"],
@@ -56,7 +56,7 @@ def test_a_line_that_is_shown_can_be_planned(line: str) -> None:
         others = [
             choose(CATALOG, sender_selection.competitor(one, asked.client)) for one in against
         ]
-        assert competition_session.prepare([sender, *others], CATALOG, said["scale"]).trials
+        assert session.prepare_competition([sender, *others], CATALOG, said["scale"]).trials
     else:
         test = session.prepare(
             sender, CATALOG, scale=said["scale"], backend="af_packet", jobs=1, command=line

@@ -15,7 +15,7 @@ from httpbed.report import conformance, senders, terminal, windows
 from httpbed.report.remark import in_one_line
 from httpbed.store import sender_records as records
 from httpbed.studies.conformance import session
-from httpbed.studies.conformance.evidence import Evidence, Transfer, Transfers
+from httpbed.studies.conformance.evidence import ConformanceEvidence, SenderTransfer, Transfers
 from httpbed.studies.conformance.judgement import Judgement, reach
 from httpbed.studies.conformance.networks import networks
 from httpbed.studies.conformance.sender import Sender
@@ -33,9 +33,11 @@ def judgement() -> Judgement:
     """Judge a sender of which one network was seen."""
     start = networks("smoke", "reno")[0]
     transfers = Transfers(
-        networks("smoke", "reno"), [Transfer(start, Ideal(lasts_s=3.0).transfer())]
+        networks("smoke", "reno"), [SenderTransfer(start, Ideal(lasts_s=3.0).transfer())]
     )
-    evidence = Evidence(transfers, {"httpbed": "0", "command": NASTY, "host": {}}, ("x: y",), False)
+    evidence = ConformanceEvidence(
+        transfers, {"httpbed": "0", "command": NASTY, "host": {}}, ("x: y",), False
+    )
     sender = Sender("own", "3", "reno", "reno", "reno", knobs={"knob": NASTY})
     return reach(sender, key(), "smoke", evidence)
 
@@ -171,7 +173,9 @@ def test_plots_have_plain_figures_at_the_losses_that_were_asked_for() -> None:
     """No mark-up of another language, and no line beyond what is drawn."""
     planned = networks("smoke", "reno")
     every = [
-        Transfer(network, Ideal(lasts_s=5.0).transfer()) for network in planned if network.loss
+        SenderTransfer(network, Ideal(lasts_s=5.0).transfer())
+        for network in planned
+        if network.loss
     ]
     drawn = windows.plots(Transfers(planned, every), "reno")[-1].svg()
     assert "mathdefault" not in drawn

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from httpbed.studies.conformance import properties
-from httpbed.studies.conformance.evidence import Transfer, Transfers
+from httpbed.studies.conformance.evidence import SenderTransfer, Transfers
 from httpbed.studies.conformance.networks import Network, networks
-from httpbed.studies.conformance.property_result import BUSY, Finding
+from httpbed.studies.conformance.properties import BUSY, PropertyResult
 from httpbed.studies.conformance.sender import CONTROLS, Control
 from ideal_sender import HELD, Ideal
 
@@ -25,7 +25,7 @@ def transfers(control: str, most: int = HELD, *, strained: bool = False) -> Tran
     return Transfers(planned, every)
 
 
-def transfer(network: Network, control: str, most: int, strained: bool) -> Transfer:
+def transfer(network: Network, control: str, most: int, strained: bool) -> SenderTransfer:
     """Let an ideal sender go through one network; a full queue is a limit of the window here."""
     generator = np.random.default_rng(7)
     lost = network.lost or np.flatnonzero(generator.random(60_000) < network.loss).tolist()
@@ -39,10 +39,10 @@ def transfer(network: Network, control: str, most: int, strained: bool) -> Trans
         most=min(most, brim),
         lasts_s=9.0 if network.lost else 12.0 if network.loss else 6.0,
     )
-    return Transfer(network, ideal.transfer(), strained)
+    return SenderTransfer(network, ideal.transfer(), strained)
 
 
-def judged(control: Control, ideal: str) -> dict[str, Finding]:
+def judged(control: Control, ideal: str) -> dict[str, PropertyResult]:
     """Judge an ideal sender as what it may not be."""
     return {finding.name: finding for finding in properties.judge(control, transfers(ideal))}
 
@@ -51,7 +51,7 @@ def judged(control: Control, ideal: str) -> dict[str, Finding]:
 def test_an_ideal_sender_passes_as_what_it_is(control: Control) -> None:
     """Every property is seen, and within its tolerance."""
     found = judged(control, control)
-    assert {name: one.seen for name, one in found.items() if not one.passed} == {}
+    assert {name: one.observed for name, one in found.items() if not one.passed} == {}
 
 
 @pytest.mark.parametrize(

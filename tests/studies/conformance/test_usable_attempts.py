@@ -1,4 +1,4 @@
-"""Which attempts show what their senders did, by the checks that they left."""
+"""Which attempts show what their senders do, by their checks."""
 
 from __future__ import annotations
 
@@ -8,38 +8,39 @@ from typing import Literal
 import pytest
 
 from httpbed.experiment.trial import Attempt, Check, Outcome
-from httpbed.host.sandbox.spec import STOPPED_IN_TIME
-from httpbed.studies.conformance import usable_attempts
+from httpbed.studies.conformance import session
 
 RECORDED = Path(__file__).parents[2] / "recorded/attempts/h3-clean/trial.json"
 KINDS = Literal["completed", "failed", "timed out", "unsupported", "invalid"]
 
 
 def broken(name: str, figure: str = "", of: Literal["bed", "subject"] = "subject") -> Check:
-    """Break a check."""
+    """Return a failed check."""
     return Check(name=name, of=of, passed=False, figure=figure)
 
 
-STOPPED = broken("client ended well", f"{STOPPED_IN_TIME}: curl printed nothing")
+STOPPED = broken("client ended well", "was stopped at its time limit").model_copy(
+    update={"by_time_limit": True}
+)
 CUT_OFF = (STOPPED, broken("status of the one answer"), broken("body as served"))
 BUSY = broken("CPU pressure", of="bed")
 
 
-def blindness(kind: KINDS, *checks: Check) -> str:
-    """Judge a recorded attempt that ended so, with these checks broken."""
+def why_unusable(kind: KINDS, *checks: Check) -> str:
+    """Say why a recorded attempt is unusable, with another outcome and these failed checks."""
     attempt = Attempt.model_validate_json(RECORDED.read_text())
     ended = Outcome(kind=kind, reason="" if kind == "completed" else "why")
     passed = [check for check in attempt.checks if check.passed]
-    return usable_attempts.blindness(
+    return session.why_unusable(
         attempt.model_copy(update={"outcome": ended, "checks": [*passed, *checks]})
     )
 
 
 @pytest.mark.parametrize("kind", ["timed out", "failed"])
-def test_what_the_time_limit_cut_off_can_be_read(kind: KINDS) -> None:
-    """It is how these trials end."""
-    assert blindness(kind, *CUT_OFF) == ""
-    assert blindness("invalid", *CUT_OFF, BUSY) == ""
+def test_an_attempt_that_the_time_limit_ended_is_usable(kind: KINDS) -> None:
+    """All trials of these tests end so; a busy machine changes nothing."""
+    assert why_unusable(kind, *CUT_OFF) == ""
+    assert why_unusable("invalid", *CUT_OFF, BUSY) == ""
 
 
 @pytest.mark.parametrize(
@@ -51,21 +52,23 @@ def test_what_the_time_limit_cut_off_can_be_read(kind: KINDS) -> None:
     ],
     ids=lambda check: check.name,
 )
-def test_whoever_did_something_else_cannot(check: Check) -> None:
-    """A competitor that is dead has no share, however the client ended; a busy machine or not."""
-    assert check.name in blindness("timed out", *CUT_OFF, check)
-    assert check.figure in blindness("invalid", *CUT_OFF, check, BUSY)
+def test_an_attempt_in_which_another_check_failed_is_unusable(check: Check) -> None:
+    """A dead competitor has no share, whether the machine was busy or not."""
+    assert check.name in why_unusable("timed out", *CUT_OFF, check)
+    assert check.figure in why_unusable("invalid", *CUT_OFF, check, BUSY)
 
 
 @pytest.mark.parametrize("kind", ["failed", "invalid"])
-def test_an_answer_without_a_body_cannot(kind: KINDS) -> None:
-    """A client that ended by itself has got another answer than the one that was asked for."""
+def test_a_response_with_an_error_status_is_unusable(kind: KINDS) -> None:
+    """A client that ended by itself received another response than the one it requested."""
     refused = broken("status of the one answer", "404")
-    assert "404" in blindness(kind, refused, *([BUSY] if kind == "invalid" else ()))
+    assert "404" in why_unusable(kind, refused, *([BUSY] if kind == "invalid" else ()))
 
 
-def test_a_bed_that_failed_cannot_be_read() -> None:
-    """Whatever else it was than busy."""
-    assert blindness("invalid", BUSY, broken("conservation of packets", of="bed")) == "invalid: why"
-    assert blindness("unsupported") == "unsupported: why"
-    assert blindness("completed") == ""
+def test_an_invalid_attempt_is_unusable() -> None:
+    """Unless the only reason is a busy machine."""
+    assert (
+        why_unusable("invalid", BUSY, broken("conservation of packets", of="bed")) == "invalid: why"
+    )
+    assert why_unusable("unsupported") == "unsupported: why"
+    assert why_unusable("completed") == ""

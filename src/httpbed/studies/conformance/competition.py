@@ -1,4 +1,4 @@
-"""Several senders on one bottleneck: the experiment, and what is read of it.
+"""A competition of senders for one bottleneck: its experiment and its result.
 
 ::
 
@@ -6,9 +6,9 @@
     client2 ──┼── left ══ bottleneck ══ right ──┼── proxy2 ── server2
     client3 ──┘                                 └── server3
 
-Every flow has an access link of its own, which does nothing: so the emulator knows whose packets
-are whose, encrypted or not. All begin at once, which is no advantage to any. A proxy that is
-looked at has its origin behind it, on another link that does nothing.
+Every flow has its own access link without impairments, by which the emulator tells the flows apart,
+encrypted or not. All flows start at the same time. A proxy under test reaches its origin over
+another link without impairments.
 """
 
 from __future__ import annotations
@@ -19,8 +19,7 @@ from typing import Any
 
 from httpbed.analysis.sender.split import Split
 from httpbed.experiment.sender import Scale
-from httpbed.studies.conformance.document import answering, text
-from httpbed.studies.conformance.networks import SIZE
+from httpbed.studies.conformance.networks import SIZE, responders, toml_string
 from httpbed.studies.conformance.sender import Sender
 
 FACTOR = "queue"
@@ -34,12 +33,12 @@ RATE_BIT_S = 10_000_000
 ONE_WAY_S = 0.02
 TIME_LIMIT_S = 30
 SETTLED_S = 5.0
-"""From here on the shares are measured: every sender's start is over."""
+"""Shares are measured from here on, when every sender's start is over."""
 
 
 @dataclass(frozen=True)
-class Shared:
-    """What one trial of a competition shows."""
+class CompetitionTrial:
+    """How the flows of one trial shared the bottleneck."""
 
     queue: str
     split: Split
@@ -47,27 +46,27 @@ class Shared:
 
 @dataclass(frozen=True)
 class Competition:
-    """What a competition showed."""
+    """The result of a competition."""
 
     flows: tuple[str, ...]
     """Names of the flows, in the order of their shares."""
-    trials: Sequence[Shared]
+    trials: Sequence[CompetitionTrial]
     manifest: Mapping[str, Any]
-    blind: Sequence[str]
-    """Trials of which nothing can be said, each with the reason."""
+    unreadable: Sequence[str]
+    """Trials that show nothing about the senders, each with the reason."""
     invalid: bool = False
-    """Whether the bed was the reason in any of them."""
+    """Whether an invalid attempt is one of the reasons."""
 
     def of(self, queue: str) -> list[Split]:
-        """Those with one length of the queue."""
+        """Return the trials with one length of the queue."""
         return [trial.split for trial in self.trials if trial.queue == queue]
 
     def queues(self) -> list[str]:
-        """Lengths of the queue of which there is a trial, in their order."""
+        """Return the lengths of the queue that have trials, shortest first."""
         return sorted({trial.queue for trial in self.trials}, key=_packets)
 
     def as_json(self) -> dict[str, Any]:
-        """Return it as values that JSON can hold."""
+        """Return it for :func:`json.dumps`."""
         return {
             "flows": list(self.flows),
             "rate_bit_s": RATE_BIT_S,
@@ -83,12 +82,12 @@ class Competition:
                 }
                 for trial in self.trials
             ],
-            "blind": list(self.blind),
+            "unreadable": list(self.unreadable),
         }
 
 
 def names(senders: Sequence[Sender]) -> tuple[str, ...]:
-    """Name the flows of a competition, each differently."""
+    """Return a distinct name for each flow."""
     return tuple(
         f"{number} {sender.algorithm} {sender.implementation} H{sender.http_version}"
         for number, sender in enumerate(senders, start=1)
@@ -96,17 +95,17 @@ def names(senders: Sequence[Sender]) -> tuple[str, ...]:
 
 
 def access(flow: int) -> int:
-    """Direction, in the emulator's log, from a flow's sender to its client; flows count from 0."""
+    """Return the direction in the packet log from a flow's sender to its client, from flow 0 on."""
     return 2 * flow + 1
 
 
 def bottleneck(flows: int) -> int:
-    """Direction of the bottleneck towards the clients."""
+    """Return the bottleneck's direction towards the clients."""
     return 2 * (2 * flows) + 1
 
 
 def experiment(senders: Sequence[Sender], scale: Scale, *, seed: int) -> str:
-    """Write the experiment file of a competition; the first sender is the one in question."""
+    """Return the experiment file of a competition; the first sender is the one under test."""
     first, flows = senders[0], _by_end(senders)
     competitors = [_competitor(flows[end], end) for end in list(flows)[1:]]
     return f"""\
@@ -118,14 +117,14 @@ seed = {seed}
 time_limit = "{TIME_LIMIT_S} s"
 
 [factors]
-{FACTOR} = [{", ".join(map(text, QUEUES[scale]))}]
+{FACTOR} = [{", ".join(map(toml_string, QUEUES[scale]))}]
 
 [topology]
-hosts = [{", ".join(map(text, _hosts(flows)))}]
+hosts = [{", ".join(map(toml_string, _hosts(flows)))}]
 links = [
 {"".join(_links(flows))}]
 
-{_cast(first, "", "roles")}
+{_roles(first, "", "roles")}
 {"".join(competitors)}[workload]
 kind = "download"
 size = "{SIZE}"
@@ -133,7 +132,7 @@ size = "{SIZE}"
 
 
 def _by_end(senders: Sequence[Sender]) -> dict[str, Sender]:
-    """Map what the names of each flow's hosts end in to its sender."""
+    """Map the ending of each flow's host names to its sender."""
     return {"" if number == 1 else f"{number}": one for number, one in enumerate(senders, start=1)}
 
 
@@ -143,7 +142,7 @@ def _hosts(flows: Mapping[str, Sender]) -> list[str]:
 
 
 def _links(flows: Mapping[str, Sender]) -> list[str]:
-    """Write the links, in the order on which :func:`access` and :func:`bottleneck` count."""
+    """Return the links in the order that :func:`access` and :func:`bottleneck` assume."""
     ends = [(f"client{end}", "left") for end in flows]
     ends += [(f"{sender.role}{end}", "right") for end, sender in flows.items()]
     behind = [(f"proxy{end}", f"server{end}") for end in _proxied(flows)]
@@ -161,15 +160,15 @@ def _proxied(flows: Mapping[str, Sender]) -> list[str]:
 
 
 def _competitor(sender: Sender, end: str) -> str:
-    return f"[[competitors]]\n\n{_cast(sender, end, 'competitors')}\n"
+    return f"[[competitors]]\n\n{_roles(sender, end, 'competitors')}\n"
 
 
-def _cast(sender: Sender, end: str, place: str) -> str:
-    """Write the roles of one flow: its client, and who answers it."""
+def _roles(sender: Sender, end: str, place: str) -> str:
+    """Return the roles of one flow: its client, and its server or proxy."""
     return (
-        f"[{place}.client]\nimplementation = {text(sender.client)}\n"
+        f"[{place}.client]\nimplementation = {toml_string(sender.client)}\n"
         f'host = "client{end}"\nhttp_version = "{sender.http_version}"\n\n'
-        + answering(sender, place, end)
+        + responders(sender, place, end)
     )
 
 

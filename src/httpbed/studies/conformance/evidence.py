@@ -1,4 +1,4 @@
-"""What the trials of a conformance test show: each network with what was sent in it."""
+"""The evidence of a conformance test: the packets that a sender sent in each network."""
 
 from __future__ import annotations
 
@@ -16,35 +16,35 @@ from httpbed.studies.conformance.networks import STEADY_S, Network
 
 
 @dataclass(frozen=True)
-class Transfer:
-    """One trial of a network: what was sent in it."""
+class SenderTransfer:
+    """The packets of one trial."""
 
     network: Network
     flight: Flight
     strained: bool = False
-    """Whether the machine was too busy while it ran."""
+    """Whether the machine was too busy during the trial."""
 
     @cached_property
     def pipe(self) -> Pipe:
-        """What the network holds."""
+        """Return the network's rate, round trip and queue in this sender's packets."""
         return self.network.pipe(self.flight.full_bytes)
 
     @cached_property
     def loss(self) -> float:
-        """Share of packets that were lost in the steady state; as asked, if that was none."""
+        """Return the share of packets lost in the steady state; if none, the network's loss."""
         lost = self.flight.packets.lost[self.flight.packets.sent_s >= STEADY_S]
         return float(lost.mean()) if lost.any() else self.network.loss
 
     @cached_property
     def rate_pps(self) -> float:
-        """Full packets per second in the steady state."""
+        """Return full packets per second in the steady state."""
         if self.flight.lasts_s <= STEADY_S:
             return 0.0
         return behaviour.steady_pps(self.flight, STEADY_S)
 
     @cached_property
     def held(self) -> float | None:
-        """Where something other than congestion control holds the window, in packets."""
+        """Return the window in packets at which something else than congestion control stops it."""
         return behaviour.held_at(self.flight, self.pipe)
 
 
@@ -53,30 +53,30 @@ class Transfers:
     """All trials of a conformance test."""
 
     planned: Sequence[Network]
-    """Every network of the test, also one of which no trial can be read."""
-    every: Sequence[Transfer]
+    """Every network of the test, readable or not."""
+    every: Sequence[SenderTransfer]
 
-    def of(self, name: str) -> list[Transfer]:
-        """Those of a network."""
+    def of(self, name: str) -> list[SenderTransfer]:
+        """Return the transfers in a network."""
         return [transfer for transfer in self.every if transfer.network.name == name]
 
-    def grid(self) -> dict[Network, list[Transfer]]:
-        """Those with independent loss, by network; none of one that nothing shows."""
+    def grid(self) -> dict[Network, list[SenderTransfer]]:
+        """Return the transfers with independent loss by network; some networks may have none."""
         return {network: self.of(network.name) for network in self.planned if network.loss}
 
     def held(self) -> float | None:
-        """Where the window is held in the network that has room for any."""
+        """Return where the window is held in the network that has room for any window."""
         at = [transfer.held for transfer in self.of("start") if transfer.held is not None]
         return float(np.median(at)) if at else None
 
 
 @dataclass(frozen=True)
-class Evidence:
-    """What a conformance test left."""
+class ConformanceEvidence:
+    """What a conformance test shows."""
 
     transfers: Transfers
     manifest: Mapping[str, Any]
-    blind: Sequence[str]
-    """Trials of which nothing can be said, each with the reason."""
+    unreadable: Sequence[str]
+    """Trials that show nothing about the sender, each with the reason."""
     invalid: bool
-    """Whether the bed was the reason in any of them."""
+    """Whether an invalid attempt is one of the reasons."""

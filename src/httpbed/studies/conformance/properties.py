@@ -31,17 +31,18 @@ kernel: its bounds are of its draft, and of what it must not fall below.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
 from functools import cached_property
+from statistics import median
+from typing import Any
 
 from httpbed.analysis.sender import behaviour, models
 from httpbed.analysis.sender.behaviour import Backoff
 from httpbed.analysis.sender.flight import Round
 from httpbed.experiment import units
-from httpbed.studies.conformance.evidence import Transfer, Transfers
+from httpbed.studies.conformance.evidence import SenderTransfer, Transfers
 from httpbed.studies.conformance.networks import STEADY_S
-from httpbed.studies.conformance.property_result import Finding, within
 from httpbed.studies.conformance.sender import BBR, Control
 
 Bounds = tuple[float, float]
@@ -79,7 +80,66 @@ BORNE_BBR2 = 0.01
 BBR.LossThresh); with independent loss some rounds lose that much at half the mean."""
 
 
-def judge(control: Control, transfers: Transfers) -> list[Finding]:
+BUSY = "out of tolerance, but the machine was too busy to blame the sender"
+NOT_SHOWN = "no trial shows it"
+
+
+@dataclass(frozen=True)
+class PropertyResult:
+    """A property with its tolerance and the observed figure."""
+
+    name: str
+    """The property."""
+    observed: float | None
+    """The figure, a median over trials; None if no trial shows it."""
+    low: float
+    high: float
+    unit: str
+    """Written after the figure."""
+    passed: bool | None
+    """None if it could not be judged."""
+    why: str = ""
+    """Why it could not be judged, or what caused the figure."""
+    n: int = 1
+    """Number of trials behind the figure."""
+
+    def as_json(self) -> dict[str, Any]:
+        """Return it for :func:`json.dumps`; an open bound is null."""
+        bounds = {"low": _finite(self.low), "high": _finite(self.high)}
+        return asdict(self) | bounds
+
+
+def _finite(bound: float) -> float | None:
+    return bound if abs(bound) != float("inf") else None
+
+
+def within(  # noqa: PLR0913 - the remarks are keywords
+    name: str,
+    values: Sequence[float | None],
+    bounds: tuple[float, float],
+    unit: str = "",
+    *,
+    strained: bool = False,
+    unseen: str = NOT_SHOWN,
+    why: str = "",
+) -> PropertyResult:
+    """Judge the median of the trials' values.
+
+    Without a value nothing is judged, and on a ``strained`` machine no failure is: the machine may
+    be its cause.
+    """
+    known = [value for value in values if value is not None]
+    low, high = bounds
+    if not known:
+        return PropertyResult(name, None, low, high, unit, None, unseen, 0)
+    observed = float(median(known))
+    passed = low <= observed <= high
+    if strained and not passed:
+        return PropertyResult(name, observed, low, high, unit, None, BUSY, len(known))
+    return PropertyResult(name, observed, low, high, unit, passed, why, len(known))
+
+
+def judge(control: Control, transfers: Transfers) -> list[PropertyResult]:
     """Judge everything that the control's name promises."""
     return [
         _first_flight(transfers),
@@ -91,11 +151,11 @@ def judge(control: Control, transfers: Transfers) -> list[Finding]:
     ]
 
 
-def _strained(trials: Iterable[Transfer]) -> bool:
+def _strained(trials: Iterable[SenderTransfer]) -> bool:
     return any(transfer.strained for transfer in trials)
 
 
-def _first_flight(transfers: Transfers) -> Finding:
+def _first_flight(transfers: Transfers) -> PropertyResult:
     """Count the first flight: RFC 6928's, and a packet for each of the handshake before it."""
     trials = transfers.of("start")
     seen = [behaviour.first_flight(transfer.flight) for transfer in trials]
@@ -104,7 +164,7 @@ def _first_flight(transfers: Transfers) -> Finding:
     return within("initial window", seen, bounds, "packets", strained=_strained(trials))
 
 
-def _doubling(control: Control, transfers: Transfers) -> Finding:
+def _doubling(control: Control, transfers: Transfers) -> PropertyResult:
     """Ask whether the window doubles.
 
     1.5 where every second packet is acknowledged and packets, not bytes, are counted; HyStart++
@@ -118,7 +178,7 @@ def _doubling(control: Control, transfers: Transfers) -> Finding:
     return within(name, seen, START[control], "times", strained=_strained(trials))
 
 
-def _not_held(transfers: Transfers) -> Finding:
+def _not_held(transfers: Transfers) -> PropertyResult:
     """Tell a window that flow control or a buffer holds from one of congestion control."""
     trials, held, why = transfers.of("start"), transfers.held(), ""
     seen = [
@@ -133,7 +193,7 @@ def _not_held(transfers: Transfers) -> Finding:
     return within(name, seen, bounds, "of the BDP", why=why, strained=strained)
 
 
-def _around_losses(control: Control, transfers: Transfers) -> Iterator[Finding]:
+def _around_losses(control: Control, transfers: Transfers) -> Iterator[PropertyResult]:
     trials, held = transfers.of("loss"), transfers.held()
     seen, strained = [_Losses(control, transfer, held) for transfer in trials], _strained(trials)
     ratios = [losses.ratio for losses in seen]
@@ -156,7 +216,7 @@ class _Losses:
     """The two losses of a trial, and the rounds between them."""
 
     control: Control
-    transfer: Transfer
+    transfer: SenderTransfer
     held: float | None
     """Where something else holds the window: there, it does not show what a control would do."""
 
@@ -195,7 +255,7 @@ class _Losses:
         return behaviour.until(rounds, NEARLY * self.held) if self.held else rounds
 
 
-def _bounds(control: Control, transfers: Transfers) -> Finding:
+def _bounds(control: Control, transfers: Transfers) -> PropertyResult:
     """Ask who fills a queue, and how far; BBR's window is two bandwidth-delay products."""
     if control in BBR:
         trials = transfers.of("start")
@@ -210,19 +270,19 @@ def _bounds(control: Control, transfers: Transfers) -> Finding:
         if transfer.pipe.bdp + transfer.pipe.queue_packets < held
     ]
     name, unit = "most in flight, queue of 1 BDP", "of BDP and queue"
-    unseen = HELD if transfers.held() else "no trial shows it"
+    unseen = HELD if transfers.held() else NOT_SHOWN
     return within(name, brim, BRIM, unit, unseen=unseen, strained=_strained(trials))
 
 
-def _most(transfer: Transfer, of: float, begin_s: float) -> float | None:
+def _most(transfer: SenderTransfer, of: float, begin_s: float) -> float | None:
     most = transfer.flight.most_between(begin_s, math.inf)
     return most / of if most is not None else None
 
 
-def _models(control: Control, transfers: Transfers) -> Iterator[Finding]:
+def _models(control: Control, transfers: Transfers) -> Iterator[PropertyResult]:
     """Compare throughput with PFTK or the CUBIC response function in every treatment."""
     model, unit = (models.cubic, "of CUBIC") if control == "cubic" else (models.pftk, "of PFTK")
-    by_rtt: dict[float, list[Transfer]] = {}
+    by_rtt: dict[float, list[SenderTransfer]] = {}
     for network, trials in transfers.grid().items():
         seen = [_of_model(model, transfer) for transfer in trials]
         name = f"{THROUGHPUT}, {network.name}"
@@ -234,7 +294,7 @@ def _models(control: Control, transfers: Transfers) -> Iterator[Finding]:
         yield replace(found, n=len(trials))
 
 
-def _slope(trials: list[Transfer]) -> float | None:
+def _slope(trials: list[SenderTransfer]) -> float | None:
     """Slope of throughput against the loss that happened; None where it was the same everywhere."""
     losses = [transfer.loss for transfer in trials]
     rates = [transfer.rate_pps for transfer in trials]
@@ -243,7 +303,7 @@ def _slope(trials: list[Transfer]) -> float | None:
     return behaviour.slope(losses, rates)
 
 
-def _capacity(control: Control, transfers: Transfers) -> Iterator[Finding]:
+def _capacity(control: Control, transfers: Transfers) -> Iterator[PropertyResult]:
     """BBR does not take loss for congestion: what is not lost is delivered at nearly the rate.
 
     BBRv2 does when it is much. Up to there it has to be faster than any sender that passes as
@@ -260,7 +320,7 @@ def _capacity(control: Control, transfers: Transfers) -> Iterator[Finding]:
         yield within(name, seen, (least, math.inf), unit, strained=strained)
 
 
-def _of_model(model: Callable[[float, float], float], transfer: Transfer) -> float:
+def _of_model(model: Callable[[float, float], float], transfer: SenderTransfer) -> float:
     """Throughput of what a model expects of the network, at most its rate."""
     expected = model(transfer.loss, transfer.flight.rtt_s)
     return transfer.rate_pps / min(expected, transfer.pipe.rate_pps)

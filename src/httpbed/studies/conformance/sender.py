@@ -1,4 +1,4 @@
-"""Who is looked at: a program in a role, with all that decides how it sends."""
+"""The sender under test: a program in a role, with everything that decides how it sends."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from httpbed.programs.settings import Transport
 
 Control = Literal["reno", "cubic", "bbr", "bbr2"]
 CONTROLS: tuple[Control, ...] = ("reno", "cubic", "bbr", "bbr2")
-"""What a sender can be judged as; each has its own properties."""
+"""Congestion controls with their own properties, as which a sender can be judged."""
 BBR: frozenset[Control] = frozenset({"bbr", "bbr2"})
-"""Those that model the path: a window of two bandwidth-delay products, paced."""
-_ALSO: Mapping[str, Control] = {
+"""Controls that model the path: a paced window of two bandwidth-delay products."""
+_OTHER_NAMES: Mapping[str, Control] = {
     "newreno": "reno",
     "bbr1": "bbr",
     "bbrv1": "bbr",
@@ -23,38 +23,40 @@ _ALSO: Mapping[str, Control] = {
     "bbr3": "bbr2",
     "bbrv3": "bbr2",
 }
-"""Further names; what sets BBRv2 and v3 apart from the first is that they answer to loss."""
+"""Other names of controls. BBRv2 and BBRv3 differ from BBRv1 in that they react to loss."""
 
 
 @dataclass(frozen=True)
 class Sender:
-    """A sender, as asked for: what the experiment of a conformance test is made of."""
+    """A sender, as the experiment of a conformance test describes it."""
 
     implementation: str
     http_version: HttpVersion
     congestion_control: str | None
-    """As the experiment says it; None where it says nothing."""
+    """As the experiment sets it; None if it sets none."""
     algorithm: str
-    """What that is, by the recipe."""
+    """The control that the sender then uses, according to its recipe."""
     judged_as: Control
     role: Literal["server", "proxy"] = "server"
     upstream_http_version: str = "1.1"
-    """What it speaks to its origin as a proxy, which does not matter here."""
+    """HTTP version between a proxy and its origin, which does not affect the test."""
     client: str = "curl"
     knobs: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def is_judged_by_name(self) -> bool:
-        """Whether it is asked for what its own control promises, and not, as a trial, another's."""
+        """Whether the sender is judged by its own control, and not by another one."""
         return family(self.algorithm) in {None, self.judged_as}
 
     @property
     def transport(self) -> Transport:
-        """What its HTTP version runs over."""
+        """Return the transport of its HTTP version."""
         return "quic" if self.http_version == "3" else "tcp"
 
 
 def family(name: str) -> Control | None:
-    """Which control's behaviour a name promises; None for one that is not known here."""
+    """Return the control whose behaviour a name promises; None for an unknown name."""
     plain = name.lower().replace("-", "").replace("_", "")
-    return next((control for control in CONTROLS if _ALSO.get(plain, plain) == control), None)
+    return next(
+        (control for control in CONTROLS if _OTHER_NAMES.get(plain, plain) == control), None
+    )

@@ -1,4 +1,4 @@
-"""From what a user asks to a sender that can be tested, with every mistake at once."""
+"""From the command line's description of a sender to a sender that can be tested."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from httpbed.programs.settings import Transport
 from httpbed.studies.conformance.sender import CONTROLS, Control, Sender, family
 
 MOST_COLONS = 2
-"""In what names a competitor."""
+"""In a competitor's description, NAME:HTTP:CONTROL."""
 
 
 @dataclass(frozen=True)
-class Asked:
-    """What a user asks, as it was written."""
+class SenderOptions:
+    """A sender as the user describes it on the command line."""
 
     implementation: str
     control: str | None = None
@@ -29,55 +29,56 @@ class Asked:
     judged_as: Control | None = None
     client: str = "curl"
     option: str = ""
-    """The option that names it, all in one word; empty where each part has a place of its own."""
+    """The option that describes all of it in one word; empty if each part has its own option."""
 
     def place(self, part: str) -> str:
-        """Say where a part of what was asked stands on the command line."""
+        """Return the option that sets a part."""
         return part if not self.option or part == "--client" else self.option
 
 
-def choose(catalog: Catalog, asked: Asked) -> Sender:
-    """Find the sender that a user means.
+def choose(catalog: Catalog, options: SenderOptions) -> Sender:
+    """Return the sender that the options describe.
 
     Raises:
-        ConfigError: It cannot be tested as asked; with every mistake.
+        ConfigError: It cannot be tested; with every mistake.
     """
-    recipe = catalog.recipes.get(asked.implementation)
-    mistakes = [*_unknown(catalog, asked)]
+    recipe = catalog.recipes.get(options.implementation)
+    mistakes = [*_unknown(catalog, options)]
     if recipe is None:
-        raise ConfigError(replace(one, place=asked.place(one.place)) for one in mistakes)
-    version = asked.http_version or max(recipe.http_versions)
+        raise ConfigError(replace(one, place=options.place(one.place)) for one in mistakes)
+    version = options.http_version or max(recipe.http_versions)
     transport: Transport = "quic" if version == "3" else "tcp"
-    mistakes += _mistakes(recipe, asked, version, catalog.tunnel_ends())
-    resolved = recipe.congestion_control.resolved(transport, asked.control)
-    judged_as = asked.judged_as or family(resolved)
+    mistakes += _mistakes(recipe, options, version, catalog.tunnel_ends())
+    resolved = recipe.congestion_control.resolved(transport, options.control)
+    judged_as = options.judged_as or family(resolved)
     if judged_as is None and not mistakes:
-        reason = f"nobody has said how {resolved or 'its congestion control'} should behave"
-        remedy = f"say what to ask of it: --judged-as {', '.join(CONTROLS)}"
+        control = resolved or "its congestion control"
+        reason = f"httpbed does not know how {control} should behave"
+        remedy = f"choose a control to judge it as: --judged-as {', '.join(CONTROLS)}"
         mistakes.append(Mistake("--judged-as", reason, remedy))
     if mistakes or judged_as is None:
-        raise ConfigError(replace(one, place=asked.place(one.place)) for one in mistakes)
+        raise ConfigError(replace(one, place=options.place(one.place)) for one in mistakes)
     return Sender(
         implementation=recipe.name,
         http_version=version,
-        congestion_control=asked.control,
+        congestion_control=options.control,
         algorithm=resolved or "unknown",
         judged_as=judged_as,
         role="server" if "server" in recipe.roles else "proxy",
         upstream_http_version=min(recipe.upstream_http_versions, default="1.1"),
-        client=asked.client,
-        knobs=dict(asked.knobs),
+        client=options.client,
+        knobs=dict(options.knobs),
     )
 
 
 def pairs(words: tuple[str, ...]) -> dict[str, str]:
-    """Split ``name=value`` words.
+    """Split words of the form ``name=value``.
 
     Raises:
-        ConfigError: With every word that is none.
+        ConfigError: With every word of another form.
     """
     mistakes = [
-        Mistake("--knob", f"{word!r} is not a name with a value", "write --knob NAME=VALUE")
+        Mistake("--knob", f"{word!r} is not of the form NAME=VALUE", "write --knob NAME=VALUE")
         for word in words
         if "=" not in word
     ]
@@ -86,18 +87,18 @@ def pairs(words: tuple[str, ...]) -> dict[str, str]:
     return dict(word.split("=", 1) for word in words)
 
 
-def competitor(word: str, client: str) -> Asked:
+def competitor(word: str, client: str) -> SenderOptions:
     """Read ``name``, ``name:http version`` or ``name:http version:congestion control``.
 
     Raises:
-        ConfigError: It is none of these.
+        ConfigError: It has another form.
     """
     name, version, control, *_ = (*word.split(":"), "", "")
     if word.count(":") > MOST_COLONS or not name or version not in {"", *get_args(HttpVersion)}:
         versions = ", ".join(get_args(HttpVersion))
         remedy = f"write NAME, NAME:HTTP or NAME:HTTP:CONTROL, with HTTP one of {versions}"
-        raise ConfigError([Mistake("--against", f"{word!r} names no sender", remedy)])
-    return Asked(
+        raise ConfigError([Mistake("--against", f"{word!r} does not describe a sender", remedy)])
+    return SenderOptions(
         name,
         control or None,
         cast("HttpVersion | None", version or None),
@@ -106,10 +107,10 @@ def competitor(word: str, client: str) -> Asked:
     )
 
 
-def _unknown(catalog: Catalog, asked: Asked) -> Iterator[Mistake]:
+def _unknown(catalog: Catalog, options: SenderOptions) -> Iterator[Mistake]:
     for place, name, role in (
-        ("IMPLEMENTATION", asked.implementation, "server"),
-        ("--client", asked.client, "client"),
+        ("IMPLEMENTATION", options.implementation, "server"),
+        ("--client", options.client, "client"),
     ):
         recipe = catalog.recipes.get(name)
         if recipe is None:
@@ -121,21 +122,21 @@ def _unknown(catalog: Catalog, asked: Asked) -> Iterator[Mistake]:
 
 
 def _mistakes(
-    recipe: Recipe, asked: Asked, version: HttpVersion, ends: Collection[str]
+    recipe: Recipe, options: SenderOptions, version: HttpVersion, ends: Collection[str]
 ) -> Iterator[Mistake]:
     transport: Transport = "quic" if version == "3" else "tcp"
     if not {"server", "proxy"} & set(recipe.roles):
-        reason = f"{recipe.name} is a client, which sends no bodies"
-        yield Mistake("IMPLEMENTATION", reason, "test the server or proxy that answers it")
+        reason = f"{recipe.name} is a client, and clients send no bodies"
+        yield Mistake("IMPLEMENTATION", reason, "test the server or proxy that responds to it")
     if recipe.name in ends:
-        reason = f"{recipe.name} is an end of a tunnel, which passes on what others send"
+        reason = f"{recipe.name} is an end of a tunnel, which forwards what others send"
         yield Mistake("IMPLEMENTATION", reason, "test the server behind it")
     if version not in recipe.http_versions:
         speaks = ", ".join(recipe.http_versions)
         yield Mistake("--http-version", f"{recipe.name} speaks {speaks}, not {version}")
-    control = asked.control
+    control = options.control
     if control is not None and (reason := recipe.refuses_control(transport, control)):
         yield Mistake("--congestion-control", reason)
-    for name, value in asked.knobs.items():
+    for name, value in options.knobs.items():
         if reason := recipe.refuses_knob(name, value):
             yield Mistake("--knob", reason)

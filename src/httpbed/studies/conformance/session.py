@@ -1,42 +1,64 @@
-"""A conformance test: an ordinary campaign with the emulator's log, and what is read from it."""
+"""Runs conformance tests and competitions as campaigns, and reads their packet logs.
+
+The client of these trials is stopped at the time limit, in the middle of a response. Checks that
+fail for this reason alone are expected. Any other failed check of a program (it died, used another
+HTTP version, or gave up) means that the packet log shows something else than the experiment says.
+
+An attempt on a busy machine is read, too, because the kernel stamps the packets: a busy machine
+does not make a wrong sender pass. So what passes counts, and what fails is not judged.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
-from httpbed.analysis.sender import behaviour, packets
+from httpbed.analysis.sender import behaviour, packets, split
 from httpbed.analysis.sender.flight import Flight, flight
+from httpbed.analysis.sender.split import Split
 from httpbed.campaign import preparation, senders
 from httpbed.campaign import run as campaign_run
 from httpbed.campaign.preparation import Loaded
 from httpbed.campaign.progress import Progress
+from httpbed.campaign.run import RunOptions
 from httpbed.experiment.sender import Scale, SenderKey
-from httpbed.experiment.trial import Attempt
+from httpbed.experiment.trial import Attempt, Check
 from httpbed.host.backend import Backend
 from httpbed.programs.catalog import Catalog
 from httpbed.store import packet_log, sender_records
 from httpbed.store.campaign import Campaign
-from httpbed.studies.conformance import document, usable_attempts
-from httpbed.studies.conformance.evidence import Evidence, Transfer, Transfers
+from httpbed.studies.conformance import competition, networks
+from httpbed.studies.conformance.competition import Competition, CompetitionTrial
+from httpbed.studies.conformance.evidence import ConformanceEvidence, SenderTransfer, Transfers
 from httpbed.studies.conformance.judgement import Judgement, reach
-from httpbed.studies.conformance.networks import REPLICATES, Network, networks
+from httpbed.studies.conformance.networks import REPLICATES, Network
 from httpbed.studies.conformance.sender import Sender
+from httpbed.trial import verdict
 
-NO_BODY = "nothing of the body came"
+T = TypeVar("T")
+Tell = Callable[[Progress], None]
+Say = Callable[[str], None]
+
 SEED = 20261121
-"""Of all conformance tests: two senders meet the same losses."""
-
-
+"""Shared by all conformance tests, so that any two senders meet the same losses."""
 RETRIES = 1
-"""Of a trial on a machine that is too busy: what is read bears it."""
+"""Retries of a trial on a busy machine; few, because its packet log can still be read."""
+NO_BODY = "no byte of the body arrived"
+EXPECTED_WHEN_STOPPED = (
+    *("status of the ", "length of the answers"),
+    *("body as served", "bodies as served"),
+)
+"""Beginnings of the names of checks that fail when the client is stopped within a response."""
+JUDGED = frozenset({"completed", "timed out", "failed"})
+"""Outcomes that follow from the checks of the subject alone."""
 
 
 @dataclass(frozen=True)
-class Test:
-    """A conformance test, before it has run."""
+class ConformanceTest:
+    """A conformance test before it runs."""
 
     sender: Sender
     scale: Scale
@@ -48,30 +70,28 @@ class Test:
     command: str
 
 
-def prepare(  # noqa: PLR0913 - all but the first two are told by name
+def prepare(  # noqa: PLR0913 - all but the first two are keywords
     sender: Sender, catalog: Catalog, *, scale: Scale, backend: Backend, jobs: int, command: str
-) -> Test:
-    """Make the experiment of a test, without mistakes.
+) -> ConformanceTest:
+    """Return the test of a sender, with its experiment loaded.
 
     Raises:
-        ConfigError: The sender cannot be what it was asked to be; with every reason.
+        ConfigError: The sender cannot be tested as described; with every reason.
     """
-    asked = networks(scale, sender.judged_as)
-    text = document.experiment(sender, asked, replicates=REPLICATES[scale], seed=SEED)
+    planned = networks.networks(scale, sender.judged_as)
+    text = networks.experiment(sender, planned, replicates=REPLICATES[scale], seed=SEED)
     loaded = preparation.load(text, catalog)
-    return Test(sender, scale, asked, loaded, catalog, backend, jobs, command)
+    return ConformanceTest(sender, scale, planned, loaded, catalog, backend, jobs, command)
 
 
-def run(
-    test: Test, folder: Path, *, tell: Callable[[Progress], None], say: Callable[[str], None]
-) -> Judgement:
-    """Run a test as the campaign ``folder``, or finish it, and judge what the emulator saw.
+def run(test: ConformanceTest, folder: Path, *, tell: Tell, say: Say) -> Judgement:
+    """Run or resume a test as the campaign ``folder``, and judge the sender.
 
     Raises:
         ConfigError: The folder holds something else.
-        HostError: This machine cannot run it.
+        HostError: This machine cannot run the test.
     """
-    options = campaign_run.RunOptions(test.backend, test.command, packet_log=True)
+    options = RunOptions(test.backend, test.command, packet_log=True)
     ready = campaign_run.prepare(test.loaded, test.catalog, options, say=say)
     with campaign_run.opened(ready, folder, jobs=test.jobs, say=say) as work:
         work.finish(jobs=test.jobs, tell=tell, retries=RETRIES)
@@ -80,46 +100,148 @@ def run(
 
 
 def keep(judgement: Judgement) -> Path | None:
-    """Keep the record of a judgement, for campaigns to cite; return its path.
+    """Write the record that campaigns cite, and return its path.
 
-    None of one that judged the sender as another on purpose, or saw no download at all.
+    There is no record of a sender that was judged as another one, or that delivered nothing.
     """
     if not judgement.sender.is_judged_by_name or not judgement.evidence.transfers.every:
         return None
     return sender_records.write(judgement.key, judgement.scale, judgement.as_json())
 
 
-def _key(test: Test, made_by: Mapping[str, Any]) -> SenderKey:
+def _key(test: ConformanceTest, manifest: Mapping[str, Any]) -> SenderKey:
     sender = test.sender
     roles = test.loaded.scenarios()[0].roles
     role = roles.server if sender.role == "server" else roles.proxies[0]
-    return senders.key(test.catalog[sender.implementation], role, sender.http_version, made_by)
+    return senders.key(test.catalog[sender.implementation], role, sender.http_version, manifest)
 
 
-def read(campaign: Campaign, planned: Sequence[Network]) -> Evidence:
-    """Read the last attempt of every trial of a test's campaign."""
+def read(campaign: Campaign, planned: Sequence[Network]) -> ConformanceEvidence:
+    """Read the last attempt at every trial of a test's campaign."""
     by_name = {network.name: network for network in planned}
-    seen, blind, invalid = [], [], False
+    transfers, unreadable = list[SenderTransfer](), list[str]()
+    invalid = False
     for attempt in campaign.attempts().values():
-        network = by_name[attempt.trial.levels[document.FACTOR]]
-        found = _flight(campaign, attempt)
-        if isinstance(found, str):
-            blind.append(f"{network.name}: {found}")
+        network = by_name[attempt.trial.levels[networks.FACTOR]]
+        sent = _from_log(campaign, attempt, partial(_flight, attempt))
+        strained = attempt.outcome.kind == "invalid"
+        if isinstance(sent, str):
+            unreadable.append(f"{network.name}: {sent}")
+            invalid |= strained
+        else:
+            transfers.append(SenderTransfer(network, sent, strained=strained))
+    return ConformanceEvidence(
+        Transfers(planned, transfers), campaign.manifest, unreadable, invalid
+    )
+
+
+def _flight(attempt: Attempt, log: Path) -> Flight:
+    down = attempt.trial.scenario().downstream()
+    sent = flight(*packets.load(log, down, 1 - down))
+    if behaviour.first_flight(sent) is None:  # a handshake alone shows no congestion control
+        raise NoDataError(NO_BODY)
+    return sent
+
+
+class NoDataError(ValueError):
+    """A packet log is sound, but a sender in it sent no data."""
+
+
+def prepare_competition(competitors: Sequence[Sender], catalog: Catalog, scale: Scale) -> Loaded:
+    """Load the experiment of a competition.
+
+    Raises:
+        ConfigError: With every reason why it cannot run.
+    """
+    return preparation.load(competition.experiment(competitors, scale, seed=SEED), catalog)
+
+
+def compete(  # noqa: PLR0913 - all but the first three are keywords
+    competitors: Sequence[Sender],
+    loaded: Loaded,
+    folder: Path,
+    *,
+    catalog: Catalog,
+    options: RunOptions,
+    tell: Tell,
+    say: Say,
+) -> Competition:
+    """Run a competition as the campaign ``folder``, one trial at a time, and read the shares.
+
+    Raises:
+        ConfigError: The folder holds something else.
+        HostError: This machine cannot run it.
+    """
+    ready = campaign_run.prepare(loaded, catalog, options, say=say)
+    with campaign_run.opened(ready, folder, jobs=1, say=say) as work:
+        work.finish(jobs=1, tell=tell, retries=RETRIES)
+        return read_competition(work.campaign, competition.names(competitors))
+
+
+def read_competition(campaign: Campaign, flows: Sequence[str]) -> Competition:
+    """Read the last attempt at every trial of a competition."""
+    trials, unreadable, invalid = list[CompetitionTrial](), list[str](), False
+    for attempt in campaign.attempts().values():
+        queue = attempt.trial.levels[competition.FACTOR]
+        shares = _from_log(campaign, attempt, lambda log: split_of(log, flows))
+        if isinstance(shares, str):
+            unreadable.append(f"queue of {queue}: {shares}")
             invalid |= attempt.outcome.kind == "invalid"
         else:
-            seen.append(Transfer(network, found, strained=attempt.outcome.kind == "invalid"))
-    return Evidence(Transfers(planned, seen), campaign.manifest, blind, invalid)
+            trials.append(CompetitionTrial(queue, shares))
+    return Competition(tuple(flows), trials, campaign.manifest, unreadable, invalid)
 
 
-def _flight(campaign: Campaign, attempt: Attempt) -> Flight | str:
-    """Follow the sender of an attempt; or say why that cannot be done."""
-    if blindness := usable_attempts.blindness(attempt):
-        return blindness
-    down = attempt.trial.scenario().downstream()
+def split_of(log: Path, flows: Sequence[str]) -> Split:
+    """Return how the flows of one trial shared the bottleneck, after all have settled.
+
+    Raises:
+        OSError: The log cannot be read.
+        ValueError: It is not a packet log, or a flow is missing in it.
+    """
+    directions = map(competition.access, range(len(flows)))
+    *each, together = packets.load(log, *directions, competition.bottleneck(len(flows)))
+    own = dict(zip(flows, each, strict=True))
+    if missing := [name for name, one in own.items() if not len(one)]:
+        raise NoDataError(f"nothing was sent by {', '.join(missing)}")
+    begin_s = min(float(one.sent_s[0]) for one in own.values())
+    return split.split(
+        own,
+        together,
+        rate_bit_s=competition.RATE_BIT_S,
+        delay_s=competition.ONE_WAY_S,
+        interval_s=(
+            begin_s + competition.SETTLED_S,
+            begin_s + competition.TIME_LIMIT_S - 1.0,
+        ),
+    )
+
+
+def _from_log(campaign: Campaign, attempt: Attempt, reader: Callable[[Path], T]) -> T | str:
+    """Read an attempt's packet log; return the reason if it shows nothing about its senders."""
+    if reason := why_unusable(attempt):
+        return reason
     try:
-        log = campaign.artifact(attempt, packet_log.FILE)
-        found = flight(*packets.load(log, down, 1 - down))
+        return reader(campaign.artifact(attempt, packet_log.FILE))
+    except NoDataError as error:
+        return str(error)
     except (OSError, ValueError) as error:
         return f"its packet log cannot be read: {error}"
-    # The handshake of a client that waits for its answer in vain shows no congestion control.
-    return NO_BODY if behaviour.first_flight(found) is None else found
+
+
+def why_unusable(attempt: Attempt) -> str:
+    """Return why an attempt does not show what its senders do; empty if it does."""
+    reasons = "; ".join(f"{check.name}: {check.figure}" for check in _unexpected(attempt.checks))
+    if reasons or attempt.outcome.kind in JUDGED or verdict.is_strained(attempt):
+        return reasons
+    return f"{attempt.outcome.kind}: {attempt.outcome.reason}"
+
+
+def _unexpected(checks: Iterable[Check]) -> Iterator[Check]:
+    """Yield failed checks of the subject that the time limit does not explain."""
+    failed = [check for check in checks if check.of == "subject" and check.passed is False]
+    was_stopped = any(check.by_time_limit for check in failed)
+    for check in failed:
+        expected = was_stopped and check.name.startswith(EXPECTED_WHEN_STOPPED)
+        if not check.by_time_limit and not expected:
+            yield check

@@ -125,7 +125,8 @@ def _client(chain: Chain, evidence: AttemptEvidence) -> Check:
     complaint = evidence.reports[chain.client].complaint
     figure = _end(ended, evidence) + (f": {complaint}" if complaint else "")
     passed = ended.clean and not complaint
-    return ENDED_WELL.result(item=name, passed=passed, figure=figure, limit="exit status 0")
+    check = ENDED_WELL.result(item=name, passed=passed, figure=figure, limit="exit status 0")
+    return check.model_copy(update={"by_time_limit": ended.timed_out})
 
 
 def _fetched(
