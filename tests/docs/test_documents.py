@@ -15,6 +15,7 @@ from httpbed.web.sites.generated import ranjan
 
 ROOT = Path(__file__).parents[2]
 LINK = re.compile(r"\]\((?!https?:|#)([^)#]+)")
+TABLE_OF_CHECKS = re.compile(r"<!-- checks: (\w+) -->\n(.*?)<!-- end of checks -->", re.DOTALL)
 PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")])
 
 
@@ -47,7 +48,7 @@ def test_ranjans_sites_are_listed_with_their_weights() -> None:
 def test_the_tables_of_checks_are_those_of_the_registry() -> None:
     """Every check has its line in the table of the bed, of the subject or of notes."""
     page = (ROOT / "docs/concepts/evidence.md").read_text()
-    tables = dict(re.findall(r"<!-- checks: (\w+) -->\n(.*?)<!-- end of checks -->", page, re.DOTALL))
+    tables = dict(TABLE_OF_CHECKS.findall(page))
     assert set(tables) == {"bed", "subject", "notes"}
     for check in CHECKS:
         table = tables["notes" if check.is_note else check.of]
