@@ -67,12 +67,12 @@ def test_three_origins_over_all_versions(tmp_path: Path) -> None:
     """Status, head, length, delay and order are the recording's, by the browser and by nginx."""
     made = replays.stage(tmp_path, MIXED)
     recording = selection.choose(parser.read(har(MIXED).encode()), "site.har")
-    round_trips = sizes.round_trips_s([*recording.asked])
+    round_trips = sizes.round_trips_s([*recording.requests])
     for record in made.run(tmp_path / "campaign"):
         assert record.attempt.outcome.kind == "completed", record.attempt.outcome
         folder = artifacts(tmp_path / "campaign", record)
         again = exported(folder)
-        entries = [one.entry for one in recording.asked]
+        entries = [one.entry for one in recording.requests]
         assert told(again.entries) == told(entries)
         paths = recorded_order(again.entries)
         led_first = ["/", "/a.css", "/old.png", "/new.png"]  # each led to the next
@@ -80,7 +80,7 @@ def test_three_origins_over_all_versions(tmp_path: Path) -> None:
         assert paths[-4:] == ["/t?e=1", "/t?e=1", "/big.bin", "/late.png"]
         statuses = [one.status for one in again.entries if one.path == "/t?e=1"]
         assert statuses == [204, 500]
-        for one in recording.asked:
+        for one in recording.requests:
             least = sizes.delay_s(one.entry, round_trips[one.host])
             waits = [two.timings.wait for two in again.entries if two.url == one.entry.url]
             assert all(wait is not None and wait >= least for wait in waits), one.path

@@ -63,7 +63,7 @@ def test_what_could_not_be_had_is_told() -> None:
     """In the words of who did not give it."""
     found = crawler.collect("https://page.test/", _fetch, AMPLE)
     changes = [one for *_, changed in crawler.rewritten(found, strip=False) for one in changed]
-    assert changes == ["base taken out: /sub/", "its server answered 404: gone.png"]
+    assert changes == ["base removed: /sub/", "its server answered 404: gone.png"]
 
 
 @pytest.mark.parametrize(

@@ -48,7 +48,7 @@ def test_what_is_outside_goes_where_that_is_asked_for(page: Path) -> None:
     made = {path: (body, told) for path, body, told in local_folder.repaired(files, strip=True)}
     assert made["index.html"] == (
         b"<head>" + ICON + b"</head><img src=img/a.png>",
-        ["outside: http://x.test/b.png"],
+        ["other host: http://x.test/b.png"],
     )
 
 

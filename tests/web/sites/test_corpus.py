@@ -83,7 +83,7 @@ def test_its_source_says_what_was_changed(tmp_path: Path) -> None:
     entry = CorpusPage(package="x", entry="/d/index.html", images=(0, 2))
     site = corpus_maker.build("x", entry, ALL.packages["gentelella"], TREE, tmp_path)
     assert site.source == (
-        "npm gentelella 1.4.0; /d/index.html: outside: https://x.test/x.js;"
+        "npm gentelella 1.4.0; /d/index.html: other host: https://x.test/x.js;"
         " of 3 images 1 to 2 are kept"
     )
 

@@ -90,7 +90,7 @@ def test_no_page_has_a_file_where_httpbed_has_its_own(mine: Path) -> None:
     said = json.loads((mine / "site.json").read_text())
     said["resources"][1] |= {"file": "0/.httpbed/prior.txt", "bytes": sites.PRIOR_BYTES}
     (mine / "site.json").write_text(json.dumps(said))
-    with pytest.raises(ConfigError, match="keeps for itself"):
+    with pytest.raises(ConfigError, match="belongs to httpbed"):
         mirrored.outline(PAGE, mine.parent)
 
 
@@ -101,7 +101,7 @@ def test_every_mistake_is_told_at_once(mine: Path) -> None:
     with pytest.raises(ConfigError) as caught:
         mirrored.outline(PAGE, mine.parent)
     assert [one.place for one in caught.value.mistakes] == ["folder", "folder"]
-    assert all("another file than the one" in one.reason for one in caught.value.mistakes)
+    assert all("differs from the mirrored file" in one.reason for one in caught.value.mistakes)
 
 
 def test_a_link_out_of_the_folder_is_not_followed(mine: Path) -> None:
@@ -109,7 +109,7 @@ def test_a_link_out_of_the_folder_is_not_followed(mine: Path) -> None:
     (mine.parent / "secret").write_bytes(b"image")
     (mine / "files/0/a.png").unlink()
     (mine / "files/0/a.png").symlink_to(mine.parent / "secret")
-    with pytest.raises(ConfigError, match="not a file of its own"):
+    with pytest.raises(ConfigError, match="missing, a link, or not a file"):
         mirrored.outline(PAGE, mine.parent)
 
 
@@ -125,5 +125,5 @@ def test_a_list_that_names_other_places_is_refused(mine: Path, file: str) -> Non
 
 def test_a_folder_that_is_none_is_told_with_the_way_out(tmp_path: Path) -> None:
     """Which is to make one."""
-    with pytest.raises(ConfigError, match="make the folder by httpbed mirror"):
+    with pytest.raises(ConfigError, match="make the folder with httpbed mirror"):
         mirrored.outline(PAGE, tmp_path)

@@ -61,20 +61,20 @@ def test_a_dead_link_leads_to_the_only_file_of_that_name() -> None:
     """Whatever its case."""
     done = _page("<script src='js/only.js'></script>")
     assert done.text == '<script src="/deep/Only.js"></script>'
-    assert done.changes == ["led to /deep/Only.js: js/only.js"]
+    assert done.changes == ["replaced by /deep/Only.js: js/only.js"]
 
 
 def test_a_dead_link_that_could_lead_to_two_files_goes() -> None:
     """Nobody guesses."""
     done = _page("<img src=img/twice.png>")
-    assert (done.text, done.changes) == ("", ["not there: img/twice.png"])
+    assert (done.text, done.changes) == ("", ["missing: img/twice.png"])
 
 
 def test_lazy_images_load_at_once_and_in_one_size() -> None:
     """How near the view is near enough depends on the network."""
     done = _page('<img src="img/a.png" srcset="img/a.png 1x, img/a.png 2x" loading="lazy">')
     assert done.text == '<img src="img/a.png">'
-    assert [one.split(":")[0] for one in done.changes] == ["one size", "made eager"]
+    assert [one.split(":")[0] for one in done.changes] == ["image set removed", "loads at once"]
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Content types by the names of files: one table, which every server of sites has, too."""
+"""Content types by file name endings; every server of sites has the same table."""
 
 from __future__ import annotations
 
@@ -42,15 +42,15 @@ def of(path: str) -> str:
 
 
 def suffix(kind: str) -> str:
-    """Return the ending of a file's name that gives a type, with its dot; empty if none does."""
+    """Return the file name ending of a content type, with its dot; empty if it has none."""
     return next((f".{ending}" for ending, type_ in TYPES.items() if type_ == kind), "")
 
 
 KINDS = ("image", "script", "style", "font", "document", "other")
-"""What resources are to a page, in a few words."""
+"""Kinds of resources."""
 
 
 def kind(type_: str) -> str:
-    """Tell which of the :data:`KINDS` a content type is."""
+    """Return which of the :data:`KINDS` a content type is."""
     known = {"text/html": "document", "text/css": "style", "text/javascript": "script"}
     return known.get(type_, next((one for one in KINDS if type_.startswith(f"{one}/")), "other"))

@@ -1,9 +1,8 @@
-"""What pages and style sheets refer to, found in their text without changing any of the rest.
+"""Finds references in pages and style sheets, and changes them in place.
 
 A parser that builds a tree would write another page than it read. Here tags and ``url(...)`` are
-found where they stand, and one that stays as it is stays byte for byte. Every pattern is
-possessive and takes what is never closed to the end, as browsers do, so that no text, however
-wrong, takes more than one pass.
+found in the text, and all that is not changed stays byte for byte. Every pattern is possessive, and
+takes an unclosed construct to the end, as browsers do. So no text needs more than one pass.
 """
 
 from __future__ import annotations
@@ -35,14 +34,14 @@ _CSS = re.compile(
 
 @dataclass(frozen=True)
 class Element:
-    """A start tag; of a script or a style sheet also its text."""
+    """A start tag; a script or style element also has its text."""
 
     name: str
     """In lower case."""
     attributes: Mapping[str, str]
-    """By name in lower case, character references resolved; the first where one is doubled."""
+    """Lower-case name -> value without character references; the first value of a repeated name."""
     source: str
-    """As it stands in the page."""
+    """Its text in the page."""
     text: str | None = None
 
     def without(self, *names: str) -> str:
@@ -50,14 +49,14 @@ class Element:
         return self._start(lambda each: "" if each["name"].lower() in names else each[0])
 
     def with_value(self, name: str, value: str) -> str:
-        """Return its source with another value of an attribute that it has."""
+        """Return its source with another value of an attribute."""
         said = f'{name}="{html.escape(value)}"'
         return self._start(
             lambda each: each["before"] + said if each["name"].lower() == name else each[0]
         )
 
     def with_text(self, text: str) -> str:
-        """Return its source with another text."""
+        """Return its source with another element text."""
         found = _TAG.match(self.source)
         if found is None or not found["raw"]:
             return self.source
@@ -65,7 +64,7 @@ class Element:
         return self.source[:start] + text + self.source[end:]
 
     def _start(self, change: Callable[[re.Match[str]], str]) -> str:
-        """Change the start tag's attributes; what follows the tag stays."""
+        """Return its source with changed attributes of the start tag."""
         found = _TAG.match(self.source)
         if found is None:
             return self.source
@@ -75,7 +74,7 @@ class Element:
 
 
 def change_elements(text: str, change: Callable[[Element], str]) -> str:
-    """Return a page with what ``change`` makes of each element; comments stay as they are."""
+    """Return a page in which ``change`` replaces each element; comments stay."""
     return _TAG.sub(lambda found: _changed(found, change), text)
 
 
@@ -91,9 +90,9 @@ def _changed(found: re.Match[str], change: Callable[[Element], str]) -> str:
 
 
 def change_references(text: str, change: Callable[[str], str | None]) -> str:
-    """Return a style sheet in which each URL is what ``change`` makes of it.
+    """Return a style sheet in which ``change`` replaces each URL.
 
-    ``None`` takes an ``@import`` out, and makes an empty ``data:`` URL of any other.
+    For ``None``, an ``@import`` is removed and any other URL becomes an empty ``data:`` URL.
     """
     return _CSS.sub(lambda found: _changed_reference(found, change), text)
 

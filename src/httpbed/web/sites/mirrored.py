@@ -1,7 +1,7 @@
-"""A user's own page, as ``httpbed mirror`` left it in a folder: read, checked, and copied.
+"""The user's own page, in a folder that ``httpbed mirror`` wrote: read, checked and copied.
 
-The folder may have come from anywhere. Nothing in it is followed out of it, and every file must be
-the one that its list names, so that a page that was changed by hand is told before anything runs.
+The folder is untrusted. No link out of it is followed, and every file must have its listed digest,
+so that a changed page is reported before anything runs.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ from httpbed.web.sites.site import Site
 
 
 def outline(page: FolderPage, folder: Path) -> Outline:
-    """Tell what is known of a page.
+    """Return what is known of a page.
 
     Raises:
-        ConfigError: With everything that is wrong in its folder.
+        ConfigError: With every mistake in its folder.
     """
     found = checked(folder / page.folder)
     return Outline(
@@ -37,10 +37,10 @@ def outline(page: FolderPage, folder: Path) -> Outline:
 
 
 def make(page: FolderPage, seed: int, folder: Path, into: Path, say: Say) -> Site:
-    """Copy a page's files, so that a campaign goes on from what it began with.
+    """Copy a page's files, so that later changes do not affect the campaign.
 
     Raises:
-        ConfigError: With everything that is wrong in its folder.
+        ConfigError: With every mistake in its folder.
     """
     del seed, say
     source = folder / page.folder
@@ -56,7 +56,7 @@ def checked(folder: Path) -> Site:
     """Read a mirrored page, and compare every file with its list.
 
     Raises:
-        ConfigError: With everything that is wrong; all places are of the experiment's ``folder``.
+        ConfigError: With every mistake; all places are the experiment's ``folder``.
     """
     try:
         site = sites.read(folder)
@@ -71,8 +71,8 @@ def checked(folder: Path) -> Site:
 
 
 def _mistakes(site: Site, folder: Path) -> Iterator[Mistake]:
-    again = "mirror the page again, or undo what was changed in its folder"
+    again = "mirror the page again, or undo the change"
     if site.recorded or any(one.answer for one in site.resources):
         yield Mistake(str(folder), "is a recorded site", "name its HAR file: page = { har = ... }")
     for one in sites.changed(site, folder):
-        yield Mistake(one.file, "is another file than the one that was mirrored", again)
+        yield Mistake(one.file, "differs from the mirrored file", again)

@@ -1,9 +1,8 @@
-"""Files of packages, as npm and Debian have them, to make pages from.
+"""Files of npm and Debian packages.
 
-An npm package is a tar file in the cache, of which only regular files are taken, and under their
-own names. A Debian package is in a root filesystem of the toolbox, with the packages that it needs:
-documentation shares scripts through symbolic links to them. Links are followed as they would be
-inside of that root, and never out of it.
+An npm package is a tar file in the cache; only its regular files count. A Debian package is in a
+root filesystem of the toolbox, with its dependencies, because documentation shares scripts through
+symbolic links. Links are resolved inside of that root, and never lead out of it.
 """
 
 from __future__ import annotations
@@ -20,16 +19,18 @@ from httpbed.web.sites.corpus import Package
 
 _MOST_FILES = 200_000
 _MOST_FILE_BYTES = 2**28
+_MOST_FOLDERS = 12
+"""Depth of folders in a root: a link may lead to its own folder."""
 
 Say = Callable[[str], None]
 
 
 class Tree(Protocol):
-    """Files by their path below a package's top."""
+    """Files by their path below a package's top folder."""
 
     @property
     def paths(self) -> frozenset[str]:
-        """All of them."""
+        """Return all paths."""
         ...
 
     def read(self, path: str) -> bytes:
@@ -39,18 +40,18 @@ class Tree(Protocol):
 
 @dataclass(frozen=True)
 class FetchedPackage:
-    """A package as it came."""
+    """A package in the version that the registry has."""
 
     tree: Tree
     note: str = ""
-    """In what it is another than was asked for; in words."""
+    """How it differs from the pinned package; empty if it does not."""
 
 
 def fetch(package: Package, say: Say) -> FetchedPackage:
-    """Fetch a package that is not there yet.
+    """Fetch a package unless it is cached.
 
     Raises:
-        HostError: It cannot be had; a package of npm also where it is another one.
+        HostError: It is not available, or an npm package does not have its pinned digest.
     """
     if package.registry == "npm":
         file = npm.ensure(package.name, package.version, package.sha256, say)
@@ -58,9 +59,9 @@ def fetch(package: Package, say: Say) -> FetchedPackage:
     root = toolbox.ensure(toolbox.Contents(package.suite, frozenset({package.name})), say=say)
     version, digest = root.versions[package.name], root.digests.get(package.name)
     if version != package.version:
-        note = f"Debian {package.suite} has {package.name} {version}, and not {package.version}"
+        note = f"Debian {package.suite} has {package.name} {version}, not {package.version}"
     elif digest and digest != package.sha256:
-        note = f"{package.name} {version} has the SHA-256 {digest}, and not {package.sha256}"
+        note = f"{package.name} {version} has SHA-256 {digest}, not {package.sha256}"
     else:
         note = ""
     return FetchedPackage(_Root(root.path, package.top), note)
@@ -68,7 +69,7 @@ def fetch(package: Package, say: Say) -> FetchedPackage:
 
 @dataclass(frozen=True)
 class _Archived:
-    """What was in a tar file."""
+    """Files of a tar archive."""
 
     files: Mapping[str, bytes]
 
@@ -86,7 +87,10 @@ def _archived(file: Path, top: str) -> _Archived:
         for number, member in enumerate(archive):
             path = PurePosixPath(member.name)
             if number > _MOST_FILES or member.size > _MOST_FILE_BYTES:
-                raise HostError(f"{file} is too large", "it is not the package that was chosen")
+                raise HostError(
+                    f"{file} is too large",
+                    "it cannot be the pinned package; delete it from the cache",
+                )
             if member.isreg() and ".." not in path.parts and path.is_relative_to(top):
                 content = archive.extractfile(member)
                 found[str(path.relative_to(top))] = content.read() if content else b""
@@ -95,7 +99,7 @@ def _archived(file: Path, top: str) -> _Archived:
 
 @dataclass(frozen=True)
 class _Root:
-    """Files in a root filesystem."""
+    """Files of a root filesystem."""
 
     root: Path
     top: str
@@ -112,14 +116,11 @@ class _Root:
         return self.root / "nowhere" if inside is None else elf.outside(self.root, inside)
 
     def _walk(self, folder: PurePosixPath, depth: int) -> Iterator[str]:
-        """Yield every file's path; a link may lead to a folder that it is in."""
+        """Yield every file's path, down to ``_MOST_FOLDERS`` folders deep."""
         for entry in sorted(self._outside(folder).iterdir()):
             path = folder / entry.name
             real = self._outside(path)
-            if real.is_dir() and depth < _DEEPEST:
+            if real.is_dir() and depth < _MOST_FOLDERS:
                 yield from self._walk(path, depth + 1)
             elif real.is_file():
                 yield str(path)
-
-
-_DEEPEST = 12

@@ -1,17 +1,16 @@
-"""Pages are repaired so that a load asks nobody outside, and for nothing that is not there.
+"""Repairs pages so that a load sends no request to other hosts, and none for missing files.
 
-What each change is, in the page and in its style sheets:
+Changes in the page and its style sheets:
 
-* what is outside (web fonts, scripts of CDNs, analytics, maps, videos) is taken out, and so is
-  what a page prepares to ask outside (preconnect, prefetch) or later (manifest, refresh);
-* a link to a file that is not there leads to the only file of that name, where there is one, and
-  is taken out else;
-* images and frames that load when they come near the view load at once: how near is near
-  depends on how fast the browser believes its network to be;
-* the icon is an empty data URL: some browsers ask for an icon and some do not.
+* References to other hosts (web fonts, scripts of CDNs, analytics, maps, videos) are removed, and
+  so are hints for requests in advance (preconnect, prefetch) or later (manifest, refresh).
+* A link to a missing file is replaced by the only file of the same name; without one it is removed.
+* Images and frames that load when they come near the viewport load at once, because how near that
+  is depends on the browser's estimate of the network.
+* The icon becomes an empty data URL, because only some browsers request one.
 
-Equal pages give equal repairs. Inline scripts that write further scripts into the page are taken
-out where they name an outside host.
+Equal pages give equal repairs. Inline scripts that insert further scripts are removed if they name
+another host.
 """
 
 from __future__ import annotations
@@ -39,7 +38,7 @@ _NAMES_OUTSIDE = re.compile(r"[\"'](?:https?:)?//[\w-]+\.|google-analytics|googl
 _HEAD = re.compile(r"<head(?:\s[^>]*+)?>", re.IGNORECASE)
 _HTML = re.compile(r"<html(?:\s[^>]*+)?>", re.IGNORECASE)
 _DOCTYPE = re.compile(r"<!doctype[^>]*+>", re.IGNORECASE)
-"""Behind which a page's head begins. What has none of them may be a part of a page."""
+"""A page's head begins behind one of these; a text without any may be part of a page."""
 
 _SOURCES = {
     "img": ("src",),
@@ -59,29 +58,29 @@ _SOURCES = {
     "table": ("background",),
     "td": ("background",),
 }
-"""Attributes with the URL of something that the page needs."""
-_ASKED = frozenset(("img", "script", "iframe", "frame", "embed", "body"))
-"""Elements whose source every load asks for."""
+"""Element -> attributes with the URL of a resource."""
+_REQUESTED = frozenset(("img", "script", "iframe", "frame", "embed", "body"))
+"""Elements whose resource every load requests."""
 
 
 @dataclass(frozen=True)
 class Reference:
-    """Something of the site that a text refers to."""
+    """A file of the site that a text refers to."""
 
     path: str
-    """In its URL, with its query."""
+    """Path in the URL, with its query."""
     kind: str
-    """``needed`` by every load, ``sheet`` or ``frame`` likewise, or ``perhaps``."""
+    """``needed``, ``sheet`` and ``frame`` are requested by every load, ``perhaps`` by some."""
 
 
 @dataclass
 class Repaired:
-    """A text as it became."""
+    """A repaired text."""
 
     text: str
     references: list[Reference] = field(default_factory=list)
     changes: list[str] = field(default_factory=list)
-    """In words, in the order of the text."""
+    """Descriptions of the changes, in the order of the text."""
 
 
 @dataclass(frozen=True)
@@ -89,26 +88,26 @@ class LinkTarget:
     """Where a URL of a text leads."""
 
     path: str | None
-    """On the site's own origin, with its query; None where it leads nowhere."""
+    """Path on the site's own origin, with its query; None without a target."""
     url: str = ""
-    """What to write in its place."""
+    """URL to write instead."""
     note: str = ""
-    """What is changed, in words; empty where the text stays as it is."""
+    """Description of the change; empty without one."""
 
 
 class LinkResolver(Protocol):
-    """Who knows where the URLs of one text lead."""
+    """Resolves the URLs of one text."""
 
     def find(self, url: str) -> LinkTarget:
-        """Look up a URL as it stands in the text."""
+        """Resolve a URL of the text."""
         ...
 
 
 class FileIndex:
-    """The names of a site's files, as URLs find them."""
+    """The files of a site, by the paths of URLs."""
 
     def __init__(self, paths: Iterable[str]) -> None:
-        """Take the paths, each from the site's root, without a leading slash."""
+        """``paths`` are relative to the site's root, without a leading slash."""
         self._paths = frozenset(paths)
         self._by_name: dict[str, str | None] = {}
         for path in sorted(self._paths):
@@ -116,46 +115,46 @@ class FileIndex:
             self._by_name[name] = None if name in self._by_name else path
 
     def __contains__(self, path: str) -> bool:
-        """Tell whether a path of a URL leads to a file."""
+        """Return whether a URL's path leads to a file."""
         return unquote(urlsplit(path).path).lstrip("/") in self._paths
 
     def alone(self, path: str) -> str | None:
-        """Return the path of the only file that is called like a missing one."""
+        """Return the path of the only file with the name of a missing one."""
         found = self._by_name.get(posixpath.basename(unquote(urlsplit(path).path)).lower())
         return url_path(found) if found else None
 
 
 @dataclass(frozen=True)
 class SiteLinks:
-    """Finds what is in the site itself."""
+    """Resolves URLs within the site itself."""
 
     at: str
-    """Path of the text, in a URL."""
+    """URL path of the text."""
     files: FileIndex
 
     def find(self, url: str) -> LinkTarget:
-        """Look up a URL as it stands in the text."""
+        """Resolve a URL of the text."""
         path = self._resolved(url)
         if path is None:
-            return LinkTarget(None, note="outside")
+            return LinkTarget(None, note="other host")
         note = ""
-        if "//" in urlsplit(url).path:  # servers disagree on what that is
+        if "//" in urlsplit(url).path:  # servers interpret repeated slashes differently
             path = url = re.sub("/{2,}", "/", path)
-            note = "slashes made one"
+            note = "repeated slashes removed"
         if path in self.files:
             return LinkTarget(path, url, note)
         other = self.files.alone(path)
-        return LinkTarget(other, other or "", f"led to {other}" if other else "not there")
+        return LinkTarget(other, other or "", f"replaced by {other}" if other else "missing")
 
     def _resolved(self, url: str) -> str | None:
         """Return the path of a URL on the page's own origin, with its query."""
         try:
-            found = urlsplit(urljoin(self.at, url))
-        except ValueError:  # as of unbalanced brackets
+            parts = urlsplit(urljoin(self.at, url))
+        except ValueError:  # for example unbalanced brackets
             return None
-        if found.scheme or found.netloc:
+        if parts.scheme or parts.netloc:
             return None
-        return url_path(unquote(found.path)) + (f"?{found.query}" if found.query else "")
+        return url_path(unquote(parts.path)) + (f"?{parts.query}" if parts.query else "")
 
 
 def page(
@@ -169,9 +168,9 @@ def page(
 
     Args:
         text: The page.
-        finder: Knows where its URLs lead.
-        keep: Says of an image's path whether the page keeps it; it keeps all by default.
-        scripts_may_load: Whether inline scripts stay that load further ones from outside.
+        finder: Resolves the page's URLs.
+        keep: Returns whether the page keeps an image, by its path; by default all.
+        scripts_may_load: Whether inline scripts may stay that load others from other hosts.
     """
     done = _Page(finder, keep, scripts_may_load=scripts_may_load)
     done.repaired.text = _with_icon(change_elements(text, done.element))
@@ -186,27 +185,27 @@ def sheet(text: str, finder: LinkResolver) -> Repaired:
 
 
 def with_icon(body: bytes) -> bytes:
-    """Give a page an empty icon, and change nothing else."""
+    """Add an empty icon to a page, and change nothing else."""
     return _with_icon(body.decode("utf-8", "surrogateescape")).encode("utf-8", "surrogateescape")
 
 
 def _with_icon(text: str) -> str:
-    found = (one.search(text) for one in (_HEAD, _HTML, _DOCTYPE))
-    at = next((one.end() for one in found if one), None)
+    heads = (one.search(text) for one in (_HEAD, _HTML, _DOCTYPE))
+    at = next((one.end() for one in heads if one), None)
     return text if at is None else text[:at] + _EMPTY_ICON + text[at:]
 
 
 class _Page:
-    """One text under repair."""
+    """A text under repair."""
 
     def __init__(
         self, finder: LinkResolver, keep: Callable[[str], bool], *, scripts_may_load: bool
     ) -> None:
         self.repaired = Repaired("")
-        self._finder, self._keep, self._scripts_may_load = finder, keep, scripts_may_load
+        self._links, self._keep, self._scripts_may_load = finder, keep, scripts_may_load
 
     def element(self, element: Element) -> str:
-        """Return what becomes of an element."""
+        """Return the replacement of an element."""
         special = {"link": self._link, "meta": self._meta, "base": self._base}
         if element.name in special:
             return special[element.name](element)
@@ -217,9 +216,9 @@ class _Page:
         return self._with_sources(element)
 
     def style(self, url: str) -> str | None:
-        """Return what becomes of a URL in a style sheet."""
+        """Return the replacement of a URL in a style sheet."""
         kind = "sheet" if urlsplit(url).path.endswith(".css") else "perhaps"
-        return self._mended(url, kind)
+        return self._resolved_url(url, kind)
 
     def _with_sources(self, element: Element) -> str:
         now = element
@@ -227,27 +226,27 @@ class _Page:
             url = element.attributes.get(name)
             if not url or not self._fetches(element):
                 continue
-            mended = self._mended(
+            resolved = self._resolved_url(
                 url, _kind(element.name), self._keep if element.name == "img" else None
             )
-            if mended is None:
+            if resolved is None:
                 return self._without(element, name)
-            if mended != url:
-                now = _again(now, now.with_value(name, mended))
+            if resolved != url:
+                now = _again(now, now.with_value(name, resolved))
         return self._eager(self._inline_style(self._without_sets(now)))
 
     def _fetches(self, element: Element) -> bool:
         return element.name != "input" or element.attributes.get("type", "").lower() == "image"
 
     def _without(self, element: Element, name: str) -> str:
-        """Take an element out; of one that has more than its source, only the source."""
+        """Return an element without its resource; elements that are nothing else are removed."""
         return "" if element.name in {"img", "script", "source", "embed"} else element.without(name)
 
     def _without_sets(self, element: Element) -> Element:
-        """Let one image be the same on every screen."""
+        """Remove image sets, so that every screen loads the same image."""
         if "srcset" not in element.attributes:
             return element
-        self._tell("one size", element.attributes["srcset"])
+        self._note("image set removed", element.attributes["srcset"])
         if element.name == "source":
             return _again(element, "")
         return _again(element, element.without("srcset", "sizes"))
@@ -262,7 +261,7 @@ class _Page:
     def _eager(self, element: Element) -> str:
         if element.attributes.get("loading", "").lower() != "lazy":
             return element.source
-        self._tell("made eager", element.attributes.get("src", ""))
+        self._note("loads at once", element.attributes.get("src", ""))
         return element.without("loading")
 
     def _link(self, element: Element) -> str:
@@ -271,23 +270,27 @@ class _Page:
         if relations & _ICONS:
             return ""
         if relations & _HINTS:
-            self._tell("hint taken out", url)
+            self._note("hint removed", url)
             return ""
         if "stylesheet" not in relations or not url:
             return element.source
-        mended = self._mended(url, "perhaps" if "alternate" in relations else "sheet")
-        if mended is None:
+        resolved = self._resolved_url(url, "perhaps" if "alternate" in relations else "sheet")
+        if resolved is None:
             return ""
-        return element.without("integrity") if mended == url else element.with_value("href", mended)
+        return (
+            element.without("integrity")
+            if resolved == url
+            else element.with_value("href", resolved)
+        )
 
     def _meta(self, element: Element) -> str:
         if element.attributes.get("http-equiv", "").lower() == "refresh":
-            self._tell("refresh taken out", element.attributes.get("content", ""))
+            self._note("refresh removed", element.attributes.get("content", ""))
             return ""
         return element.source
 
     def _base(self, element: Element) -> str:
-        self._tell("base taken out", element.attributes.get("href", ""))
+        self._note("base removed", element.attributes.get("href", ""))
         return ""
 
     def _inline_script(self, element: Element) -> str:
@@ -296,36 +299,38 @@ class _Page:
         if self._scripts_may_load or not loads:
             return element.source
         named = re.search(r"//[\w.-]+", text)
-        self._tell("script taken out that loads from", named[0] if named else "outside")
+        self._note("script removed that loads from", named[0] if named else "another host")
         return ""
 
-    def _mended(self, url: str, kind: str, keep: Callable[[str], bool] | None = None) -> str | None:
-        """Return the URL to use instead; None where there is nothing to be had."""
+    def _resolved_url(
+        self, url: str, kind: str, keep: Callable[[str], bool] | None = None
+    ) -> str | None:
+        """Return the URL to use instead; None without a target."""
         if _INERT_SCHEMES.match(url):
             return url
-        found = self._finder.find(url)
-        if found.note:
-            self._tell(found.note, url)
-        if found.path is None or (keep and not keep(found.path)):
+        target = self._links.find(url)
+        if target.note:
+            self._note(target.note, url)
+        if target.path is None or (keep and not keep(target.path)):
             return None
-        self.repaired.references.append(Reference(found.path, kind))
-        return found.url
+        self.repaired.references.append(Reference(target.path, kind))
+        return target.url
 
-    def _tell(self, what: str, url: str) -> None:
+    def _note(self, what: str, url: str) -> None:
         self.repaired.changes.append(f"{what}: {url[:200]}")
 
 
 def _kind(element: str) -> str:
     if element in {"iframe", "frame"}:
         return "frame"
-    return "needed" if element in _ASKED else "perhaps"
+    return "needed" if element in _REQUESTED else "perhaps"
 
 
 def _again(element: Element, source: str) -> Element:
-    """Return an element whose start tag was changed."""
+    """Return an element with a changed start tag."""
     return Element(element.name, element.attributes, source, element.text)
 
 
 def needed(references: Iterable[Reference]) -> Iterator[str]:
-    """Yield the paths that every load asks for, each once."""
+    """Yield the paths that every load requests, without repetitions."""
     yield from dict.fromkeys(one.path for one in references if one.kind != "perhaps")

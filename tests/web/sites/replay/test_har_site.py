@@ -41,7 +41,7 @@ def test_each_body_has_its_recorded_length(tmp_path: Path) -> None:
     assert [one.bytes for one in found.resources] == [one.size for one in MIXED]
     assert found.origins == ["www.page.test", "cdn.page.test", "stats.example.test"]
     assert found.skeleton
-    assert any("5 bodies are not in the recording" in one for one in said)
+    assert any("5 bodies are not in the file" in one for one in said)
     document = (tmp_path / "site/files" / found.resources[0].file).read_bytes()
     assert b"//cdn.page.test/lib.js?v=1" in document
     answers = json.loads((tmp_path / "site/files/answers.json").read_text())
@@ -119,7 +119,7 @@ def test_files_have_numbers_for_names(tmp_path: Path) -> None:
         (har([Said(f"{MAIN}/", wait=-7)]), "negative"),
         (har([{"request": 5}]), "is missing"),
         (har([]), "no document"),
-        (har([replace(OWN[0], size=2**40)]), "longer than"),
+        (har([replace(OWN[0], size=2**40)]), "bodies of more than"),
     ],
 )
 def test_no_site_of_such_a_file(text: str, reason: str, tmp_path: Path) -> None:
@@ -141,7 +141,7 @@ def test_no_such_file(name: str, tmp_path: Path) -> None:
 def test_an_order_of_its_own_that_it_cannot_have(tmp_path: Path) -> None:
     """What is asked for by name is refused, where it cannot be had."""
     (tmp_path / "site.har").write_text(har(MIXED))
-    with pytest.raises(ConfigError, match="may lead to requests"):
+    with pytest.raises(ConfigError, match="may cause requests"):
         har_site.outline(RecordedPage(har="site.har", order="its own"), tmp_path)
 
 

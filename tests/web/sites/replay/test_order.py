@@ -67,7 +67,7 @@ def test_round_trips_and_delays() -> None:
         Said(f"{CDN}/b", 2, more=quic),
         Said(f"{STATS}/c", 3, wait=70),
     ])  # fmt: skip
-    asked = selection.choose(entries, "x").asked
+    asked = selection.choose(entries, "x").requests
     found = sizes.round_trips_s(asked)
     assert found == pytest.approx({"cdn.page.test": 0.025})
     assert sizes.delay_s(asked[1].entry, 0.025) == 0.025
@@ -88,5 +88,5 @@ def test_lengths_as_sent() -> None:
     found = [sizes.body_size(one) for one in read(told).entries]
     assert [one.bytes for one in found][:3] == [700, 800, 900]
     assert 950 < found[3].bytes < 1000
-    assert not found[3].is_told
+    assert not found[3].is_exact
     assert [one.bytes for one in found][4:] == [0, 5]

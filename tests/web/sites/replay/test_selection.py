@@ -29,32 +29,32 @@ def mistakes(*entries: Said) -> list[Mistake]:
 def test_all_that_went_over_the_network_is_replayed_in_order() -> None:
     """The document first; a redirect's target knows the redirect."""
     found = chosen(*reversed(MIXED))
-    assert [one.entry.url for one in found.asked] == [one.url for one in MIXED]
+    assert [one.entry.url for one in found.requests] == [one.url for one in MIXED]
     assert found.document == 0
     assert not found.left_out
-    (led,) = (one for one in found.asked if one.follows is not None)
-    assert found.asked[led.follows or 0].path == "/old.png"
-    assert found.asked[led.follows or 0].is_redirect
+    (led,) = (one for one in found.requests if one.follows is not None)
+    assert found.requests[led.follows or 0].path == "/old.png"
+    assert found.requests[led.follows or 0].is_redirect
 
 
 @pytest.mark.parametrize(
     ("entry", "reason"),
     [
-        (Said("data:text/css,a", 5), "no requests by HTTP, such as data: URLs"),
-        (Said("javascript:alert(1)", 5), "no requests by HTTP, such as data: URLs"),
-        (Said("wss://a.test/", 5), "no requests by HTTP, such as data: URLs"),
+        (Said("data:text/css,a", 5), "not HTTP, such as data: URLs"),
+        (Said("javascript:alert(1)", 5), "not HTTP, such as data: URLs"),
+        (Said("wss://a.test/", 5), "not HTTP, such as data: URLs"),
         (Said(f"{MAIN}/s", 5, status=101, kind="websocket"), "WebSockets"),
         (Said(f"{MAIN}/s", 5, status=0), "failed"),
         (Said(f"{MAIN}/s", 5, more={"_fromCache": "memory"}), "from the browser's cache"),
-        (Said(f"{MAIN}/s", 5, status=407), "no final answers, or a proxy's"),
-        (Said(f"{MAIN}/s", 5, status=103), "no final answers, or a proxy's"),
-        (Said(f"{MAIN}/s", 5, method="DELETE"), "by other methods than GET, HEAD, POST"),
+        (Said(f"{MAIN}/s", 5, status=407), "not a final response, or a proxy's"),
+        (Said(f"{MAIN}/s", 5, status=103), "not a final response, or a proxy's"),
+        (Said(f"{MAIN}/s", 5, method="DELETE"), "methods other than GET, HEAD, POST"),
     ],
 )
 def test_what_is_left_out_is_counted(entry: Said, reason: str) -> None:
     """Nothing disappears without a word."""
     found = chosen(PAGE, entry, replace(entry, at=6))
-    assert len(found.asked) == 1
+    assert len(found.requests) == 1
     assert found.left_out == {reason: 2}
 
 
@@ -62,8 +62,8 @@ def test_a_redirect_that_only_secures_is_left_out() -> None:
     """All is asked for by https:, so it would lead to itself."""
     insecure = Said("http://www.page.test/", status=301, size=0, headers={"location": f"{MAIN}/"})
     found = chosen(insecure, replace(PAGE, at=20))
-    assert [one.entry.url for one in found.asked] == [PAGE.url]
-    assert found.left_out["redirects from http: to the same by https:"] == 1
+    assert [one.entry.url for one in found.requests] == [PAGE.url]
+    assert found.left_out["redirects from http: to the same https: URL"] == 1
 
 
 def test_redirects_lead_to_the_document() -> None:
@@ -71,12 +71,12 @@ def test_redirects_lead_to_the_document() -> None:
     first = Said("https://page.test/", status=302, size=0, kind="document",
                  headers={"location": "https://www.page.test/"})  # fmt: skip
     found = chosen(first, Said(f"{MAIN}/x.png", 10), replace(PAGE, at=20))
-    assert [one.host for one in found.asked][:2] == ["page.test", "www.page.test"]
+    assert [one.host for one in found.requests][:2] == ["page.test", "www.page.test"]
     assert found.document == 1
-    assert found.asked[1].follows == 0
+    assert found.requests[1].follows == 0
 
 
-def test_every_mistake_is_told_at_once() -> None:
+def test_every_mistake_is_exact_at_once() -> None:
     """Each with its place and a way out."""
     found = mistakes(
         PAGE,

@@ -1,4 +1,9 @@
-"""Sites that are drawn from a seed: their files, and how they become a site in a folder."""
+"""Generates documents, styles and scripts, and writes a generated site.
+
+Styles and scripts have an exact length, and are valid and harmless. A style has rules for classes
+that no element has. A script adds up a table and writes the sum into the page: a little work for
+the browser, as real scripts cause.
+"""
 
 from __future__ import annotations
 
@@ -46,30 +51,30 @@ document.body.append(note);
 
 @dataclass(frozen=True)
 class GeneratedFile:
-    """A file of such a site; a cold load asks for each once."""
+    """A generated file; a cold load requests each once."""
 
     path: str
-    """In its URL, with the leading slash."""
+    """Path in its URL, with the leading slash."""
     body: bytes
 
 
 class Random:
-    """The random numbers of one file: PCG64's own output, which no release of NumPy changes."""
+    """Random numbers of one file: raw output of PCG64, which is the same in every NumPy release."""
 
     def __init__(self, *names: int) -> None:
-        """Begin the stream that has these names."""
+        """Start the stream with these names."""
         import numpy as np  # noqa: PLC0415 - slow to import, and checking an experiment draws none
 
         self._generator = np.random.PCG64(np.random.SeedSequence(names))
 
     def bytes(self, count: int) -> bytes:
-        """Draw some bytes."""
+        """Return random bytes."""
         words = self._generator.random_raw(count // 8 + 1)
         return bytes(words.astype("<u8").tobytes()[:count])
 
 
 def document(title: str, head: str, body: str) -> GeneratedFile:
-    """Return the page; its icon is an empty data URL, so that no browser asks for one."""
+    """Return the page; its icon is an empty data URL, so that no browser requests one."""
     text = _PAGE.format(title=title, head=head, body=body)
     return GeneratedFile(ENTRY, text.encode())
 
@@ -85,7 +90,7 @@ def style(path: str, head: str, seed: int, size: int) -> GeneratedFile:
 
 
 def script(path: str, seed: int, size: int) -> GeneratedFile:
-    """Return a script of exactly ``size`` bytes, at least 1000, that works a little."""
+    """Return a script of exactly ``size`` bytes, at least 1000, that computes a little."""
     drawn = Random(seed, size, 2).bytes(size)
     rows = (
         f'"{base64.b64encode(drawn[at : at + _ROW]).decode()}",\n'
@@ -95,15 +100,15 @@ def script(path: str, seed: int, size: int) -> GeneratedFile:
 
 
 def _filled(before: str, rows: Iterable[str], after: str, size: int) -> bytes:
-    """Put as many rows between two texts as ``size`` bytes take, and spaces behind."""
-    said = [before]
+    """Return as many rows between two texts as ``size`` bytes hold, filled up with spaces."""
+    rows_kept = [before]
     room = size - len(before) - len(after)
     for row in rows:
         if len(row) > room:
             break
-        said.append(row)
+        rows_kept.append(row)
         room -= len(row)
-    return "".join([*said, after]).encode().ljust(size)
+    return "".join([*rows_kept, after]).encode().ljust(size)
 
 
 def write_site(files: Iterable[GeneratedFile], into: Path, name: str, source: str) -> Site:

@@ -1,4 +1,4 @@
-"""Fonts of as many characters as asked for, drawn from a seed: nobody else's files are needed."""
+"""Generates fonts with a given number of characters from a seed."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ _FIRST_CHARACTER = 0x20
 
 
 def font(path: str, seed: int, family: str, characters: int) -> GeneratedFile:
-    """Return a TrueType font of so many characters, the first of which are ASCII's.
+    """Return a TrueType font for the first characters from ASCII's space on.
 
-    Its tables are not compressed, so that no release of zlib changes them.
+    Its tables are not compressed, so that it is the same with every release of zlib.
     """
     codes = range(_FIRST_CHARACTER, _FIRST_CHARACTER + characters)
     names = [".notdef", *(f"u{code:04X}" for code in codes)]
@@ -34,7 +34,7 @@ def font(path: str, seed: int, family: str, characters: int) -> GeneratedFile:
 
 
 def _glyph(slant: int, height: int) -> Glyph:
-    """Return a bow over two stems, which differ by their two numbers."""
+    """Return an arch over two stems, shaped by two numbers."""
     pen = TTGlyphPen(None)
     top = 400 + height
     for left in (50, 300):
@@ -47,7 +47,7 @@ def _glyph(slant: int, height: int) -> Glyph:
 
 
 def _saved(builder: FontBuilder) -> bytes:
-    """Write it without the time of day."""
+    """Return the font file, without the time of day."""
     builder.font.recalcTimestamp = False
     head = builder.font["head"]
     head.created = head.modified = 0

@@ -1,18 +1,17 @@
-"""Images of an exact length in bytes, drawn from a seed.
+"""Generates images of an exact length in bytes from a seed.
 
-A JPEG cannot be made to a length by its content alone: a picture a little smaller than asked for is
-encoded, and comment segments (ISO/IEC 10918-1, B.2.4.5), which decoders skip, fill it up. A colour
-JPEG needs about 350 bytes before it shows anything, so that what is shorter is a GIF: 6 by 6 pixels
-of four colours take at most 82 bytes with all headers, and a comment extension (GIF89a, section 24)
-fills up the rest. A PNG of 100 bytes is possible, too, but its smallest filler is 12 bytes long;
-BMP has none.
+The content alone cannot give a JPEG a certain length. So a slightly smaller picture is encoded, and
+comment segments (ISO/IEC 10918-1, B.2.4.5), which decoders skip, fill it up. A colour JPEG needs
+about 350 bytes before its pixels, so shorter images are GIFs: 6 by 6 pixels of four colours take at
+most 82 bytes with all headers, and a comment extension (GIF89a, section 24) fills them up. A PNG of
+100 bytes is possible, but its smallest filler has 12 bytes; BMP has none.
 
-The picture is a blur of a few random colours under grain, which makes the length follow the number
-of pixels, as a photograph's does, and gives each its own colours, so that a wrong one is seen.
+The picture is a blur of a few random colours under grain. The grain makes the length depend on the
+number of pixels, as in a photograph; the colours distinguish the images.
 
-All arithmetic is Pillow's on integers: one release of it makes the same bytes on every machine.
-Another release may not. That is no secret: what encoded a site's images stands in its source
-(``ENCODER``), and the digests of all files are in its digest, by which trials cite it.
+All arithmetic is Pillow's on integers, so one release gives the same bytes on every machine.
+Another release may not. A site's source names the encoder (``ENCODER``), and its digest, by which
+trials cite it, covers all files.
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ from PIL import Image, ImageChops, features
 from httpbed.web.sites.generated.files import Random
 
 SMALLEST = 100
-"""Bytes: the least that every seed's GIF fits in with its filler."""
+"""Bytes that the GIF of every seed fits in, with its filler."""
 SMALLEST_JPEG = 400
 ENCODER = f"Pillow {PIL.__version__}, libjpeg-turbo {features.version('libjpeg_turbo')}"
 
@@ -35,16 +34,17 @@ _QUALITY = 85
 _GRAIN = 96
 """Grey levels between the darkest and the brightest grain."""
 _HEADERS = 330
-"""Bytes of a JPEG before its pixels, about."""
+"""Approximate bytes of a JPEG before its pixels."""
 _BYTES_A_PIXEL = 0.5
-"""Of a large picture at this quality, a little less than measured: the second try fits."""
+"""Of a large picture at this quality, slightly below the measured value, so the second size
+fits."""
 _SHRINK = 0.985
 _WIDEST = 4096
-"""Pixels; a file longer than such a picture, 6 MB, has more filler: more would need gigabytes."""
+"""Pixels; such a picture has 6 MB. Longer files have more filler, as more pixels need gigabytes."""
 _SHORTEST_COMMENT = 4
 _LONGEST_COMMENT = 65_533
 _BLUR = 4
-"""Colours along each side from which the blur is made."""
+"""Colours along each side of the blur."""
 _GIF_SIDE = 6
 _GIF_COLOURS = 4
 _GIF_HEADERS = 13 + 3 * _GIF_COLOURS
@@ -52,7 +52,7 @@ _GIF_HEADERS = 13 + 3 * _GIF_COLOURS
 
 
 def encoding(size: int) -> str:
-    """Name the encoding of an image of ``size`` bytes: ``jpeg`` or ``gif``."""
+    """Return the encoding of an image of ``size`` bytes: ``jpeg`` or ``gif``."""
     return "jpeg" if size >= SMALLEST_JPEG else "gif"
 
 
@@ -89,7 +89,7 @@ def _colours(random: Random, side: int) -> Image.Image:
 
 
 def _photograph(blur: Image.Image, width: int, random: Random) -> bytes:
-    """Return the JPEG of a blur under grain, 4 to 3."""
+    """Return the JPEG of a blur under grain, in the ratio 4 to 3."""
     picture = blur.resize((width, math.ceil(width * 3 / 4)), Image.Resampling.BICUBIC)
     grain = Image.frombytes("L", picture.size, random.bytes(math.prod(picture.size)))
     grey = grain.point([level * _GRAIN // 256 for level in range(256)])
@@ -104,7 +104,7 @@ def _encoded(picture: Image.Image, encoding: str, **options: object) -> bytes:
 
 
 def _comments(filler: bytes) -> bytes:
-    """Turn at least four bytes into a JPEG's comment segments of the same length in all."""
+    """Return comment segments with at least four bytes in all."""
     count = math.ceil(len(filler) / (_LONGEST_COMMENT + _SHORTEST_COMMENT))
     ends = [len(filler) * number // count for number in range(count + 1)]
     pieces = [filler[start + _SHORTEST_COMMENT : end] for start, end in itertools.pairwise(ends)]
@@ -112,7 +112,7 @@ def _comments(filler: bytes) -> bytes:
 
 
 def _extension(filler: bytes) -> bytes:
-    """Turn at least five bytes into a GIF's comment extension of the same length."""
+    """Return a comment extension with at least five bytes."""
     room = len(filler) - 3
     count = math.ceil(room / 256)
     ends = [room * number // count for number in range(count + 1)]

@@ -1,33 +1,33 @@
-"""The four sites of Ranjan's report (2019), sections 3.3 and 3.7, made again.
+"""The four sites of Ranjan's report (2019), sections 3.3 and 3.7, rebuilt.
 
-His were four Google Sites, which are gone: 5 or 50 JPEG images, small or large, on pages that also
-have scripts, styles and fonts of Google's. He gives the page's "resource size": 1.4, 1.7, 2.9 and
-19.6 MB. His numbers do not fit together, and no pages can have all of them:
+His were four Google Sites, which no longer exist: 5 or 50 JPEG images, small or large, on pages
+with scripts, styles and fonts of Google. He gives each page's "resource size": 1.4, 1.7, 2.9 and
+19.6 MB. His numbers contradict each other, so no pages can match all of them:
 
 ====================  ======================  ==========  ======================================
-his site              his images, in bytes    his weight  what is left, if both are right
+his site              his images, in bytes    his weight  the rest, if both are right
 ====================  ======================  ==========  ======================================
 5 of 400 B to 8 KB    2 to 40 KB              1.4 MB      1.36 to 1.40 MB: scripts and so on
 50 of 400 B to 8 KB   20 to 400 KB            1.7 MB      1.30 to 1.68 MB: may be the same
-5 of 128 KB           640 KB                  2.9 MB      2.26 MB: 0.9 MB more, for no reason
-50 of 128 KB          6.4 MB                  19.6 MB     13.2 MB: 12 MB more
+5 of 128 KB           640 KB                  2.9 MB      2.26 MB: 0.9 MB more, unexplained
+50 of 128 KB          6.4 MB                  19.6 MB     13.2 MB: 12 MB more, unexplained
 ====================  ======================  ==========  ======================================
 
-Had the large sites the scripts of the small ones, their images would have 304 and 364 KB. That
-agrees with "200KB or above", which he says of the same images in his list of parameters (3.3, item
-2, and the table of 3.7), and not with the 128 KB in the names of his sites. Hence two readings:
+If the large sites have the scripts of the small ones, their images have 304 and 364 KB. That agrees
+with "200KB or above" in his list of parameters (3.3, item 2, and the table of 3.7), but not with
+the 128 KB in the names of his sites. So there are two readings:
 
-* ``ranjan-large-few`` and ``ranjan-large-many``: images of 128 KB, and his weight, which the page's
-  own files make up, whatever they must weigh;
-* ``ranjan-large-few-200`` and ``ranjan-large-many-200``: his weight, and the own files of
-  ``ranjan-small-few``; the images have what is left, 304 and 364 KB.
+* ``ranjan-large-few`` and ``ranjan-large-many``: images of 128 KB and his weight; the page's other
+  files make up the difference.
+* ``ranjan-large-few-200`` and ``ranjan-large-many-200``: his weight and the other files of
+  ``ranjan-small-few``; the images share the rest, 304 and 364 KB each.
 
-In every site the number of own files is the same, 12 with the page, since the number of images is
-his factor; KB and MB are 10^3 and 10^6 bytes. The lengths of small images are spread evenly from
-400 to 8000 bytes: he says no more. "Resource size" is what Chrome shows of files once they are
-uncompressed. Google's scripts travel compressed, so his transfers were smaller, by how much is not
-known; ours are not compressed, and what the page weighs is what is sent. His scripts also asked for
-more while they ran; ours ask for nothing. Neither his pictures nor Google's files are used.
+The number of other files is 12 with the page in every site, because the number of images is his
+factor. KB and MB are 10^3 and 10^6 bytes. Small images have evenly spaced lengths from 400 to 8000
+bytes, as he says no more. "Resource size" is Chrome's figure for uncompressed files. Google's
+scripts are sent compressed, so his transfers were smaller by an unknown amount; these files are not
+compressed. His scripts requested more files while they ran; these request none. Neither his
+pictures nor Google's files are used.
 """
 
 from __future__ import annotations
@@ -53,29 +53,29 @@ _STYLES = ("/style/site.css", "/style/theme.css")
 _SCRIPTS = tuple(f"/script/{name}.js" for name in ("loader", "view", "menu", "gallery", "count"))
 _FONTS = ("Heading", "Text", "Caption", "Note")
 _CHARACTERS = 300
-"""Of each font, which makes it 19 KB, as a web font for Latin is."""
+"""Gives a font 19 KB, as a web font for Latin has."""
 _STYLE_BYTES = 60_000
 
 
 @dataclass(frozen=True)
 class SiteReading:
-    """One of his sites, as it may have been."""
+    """A reading of one of his sites."""
 
     images: int
     weight: int
     """Bytes of all bodies."""
     image_bytes: int | None
-    """Of each image; None where they are small and differ."""
+    """Of each image; None for small images of different lengths."""
 
 
 def _images_of(weight: int, count: int) -> int:
-    """Return the bytes of each of a site's images, had it the own files of the smallest site."""
+    """Return the bytes of each image if the site has the other files of the smallest site."""
     own = SITES["ranjan-small-few"].weight - sum(_small(5))
     return (weight - own) // count
 
 
 def _small(count: int) -> list[int]:
-    """List the lengths of small images, from the smallest on."""
+    """Return the lengths of small images, in ascending order."""
     span = LARGEST_SMALL_IMAGE - SMALLEST_IMAGE
     return [SMALLEST_IMAGE + span * at // (count - 1) for at in range(count)]
 
@@ -94,14 +94,14 @@ NAMES: Collection[str] = SITES.keys()
 
 
 def outline(page: NamedPage, _folder: Path) -> Outline:
-    """Tell what is known of one of these sites, which is all but its bytes."""
+    """Return what is known of a site, which is all but its bytes."""
     of = SITES[page.name]
     requests = 1 + len(_STYLES) + len(_SCRIPTS) + len(_FONTS) + of.images
     return Outline(page.name, _VERSION, requests, of.weight)
 
 
 def make(page: NamedPage, seed: int, _folder: Path, into: Path, _say: Say) -> Site:
-    """Write one of these sites."""
+    """Write a site."""
     source = f"after Ranjan (2019), seed {seed}, {_VERSION}"
     return write_site(files(page.name, seed), into, page.name, source)
 

@@ -1,11 +1,12 @@
-"""Pages of so many images of one size: Biswal & Gnawali (GLOBECOM 2016), section 3 and table 2.
+"""Pages with a number of images of one size: Biswal & Gnawali (GLOBECOM 2016), section 3, table 2.
 
-Their pages have 2 to 128 objects of 100 B to 100 KB. An object is what the page embeds: the page
-itself is one request more. Nothing else is asked for: its style is in the page, and its icon is an
-empty data URL.
+Their pages have 2 to 128 objects of 100 B to 100 KB. An object is an embedded image; the page
+itself
+is one more request. There are no others: the style is in the page, and the icon is an empty data
+URL.
 
-The images stand in a grid that fills the viewport whatever their number, so that each is in view
-from the beginning: none is deferred, all are asked for at once, and Speed Index sees every one.
+The images form a grid that fills the viewport, so each is visible from the beginning. The browser
+defers none, requests all at once, and the Speed Index covers every one.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ _STYLE = (
 
 
 def outline(page: SyntheticPage, _folder: Path) -> Outline:
-    """Tell what is known of the page, which is all but its images' bytes.
+    """Return what is known of the page, which is all but its images' bytes.
 
     Raises:
         ConfigError: It is larger than a site may be.
@@ -38,7 +39,7 @@ def outline(page: SyntheticPage, _folder: Path) -> Outline:
     weight = page.objects * page.size + len(_document(page).body)
     if weight > MOST_BYTES:
         reason = f"{page.objects} images of {page.size} B are more than {MOST_BYTES} bytes"
-        raise ConfigError([Mistake("objects", reason, "make them fewer or smaller")])
+        raise ConfigError([Mistake("objects", reason, "use fewer or smaller images")])
     name = f"{page.objects}x{page.size}"
     return Outline(name, images.ENCODER, requests=page.objects + 1, weight=weight)
 
@@ -50,7 +51,7 @@ def make(page: SyntheticPage, seed: int, _folder: Path, into: Path, _say: Say) -
 
 
 def files(page: SyntheticPage, seed: int) -> Iterator[GeneratedFile]:
-    """Yield the page, then its images, each with a content of its own."""
+    """Yield the page, then its images, each with different content."""
     yield _document(page)
     for number in range(1, page.objects + 1):
         body, _ = images.make(seed, number, page.size)

@@ -1,10 +1,10 @@
-"""The two sites of Zhang and Song (2023), section 4, made again by what they say of them.
+"""The two sites of Zhang and Song (2023), section 4, rebuilt from their description.
 
-Theirs were ucsd.edu and nyu.edu as wget left them in 2023: "the local-hosted UCSD website contains
-13 files and NYU website contains 43 files". Of sizes they publish one, that of UCSD's large image:
-2,122,257 bytes (Fig. 8). All else is ours, and stands in :data:`SITES`: a page with styles, scripts
-and images such as the pages of universities have, the rest of UCSD about a third of its weight, and
-NYU without an image of that size. Results that depend on other sizes than the published one are not
+Theirs were copies of ucsd.edu and nyu.edu by wget in 2023: "the local-hosted UCSD website contains
+13 files and NYU website contains 43 files". They publish one size, that of UCSD's large image:
+2,122,257 bytes (Fig. 8). All other sizes are assumptions, listed in :data:`SITES`: a page with
+styles, scripts and images as universities' pages have. The rest of UCSD is about a third of its
+weight, and NYU has no image of that size. Results that depend on the assumed sizes are not
 comparable with theirs.
 """
 
@@ -21,19 +21,19 @@ from httpbed.web.sites.maker import Outline, Say
 from httpbed.web.sites.site import Site
 
 LARGE_IMAGE = 2_122_257
-"""Bytes of the one file whose size is published (Fig. 8)."""
+"""Bytes of the only file whose size is published (Fig. 8)."""
 
 
 @dataclass(frozen=True)
 class FileSizes:
-    """What a site has besides its page; sizes in bytes."""
+    """Sizes of a site's files besides its page, in bytes."""
 
     styles: tuple[int, ...]
     scripts: tuple[int, ...]
     images: tuple[int, ...]
 
     def count(self) -> int:
-        """How many files the site has, its page among them."""
+        """Return the number of files, with the page."""
         return 1 + len(self.styles) + len(self.scripts) + len(self.images)
 
 
@@ -53,7 +53,7 @@ NAMES: Collection[str] = SITES.keys()
 
 
 def outline(page: NamedPage, _folder: Path) -> Outline:
-    """Tell what is known of one of these sites, which is all but its bytes."""
+    """Return what is known of a site, which is all but its bytes."""
     drawn = _own(page.name)
     of = SITES[page.name]
     weight = sum((*of.styles, *of.scripts, *of.images)) + len(drawn.body)
@@ -61,7 +61,7 @@ def outline(page: NamedPage, _folder: Path) -> Outline:
 
 
 def make(page: NamedPage, seed: int, _folder: Path, into: Path, _say: Say) -> Site:
-    """Write one of these sites."""
+    """Write a site."""
     source = f"after Zhang and Song (2023), seed {seed}, {images.ENCODER}"
     return write_site(files(page.name, seed), into, page.name, source)
 

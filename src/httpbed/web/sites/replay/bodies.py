@@ -1,11 +1,12 @@
 """Bodies of exactly the recorded length.
 
-A HAR file has bodies decoded, and says how long they were encoded. To have that length again a
-body is encoded anew, by an encoder that does at least as well as the recorded one, and what is
-missing then is added where decoders skip it: a comment in gzip's head (RFC 1952, section 2.3.1), a
-metadata block in front of brotli's data (RFC 7932, section 9.2), a frame to skip behind
-Zstandard's (RFC 8878, section 3.1.2). Where there is no body, bytes of value 0 stand for it, behind
-the head of an image where one is due: a browser stops fetching an image that it cannot read.
+A HAR file has decoded bodies, and the lengths of the encoded ones. To reach such a length, a body
+is
+encoded by an encoder at least as good as the recorded one. Padding goes where decoders skip it: a
+comment in gzip's header (RFC 1952, section 2.3.1), a metadata block before brotli's data (RFC 7932,
+section 9.2), a skippable frame after Zstandard's (RFC 8878, section 3.1.2). Zero bytes stand for a
+missing body, behind an image header where one is due: a browser stops fetching an image that it
+cannot read.
 """
 
 from __future__ import annotations
@@ -17,17 +18,17 @@ from dataclasses import dataclass
 from typing import Any
 
 _GIF = bytes.fromhex("47494638396101000100800000000000ffffff2c00000000010001000002024401003b")
-"""One pixel."""
+"""An image of one pixel."""
 _SVG = b'<svg xmlns="http://www.w3.org/2000/svg"/>'
 _TEXT = re.compile(r"text/|javascript|ecmascript|json|xml|svg")
 _LEAST_FRAME = 8
 _ASKING = re.compile(r"html|css|script|json|xml|svg|wasm|mpegurl|manifest")
-"""Kinds of bodies that lead to further requests."""
+"""Kinds of bodies that cause further requests."""
 
 
 @dataclass(frozen=True)
 class Body:
-    """Bytes to send, and how they are encoded; whatever is missing of ``length`` is 0."""
+    """Bytes to send, and their coding; zero bytes fill up to ``length``."""
 
     start: bytes
     length: int
@@ -36,7 +37,7 @@ class Body:
 
 
 def filler(kind: str, length: int) -> Body:
-    """Stand in for a body of this kind that the recording has not."""
+    """Return a filler for a missing body of this kind."""
     if "svg" in kind and len(_SVG) <= length:
         return Body(_SVG + b" " * (length - len(_SVG)), length, is_filler=True)
     start = _GIF if kind.startswith("image/") and len(_GIF) <= length else b""
@@ -44,12 +45,12 @@ def filler(kind: str, length: int) -> Body:
 
 
 def leads_further(kind: str) -> bool:
-    """Whether a body of this kind may have a browser ask for more."""
+    """Return whether a body of this kind may cause further requests."""
     return not kind or bool(_ASKING.search(kind))
 
 
 def exact(body: bytes, kind: str, coding: str, length: int) -> Body | None:
-    """Encode a body to exactly ``length`` bytes, by ``coding`` if that can be; None if none can."""
+    """Encode a body to exactly ``length`` bytes, preferably by ``coding``; None if impossible."""
     recorded = coding.lower().strip()
     if not recorded and (plain := _plain(body, kind, length)) is not None:
         return Body(plain, length)
@@ -61,14 +62,14 @@ def exact(body: bytes, kind: str, coding: str, length: int) -> Body | None:
 
 
 def padded(text: bytes, length: int) -> Body | None:
-    """Fill a document or script up with spaces; None where it is too long."""
+    """Fill a document or script up with spaces; None if it is too long."""
     return Body(text + b" " * (length - len(text)), length) if len(text) <= length else None
 
 
 def _plain(body: bytes, kind: str, length: int) -> bytes | None:
     if len(body) == length:
         return body
-    # The recording has text as UTF-8, whatever it was sent in.
+    # A HAR file has text as UTF-8, whatever its charset was.
     if charset := re.search(r"charset=[\"']?([\w-]+)", kind, re.IGNORECASE):
         try:
             recoded = body.decode().encode(charset[1])
@@ -111,11 +112,11 @@ def _brotli(body: bytes, length: int) -> bytes | None:
 
 
 def _with_metadata(packed: bytes, size: int, length: int) -> bytes | None:
-    """Put skipped metadata blocks between a stream's window size and its data."""
+    """Return a stream with metadata blocks between its window size and its data."""
     window_bits = _window_bits(packed[0])
     bits = int.from_bytes(packed, "little")
     window, data = bits & ((1 << window_bits) - 1), bits >> window_bits
-    # A last byte of 0 may be data, or be left from the shift; nothing but the decoder knows.
+    # A last zero byte may be data, or come from the shift; only the decoder can tell.
     for rest_bytes in range(
         len(packed) - (data.bit_length() <= 8 * len(packed) - 8), len(packed) + 1
     ):
@@ -127,7 +128,7 @@ def _with_metadata(packed: bytes, size: int, length: int) -> bytes | None:
 
 
 def _metadata(window: int, window_bits: int, length: int) -> bytes | None:
-    """Write a window size and metadata of ``length`` bytes: a block, or an empty one before it."""
+    """Return a window size and metadata of ``length`` bytes, after an empty block if necessary."""
     for empty_blocks in (0, 1):
         for skip_bytes in range(4):
             # ISLAST 0, MNIBBLES 0 (as 11), reserved 0, MSKIPBYTES, MSKIPLEN, filled up to a byte.
@@ -154,7 +155,7 @@ def _decodes(packed: bytes, size: int) -> bool:
 
 
 def _window_bits(first: int) -> int:
-    """Return by how many bits a stream tells its window's size (RFC 7932, section 9.1)."""
+    """Return the number of bits of a stream's window size (RFC 7932, section 9.1)."""
     if not first & 1:
         return 1
     return 4 if first & 0b1110 else 7

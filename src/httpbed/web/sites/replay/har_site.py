@@ -1,9 +1,9 @@
-"""A site rebuilt from a HAR file: each origin under its own name, each answer as it was recorded.
+"""Makes a site from a HAR file: each origin under its own name, each response as recorded.
 
-The page's own document asks for the rest by itself where the recording has all bodies that lead to
-requests, each can be sent in exactly its recorded length, every URL in them leads to where the
-recording is served, and all that it asked for is replayed. Elsewhere a skeleton takes the
-document's place, and asks for everything in the recorded order.
+The page's own document causes all requests if four conditions hold. The file has every body that
+leads to requests, each can have exactly its recorded length, every URL in them leads to a replayed
+origin, and everything that they request is replayed. Otherwise a skeleton replaces the document,
+and requests everything in the recorded order.
 """
 
 from __future__ import annotations
@@ -32,14 +32,14 @@ from httpbed.web.sites.site import FILES, MOST_BYTES, RecordedAnswer, Resource, 
 
 VERSION = "1"
 ANSWERS_FILE = "answers.json"
-"""Beside the origins' folders: what the program that answers reads."""
+"""File beside the origins' folders, for ``programs/builtin/replay_origin``."""
 
 
 @dataclass(frozen=True)
 class ReplayedResponse:
     """What is sent for one recorded request."""
 
-    asked: ReplayedRequest
+    request: ReplayedRequest
     body: Body
     fields: Fields
     delay_s: float
@@ -49,64 +49,64 @@ class ReplayedResponse:
 
 @dataclass(frozen=True)
 class ReplayedHar:
-    """A HAR file, as far as it is replayed."""
+    """The replayed part of a HAR file."""
 
     name: str
-    chosen: Selection
+    selected: Selection
     sha256: str
     order: Literal["recorded", "its own"] | None = None
-    """In which order it is asked for, as an experiment says it."""
+    """Order of the requests that the experiment wants."""
 
     @cached_property
     def sizes(self) -> list[Size]:
         """Length of each body."""
-        return [sizes.body_size(one.entry) for one in self.chosen.asked]
+        return [sizes.body_size(one.entry) for one in self.selected.requests]
 
     @cached_property
     def triggers(self) -> list[Trigger]:
-        """What led to each request."""
-        return order.triggers(self.chosen)
+        """What caused each request."""
+        return order.triggers(self.selected)
 
     @cached_property
     def round_trips_s(self) -> Mapping[str, float]:
-        """Of each host in the recording, where it tells."""
-        return sizes.round_trips_s(self.chosen.asked)
+        """Round-trip time of each host, if the file shows it."""
+        return sizes.round_trips_s(self.selected.requests)
 
     @cached_property
     def hosts(self) -> list[str]:
         """Every host name, the document's first."""
-        return list(dict.fromkeys(one.host for one in self.chosen.asked))
+        return list(dict.fromkeys(one.host for one in self.selected.requests))
 
 
 def outline(page: RecordedPage, folder: Path) -> Outline:
-    """Tell what is known of a recorded site."""
+    """Return what is known of a replayed site."""
     read = _read(page, folder)
     return Outline(
         name=_short(read.name),
         version=f"{VERSION}-{read.sha256}",
-        requests=len(read.chosen.asked),
+        requests=len(read.selected.requests),
         weight=sum(one.bytes for one in read.sizes),
-        entry=read.chosen.asked[0].path,
+        entry=read.selected.requests[0].path,
         origins=tuple(read.hosts),
-        icon=any(one.path == ICON_PATH for one in read.chosen.asked),
+        icon=any(one.path == ICON_PATH for one in read.selected.requests),
     )
 
 
 def make(page: RecordedPage, seed: int, folder: Path, into: Path, say: Say) -> Site:
-    """Write the bodies and what is answered, and return the list."""
-    del seed  # nothing is drawn
+    """Write the bodies and the response table, and return the site's list."""
+    del seed  # nothing is random
     read = _read(page, folder)
-    said = [*read.chosen.changes]
-    said += [f"{count} left out: {why}" for why, count in read.chosen.left_out.items()]
-    sent, is_own = _sent(read, said)
+    changes = [*read.selected.changes]
+    changes += [f"{count} dropped: {why}" for why, count in read.selected.left_out.items()]
+    sent, is_own = _responses(read, changes)
     resources = [_stored(one, number, read.hosts, into / FILES) for number, one in enumerate(sent)]
     _write_answers(resources, read.hosts, is_own, into / FILES)
-    for sentence in said:
+    for sentence in changes:
         say(f"{read.name}: {sentence}")
     return Site(
         name=_short(read.name),
-        source="; ".join([f"{read.name}, {read.sha256[:12]}", *said])[:10_000],
-        entry=read.chosen.asked[0].path,
+        source="; ".join([f"{read.name}, {read.sha256[:12]}", *changes])[:10_000],
+        entry=read.selected.requests[0].path,
         origins=read.hosts,
         recorded=True,
         skeleton=not is_own,
@@ -115,13 +115,13 @@ def make(page: RecordedPage, seed: int, folder: Path, into: Path, say: Say) -> S
 
 
 def _read(page: RecordedPage, folder: Path) -> ReplayedHar:
-    """Read a HAR file, and choose what of it is replayed.
+    """Read a HAR file, and select what is replayed.
 
     Raises:
         ConfigError: With every mistake, at the table's ``har``.
     """
     try:
-        return _looked_at(folder / page.har, page)
+        return _selected(folder / page.har, page)
     except OSError as error:
         remedy = "a HAR file's name is relative to the experiment's folder"
         raise ConfigError([Mistake("har", f"{page.har}: {error.strerror}", remedy)]) from None
@@ -132,82 +132,82 @@ def _read(page: RecordedPage, folder: Path) -> ReplayedHar:
         raise ConfigError(within) from None
 
 
-def _looked_at(file: Path, page: RecordedPage) -> ReplayedHar:
-    if file.exists() and not file.is_file():  # whoever opens a pipe waits for ever
-        raise ConfigError([Mistake(file.name, "is no file", "name a HAR file")])
+def _selected(file: Path, page: RecordedPage) -> ReplayedHar:
+    if file.exists() and not file.is_file():  # opening a pipe may wait forever
+        raise ConfigError([Mistake(file.name, "is not a file", "name a HAR file")])
     with file.open("rb") as handle:
-        said = handle.read(parser.MOST_BYTES + 1)
-    chosen = selection.choose(parser.read(said, file.name), file.name)
-    read = ReplayedHar(file.name, chosen, hashlib.sha256(said).hexdigest(), page.order)
+        content = handle.read(parser.MOST_BYTES + 1)
+    selected = selection.choose(parser.read(content, file.name), file.name)
+    read = ReplayedHar(file.name, selected, hashlib.sha256(content).hexdigest(), page.order)
     if sum(one.bytes for one in read.sizes) > MOST_BYTES:
-        reason = f"its bodies are longer than {MOST_BYTES} bytes together"
+        reason = f"has bodies of more than {MOST_BYTES} bytes in all"
         raise ConfigError([Mistake(file.name, reason, "leave some out")])
-    if page.order == "its own" and (hindrance := _hindrance(read)):
-        raise ConfigError([Mistake(file.name, hindrance, "leave the order out")])
+    if page.order == "its own" and (obstacle := _obstacle(read)):
+        raise ConfigError([Mistake(file.name, obstacle, "leave the order out")])
     return read
 
 
-def _hindrance(read: ReplayedHar) -> str:
-    """Say why the page cannot ask for everything itself, before any body is encoded."""
-    for one, size in zip(read.chosen.asked, read.sizes, strict=True):
+def _obstacle(read: ReplayedHar) -> str:
+    """Return why the page cannot cause all requests itself, before any body is encoded."""
+    for one, size in zip(read.selected.requests, read.sizes, strict=True):
         url = urlsplit(one.entry.url)
         if url.scheme.lower() != "https" or url.hostname != one.host or url.port not in (None, 443):
-            return f"{url.scheme}://{url.netloc} is not where it is replayed"
+            return f"{url.scheme}://{url.netloc} is not the address of its replay"
         is_missing = one.entry.body is None and size.bytes > 0
         if is_missing and not one.is_redirect and bodies.leads_further(_kind(one)):
-            return f"the body of {one.path} may lead to requests, and is not in the recording"
-    return next(iter(read.chosen.unanswered), "")
+            return f"the body of {one.path} may cause requests, but is not in the file"
+    return next(iter(read.selected.unanswered), "")
 
 
 def _short(name: str) -> str:
-    """Name a site after its file, with what a folder's name may have."""
+    """Return a folder name for a site, from its file's name."""
     stem = "".join(one if one.isalnum() and one.isascii() else "-" for one in Path(name).stem)
     return f"har-{stem.strip('-').lower()[:60]}"
 
 
 def _kind(one: ReplayedRequest) -> str:
-    said = one.entry.mime_type or sizes.header(one.entry, "content-type")
-    return said.lower() if said != "x-unknown" else ""
+    content_type = one.entry.mime_type or sizes.header(one.entry, "content-type")
+    return content_type.lower() if content_type != "x-unknown" else ""
 
 
-def _sent(read: ReplayedHar, said: list[str]) -> tuple[list[ReplayedResponse], bool]:
-    """Decide what is sent for each request, and whether the page asks for all of it itself.
+def _responses(read: ReplayedHar, changes: list[str]) -> tuple[list[ReplayedResponse], bool]:
+    """Return what is sent for each request, and whether the page causes all requests itself.
 
-    What is otherwise than recorded is added to ``said``.
+    Deviations from the recording are added to ``changes``.
     """
-    chosen = read.chosen
+    selected = read.selected
     encoded = [
-        _encoded(one, size.bytes) for one, size in zip(chosen.asked, read.sizes, strict=True)
+        _encoded(one, size.bytes) for one, size in zip(selected.requests, read.sizes, strict=True)
     ]
-    hindrance = _hindrance(read) if read.order != "recorded" else "so the experiment wants it"
-    is_own = not hindrance and all(map(_is_own, chosen.asked, encoded))
+    obstacle = _obstacle(read) if read.order != "recorded" else "the experiment wants that order"
+    is_own = not obstacle and all(map(_is_own, selected.requests, encoded))
     if not is_own:
-        said.append(f"a skeleton asks for all in the recorded order: {hindrance or 'lengths'}")
+        changes.append(f"a skeleton requests all in recorded order: {obstacle or 'lengths'}")
     sent = [_one(read, number, body, of_skeleton=not is_own) for number, body in enumerate(encoded)]
     if not is_own:
-        sent = _with_skeleton(read, sent, said)
-    said += _told(read, sent)
+        sent = _with_skeleton(read, sent, changes)
+    changes += _deviations(read, sent)
     return sent, is_own
 
 
 def _encoded(one: ReplayedRequest, length: int) -> Body:
-    """Encode the recorded body to the recorded length, or put something else of it there."""
+    """Encode the recorded body to the recorded length, or return a filler."""
     coding = sizes.header(one.entry, "content-encoding")
     if one.entry.body is not None and length:
-        found = bodies.exact(one.entry.body, _kind(one), coding, length)
-        if found is not None:
-            return found
+        exact = bodies.exact(one.entry.body, _kind(one), coding, length)
+        if exact is not None:
+            return exact
     return bodies.filler(_kind(one), length)
 
 
 def _is_own(one: ReplayedRequest, body: Body) -> bool:
-    """Whether a body leads to the requests that it led to, if it did."""
+    """Return whether a body causes the requests that the recorded one did."""
     return not (body.is_filler and body.length and bodies.leads_further(_kind(one)))
 
 
 def _one(read: ReplayedHar, number: int, body: Body, *, of_skeleton: bool) -> ReplayedResponse:
-    one = read.chosen.asked[number]
-    location = _location(read.chosen, number) if one.is_redirect else None
+    one = read.selected.requests[number]
+    location = _location(read.selected, number) if one.is_redirect else None
     fields = headers.answered(one.entry, location=location, of_skeleton=of_skeleton)
     if one.entry.method.upper() != "HEAD" and body.length:
         fields = headers.with_field(fields, "content-encoding", body.coding or None)
@@ -215,31 +215,31 @@ def _one(read: ReplayedHar, number: int, body: Body, *, of_skeleton: bool) -> Re
     return ReplayedResponse(one, body, fields, delay_s, read.triggers[number], _kind(one))
 
 
-def _location(chosen: Selection, number: int) -> str:
-    """Return where a redirect leads: as it was written, where that is where it is replayed."""
-    one = chosen.asked[number]
-    target = next(other for other in chosen.asked if other.follows == number)
+def _location(selected: Selection, number: int) -> str:
+    """Return a redirect's target: as recorded, if that leads to the replayed place."""
+    one = selected.requests[number]
+    target = next(other for other in selected.requests if other.follows == number)
     written = sizes.header(one.entry, "location")
     absolute = f"https://{target.host}{target.path}"
     return written if urljoin(f"https://{one.host}{one.path}", written) == absolute else absolute
 
 
 def _with_skeleton(
-    read: ReplayedHar, sent: list[ReplayedResponse], said: list[str]
+    read: ReplayedHar, sent: list[ReplayedResponse], changes: list[str]
 ) -> list[ReplayedResponse]:
-    """Put a skeleton in the document's place, with its script beside it where it is too small."""
-    number = read.chosen.document
+    """Replace the document by a skeleton, with its script in a second file if it is too long."""
+    number = read.selected.document
     document = sent[number]
     length = document.body.length
-    text = skeleton.script(read.chosen, read.triggers)
+    text = skeleton.script(read.selected, read.triggers)
     inside, outside = skeleton.inline(text), skeleton.outside()
     body = bodies.padded(inside, length) or bodies.exact(inside, "", "br", length)
     if body is None:
         body = bodies.padded(outside, length) or Body(outside, len(outside))
         sent = [*sent, _script(read, text)]
-        said.append(f"the document is too small for a skeleton: one more request, {PLAN_PATH}")
+        changes.append(f"the document is too small for a skeleton: one more request, {PLAN_PATH}")
         if body.length > length:
-            said.append(f"the document has {body.length} bytes instead of {length}")
+            changes.append(f"the document has {body.length} bytes instead of {length}")
     fields = headers.with_field(document.fields, "content-encoding", body.coding or None)
     if "html" not in document.kind or "utf-16" in document.kind:
         fields = headers.with_field(fields, "content-type", "text/html")
@@ -249,43 +249,43 @@ def _with_skeleton(
 
 def _script(read: ReplayedHar, text: str) -> ReplayedResponse:
     data = text.encode()
-    document = read.chosen.asked[read.chosen.document]
+    document = read.selected.requests[read.selected.document]
     entry = replace(document.entry, method="GET", status=200)
-    asked = ReplayedRequest(entry, document.host, PLAN_PATH)
-    trigger = Trigger(read.chosen.document, "head", 0.0)
+    request = ReplayedRequest(entry, document.host, PLAN_PATH)
+    trigger = Trigger(read.selected.document, "head", 0.0)
     fields = [("content-type", "text/javascript")]
-    return ReplayedResponse(asked, Body(data, len(data)), fields, 0.0, trigger, "text/javascript")
+    return ReplayedResponse(request, Body(data, len(data)), fields, 0.0, trigger, "text/javascript")
 
 
-def _told(read: ReplayedHar, sent: Sequence[ReplayedResponse]) -> Iterator[str]:
-    """Say what of all answers is otherwise than recorded, or not known."""
+def _deviations(read: ReplayedHar, sent: Sequence[ReplayedResponse]) -> Iterator[str]:
+    """Yield the deviations of all responses from the recording, and what is unknown."""
     filled = sum(one.body.is_filler and one.body.length > 0 for one in sent)
     if filled:
-        yield f"{filled} bodies are not in the recording: zeros of their lengths stand for them"
-    if unsure := sum(not size.is_told for size in read.sizes):
-        yield f"{unsure} lengths are not told as sent, and are about as long"
+        yield f"{filled} bodies are not in the file: zeros of their lengths replace them"
+    if unsure := sum(not size.is_exact for size in read.sizes):
+        yield f"{unsure} lengths on the wire are unknown and approximated"
     recoded = sum(
         bool(one.body.coding)
-        and one.body.coding != sizes.header(one.asked.entry, "content-encoding")
+        and one.body.coding != sizes.header(one.request.entry, "content-encoding")
         for one in sent
     )
     if recoded:
-        yield f"{recoded} bodies are encoded in another way to have their lengths"
+        yield f"{recoded} bodies have another coding, to reach their lengths"
     renamed = [host for host in read.hosts if host.endswith(f".{urls.RENAMED}")]
     if renamed:
-        yield f"{len(renamed)} origins are no names of their own: {', '.join(renamed[:5])}"
-    if any(one.host not in read.round_trips_s for one in read.chosen.asked):
-        yield "some origins tell no connect time: all that was waited for them is delay"
+        yield f"{len(renamed)} origins have other names: {', '.join(renamed[:5])}"
+    if any(one.host not in read.round_trips_s for one in read.selected.requests):
+        yield "some origins have no connect time: their whole wait counts as delay"
 
 
 def _stored(sent: ReplayedResponse, number: int, hosts: Sequence[str], files: Path) -> Resource:
-    """Write a body, and list it."""
-    origin = hosts.index(sent.asked.host)
+    """Write a body, and return its resource."""
+    origin = hosts.index(sent.request.host)
     name = f"{origin}/{number}"
     (files / str(origin)).mkdir(parents=True, exist_ok=True)
     answer = RecordedAnswer(
-        method=sent.asked.entry.method.upper(),
-        status=sent.asked.entry.status,
+        method=sent.request.entry.method.upper(),
+        status=sent.request.entry.status,
         headers=sent.fields,
         delay_s=sent.delay_s,
         after=sent.trigger.after,
@@ -294,7 +294,7 @@ def _stored(sent: ReplayedResponse, number: int, hosts: Sequence[str], files: Pa
     )
     return Resource(
         origin=origin,
-        path=sent.asked.path,
+        path=sent.request.path,
         file=name,
         bytes=sent.body.length,
         sha256=_written(sent.body, files / name),
@@ -304,7 +304,7 @@ def _stored(sent: ReplayedResponse, number: int, hosts: Sequence[str], files: Pa
 
 
 def _written(body: Body, file: Path) -> str:
-    """Write a body, of which the zeros take no room; return its digest."""
+    """Write a body, whose zeros take no space on disk; return its digest."""
     with file.open("wb+") as handle:
         handle.write(body.start)
         handle.truncate(body.length)
@@ -325,5 +325,5 @@ def _write_answers(
         for one in resources
         if one.answer
     ]
-    said = {"schema": 1, "hosts": list(hosts), "skeleton": not is_own, "answers": answers}
-    (files / ANSWERS_FILE).write_text(json.dumps(said) + "\n", "utf-8")
+    table = {"schema": 1, "hosts": list(hosts), "skeleton": not is_own, "answers": answers}
+    (files / ANSWERS_FILE).write_text(json.dumps(table) + "\n", "utf-8")

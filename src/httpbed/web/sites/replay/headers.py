@@ -1,8 +1,8 @@
-"""Which fields of a recorded head are sent again.
+"""Which fields of a recorded response head are sent again.
 
-Fields of the connection and of the body's length are made anew by whoever sends the body now. Some
-fields would have the browser ask for something, or refuse something, that the recording has not;
-they are sent under another name, so that the head stays about as long as it was.
+The server that sends the body now sets fields of the connection and of the length itself. Fields
+that would cause or block requests against the recording are sent under another name, so that the
+head keeps about its length.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ Fields = list[tuple[str, str]]
 
 PREFIX = "x-recorded-"
 MOST_BYTES = 2**14
-"""Of a head: of one in several frames of HTTP/2, Chromium counts only a part as come."""
+"""Of a head; Chromium counts only part of a head in several HTTP/2 frames."""
 _MADE_ANEW = frozenset(
     {
         "alt-svc",
@@ -44,7 +44,7 @@ _ALWAYS_RENAMED = frozenset(
         "www-authenticate",
     }
 )
-"""They open dialogs, have reports sent to others, or have a page loaded anew."""
+"""These open dialogs, send reports to other hosts, or reload the page."""
 _RENAMED_OF_SKELETONS = frozenset(
     {
         "content-disposition",
@@ -55,30 +55,30 @@ _RENAMED_OF_SKELETONS = frozenset(
         "speculation-rules",
     }
 )
-"""They keep a document's script from asking, or ask themselves."""
+"""These block the requests of a document's script, or cause requests."""
 _TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 _CONTROL = re.compile(r"[\x00-\x08\x0a-\x1f\x7f]")
 
 
 def answered(entry: HarEntry, *, location: str | None, of_skeleton: bool) -> Fields:
-    """Return the fields that are sent; ``location`` is where a redirect leads to, if it does."""
+    """Return the fields to send; ``location`` is the target of a redirect."""
     renamed = _ALWAYS_RENAMED | (_RENAMED_OF_SKELETONS if of_skeleton else frozenset())
-    found: Fields = []
+    sent: Fields = []
     for name, value in _written(entry.response_headers):
         kind = name.lower()
         if kind == "location" and location is not None:
-            found.append((name, location))
+            sent.append((name, location))
         elif kind in renamed or kind == "location":
-            found.append((PREFIX + name, value))
+            sent.append((PREFIX + name, value))
         elif kind not in _MADE_ANEW:
-            found.append((name, value))
-    if location is not None and "location" not in {name.lower() for name, _ in found}:
-        found.append(("location", location))
-    return found
+            sent.append((name, value))
+    if location is not None and "location" not in {name.lower() for name, _ in sent}:
+        sent.append(("location", location))
+    return sent
 
 
 def _written(fields: Sequence[tuple[str, str]]) -> Iterator[tuple[str, str]]:
-    """Yield the fields that can be written; some tools join several of a name by line ends."""
+    """Yield the fields that can be sent; some tools join repeated fields with line ends."""
     for name, value in fields:
         if _TOKEN.fullmatch(name):
             for line in value.splitlines() or [""]:
@@ -86,17 +86,17 @@ def _written(fields: Sequence[tuple[str, str]]) -> Iterator[tuple[str, str]]:
 
 
 def with_field(fields: Fields, name: str, value: str | None) -> Fields:
-    """Return fields with one of them set where it was, or last; None takes it away."""
-    found = [
-        (said, value if said.lower() == name else was)
-        for said, was in fields
-        if said.lower() != name or value is not None
+    """Return fields with one of them replaced in place, or added last; None removes it."""
+    changed = [
+        (own, value if own.lower() == name else was)
+        for own, was in fields
+        if own.lower() != name or value is not None
     ]
-    if value is not None and name not in {said.lower() for said, _ in fields}:
-        found.append((name, value))
-    return [(said, was or "") for said, was in found]
+    if value is not None and name not in {own.lower() for own, _ in fields}:
+        changed.append((name, value))
+    return [(own, was or "") for own, was in changed]
 
 
 def length(fields: Sequence[tuple[str, str]]) -> int:
-    """Bytes of a head as text."""
+    """Return the bytes of a head as text."""
     return sum(len(name.encode()) + len(value.encode()) + 4 for name, value in fields)

@@ -1,12 +1,11 @@
-"""When each recorded request is asked for again: after which answer, and how long after.
+"""When a replayed request is made: after which response, and how long after.
 
-A load's requests depend on each other, and on what the browser computes between them; Wang et al.
-("How speedy is SPDY?", NSDI 2014, section 4) replay both without a browser's own choices, by
-Epload. Here, too, a request follows the answer that led to it, by the time that lay between them in
-the recording. Which answer that is the recording may tell: its initiator. A document leads to
-requests while it still comes; so an initiator whose answer had not ended counts from its head.
-Where none is told, it is the answer that had ended last before the request was made; where none had
-ended, the document's head.
+The requests of a load depend on each other, and on the browser's computing between them. Wang et
+al. ("How speedy is SPDY?", NSDI 2014, section 4) replay both with Epload, which makes no choices of
+its own. Here, too, a request follows the response that caused it, after the recorded time between
+them. The cause is the recorded initiator. A document causes requests while it arrives, so an
+initiator that had not ended counts from its head. Without an initiator, the cause is the response
+that ended last before the request; if none had ended, the document's head.
 """
 
 from __future__ import annotations
@@ -22,51 +21,58 @@ from httpbed.web.sites.site import MOST_S
 
 @dataclass(frozen=True)
 class Trigger:
-    """What led to a request."""
+    """The cause of a request."""
 
     after: int | None
-    """Index of the request whose answer did; None of the first of all."""
+    """Index of the request whose response caused it; None for the first."""
     since: Literal["head", "end"]
     wait_s: float
 
 
 @dataclass(frozen=True)
 class _Times:
-    """Of one entry, in seconds since 1970."""
+    """Times of an entry, in seconds since 1970."""
 
     start: float
     head: float
     end: float
 
 
-def triggers(chosen: Selection) -> list[Trigger]:
-    """Find what led to each request, in order."""
-    asked, document = chosen.asked, chosen.document
-    times = [_times(one) for one in asked]
-    last = _chain_ends(asked)
-    told = _initiators(asked, last)
-    ended = _ended_before(asked, times, document)
-    found: list[Trigger] = []
-    for number, one in enumerate(asked):
+def triggers(selected: Selection) -> list[Trigger]:
+    """Return the cause of each request."""
+    requests, document = selected.requests, selected.document
+    times = [_times(one) for one in requests]
+    last = _chain_ends(requests)
+    initiators = _initiators(requests, last)
+    ended = _ended_before(requests, times, document)
+    causes: list[Trigger] = []
+    for number, one in enumerate(requests):
         if number <= document or one.follows is not None:
             before = one.follows if one.follows is not None else (number - 1 if number else None)
-            found.append(Trigger(before, "end", 0.0))
+            causes.append(Trigger(before, "end", 0.0))
             continue
-        after = told[number]
+        after = initiators[number]
         if after is None:
             after = ended[number]
-        found.append(_trigger(document if after is None else after, times, times[number].start))
-    return found
+        causes.append(_trigger(document if after is None else after, times, times[number].start))
+    return causes
 
 
 def _times(one: ReplayedRequest) -> _Times:
-    said = one.entry.timings
-    # ssl is within connect, and queued within blocked.
-    parts = (said.blocked, said.dns, said.connect, said.send, said.wait, said.receive)
+    timings = one.entry.timings
+    # ssl is part of connect, and queued is part of blocked
+    parts = (
+        timings.blocked,
+        timings.dns,
+        timings.connect,
+        timings.send,
+        timings.wait,
+        timings.receive,
+    )
     added = sum(part for part in parts if part is not None)
     lasted = one.entry.time_s if one.entry.time_s is not None else added
     start = one.entry.started_s
-    return _Times(start, start + max(0.0, lasted - (said.receive or 0.0)), start + lasted)
+    return _Times(start, start + max(0.0, lasted - (timings.receive or 0.0)), start + lasted)
 
 
 def _trigger(after: int, times: Sequence[_Times], start: float) -> Trigger:
@@ -75,37 +81,37 @@ def _trigger(after: int, times: Sequence[_Times], start: float) -> Trigger:
     return Trigger(after, since, round(min(MOST_S, max(0.0, start - begun)), 4))
 
 
-def _chain_ends(asked: Sequence[ReplayedRequest]) -> list[int]:
-    """Map each request to the last of the redirects that it began; to itself, if it is none."""
-    last = list(range(len(asked)))
-    for number in range(len(asked) - 1, -1, -1):
-        if (before := asked[number].follows) is not None:
+def _chain_ends(requests: Sequence[ReplayedRequest]) -> list[int]:
+    """Map each request to the last of its redirects, or to itself."""
+    last = list(range(len(requests)))
+    for number in range(len(requests) - 1, -1, -1):
+        if (before := requests[number].follows) is not None:
             last[before] = last[number]
     return last
 
 
-def _initiators(asked: Sequence[ReplayedRequest], last: Sequence[int]) -> list[int | None]:
-    """Find whom the recording names as the cause, among those that were asked for before."""
+def _initiators(requests: Sequence[ReplayedRequest], last: Sequence[int]) -> list[int | None]:
+    """Return the recorded initiator of each request, if it was requested before."""
     seen: dict[str, int] = {}
-    found: list[int | None] = []
-    for number, one in enumerate(asked):
+    initiators: list[int | None] = []
+    for number, one in enumerate(requests):
         cause = seen.get(one.entry.initiator) if one.entry.initiator else None
-        found.append(None if cause is None or last[cause] >= number else last[cause])
+        initiators.append(None if cause is None or last[cause] >= number else last[cause])
         seen[one.entry.url] = number
-    return found
+    return initiators
 
 
 def _ended_before(
-    asked: Sequence[ReplayedRequest], times: Sequence[_Times], document: int
+    requests: Sequence[ReplayedRequest], times: Sequence[_Times], document: int
 ) -> list[int | None]:
-    """Find the answer that had ended last when each request was made, the document's or a later."""
+    """Return the response that ended last before each request, from the document on."""
     open_: list[tuple[float, int]] = []
     latest: tuple[float, int] | None = None
-    found: list[int | None] = []
-    for number, one in enumerate(asked):
+    last_ended: list[int | None] = []
+    for number, one in enumerate(requests):
         while open_ and open_[0][0] <= times[number].start:
             latest = max(latest or open_[0], heapq.heappop(open_))
-        found.append(latest[1] if latest else None)
+        last_ended.append(latest[1] if latest else None)
         if number >= document and not one.is_redirect:
             heapq.heappush(open_, (times[number].end, number))
-    return found
+    return last_ended

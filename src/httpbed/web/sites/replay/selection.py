@@ -1,7 +1,7 @@
-"""Which entries of a HAR file are replayed: those of its page that went over the network by HTTP.
+"""Selects the entries of a HAR file that are replayed: HTTP requests of its first page.
 
-What is left out is told, with how often; what cannot be replayed as it was recorded is a mistake,
-and all of them are told at once.
+Dropped entries are counted by reason. Entries that cannot be replayed as recorded are mistakes, and
+all mistakes are reported at once.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ from httpbed.web.sites.replay.urls import WrongUrlError
 from httpbed.web.sites.site import MOST_S
 
 METHODS = frozenset({"GET", "HEAD", "POST"})
-"""Those that a page can use anywhere without asking for permission before (Fetch Standard,
-CORS-safelisted methods)."""
+"""Methods that a page may use on any origin without a preflight (Fetch Standard,
+CORS-safelisted)."""
 LEAST_STATUS, MOST_STATUS = 200, 599
 PROXY_AUTHENTICATION = 407
 REDIRECTS = frozenset({301, 302, 303, 307, 308})
 WITHOUT_BODY = frozenset({204, 205, 304})
 MOST_MISTAKES = 40
-_NO_HTTP = "no requests by HTTP, such as data: URLs"
+_NO_HTTP = "not HTTP, such as data: URLs"
 _CACHED = "from the browser's cache"
 
 
@@ -38,41 +38,41 @@ class ReplayedRequest:
     host: str
     path: str
     follows: int | None = None
-    """Index of the redirect that led here, among those that are replayed."""
+    """Index of the replayed redirect that led here."""
     is_redirect: bool = False
-    """Whether its answer leads to another that is replayed."""
+    """Whether its response redirects to another replayed request."""
 
     @property
     def target(self) -> tuple[str, str]:
-        """Where it is asked for."""
+        """Return its host and path."""
         return self.host, self.path
 
 
 @dataclass(frozen=True)
 class Selection:
-    """What is replayed of a recording."""
+    """The replayed part of a HAR file."""
 
-    asked: tuple[ReplayedRequest, ...]
-    """In the order in which they were asked for, the document and what led to it first."""
+    requests: tuple[ReplayedRequest, ...]
+    """In order of time, but first the document and its redirects."""
     document: int
     """Index of the document."""
     left_out: Counter[str] = field(default_factory=Counter)
-    """How many entries are not replayed, by the reason."""
+    """Reason -> number of dropped entries."""
     changes: tuple[str, ...] = ()
-    """What is otherwise than recorded, in sentences."""
+    """Sentences about deviations from the recording."""
     unanswered: tuple[str, ...] = ()
-    """What the page asked for besides, and would again, but nobody answers; in words."""
+    """Sentences about requests that the page would repeat without getting a response."""
 
 
 def choose(document: HarDocument, name: str) -> Selection:
-    """Choose the entries of a recording's first page; ``name`` is the file's.
+    """Select the entries of the first page; ``name`` is the file's.
 
     Raises:
-        ConfigError: With everything that cannot be replayed as it was recorded.
+        ConfigError: With everything that cannot be replayed as recorded.
     """
     entries, changes = _of_page(document)
     dropped: list[tuple[HarEntry, str]] = []
-    asked: list[ReplayedRequest] = []
+    requests: list[ReplayedRequest] = []
     mistakes: list[Mistake] = []
     for entry in entries:
         if reason := _reason_against(entry):
@@ -81,21 +81,21 @@ def choose(document: HarDocument, name: str) -> Selection:
         place = f"{name}: log.entries[{entry.index}]"
         mistakes += _mistakes(entry, place)
         try:
-            asked.append(ReplayedRequest(entry, *urls.place(entry.url)))
+            requests.append(ReplayedRequest(entry, *urls.place(entry.url)))
         except WrongUrlError as error:
-            mistakes.append(Mistake(f"{place}.request.url", str(error), "leave the entry out"))
-    mistakes += _mistakes_of_all(asked, name)
+            mistakes.append(Mistake(f"{place}.request.url", str(error), "delete the entry"))
+    mistakes += _mistakes_of_all(requests, name)
     if mistakes:
         raise ConfigError(_bounded(mistakes, name))
     left_out = Counter(reason for _, reason in dropped)
-    unanswered = tuple(_unanswered(dropped, {one.target for one in asked}))
-    return replace(_ordered(asked, left_out, changes, name), unanswered=unanswered)
+    unanswered = tuple(_unanswered(dropped, {one.target for one in requests}))
+    return replace(_ordered(requests, left_out, changes, name), unanswered=unanswered)
 
 
 def _unanswered(
     dropped: Sequence[tuple[HarEntry, str]], answered: Collection[tuple[str, str]]
 ) -> Iterator[str]:
-    """Say what a page asks the network for that is not replayed."""
+    """Yield a sentence for each network request of the page that is not replayed."""
     for entry, reason in dropped:
         if reason == _NO_HTTP or (reason == _CACHED and _target(entry) in answered):
             continue
@@ -110,26 +110,26 @@ def _target(entry: HarEntry) -> tuple[str, str] | None:
 
 
 def _of_page(document: HarDocument) -> tuple[list[HarEntry], tuple[str, ...]]:
-    """Return the entries of the first page that has any, in order of time, and what to say."""
+    """Return the entries of the first page that has any, in order of time, and remarks."""
     with_entries = {entry.page for entry in document.entries}
     pages = [page.id for page in document.pages if page.id in with_entries]
     first = pages[:1]
     chosen = [one for one in document.entries if one.page in (*first, "") or not first]
-    said = (f"it has {len(pages)} pages, of which the first is replayed",) if pages[1:] else ()
-    return sorted(chosen, key=lambda one: (one.started_s, one.index)), said
+    remarks = (f"the first of its {len(pages)} pages is replayed",) if pages[1:] else ()
+    return sorted(chosen, key=lambda one: (one.started_s, one.index)), remarks
 
 
 def _reason_against(entry: HarEntry) -> str:
-    """Say why an entry is not replayed; empty where it is."""
+    """Return why an entry is not replayed; empty if it is."""
     kinds = {
         _NO_HTTP: not entry.is_http,
         "WebSockets": "websocket" in entry.kind.lower() or entry.status == 101,  # noqa: PLR2004
         _CACHED: entry.from_cache,
         "failed": bool(entry.failed) or entry.status == 0,
-        "no final answers, or a proxy's": entry.status < LEAST_STATUS
+        "not a final response, or a proxy's": entry.status < LEAST_STATUS
         or entry.status > MOST_STATUS
         or entry.status == PROXY_AUTHENTICATION,
-        f"by other methods than {', '.join(sorted(METHODS))}": entry.method.upper() not in METHODS,
+        f"methods other than {', '.join(sorted(METHODS))}": entry.method.upper() not in METHODS,
     }
     return next((reason for reason, applies in kinds.items() if applies), "")
 
@@ -137,21 +137,21 @@ def _reason_against(entry: HarEntry) -> str:
 def _mistakes(entry: HarEntry, place: str) -> Iterator[Mistake]:
     if (entry.timings.wait or 0) > MOST_S:
         reason = f"is longer than {MOST_S:.0f} s"
-        yield Mistake(f"{place}.timings.wait", reason, "leave the entry out")
+        yield Mistake(f"{place}.timings.wait", reason, "delete the entry")
     if headers.length(entry.response_headers) > headers.MOST_BYTES:
-        reason = f"are longer than {headers.MOST_BYTES} bytes, more than can be checked"
-        yield Mistake(f"{place}.response.headers", reason, "leave the entry out")
+        reason = f"are longer than {headers.MOST_BYTES} bytes, which is too long to be checked"
+        yield Mistake(f"{place}.response.headers", reason, "delete the entry")
 
 
-def _mistakes_of_all(asked: Sequence[ReplayedRequest], name: str) -> Iterator[Mistake]:
-    hosts = {one.host for one in asked}
+def _mistakes_of_all(requests: Sequence[ReplayedRequest], name: str) -> Iterator[Mistake]:
+    hosts = {one.host for one in requests}
     if len(hosts) > MOST_ORIGINS:
         reason = f"has {len(hosts)} origins, more than {MOST_ORIGINS}"
         yield Mistake(name, reason, "leave some out")
-    starts = [one.entry.started_s for one in asked]
-    if asked and max(starts) - min(starts) > MOST_S:
+    starts = [one.entry.started_s for one in requests]
+    if requests and max(starts) - min(starts) > MOST_S:
         reason = f"lasts longer than {MOST_S:.0f} s"
-        yield Mistake(name, reason, "leave out what was asked for later")
+        yield Mistake(name, reason, "leave out later requests")
 
 
 def _bounded(mistakes: list[Mistake], name: str) -> list[Mistake]:
@@ -161,14 +161,14 @@ def _bounded(mistakes: list[Mistake], name: str) -> list[Mistake]:
 
 
 def _ordered(
-    asked: list[ReplayedRequest], left_out: Counter[str], changes: tuple[str, ...], name: str
+    requests: list[ReplayedRequest], left_out: Counter[str], changes: tuple[str, ...], name: str
 ) -> Selection:
-    """Put the document first, with the redirects that led to it, and link all redirects."""
-    secured = [one for one in asked if not _only_secures(one)]
-    left_out["redirects from http: to the same by https:"] += len(asked) - len(secured)
+    """Put the document and its redirects first, and link all redirects."""
+    secured = [one for one in requests if not _only_secures(one)]
+    left_out["redirects from http: to the same https: URL"] += len(requests) - len(secured)
     leading = _leading(secured)
     if not leading:
-        reason, remedy = "has no document to load", "export a page's load, with its first request"
+        reason, remedy = "has no document", "export a page load with its first request"
         raise ConfigError([Mistake(name, reason, remedy)])
     rest = [one for number, one in enumerate(secured) if number not in leading]
     linked = _linked([*(secured[number] for number in leading), *rest])
@@ -176,59 +176,63 @@ def _ordered(
     if document.status in WITHOUT_BODY or document.method.upper() != "GET":
         place = f"{name}: log.entries[{document.index}]"
         reason = f"is the page's document, but {document.method} with status {document.status}"
-        raise ConfigError([Mistake(place, reason, "a page is loaded by GET and has a body")])
+        raise ConfigError(
+            [Mistake(place, reason, "record a page that is loaded by GET and has a body")]
+        )
     if any(one.entry.url.lower().startswith("http:") for one in linked):
-        changes = (*changes, "what was asked for over http: is asked for over https:")
+        changes = (*changes, "requests over http: are replayed over https:")
     counted = Counter({reason: count for reason, count in left_out.items() if count})
     return Selection(tuple(linked), len(leading) - 1, counted, changes)
 
 
 def _only_secures(one: ReplayedRequest) -> bool:
-    """Whether an answer leads from http: to the same place, which all is asked for at anyway."""
+    """Return whether a response redirects from http: to the same https: URL."""
     return one.entry.url.lower().startswith("http:") and _leads_to(one) == one.target
 
 
 def _leads_to(one: ReplayedRequest) -> tuple[str, str] | None:
-    """Return where a redirect leads; None of another answer, and of one that leads nowhere."""
+    """Return a redirect's target; None for other responses and for redirects to nowhere."""
     if one.entry.status not in REDIRECTS:
         return None
     fields = {name.lower(): value for name, value in one.entry.response_headers}
-    said = fields.get("location") or one.entry.redirected_to
+    location = fields.get("location") or one.entry.redirected_to
     try:
-        url = urljoin(one.entry.url, said) if said else ""
+        url = urljoin(one.entry.url, location) if location else ""
         return urls.place(url) if url.lower().startswith(("http:", "https:")) else None
     except ValueError:
         return None
 
 
-def _leading(asked: Sequence[ReplayedRequest]) -> list[int]:
-    """Return the indices of the first request for the document, its redirects, and itself."""
-    numbered = [(number, one.entry) for number, one in enumerate(asked)]
+def _leading(requests: Sequence[ReplayedRequest]) -> list[int]:
+    """Return the indices of the document and of the redirects that led to it."""
+    numbered = [(number, one.entry) for number, one in enumerate(requests)]
     of_kind = [number for number, entry in numbered if entry.kind.lower() == "document"]
     html = [
         number
         for number, entry in numbered
         if "html" in entry.mime_type.lower() and entry.method.upper() == "GET"
     ]
-    first = min((found[0] for found in (of_kind, html) if found), default=0 if asked else None)
+    first = min(
+        (numbers[0] for numbers in (of_kind, html) if numbers), default=0 if requests else None
+    )
     if first is None:
         return []
-    # What redirected to it may have no type of its own, and so be no document by the tool's word.
+    # A redirect may have no resource type, so the tool may not call it a document.
     leading = [first]
     for number in range(first - 1, -1, -1):
-        if _leads_to(asked[number]) == asked[leading[0]].target:
+        if _leads_to(requests[number]) == requests[leading[0]].target:
             leading.insert(0, number)
-    for number in range(first + 1, len(asked)):
-        if _leads_to(asked[leading[-1]]) == asked[number].target:
+    for number in range(first + 1, len(requests)):
+        if _leads_to(requests[leading[-1]]) == requests[number].target:
             leading.append(number)
     return leading
 
 
-def _linked(asked: Sequence[ReplayedRequest]) -> list[ReplayedRequest]:
-    """Say of each redirect's target which redirect led there: the first that is free."""
+def _linked(requests: Sequence[ReplayedRequest]) -> list[ReplayedRequest]:
+    """Link each redirect's target to the first redirect that leads there and is free."""
     waiting: dict[tuple[str, str], list[int]] = {}
     follows: dict[int, int] = {}
-    for number, one in enumerate(asked):
+    for number, one in enumerate(requests):
         if waiting.get(one.target):
             follows[number] = waiting[one.target].pop(0)
         if (target := _leads_to(one)) is not None:
@@ -236,5 +240,5 @@ def _linked(asked: Sequence[ReplayedRequest]) -> list[ReplayedRequest]:
     redirects = set(follows.values())
     return [
         ReplayedRequest(one.entry, one.host, one.path, follows.get(number), number in redirects)
-        for number, one in enumerate(asked)
+        for number, one in enumerate(requests)
     ]

@@ -1,10 +1,9 @@
-"""The document that asks for a recording's resources, where its own cannot.
+"""The document that requests a site's resources if the recorded document cannot.
 
-A small script asks for each resource when the answer that led to it has come, by ``fetch``. An
-answer's head is when the promise is kept, its end when the body has been read. So that the browser
-says that the page is loaded when all has come, and not before, an empty frame stays open until
-then.
-Priorities are the recording's, as near as ``fetch`` can say them.
+A small script requests each resource by ``fetch`` after the response that caused it. The promise
+resolves with the response's head; the body's end is its end. An empty frame stays open until all
+has arrived, so that the load event fires then and not before. Priorities are the recorded ones as
+far as ``fetch`` has them.
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ from httpbed.web.sites.replay.order import Trigger
 from httpbed.web.sites.replay.selection import ReplayedRequest, Selection
 
 PLAN_PATH = "/.httpbed/replay.js"
-"""Where the script is, if the document is too small for it."""
+"""Path of the script if the document is too short for it."""
 _LOW, _HIGH = frozenset({"low", "verylow", "lowest"}), frozenset({"high", "veryhigh", "highest"})
 _HEAD = '<!doctype html><meta charset=utf-8><link rel=icon href="data:,">'
 _SCRIPT = """(()=>{
@@ -50,61 +49,63 @@ led(-1,0)
 })()"""
 
 
-def script(chosen: Selection, triggers: Sequence[Trigger]) -> str:
-    """Write the script; what a redirect leads to the browser asks for by itself."""
+def script(selected: Selection, triggers: Sequence[Trigger]) -> str:
+    """Return the script; the browser follows redirects by itself."""
     asking = [
         number
-        for number, one in enumerate(chosen.asked)
-        if number > chosen.document and one.follows is None
+        for number, one in enumerate(selected.requests)
+        if number > selected.document and one.follows is None
     ]
     places = {number: place for place, number in enumerate(asking)}
-    places |= dict.fromkeys(range(chosen.document + 1), -1)
-    for number, one in enumerate(chosen.asked):
+    places |= dict.fromkeys(range(selected.document + 1), -1)
+    for number, one in enumerate(selected.requests):
         if one.follows is not None:
             places[number] = places[one.follows]
-    times = Counter(one.target for one in chosen.asked)
+    times = Counter(one.target for one in selected.requests)
     plan = [
-        _planned(chosen, number, triggers[number], places, times[chosen.asked[number].target])
+        _planned(
+            selected, number, triggers[number], places, times[selected.requests[number].target]
+        )
         for number in asking
     ]
-    said = json.dumps(plan, separators=(",", ":")).replace("<", "\\u003c")
-    return _SCRIPT.replace("PLAN", said, 1)
+    plan_text = json.dumps(plan, separators=(",", ":")).replace("<", "\\u003c")
+    return _SCRIPT.replace("PLAN", plan_text, 1)
 
 
 def _planned(
-    chosen: Selection, number: int, trigger: Trigger, places: dict[int, int], times: int
+    selected: Selection, number: int, trigger: Trigger, places: dict[int, int], times: int
 ) -> list[Any]:
-    """Say where, after which of the plan (-1: the document), since its head or end, and when."""
-    one = chosen.asked[number]
-    first = chosen.asked[chosen.document]
+    """Return URL, cause in the plan (-1: the document), head or end of the cause, wait, options."""
+    one = selected.requests[number]
+    first = selected.requests[selected.document]
     is_near = one.host == first.host and not one.path.startswith("//")
     url = one.path if is_near else f"//{one.host}{one.path}"
     after = -1 if trigger.after is None else places[trigger.after]
     wait_ms = round(trigger.wait_s * 1000)
-    said = [url, after, int(trigger.since == "end"), wait_ms]
+    entry = [url, after, int(trigger.since == "end"), wait_ms]
     options = _options(one, times)
-    return [*said, options] if options else said
+    return [*entry, options] if options else entry
 
 
 def _options(one: ReplayedRequest, times: int) -> dict[str, Any]:
-    entry, found = one.entry, dict[str, Any]()
+    entry, options = one.entry, dict[str, Any]()
     if entry.method.upper() != "GET":
-        found["method"] = entry.method.upper()
+        options["method"] = entry.method.upper()
     if entry.method.upper() == "POST" and entry.posted:
-        found["body"] = len(entry.posted.encode())
+        options["body"] = len(entry.posted.encode())
     priority = entry.priority.replace("-", "").lower()
     if priority in _LOW | _HIGH:
-        found["priority"] = "low" if priority in _LOW else "high"
-    if times > 1:  # its second answer may be another one, which no cache knows
-        found["cache"] = "no-store"
-    return found
+        options["priority"] = "low" if priority in _LOW else "high"
+    if times > 1:  # the second response may differ, so no cache may answer
+        options["cache"] = "no-store"
+    return options
 
 
 def inline(text: str) -> bytes:
-    """Write a document with the script in it."""
+    """Return a document with the script in it."""
     return f"{_HEAD}<script>{text}</script>".encode()
 
 
 def outside() -> bytes:
-    """Write a document that loads the script."""
+    """Return a document that loads the script."""
     return f"<script src={PLAN_PATH}></script>".encode()

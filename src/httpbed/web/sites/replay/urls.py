@@ -1,8 +1,7 @@
-"""Where a recorded request is asked for when it is replayed: host name and path.
+"""Host name and path under which a recorded request is replayed.
 
-Browsers write a URL in one way only before they ask for it (URL Standard, 4.4). A recording from
-elsewhere may write it otherwise, so it is written here as they would: what a server is asked for
-must be what it was told that it has.
+Browsers normalise a URL before they request it (URL Standard, 4.4). A recorded URL may be written
+otherwise, so it is normalised in the same way: the server must know what the browser requests.
 """
 
 from __future__ import annotations
@@ -17,16 +16,16 @@ from httpbed.experiment.value import Value
 from httpbed.web.sites.site import MOST_PATH
 
 RENAMED = "replayed.httpbed.test"
-"""Below it are the names of origins that have none, or none that a browser asks anybody for."""
+"""Suffix for the names of origins that a browser would not look up."""
 _HAS_DOT_SEGMENT = re.compile(r"(^|/)(\.|%2e){1,2}(/|$)", re.IGNORECASE)
 _OWN_RESOLUTION = ("localhost", "onion", "invalid")
-"""Names of which browsers know the address, or that there is none."""
+"""Names that browsers resolve themselves, or never."""
 _LEFT_IN_PATHS = "/:@!$&'()*+,;=-._~%[]"
 _LEFT_IN_QUERIES = "/?:@!$&()*+,;=-._~%[]|^\\`{}"
 
 
 class WrongUrlError(ValueError):
-    """No server can be asked for it; the message says why."""
+    """A URL that cannot be replayed; the message says why."""
 
 
 class _Name(Value):
@@ -34,20 +33,20 @@ class _Name(Value):
 
 
 def place(url: str) -> tuple[str, str]:
-    """Return host name and path, with its query, of what a URL leads to on port 443.
+    """Return host name, and path with query, of a URL on port 443.
 
     Raises:
-        WrongUrlError: No browser would ask for it, or no server answer.
+        WrongUrlError: No browser would request it, or no server could answer.
     """
     split = urlsplit(re.sub(r"[\t\r\n]", "", url.strip()))
     return host(split.scheme, split.hostname or "", split.port), path(split.path, split.query)
 
 
 def host(scheme: str, name: str, port: int | None) -> str:
-    """Return the name under which an origin is replayed: its own, where a browser would ask there.
+    """Return the name under which an origin is replayed, its own if a browser would look it up.
 
     Raises:
-        WrongUrlError: It is no name.
+        WrongUrlError: It is not a host name.
     """
     name = name.rstrip(".").lower()
     changed = _without_address(name)
@@ -59,7 +58,7 @@ def host(scheme: str, name: str, port: int | None) -> str:
         ascii_name = changed if changed.isascii() else changed.encode("idna").decode()
         return _Name(name=ascii_name).name
     except ValueError:
-        raise WrongUrlError(f"{name!r} is no host name") from None
+        raise WrongUrlError(f"{name!r} is not a host name") from None
 
 
 def _without_address(name: str) -> str:
@@ -71,18 +70,18 @@ def _without_address(name: str) -> str:
     return f"address-{digits}.{RENAMED}"
 
 
-def path(said: str, query: str) -> str:
+def path(written: str, query: str) -> str:
     """Return path and query as browsers write them.
 
     Raises:
-        WrongUrlError: It is too long, or has a byte 0 that no server takes.
+        WrongUrlError: The path is too long, or has a zero byte, which no server accepts.
     """
-    found = quote((said or "/").replace("\\", "/"), safe=_LEFT_IN_PATHS)
-    if _HAS_DOT_SEGMENT.search(found):
-        found = _without_dots(found.split("/")[1:])
-    if "%00" in found or "\0" in unquote(found):
-        raise WrongUrlError("has a byte 0 in its path")
-    whole = found + (f"?{quote(query, safe=_LEFT_IN_QUERIES)}" if query else "")
+    normal = quote((written or "/").replace("\\", "/"), safe=_LEFT_IN_PATHS)
+    if _HAS_DOT_SEGMENT.search(normal):
+        normal = _without_dots(normal.split("/")[1:])
+    if "%00" in normal or "\0" in unquote(normal):
+        raise WrongUrlError("has a zero byte in its path")
+    whole = normal + (f"?{quote(query, safe=_LEFT_IN_QUERIES)}" if query else "")
     if len(whole) > MOST_PATH:
         raise WrongUrlError(f"is longer than {MOST_PATH} bytes")
     return whole
