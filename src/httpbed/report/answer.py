@@ -46,12 +46,14 @@ class Sentence:
         return f"{self.text} ({self.evidence})." if self.evidence else f"{self.text}."
 
 
-def answer(findings: Findings, document: Mapping[str, Any]) -> list[Sentence]:
-    """State what the comparisons show, condition by condition."""
+def answer(
+    findings: Findings, document: Mapping[str, Any], *, with_link: bool = True
+) -> list[Sentence]:
+    """State what the comparisons show, condition by condition; at first what the link is."""
     compared = [(c, row, row.ratio) for c, row in findings.rows() if row.ratio]
     if not compared:
         return [Sentence(_without_comparison(findings))]
-    link = network.fixed(document)
+    link = network.fixed(document) if with_link else ""
     opening = [Sentence(f"The link: {link}")] if link else []
     if len(compared) > 1 and all(ratio.judgement == "open" for _, _, ratio in compared):
         return [*opening, _nothing_settled(findings, document, compared)]

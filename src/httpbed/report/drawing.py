@@ -128,7 +128,9 @@ def topology(document: Mapping[str, Any], *, upright: bool) -> Markup:
 
 def alternative(document: Mapping[str, Any]) -> str:
     """Tell the drawing in words."""
-    told = [f"host {host.name} ({'; '.join(host.roles)})" for host in network.hosts(document)]
+    told = [
+        f"host {host.name} ({'; '.join(map(str, host.roles))})" for host in network.hosts(document)
+    ]
     told += [f"link {line}" for line in network.sentences(document)]
     told += [f"hand-over: {line}" for line in [access.line(document)] if line]
     return "Topology: " + "; ".join(told)
@@ -163,8 +165,9 @@ def _box(box: _Box) -> Markup:
 
 
 def _role_lines(host: HostFacts) -> list[str]:
-    """Split ``server: nginx, cubic`` so that no line is wider than its box."""
-    lines = [line for role in host.roles for line in role.split(": ", 1) if line != host.name]
+    """Write each role, its name first, so that no line is wider than its box."""
+    texts = [text for role in host.roles for text in (role.name, role.text)]
+    lines = [text for text in texts if text != host.name]
     if not lines and host.name != "router":
         lines = ["router"]
     return [part for line in lines for part in wrap(line, MOST_IN_BOX)]

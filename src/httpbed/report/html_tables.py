@@ -31,7 +31,7 @@ from httpbed.report.phrasing import (
 )
 from httpbed.store.results import Results
 
-MOST_COLUMNS = 4
+MOST_COLUMNS = 3
 """Treatments beside each other in the answer's table, unless conditions are more."""
 MOST_CHANGES = 100
 """Of a link, that the page lists."""

@@ -13,6 +13,7 @@ from httpbed.experiment.impairments.registry import ALL, BY_FIELD
 from httpbed.report import roles
 from httpbed.report.changes import Change, changes
 from httpbed.report.phrasing import title
+from httpbed.report.roles import HostedRole
 
 Document = Mapping[str, Any]
 
@@ -60,13 +61,12 @@ class HostFacts:
     """A host and the roles on it."""
 
     name: str
-    roles: tuple[str, ...]
-    """Such as ``server: nginx, cubic``."""
+    roles: tuple[HostedRole, ...]
 
     @property
     def is_client(self) -> bool:
         """Whether requests begin here."""
-        return any(role.partition(":")[0].endswith("client") for role in self.roles)
+        return any(role.kind == "client" for role in self.roles)
 
 
 def links(document: Document) -> tuple[LinkFacts, ...]:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, Literal
 
 from httpbed.experiment.document import is_reference
 from httpbed.experiment.roles import FIXED
@@ -15,12 +16,26 @@ NONE = "none"
 _PAGES = (("name", "page {}"), ("folder", "page in {}"), ("har", "page recorded in {}"))
 
 
-def roles(document: Document) -> dict[str, list[str]]:
-    """Say of each host what is on it, such as ``server: nginx, cubic``."""
-    found: dict[str, list[str]] = {}
-    for host, text in _told(document):
-        found.setdefault(host, []).append(text)
-    return found
+@dataclass(frozen=True)
+class HostedRole:
+    """A role on a host."""
+
+    name: str
+    """``client``, ``proxy`` or ``server``; those of competitors with a prefix."""
+    kind: Literal["client", "proxy", "server"]
+    text: str
+    """Its programs and settings, such as ``nginx, cubic``."""
+
+    def __str__(self) -> str:
+        return f"{self.name}: {self.text}"
+
+
+def roles(document: Document) -> dict[str, list[HostedRole]]:
+    """Describe the roles on each host."""
+    by_host: dict[str, list[HostedRole]] = {}
+    for host, role in _all_roles(document):
+        by_host.setdefault(host, []).append(role)
+    return by_host
 
 
 def said(document: Document, value: object) -> str:
@@ -83,40 +98,47 @@ def _page(document: Document, told: Document) -> str:
     return ", ".join([which, said(document, told.get("visit", "cold")), *view])
 
 
-def _told(document: Document) -> Iterator[tuple[str, str]]:
+def _all_roles(document: Document) -> Iterator[tuple[str, HostedRole]]:
     yield from _of_alternatives(document)
     for number, competitor in enumerate(_list(document, "competitors"), start=1):
         table = _table(competitor)
         after = f", after {said(document, table['after'])}" if "after" in table else ""
-        for host, text in _of_roles(document, table, f"competitor-{number}-"):
-            yield host, text + after * ("-client:" in text)
+        for host, role in _of_roles(document, table, f"competitor-{number}-"):
+            late = after if role.kind == "client" else ""
+            yield host, replace(role, text=role.text + late)
 
 
-def _of_alternatives(document: Document) -> Iterator[tuple[str, str]]:
-    """Say who is on each host; a factor may stand for all roles together."""
+def _of_alternatives(document: Document) -> Iterator[tuple[str, HostedRole]]:
+    """Describe the roles on each host; a factor may stand for all roles together."""
     alternatives = _alternatives(document, document.get("roles"))
-    found = [dict(_of_roles(document, _table(roles), "")) for roles in alternatives]
-    for host in dict.fromkeys(host for roles in found for host in roles):
-        first, *others = dict.fromkeys(roles.get(host, NONE) for roles in found)
-        part = first.partition(": ")[0] + ": "
-        yield host, " or ".join([first, *(one.removeprefix(part) for one in others)])
+    places = [
+        {(host, role.name): role for host, role in _of_roles(document, _table(roles), "")}
+        for roles in alternatives
+    ]
+    for place in dict.fromkeys(place for roles in places for place in roles):
+        there = [roles.get(place) for roles in places]
+        texts = dict.fromkeys(role.text if role else NONE for role in there)
+        first = next(role for role in there if role)
+        yield place[0], replace(first, text=" or ".join(texts))
 
 
-def _of_roles(document: Document, roles: Document, prefix: str) -> Iterator[tuple[str, str]]:
+def _of_roles(document: Document, roles: Document, prefix: str) -> Iterator[tuple[str, HostedRole]]:
     client, server = _table(roles.get("client")), _table(roles.get("server"))
-    yield _host(client, "client"), f"{prefix}client: {_role(document, client)}"
+    client_text, server_text = _role(document, client), _role(document, server)
+    yield _host(client, "client"), HostedRole(f"{prefix}client", "client", client_text)
     yield from _proxies(document, roles.get("proxies", ()), prefix)
     for host in (_host(server, "server"), *server.get("also_on", ())):
-        yield host, f"{prefix}server: {_role(document, server)}"
+        yield host, HostedRole(f"{prefix}server", "server", server_text)
 
 
-def _proxies(document: Document, node: object, prefix: str) -> Iterator[tuple[str, str]]:
-    """Say who is on each proxy's host, in each of the chains that a factor may stand for."""
+def _proxies(document: Document, node: object, prefix: str) -> Iterator[tuple[str, HostedRole]]:
+    """Describe each proxy's host, in each of the chains that a factor may stand for."""
     chains = [_chain(alternative) for alternative in _alternatives(document, node)]
     for host in dict.fromkeys(host for chain in chains for host in chain):
         there = [chain.get(host) for chain in chains]
         texts = [NONE if role is None else _role(document, role) for role in there]
-        yield host, f"{prefix}proxy: {' | '.join(dict.fromkeys(texts))}"
+        text = " | ".join(dict.fromkeys(texts))
+        yield host, HostedRole(f"{prefix}proxy", "proxy", text)
 
 
 def _chain(proxies: object) -> dict[str, Document]:

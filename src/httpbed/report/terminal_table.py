@@ -18,6 +18,7 @@ from httpbed.analysis.findings import Condition, Findings, Row
 from httpbed.experiment.errors import visible
 from httpbed.experiment.metric import METRICS
 from httpbed.report import access, handovers, levels, network, roles
+from httpbed.report.answer import answer
 from httpbed.report.manifest import certificate, under_test
 from httpbed.report.notes import notes
 from httpbed.report.pages import bands
@@ -55,7 +56,9 @@ class _Column:
 def show(results: Results, findings: Findings, report: Path | None, out: Console) -> None:
     """Print findings; the report's path, if there is one, is the last line."""
     proof = [*evidence(findings), *handovers.evidence(findings), certificate(results.manifest)]
-    told = [("evidence", "; ".join(proof))]
+    sentences = answer(findings, results.document, with_link=False)
+    told = [("answer", f"{sentence.text}.") for sentence in sentences]
+    told += [("evidence", "; ".join(proof))]
     told += [("note", line) for line in notes(findings, results)]
     parts = (_facts(_heading(results)), "", _fitting(findings, out), "", _facts(told))
     if out.is_terminal:
