@@ -12,7 +12,7 @@ from httpbed.programs.protocol import LoggedRequest
 from httpbed.trial.checks import protocol
 from httpbed.trial.checks import retry as retry_checks
 from httpbed.trial.hops import Chain
-from httpbed.trial.run.retries import together
+from httpbed.trial.run.clients import together
 from planted import ended, logged, on_another_connection
 from recorded import CATALOG, H2_LOSS, chains, recorded_evidence
 

@@ -1,7 +1,7 @@
-"""The files that are fetched: random plain text by Faker, made once and kept in the cache.
+"""Makes the files to fetch: random plain text by Faker, kept in the cache.
 
-Faker writes about two megabytes a second. So it writes a store of paragraphs, once for a seed, and
-each file is drawn from them by a seed of its own: ten megabytes take a tenth of a second.
+Faker writes about two megabytes per second. So it writes a store of paragraphs once per seed, and
+each file draws from them with its own seed: ten megabytes take a tenth of a second.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from httpbed.host import folders
 
 PARAGRAPHS = 2000
 SENTENCES = 8
-"""Of a paragraph, on average."""
+"""Mean sentences of a paragraph."""
 _DRAWN_AT_ONCE = 4096
 
 
@@ -31,11 +31,11 @@ class Target:
     path: str
     size: int
     number: int
-    """Files of one size differ, so that none is taken for another."""
+    """Files of one size have different content, so that they cannot be confused."""
 
 
 PRIOR = Target("/prior.txt", 1000, 0)
-"""What a client fetches that comes for a TLS ticket only."""
+"""The file of a prior visit, which a client makes for a TLS ticket."""
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,7 @@ class Content:
     sha256: str
 
     def is_whole(self) -> bool:
-        """Whether the file is what it was when it was made."""
+        """Whether the file is unchanged since it was made."""
         if self.path.stat().st_size != self.size:
             return False
         with self.path.open("rb") as file:
@@ -55,7 +55,7 @@ class Content:
 
 
 def targets(workload: Workload) -> tuple[Target, ...]:
-    """List the files of one round; several of one size are numbered. A page is no such file."""
+    """Return the files of one round, numbered where there are several; a page has none."""
     if workload.kind == "page":
         return ()
     size = workload.size
@@ -75,9 +75,9 @@ def ensure_all(seed: int, workloads: Iterable[Workload]) -> dict[str, Content]:
 
 
 def ensure(seed: int, target: Target) -> Content:
-    """Return the file of this seed, size and number, made now if it was not there or is damaged.
+    """Return the file of this seed, size and number; make it if it is missing or damaged.
 
-    Its name carries its digest: one damaged later is noticed by every trial.
+    Its name has its digest, so every trial detects damage.
     """
     folder = folders.cache() / "content"
     folder.mkdir(parents=True, exist_ok=True)

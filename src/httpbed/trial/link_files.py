@@ -1,7 +1,7 @@
-"""Files that an experiment names: found, read and checked before anything is built or run.
+"""Finds, reads and checks the files that an experiment names, before anything runs.
 
-The digest of each goes into the trials' documents, so that a trial's identity depends on what
-is in the file, not on its name.
+The digest of each goes into the trials' documents. So a trial's identity depends on the content of
+the file, not on its name.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class Named:
     kind: str
     """``trace`` or ``replay``."""
     said: Mapping[str, Any]
-    """The table: the name under ``kind``, and perhaps ``sha256``."""
+    """The table with the name under ``kind``, and perhaps ``sha256``."""
 
 
 class LinkFiles:
@@ -50,7 +50,7 @@ class LinkFiles:
         self._known: dict[tuple[str, str], LinkFile | str] = {}
 
     def mistakes(self, read: ParsedExperiment) -> Iterator[Mistake]:
-        """Find what is wrong with the files that any treatment names."""
+        """Yield the mistakes in the files that any treatment names."""
         for levels in read.treatments:
             for named in places(scenario_document(read.document, levels)):
                 if reason := self._reason(named):
@@ -91,9 +91,9 @@ class LinkFiles:
 
 
 def places(document: Mapping[str, Any]) -> Iterator[Named]:
-    """Find every file that a scenario's document names, however wrong the rest of it is.
+    """Yield every file that a scenario's document names, however wrong the rest of it is.
 
-    What is no name is told by the model.
+    The model reports a value that is not a name.
     """
     topology = document.get("topology")
     links = topology.get("links") if isinstance(topology, Mapping) else None

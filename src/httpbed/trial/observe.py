@@ -25,7 +25,7 @@ GB = 1e9
 def observations(
     scenario: Scenario, chains: Sequence[Chain], evidence: AttemptEvidence
 ) -> list[Observation]:
-    """Take every metric of an attempt, in a fixed order."""
+    """Return every observation of an attempt, in a fixed order."""
     chain = chains[0]
     return [
         *_wire(chain, evidence),
@@ -42,7 +42,7 @@ def observations(
 
 
 def request_time_s(hop: NetworkHop, evidence: AttemptEvidence) -> float | None:
-    """Seconds from the client's first packet until it closed the last of its connections."""
+    """Return the seconds from the client's first packet to the close of its last connection."""
     connections = hop.near(evidence.connections)
     if not connections:
         return None
@@ -63,7 +63,7 @@ def _wire(chain: Chain, evidence: AttemptEvidence) -> Iterator[Observation]:
     first = min(near, key=lambda connection: connection["client_first_ns"])
     if first["handshake_ns"] is not None:
         yield _on_wire("handshake_time", (first["handshake_ns"] - first["client_first_ns"]) / NS)
-    if evidence.client and not evidence.client.timed_out:  # otherwise there is no end to take it to
+    if evidence.client and not evidence.client.timed_out:  # otherwise the request has no end
         yield _on_wire("request_time", duration)
         if size and duration:
             yield _on_wire("goodput", size * 8 / duration)
@@ -105,8 +105,8 @@ def _runs(chain: Chain, evidence: AttemptEvidence) -> Iterator[Observation]:
 
 
 def _files(chain: Chain, evidence: AttemptEvidence) -> Iterator[Observation]:
-    """Tell the time of each file where there are several, by the client's clock."""
-    if chain.workload.kind == "page":  # which has metrics of its own
+    """Yield the time of each file, where there are several, by the client's clock."""
+    if chain.workload.kind == "page":  # whose metrics are page metrics
         return
     took, rounds = [], Counter[str]()
     for number, request in enumerate(evidence.reports[chain.client].requests, start=1):

@@ -1,8 +1,7 @@
-"""What each part of a trial has to do: addresses, files, folders; pure.
+"""The task of each part of a trial: addresses, files and folders.
 
-Everybody asks by the same name, for which the one certificate is good on every hop. Whom that
-name means depends on who asks: a program that cannot be told the address itself finds it in an
-``/etc/hosts`` of its own.
+Every client asks for the same name, and one certificate for it is valid on every hop. The name's
+address depends on the client: a program that takes no address finds it in its own ``/etc/hosts``.
 """
 
 from __future__ import annotations
@@ -35,12 +34,12 @@ CERTIFICATES = "/certificates"
 CONTENT = "/content"
 SITES = "/sites"
 LOG_BYTES = 2**26
-"""Upper bound of any file a program under test writes, and of all in its folder, besides the
+"""Upper bound of any file that a program under test writes, and of all in its folder without the
 bodies."""
 
 LOCAL_NAMES = "127.0.0.1 localhost\n::1 localhost\n"
 NAME_SOURCES = "passwd: files\ngroup: files\nhosts: files\n"
-"""Without it the C library may ask a DNS server, which is not there."""
+"""Without it the C library may query a DNS server, which does not exist."""
 
 
 def parts(
@@ -58,14 +57,14 @@ def parts(
 
 
 def prior_visit(client: Part) -> Part:
-    """Describe the visit before, in which a client gets its ticket and nothing is measured."""
+    """Describe the prior visit, in which a client gets its ticket and nothing is measured."""
     name = f"{client.name}-prior"
     fetch = FileToFetch(PRIOR.path, f"{BODIES}/{name}{PRIOR.path}")
     return replace(client, name=name, fetches=(fetch,), connections=1, rounds=1, visit="prior")
 
 
 def process(part: Part, implementation: Implementation, owner: str) -> ProcessSpec:
-    """Plan a process of the part ``owner``, which finds whom it asks by name."""
+    """Plan a process of the part ``owner``, with the names of the servers it asks."""
     spec = replace(implementation.plan(part), part=owner)
     if part.role == "server":
         return spec
@@ -76,7 +75,7 @@ def process(part: Part, implementation: Implementation, owner: str) -> ProcessSp
 
 
 def to_load(load: PageLoad) -> PageToLoad:
-    """Describe a page to those who load or serve it."""
+    """Describe a page for its browser and its servers."""
     page = load.page
     return PageToLoad(
         entry=page.entry or "/",
@@ -90,13 +89,13 @@ def to_load(load: PageLoad) -> PageToLoad:
 
 
 def site_folder(load: PageLoad) -> str:
-    """Place a site's folder of origins, as servers see it."""
+    """Return the path of a site's folder of origins, as servers see it."""
     return f"{SITES}/{load.key}"
 
 
 @dataclass(frozen=True)
 class _Group:
-    """A client with those who answer it, directly or not."""
+    """A client with its proxies and servers."""
 
     roles: Roles
     workload: Workload
@@ -111,11 +110,11 @@ class _Group:
         return {name: self._part(name, role) for name, role in named}
 
     def _part(self, name: str, role: Role) -> Part:
-        """Describe a part by the hop on which it answers and those on which it asks."""
-        answering = next((hop for hop in self._hops if hop.server == name), None)
-        asking = [hop for hop in self._hops if hop.client == name]
-        first = answering or asking[0]
-        kind: RoleName = "client" if answering is None else "proxy" if asking else "server"
+        """Describe a part by the hop whose server it is and those whose client it is."""
+        served = next((hop for hop in self._hops if hop.server == name), None)
+        requested = [hop for hop in self._hops if hop.client == name]
+        first = served or requested[0]
+        kind: RoleName = "client" if served is None else "proxy" if requested else "server"
         quic = self.catalog[role.implementation].congestion_control.quic
         return Part(
             name=name,
@@ -123,7 +122,7 @@ class _Group:
             host=self._hosts[name],
             http_version=first.http_version,
             server_name=SERVER_NAME,
-            server_address=self._address(asking[0] if asking else first),
+            server_address=self._address(requested[0] if requested else first),
             port=PORT,
             fetches=tuple(map(self._fetch, targets(self.workload))),
             certificates=CERTIFICATES,
@@ -131,8 +130,8 @@ class _Group:
             time_limit_s=self.time_limit_s,
             file_bytes=LOG_BYTES + self.workload.body_bytes(),
             ip_version=self.scenario.topology.ip_version,
-            upstream_http_version=asking[0].http_version if kind == "proxy" else "",
-            upstreams=self._upstreams(asking) if kind == "proxy" else (),
+            upstream_http_version=requested[0].http_version if kind == "proxy" else "",
+            upstreams=self._upstreams(requested) if kind == "proxy" else (),
             connections=self.workload.connections if self.workload.kind == "download" else 1,
             rounds=self.workload.rounds if self.workload.kind == "download" else 1,
             resumption=self.workload.resumption if first.client == self._client else "none",
@@ -144,14 +143,14 @@ class _Group:
         )
 
     def _content(self) -> str:
-        """Place what its servers have, as they see it."""
+        """Return the path of the servers' content, as they see it."""
         if self.workload.kind == "download":
             return CONTENT
         folder, page = site_folder(self.workload), self.workload.page
         return folder if isinstance(page, RecordedPage) else f"{folder}/0"
 
-    def _upstreams(self, asking: Sequence[Hop]) -> tuple[Upstream, ...]:
-        return tuple(Upstream(self._address(hop), PORT) for hop in asking)
+    def _upstreams(self, hops: Sequence[Hop]) -> tuple[Upstream, ...]:
+        return tuple(Upstream(self._address(hop), PORT) for hop in hops)
 
     @property
     def _hosts(self) -> Mapping[str, str]:

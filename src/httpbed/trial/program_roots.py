@@ -1,8 +1,8 @@
-"""Where the programs under test are: in a root of the toolbox, or on this machine.
+"""Finds the programs under test: in a root filesystem of the toolbox, or on this machine.
 
-A program of the user's, or one of httpbed's own that is not static, sees of this machine what it
-is made of: itself, its loader and libraries, and what its recipe says it needs. Program and
-libraries are shown together in a folder of their own, which is on its library path.
+A program of the user's, or a dynamically linked one of httpbed's own, sees of this machine itself,
+its loader and libraries, and what its recipe names. Program and libraries are shown in one folder,
+which is on its library path.
 """
 
 from __future__ import annotations
@@ -27,49 +27,49 @@ from httpbed.programs.recipe import Recipe
 from httpbed.trial import replay_origin
 
 _AT_ONCE = 4
-"""Roots that are built side by side: a build mostly waits for the network or one core."""
+"""Roots that are built at once: a build mostly waits for the network or uses one core."""
 
 Say = Callable[[str], None]
 
 
 @dataclass(frozen=True)
 class Place:
-    """Where one implementation's program is."""
+    """The place of one implementation's program."""
 
     root: Root | None
-    """The root filesystem that it runs in; None for this machine's own."""
+    """Its root filesystem; None: this machine's."""
     program: Path | None = None
     """Its executable on this machine, if it runs there."""
     shown: Mapping[str, Path] = field(default_factory=dict)
-    """What the sandbox shows besides: seen as -> path."""
+    """Further files: path in the sandbox -> path here."""
 
 
 @dataclass(frozen=True)
 class Programs:
-    """All that a campaign's processes run, found or built."""
+    """The programs that a campaign's processes run."""
 
     tools: Root
-    """What the network is set up and looked at with."""
+    """The tools that set up and read the network."""
     places: Mapping[str, Place]
     """By the name of the implementation."""
     recording: Root | None = None
-    """What answers for recorded sites, where there are any."""
+    """The program that answers for recorded sites, where there are any."""
 
     def roots(self) -> dict[str, Path]:
-        """Every root filesystem of the sandbox, by the name that processes call it."""
+        """Return every root filesystem of the sandbox, by the name that processes use."""
         found = {name: place.root.path for name, place in self.places.items() if place.root}
         own = {replay_origin.ROOT: self.recording.path} if self.recording else {}
         return {**found, **own, TOOLS: self.tools.path}
 
     def part(self, seen: PartSpec) -> PartSpec:
-        """Give a part its program: the root filesystem, or what is shown of this machine."""
+        """Return a part with its program: a root filesystem, or files of this machine."""
         place = self.places.get(seen.root or "")
         if place is None or place.root:
             return seen
         return replace(seen, root=None, shared={**seen.shared, **place.shown})
 
     def identity(self, name: str, program: str) -> ProgramIdentity:
-        """Tell which program it is that an implementation starts as ``program``."""
+        """Return the identity of the program that an implementation starts as ``program``."""
         place = self.places[name]
         if place.root:
             return identity.identity(place.root, program)
@@ -81,19 +81,19 @@ class Programs:
         return identity.of_this_machine(Path(found))
 
     def wheels(self, name: str) -> dict[str, str]:
-        """Return the versions of what its root holds from the Python index."""
+        """Return the versions of the wheels in its root."""
         root = self.places[name].root
         return dict(root.wheels) if root else {}
 
 
 def ensure(catalog: Catalog, names: Iterable[str], *, say: Say, replays: bool = False) -> Programs:
-    """Find the programs of these implementations, building what is missing.
+    """Find the programs of these implementations, and build what is missing.
 
-    With ``replays``, what answers for recorded sites, too.
+    With ``replays``, include the program that answers for recorded sites.
 
     Raises:
-        HostError: A root cannot be built here, or not today.
-        ConfigError: An executable of the user's cannot be run, for whatever reasons.
+        HostError: A root cannot be built on this machine, or not now.
+        ConfigError: The user's executables cannot be run; with every reason.
     """
     wanted = [catalog[name] for name in sorted(set(names))]
     places = _places_here((one for one in wanted if one.install.suite is None), say)
@@ -117,7 +117,7 @@ def _unavailable(recipes: list[str], failure: HostError) -> HostError:
 def build(
     several: Iterable[Contents], *, say: Say
 ) -> tuple[dict[Contents, Root], dict[Contents, HostError]]:
-    """Build several roots side by side; one that cannot be had stops no other."""
+    """Build several roots at once; a failed build stops no other."""
     roots, failures = dict[Contents, Root](), dict[Contents, HostError]()
 
     def one(contents: Contents) -> None:
@@ -132,7 +132,7 @@ def build(
 
 
 def _places_here(recipes: Iterable[Recipe], say: Say) -> dict[str, Place]:
-    """Find what runs on this machine's own filesystem; every mistake is told before any build."""
+    """Find the programs of this machine; every mistake is reported before any build."""
     several = list(recipes)
     require(several)
     found = [(recipe, _found(recipe)) for recipe in several if recipe.install.binary]
@@ -144,7 +144,7 @@ def _places_here(recipes: Iterable[Recipe], say: Say) -> dict[str, Place]:
 
 
 def require(recipes: Iterable[Recipe]) -> None:
-    """Make sure that the user's executables among those of some recipes can be run.
+    """Check that the user's executables among some recipes can be run.
 
     Raises:
         ConfigError: With every one that cannot, and why.
@@ -157,7 +157,7 @@ def require(recipes: Iterable[Recipe]) -> None:
 
 
 def state(recipe: Recipe) -> tuple[bool, str]:
-    """Whether a recipe's program is there now, and what there is to say of that."""
+    """Return whether a recipe's program is installed, and a remark."""
     contents = recipe.install.contents()
     if contents:
         root = toolbox.find(contents)
@@ -176,7 +176,7 @@ def state(recipe: Recipe) -> tuple[bool, str]:
 
 
 def own_executable(recipe: Recipe, say: Say) -> Path:
-    """Find one of httpbed's own executables, building it where that is done when it is needed."""
+    """Find one of httpbed's own executables, and build it if it is built on demand."""
     if recipe.install.own == quiche.NAME:
         return quiche.ensure(say)
     return binaries.executable(str(recipe.install.own))
@@ -188,7 +188,7 @@ def _found(recipe: Recipe) -> Path:
 
 
 def _named(said: str) -> Path:
-    """Find what a path leads to, or a bare name of a program."""
+    """Return the absolute path of a path, or of a bare name of a program."""
     return Path((None if "/" in said else shutil.which(said)) or said).expanduser().absolute()
 
 
@@ -201,7 +201,7 @@ def _missing(recipe: Recipe) -> Iterator[Mistake]:
 
 
 def _mistake(recipe: Recipe, program: Path) -> Mistake | None:
-    """Say what keeps the user's executable from being run."""
+    """Return why the user's executable cannot be run; None if it can."""
     place, said = f"{recipe.name}: install.binary", recipe.install.binary
     other = f"name another one: --program {recipe.name}=PATH"
     if not program.exists():
@@ -221,7 +221,7 @@ def _mistake(recipe: Recipe, program: Path) -> Mistake | None:
 
 
 def _shown(recipe: Recipe, program: Path) -> Iterator[tuple[str, Path]]:
-    """Yield what the program sees of this machine: seen as, path."""
+    """Yield the files of this machine that the program sees: path in the sandbox, path here."""
     yield str(recipe.install.program(recipe.name)), program.resolve()
     needed = [_named(said) for said in recipe.install.needs]
     yield from ((str(path), path.resolve()) for path in needed)

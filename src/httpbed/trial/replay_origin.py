@@ -1,8 +1,8 @@
-"""Who answers a recorded site's requests: a program of httpbed's own behind each of its servers.
+"""Runs httpbed's program that answers for a recorded site, behind each of its servers.
 
-The server under test ends the browser's connections; what is answered it fetches on its own host's
-loopback interface, where neither link nor emulator is. The program is the bed's: that it fails says
-nothing about the server.
+The server under test ends the browser's connections. It fetches the responses on its own host's
+loopback interface, where there is neither link nor emulator. The program belongs to the bed: its
+failure says nothing about the server.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from httpbed.programs.protocol import REPLAY_PORT, Part
 from httpbed.trial.run.servers import started, stop
 
 ROOT = "recording"
-"""Name of the root filesystem that it runs in."""
+"""Name of its root filesystem."""
 CONTENTS = Contents("trixie", frozenset({"python3"}))
 LOG = "replay.jsonl"
 _PROGRAM = "replay_origin.py"
@@ -37,20 +37,20 @@ _PROCESSES = 2048
 
 @dataclass(frozen=True)
 class ReplayedRequest:
-    """One request as it was answered; times are of CLOCK_MONOTONIC."""
+    """One request and its response; times are of CLOCK_MONOTONIC."""
 
     host: str
     path: str
     answer: int | None
-    """Index among the site's resources; None where nothing was recorded, -1 of a visit before."""
+    """Index among the site's resources; None: not recorded, -1: of a prior visit."""
     asked_ns: int
     begun_ns: int
     ended_ns: int
-    """When the last byte was given to the server."""
+    """When the server got the last byte."""
 
 
 def name(server: str) -> str:
-    """Name the program behind a server, and the folder in which it leaves its log."""
+    """Name the program behind a server, and the folder of its log."""
     return f"{server}-recording"
 
 
@@ -80,36 +80,36 @@ def process(part: Part) -> ProcessSpec:
 
 @dataclass
 class RunningOrigins:
-    """The programs behind a trial's servers, by their names."""
+    """The programs behind a trial's servers, by name."""
 
     supervisor: Supervisor
     specs: Mapping[str, ProcessSpec]
     starting: Mapping[str, asyncio.Task[Process]]
 
     async def ready(self) -> None:
-        """Wait until recorded answers can be had.
+        """Wait until recorded responses can be served.
 
         Raises:
             BedError: One of the programs did not start.
         """
-        for said, task in self.starting.items():
+        for name, task in self.starting.items():
             try:
                 await task
             except SubjectError as error:
-                words = last_error_line(self.supervisor, self.specs[said])
-                raise BedError(f"recorded answers cannot be had: {error}{words}") from None
+                words = last_error_line(self.supervisor, self.specs[name])
+                raise BedError(f"recorded responses cannot be served: {error}{words}") from None
 
     async def end(self) -> None:
-        """End all, so that their logs are whole.
+        """End all, so that their logs are complete.
 
         Raises:
-            BedError: One has ended before.
+            BedError: One ended earlier.
         """
-        processes = {said: task.result() for said, task in self.starting.items()}
-        for said, one in processes.items():
+        processes = {name: task.result() for name, task in self.starting.items()}
+        for name, one in processes.items():
             if one.exit.done():
-                words = last_error_line(self.supervisor, self.specs[said])
-                raise BedError(f"{said} ended before the client did: {one.exit.result()}{words}")
+                words = last_error_line(self.supervisor, self.specs[name])
+                raise BedError(f"{name} ended before the client did: {one.exit.result()}{words}")
         await stop(self.supervisor, processes.values())
 
 
@@ -117,24 +117,24 @@ class RunningOrigins:
 async def running_origins(
     supervisor: Supervisor, specs: Mapping[str, ProcessSpec]
 ) -> AsyncIterator[RunningOrigins]:
-    """Start the programs; nobody waits for them before a client asks."""
+    """Start the programs, without waiting until they are ready."""
     async with started(supervisor, specs) as starting:
         yield RunningOrigins(supervisor, specs, starting)
 
 
 def read(folder: Path) -> tuple[ReplayedRequest, ...]:
-    """Read what the program wrote down."""
+    """Read the program's log."""
     return tuple(_lines(untrusted_files.own_text(folder / LOG)))
 
 
 def _lines(text: str) -> Iterator[ReplayedRequest]:
     for line in text.splitlines():
-        said = json.loads(line)
+        entry = json.loads(line)
         yield ReplayedRequest(
-            said["host"],
-            said["path"],
-            said["answer"],
-            said["asked_ns"],
-            said["begun_ns"],
-            said["ended_ns"],
+            entry["host"],
+            entry["path"],
+            entry["answer"],
+            entry["asked_ns"],
+            entry["begun_ns"],
+            entry["ended_ns"],
         )

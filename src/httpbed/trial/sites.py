@@ -1,7 +1,7 @@
-"""The pages of an experiment: known before anything runs, and their sites made before a campaign.
+"""Finds the pages of an experiment before anything runs, and builds their sites.
 
-What is known of a page goes into the trials' documents, so that a trial's identity depends on
-what is loaded, not on a name or a folder.
+What is known of a page goes into the trials' documents. So a trial's identity depends on what is
+loaded, not on a name or a folder.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ Path_ = tuple[str | int, ...]
 
 
 class Pages:
-    """The pages of one experiment; each is looked at once."""
+    """The pages of one experiment; each is read once."""
 
     def __init__(self, folder: Path) -> None:
         """Names of files are relative to ``folder``."""
@@ -38,7 +38,7 @@ class Pages:
         self._known: dict[str, Outline | list[Mistake]] = {}
 
     def mistakes(self, read: ParsedExperiment) -> Iterator[Mistake]:
-        """Find what is wrong with the pages that any treatment loads."""
+        """Yield the mistakes in the pages that any treatment loads."""
         for levels in read.treatments:
             document = scenario_document(read.document, levels)
             for path, load in loads(document):
@@ -75,8 +75,8 @@ def ensure_all(
     """Return the site of every page, by its key.
 
     Raises:
-        HostError: One cannot be made here, or not today.
-        ConfigError: One is not that of which the experiment gives the digest.
+        HostError: A site cannot be built on this machine, or not now.
+        ConfigError: A site has another digest than the experiment gives.
     """
     found: dict[str, CachedSite] = {}
     for load in workloads:
@@ -86,7 +86,7 @@ def ensure_all(
 
 
 def loads(document: Mapping[str, Any]) -> Iterator[tuple[Path_, PageLoad]]:
-    """Find every page that a scenario's document loads; what cannot be read is told elsewhere."""
+    """Yield every page that a scenario's document loads; unreadable ones are reported elsewhere."""
     places: list[tuple[Path_, Any]] = [(("workload",), document.get("workload"))]
     competitors = document.get("competitors")
     for index, said in enumerate(competitors if isinstance(competitors, list) else ()):
@@ -102,6 +102,6 @@ def loads(document: Mapping[str, Any]) -> Iterator[tuple[Path_, PageLoad]]:
 
 
 def _table(document: Any, path: Path_) -> dict[str, Any]:
-    """Return the page at ``path`` as a table, of which a name is the short form."""
+    """Return the page at ``path`` as a table; a bare name is its short form."""
     page = functools.reduce(operator.getitem, path, document)
     return {"name": page} if isinstance(page, str) else page

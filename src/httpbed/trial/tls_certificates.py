@@ -1,9 +1,9 @@
-"""A private certificate authority and the server's certificate, made once and kept in the cache.
+"""Makes a private certificate authority and the server's certificate, kept in the cache.
 
-ECDSA on P-256: short, and accepted by every stack (Envoy's QUIC demands it or RSA >= 2048).
+ECDSA on P-256 is short, and every stack accepts it (Envoy's QUIC requires it or RSA >= 2048).
 
-Browsers ask no file for authorities. They are told the server's public key instead: ``server.spki``
-is the SHA-256 of its SubjectPublicKeyInfo in base64, as RFC 7469 pins keys.
+Browsers read no file with authorities. They get the server's public key instead: ``server.spki`` is
+the SHA-256 of its SubjectPublicKeyInfo in base64, as RFC 7469 pins keys.
 """
 
 from __future__ import annotations
@@ -29,18 +29,18 @@ from httpbed.programs.protocol import certificate_file
 SERVER_NAME = OWN_ORIGIN
 VALID = timedelta(days=365)
 READABLE = 0o755
-"""By the programs under test, which may run as another user."""
+"""Mode that lets the programs under test read, which may run as another user."""
 RENEW_BEFORE = timedelta(days=30)
 SPKI = "server.spki"
 AUTHORITY = "ca.pem"
 
 
 def ensure(now: datetime, origins: Collection[str] = ()) -> Path:
-    """Return a folder with what a server and its clients need, valid for a month more.
+    """Return a folder with the files of a server and its clients, valid for a month more.
 
-    It has ca.pem, server.pem, server.key and server.spki, and for each of the ``origins`` a
-    certificate of its own for the same key: a browser asks for several names over one connection
-    where a certificate has them all (RFC 9113 section 9.1.1).
+    The files are ca.pem, server.pem, server.key and server.spki. Each of the ``origins`` has its
+    own certificate for the same key: with one certificate for all names, a browser would reuse a
+    connection for several of them (RFC 9113 section 9.1.1).
     """
     parent = folders.cache() / "certificates"
     said = hashlib.sha256(" ".join(sorted(origins)).encode()).hexdigest()[:16]
@@ -54,9 +54,9 @@ def ensure(now: datetime, origins: Collection[str] = ()) -> Path:
 
 
 def untrusted(own: Path, folder: Path, now: datetime) -> Path:
-    """Make ``folder`` like ``own``, but for what clients know the server by.
+    """Copy ``own`` to ``folder`` with another authority and key pin for clients.
 
-    Its authority has that name and signed nothing, and the key is nobody's.
+    The authority has the same name and signed nothing; the pinned key belongs to no server.
     """
     shutil.copytree(own, folder)
     authority = _authority(ec.generate_private_key(ec.SECP256R1()), now)
@@ -66,7 +66,7 @@ def untrusted(own: Path, folder: Path, now: datetime) -> Path:
 
 
 def _completed(folder: Path) -> Path:
-    """Add what folders of earlier versions are without; many may do so at once."""
+    """Add the files that earlier versions did not write; several processes may do so at once."""
     folder.chmod(READABLE)
     if not (folder / SPKI).exists():
         certificate = x509.load_pem_x509_certificate((folder / "server.pem").read_bytes())

@@ -12,7 +12,7 @@ from httpbed.trial.run import disconnection
 
 def test_the_sockets_of_the_ports_are_ended() -> None:
     """On the client's host, by the kernel, and no others."""
-    spec = disconnection.ended("client", "udp", [5000, 5001])
+    spec = disconnection.ending("client", "udp", [5000, 5001])
     assert spec.host == "client"
     assert spec.part is None
     assert spec.argv[-9:] == ("(", "sport", "=", ":5000", "or", "sport", "=", ":5001", ")")
@@ -40,12 +40,12 @@ def test_what_means_nothing_is_not_done(tmp_path: Path, said: str) -> None:
     """The driver is then not answered, and says so."""
     file = tmp_path / "disconnect-0.json"
     file.write_text(said)
-    assert disconnection._asked(file, "client") is None
+    assert disconnection._command(file, "client") is None
 
 
 def test_a_link_is_not_followed(tmp_path: Path) -> None:
     """Whatever it leads to."""
     (tmp_path / "other").write_text(json.dumps({"transport": "tcp", "ports": [5]}))
     (tmp_path / "disconnect-0.json").symlink_to("other")
-    assert disconnection._asked(tmp_path / "disconnect-0.json", "client") is None
-    assert disconnection._asked(tmp_path / "other", "client") is not None
+    assert disconnection._command(tmp_path / "disconnect-0.json", "client") is None
+    assert disconnection._command(tmp_path / "other", "client") is not None

@@ -6,7 +6,7 @@ import math
 
 import pytest
 
-from httpbed.trial.run.retries import APART_S, LATER_SHARE, MANY_RUNS, Pauses
+from httpbed.trial.run.clients import APART_S, LATER_SHARE, MANY_RUNS, Pauses
 
 
 def starts(limit_s: float, takes_s: float) -> list[float]:

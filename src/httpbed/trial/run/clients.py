@@ -1,8 +1,13 @@
-"""Clients while they run: the one that is measured, and its competitors.
+"""Runs the clients of a trial: the measured one, its competitors, and repeated runs of each.
 
-The trial is the client's: it ends when the client does, and competitors that are still at work
-are stopped then. They are there so that the client is not alone. How the network was shared is
-told of the time in which all were active, so a competitor that goes on alone would add nothing.
+The trial ends when the measured client does; competitors that are still at work are stopped then.
+Shares are measured while all clients are active, so a competitor alone would add nothing.
+
+A client whose failed download is retried runs its program several times. Runs begin at least
+:data:`APART_S` apart, so that a client without a network does not spin. The longer runs have failed
+at once, the further apart they begin (:class:`Pauses`), so that the client outlasts a long gap
+without thousands of starts. The client's time limit covers all runs together. Programs append to
+their files of standard output and error, which hold the output of every run.
 """
 
 from __future__ import annotations
@@ -10,12 +15,124 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
 
-from httpbed.host.sandbox.spec import Exit
-from httpbed.host.sandbox.supervisor import Supervisor
+from httpbed.host.sandbox.spec import Exit, ProcessSpec
+from httpbed.host.sandbox.supervisor import Process, Supervisor
 from httpbed.trial.plan import PlannedClient
-from httpbed.trial.run.retries import Client
+from httpbed.trial.run.servers import END_S, stop
+
+APART_S = 0.1
+"""Least seconds from the start of a run to that of the next."""
+LATER_SHARE = 0.05
+"""Share of the time for which runs have failed at once by which a client may notice late that its
+network is back."""
+MANY_RUNS = 200
+"""After this many runs, the next ones are spread over the whole time limit at this rate."""
+
+
+@dataclass
+class Pauses:
+    """When the next run may begin; at most twice :data:`MANY_RUNS` begin within the time limit."""
+
+    limit_s: float | None
+    """Seconds for all runs together."""
+    _runs: int = 0
+    _since_s: float | None = None
+    """Since when each run has ended before the next was due."""
+
+    def due_s(self, began_s: float, ended_s: float) -> float:
+        """Record a failed run; return when the next is due, by the same clock."""
+        self._runs += 1
+        if self._since_s is None:
+            self._since_s = began_s
+        apart_s = max(APART_S, LATER_SHARE * (ended_s - self._since_s))
+        if self._runs >= MANY_RUNS:
+            apart_s = max(apart_s, (self.limit_s or 0.0) / MANY_RUNS)
+        due_s = began_s + apart_s
+        if ended_s >= due_s:
+            self._since_s = None
+        return due_s
+
+
+@dataclass
+class Client:
+    """A client from its first start to its end."""
+
+    supervisor: Supervisor
+    spec: ProcessSpec
+    ended: Exit | None = None
+    """How it ended, with all runs together; None before its end."""
+    is_at_work: bool = False
+    _running: Process | None = None
+    _exits: list[Exit] = field(default_factory=list)
+    _told_to_stop: asyncio.Event = field(default_factory=asyncio.Event)
+    _over: asyncio.Event = field(default_factory=asyncio.Event)
+
+    async def work(self) -> Exit:
+        """Run it to its end."""
+        first_s, pauses = time.monotonic(), Pauses(self.spec.timeout_s)
+        try:
+            while True:
+                began_s = time.monotonic()
+                last = await self._run(began_s - first_s)
+                due_s = pauses.due_s(began_s, time.monotonic())
+                if not self._wants_another(last) or await self._is_over(due_s, first_s):
+                    break
+            self.ended = together(self._exits, time.monotonic() - first_s, self.spec.timeout_s)
+            return self.ended
+        finally:
+            self.is_at_work = False
+            self._over.set()
+
+    async def stop(self) -> None:
+        """End it and start no further run."""
+        self._told_to_stop.set()
+        if self._running:
+            await stop(self.supervisor, [self._running])
+        with suppress(TimeoutError):
+            await asyncio.wait_for(self._over.wait(), END_S)
+
+    async def _run(self, passed_s: float) -> Exit:
+        limit_s = None if self.spec.timeout_s is None else self.spec.timeout_s - passed_s
+        self._running = await self.supervisor.start(replace(self.spec, timeout_s=limit_s))
+        self.is_at_work = True
+        self._exits.append(await self._running.exit)
+        return self._exits[-1]
+
+    def _wants_another(self, last: Exit) -> bool:
+        failed = not last.clean and not last.timed_out
+        return self.spec.again and failed
+
+    async def _is_over(self, due_s: float, first_s: float) -> bool:
+        """Wait until the next run may begin; return True if there is none."""
+        limit_s = self.spec.timeout_s
+        if limit_s is not None:
+            due_s = min(due_s, first_s + limit_s)
+        with suppress(TimeoutError):
+            await asyncio.wait_for(self._told_to_stop.wait(), max(0.0, due_s - time.monotonic()))
+        is_late = limit_s is not None and time.monotonic() - first_s >= limit_s
+        return is_late or self._told_to_stop.is_set()
+
+
+def together(exits: Sequence[Exit], lasted_s: float, limit_s: float | None) -> Exit:
+    """Combine several runs: the end of the last one, and the resources of all.
+
+    A client whose time limit passes between two runs was stopped at its limit.
+    """
+    last = exits[-1]
+    if len(exits) == 1:
+        return last
+    late = not last.clean and limit_s is not None and lasted_s >= limit_s
+    return replace(
+        last,
+        timed_out=last.timed_out or late,
+        wall_s=lasted_s,
+        cpu_s=sum(one.cpu_s for one in exits),
+        max_rss_kib=max(one.max_rss_kib for one in exits),
+        runs=len(exits),
+    )
 
 
 @dataclass
@@ -23,16 +140,16 @@ class ClientRuns:
     """How the clients of a trial ended, by the part's name."""
 
     exits: dict[str, Exit] = field(default_factory=dict)
-    """Of those that began."""
+    """How each client that started ended."""
     stopped: list[str] = field(default_factory=list)
-    """Competitors that the client's end stopped at work."""
+    """Competitors that were still at work when the client ended."""
     lasted_s: float = 0.0
-    """From the client's start to its end."""
+    """Seconds from the client's start to its end."""
 
 
 async def run_clients(supervisor: Supervisor, clients: Sequence[PlannedClient]) -> ClientRuns:
-    """Run the client, the first of ``clients``, with its competitors."""
-    asked = ClientRuns()
+    """Run the measured client, the first of ``clients``, with its competitors."""
+    runs = ClientRuns()
     working = {one.part.name: Client(supervisor, one.process) for one in clients}
 
     async def begin(one: PlannedClient) -> Exit:
@@ -43,19 +160,19 @@ async def run_clients(supervisor: Supervisor, clients: Sequence[PlannedClient]) 
     client, *competitors = [asyncio.create_task(begin(one)) for one in clients]
     try:
         await _first_of(client, competitors)
-        asked.lasted_s = time.monotonic() - began
-        asked.stopped = [name for name, one in working.items() if one.is_at_work]
-        await asyncio.gather(*(working[name].stop() for name in asked.stopped))
+        runs.lasted_s = time.monotonic() - began
+        runs.stopped = [name for name, one in working.items() if one.is_at_work]
+        await asyncio.gather(*(working[name].stop() for name in runs.stopped))
     finally:
         for task in (client, *competitors):
             task.cancel()
         await asyncio.gather(client, *competitors, return_exceptions=True)
-    asked.exits = {name: one.ended for name, one in working.items() if one.ended}
-    return asked
+    runs.exits = {name: one.ended for name, one in working.items() if one.ended}
+    return runs
 
 
 async def _first_of(client: asyncio.Task[Exit], competitors: list[asyncio.Task[Exit]]) -> None:
-    """Wait for the client; a competitor that could not be started ends the wait."""
+    """Wait for the client; a competitor that cannot be started ends the wait."""
     waiting = {client, *competitors}
     while not client.done():
         done, waiting = await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)

@@ -1,10 +1,10 @@
 """Ends a browser's connections at its driver's request.
 
-A visit before leaves tickets and caches; its connections have to go before the page is loaded. To
-end them takes a right that no program under test has (CAP_NET_ADMIN). So the driver writes their
-local ports to ``disconnect-N.json`` in its folder, and the bed ends them from the client's host and
-answers with ``disconnected-N``. What is in the file is a program's word: nothing is done but
-ending sockets of that host, a bounded number of times.
+A prior visit leaves tickets and caches; its connections must end before the page is loaded. Only
+CAP_NET_ADMIN allows that, which no program under test has. So the driver writes the local ports to
+``disconnect-N.json`` in its folder. The bed ends the sockets from the client's host and answers
+with ``disconnected-N``. The file is untrusted: it can only end sockets of that host, a bounded
+number of times.
 """
 
 from __future__ import annotations
@@ -31,38 +31,38 @@ _PORTS = range(1, 2**16)
 async def end_connections(
     supervisor: Supervisor, artifacts: Path, hosts: Mapping[str, str]
 ) -> None:
-    """Do what drivers ask for, until this is cancelled or they have asked often enough.
+    """Carry out drivers' requests until cancelled, or until they have made too many.
 
     Args:
         supervisor: The sandbox.
-        artifacts: Where it sees the drivers' folders.
-        hosts: Where each driver's browser is, by the name of the driver's folder.
+        artifacts: The folder with the drivers' folders.
+        hosts: The host of each driver's browser, by the name of the driver's folder.
     """
-    asked = dict.fromkeys(hosts, 0)
-    while any(times < MOST_TIMES for times in asked.values()):
+    requests = dict.fromkeys(hosts, 0)
+    while any(times < MOST_TIMES for times in requests.values()):
         await asyncio.sleep(LOOK_S)
-        for name, number in asked.items():
-            if spec := _asked(artifacts / name / f"disconnect-{number}.json", hosts[name]):
+        for name, number in requests.items():
+            if spec := _command(artifacts / name / f"disconnect-{number}.json", hosts[name]):
                 await supervisor.run(spec)
-                with suppress(OSError):  # the driver is in its own way, and gets no answer
+                with suppress(OSError):  # the driver blocks its own file, and gets no answer
                     untrusted_files.write(artifacts, f"{name}/disconnected-{number}", "")
-                asked[name] += 1
+                requests[name] += 1
 
 
-def _asked(file: Path, host: str) -> ProcessSpec | None:
-    """Read a request; None where there is none, or one that means nothing."""
+def _command(file: Path, host: str) -> ProcessSpec | None:
+    """Return the command for a request; None where there is none, or an invalid one."""
     try:
-        said = json.loads(untrusted_files.text(file, most=_MOST_BYTES))
-        return ended(host, said["transport"], said["ports"])
+        request = json.loads(untrusted_files.text(file, most=_MOST_BYTES))
+        return ending(host, request["transport"], request["ports"])
     except (OSError, ValueError, TypeError, KeyError, RecursionError):
         return None
 
 
-def ended(host: str, transport: str, ports: list[int]) -> ProcessSpec:
-    """End the sockets of a host that have these local ports.
+def ending(host: str, transport: str, ports: list[int]) -> ProcessSpec:
+    """Return the command that ends the sockets of a host with these local ports.
 
     Raises:
-        ValueError: There is no such transport or port, or there are too many.
+        ValueError: The transport or a port is invalid, or there are too many ports.
     """
     if transport not in {"tcp", "udp"} or not 0 < len(ports) <= _MOST_PORTS:
         raise ValueError(transport)

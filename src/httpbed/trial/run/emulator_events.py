@@ -1,4 +1,4 @@
-"""Listening to the emulator, and looking at the senders' sockets when it says that data flows."""
+"""Logs the emulator's events, and reads the senders' sockets when data flows."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from httpbed.network.running import Emulator
 from httpbed.trial.hops import NetworkHop
 
 LINK_EVENTS = "link-events.jsonl"
-TOLD_EVENTS = frozenset({"changed", "triggered"})
-"""Of the emulator's events, those that are kept: what happened to a link, and when."""
+KEPT_EVENTS = frozenset({"changed", "triggered"})
+"""The emulator's events that are kept: what happened to a link, and when."""
 
 
-async def listen(  # noqa: PLR0913 - all that it looks at, and where it writes
+async def listen(  # noqa: PLR0913 - all that it readings at, and where it writes
     supervisor: Supervisor,
     emulator: Emulator,
     hops: Sequence[NetworkHop],
@@ -29,34 +29,36 @@ async def listen(  # noqa: PLR0913 - all that it looks at, and where it writes
     *,
     awaited: Mapping[str, asyncio.Event],
 ) -> Mapping[str, Any]:
-    """Keep the emulator's events until its result.
+    """Log the emulator's events until its result.
 
-    When the first connection of a hop carries data, the sockets of its sender are looked at:
-    earlier there are none, and later they may be gone. Events of ``awaited`` are set when those of
-    the emulator's of the same names come to pass.
+    When the first connection of a hop carries data, the sockets of its sender are read: earlier
+    there
+    are none, and later they may be gone. Sets an event of ``awaited`` when the emulator's event of
+    that
+    name happens.
 
     Raises:
-        BedError: The emulator ended, or refused a change that it was told to make.
+        BedError: The emulator ended, or refused a change.
     """
-    told: list[str] = []
-    looks: dict[str, asyncio.Task[Any]] = {}
+    kept: list[str] = []
+    readings: dict[str, asyncio.Task[Any]] = {}
     while True:
         event = await emulator.next()
-        if event["event"] in TOLD_EVENTS:
-            told.append(json.dumps(event) + "\n")
+        if event["event"] in KEPT_EVENTS:
+            kept.append(json.dumps(event) + "\n")
         if event["event"] == "triggered" and event["name"] in awaited:
             awaited[event["name"]].set()
         if event["event"] == "refused":
             raise BedError(f"{emulator.name} refused: {event['message']}")
         if event["event"] == "connection":
             for sender in _senders(event, hops):
-                if sender in sockets and sender not in looks:
-                    looking = supervisor.run(sockets[sender])
-                    looks[sender] = asyncio.create_task(looking)
+                if sender in sockets and sender not in readings:
+                    reading = supervisor.run(sockets[sender])
+                    readings[sender] = asyncio.create_task(reading)
         if event["event"] == "result":
-            if told:
-                untrusted_files.write(artifacts, LINK_EVENTS, "".join(told))
-            await asyncio.gather(*looks.values())
+            if kept:
+                untrusted_files.write(artifacts, LINK_EVENTS, "".join(kept))
+            await asyncio.gather(*readings.values())
             return event
 
 

@@ -1,11 +1,10 @@
-"""The folders that the parts of a trial leave on disk: bounded while they run, then put in order.
+"""Bounds the folders of a trial's parts while they run, and cleans them up afterwards.
 
-A part may write to its folder whatever it likes. The kernel bounds each file; a program gone wild
-may write any number of them. So httpbed looks at the folder while the part runs, and ends the trial
-when it holds too much. A part may also leave what the next reader stumbles over: a folder that is
-closed to its owner, a named pipe, a link, a thousand folders in each other. When all its processes
-have ended, :func:`claim` takes the folder over, removes what is no plain file or folder, and says
-what was wrong, which is a failure of the part's.
+A part may write anything to its folder. The kernel bounds each file, but not their number. So
+httpbed checks the folder while the part runs, and ends the trial when it holds too much. A part may
+also leave what stops a reader: a folder that is closed to its owner, a named pipe, a link, deeply
+nested folders. When all its processes have ended, :func:`claim` takes the folder over, removes
+everything but plain files and folders, and reports what was wrong. That is a failure of the part.
 """
 
 from __future__ import annotations
@@ -19,16 +18,16 @@ from pathlib import Path
 
 from httpbed.host.sandbox import removal
 
-LOOK_S = 0.25
-"""Between two looks: a fast disk takes some 500 MB in it."""
+CHECK_S = 0.25
+"""Seconds between two checks, in which a fast disk takes some 500 MB."""
 MOST_NAMES = 4096
-"""Files and folders of a part: a program writes a few logs, a page load some 100 pictures."""
+"""Most files and folders of a part: programs write a few logs, a page load some 100 pictures."""
 DEEPEST = 32
-"""Folders in folders: each takes an open descriptor to look into."""
+"""Deepest nesting of folders: each level takes an open descriptor."""
 _FILE_BYTES = 4096
-"""What the least of files takes of a disk."""
+"""What the smallest file takes on a disk."""
 _KEPT_BYTES = 2**20
-"""Of each file of a folder that holds too much."""
+"""Bytes kept of each file of a folder that holds too much."""
 _KEPT_FILES = 64
 _MOST_REASONS = 4
 _LONGEST_NAME = 40
@@ -43,25 +42,25 @@ _KINDS = {
 
 
 async def until_excess(look: Callable[[], dict[str, str]]) -> dict[str, str]:
-    """Look until a folder holds too much; return what :func:`excess` says of it."""
-    while not (found := look()):  # noqa: ASYNC110 - programs tell nobody
-        await asyncio.sleep(LOOK_S)
+    """Check until a folder holds too much; return what :func:`excess` reports."""
+    while not (found := look()):  # noqa: ASYNC110 - programs send no event
+        await asyncio.sleep(CHECK_S)
     return found
 
 
 def excess(artifacts: Path, most: Mapping[str, int]) -> dict[str, str]:
-    """Say of each folder that holds more than ``most`` bytes, or cannot be looked into, by name."""
+    """Return why a folder holds more than ``most`` bytes or cannot be read, by name."""
     found = {name: _wrong(artifacts / name, bound) for name, bound in most.items()}
     return {name: f"{wrong}, and was ended" for name, wrong in found.items() if wrong}
 
 
 def _wrong(folder: Path, most: int) -> str:
-    """Look at a folder no longer than it takes to know."""
+    """Return what is wrong with a folder, as soon as it is known."""
     total = 0
     try:
-        for names, below in enumerate(_walk(folder), start=1):
-            total += below.about.st_size + _FILE_BYTES
-            if wrong := _beyond(total, most, names, below):
+        for names, entry in enumerate(_walk(folder), start=1):
+            total += entry.about.st_size + _FILE_BYTES
+            if wrong := _beyond(total, most, names, entry):
                 return wrong
     except (FileNotFoundError, NotADirectoryError):
         return "put something else in its folder's place"
@@ -70,8 +69,8 @@ def _wrong(folder: Path, most: int) -> str:
     return ""
 
 
-def _beyond(total: int, most: int, names: int, last: _Below) -> str:
-    """Say what bound is passed, of the bytes and names so far, and of the last one."""
+def _beyond(total: int, most: int, names: int, last: _Entry) -> str:
+    """Return which bound is passed by the bytes and names so far, or by the last one."""
     if total >= most:
         return f"wrote more than {most / 1e6:.0f} MB into its folder"
     if names > MOST_NAMES:
@@ -82,11 +81,11 @@ def _beyond(total: int, most: int, names: int, last: _Below) -> str:
 
 
 def claim(artifacts: Path, most: Mapping[str, int]) -> dict[str, str]:
-    """Take over the folders of parts that have ended, and put them in order.
+    """Take over the folders of parts that have ended, and clean them up.
 
-    Every file and folder then belongs to this user and can be read and removed by it. What is no
-    plain file or folder, has a name that is no text, or lies too deep is removed, and files
-    beyond a bound are cut. Files of the bed's own beside the folders are taken over, too.
+    Every file and folder then belongs to this user. What is not a plain file or folder, has a name
+    that is not text, or lies too deep is removed. Files beyond a bound are cut. Files of the bed
+    beside the folders are taken over, too.
 
     Args:
         artifacts: The attempt's folder; nothing writes to it any more.
@@ -95,10 +94,14 @@ def claim(artifacts: Path, most: Mapping[str, int]) -> dict[str, str]:
     Returns:
         What was wrong with each folder, by its name.
     """
-    _own(artifacts)
-    for entry in os.scandir(artifacts):
-        if entry.is_file(follow_symlinks=False):
-            _own(Path(entry.path))
+    removal.take_over(artifacts)
+    handle = os.open(artifacts, _FOLDER)
+    try:
+        for entry in os.scandir(artifacts):
+            if entry.is_file(follow_symlinks=False):
+                removal.take_over(entry.name, handle)
+    finally:
+        os.close(handle)
     found = {name: _claimed(artifacts / name, bound) for name, bound in most.items()}
     return {name: wrong for name, wrong in found.items() if wrong}
 
@@ -110,12 +113,12 @@ def _claimed(folder: Path, most: int) -> str:
         return "put something else in its folder's place"
     wrong = dict.fromkeys(["closed its folder"] if was_closed else [])
     total, beyond = 0, False
-    for names, below in enumerate(_walk(folder, taking_over=True), start=1):
-        total += below.about.st_size + _FILE_BYTES
-        misplaced = _misplaced(below)
+    for names, entry in enumerate(_walk(folder, taking_over=True), start=1):
+        total += entry.about.st_size + _FILE_BYTES
+        misplaced = _misplaced(entry)
         if misplaced:
-            removal.remove(below.name, below.folder)
-        if reason := misplaced or _beyond(total, most, names, below):
+            removal.remove(entry.name, entry.folder)
+        if reason := misplaced or _beyond(total, most, names, entry):
             wrong.setdefault(reason)
         beyond |= total >= most or names > MOST_NAMES
     if beyond:
@@ -123,79 +126,73 @@ def _claimed(folder: Path, most: int) -> str:
     return "; ".join([*wrong][:_MOST_REASONS])
 
 
-def _misplaced(below: _Below) -> str:
-    """Say why something is removed."""
-    if kind := _KINDS.get(stat.S_IFMT(below.about.st_mode)):
-        return f"left {kind}, {below.called}"
-    if not below.name.isprintable():
-        return f"left a name that is no text, {below.called}"
-    if below.depth > DEEPEST:
+def _misplaced(entry: _Entry) -> str:
+    """Return why an entry is removed; empty if it stays."""
+    if kind := _KINDS.get(stat.S_IFMT(entry.about.st_mode)):
+        return f"left {kind}, {entry.called}"
+    if not entry.name.isprintable():
+        return f"left a name that is no text, {entry.called}"
+    if entry.depth > DEEPEST:
         return f"made folders more than {DEEPEST} deep in its folder"
     return ""
 
 
 def cut(folder: Path) -> None:
-    """Keep the beginnings of some files only, once no process writes to them any more."""
+    """Keep only the beginnings of some files, once no process writes to them."""
     kept = 0
     try:
-        for below in _walk(folder):
-            if stat.S_ISDIR(below.about.st_mode):
+        for entry in _walk(folder):
+            if stat.S_ISDIR(entry.about.st_mode):
                 continue
-            if kept < _KEPT_FILES and stat.S_ISREG(below.about.st_mode):
-                _truncate(below)
+            if kept < _KEPT_FILES and stat.S_ISREG(entry.about.st_mode):
+                _truncate(entry)
                 kept += 1
             else:
-                os.unlink(below.name, dir_fd=below.folder)
+                os.unlink(entry.name, dir_fd=entry.folder)
     except (FileNotFoundError, NotADirectoryError):
         return
 
 
-def _truncate(below: _Below) -> None:
+def _truncate(entry: _Entry) -> None:
     flags = os.O_WRONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
-    handle = os.open(below.name, flags, dir_fd=below.folder)
+    handle = os.open(entry.name, flags, dir_fd=entry.folder)
     try:
-        os.ftruncate(handle, min(_KEPT_BYTES, below.about.st_size))
+        os.ftruncate(handle, min(_KEPT_BYTES, entry.about.st_size))
     finally:
         os.close(handle)
 
 
-def _own(path: Path) -> None:
-    """Give a file of the bed's to this user, as which root runs no sandbox."""
-    if path.lstat().st_uid != os.geteuid():
-        os.chown(path, os.geteuid(), os.getegid(), follow_symlinks=False)
-
-
 @dataclass(frozen=True)
-class _Below:
-    """What lies in a folder, or in one below it."""
+class _Entry:
+    """An entry of a folder, or of one below it."""
 
     folder: int
-    """Descriptor of the folder that it is in."""
+    """Descriptor of its folder."""
     name: str
     about: os.stat_result
-    """Of itself, where it is a link; as the part left it."""
+    """Its status as the part left it; of a link, the link's own."""
     depth: int
 
     @property
     def is_closed(self) -> bool:
-        """Whether its owner may not read it, or look into it; root may, and it counts the same."""
+        """Whether its owner may not read it or look into it; root's rights do not count."""
         wanted = {stat.S_IFDIR: stat.S_IRWXU, stat.S_IFREG: stat.S_IRUSR}
         bits = wanted.get(stat.S_IFMT(self.about.st_mode), 0)
         return self.about.st_mode & bits != bits
 
     @property
     def called(self) -> str:
-        """Its name as one may print it."""
+        """Its name in printable characters."""
         return ascii(
             self.name if len(self.name) <= _LONGEST_NAME else f"{self.name[:_LONGEST_NAME]}..."
         )
 
 
-def _walk(folder: Path, *, taking_over: bool = False) -> Iterator[_Below]:
-    """Yield what lies below a folder, whatever a running program does there meanwhile.
+def _walk(folder: Path, *, taking_over: bool = False) -> Iterator[_Entry]:
+    """Yield the entries entry a folder, while a program may change them.
 
-    No link is followed. It descends one level past the limit, to detect the excess.
-    With ``taking_over``, everything is made this user's before it is looked into.
+    It follows no link. It descends one level past the limit, to detect the excess. With
+    ``taking_over``, every entry is made this user's before it is opened.
 
     Raises:
         FileNotFoundError: The folder is gone.
@@ -208,14 +205,14 @@ def _walk(folder: Path, *, taking_over: bool = False) -> Iterator[_Below]:
         os.close(handle)
 
 
-def _inside(folder: int, depth: int, *, taking_over: bool) -> Iterator[_Below]:
+def _inside(folder: int, depth: int, *, taking_over: bool) -> Iterator[_Entry]:
     with os.scandir(folder) as entries:
         for entry in entries:
             try:
                 about = entry.stat(follow_symlinks=False)
                 if taking_over:
                     removal.take_over(entry.name, folder)
-                yield _Below(folder, entry.name, about, depth)
+                yield _Entry(folder, entry.name, about, depth)
                 if not stat.S_ISDIR(about.st_mode) or depth > DEEPEST:
                     continue
                 handle = os.open(entry.name, _FOLDER, dir_fd=folder)

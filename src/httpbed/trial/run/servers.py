@@ -1,4 +1,4 @@
-"""Servers and proxies while they run: started side by side, looked after, ended."""
+"""Starts servers and proxies side by side, watches and ends them."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ from httpbed.host.sandbox.spec import Exit, ProcessSpec
 from httpbed.host.sandbox.supervisor import START_TIMEOUT_S, Process, Supervisor
 
 END_S = 2.0
-"""How long a program may take to write down what it knows when it is asked to end."""
+"""Seconds that a program has to write its logs after it is asked to end."""
 
 
 @dataclass
 class RunningServers:
-    """Who answers in a trial, by the part's name."""
+    """The servers and proxies of a trial, by the part's name."""
 
     supervisor: Supervisor
     specs: Mapping[str, ProcessSpec]
     starting: Mapping[str, asyncio.Task[Process]]
 
     async def failures(self) -> dict[str, str]:
-        """Wait until all are ready; tell why some will never be."""
+        """Wait until all are ready; return why some failed."""
         async with time_bounded("the start of servers and proxies", START_TIMEOUT_S):
             done = await asyncio.gather(*self.starting.values(), return_exceptions=True)
         failures = {}
@@ -38,11 +38,11 @@ class RunningServers:
         return failures
 
     def survivors(self) -> list[str]:
-        """Name those that still run."""
+        """Return the names of those that still run."""
         return [name for name, process in self._processes() if not process.exit.done()]
 
     async def end(self) -> dict[str, Exit]:
-        """Ask all to end, so that their logs are complete; return how each has ended."""
+        """Ask all to end, so that their logs are complete; return how each ended."""
         processes = dict(self._processes())
         await stop(self.supervisor, processes.values())
         ended = {name: process.exit for name, process in processes.items() if process.exit.done()}
@@ -56,7 +56,7 @@ class RunningServers:
 async def running_servers(
     supervisor: Supervisor, specs: Mapping[str, ProcessSpec]
 ) -> AsyncIterator[RunningServers]:
-    """Start servers and proxies; none waits for another, for they ask only when they are asked."""
+    """Start servers and proxies at once: a proxy connects upstream only on a request."""
     async with started(supervisor, specs) as starting:
         yield RunningServers(supervisor, specs, starting)
 
@@ -65,7 +65,7 @@ async def running_servers(
 async def started(
     supervisor: Supervisor, specs: Mapping[str, ProcessSpec]
 ) -> AsyncIterator[dict[str, asyncio.Task[Process]]]:
-    """Start programs side by side; nobody waits for their starts when the context has ended."""
+    """Start programs side by side; cancel the starts when the context ends."""
     starting = {name: asyncio.create_task(supervisor.start(spec)) for name, spec in specs.items()}
     try:
         yield starting
@@ -76,7 +76,7 @@ async def started(
 
 
 async def stop(supervisor: Supervisor, processes: Iterable[Process]) -> None:
-    """Ask processes to end, and end those that do not."""
+    """Ask processes to end, and kill those that do not."""
     running = [process for process in processes if not process.exit.done()]
     for word in (signal.SIGTERM, signal.SIGKILL):
         for process in running:
