@@ -63,3 +63,23 @@ def test_every_link_leads_somewhere(page: Path) -> None:
     for target in LINK.findall(page.read_text()):
         place = page.parent / target
         assert place.is_dir() or place.stat().st_size > 0, target
+
+
+def test_the_map_names_modules_that_exist() -> None:
+    """Every file that ARCHITECTURE.md names is in the package or in the repository."""
+    named = re.findall(r"[\w/-]+/[\w-]+\.(?:py|toml|md)", (ROOT / "ARCHITECTURE.md").read_text())
+    assert len(named) > 20
+    for path in named:
+        assert (ROOT / "src/httpbed" / path).is_file() or (ROOT / path).is_file(), path
+
+
+def test_the_map_names_every_room() -> None:
+    """The table of rooms lists each package below ``httpbed``, and no other."""
+    map_of_rooms = (ROOT / "ARCHITECTURE.md").read_text()
+    table = re.search(r"\| room \|.*?\n\n", map_of_rooms, re.DOTALL)
+    assert table
+    first_cells = re.findall(r"^\| (`.*?) \| ", table[0], re.MULTILINE)
+    rooms = {room for cell in first_cells for room in re.findall(r"`(\w+)`", cell)}
+    packages = {folder.parent.name for folder in ROOT.glob("src/httpbed/*/__init__.py")}
+    assert rooms == packages
+    assert len(rooms) == 12
