@@ -94,7 +94,8 @@ class Plot:
         """Draw it once: the page and the campaign's folder have the same."""
         buffer = io.StringIO()
         with mpl.rc_context({**STYLE, "svg.hashsalt": self.name}):
-            self.figure.savefig(buffer, format="svg", metadata={"Date": None}, transparent=True)
+            metadata = dict.fromkeys(("Creator", "Date", "Format", "Type"))
+            self.figure.savefig(buffer, format="svg", metadata=metadata, transparent=True)
         self.figure.set_layout_engine("none")  # settled, and slow to settle again
         return buffer.getvalue()
 

@@ -1,8 +1,8 @@
-"""A figure's SVG made part of a page: no foreign address, its own names, the page's colours.
+"""A figure's SVG as part of an HTML report: no foreign address, unique ids, the report's colours.
 
-Inside HTML an SVG needs no namespaces; the names of its parts must not meet those of another
-figure; ink becomes ``currentColor`` and each series a variable of the page, so that dark mode
-and print choose them.
+Inside HTML an SVG needs no namespaces, and its ids must differ from those of other figures. Ink
+becomes ``currentColor`` and each series a CSS variable, so that dark mode and print choose them.
+docs/decisions/0015 says why the text is edited.
 """
 
 from __future__ import annotations
@@ -14,10 +14,9 @@ from markupsafe import Markup, escape
 from httpbed.report.figures import INK, PALETTE, QUIET, Plot
 
 PIXELS_PER_POINT = 1.65
-"""A little larger than on paper (96/72), so that its letters are as large as the page's."""
+"""A little larger than on paper (96/72), so that its letters are as large as the report's."""
 
 _PROLOGUE = re.compile(r"\A.*?(?=<svg)", re.DOTALL)
-_METADATA = re.compile(r"<metadata>.*?</metadata>", re.DOTALL)
 _COMMENT = re.compile(r"<!--.*?-->", re.DOTALL)
 _NAMESPACE = re.compile(r'\s+xmlns(?::\w+)?="[^"]*"')
 _NAME = re.compile(r'\bid="([^"]+)"')
@@ -26,12 +25,12 @@ _SIZE = re.compile(r'<svg\b[^>]*?\bviewBox="0 0 ([\d.]+) ([\d.]+)"[^>]*>')
 
 
 def svg(plot: Plot) -> Markup:
-    """Turn a plot into SVG that stands inside a page."""
+    """Turn a plot into SVG for an HTML report."""
     text = _PROLOGUE.sub("", plot.svg())
-    for pattern in (_METADATA, _COMMENT, _NAMESPACE):
+    for pattern in (_COMMENT, _NAMESPACE):
         text = pattern.sub("", text)
     text = _own_names(text.replace("xlink:href", "href"), plot.name)
-    text = _page_colours(_FONT.sub(r"\1 var(--sans)", text))
+    text = _report_colours(_FONT.sub(r"\1 var(--sans)", text))
     # Made by matplotlib, which escapes what it is given; nothing is added but our own words.
     return Markup(_SIZE.sub(lambda size: _opening(plot, size[1], size[2]), text, count=1))  # noqa: S704
 
@@ -54,7 +53,7 @@ def _own_names(text: str, prefix: str) -> str:
     return text
 
 
-def _page_colours(text: str) -> str:
+def _report_colours(text: str) -> str:
     text = text.replace(INK, "currentColor").replace(QUIET, "var(--quiet)")
     for number, colour in enumerate(PALETTE, start=1):
         text = text.replace(colour, f"var(--series-{number})")
