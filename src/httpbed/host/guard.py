@@ -1,20 +1,20 @@
-"""Runs a command whose whole family ends with it, whoever is killed, and however.
+"""Runs a command and ensures that all its descendant processes end with it.
 
     python -m httpbed.host.guard [--lock FILE] [--hold FD] -- COMMAND [ARGUMENT ...]
 
-A package manager killed in the middle leaves children running; so does a killed caller.
-Namespaces would end them, but mmdebstrap works in none that an ordinary user can make. So
-there are two guards, the second a child of the first, and below them the command:
+A killed package manager leaves children running, and so does a killed caller. A PID namespace would
+end them, but mmdebstrap does not work in the namespaces that an ordinary user can make. So there
+are two guards, the second a child of the first, and the command is a child of the second:
 
-* each guard asks the kernel for SIGTERM when its parent dies, and then kills its family;
-* each guard adopts the orphans of its family (a subreaper), so that none escapes its sight;
-* when the second is killed, the first adopts its family and kills it; when the first is
-  killed, the second is told.
+* each guard asks the kernel for SIGTERM when its parent dies, and then kills its descendants;
+* each guard is a subreaper, which adopts orphaned descendants;
+* if the second guard is killed, the first adopts and kills its descendants; if the first is killed,
+  the second gets SIGTERM.
 
-Only both killed in the same instant leave something behind. The lock is held until both are
-gone, so whoever takes it next finds nothing of this family running.
+Processes remain only if both guards are killed at the same instant. The lock is held until both
+have ended, so its next holder finds no process of this command.
 
-Standard library only: this runs before anything is installed.
+Standard library only: set-up uses it before anything is installed.
 """
 
 from __future__ import annotations
@@ -35,9 +35,9 @@ from typing import IO, NoReturn
 _PR_SET_PDEATHSIG = 1
 _PR_SET_CHILD_SUBREAPER = 36
 
-_ENDINGS = {signal.SIGTERM, signal.SIGINT, signal.SIGHUP}
+_END_SIGNALS = {signal.SIGTERM, signal.SIGINT, signal.SIGHUP}
 _LAST_WAIT_S = 10.0
-"""How long killed processes may take to go before the guard gives up on them."""
+"""Time that killed processes may take to end before the guard stops waiting."""
 
 EXIT_NOT_STARTED = 127
 
@@ -51,8 +51,8 @@ def run(
 ) -> int:
     """Run ``command`` under guards and return its exit code (128 + n for signal n).
 
-    The guards keep the descriptors ``holding`` open; the command does not see them. Its
-    output and its errors both go to ``output``, by default to where ours go.
+    The guards keep the descriptors ``holding`` open; the command does not inherit them. Its stdout
+    and stderr go to ``output``, by default to those of this process.
     """
     kept = tuple(holding)
     holds = [word for descriptor in kept for word in ("--hold", str(descriptor))]
@@ -68,10 +68,10 @@ def run(
 
 
 def main() -> int:
-    """Be the first guard."""
+    """Run the first guard."""
     words = _arguments()
     parent = os.getppid()
-    mask = signal.pthread_sigmask(signal.SIG_BLOCK, {*_ENDINGS, signal.SIGCHLD})
+    mask = signal.pthread_sigmask(signal.SIG_BLOCK, {*_END_SIGNALS, signal.SIGCHLD})
     _tie_to(parent, signal.SIGTERM)
     for descriptor in words.hold:
         os.set_inheritable(descriptor, False)
@@ -80,7 +80,7 @@ def main() -> int:
 
 
 def _second(command: Sequence[str], mask: Iterable[int]) -> int:
-    """Be the second guard, out of reach of signals to the first one's process group."""
+    """Run the second guard, in a session of its own, so no terminal signal reaches it."""
     os.setsid()
     _tie_to(os.getppid(), signal.SIGTERM)
     return _guard(lambda: _become(command, mask))
@@ -96,25 +96,25 @@ def _become(command: Sequence[str], mask: Iterable[int]) -> NoReturn:
     os._exit(EXIT_NOT_STARTED)
 
 
-def _guard(play: Callable[[], int]) -> int:
-    """Fork a child that plays its part, wait for it, then end what is left of its family."""
+def _guard(child_main: Callable[[], int]) -> int:
+    """Run ``child_main`` in a child, wait for it, then kill its remaining descendants."""
     _prctl(_PR_SET_CHILD_SUBREAPER, 1)
     child = os.fork()
     if child == 0:
         code = 1
         try:
-            code = play()
+            code = child_main()
         finally:
             os._exit(code)
     code = _wait(child)
-    _end_family()
+    _kill_descendants()
     return code
 
 
 def _wait(child: int) -> int:
-    """Wait for the child or for an ending of our own, reaping adopted orphans meanwhile."""
+    """Wait for the child or for a signal to this guard, and reap adopted orphans meanwhile."""
     while True:
-        received = signal.sigwait({*_ENDINGS, signal.SIGCHLD})
+        received = signal.sigwait({*_END_SIGNALS, signal.SIGCHLD})
         if received != signal.SIGCHLD:
             return 128 + received
         for pid, status in _reaped():
@@ -135,11 +135,11 @@ def _reaped() -> Iterable[tuple[int, int]]:
         yield pid, status
 
 
-def _end_family() -> None:
-    """Kill all descendants, again and again until none is left: they may fork meanwhile."""
+def _kill_descendants() -> None:
+    """Kill all descendants repeatedly until none is left, because they may fork meanwhile."""
     deadline = time.monotonic() + _LAST_WAIT_S
-    while family := _descendants(os.getpid()):
-        for pid in family:
+    while descendants := _descendants(os.getpid()):
+        for pid in descendants:
             try:
                 os.kill(pid, signal.SIGKILL)
             except (ProcessLookupError, PermissionError):
@@ -152,28 +152,28 @@ def _end_family() -> None:
 
 
 def _descendants(ancestor: int) -> list[int]:
-    """List the processes below one, from /proc."""
+    """Return all descendants of a process, from /proc."""
     children: dict[int, list[int]] = {}
     for entry in Path("/proc").iterdir():
         if entry.name.isdigit() and (parent := _parent(entry)) is not None:
             children.setdefault(parent, []).append(int(entry.name))
-    family = list(children.get(ancestor, []))
-    for pid in family:  # grows while it is walked
-        family += children.get(pid, [])
-    return family
+    descendants = list(children.get(ancestor, []))
+    for pid in descendants:  # grows during the iteration
+        descendants += children.get(pid, [])
+    return descendants
 
 
 def _parent(process: Path) -> int | None:
     try:
         stat = (process / "stat").read_text()
-    except OSError:  # gone meanwhile
+    except OSError:  # it has ended
         return None
     return int(stat.rpartition(")")[2].split()[1])
 
 
 @contextlib.contextmanager
 def _locked(path: Path | None) -> Iterator[None]:
-    """Hold an exclusive lock on a file, or none; say so when it has to be waited for."""
+    """Hold an exclusive lock on a file; with None, no lock. A wait is reported on stderr."""
     if path is None:
         yield
         return
@@ -181,18 +181,18 @@ def _locked(path: Path | None) -> Iterator[None]:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            sys.stderr.write(f"waiting for another one to finish ({path})\n")
-            before = signal.pthread_sigmask(signal.SIG_UNBLOCK, _ENDINGS)  # nothing to end yet
+            sys.stderr.write(f"waiting for another process that holds {path}\n")
+            before = signal.pthread_sigmask(signal.SIG_UNBLOCK, _END_SIGNALS)  # no child to end yet
             fcntl.flock(file, fcntl.LOCK_EX)
             signal.pthread_sigmask(signal.SIG_SETMASK, before)
         yield
 
 
-def _tie_to(parent: int, ending: signal.Signals) -> None:
-    """Have the kernel send us ``ending`` when our parent dies."""
-    _prctl(_PR_SET_PDEATHSIG, ending)
-    if os.getppid() != parent:  # it died before we asked
-        os.kill(os.getpid(), ending)
+def _tie_to(parent: int, end_signal: signal.Signals) -> None:
+    """Ask the kernel to send this process ``end_signal`` when its parent dies."""
+    _prctl(_PR_SET_PDEATHSIG, end_signal)
+    if os.getppid() != parent:  # it has died already
+        os.kill(os.getpid(), end_signal)
 
 
 def _prctl(option: int, value: int) -> None:
@@ -203,7 +203,7 @@ def _prctl(option: int, value: int) -> None:
 
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="guard", description=__doc__.partition("\n")[0])
-    parser.add_argument("--lock", type=Path, help="take this lock first, waiting for it")
+    parser.add_argument("--lock", type=Path, help="hold this lock; wait for it if necessary")
     parser.add_argument("--hold", type=int, action="append", default=[], help=argparse.SUPPRESS)
     parser.add_argument("command", nargs="+")
     return parser.parse_args()

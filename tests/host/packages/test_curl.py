@@ -40,8 +40,8 @@ def test_what_came_is_told_and_what_did_not(hosts: tuple[str, str]) -> None:
     )
     assert (first.url, first.type, first.failed) == (f"http://{main}/start", "text/html", "")
     assert (image.type, image.body) == ("image/png", PNG)
-    assert gone.failed == "its server answered 404"
-    assert endless.failed == "it leads on and on"
+    assert gone.failed == "the server responded with status 404"
+    assert endless.failed == "more than 10 redirects"
     assert all(one.failed and not one.body for one in (nobody, file))
 
 

@@ -49,8 +49,8 @@ def test_only_an_index_that_has_expired_is_taken_unchecked(
 )
 def test_the_age_of_an_index_is_told(now: datetime, said: str) -> None:
     """In days."""
-    assert package_index.told(MADE, now) == said
-    assert package_index.told(None, now) == "package index of an unknown date"
+    assert package_index.age_text(MADE, now) == said
+    assert package_index.age_text(None, now) == "package index of an unknown date"
 
 
 def test_a_missing_date_is_none(tmp_path: Path) -> None:

@@ -96,7 +96,7 @@ def test_what_a_program_needs_must_have_a_digest_too(index: Path) -> None:
     """It is named, with what to add to the recipe."""
     wheel(index, "second")
     with pytest.raises(
-        HostError, match="needs second, of which the recipe names no file"
+        HostError, match="needs second, for which the recipe has no SHA-256"
     ) as raised:
         build(pypi.pinned("first==1.0", [wheel(index, "first", "second")]))
     assert "[install.pypi" in raised.value.remedy

@@ -1,6 +1,6 @@
-"""Debian packages without installing them: apt downloads without rights, dpkg-deb unpacks.
+"""Unpacks Debian packages into a folder; needs no root rights.
 
-Standard library only: this runs before anything is installed.
+Standard library only: set-up uses it before anything is installed.
 """
 
 from __future__ import annotations
@@ -13,10 +13,10 @@ from httpbed.experiment.errors import HostError
 
 
 def unpack(packages: tuple[str, ...], target: Path) -> None:
-    """Put the files of packages, without what they depend on, into a folder.
+    """Unpack packages, without their dependencies, into a folder.
 
     Raises:
-        HostError: When apt is not there or cannot download them.
+        HostError: apt is missing or cannot download them.
     """
     with tempfile.TemporaryDirectory(dir=target.parent, prefix=".apt-") as scratch:
         _download(packages, Path(scratch))
@@ -25,26 +25,26 @@ def unpack(packages: tuple[str, ...], target: Path) -> None:
 
 
 def _download(packages: tuple[str, ...], folder: Path) -> None:
-    """Download with the machine's package lists, or else with fresh ones of our own."""
+    """Download with the machine's package lists, else with newly fetched lists."""
     lists = folder / "lists"
     lists.mkdir()
     own = ["-o", f"Dir::State::Lists={lists}", "-o", f"Dir::Cache={folder / 'cache'}"]
     for words in (["download", *packages], [*own, "update"], [*own, "download", *packages]):
-        told = _apt_get(folder, words)
-        if told is None and "download" in words:
+        error = _apt_get(folder, words)
+        if error is None and "download" in words:
             return
     raise HostError(
-        f"apt could not download {' and '.join(packages)}: {told}",
-        f"have the administrator install {' and '.join(packages)}, or try again later",
+        f"apt could not download {' and '.join(packages)}: {error}",
+        f"ask the administrator to install {' and '.join(packages)}, or try again later",
     )
 
 
 def _apt_get(folder: Path, words: list[str]) -> str | None:
-    """Run apt-get; None if it went well, else what it complained of last."""
+    """Run apt-get; return None if it succeeded, else its last error message."""
     command = ["apt-get", "--quiet=2", *words]
     try:
         done = subprocess.run(command, cwd=folder, check=False, capture_output=True, text=True)
     except FileNotFoundError:
         return "there is no apt-get"
-    lines = done.stderr.strip().splitlines() or ["it did not say why"]
+    lines = done.stderr.strip().splitlines() or ["no reason given"]
     return None if done.returncode == 0 else lines[-1]

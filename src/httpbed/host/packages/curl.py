@@ -1,7 +1,7 @@
-"""Fetches files from outside with curl, within bounds: from whom, how many bytes, for how long.
+"""Fetches files from the Internet with curl, within limits of hosts, bytes and time.
 
-curl is this machine's, with what the user set for it (proxies, certificates), or else that of a
-root filesystem of the toolbox. It tells where redirects led, which a page's links depend on.
+curl is this machine's, with the user's settings for proxies and certificates, or else that of a
+root filesystem of the toolbox.
 """
 
 from __future__ import annotations
@@ -22,33 +22,33 @@ from httpbed.host.packages import elf, ssrf_guard, toolbox
 from httpbed.host.packages.ssrf_guard import Destination
 
 TOOLS = toolbox.Contents("trixie", frozenset({"curl"}))
-"""What fetches where there is no curl."""
+"""The root filesystem that is used if this machine has no curl."""
 _AT_ONCE = 6
 _MOST_REDIRECTS = 10
 _LOOK_S = 0.1
-"""How often it is looked whether curl's files are longer than they may be."""
+"""Interval at which the size of curl's files is checked."""
 
 Say = Callable[[str], None]
 
 
 @dataclass(frozen=True)
 class Fetched:
-    """What came for a URL."""
+    """The result of fetching a URL."""
 
     url: str
-    """Where redirects led."""
+    """The URL after all redirects."""
     type: str
-    """Media type, as it was said; empty where none was."""
+    """Media type of the response; empty if it has none."""
     body: bytes
     failed: str = ""
-    """Why there is nothing; in words."""
+    """Why the fetch failed; empty if it succeeded."""
 
 
 def command(say: Say) -> list[str]:
-    """Begin curl's command line.
+    """Return the beginning of curl's command line.
 
     Raises:
-        HostError: It cannot be had here.
+        HostError: curl cannot be installed or run.
     """
     if own := shutil.which("curl"):
         return [own]
@@ -67,16 +67,16 @@ def fetch(
     time_limit_s: float,
     may_be_inside: bool = False,
 ) -> dict[str, Fetched]:
-    """Fetch URLs, all together at most ``most_bytes`` long and within ``time_limit_s``.
+    """Fetch URLs within a total size and time.
 
-    Redirects are followed one by one, so that none leads into the user's own network unseen.
+    Each redirect is checked before it is followed, so none leads into the user's own network.
 
     Args:
-        program: How curl's command line begins.
-        urls: What is fetched, each once.
-        most_bytes: On the disk and in memory, of what was packed when it is unpacked.
-        time_limit_s: From now.
-        may_be_inside: Whether this machine and its own network may be asked.
+        program: The beginning of curl's command line.
+        urls: The URLs, each once.
+        most_bytes: Limit of all bodies together, after decompression.
+        time_limit_s: Limit in seconds from now.
+        may_be_inside: Whether URLs in this machine's own network are permitted.
     """
     ends = time.monotonic() + time_limit_s
     got: dict[str, Fetched] = {}
@@ -95,23 +95,26 @@ def fetch(
         came = _round(program, open_, room, ends) if open_ else {}
         got |= {url: one for url, one in came.items() if isinstance(one, Fetched)}
         at = {url: one for url, one in came.items() if isinstance(one, str)}
-    return got | {url: Fetched(here, "", b"", "it leads on and on") for url, here in at.items()}
+    return got | {
+        url: Fetched(here, "", b"", f"more than {_MOST_REDIRECTS} redirects")
+        for url, here in at.items()
+    }
 
 
 def _round(
     program: Sequence[str], ways: Mapping[str, Destination], most_bytes: int, ends: float
 ) -> dict[str, Fetched | str]:
-    """Fetch each URL by its way; return what came, or where it leads on."""
+    """Fetch each URL from its destination; return the result, or the URL of a redirect."""
     with tempfile.TemporaryDirectory() as scratch:
         files = {url: Path(scratch, str(at)) for at, url in enumerate(ways)}
         pinned = {_pin(way) for way in ways.values() if way.addresses}
         settings = "".join(
             [*sorted(pinned), *(_setting(ways[url].url, files[url]) for url in ways)]
         )
-        told = _told(_run(program, settings, Path(scratch), most_bytes, ends))
+        reports = _reports(_run(program, settings, Path(scratch), most_bytes, ends))
         answers: dict[str, Fetched | str] = {}
         for url, file in files.items():
-            answers[url] = _got(told.get(str(file)), file, most_bytes)
+            answers[url] = _result(reports.get(str(file)), file, most_bytes)
             most_bytes -= len(one.body) if isinstance(one := answers[url], Fetched) else 0
         return answers
 
@@ -119,7 +122,7 @@ def _round(
 def _run(
     program: Sequence[str], settings: str, scratch: Path, most_bytes: int, ends: float
 ) -> bytes:
-    """Run curl until it has all, time is up, or its files are too long; return what it tells."""
+    """Run curl until it ends, or exceeds the time or size limit; return its reports."""
     left_s = max(1.0, ends - time.monotonic())
     words = [
         *("--disable", "--silent", "--parallel", "--parallel-max", str(_AT_ONCE)),
@@ -127,8 +130,7 @@ def _run(
         *("--globoff", "--max-time", f"{left_s:.0f}", "--write-out", r"%{json}\n"),
         *("--config", "-"),
     ]
-    # What a file is longer than may be is told to curl as an error, not by a signal, which Python
-    # leaves ignored.
+    # With restored signals, SIGXFSZ would kill curl at the size limit; ignored, curl gets an error.
     curl = subprocess.Popen(
         [*program, *words],
         stdin=subprocess.PIPE,
@@ -136,14 +138,14 @@ def _run(
         stderr=subprocess.DEVNULL,
         restore_signals=False,
     )
-    # It does nothing before it has read its settings.
+    # curl does nothing before it has read its settings.
     resource.prlimit(curl.pid, resource.RLIMIT_FSIZE, (most_bytes + 1, most_bytes + 1))
-    said: bytes | None = settings.encode(errors="surrogateescape")
+    config: bytes | None = settings.encode(errors="surrogateescape")
     while True:
         try:
-            return curl.communicate(said, timeout=_LOOK_S)[0]
+            return curl.communicate(config, timeout=_LOOK_S)[0]
         except subprocess.TimeoutExpired:
-            said = None
+            config = None
             if time.monotonic() > ends + 1 or _weight(scratch) > most_bytes:
                 curl.kill()
 
@@ -153,7 +155,7 @@ def _weight(folder: Path) -> int:
 
 
 def _pin(way: Destination) -> str:
-    """Hold a name to the addresses that were looked at."""
+    """Return the setting that pins a name to the checked addresses."""
     shown = ",".join(f"[{one}]" if ":" in one else one for one in way.addresses)
     return f'resolve = "{way.host}:{way.port}:{shown}"\n'
 
@@ -163,34 +165,34 @@ def _setting(url: str, file: Path) -> str:
     return f'url = "{quoted}"\noutput = "{file}"\n'
 
 
-def _told(output: bytes) -> dict[str, dict[str, Any]]:
-    """Return what curl tells of each transfer, by the file that it wrote."""
-    told = {}
+def _reports(output: bytes) -> dict[str, dict[str, Any]]:
+    """Return curl's report of each transfer, by the file that curl wrote."""
+    reports = {}
     for line in output.decode(errors="replace").splitlines():
         try:
-            said = json.loads(line)
+            report = json.loads(line)
         except ValueError:
             continue
-        told[str(said.get("filename_effective"))] = said
-    return told
+        reports[str(report.get("filename_effective"))] = report
+    return reports
 
 
-def _got(told: dict[str, Any] | None, file: Path, most_bytes: int) -> Fetched | str:
-    """Return what came for a URL, or the URL that its answer leads to."""
+def _result(report: dict[str, Any] | None, file: Path, most_bytes: int) -> Fetched | str:
+    """Return the result of a transfer, or the URL of its redirect."""
     size = file.stat().st_size if file.exists() else 0
     if size > most_bytes:
-        return Fetched("", "", b"", f"is longer than the {most_bytes} bytes that are left")
-    if told is None:
+        return Fetched("", "", b"", f"is longer than the remaining {most_bytes} bytes")
+    if report is None:
         return Fetched("", "", b"", "it was not fetched in time")
-    url = str(told.get("url_effective"))
-    if told.get("errormsg"):
-        return Fetched(url, "", b"", str(told["errormsg"]))
-    if told.get("redirect_url"):
-        return str(told["redirect_url"])
-    status = int(told.get("http_code") or 0)
+    url = str(report.get("url_effective"))
+    if report.get("errormsg"):
+        return Fetched(url, "", b"", str(report["errormsg"]))
+    if report.get("redirect_url"):
+        return str(report["redirect_url"])
+    status = int(report.get("http_code") or 0)
     if status != _OK:
-        return Fetched(url, "", b"", f"its server answered {status}")
-    kind = str(told.get("content_type") or "").split(";")[0].strip().lower()
+        return Fetched(url, "", b"", f"the server responded with status {status}")
+    kind = str(report.get("content_type") or "").split(";")[0].strip().lower()
     return Fetched(url, _SAME.get(kind, kind), file.read_bytes() if size else b"")
 
 
@@ -202,4 +204,4 @@ _SAME = {
     "application/font-woff": "font/woff",
     "application/font-woff2": "font/woff2",
 }
-"""Types that are called by several names."""
+"""Media types with several names."""

@@ -1,7 +1,7 @@
-"""Programs in a root filesystem, looked at from outside: which they are, what they load.
+"""ELF programs of a root filesystem: finding them, their loaders, and running them from outside.
 
-A root's programs find their loader and libraries by absolute paths, which mean others here. So
-links are followed as a chroot would, and the root's own loader is told where its libraries are.
+A program finds its loader and libraries by absolute paths inside its root. So symbolic links are
+resolved as in a chroot, and the root's own loader is given its library path.
 
 Standard library only.
 """
@@ -21,7 +21,7 @@ _MOST_LINKS = 40
 
 
 def executables(folder: Path) -> Iterator[Path]:
-    """Yield the executables below a folder that are no scripts and no libraries."""
+    """Yield the ELF executables below a folder, without shared libraries."""
     for place, _, names in sorted(os.walk(folder)):
         for path in (Path(place, name) for name in sorted(names) if ".so" not in name):
             if os.access(path, os.X_OK) and not path.is_symlink() and _begins(path, _MAGIC):
@@ -29,17 +29,17 @@ def executables(folder: Path) -> Iterator[Path]:
 
 
 def is_program(path: Path) -> bool:
-    """Whether it is one that the kernel loads itself, and no script."""
+    """Whether a file is an ELF program rather than a script."""
     return _begins(path, _MAGIC)
 
 
 def is_of_this_machine(path: Path) -> bool:
-    """Whether a program is for the same processor as the Python that runs this."""
+    """Whether a program is for the same processor architecture as this Python."""
     return _processor(path) == _processor(Path("/proc/self/exe"))
 
 
 def _processor(path: Path) -> bytes:
-    """Class, byte order and machine in an ELF header."""
+    """Return class, byte order and machine from an ELF header."""
     with path.open("rb") as file:
         header = file.read(20)
     return header[4:6] + header[18:20]
@@ -51,7 +51,7 @@ def _begins(path: Path, magic: bytes) -> bool:
 
 
 def loading(root: Path, program: str) -> list[str] | None:
-    """Begin a command that runs a root's program from outside; None if it has no loader.
+    """Return the command that runs a root's program from outside; None if it has no loader.
 
     Raises:
         HostError: The root lacks the loader.
@@ -64,16 +64,19 @@ def loading(root: Path, program: str) -> list[str] | None:
 
 
 def loaded_by(root: Path, name: str) -> list[str]:
-    """Begin a command by which the root's loader, run from outside, finds the root's libraries."""
+    """Return the command that runs the root's loader from outside, with the root's libraries."""
     inside = resolved(root, name)
     if inside is None:
-        raise HostError(f"the toolbox has no {name}", "build it anew: httpbed toolbox build")
+        raise HostError(
+            f"the toolbox has no {name}",
+            "rebuild it: httpbed toolbox remove --all, then httpbed toolbox build",
+        )
     libraries = ":".join(_library_folders(root))
     return [str(outside(root, inside)), "--inhibit-cache", "--library-path", libraries]
 
 
 def _library_folders(root: Path) -> list[str]:
-    """List the loader's usual folders, outside, those of this machine's architecture first."""
+    """Return the loader's usual folders as seen from outside, this architecture's first."""
     tops = [root / top for top in ("usr/local/lib", "usr/lib", "usr/lib64")]
     machine = [
         folder for top in tops for folder in sorted(top.glob(f"{os.uname().machine}-linux-*"))
@@ -82,7 +85,7 @@ def _library_folders(root: Path) -> list[str]:
 
 
 def loader(program: Path) -> str | None:
-    """Read the name of the loader from a program's ELF header; none if it is static."""
+    """Return the loader named in a program's ELF header; None if it is static."""
     with program.open("rb") as file:
         header = file.read(64)
         if header[:6] != _MAGIC + b"\x02\x01":  # 64 bits, little-endian
@@ -102,7 +105,7 @@ def loader(program: Path) -> str | None:
 
 
 def resolved(root: Path, path: str) -> str | None:
-    """Follow symbolic links as a chroot would: an absolute one starts again at the root."""
+    """Resolve symbolic links as in a chroot; None if the path does not exist."""
     todo, done = [part for part in path.split("/") if part], list[str]()
     links = 0
     while todo:
@@ -126,5 +129,5 @@ def resolved(root: Path, path: str) -> str | None:
 
 
 def outside(root: Path, path: str) -> Path:
-    """Path of a root's file as it is seen here."""
+    """Return the path of a root's file as seen from outside."""
     return root / path.lstrip("/")

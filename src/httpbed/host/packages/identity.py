@@ -1,6 +1,6 @@
-"""Which program exactly: the digest of a program in a root, and of each library it loads.
+"""The identity of a program: its digest, and that of each shared library that it loads.
 
-The root's own dynamic loader is asked, from outside and without a chroot.
+The root's own dynamic loader lists the libraries; it runs from outside, without a chroot.
 
 Standard library only.
 """
@@ -21,29 +21,29 @@ from httpbed.host.packages.toolbox import Root
 
 _MISSING = re.compile(r"error while loading shared libraries: ([^/:\s]+):")
 _MOST_PRIVATE = 10
-"""Folders of libraries that only other libraries know."""
+"""Limit of library folders that are named only in other libraries."""
 _PATH = ("/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/sbin", "/bin")
 
 
 @dataclass(frozen=True)
 class ProgramIdentity:
-    """A program in a root, told apart from every other build of it."""
+    """The identity of a program's build."""
 
     name: str
     path: str
-    """Inside the root, such as ``/usr/sbin/nginx``, with no symbolic link left."""
+    """Path inside the root without symbolic links, such as ``/usr/sbin/nginx``."""
     sha256: str
     libraries: dict[str, str]
-    """The SHA-256 of each shared library it loads at its start, by path inside the root."""
+    """SHA-256 of each shared library that it loads at its start, by path inside the root."""
 
 
 def identity(root: Root, program: str) -> ProgramIdentity:
-    """Identify a program by its name, searched in the root's PATH, or by its path inside."""
+    """Identify a program by its name on the root's PATH, or by its path inside the root."""
     path = _find(root.path, program)
     if path is None:
         raise HostError(
             f"{program} is not in the toolbox of {root.suite}",
-            "name its package in the recipe's [install]; or, if something removed it there:"
+            "name its package in the recipe's [install]; if it was removed from the toolbox:"
             " httpbed toolbox remove --all, then httpbed toolbox build",
         )
     return ProgramIdentity(
@@ -58,7 +58,7 @@ def identity(root: Root, program: str) -> ProgramIdentity:
 
 
 def of_this_machine(program: Path) -> ProgramIdentity:
-    """Identify a program of the user's, which runs in this machine's own filesystem."""
+    """Identify a program of the user, which runs in this machine's filesystem."""
     return ProgramIdentity(
         name=program.name,
         path=str(program),
@@ -68,7 +68,7 @@ def of_this_machine(program: Path) -> ProgramIdentity:
 
 
 def libraries(program: Path) -> dict[str, Path]:
-    """The libraries that a program of this machine's loads at its start, by name.
+    """Return the libraries that a program of this machine loads at its start, by name.
 
     Raises:
         HostError: One of them, or the loader, is missing.
@@ -89,12 +89,12 @@ def libraries(program: Path) -> dict[str, Path]:
 def _missing_here(program: Path, name: str) -> HostError:
     return HostError(
         f"{program} needs {name}, which this machine does not have",
-        "install it, or say in LD_LIBRARY_PATH where it is, or link the program statically",
+        "install it, set LD_LIBRARY_PATH to its folder, or link the program statically",
     )
 
 
 def argv(root: Root, program: str) -> list[str] | None:
-    """Say how to run a program of the root from outside; None if it cannot be."""
+    """Return the command that runs a root's program from outside; None if there is none."""
     path = _find(root.path, program)
     return None if path is None else elf.loading(root.path, path)
 
@@ -109,7 +109,7 @@ def _find(root: Path, program: str) -> str | None:
 
 
 def _libraries(root: Path, program: str) -> Iterator[str]:
-    """Yield the loader and every library that it would load for a program."""
+    """Yield the loader and every library that it loads for a program."""
     loader = elf.loader(elf.outside(root, program))
     if loader is None:  # static, or a script
         return
@@ -121,21 +121,24 @@ def _libraries(root: Path, program: str) -> Iterator[str]:
 
 
 def _listed_in(root: Path, start: list[str], program: str) -> Iterator[tuple[str, str]]:
-    """List libraries in a root, those besides that only another library's own path leads to.
+    """List a program's libraries in a root, including those in private folders.
 
-    Such a path (ELF's RUNPATH) is absolute, and from outside leads to this machine's folders.
+    Private folders are named in another library's RUNPATH, which from outside leads to this
+    machine's folders.
     """
     *command, folders = start
     for _ in range(_MOST_PRIVATE):
-        asked = [*command, folders, "--list", program]
-        missing = _MISSING.search(_run(asked).stderr)
+        request = [*command, folders, "--list", program]
+        missing = _MISSING.search(_run(request).stderr)
         if missing is None:
-            return _listed(asked)
+            return _listed(request)
         private = next((root / "usr/lib").glob(f"*/*/{missing[1]}"), None)
         if private is None:
             raise _lacking(missing[1])
         folders += f":{private.parent}"
-    raise HostError(f"{program} has too many libraries in folders of their own", "use another one")
+    raise HostError(
+        f"{program} has libraries in more than {_MOST_PRIVATE} private folders", "use another build"
+    )
 
 
 def _run(command: list[str]) -> subprocess.CompletedProcess[str]:
@@ -143,7 +146,7 @@ def _run(command: list[str]) -> subprocess.CompletedProcess[str]:
 
 
 def _listed(command: list[str]) -> Iterator[tuple[str, str]]:
-    """Yield what a loader lists: each library's name, and where it was found."""
+    """Yield each library's name and path from a loader's list."""
     listed = _run(command)
     for line in listed.stdout.splitlines():
         name, arrow, rest = line.strip().partition(" => ")
@@ -152,7 +155,7 @@ def _listed(command: list[str]) -> Iterator[tuple[str, str]]:
 
 
 def _inside(root: Path, name: str, place: str) -> str:
-    """Turn where the loader found a library into its path inside the root."""
+    """Return the path inside the root of a library that the loader found."""
     if place.startswith(f"{root}/"):
         found = elf.resolved(root, place.removeprefix(str(root)))
         if found is not None:
@@ -163,7 +166,7 @@ def _inside(root: Path, name: str, place: str) -> str:
 def _lacking(name: str) -> HostError:
     return HostError(
         f"the toolbox lacks the library {name}",
-        "build it anew (httpbed toolbox remove, then build): the suite may have been in motion",
+        "rebuild it (httpbed toolbox remove, then build); the suite may have changed meanwhile",
     )
 
 

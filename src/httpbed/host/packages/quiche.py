@@ -1,18 +1,17 @@
-"""httpbed-quiche, built when it is first needed.
+"""Builds httpbed-quiche when it is first needed.
 
-It holds BoringSSL, which takes minutes to compile and needs a C++ compiler, cmake, git and
-libclang besides a new Rust. So neither the wheel nor `make prepare` has the executable: the wheel
-has its sources, and here they become a static executable, always with the tools of one root
-filesystem of the toolbox. What a machine happens to have makes no difference, and no rights are
-needed.
+It contains BoringSSL, which takes minutes to compile and needs a C++ compiler, cmake, git, libclang
+and a recent Rust. So the wheel contains only its sources, and this module compiles them to a static
+executable with the tools of a root filesystem of the toolbox. The result does not depend on the
+machine's own tools, and no root rights are needed.
 
 ::
 
-    <cache>/programs/httpbed-quiche-4c1f...     the executable, by the digest of its sources
-                     httpbed-quiche.log         what cargo said last
-    <cache>/build/httpbed-quiche/               what is compiled, kept where sources are edited
+    <cache>/programs/httpbed-quiche-4c1f...     the executable, named by the digest of its sources
+                     httpbed-quiche.log         cargo's last output
+    <cache>/build/httpbed-quiche/               intermediate files, kept for builds in a checkout
 
-Standard library only: set-up uses it, before anything is installed.
+Standard library only: set-up uses it before anything is installed.
 """
 
 from __future__ import annotations
@@ -40,11 +39,11 @@ TOOLS = toolbox.Contents(
         (
             *("cargo", "rustc", "rustfmt", "rust-clippy"),
             *("gcc", "g++", "libc6-dev", "cmake", "make", "git", "libclang-dev"),
-            *("dash", "coreutils", "util-linux", "mount"),  # what build scripts call
+            *("dash", "coreutils", "util-linux", "mount"),  # called by build scripts
         )
     ),
 )
-"""What builds it. quiche wants a Rust that no stable suite has yet."""
+"""The build tools. quiche needs a newer Rust than Debian stable has."""
 
 _SHIPPED = Path(__file__).with_name(NAME)
 _CHECKOUT = Path(__file__).parents[4] / "crates" / NAME
@@ -54,13 +53,13 @@ Say = Callable[[str], None]
 
 
 def ensure(say: Say) -> Path:
-    """Return the executable, building it when these sources have not been built yet.
+    """Return the executable; build it if these sources have not been built yet.
 
     Raises:
-        HostError: The tools cannot be had, or cargo fails.
+        HostError: The tools cannot be installed, or cargo fails.
     """
-    if found := find():
-        return found
+    if executable := find():
+        return executable
     with _locked(say) as lock:
         return find() or _build(lock, say)
 
@@ -72,7 +71,7 @@ def find() -> Path | None:
 
 
 def run(command: str, words: Sequence[str], say: Say) -> int:
-    """Have cargo do something else with the same crate, compiling nothing twice.
+    """Run another cargo command for the crate, with the same intermediate files.
 
     Returns:
         cargo's exit code.
@@ -82,7 +81,7 @@ def run(command: str, words: Sequence[str], say: Say) -> int:
 
 
 def _build(lock: int, say: Say) -> Path:
-    say(f"building {NAME}: minutes the first time, because of BoringSSL")
+    say(f"building {NAME} (usually 3 min, most of it for BoringSSL)")
     target = _target()
     log = target.with_name(f"{NAME}.log")
     with _scratch() as folder, log.open("w") as output:
@@ -117,7 +116,7 @@ def _cargo(
 
 @contextlib.contextmanager
 def _scratch() -> Iterator[Path]:
-    """Give the folder to compile in: kept in a checkout, where it is needed again soon."""
+    """Yield the folder to compile in; it is kept for builds in a checkout."""
     if _sources() == _CHECKOUT:
         yield _compiled()
     else:
@@ -131,16 +130,16 @@ def _compiled() -> Path:
 
 def _failure(log: Path) -> HostError:
     lines = log.read_text(errors="replace").splitlines()
-    told = [line.strip() for line in lines if line.lstrip().startswith("error")] or lines[-1:]
+    errors = [line.strip() for line in lines if line.lstrip().startswith("error")] or lines[-1:]
     return HostError(
-        f"{NAME} could not be built: {'; '.join(told) or 'cargo was ended'}",
+        f"{NAME} could not be built: {'; '.join(errors) or 'cargo was killed'}",
         f"read {log}; check the network and the free disk space (1 GB)",
     )
 
 
 @contextlib.contextmanager
 def _locked(say: Say) -> Iterator[int]:
-    """Hold the lock of all builds of it; gives its descriptor."""
+    """Hold the lock of all builds of httpbed-quiche; yield its descriptor."""
     folder = _target().parent
     folder.mkdir(parents=True, exist_ok=True)
     with (folder / f".{NAME}.lock").open("a") as lock:
@@ -162,11 +161,11 @@ def _sources() -> Path:
 
 @functools.cache
 def _digest() -> str:
-    """Name the sources by what is in them, tests included: they are the same files."""
+    """Return a digest of the sources, including their tests."""
     folder = _sources()
     files = [folder / "Cargo.toml", folder / "Cargo.lock", *(folder / "src").rglob("*.*")]
-    summed = hashlib.sha256(repr(_PROFILE).encode())
+    digest = hashlib.sha256(repr(_PROFILE).encode())
     for path in sorted(files):
-        summed.update(str(path.relative_to(folder)).encode())
-        summed.update(hashlib.sha256(path.read_bytes()).digest())
-    return summed.hexdigest()[:12]
+        digest.update(str(path.relative_to(folder)).encode())
+        digest.update(hashlib.sha256(path.read_bytes()).digest())
+    return digest.hexdigest()[:12]

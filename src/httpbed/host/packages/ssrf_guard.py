@@ -1,8 +1,7 @@
-"""Where a URL leads: to a host of the public Internet, or to this machine or its own network.
+"""Prevents server-side request forgery: checks whether a URL leads to the public Internet.
 
-Who fetches what somebody else wrote must not ask the networks behind the user's firewall for it. So
-names are resolved here, once, and the fetch is held to the addresses that were looked at: a name
-cannot lead elsewhere the second time.
+A fetched page must not cause requests to the networks behind the user's firewall. So each name is
+resolved once, here, and the fetch is pinned to the checked addresses: DNS rebinding has no effect.
 """
 
 from __future__ import annotations
@@ -22,34 +21,34 @@ _HOST = re.compile(r"[a-z0-9_]([a-z0-9._-]*[a-z0-9_.])?|[0-9a-f:.]*:[0-9a-f:.]*"
 _OWN_NAMES = re.compile(
     r"(.*\.)?(localhost|local|internal|intranet|lan|home|corp|home\.arpa)|[^.]*"
 )
-"""Names that no public resolver knows (RFC 6761, RFC 6762, RFC 8375, and what is in use)."""
+"""Names that public resolvers do not know (RFC 6761, RFC 6762, RFC 8375, and common practice)."""
 _TRANSLATED = IPv6Network("64:ff9b::/96")
 """IPv4 behind IPv6 (RFC 6052 section 2.1)."""
 _AT_ONCE = 16
 
 
 class UnreachableError(Exception):
-    """Nothing may be asked there, or nobody is there; in words."""
+    """The URL must not or cannot be fetched; the message says why."""
 
 
 @dataclass(frozen=True)
 class Destination:
-    """Where a URL leads."""
+    """The server that a URL leads to."""
 
     url: str
-    """With its host as it is looked up: the same to whoever reads it."""
+    """The URL in a normal form that all parsers read alike."""
     host: str
     port: int
     addresses: tuple[str, ...]
-    """Those of a name; none of an address, and of a name that only a proxy can resolve."""
+    """The addresses of a name; empty if the host is an address or only a proxy can resolve it."""
 
 
 def destination(url: str, *, may_be_inside: bool) -> Destination:
-    """Look up where a URL leads.
+    """Resolve and check a URL.
 
     Raises:
-        UnreachableError: It cannot be fetched, or leads into the user's own network, which is only
-            permitted where it ``may_be_inside``.
+        UnreachableError: The URL cannot be fetched, or leads into the user's own network although
+            ``may_be_inside`` is false.
     """
     plain, host, port = _plain(url)
     literal = _literal(host)
@@ -57,16 +56,16 @@ def destination(url: str, *, may_be_inside: bool) -> Destination:
     known = [literal] if literal else [ip_address(one) for one in addresses]
     inside = any(map(is_inside, known)) if known else bool(_OWN_NAMES.fullmatch(host.rstrip(".")))
     if inside and not may_be_inside:
-        raise UnreachableError(f"{host} is in this machine's own network, and the page is not")
+        raise UnreachableError(f"{host} is in this machine's own network, but the page is not")
     return Destination(plain, host, port, addresses)
 
 
 def destinations(
     urls: Iterable[str], *, may_be_inside: bool, ends: float
 ) -> Mapping[str, Destination | UnreachableError]:
-    """Look up many URLs, several at a time, until ``ends`` by the monotonic clock."""
+    """Resolve and check URLs concurrently, until ``ends`` on the monotonic clock."""
 
-    def look(url: str) -> Destination | UnreachableError:
+    def resolve(url: str) -> Destination | UnreachableError:
         if time.monotonic() > ends:
             return UnreachableError("it was not fetched in time")
         try:
@@ -76,7 +75,7 @@ def destinations(
 
     wanted = list(dict.fromkeys(urls))
     with ThreadPoolExecutor(_AT_ONCE) as pool:
-        return dict(zip(wanted, pool.map(look, wanted), strict=True))
+        return dict(zip(wanted, pool.map(resolve, wanted), strict=True))
 
 
 def leads_inside(url: str) -> bool:
@@ -93,7 +92,7 @@ def leads_inside(url: str) -> bool:
 
 
 def is_inside(address: IPv4Address | IPv6Address) -> bool:
-    """Whether an address is none of the public Internet."""
+    """Whether an address is not on the public Internet."""
     if isinstance(address, IPv6Address):
         inner = address.ipv4_mapped or address.sixtofour
         if address in _TRANSLATED:
@@ -104,23 +103,23 @@ def is_inside(address: IPv4Address | IPv6Address) -> bool:
 
 
 def _plain(url: str) -> tuple[str, str, int]:
-    """Return a URL that everybody reads alike, its host, and its port."""
+    """Return the normal form of a URL, its host, and its port."""
     try:
-        found = urlsplit(url)
-        said = (found.hostname or "").lower()
-        host = said if said.isascii() else said.encode("idna").decode()
-        port = found.port or _PORTS[found.scheme]
+        parts = urlsplit(url)
+        name = (parts.hostname or "").lower()
+        host = name if name.isascii() else name.encode("idna").decode()
+        port = parts.port or _PORTS[parts.scheme]
     except (ValueError, KeyError):
-        raise UnreachableError("it has no address that can be fetched") from None
-    if "@" in found.netloc or "\\" in url or not _HOST.fullmatch(host):
-        raise UnreachableError("it has no address that can be fetched")
+        raise UnreachableError("it is not an HTTP or HTTPS URL that can be fetched") from None
+    if "@" in parts.netloc or "\\" in url or not _HOST.fullmatch(host):
+        raise UnreachableError("it is not an HTTP or HTTPS URL that can be fetched")
     shown = f"[{host}]" if ":" in host else host
-    place = shown if port == _PORTS[found.scheme] else f"{shown}:{port}"
-    return urlunsplit((found.scheme, place, found.path, found.query, "")), host, port
+    place = shown if port == _PORTS[parts.scheme] else f"{shown}:{port}"
+    return urlunsplit((parts.scheme, place, parts.path, parts.query, "")), host, port
 
 
 def _literal(host: str) -> IPv4Address | IPv6Address | None:
-    """Return the address that a host's name is, in any of the forms that have been in use."""
+    """Return a host's literal address in any notation; None if the host is a name."""
     try:
         return ip_address(host)
     except ValueError:
@@ -133,17 +132,17 @@ def _literal(host: str) -> IPv4Address | IPv6Address | None:
 
 def _resolved(host: str, port: int, url: str) -> tuple[str, ...]:
     try:
-        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+        answers = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
     except (OSError, UnicodeError):
         if _is_proxied(host, url):
             return ()
         raise UnreachableError(f"{host} cannot be resolved") from None
-    addresses = dict.fromkeys(str(one[4][0]) for one in found)
+    addresses = dict.fromkeys(str(one[4][0]) for one in answers)
     return tuple(address for address in addresses if "%" not in address)
 
 
 def _is_proxied(host: str, url: str) -> bool:
-    """Whether the user has somebody else fetch from there, who may know more names."""
+    """Whether the user's proxy, which may resolve more names, fetches this URL."""
     proxies = urllib.request.getproxies()
     has_one = urlsplit(url).scheme in proxies or "all" in proxies
     return has_one and not urllib.request.proxy_bypass(host)

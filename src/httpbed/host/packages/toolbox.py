@@ -1,20 +1,19 @@
-"""Root filesystems with the programs under test, built once per user and kept.
+"""The toolbox: root filesystems with the programs under test, built once per user.
 
-A root is made by mmdebstrap from packages of one suite. The packages are unpacked, not
-installed: no script of theirs runs, no rights are needed, and all files belong to the user.
-Programs of the Python index are put into it afterwards. Nothing writes to a finished root, and
-it is never changed: other contents make another one.
+mmdebstrap builds a root from packages of one suite. It unpacks the packages without running their
+scripts, so no root rights are needed, and all files belong to the user. Programs of the Python
+index are added afterwards. A finished root never changes: other contents make another root.
 
-Each program has a root of its own, and not each suite one for all: what cannot be had today is
-then missed by nobody else, what a new program brings changes no other one, and who wants two
-programs does not wait for twenty. What the roots have in common is small (30 MB).
+Each program has its own root. So a package that cannot be downloaded affects only one program, a
+new program changes no other root, and only requested programs are built. The common part of the
+roots is small (30 MB).
 
 ::
 
     <cache>/toolbox/sid-0f3c.../root/          the root filesystem
-                               /record.json    what was asked, and every package's version
+                               /record.json    its contents, and every package's version
 
-Standard library only: this runs before anything is installed.
+Standard library only: set-up uses it before anything is installed.
 """
 
 from __future__ import annotations
@@ -36,7 +35,7 @@ from httpbed.host import folders, guard
 from httpbed.host.packages import mmdebstrap, package_index, pypi
 
 BASE = ("base-files", "ca-certificates", "libc-bin")
-"""In every root."""
+"""Packages of every root."""
 
 _SCHEMA = 2
 _INDEX = "index"
@@ -47,20 +46,20 @@ _GROUPS = "root:x:0:\nnogroup:x:65534:\n"
 
 @dataclass(frozen=True)
 class Contents:
-    """What a root is asked to hold."""
+    """The requested contents of a root."""
 
     suite: str
     packages: frozenset[str] = frozenset()
-    """Of the suite, without :data:`BASE` and dependencies."""
+    """Packages of the suite, without :data:`BASE` and dependencies."""
     pypi: frozenset[str] = frozenset()
-    """Lines for the Python index as :func:`~httpbed.host.packages.pypi.pinned` makes them, with all
-    that they depend on: a version, and the SHA-256 of every file that may be taken."""
+    """Requirement lines of :func:`~httpbed.host.packages.pypi.pinned` for the Python index,
+    including dependencies: each with a version and the SHA-256 of every permitted file."""
 
     @property
     def name(self) -> str:
-        """The suite and a digest of all the rest: names a root among all."""
-        said = [_SCHEMA, self.suite, sorted(self.packages | {*BASE}), sorted(self.pypi)]
-        return f"{self.suite}-{hashlib.sha256(json.dumps(said).encode()).hexdigest()[:12]}"
+        """The suite and a digest of the contents, which identify a root."""
+        contents = [_SCHEMA, self.suite, sorted(self.packages | {*BASE}), sorted(self.pypi)]
+        return f"{self.suite}-{hashlib.sha256(json.dumps(contents).encode()).hexdigest()[:12]}"
 
     def __str__(self) -> str:
         return (
@@ -69,7 +68,7 @@ class Contents:
 
 
 TOOLS = Contents("trixie", frozenset({"ethtool", "iproute2", "iputils-ping"}))
-"""What networks are set up and looked at with, whatever programs are under test."""
+"""The tools that set up and inspect networks in every trial."""
 
 
 @dataclass(frozen=True)
@@ -80,35 +79,34 @@ class Root:
     path: Path
     """The root filesystem's own ``/``."""
     packages: frozenset[str]
-    """The packages asked for, without :data:`BASE` and dependencies."""
+    """The requested packages, without :data:`BASE` and dependencies."""
     versions: dict[str, str]
     """The version of every package in it."""
     built: str
-    """When, as ISO 8601 in UTC."""
+    """Build time, ISO 8601 in UTC."""
     pypi: frozenset[str] = frozenset()
-    """What was asked for of the Python index, with digests."""
+    """The requested programs of the Python index, with digests."""
     wheels: Mapping[str, str] = field(default_factory=dict)
-    """The version of every package from there."""
+    """The version of every package from the Python index."""
     digests: Mapping[str, str] = field(default_factory=dict)
-    """The SHA-256 of every package's file; of roots that were built before it was kept, nothing."""
-
+    """The SHA-256 of every package's file; empty for roots of older versions of httpbed."""
     index: str = ""
-    """The date of the archive's package index, as ISO 8601; empty where it is not known."""
+    """Date of the archive's package index, ISO 8601; empty if not known."""
 
     @property
     def name(self) -> str:
-        """The suite and a digest of the packages: names this root among all."""
+        """The suite and a digest of the contents, which identify this root."""
         return self.path.parent.name
 
 
 def ensure(contents: Contents, *, say: Callable[[str], None]) -> Root:
-    """Return the root with these contents, building it when it is missing.
+    """Return the root with these contents; build it if it is missing.
 
-    A second builder of the same root waits for the first. A killed one leaves no process,
-    and its partial folder is cleared by the next.
+    A second build of the same root waits for the first. A killed build leaves no process, and the
+    next build clears its partial folder.
 
     Raises:
-        HostError: It cannot be built here, or not today.
+        HostError: It cannot be built on this machine, or the archive is unavailable.
     """
     if root := find(contents):
         return root
@@ -118,7 +116,7 @@ def ensure(contents: Contents, *, say: Callable[[str], None]) -> Root:
 
 
 def find(contents: Contents) -> Root | None:
-    """Return the finished root with exactly these contents, if there is one."""
+    """Return the finished root with exactly these contents; None if there is none."""
     return _read(_home() / contents.name)
 
 
@@ -158,7 +156,7 @@ def _read(home: Path) -> Root | None:
 
 @contextlib.contextmanager
 def _locked(target: Path, say: Callable[[str], None]) -> Iterator[int]:
-    """Hold the target's lock; gives its descriptor."""
+    """Hold the target's lock; yield its descriptor."""
     target.parent.mkdir(parents=True, exist_ok=True)
     with target.with_name(f".{target.name}.lock").open("a") as lock:
         try:
@@ -170,15 +168,15 @@ def _locked(target: Path, say: Callable[[str], None]) -> Iterator[int]:
 
 
 def _build(target: Path, contents: Contents, lock: int, say: Callable[[str], None]) -> Root:
-    """Build beside the target and rename when done: a root is there whole or not at all."""
+    """Build beside the target, then rename, so that a root is always complete."""
     partial = target.with_name(f".{target.name}.partial")
     _delete(partial)
     program = mmdebstrap.command(say)
-    say(f"building a root filesystem from {contents}")
+    say(f"building a root filesystem from {contents} (usually 20 s to 2 min)")
     partial.mkdir()
     versions, digests = _unpack(program, partial, contents, lock, say)
     index = package_index.dated(partial / _INDEX)
-    say(f"Debian {contents.suite}, {package_index.told(index, datetime.now(UTC))}")
+    say(f"Debian {contents.suite}, {package_index.age_text(index, datetime.now(UTC))}")
     _complete(partial / "root")
     wheels = _add_wheels(partial, contents, lock) if contents.pypi else {}
     pypi.compile_modules(partial / "root")
@@ -197,7 +195,7 @@ def _build(target: Path, contents: Contents, lock: int, say: Callable[[str], Non
     partial.rename(target)
     root = _read(target)
     if root is None:
-        raise AssertionError(f"{target} has just been made")
+        raise AssertionError(f"{target} was just built")
     return root
 
 
@@ -210,8 +208,8 @@ def _unpack(
 ) -> tuple[dict[str, str], dict[str, str]]:
     """Run mmdebstrap into ``partial/root``; return each package's version, and its digest.
 
-    Stable suites' indexes do not expire. Those of suites that move do, after a week: where the
-    archive is a snapshot of one, and only then, its index is taken all the same.
+    Indexes of testing and unstable suites expire after a week. An expired index is accepted only if
+    the archive serves no other, because it is a snapshot.
     """
     log = partial / "log"
     code = _extract(program, partial, contents, lock)
@@ -227,8 +225,8 @@ def _unpack(
 
 def _extract(program: list[str], partial: Path, contents: Contents, lock: int) -> int:
     """Run mmdebstrap; return its exit code."""
-    # Scripts of packages do not run in this variant: chrootless mode then changes nothing of
-    # the host even as root, and needs neither fakechroot nor namespaces as an ordinary user.
+    # This variant runs no package scripts. So chrootless mode changes nothing on the host, even as
+    # root, and an ordinary user needs neither fakechroot nor namespaces.
     command = [
         *program,
         *("--mode=chrootless", "--skip=check/chrootless", "--variant=extract"),
@@ -246,7 +244,7 @@ def _extract(program: list[str], partial: Path, contents: Contents, lock: int) -
         return guard.run(command, holding=[lock], environment=environment, output=output)
 
 
-# Run by mmdebstrap while the package files are still there; $1 is the root.
+# mmdebstrap runs it before it deletes the package files; $1 is the root.
 _LIST_VERSIONS = (
     'for package in "$1"/var/cache/apt/archives/*.deb; do'
     " dpkg-deb --show --showformat='${Package} ${Version} ' \"$package\" || exit 1;"
@@ -256,7 +254,7 @@ _LIST_VERSIONS = (
 
 
 def _add_wheels(partial: Path, contents: Contents, lock: int) -> dict[str, str]:
-    """Install the programs of the Python index; return the version of each package."""
+    """Install programs of the Python index; return the version of each package."""
     listed, log = partial / "requirements.txt", partial / "log"
     listed.write_text("".join(f"{line}\n" for line in sorted(contents.pypi)))
     command, settings = pypi.command(listed, partial / "root")
@@ -268,29 +266,29 @@ def _add_wheels(partial: Path, contents: Contents, lock: int) -> dict[str, str]:
 
 
 def _failure(contents: Contents, log: Path, installer: str) -> HostError:
-    """Say what the installer said, and keep its log where the partial folder's end spares it."""
-    said = log.read_text(errors="replace")
-    lines = [line for line in said.splitlines() if line.strip()]
-    told = [line[3:] for line in lines if line.startswith("E: ")] or lines[-3:]
+    """Return the error with the installer's message; keep the log, and delete the partial root."""
+    text = log.read_text(errors="replace")
+    lines = [line for line in text.splitlines() if line.strip()]
+    errors = [line[3:] for line in lines if line.startswith("E: ")] or lines[-3:]
     kept = log.parent.with_name(log.parent.name.removesuffix(".partial").lstrip(".") + ".log")
     log.replace(kept)
     _delete(log.parent)
     unbuilt = f"no root filesystem could be built from {contents}"
-    if refused := pypi.refusal(said):
+    if refused := pypi.refusal(text):
         return HostError(f"{unbuilt}: {refused.reason}", refused.remedy)
     return HostError(
-        f"{unbuilt}: {'; '.join(map(str.strip, told)) or f'{installer} was ended'}",
-        f"read {kept}; check the network and the free disk space; a suite that moves may be"
-        " whole again in some hours",
+        f"{unbuilt}: {'; '.join(map(str.strip, errors)) or f'{installer} was killed'}",
+        f"read {kept}; check the network and the free disk space; an inconsistent testing or"
+        " unstable suite is usually repaired within hours",
     )
 
 
 def _complete(root: Path) -> None:
-    """Add what the packages' scripts would have made and the programs need."""
+    """Add the files that the packages' scripts would have made and that programs need."""
     (root / "etc/passwd").write_text(_USERS)
     (root / "etc/group").write_text(_GROUPS)
     (root / "tmp").chmod(0o1777)
-    for name in _DEVICES:  # the places where a sandbox binds the host's devices
+    for name in _DEVICES:  # mount points of the host's devices in a sandbox
         (root / "dev" / name).touch()
     for name in ("pts", "shm"):
         (root / "dev" / name).mkdir(exist_ok=True)
@@ -300,7 +298,7 @@ def _complete(root: Path) -> None:
 
 
 def _delete(folder: Path) -> None:
-    """Delete a folder, if it is there, even where packages shipped unwritable folders."""
+    """Delete a folder if it exists, including unwritable folders of packages."""
     for place, names, _ in os.walk(folder):
         for name in names:
             if not Path(place, name).is_symlink():
