@@ -2,7 +2,7 @@
 
 Inside HTML an SVG needs no namespaces, and its ids must differ from those of other figures. Ink
 becomes ``currentColor`` and each series a CSS variable, so that dark mode and print choose them.
-docs/decisions/0015 says why the text is edited.
+docs/decisions/0016 says why the text is edited.
 """
 
 from __future__ import annotations
