@@ -132,7 +132,7 @@ def carried(result: dict[str, Any]) -> list[int]:
 def test_what_an_address_sends_leaves_by_its_link(
     tmp_path: Path, version: Version, backend: Backend
 ) -> None:
-    """Whichever of them is preferred; and each link has its own round-trip time."""
+    """Packets leave by the link of their source address, whichever link is preferred."""
     if backend == "tun" and not backends.TUN.exists():
         pytest.skip("no /dev/net/tun")
 
@@ -154,7 +154,7 @@ def test_what_an_address_sends_leaves_by_its_link(
 
 @VERSIONS
 def test_the_second_link_may_come_from_another_side(tmp_path: Path, version: Version) -> None:
-    """By a router and a link of its own to the server, whose address stays the first one."""
+    """The second link leads to the server by another router; the server keeps its first address."""
     links = [
         *LINKS[:1],
         {**LINKS[1], "between": ["other", "client"]},
@@ -178,7 +178,7 @@ def test_the_second_link_may_come_from_another_side(tmp_path: Path, version: Ver
 
 @VERSIONS
 def test_the_first_is_used_until_another_is_preferred(tmp_path: Path, version: Version) -> None:
-    """By what has bound no address; what has goes on by its own, and comes back."""
+    """Unbound sockets follow the preferred link; bound sockets keep theirs."""
 
     async def preferred(bed: Moving) -> None:
         assert bed.source() == bed.wifi.end.address
@@ -202,7 +202,7 @@ def said(stream: socket.socket) -> None:
 
 @VERSIONS
 def test_an_address_goes_and_comes_again(tmp_path: Path, version: Version) -> None:
-    """With all routes over its link; repeating a step changes nothing and is no mistake."""
+    """Its routes go and return with it; repeating a step changes nothing and is no error."""
 
     async def gone(bed: Moving) -> None:
         before = await bed.routes()
@@ -229,7 +229,7 @@ def test_an_address_goes_and_comes_again(tmp_path: Path, version: Version) -> No
 
 @VERSIONS
 def test_without_an_address_all_is_unreachable_at_once(tmp_path: Path, version: Version) -> None:
-    """While neither link is attached; the second alone then serves."""
+    """While no link is attached, connecting fails at once; then the second link alone serves."""
 
     async def nowhere(bed: Moving) -> None:
         await bed.do(bed.wifi.detach, bed.cellular.detach)
@@ -248,7 +248,7 @@ def test_without_an_address_all_is_unreachable_at_once(tmp_path: Path, version: 
 def test_every_route_of_every_table_has_the_senders_congestion_control(
     tmp_path: Path, version: Version
 ) -> None:
-    """Also those that come later; and a connection by the second link takes it."""
+    """Routes that are added later have it too, and a connection over the second link uses it."""
 
     async def controlled(bed: Moving) -> None:
         await bed.do(bed.wifi.detach, bed.wifi.attach, bed.cellular.prefer)
@@ -266,7 +266,7 @@ def test_every_route_of_every_table_has_the_senders_congestion_control(
 
 @VERSIONS
 def test_the_sockets_of_an_address_are_destroyed(tmp_path: Path, version: Version) -> None:
-    """Those that are connected and those that still try; no other's, and UDP's are left alone."""
+    """Connected and connecting TCP sockets end; UDP sockets and other addresses keep theirs."""
 
     async def destroyed(bed: Moving) -> None:
         stream, datagram = socket.SOCK_STREAM, socket.SOCK_DGRAM
@@ -296,8 +296,8 @@ def test_the_sockets_of_an_address_are_destroyed(tmp_path: Path, version: Versio
 
 
 @VERSIONS
-def test_the_kernel_tells_of_every_change(tmp_path: Path, version: Version) -> None:
-    """At once, and with the time to the microsecond."""
+def test_the_kernel_reports_every_change(tmp_path: Path, version: Version) -> None:
+    """The kernel reports each change at once, with a timestamp in microseconds."""
 
     async def told(bed: Moving) -> None:
         spec = bed.net.planned.monitor

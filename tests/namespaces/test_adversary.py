@@ -35,7 +35,7 @@ LEAST_S = BYTES * 8 / RATE_BIT_S + 2 * DELAY_S
 
 @pytest.fixture(autouse=True)
 def _tight(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Set the bounds lower, so that they are reached sooner; and be patient with a busy machine."""
+    """Lower the bounds so that tests reach them sooner, and ignore how busy the machine is."""
     for limit in ("PRESSURE_SHARE", "LATENESS_P99_S", "RTT_LATE_S"):
         monkeypatch.setattr(bed, limit, 1e9)
     monkeypatch.setattr(parts, "LOG_BYTES", 40 * MB)
@@ -46,7 +46,7 @@ def _tight(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize("role", ROLES)
 @pytest.mark.parametrize("attack", REFUSED)
 def test_an_attack_on_the_bed_is_refused(tmp_path: Path, attack: str, role: str) -> None:
-    """Every way of it; and the trial is measured as any other, at the first attempt."""
+    """No way of the attack succeeds, and the trial completes at its first attempt."""
     found = attacked(tmp_path, attack, role)
     assert len(found.tried()) >= 3
     assert found.succeeded() == []
@@ -72,7 +72,7 @@ def test_an_attack_on_the_bed_is_refused(tmp_path: Path, attack: str, role: str)
 def test_an_attack_on_the_machine_is_a_failure_of_the_program(
     tmp_path: Path, attack: str, reason: str
 ) -> None:
-    """Its outcome says why, it is not tried again, and what it left can be read and removed."""
+    """The outcome names the reason, it is not retried, and its files can be removed."""
     found = attacked(tmp_path, attack)
     assert found.attempts == 1
     assert found.outcome.startswith("failed: ")
@@ -89,7 +89,7 @@ def test_an_attack_on_the_machine_is_a_failure_of_the_program(
 def test_an_attack_on_other_parts_leaves_them_unharmed(
     tmp_path: Path, attack: str, server: str
 ) -> None:
-    """A client that takes all it can get still gets its file, from a server with threads, too."""
+    """A client that exhausts resources still gets its file, also from a threaded server."""
     found = attacked(tmp_path, attack, server=server)
     assert (found.outcome, found.attempts) == ("completed", 1)
 
@@ -98,7 +98,7 @@ def test_an_attack_on_other_parts_leaves_them_unharmed(
 def test_a_client_that_keeps_its_next_run_from_starting_has_failed(
     tmp_path: Path, attack: str
 ) -> None:
-    """It is no fault of the bed's, and the trial is not repeated."""
+    """The client has failed, not the bed, and the trial is not repeated."""
     found = attacked(tmp_path, attack, on_client=RESTARTED.format(attack=attack))
     assert found.attempts == 1
     assert found.outcome.startswith("failed: ")
@@ -106,7 +106,7 @@ def test_a_client_that_keeps_its_next_run_from_starting_has_failed(
 
 @pytest.mark.parametrize("attack", ["chmod", "deep"])
 def test_a_killed_run_is_resumed_whatever_its_programs_left(tmp_path: Path, attack: str) -> None:
-    """A folder that its owner may not read, or that no recursion could walk, is cleared."""
+    """Unreadable and very deep folders are removed before the campaign resumes."""
     campaign = tmp_path / "campaign"
     found = attacked(tmp_path, "none")
     left = campaign / "unfinished" / f"{found.record.attempt.id}-7" / "artifacts" / "client"
@@ -118,7 +118,7 @@ def test_a_killed_run_is_resumed_whatever_its_programs_left(tmp_path: Path, atta
 
 
 def test_what_a_program_leaves_running_ends_with_it(tmp_path: Path) -> None:
-    """Nothing writes to a part's files after the part's program has ended."""
+    """After a part's program has ended, no process writes to the part's files."""
     found = attacked(tmp_path, "survivor")
     assert found.outcome == "completed"
     assert int((found.artifacts / "client/later").read_text() or 0) < 300

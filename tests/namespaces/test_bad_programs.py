@@ -127,7 +127,7 @@ BAD_CLIENT = Wish(versions=("1.1",), client="planted-client", time_limit="1 s")
 
 @pytest.mark.parametrize("fault", ["none", "late"])
 def test_a_server_may_listen_late(recipes: Path, tmp_path: Path, fault: str) -> None:
-    """The client waits for its ports: nothing of that is in the times."""
+    """The client starts when the server's ports are open, so its times do not include the wait."""
     record = ended(BAD_SERVER, fault, recipes, tmp_path / "campaign")
     assert record.attempt.outcome.kind == "completed", record.attempt.outcome.reason
 
@@ -145,7 +145,7 @@ def test_a_server_may_listen_late(recipes: Path, tmp_path: Path, fault: str) -> 
 def test_a_server_that_fails_is_data(
     recipes: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fault: str, reason: str
 ) -> None:
-    """Its outcome says why; what it writes ends at the bound of a file, or of memory."""
+    """The outcome names the cause; the server's output is bounded in file size and in memory."""
     if fault in {"silent", "hang"}:
         monkeypatch.setattr("httpbed.host.sandbox.supervisor.START_TIMEOUT_S", 1.0)
     monkeypatch.setattr(parts, "LOG_BYTES", LEAST_LOG_BYTES)
@@ -167,7 +167,7 @@ def test_a_server_that_fails_is_data(
 def test_a_client_that_fails_is_data(
     recipes: Path, tmp_path: Path, fault: str, outcome: str, figure: str
 ) -> None:
-    """One that prints nothing has fetched nothing, whatever its exit status says."""
+    """A client that prints nothing has fetched nothing, whatever its exit status."""
     record = ended(BAD_CLIENT, fault, recipes, tmp_path / "campaign")
     assert record.attempt.outcome.kind == outcome
     assert check(record, "client ended well").figure.startswith(figure)
@@ -177,7 +177,7 @@ def test_a_client_that_fails_is_data(
 def test_a_client_that_floods_its_log_is_data(
     recipes: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It is ended; of what it wrote little is kept."""
+    """The client is ended, and only the beginning of its log is kept."""
     monkeypatch.setattr(parts, "LOG_BYTES", LEAST_LOG_BYTES)
     record = ended(BAD_CLIENT, "flood", recipes, tmp_path / "campaign")
     assert record.attempt.outcome.kind == "failed"

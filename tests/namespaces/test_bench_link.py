@@ -48,8 +48,8 @@ def test_it_measures_and_says_what_is_missing(tmp_path: Path) -> None:
     assert [place.exists() for place in places] == before
 
 
-def test_killed_it_takes_everything_along(tmp_path: Path) -> None:
-    """Neither its namespaces' first process nor an emulator survives it."""
+def test_no_process_survives_a_killed_benchmark(tmp_path: Path) -> None:
+    """Neither the first process of its namespaces nor an emulator survives."""
     kept = tmp_path / "figures.json"
     words = [*COMMAND, "--only", "rate", "--json", str(kept)]
     with subprocess.Popen(words, cwd=CHECKOUT, stdout=subprocess.PIPE, text=True) as running:
@@ -74,7 +74,7 @@ def processes_naming(path: Path) -> list[int]:
 
 
 def test_an_unknown_section_is_refused_with_the_known_ones() -> None:
-    """Usage errors end with 2, before anything is made."""
+    """A usage error exits with 2 before anything is started."""
     done = bench_link("--only", "loss,lost")
     assert done.returncode == 2
     assert "no section lost" in done.stderr

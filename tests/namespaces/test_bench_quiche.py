@@ -18,7 +18,7 @@ COMMAND = (sys.executable, "-m", "bench.quiche_client", "--rounds", "1", "--size
 
 
 def test_both_clients_are_measured(tmp_path: Path) -> None:
-    """Every quantity has a value of each, and what was fetched went over the link."""
+    """Both clients have a value for each quantity, and their bytes crossed the link."""
     program = quiche.ensure(print)
     kept = tmp_path / "figures.json"
     done = subprocess.run(

@@ -74,7 +74,7 @@ def whole(site: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Place, 
 def test_a_page_comes_whole_over_the_version_that_is_asked(
     whole: tuple[Place, Loads], http_version: str
 ) -> None:
-    """The browser's word and the server's agree, to the last byte; its files are as promised."""
+    """The browser's events and the server's log agree to the last byte."""
     made, told, name = whole[0], whole[1][http_version], f"net-log-{http_version}"
     assert (told["ended"], told["reason"], told["notes"]) == ("loaded", "", [])
     assert not told["truncated"] | told["trace_cut"] | told["pictures_cut"]
@@ -133,7 +133,7 @@ def _ending(made: Place, name: str) -> ProcessSpec:
 
 @pytest.mark.parametrize("name", ENDINGS)
 def test_every_load_has_an_end(endings: Loads, name: str) -> None:
-    """Whatever the page does, it is told."""
+    """Every load ends with a reason, whatever the page does."""
     kind, reason = ENDINGS[name]
     assert endings[name]["ended"] == kind, endings[name]["reason"]
     assert reason in endings[name]["reason"]
@@ -141,14 +141,14 @@ def test_every_load_has_an_end(endings: Loads, name: str) -> None:
 
 @pytest.mark.parametrize("name", MORE_ENDINGS)
 def test_further_loads_have_an_end(more_endings: Loads, name: str) -> None:
-    """Likewise."""
+    """Every load of the second group ends with a reason."""
     kind, reason = MORE_ENDINGS[name]
     assert more_endings[name]["ended"] == kind, more_endings[name]["reason"]
     assert reason in more_endings[name]["reason"]
 
 
 def test_a_page_that_moves_for_long_lacks_its_speed_index_only(tmp_path: Path, site: Path) -> None:
-    """The browser takes so many pictures, and no more; all else is whole."""
+    """The number of pictures is bounded; all other metrics are complete."""
     page = site / "long.html"
     polls = "<script>setTimeout(() => clearInterval(polls), 11000);"
     polls += "const polls = setInterval(() => fetch('/style.css?' + Math.random()), 100)</script>"
@@ -172,7 +172,7 @@ def test_a_page_that_moves_for_long_lacks_its_speed_index_only(tmp_path: Path, s
 def test_the_whole_browser_asks_for_no_icon_that_is_not_the_pages(
     tmp_path: Path, site: Path, no_icon: bool
 ) -> None:
-    """It would by itself, where a document names none."""
+    """Chromium requests /favicon.ico by default when the document names no icon."""
 
     async def load() -> Place:
         async with place(tmp_path, Setting(site, ["a"], browser="chromium")) as made:
@@ -192,7 +192,7 @@ def test_the_whole_browser_asks_for_no_icon_that_is_not_the_pages(
 
 @pytest.mark.parametrize("name", [SHELL, "chromium"])
 def test_a_browser_is_cited_by_its_own_binary_and_libraries(name: str) -> None:
-    """Those in a folder of their own included, which only another library knows."""
+    """The citation includes libraries in the browser's folder that another library loads."""
     recipe = catalog()[name]
     contents = recipe.install.contents()
     assert contents
@@ -201,14 +201,14 @@ def test_a_browser_is_cited_by_its_own_binary_and_libraries(name: str) -> None:
     assert any("/pulseaudio/libpulsecommon" in library for library in found.libraries)
 
 
-def test_dialogs_are_dismissed_and_told(endings: Loads) -> None:
-    """In their order, as the page worded them."""
+def test_dialogs_are_dismissed_and_reported(endings: Loads) -> None:
+    """Dialogs are reported in order, with the text of the page."""
     told = [(one["type"], one["message"]) for one in endings["dialogs"]["dialogs"]]
     assert told == [("alert", "<b>&"), ("confirm", "sure?"), ("prompt", "what?")]
 
 
 def test_an_expired_certificate_is_refused(tmp_path: Path, site: Path) -> None:
-    """Although the browser was told to take the key whatever its certificate says."""
+    """The browser refuses it although its key is on the list of accepted keys."""
     expired = _expired(tmp_path / "certificates")
 
     async def load() -> dict[str, Any]:
@@ -264,7 +264,7 @@ print(len(victims[whom]))
 
 @pytest.mark.parametrize("whom", ["browser", "driver"])
 def test_a_kill_leaves_nothing(tmp_path: Path, site: Path, whom: str) -> None:
-    """The driver tells of its browser's end; its own is the end of all."""
+    """The driver reports the browser's end, and no process survives the driver."""
 
     async def kill() -> tuple[Any, Place]:
         async with place(tmp_path, Setting(site, ["a", "b"])) as made:

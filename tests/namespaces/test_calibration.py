@@ -103,7 +103,7 @@ def exact(found: Verdict) -> set[str]:
 
 
 def test_a_sound_link_loses_what_its_seed_says(tmp_path: Path) -> None:
-    """Packet by packet, each direction by its own stream."""
+    """Each packet's loss in each direction follows the seed."""
     found = verdict(grid.loss_cell(0.05, 1000), tmp_path)
     assert not found.broken
     assert not failed(found), found
@@ -111,21 +111,21 @@ def test_a_sound_link_loses_what_its_seed_says(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("place", [0, 1, 2])
 def test_a_sound_queue_takes_what_fits(tmp_path: Path, place: int) -> None:
-    """Packets or bytes, to the last one."""
+    """The queue limit holds to the last packet and to the last byte."""
     found = verdict(list(other_cells.queues())[place], tmp_path)
     assert not found.broken
     assert not failed(found), found
 
 
 def test_a_sound_link_changes_no_packet(tmp_path: Path) -> None:
-    """Neither in order nor in content."""
+    """Order and content of the packets are unchanged."""
     found = verdict(grid.floor(), tmp_path)
     assert not found.broken
     assert not exact(found), found
 
 
 def test_a_shaper_that_does_nothing_is_caught(tmp_path: Path) -> None:
-    """The commonest fault of all: 10 Mbit/s were asked, and no rate was set."""
+    """The commonest fault: 10 Mbit/s were requested and no rate was set."""
 
     def forget(config: dict[str, Any]) -> None:
         for direction in (UP, DOWN):
@@ -136,7 +136,7 @@ def test_a_shaper_that_does_nothing_is_caught(tmp_path: Path) -> None:
 
 
 def test_a_bucket_far_larger_than_a_packet_is_caught(tmp_path: Path) -> None:
-    """64 KiB at once, and then the rate: on average nearly right, and not what was asked."""
+    """A bucket of 64 KiB has nearly the right mean rate and the wrong burst."""
 
     def pour(config: dict[str, Any]) -> None:
         bucket = {"model": "token_bucket", "bit_s": 10**7, "burst_bytes": 2**16}
@@ -148,7 +148,7 @@ def test_a_bucket_far_larger_than_a_packet_is_caught(tmp_path: Path) -> None:
 
 
 def test_a_rate_in_another_unit_is_caught(tmp_path: Path) -> None:
-    """A hundred times too fast in one direction only."""
+    """The rate of one direction is a hundred times too high."""
 
     def hurry(config: dict[str, Any]) -> None:
         set_rate(config, UP, 10**9)
@@ -160,7 +160,7 @@ def test_a_rate_in_another_unit_is_caught(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("direction", [UP, DOWN])
 def test_a_delay_in_one_direction_only_is_caught(tmp_path: Path, direction: int) -> None:
-    """Whichever it is: the round trip alone would be half right."""
+    """The round trip alone would hide it, in either direction."""
 
     def forget(config: dict[str, Any]) -> None:
         way(config, direction)["delay_ns"] = 0
@@ -170,7 +170,7 @@ def test_a_delay_in_one_direction_only_is_caught(tmp_path: Path, direction: int)
 
 
 def test_offloads_left_on_are_caught(tmp_path: Path) -> None:
-    """Datagrams that were handed over together cross the link as one frame that no wire carries."""
+    """With segmentation offload, datagrams cross the link as one frame that no wire carries."""
 
     def forget(planned: NetworkPlan) -> NetworkPlan:
         kept = tuple(spec for spec in planned.hosts if spec.argv[0] != "ethtool")
@@ -181,7 +181,7 @@ def test_offloads_left_on_are_caught(tmp_path: Path) -> None:
 
 
 def test_another_loss_of_the_same_share_is_caught(tmp_path: Path) -> None:
-    """A key of somebody else's draws as many losses, and other ones."""
+    """Another key draws as many losses, of other packets."""
 
     def exchange(config: dict[str, Any]) -> None:
         way(config, UP)["loss"]["key"] = "1"
@@ -192,7 +192,7 @@ def test_another_loss_of_the_same_share_is_caught(tmp_path: Path) -> None:
 
 
 def test_a_queue_of_another_length_is_caught(tmp_path: Path) -> None:
-    """One packet more is one too many."""
+    """One additional packet is detected."""
 
     def lengthen(config: dict[str, Any]) -> None:
         queue = way(config, UP)["queue"]
@@ -233,7 +233,7 @@ def postpone(config: dict[str, Any]) -> None:
     ids=lambda one: getattr(one, "name", ""),
 )
 def test_a_change_that_is_late_is_caught(tmp_path: Path, cell: Cell, finding: str) -> None:
-    """By the probes' clock, whatever the emulator says of it."""
+    """The probes' clock shows it, whatever the emulator reports."""
     sound = verdict(cell, tmp_path / "sound")
     assert not exact(sound), sound
     assert finding in caught(cell, tmp_path / "late", configured(postpone))
@@ -241,7 +241,7 @@ def test_a_change_that_is_late_is_caught(tmp_path: Path, cell: Cell, finding: st
 
 @pytest.mark.parametrize("cell", [*link_changes.events()], ids=lambda cell: cell.name)
 def test_an_event_that_changes_nothing_is_caught(tmp_path: Path, cell: Cell) -> None:
-    """All packets come through."""
+    """All packets arrive although the event should stop them."""
 
     def forget(config: dict[str, Any]) -> None:
         config["links"][0]["triggers"] = []
@@ -251,7 +251,7 @@ def test_an_event_that_changes_nothing_is_caught(tmp_path: Path, cell: Cell) -> 
 
 
 def test_impairments_that_disturb_each_other_are_caught(tmp_path: Path) -> None:
-    """Copies that are drawn by the numbers of what was not lost are other copies."""
+    """Duplicates that are drawn after the losses were removed are other duplicates."""
     cell = list(other_cells.together())[1]
     assert not exact(verdict(cell, tmp_path / "sound"))
 
@@ -264,7 +264,7 @@ def test_impairments_that_disturb_each_other_are_caught(tmp_path: Path) -> None:
 
 
 def test_another_sample_of_a_jitter_table_is_caught(tmp_path: Path) -> None:
-    """Of the same table, by another key."""
+    """Another key draws other delays from the same table."""
     cell = other_cells.jitter_table()
 
     def exchange(config: dict[str, Any]) -> None:
@@ -275,7 +275,7 @@ def test_another_sample_of_a_jitter_table_is_caught(tmp_path: Path) -> None:
 
 
 def test_a_delay_that_a_rate_has_put_aside_is_caught(tmp_path: Path) -> None:
-    """All packets keep their distance, and come a tenth of a second too soon."""
+    """Packets keep their distances and arrive a tenth of a second too early."""
 
     def forget(config: dict[str, Any]) -> None:
         way(config, DOWN)["delay_ns"] = 0
@@ -306,7 +306,7 @@ CELLS = {cell.name: cell for cell in disciplines.disciplines()}
 def test_another_discipline_is_caught(
     tmp_path: Path, name: str, planted: dict[str, Any], finding: str
 ) -> None:
-    """One that only overflows, one too slow, one queue for all flows, drops in place of marks."""
+    """Planted: tail drop only, a slow control, one queue for all flows, drops instead of marks."""
     cell = CELLS[name]
     (flow,) = cell.flows
     keys = {"droptail": {"discipline", "limit"}}

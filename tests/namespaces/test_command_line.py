@@ -34,7 +34,7 @@ def experiment(tmp_path: Path) -> Path:
 
 
 def test_a_second_run_and_an_interrupt(experiment: Path, tmp_path: Path) -> None:
-    """While one run goes on no other may; interrupted, it keeps what is finished and resumes."""
+    """A second run is refused; an interrupted run keeps finished trials and resumes."""
     directory = tmp_path / "campaign"
     with Run(experiment, directory) as first:
         until(lambda: len(finished(directory)) >= 1 or first.is_over())
@@ -59,7 +59,7 @@ def test_a_second_run_and_an_interrupt(experiment: Path, tmp_path: Path) -> None
 def test_sigterm_ends_a_run_that_was_started_in_the_background(
     experiment: Path, tmp_path: Path
 ) -> None:
-    """A shell ignores SIGINT in its background jobs; SIGTERM ends them in order all the same."""
+    """Background jobs ignore SIGINT; SIGTERM ends them in order."""
     directory = tmp_path / "campaign"
     before = signal.signal(signal.SIGINT, signal.SIG_IGN)
     try:
@@ -85,7 +85,7 @@ def in_own_mounts(script: str) -> subprocess.CompletedProcess[str]:
 
 
 def test_a_full_disk(experiment: Path, tmp_path: Path) -> None:
-    """It is said with the remedy; with room again the same command goes on."""
+    """The message names the remedy; with free space the same command continues."""
     disk, run = tmp_path / "disk", shlex.join([*HTTPBED, "run", str(experiment), "-o"])
     disk.mkdir()
     ended = in_own_mounts(
@@ -115,7 +115,7 @@ def test_a_full_disk(experiment: Path, tmp_path: Path) -> None:
 def test_a_sandbox_that_dies_before_the_first_trial(
     experiment: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """There is no attempt yet that could be invalid: it is said, and nothing was begun."""
+    """The run reports it and has made no attempt."""
     honest = Supervisor.run
 
     async def killed(self: Supervisor, spec: ProcessSpec) -> Exit:
@@ -131,7 +131,7 @@ def test_a_sandbox_that_dies_before_the_first_trial(
 
 
 def in_process(monkeypatch: pytest.MonkeyPatch, *words: str) -> tuple[int, str]:
-    """Run the command line in this process; return the exit code and what it said of it."""
+    """Run the command line in this process; return its exit code and stderr."""
     said = io.StringIO()
     monkeypatch.setattr("sys.argv", ["httpbed", *words])
     with pytest.raises(SystemExit) as ended, contextlib.redirect_stderr(said):
@@ -141,7 +141,7 @@ def in_process(monkeypatch: pytest.MonkeyPatch, *words: str) -> tuple[int, str]:
 
 
 def test_a_folder_on_a_read_only_disk(experiment: Path, tmp_path: Path) -> None:
-    """Where nothing can be written it is said before any trial runs."""
+    """The run is refused before its first trial."""
     (tmp_path / "disk").mkdir()
     run = shlex.join([*HTTPBED, "run", str(experiment), "-o", f"{tmp_path}/disk/campaign"])
     ended = in_own_mounts(f"mount -t tmpfs -o ro tmpfs {tmp_path}/disk; exec {run}")
@@ -163,7 +163,7 @@ def test_a_folder_on_a_read_only_disk(experiment: Path, tmp_path: Path) -> None:
 def test_a_folder_that_cannot_be_used(
     experiment: Path, monkeypatch: pytest.MonkeyPatch, where: str, code: int, word: str
 ) -> None:
-    """It is said as well, and nothing that was there is overwritten."""
+    """The run is refused, and existing files are unchanged."""
     text = experiment.read_text()
     monkeypatch.chdir(experiment.parent)
     ended, said = in_process(monkeypatch, "run", str(experiment), "-o", where)

@@ -62,8 +62,8 @@ def test_the_kernels_cubic_passes_as_cubic_and_fails_as_reno(
     assert as_other[LOSS] is False
 
 
-def test_mistakes_are_told_before_anything_runs() -> None:
-    """Usage, not a traceback."""
+def test_mistakes_are_reported_before_anything_runs() -> None:
+    """Exit code 2 with the known values, no traceback."""
     done = httpbed("conformance", "nginx", "--congestion-control", "bbr")
     assert done.returncode == EXIT_USAGE
     assert "known: fixed, cubic" in done.stderr

@@ -52,7 +52,7 @@ frame.onload = async () => {{
 def test_a_browser_asks_for_what_is_listed(
     said: object, images: int, fonts: int, tmp_path: Path
 ) -> None:
-    """Once for each, and it can decode every image and every font."""
+    """The browser requests each resource once, and decodes every image and font."""
     stored = catalog.ensure(PAGES.validate_python(said), 1, tmp_path, print)
     served = tmp_path / "served"
     shutil.copytree(sites.served(stored.folder), served)

@@ -18,7 +18,7 @@ BLOCK = re.compile(r"^```(\w+)\n(.*?)^```", re.MULTILINE | re.DOTALL)
 
 
 def test_a_hand_over_is_measured_as_shown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The experiment of the guide, once, and what the guide says of its report."""
+    """The guide's experiment runs, and its report shows what the guide says."""
     text = (GUIDES / "handovers.md").read_text()
     (experiment,) = [block for language, block in BLOCK.findall(text) if language == "toml"]
     once = experiment.replace("replicates = 6", "replicates = 1")
@@ -50,7 +50,7 @@ def test_a_hand_over_is_measured_as_shown(tmp_path: Path, monkeypatch: pytest.Mo
 def test_an_implementation_is_added_in_twenty_lines(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The recipe of the guide, in the folder that it names, by the commands that it gives."""
+    """The guide's recipe works with the guide's commands."""
     text = (GUIDES / "own-implementation.md").read_text()
     (recipe, commands) = [block for _, block in BLOCK.findall(text)][:2]
     assert sum(1 for line in recipe.splitlines() if line) <= 20

@@ -42,12 +42,12 @@ def folder(tmp_path: Path, record: Record) -> Path:
 
 
 def alternates(links: list[str]) -> bool:
-    """Whether the client went to and fro, from the first link on."""
+    """Return whether the client alternates between its links, starting with the first."""
     return links == list(itertools.islice(itertools.cycle(["wifi", "cellular"]), len(links)))
 
 
 def test_destroyed_sockets_end_a_download_over_tcp(tmp_path: Path) -> None:
-    """As on Android: the program is told at once, and nothing is sent over the other link."""
+    """As on Android, the sockets fail at once, and nothing is sent over the other link."""
     record = tried(tmp_path, GONE)
     assert record.attempt.outcome.kind == "failed"
     reason = record.attempt.outcome.reason
@@ -60,7 +60,7 @@ def test_destroyed_sockets_end_a_download_over_tcp(tmp_path: Path) -> None:
 
 
 def test_kept_sockets_wait_for_their_timers(tmp_path: Path) -> None:
-    """Nobody tells the program, which is there until its time is over."""
+    """The kernel does not notify the client, which waits until the time limit."""
     kept = GONE.replace("destroyed", "kept")
     record = tried(tmp_path, kept, time_limit="2 s")
     assert record.attempt.outcome.kind == "timed out"
@@ -70,7 +70,7 @@ def test_kept_sockets_wait_for_their_timers(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("version", ["4", "6"])
 def test_a_quic_connection_migrates(tmp_path: Path, version: Literal["4", "6"]) -> None:
-    """Same connection, another address, the whole file; seen on the wire, by nobody's word."""
+    """The wire shows the same connection from another address, and the file is complete."""
     wish = {"client": "httpbed-quiche", "versions": ("3",), "ip_version": version}
     record = tried(tmp_path, GONE, **wish)
     assert record.attempt.outcome.kind == "completed"
@@ -95,7 +95,7 @@ def test_a_quic_connection_migrates(tmp_path: Path, version: Literal["4", "6"]) 
     ids=["gap", "make before break"],
 )
 def test_a_client_that_resumes_makes_a_new_connection(tmp_path: Path, handover: str) -> None:
-    """When there is a link to make it over; the file is whole in the end."""
+    """It connects over the new link, and the file is complete."""
     if "make" in handover:
         handover += '\noverlap = "30 ms"'
     record = tried(tmp_path, handover, on_client=RESUMES)
@@ -107,7 +107,7 @@ def test_a_client_that_resumes_makes_a_new_connection(tmp_path: Path, handover: 
 
 
 def test_a_route_alone_does_not_move_a_connection(tmp_path: Path) -> None:
-    """Its socket is bound to the old address, which is as good as before."""
+    """The socket stays bound to the old address, which still works."""
     record = tried(tmp_path, f'kind = "route"\n{AFTER}')
     assert record.attempt.outcome.kind == "completed"
     assert check(record, "hand-over followed").passed is None
@@ -117,8 +117,8 @@ def test_a_route_alone_does_not_move_a_connection(tmp_path: Path) -> None:
     assert "by the word of the kernel" in check(record, "hand-overs in time").figure
 
 
-def test_a_blackhole_tells_nobody(tmp_path: Path) -> None:
-    """The link drops everything in both directions, and the client waits."""
+def test_a_blackhole_is_silent(tmp_path: Path) -> None:
+    """The link drops all packets in both directions, and the client waits."""
     record = tried(tmp_path, f'kind = "blackhole"\n{AFTER}', time_limit="2 s")
     assert record.attempt.outcome.kind == "timed out"
     link = artifact(tmp_path / "campaign", record, "link-result.json")
@@ -146,7 +146,7 @@ def test_a_nat_rebinding_keeps_the_connection(tmp_path: Path) -> None:
     assert len(ports) == 2
 
 
-def test_hand_overs_to_and_fro(tmp_path: Path) -> None:
+def test_repeated_handovers_alternate(tmp_path: Path) -> None:
     """Each hand-over is made and recorded, and the client gets its file in spite of them."""
     often = 'kind = "address deleted"\nsockets = "destroyed"\nwhen = { every = "150 ms" }'
     record = tried(tmp_path, often, on_client=RESUMES)
@@ -160,8 +160,8 @@ def test_hand_overs_to_and_fro(tmp_path: Path) -> None:
     assert len(connections(tmp_path, record, "cellular")) >= 1
 
 
-def test_a_path_whose_validation_never_comes(tmp_path: Path) -> None:
-    """The other link is dead from the beginning: the client tries it, and nobody answers."""
+def test_a_path_that_is_never_validated(tmp_path: Path) -> None:
+    """The other link is down from the start, so the client's packets on it get no answer."""
     dead = 'schedule = [{ at = "0 s", state = "down" }]'
     wish = {"client": "httpbed-quiche", "versions": ("3",), "time_limit": "2 s"}
     record = tried(tmp_path, GONE, on_cellular=dead, **wish)
@@ -172,7 +172,7 @@ def test_a_path_whose_validation_never_comes(tmp_path: Path) -> None:
 
 
 def test_an_interface_that_flaps_ends_in_an_outcome(tmp_path: Path) -> None:
-    """Faster than anybody could follow: whatever comes of the file, each hand-over is made."""
+    """Each hand-over is made, faster than any client can follow."""
     flaps = 'kind = "address deleted"\nsockets = "destroyed"\nwhen = { every = "50 ms" }'
     wish = {"client": "httpbed-quiche", "versions": ("3",), "time_limit": "2 s"}
     record = tried(tmp_path, flaps, **wish)
@@ -194,7 +194,7 @@ def test_an_interface_that_flaps_ends_in_an_outcome(tmp_path: Path) -> None:
 
 
 def test_a_stable_address_differs_in_nothing_else(tmp_path: Path) -> None:
-    """The same links, the same measurements, and no hand-over."""
+    """Without a hand-over, the same links have the same measurements."""
     record = tried(tmp_path, 'kind = "none"')
     assert record.attempt.outcome.kind == "completed"
     assert {"delivery_silence", "delivery_stall"} <= values(record).keys()
@@ -208,7 +208,7 @@ def test_a_stable_address_differs_in_nothing_else(tmp_path: Path) -> None:
 
 
 def test_a_client_that_is_done_before_completes(tmp_path: Path) -> None:
-    """It was fast, which is data, and its checks tell that nothing changed until then."""
+    """A download that ends before the hand-over is data, and checks show no change."""
     record = tried(tmp_path, 'kind = "route"\nwhen = { at = "15 s" }', size="50 kB")
     assert record.attempt.outcome.kind == "completed"
     made = check(record, "hand-over took place")

@@ -76,7 +76,7 @@ def visit(tmp_path_factory: pytest.TempPathFactory) -> Visit:
 
 
 def look(pid: int, secret: Path) -> AttemptEvidence:
-    """See with the eyes of a process."""
+    """Inspect the namespaces and files of a process."""
     process = Path(f"/proc/{pid}")
     root = process / "root"
     routes = [line.split() for line in (process / "net/route").read_text().splitlines()[1:]]
@@ -105,7 +105,7 @@ def look(pid: int, secret: Path) -> AttemptEvidence:
 
 @pytest.mark.parametrize("program", PROGRAMS)
 def test_the_link_is_the_only_way(visit: Visit, program: str) -> None:
-    """A host has its loopback and its end of the link; no gateway leads further."""
+    """A host has its loopback and its end of the link, and no gateway beyond it."""
     seen = visit.seen[program]
     assert seen.interfaces == {LOOPBACK, LINK}
     assert seen.routes == ((LINK, "00000000", "00FFFFFF"),)
@@ -113,7 +113,7 @@ def test_the_link_is_the_only_way(visit: Visit, program: str) -> None:
 
 
 def test_the_emulator_has_the_links_only(visit: Visit) -> None:
-    """Its network has the links' other ends, and no address at all."""
+    """The emulator's network holds the other ends of the links and no address."""
     seen = visit.seen["httpbed-link"]
     assert seen.interfaces == {LOOPBACK, "l0a", "l0b"}
     assert seen.routes == ()
@@ -121,10 +121,7 @@ def test_the_emulator_has_the_links_only(visit: Visit) -> None:
 
 @pytest.mark.parametrize("name", [*PROGRAMS, "init", "httpbed-link"])
 def test_files_of_this_machine_are_not_seen(visit: Visit, name: str) -> None:
-    """Neither /tmp nor /home nor any other place: only the attempt's own folder can be written.
-
-    A program under test sees of it what is its own; to move or remove that it has no right.
-    """
+    """A program sees only its part of the attempt's folder, which it cannot move or remove."""
     seen = visit.seen[name]
     assert not seen.secret
     below_parts = {f"/parts/{part}/root/trial/{part}" for part in ("client", "server")}
@@ -141,7 +138,7 @@ def test_the_sandbox_has_a_root_of_its_own(visit: Visit, name: str) -> None:
 
 
 def test_programs_have_no_rights_here(visit: Visit) -> None:
-    """Root inside is an ordinary user outside; only the cgroup's namespace is this machine's."""
+    """Root inside is an ordinary user outside; only the cgroup namespace is the machine's."""
     user, _ = unprivileged.user() or (os.geteuid(), 0)
     assert user != 0
     for name, seen in visit.seen.items():
@@ -151,12 +148,12 @@ def test_programs_have_no_rights_here(visit: Visit) -> None:
 
 @pytest.mark.parametrize("program", PROGRAMS)
 def test_a_program_under_test_shares_nothing_with_the_bed(visit: Visit, program: str) -> None:
-    """Neither processes, files, shared memory nor network: with the emulator, or with another."""
+    """It shares no processes, files, memory or network with the emulator or another part."""
     for other in {*visit.seen} - {program, "outer"}:
         common = visit.seen[program].namespaces & visit.seen[other].namespaces
         assert {name.partition(":")[0] for name in common} <= {"cgroup", "user", "uts"}, other
 
 
 def test_settings_of_this_machine_stay(visit: Visit) -> None:
-    """No sysctl has changed, though trials set some for themselves."""
+    """No sysctl of the machine changes, although trials set some in their namespaces."""
     assert visit.sysctls_after == visit.sysctls_before

@@ -24,7 +24,7 @@ FRAME_BYTES = 1514
 
 
 def test_a_trial_over_tbf_is_valid_and_not_faster_than_its_rate(tmp_path: Path) -> None:
-    """Every protocol; the body is whole, and the kernel accounts for each packet."""
+    """Over each protocol the body is complete and the kernel's counters match the packets."""
     staged = stage(OVER_TBF, backend="tbf")
     records = staged.run(tmp_path)
     assert len(records) == 3
@@ -46,8 +46,8 @@ def test_a_trial_over_tbf_is_valid_and_not_faster_than_its_rate(tmp_path: Path) 
             assert "lost" not in count
 
 
-def test_a_short_queue_drops_by_the_kernels_word(tmp_path: Path) -> None:
-    """Ten packets of room, and a window that opens beyond it before the first can be lost."""
+def test_a_short_queue_drops_by_the_kernels_counters(tmp_path: Path) -> None:
+    """The queue holds ten packets, and the window exceeds them before the first loss."""
     wish = Wish(versions=("1.1",), rate="5 Mbit/s", delay="0 ms", size="1 MB")
     short = wish.text().replace("1000 packets", "10 packets")
     (tmp_path / "e.toml").write_text(short)
@@ -66,7 +66,7 @@ def test_a_short_queue_drops_by_the_kernels_word(tmp_path: Path) -> None:
 
 
 def test_what_tbf_cannot_do_is_refused_before_anything_is_run(tmp_path: Path) -> None:
-    """With every place, and exit code 2."""
+    """Every unsupported place is listed, with exit code 2."""
     (tmp_path / "e.toml").write_text(Wish(loss="1 %").text())
     done = httpbed("run", tmp_path / "e.toml", "-o", tmp_path / "c", "--link-backend", "tbf")
     assert done.returncode == 2
@@ -76,7 +76,7 @@ def test_what_tbf_cannot_do_is_refused_before_anything_is_run(tmp_path: Path) ->
 
 
 def test_netem_carries_a_trial_or_is_refused_with_the_remedy(tmp_path: Path) -> None:
-    """Whichever this kernel can, decided by trying; both are what a user must see."""
+    """Where the kernel has no netem, the run is refused with the remedy."""
     wish = Wish(versions=("2",), loss="1 %", delay="5 ms")
     (tmp_path / "e.toml").write_text(wish.text())
     done = httpbed("run", tmp_path / "e.toml", "-o", tmp_path / "c", "--link-backend", "netem")
@@ -99,7 +99,7 @@ def test_netem_carries_a_trial_or_is_refused_with_the_remedy(tmp_path: Path) -> 
 def test_the_kernel_counts_the_bytes_that_were_asked_for(
     tmp_path: Path, counted: str, beyond: int
 ) -> None:
-    """By its own counter of bytes, and those of the IP packets that were seen."""
+    """The kernel's byte counter matches the bytes of the observed IP packets."""
     wish = Wish(versions=("1.1",), delay="0 ms", link=f'counted = "{counted}"')
     (record,) = stage(wish, backend="tbf").run(tmp_path)
     result = artifact(tmp_path, record, "link-result.json")
@@ -121,7 +121,7 @@ def _tbf(folder: Path, record: Record, when: str, port: str) -> Any:
 def test_a_shaper_that_does_nothing_is_caught(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The commonest fault of the field: a queue that is there and has no rate."""
+    """The commonest fault of the field: the queue exists and has no rate."""
     idle = ["qdisc add dev {} root handle 1: pfifo limit 1000"]
     monkeypatch.setattr(kernel, "_tbf", lambda port, *_: [line.format(port) for line in idle])
     records = stage(Wish(versions=("1.1",), delay="0 ms"), backend="tbf").run(tmp_path)

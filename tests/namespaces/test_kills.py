@@ -53,7 +53,7 @@ def gone(sandbox: Sandbox) -> None:
 
 
 def test_killing_anything_in_a_trial(tmp_path: Path) -> None:
-    """The bed's processes cost an attempt, the programs under test are data; the run goes on."""
+    """A killed process of the bed costs an attempt; a killed program under test is data."""
     file = write(Wish(replicates=7, time_limit="2 s", delay="2 ms"), tmp_path)
     killed = Counter[str]()
     sandboxes = list[Sandbox]()
@@ -93,7 +93,7 @@ def shared(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.mark.parametrize("moment", ["outer", "nginx", "curl", "third finished trial"])
 def test_killing_the_orchestrator(shared: Path, moment: str) -> None:
-    """Its sandbox ends with it; finished trials stay as they are."""
+    """Its sandbox ends with it, and finished trials do not change."""
     directory = shared / "campaign"
     before = finished(directory)
     with Run(shared / "experiment.toml", directory) as run:
@@ -112,7 +112,7 @@ def test_killing_the_orchestrator(shared: Path, moment: str) -> None:
 
 
 def test_the_killed_campaign_is_resumed(shared: Path) -> None:
-    """What was left of it by all those kills is completed by the same command."""
+    """The same command completes the campaign that the kills interrupted."""
     directory = shared / "campaign"
     before = finished(directory)
     assert len(before) >= 3

@@ -26,20 +26,20 @@ pytestmark = pytest.mark.namespaces
 
 
 @pytest.mark.parametrize(("script", "status"), [("exit 7", 7), ("true", 0), ("kill -9 $$", 137)])
-def test_the_exit_status_is_the_command_s(script: str, status: int) -> None:
-    """Or 128 and the number of the signal that ended it."""
+def test_the_exit_status_is_that_of_the_command(script: str, status: int) -> None:
+    """A command that a signal ended gives 128 plus the signal's number."""
     assert link("--", "sh", "-c", script).returncode == status
 
 
 def test_signals_are_as_outside() -> None:
-    """Nothing more is blocked or ignored: a shell that waits for its children is not made deaf."""
+    """No further signal is blocked or ignored, so shells can wait for their children."""
     words = ("grep", "^Sig[BIC]", "/proc/self/status")
     outside_link = subprocess.run(words, check=True, capture_output=True, text=True)
     assert link(*words).stdout == outside_link.stdout
 
 
-def test_whoever_is_killed_nothing_is_left() -> None:
-    """The orchestrator, or the sandbox: the command ends with it, at once."""
+def test_no_process_survives_a_kill() -> None:
+    """When the orchestrator, the sandbox or the emulator is killed, the command ends at once."""
     for victim in ("orchestrator", "httpbed-sandbox", "httpbed-link"):
         process = subprocess.Popen([*LINK, "sleep", "1000"], stderr=subprocess.DEVNULL)
         until(lambda process=process: "sleep" in family(process.pid))  # type: ignore[misc]
@@ -51,7 +51,7 @@ def test_whoever_is_killed_nothing_is_left() -> None:
 
 
 def test_a_request_to_end_goes_to_the_command() -> None:
-    """And the counters are told all the same."""
+    """SIGTERM reaches the command, and the counters are printed."""
     script = "trap 'exit 9' TERM; echo up; while :; do sleep 0.1; done"
     with subprocess.Popen(
         [*LINK, "sh", "-c", script], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
@@ -75,7 +75,7 @@ def test_a_request_to_end_goes_to_the_command() -> None:
 def test_a_request_to_the_whole_group_ends_the_command_only(
     number: int, script: str, status: int | None
 ) -> None:
-    """As ``timeout`` makes it: the link lasts as long as the command, and tells its counters."""
+    """As timeout(1) sends it: the link ends after the command and prints its counters."""
     with subprocess.Popen(
         [*LINK, "--isolated", "sh", "-c", script],
         stdout=subprocess.PIPE,
@@ -94,8 +94,8 @@ def test_a_request_to_the_whole_group_ends_the_command_only(
     assert "exception" not in said
 
 
-def test_ctrl_c_is_the_command_s_to_answer() -> None:
-    """It takes it as it likes, and we wait for what it makes of it."""
+def test_the_command_handles_ctrl_c() -> None:
+    """The link waits until a command that handles SIGINT has ended."""
     script = "trap 'echo caught; exit 5' INT; echo up; while :; do sleep 0.1; done"
     with terminal("sh", "-c", script) as tty:
         tty.see(b"up")
@@ -105,8 +105,8 @@ def test_ctrl_c_is_the_command_s_to_answer() -> None:
         assert tty.process.wait(PATIENCE_S) == 5
 
 
-def test_ctrl_c_ends_what_does_not_mind_it() -> None:
-    """With the shell's code for it, and with the counters."""
+def test_ctrl_c_ends_a_command_without_a_handler() -> None:
+    """The exit code is the shell's for SIGINT, and the counters are printed."""
     with terminal("sh", "-c", "echo up; exec sleep 1000") as tty:
         tty.see(b"up")
         tty.type(b"\x03")
@@ -135,8 +135,8 @@ def test_job_control_works_in_a_shell() -> None:
         assert tty.process.wait(PATIENCE_S) == 6
 
 
-def test_every_wrong_option_is_told_at_once(tmp_path: Path) -> None:
-    """By name, before anything is started."""
+def test_every_wrong_option_is_reported_at_once(tmp_path: Path) -> None:
+    """All are named before anything is started."""
     wrong = {
         "--rate": "10mbps",
         "--up-delay": "50",
@@ -152,8 +152,8 @@ def test_every_wrong_option_is_told_at_once(tmp_path: Path) -> None:
     assert not (tmp_path / "made").exists()
 
 
-def test_who_is_refused_keeps_the_files(tmp_path: Path) -> None:
-    """A wrong option, a wrong command, a recording that is to be replayed into itself."""
+def test_a_refused_command_keeps_the_files(tmp_path: Path) -> None:
+    """Wrong options, a missing command and a log that replays itself change no file."""
     file, new = tmp_path / "a.log", tmp_path / "new"
     file.write_text(recorded := "in_ns\tout_ns\tbytes\tdirection\tnumber\tfate\n")
     for words, status in (
@@ -167,15 +167,15 @@ def test_who_is_refused_keeps_the_files(tmp_path: Path) -> None:
         assert not new.exists()
 
 
-def test_a_command_that_is_not_there_has_the_shell_s_code(tmp_path: Path) -> None:
-    """127 where it is not found, 126 where it cannot be run."""
+def test_a_missing_command_has_the_shells_exit_code(tmp_path: Path) -> None:
+    """127 if it is not found, 126 if it cannot be executed."""
     assert link("no-such-command").returncode == 127
     (tmp_path / "text").write_text("words")
     assert link(tmp_path / "text").returncode == 126
 
 
 def test_closed_streams_are_empty() -> None:
-    """As under cron and daemons."""
+    """The link runs with closed standard streams, as under cron."""
     script = "import os, sys; sys.exit(len(os.read(0, 9)) + 4)"
     closed = 'exec "$0" "$@" <&- >&-'
     words = ["sh", "-c", closed, *LINK, *python(script)]
@@ -183,8 +183,8 @@ def test_closed_streams_are_empty() -> None:
     assert ended.returncode == 4, ended.stderr
 
 
-def test_without_a_command_it_is_the_user_s_shell() -> None:
-    """As mahimahi has it."""
+def test_without_a_command_the_users_shell_runs() -> None:
+    """As in mahimahi's shells."""
     shell = shutil.which("sh") or "/bin/sh"
     ended = link(stdin=None, input="echo $HTTPBED_PEER\n", env={**os.environ, "SHELL": shell})
     assert ended.stdout == "10.77.0.2\n"

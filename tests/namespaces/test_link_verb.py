@@ -35,8 +35,8 @@ from link_command import (
 pytestmark = pytest.mark.namespaces
 
 
-def test_streams_and_folder_are_the_command_s(tmp_path: Path) -> None:
-    """Nothing is added to what it writes, and nothing is lost of what it reads."""
+def test_the_command_has_its_own_streams_and_folder(tmp_path: Path) -> None:
+    """The link adds nothing to the output and takes nothing from the input."""
     script = 'cat; pwd; id -u; echo "$GIVEN $MPLCONFIGDIR" >&2; echo made > made'
     environment = {**os.environ, "GIVEN": "as ever"}
     environment.pop("MPLCONFIGDIR", None)
@@ -49,13 +49,13 @@ def test_streams_and_folder_are_the_command_s(tmp_path: Path) -> None:
 
 
 def test_the_round_trip_is_both_delays() -> None:
-    """Never less; more only by what a busy machine adds."""
+    """It is never shorter than the sum of both delays, and longer only on a busy machine."""
     measured = round_trips("--up-delay", "20ms", "--down-delay", "10ms", "--")
     assert 0.030 <= min(measured) < 0.060
 
 
 def test_every_backend_of_the_emulator_carries_packets() -> None:
-    """The one that is named, by option or by environment; the kernel's are refused."""
+    """The option or the environment selects it; backends of the kernel are refused."""
     for name in ("af_packet", *(["tun"] if TUN.exists() else [])):
         options = ("--link-backend", name, "--delay", "10ms", "--json")
         ended = link(*options, *python(PING, 2))
@@ -71,14 +71,14 @@ def test_every_backend_of_the_emulator_carries_packets() -> None:
 
 
 def test_nested_links_add_up() -> None:
-    """Delays of three, one of them in one direction, to the outermost's far end."""
+    """An echo to the outermost far end takes the delays of three links, one of them one-way."""
     inner = ("link", "--delay", "20ms", "--", *LINK, "--up-delay", "5ms", "--")
     measured = round_trips("--delay", "10ms", "--", *LINK[:-1], *inner)
     assert 0.065 <= min(measured) < 0.120
 
 
 def test_side_by_side_in_one_link() -> None:
-    """Two links nested in the same one do not take each other's network."""
+    """Two links inside the same outer link use separate networks."""
     one = f'{sys.executable} -c "$LINK" link --delay 5ms -- {sys.executable} -c "$PING" 2'
     environment = {**os.environ, "LINK": LINK[2], "PING": PING}
     ended = link("--delay", "5ms", "sh", "-c", f"{one} & {one}; wait", env=environment)
@@ -87,8 +87,8 @@ def test_side_by_side_in_one_link() -> None:
     assert min(measured) >= 0.020
 
 
-def test_losses_are_the_seed_s() -> None:
-    """The packets that their numbers and the seed name are lost, and no others."""
+def test_the_seed_decides_the_losses() -> None:
+    """The packets that seed and packet numbers name are lost, and no others."""
     count = 400
     told = counted("--seed", "11", "--up-loss", "20%", *python(SEND, count))
     up = next(way for way in told["link"]["directions"] if way["to"] == "far")
@@ -98,14 +98,14 @@ def test_losses_are_the_seed_s() -> None:
     assert told["seed"] == 11
 
 
-def test_a_chosen_seed_is_told() -> None:
-    """So that what was seen can be seen again."""
+def test_a_random_seed_is_reported() -> None:
+    """The seed in the counters repeats the run."""
     assert " chosen: --seed " in link("true").stderr
     assert " chosen: --seed " not in link("--seed", "3", "true").stderr
 
 
-def test_every_packet_is_kept(tmp_path: Path) -> None:
-    """As pcapng, in a file of the user's."""
+def test_the_pcap_has_every_packet(tmp_path: Path) -> None:
+    """The file is pcapng and belongs to the user."""
     file = tmp_path / "link.pcapng"
     told = counted("--pcap", file, *python(SEND, 20))
     assert told["link"]["directions"]
@@ -115,8 +115,8 @@ def test_every_packet_is_kept(tmp_path: Path) -> None:
     assert file.stat().st_uid == os.getuid()
 
 
-def test_every_packet_has_a_line(tmp_path: Path) -> None:
-    """With its fate; and the losses of one run can be replayed in the next."""
+def test_the_log_has_every_packet(tmp_path: Path) -> None:
+    """Each line has the packet's fate, and the losses of one run can be replayed in the next."""
     file = tmp_path / "packets.log"
     counted("--log", file, "--up-loss", "30%", *python(SEND, 50))
     header, *lines = [line.split("\t") for line in file.read_text().splitlines()]
@@ -129,7 +129,7 @@ def test_every_packet_has_a_line(tmp_path: Path) -> None:
 
 
 def test_a_trace_is_replayed(tmp_path: Path) -> None:
-    """One packet every 50 ms each way: the echo takes at least one such gap."""
+    """With one packet every 50 ms each way, an echo waits for at least one gap."""
     (tmp_path / "slow").write_text("50\n")
     slow = tmp_path / "slow"
     told = counted("--trace", slow, slow, *python(SEND, 10))
@@ -138,15 +138,15 @@ def test_a_trace_is_replayed(tmp_path: Path) -> None:
     assert up["packets"]["in"] == 10
 
 
-def test_the_meter_tells_while_the_command_runs() -> None:
-    """On demand even where stderr is no terminal; and it is wiped away at the end."""
+def test_the_meter_shows_while_the_command_runs() -> None:
+    """On request it shows without a terminal, and it is cleared at the end."""
     said = link("--meter", "--rate", "1mbit", *python(SEND, 3000)).stderr
     assert "link  up" in said
     assert "\x1b[Khttpbed link" in said
 
 
 def test_a_running_link_is_changed() -> None:
-    """By the command behind it, from now on; and told in the counters."""
+    """The command inside changes its link, and the counters report the change."""
     change = '"$PYTHON" -c "$LINK" link --change'
     script = f"""
         ping() {{ "$PYTHON" -c "$PING" 2; }}
@@ -170,7 +170,7 @@ def test_a_running_link_is_changed() -> None:
 
 
 def test_the_innermost_link_is_changed() -> None:
-    """Its own delay only, and its rate if it has one; what cannot change is refused, all of it."""
+    """Only its own delay and rate change; a request that cannot be met is refused as a whole."""
     change = (*LINK, "--change")
     script = '"$@" --delay 30ms; "$@" --rate 1mbit --delay 1ms 2>&1 >&-; echo $?; exec $ASK'
     words = ("sh", "-c", script.replace("$ASK", '"$PYTHON" -c "$PING" 2'), "-", *change)
@@ -184,7 +184,7 @@ def test_the_innermost_link_is_changed() -> None:
 
 
 def test_a_link_is_changed_from_outside() -> None:
-    """By a process that is behind it; others are behind none."""
+    """The link is found by a process behind it; other processes are refused."""
     with subprocess.Popen(
         [*LINK, "--json", "sleep", "1000"], stderr=subprocess.PIPE, text=True
     ) as process:
@@ -202,13 +202,13 @@ def test_a_link_is_changed_from_outside() -> None:
 
 
 def test_isolated_has_no_route_out() -> None:
-    """The far end answers, and knows no way on."""
+    """The far end answers, and no further address does."""
     ended = link("--isolated", *python(ASK, "198.51.100.1", 80))
     assert int(ended.stdout) in {errno.ENETUNREACH, errno.EHOSTUNREACH}, ended.stderr
 
 
 def test_the_outside_is_reached_through_the_link() -> None:
-    """TCP connections to this machine cross the link, of nested links each."""
+    """TCP connections to this machine cross the link, or all links that are nested."""
     assert shutil.which("pasta", path=outside.SEARCHED), outside.REMEDY
     with server() as port:
         ask = python(ASK, plan.THIS_MACHINE, port)
@@ -222,14 +222,14 @@ def test_the_outside_is_reached_through_the_link() -> None:
 
 
 def test_the_counters_have_a_line_of_their_own_below_the_meter() -> None:
-    """Who reads the last line reads JSON."""
+    """The last line of stderr is JSON."""
     ended = link("--isolated", "--json", "--meter", "true")
     assert json.loads(ended.stderr.splitlines()[-1])["exit_status"] == 0
 
 
 @pytest.mark.parametrize("option", ["--log", "--pcap"])
-def test_a_full_disk_is_told_by_the_option(option: str) -> None:
-    """The device that is always full: the link ends, and says at what."""
+def test_a_full_disk_is_reported_with_its_option(option: str) -> None:
+    """Writing to /dev/full ends the link with the option's name."""
     ended = link("--isolated", option, "/dev/full", *python(SEND, 20_000))
     assert ended.returncode == 3
     assert f"httpbed: {option} /dev/full: no space left" in ended.stderr

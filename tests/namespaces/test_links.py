@@ -42,7 +42,7 @@ def backend(request: pytest.FixtureRequest) -> Backend:
 
 
 def test_everything_at_once_happens_as_planned(tmp_path: Path, backend: Backend) -> None:
-    """Draws, trace, schedule and event, in one trial whose body arrives whole."""
+    """Random draws, a trace, a schedule and an event act in one trial, and the body is complete."""
     (tmp_path / "t.trace").write_text("".join(f"{ms}\n" for ms in range(1, 1001)))
     wish = Wish(versions=("2",), size="300 kB", loss="1 %", link=EVERYTHING)
     (record,) = stage(wish, folder=tmp_path, backend=backend).run(tmp_path / "campaign")
@@ -70,7 +70,7 @@ loss = "10 %"
 
 
 def test_a_loss_that_changes_is_checked_packet_by_packet(tmp_path: Path) -> None:
-    """By a schedule and by an event; the numbers that came next are the emulator's own."""
+    """A schedule and an event change the loss; the emulator reports at which packets."""
     wish = Wish(versions=("2",), size="300 kB", loss="1 %", link=LOSS_THAT_CHANGES)
     (record,) = stage(wish).run(tmp_path)
     assert record.attempt.outcome.kind == "completed", record.attempt.outcome.reason
@@ -84,7 +84,7 @@ def test_a_loss_that_changes_is_checked_packet_by_packet(tmp_path: Path) -> None
 
 
 def test_a_replayed_record_loses_the_same_packets(tmp_path: Path) -> None:
-    """The numbers of one trial are those of the next, whatever its seed."""
+    """The next trial loses the same packet numbers, whatever its seed."""
     wish = Wish(versions=("2",), loss="3 %")
     (first,) = stage(wish).run(tmp_path / "first")
     result = artifact(tmp_path / "first", first, "link-result.json")
@@ -100,7 +100,7 @@ def test_a_replayed_record_loses_the_same_packets(tmp_path: Path) -> None:
 
 
 def test_a_cellular_link_delivers_by_its_trace(tmp_path: Path) -> None:
-    """Made from the seed; the idle link's echo may wait for an opportunity."""
+    """The trace comes from the seed; an echo may wait for a delivery opportunity."""
     cell = 'down = { rate = { cellular = { mean = "5 Mbit/s", duration = "10 s" } } }'
     (record,) = stage(Wish(versions=("2",), link=cell)).run(tmp_path)
     assert record.attempt.outcome.kind == "completed", record.attempt.outcome.reason

@@ -30,7 +30,7 @@ def loader() -> Loader:
 
 
 def test_a_page_is_mirrored_with_what_its_scripts_insert(tmp_path: Path, loader: Loader) -> None:
-    """Its own host, another one, a lazy image, an image of an imported style sheet."""
+    """The mirror holds two hosts' resources, a lazy image and one of an imported sheet."""
     program = curl.command(print)
     with web() as (main, other):
         source = session.from_url(
@@ -58,7 +58,7 @@ def test_a_page_is_mirrored_with_what_its_scripts_insert(tmp_path: Path, loader:
 def test_a_page_that_asks_outside_is_refused_with_the_list(
     tmp_path: Path, loader: Loader, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Nothing is left of it, in the cache neither."""
+    """Neither the folder nor the cache keeps anything of it."""
     monkeypatch.delattr(catalog_of_sites, "ensure")
     page = tmp_path / "page"
     page.mkdir()
@@ -78,7 +78,7 @@ def test_a_page_that_asks_outside_is_refused_with_the_list(
 
 @pytest.mark.parametrize("server", ["nginx", "caddy", "envoy"])
 def test_servers_give_every_file_the_type_that_is_listed(tmp_path: Path, server: str) -> None:
-    """Whatever tables of types the machine has."""
+    """The content types do not depend on the machine's table of types."""
     page = tmp_path / "page"
     page.mkdir()
     names = [*(f"a.{ending}" for ending in content_types.TYPES), "a.CSS", "a.unknown", "none"]

@@ -26,7 +26,7 @@ NAT_PORTS = range(1024, 32768)
 def test_a_rebinding_ends_a_connection_and_the_next_one_has_a_new_port(
     tmp_path: Path, version: Literal["4", "6"]
 ) -> None:
-    """The client's link shows its own ports all along, the next one what the server sees."""
+    """The client's link shows the client's own ports; the next link shows the translated ones."""
     line = topology([{**NEAR, "loss": "2 %"}, FAR], version)
     planned = network.plan(line, {}, 1, 1, forwarding={"router"}, nat=(0,))
 

@@ -31,7 +31,7 @@ def completed(wish: Wish, directory: Path) -> dict[str, Record]:
 
 
 def test_a_proxy_between_two_links(tmp_path: Path) -> None:
-    """Each hop speaks what was asked of it; what is behind the proxy is not the client's."""
+    """Each hop speaks its version; no packet behind the proxy has the client's address."""
     wish = Wish(way=ROW, roles=THROUGH_NGINX, loss="1 %")
     for version, record in completed(wish, tmp_path / "campaign").items():
         first = check(record, "protocol used, client->proxy")
@@ -47,7 +47,7 @@ def test_a_proxy_between_two_links(tmp_path: Path) -> None:
 
 
 def test_a_host_without_a_role_forwards(tmp_path: Path) -> None:
-    """The same network without the proxy is a direct way over two links: one hop."""
+    """Without the proxy, the same network is one hop over two links."""
     (record,) = completed(Wish(versions=("3",), way=ROW), tmp_path / "campaign").values()
     assert check(record, "protocol used").figure.startswith("1 request(s) HTTP/3")
     assert check(record, "connection count").figure.startswith("1,")
@@ -55,7 +55,7 @@ def test_a_host_without_a_role_forwards(tmp_path: Path) -> None:
 
 
 def test_a_proxy_balances_over_servers(tmp_path: Path) -> None:
-    """All answers come from the servers together, and each is looked at."""
+    """The servers together send all responses, and the checks cover each server."""
     wish = Wish(
         versions=("2",),
         way=ROW,
@@ -73,7 +73,7 @@ def test_a_proxy_balances_over_servers(tmp_path: Path) -> None:
 
 
 def test_several_files_at_once(tmp_path: Path) -> None:
-    """HTTP/2 and HTTP/3 fetch all over the one connection; each file has its time."""
+    """HTTP/2 and HTTP/3 fetch all files over one connection, and each file has its time."""
     wish = Wish(versions=("2", "3"), workload="files = 20", size="20 kB")
     for record in completed(wish, tmp_path / "campaign").values():
         assert check(record, "bodies as served").figure == "20 files as served"
@@ -84,7 +84,7 @@ def test_several_files_at_once(tmp_path: Path) -> None:
 
 
 def test_six_connections(tmp_path: Path) -> None:
-    """As browsers do with HTTP/1.1: never more than it was told."""
+    """As browsers do with HTTP/1.1, the client opens at most as many as it was told."""
     wish = Wish(versions=("1.1",), workload="files = 12\nconnections = 6", size="20 kB")
     (record,) = completed(wish, tmp_path / "campaign").values()
     assert 1 < values(record)["connections"] <= 6
@@ -92,7 +92,7 @@ def test_six_connections(tmp_path: Path) -> None:
 
 
 def test_rounds_on_a_warm_connection(tmp_path: Path) -> None:
-    """The same file again and again, over one connection; the length of every answer is told."""
+    """One connection fetches the file repeatedly, and each response's length is reported."""
     wish = Wish(workload="rounds = 5", size="20 kB")
     for record in completed(wish, tmp_path / "campaign").values():
         assert check(record, "connection count").figure.startswith("1,")
@@ -101,7 +101,7 @@ def test_rounds_on_a_warm_connection(tmp_path: Path) -> None:
 
 
 def test_a_resumed_connection(tmp_path: Path) -> None:
-    """The visit before leaves a ticket and nothing else: its request is not among those told."""
+    """The previous visit leaves a ticket, and its request is not counted."""
     wish = Wish(versions=("3",), client="gtlsclient", workload='resumption = "resumed"')
     (record,) = completed(wish, tmp_path / "campaign").values()
     figure = check(record, "resumption").figure
@@ -112,7 +112,7 @@ def test_a_resumed_connection(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("version", ["1.1", "3"])
 def test_an_empty_file(tmp_path: Path, version: str) -> None:
-    """It has a digest, too; there is no goodput, and a time."""
+    """An empty file has a digest and a time, and no goodput."""
     wish = Wish(versions=(version,), size="0 B")
     (record,) = completed(wish, tmp_path / "campaign").values()
     assert check(record, "body as served").passed
@@ -138,7 +138,7 @@ BELL = Wish(
 
 
 def test_competitors_share_a_link(tmp_path: Path) -> None:
-    """The trial ends with the client; each sender has its own congestion control."""
+    """The trial ends with the client, and each sender uses its own congestion control."""
     (record,) = completed(BELL, tmp_path / "campaign").values()
     stopped = check(record, "competitor-1-client ended well")
     assert (stopped.passed, stopped.figure) == (
@@ -163,7 +163,7 @@ def test_competitors_share_a_link(tmp_path: Path) -> None:
 
 
 def test_all_parts_leave_how_they_ended(tmp_path: Path) -> None:
-    """Status, signal, time, CPU time and memory of each, for whoever asks later."""
+    """The evidence holds status, signal, time, CPU time and memory of each part."""
     wish = replace(BELL, size="100 kB")
     (record,) = completed(wish, tmp_path / "campaign").values()
     exits = artifact(tmp_path / "campaign", record, "evidence.json")["exits"]

@@ -39,9 +39,9 @@ def campaign(tmp_path: Path) -> Path:
 
 
 def only(records: list[Record], outcome: str) -> Record:
-    """Return the one record that counts, which must have ended so.
+    """Return the one record that counts, which must have this outcome.
 
-    A busy machine may have spoilt attempts before it: that is what they are made again for.
+    A busy machine may have made attempts before it invalid.
     """
     spoilt = {"invalid"} - {outcome}
     (record,) = [one for one in records if one.attempt.outcome.kind not in spoilt]
@@ -65,7 +65,7 @@ def recipe(folder: Path, name: str, old: str, new: str) -> Path:
 
 
 def forge(monkeypatch: pytest.MonkeyPatch, change: Callable[[str, int], int]) -> None:
-    """Change the integers of the emulator's result, by their keys, before anybody reads it."""
+    """Change integers of the emulator's result, by their keys, before they are read."""
 
     def changed(said: Any) -> Any:
         if isinstance(said, list):
@@ -90,7 +90,7 @@ def forge(monkeypatch: pytest.MonkeyPatch, change: Callable[[str, int], int]) ->
 def otherwise_emulated(
     monkeypatch: pytest.MonkeyPatch, change: Callable[[dict[str, Any]], None]
 ) -> None:
-    """Tell the emulator something else of each direction than the experiment says."""
+    """Configure the emulator otherwise than the experiment says, in each direction."""
 
     def mistell(planned: TrialPlan) -> TrialPlan:
         net = planned.network
@@ -117,7 +117,7 @@ def impossible(record: Record) -> set[str]:
 def test_times_divided_by_ten_are_impossible(
     campaign: Path, monkeypatch: pytest.MonkeyPatch, version: str
 ) -> None:
-    """The result of 100 kB at 10 Mbit/s in 12 ms: bytes and times are beyond what the link can."""
+    """100 kB at 10 Mbit/s in 12 ms exceed what the link can carry."""
     forge(monkeypatch, lambda key, value: value // 10 if key.endswith("_ns") else value)
     records = stage(Wish(versions=(version,))).run(campaign)
     assert [record.attempt.outcome.kind for record in records] == ["invalid"] * ATTEMPTS
@@ -130,7 +130,7 @@ def test_times_divided_by_ten_are_impossible(
 def test_a_rate_that_is_not_applied_is_impossible(
     campaign: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The emulator does all that it was told, and checks itself by that; the experiment counts."""
+    """The emulator does what it was told; the check compares with the experiment."""
     otherwise_emulated(monkeypatch, lambda direction: direction.update(rate=None))
     for record in stage(Wish(versions=("2",))).run(campaign):
         assert "bytes in any window" in impossible(record), record.attempt.outcome.reason
@@ -140,7 +140,7 @@ def test_a_rate_that_is_not_applied_is_impossible(
 def test_a_rate_5_percent_too_high_is_impossible(
     campaign: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """By the window in which the link was busy for the longest time."""
+    """The longest busy window shows it."""
     faster = {"model": "constant", "bit_s": 10_500_000}
     otherwise_emulated(monkeypatch, lambda direction: direction.update(rate=faster))
     for record in stage(Wish(versions=("2",))).run(campaign):
@@ -150,7 +150,7 @@ def test_a_rate_5_percent_too_high_is_impossible(
 def test_a_delay_10_percent_short_is_impossible(
     campaign: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """By the packet that was under way for the shortest time."""
+    """The fastest packet shows it."""
     otherwise_emulated(monkeypatch, lambda direction: direction.update(delay_ns=4_500_000))
     for record in stage(Wish(versions=("1.1",))).run(campaign):
         assert "times" in impossible(record), record.attempt.outcome.reason
@@ -158,7 +158,7 @@ def test_a_delay_10_percent_short_is_impossible(
 
 @pytest.mark.parametrize("version", ["1.1", "3"])
 def test_a_damaged_body_is_a_failure(campaign: Path, tmp_path: Path, version: str) -> None:
-    """Another content of the same size is noticed by its digest, and never tried again."""
+    """The digest differs although the size is the same, and the trial is not repeated."""
     damaged = stage(Wish(versions=(version,)))
     ((path, content),) = damaged.bed.contents.items()
     other = tmp_path / "other"
@@ -173,7 +173,7 @@ def test_a_damaged_body_is_a_failure(campaign: Path, tmp_path: Path, version: st
 def test_another_congestion_control_is_the_beds_fault(
     campaign: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What the accepted socket says counts, not what the experiment asked for."""
+    """The check reads the accepted socket, not the experiment."""
     routes = {"client": "reno", "server": "reno"}
     monkeypatch.setattr(Scenario, "senders", lambda _: routes)
     records = stage(Wish(versions=("1.1",))).run(campaign)
@@ -187,7 +187,7 @@ def test_another_congestion_control_is_the_beds_fault(
 def test_offloads_left_on_are_the_beds_fault(
     campaign: Path, monkeypatch: pytest.MonkeyPatch, version: str
 ) -> None:
-    """Frames that no wire would carry make the attempt invalid, whatever the client made of it."""
+    """Frames longer than the MTU make the attempt invalid, whatever the client fetched."""
 
     def forget(planned: TrialPlan) -> TrialPlan:
         hosts = tuple(spec for spec in planned.network.hosts if spec.argv[0] != "ethtool")
@@ -202,7 +202,7 @@ def test_offloads_left_on_are_the_beds_fault(
 
 
 def test_a_dead_emulator_is_retried_three_times(campaign: Path) -> None:
-    """Nobody waits for a client whose link is gone; the attempts are kept, none as data."""
+    """The run does not wait for the client; the invalid attempts are kept and are no data."""
     patient = stage(Wish(versions=("1.1",), time_limit="600 s", size="1 MB"))
     killer = threading.Thread(target=kill_emulators, args=(ATTEMPTS,))
     killer.start()
@@ -233,7 +233,7 @@ def fetching() -> set[int]:
 
 
 def test_a_client_that_cannot_speak_the_version_fails(campaign: Path, tmp_path: Path) -> None:
-    """Asked for HTTP/3 it speaks HTTP/1.1: the server's log tells, and it is data."""
+    """The server's log shows HTTP/1.1 instead of HTTP/3, which is data."""
     folder = recipe(tmp_path / "recipes", "curl", "--http3-only", "--http1.1")
     record = only(stage(Wish(versions=("3",)), [folder]).run(campaign), "failed")
     assert check(record, "protocol used").figure.startswith("1 request(s) HTTP/1.1")
@@ -241,7 +241,7 @@ def test_a_client_that_cannot_speak_the_version_fails(campaign: Path, tmp_path: 
 
 
 def test_the_time_limit(campaign: Path) -> None:
-    """A slow link is not a failure: the trial has timed out, and no request time is given."""
+    """The trial has timed out and has no request time."""
     wish = Wish(versions=("2",), rate="100 kbit/s", time_limit="1 s")
     record = only(stage(wish).run(campaign), "timed out")
     assert check(record, "client ended well").figure.startswith("was stopped at its time limit")
@@ -249,7 +249,7 @@ def test_the_time_limit(campaign: Path) -> None:
 
 
 def test_a_server_that_does_not_start_fails(campaign: Path, tmp_path: Path) -> None:
-    """Its own words are among the artifacts; nobody waits for it."""
+    """Its error output is among the artifacts, and the run does not wait for it."""
     folder = recipe(tmp_path / "recipes", "nginx", "http3 on;", "http3 perhaps;")
     record = only(stage(Wish(versions=("3",)), [folder]).run(campaign), "failed")
     assert "nginx did not start: " in record.attempt.outcome.reason
@@ -260,7 +260,7 @@ def test_a_server_that_does_not_start_fails(campaign: Path, tmp_path: Path) -> N
 def test_a_server_that_never_listens_fails(
     campaign: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """One that runs and does not open its ports is given up."""
+    """The run stops waiting for the ports after a bounded time."""
     monkeypatch.setattr("httpbed.host.sandbox.supervisor.START_TIMEOUT_S", 1.0)
     folder = recipe(tmp_path / "recipes", "nginx", "tcp = [443]", "tcp = [444]")
     record = only(stage(Wish(versions=("1.1",)), [folder]).run(campaign), "failed")
@@ -277,7 +277,7 @@ def test_a_server_that_never_listens_fails(
 def test_a_program_that_is_not_there_is_the_machines_fault(
     tmp_path: Path, old: str, new: str, word: str
 ) -> None:
-    """It is noticed before anything runs, with the remedy."""
+    """The run is refused before its first trial, with the remedy."""
     lacking = stage(Wish(), [recipe(tmp_path / "recipes", "curl", old, new)])
     with pytest.raises(HostError, match=word) as caught:
         manifest.manifest(lacking.loaded, lacking.bed, command="")
@@ -287,7 +287,7 @@ def test_a_program_that_is_not_there_is_the_machines_fault(
 def test_a_program_that_vanishes_is_no_data(
     campaign: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A client that cannot be started says nothing about the client."""
+    """A client that cannot be started is no result about the client."""
 
     def vanish(planned: TrialPlan) -> TrialPlan:
         (client,) = planned.clients

@@ -96,7 +96,7 @@ def version(recipes: Catalog, name: str, folder: Path) -> tuple[Programs, str]:
 def test_programs_of_the_python_index(
     tmp_path: Path, name: str, argv: list[str], word: str
 ) -> None:
-    """They are found by name, and Python finds its modules, compiled; each version is as pinned."""
+    """Each is found by name in its pinned version, and its modules are compiled."""
     shipped = catalog.load()[name]
     assert shipped.version
     asking = shipped.model_copy(
@@ -112,15 +112,15 @@ def test_programs_of_the_python_index(
 
 
 def borrow(folder: Path) -> Path:
-    """Copy a program to where the sandbox shows nothing of this machine."""
+    """Copy a program to a place that the sandbox does not show."""
     folder.mkdir()
     program = folder / "my own"
     shutil.copy(shutil.which(BORROWED) or "", program)
     return program
 
 
-def test_a_program_of_the_user_s(tmp_path: Path) -> None:
-    """It is named by a path relative to its recipe, and runs as this machine's others do."""
+def test_a_program_of_the_user_runs(tmp_path: Path) -> None:
+    """Its path is relative to its recipe, and it runs as the machine's programs do."""
     borrow(tmp_path / "r")
     argv = ["{program}", "--version"]
     recipes = known(tmp_path / "r", "mine", 'binary = "./my own"', argv)
@@ -134,7 +134,7 @@ def test_a_program_of_the_user_s(tmp_path: Path) -> None:
 def test_a_library_in_an_unusual_place_is_shown_beside_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Whatever led the loader to it outside."""
+    """The loader finds it inside as it does outside."""
     program = borrow(tmp_path / "r")
     recipes = known(tmp_path / "r", "mine", 'binary = "./my own"', ["{program}", "--version"])
     usual = program_roots.ensure(recipes, ["mine"], say=print)

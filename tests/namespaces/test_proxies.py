@@ -110,7 +110,7 @@ def wrong(record: Record) -> list[tuple[Any, str, str]]:
 
 @pytest.mark.parametrize("name", PROXIES)
 def test_a_proxy_speaks_every_version_on_both_sides(name: str, tmp_path: Path) -> None:
-    """Four files of curl's at once, each as served; no retry, no reset, no other version."""
+    """Curl fetches four files in parallel without a retry, a reset or another version."""
     spoken = CATALOG[name].upstream_http_versions
     paths = [[(name, one)] for one in spoken]
     found = Line(["client", "proxy", "server"], paths).run(tmp_path)
@@ -119,7 +119,7 @@ def test_a_proxy_speaks_every_version_on_both_sides(name: str, tmp_path: Path) -
 
 
 def test_envoy_is_a_server_behind_a_chain_over_ipv6(tmp_path: Path) -> None:
-    """Two proxies of two makers, and Envoy's own files at the end."""
+    """Two proxies of different makers forward to Envoy, which serves its own files."""
     chain = [("haproxy", "2"), ("envoy", "3")]
     hosts = ["client", "proxy1", "proxy2", "server"]
     found = Line(hosts, [chain], server="envoy", ip="6").run(tmp_path)
@@ -132,7 +132,7 @@ def test_envoy_is_a_server_behind_a_chain_over_ipv6(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", ["envoy", "haproxy", "nginx", "caddy"])
 def test_the_last_proxy_shares_among_servers(name: str, tmp_path: Path) -> None:
-    """Two of four requests each, by the servers' own logs."""
+    """The servers' logs show two of four requests each."""
     hosts = ["client", "proxy", "server", "server2"]
     found = Line(hosts, [[(name, "1.1")]], versions=["2"]).run(tmp_path)
     assert [said for record in found for said in wrong(record)] == []
@@ -143,7 +143,7 @@ def test_the_last_proxy_shares_among_servers(name: str, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("spoken", ["2", "3"])
 def test_a_tunnel_carries_http_3_from_end_to_end(spoken: str, tmp_path: Path) -> None:
-    """The server sees the client's own connection, and answers every request itself."""
+    """The server sees the client's own connection and answers every request itself."""
     hosts = ["client", "proxy1", "proxy2", "server"]
     path = [(TUNNELS[0], spoken), (TUNNELS[1], "3")]
     found = Line(hosts, [path], versions=["3"]).run(tmp_path)

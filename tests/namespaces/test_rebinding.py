@@ -23,9 +23,9 @@ REBIND = 'knobs = { migration = "rebind" }'
 
 @pytest.mark.parametrize("version", ["4", "6"])
 def test_aioquic_goes_on_from_another_address(tmp_path: Path, version: Literal["4", "6"]) -> None:
-    """The same connection, and it says so itself.
+    """The connection stays the same, and aioquic reports the new path.
 
-    nginx drops its word about a path when its window is full, and then the download may stop.
+    nginx drops its answer about a path when its window is full, and then the download may stop.
     """
     roaming = Roaming(
         handover=GONE,
@@ -55,7 +55,7 @@ def test_aioquic_goes_on_from_another_address(tmp_path: Path, version: Literal["
 def test_wget_gives_up_where_there_is_no_network(
     tmp_path: Path, refused: str, outcome: str
 ) -> None:
-    """Unless it is told to take that for something that passes."""
+    """It goes on only if an option says that the error may pass."""
     knobs = f'knobs = {{ waitretry = "0", tries = "0", retry_connrefused = "{refused}" }}'
     roaming = Roaming(
         handover=f'{GONE}\ngap = "200 ms"',
@@ -69,7 +69,7 @@ def test_wget_gives_up_where_there_is_no_network(
 
 
 def test_a_gap_is_outlasted_by_starting_again(tmp_path: Path) -> None:
-    """Each run without a network fails at once, and the next begins a little later."""
+    """Each run without a network fails at once, and the next one starts a little later."""
     roaming = Roaming(
         handover=f'{GONE}\ngap = "{GAP_S} s"', versions=("2",), on_client='retry = "resume"'
     )

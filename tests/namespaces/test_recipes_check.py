@@ -17,7 +17,7 @@ pytestmark = [pytest.mark.namespaces, pytest.mark.toolbox]
 
 
 def tried(known: Catalog, wanted: list[Way], folder: Path) -> Outcome:
-    """Try ways with what is here."""
+    """Check pairings with the installed programs."""
     found, absent = session.here(known)
     bed = session.make_bed(known, found, say=print)
 
@@ -47,7 +47,7 @@ def covering(several: list[Way]) -> list[Way]:
 
 
 def test_all_that_is_installed_does_as_its_recipe_promises(tmp_path: Path) -> None:
-    """Each role and HTTP version once, 1 kB and 1 MB by digest, versions and refusals."""
+    """Each role and version is checked once: 1 kB and 1 MB by digest, and refusals."""
     known = catalog.load()
     found, _ = session.here(known)
     every = pairings.few(found)
@@ -72,7 +72,7 @@ run = { choose = { http_flag = { values = { "2" = "--http1.1" } } } }
 
 
 def test_a_program_that_speaks_another_version_fails(tmp_path: Path) -> None:
-    """Its recipe says HTTP/2, its command HTTP/1.1: the file is right, and the way is not."""
+    """The recipe says HTTP/2 and the command HTTP/1.1: the file is right, and the pairing fails."""
     (tmp_path / "liar.toml").write_text(LIAR)
     known = catalog.load([tmp_path])
     server = next(
@@ -84,8 +84,8 @@ def test_a_program_that_speaks_another_version_fails(tmp_path: Path) -> None:
     assert len(wrong) == 2
 
 
-def test_a_client_that_believes_anybody_fails(tmp_path: Path) -> None:
-    """It says that it verifies, and does not: what it must refuse, it takes."""
+def test_a_client_that_verifies_no_certificate_fails(tmp_path: Path) -> None:
+    """Its recipe says that it verifies certificates, and it accepts one that it must refuse."""
     (tmp_path / "careless.toml").write_text(CARELESS)
     known = catalog.load([tmp_path])
     found, _ = session.here(known, ["careless", "nginx"])

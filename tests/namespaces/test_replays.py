@@ -64,7 +64,7 @@ def recorded_order(entries: Sequence[HarEntry]) -> list[str]:
 
 
 def test_three_origins_over_all_versions(tmp_path: Path) -> None:
-    """Status, head, length, delay and order are the recording's, by the browser and by nginx."""
+    """Browser and nginx report the recorded status, headers, length, delay and order."""
     made = replays.stage(tmp_path, MIXED)
     recording = selection.choose(parser.read(har(MIXED).encode()), "site.har")
     round_trips = sizes.round_trips_s([*recording.requests])
@@ -92,7 +92,7 @@ def test_three_origins_over_all_versions(tmp_path: Path) -> None:
 
 
 def test_a_page_asks_for_all_by_itself(tmp_path: Path) -> None:
-    """Where all bodies are there the recorded document is loaded, encoded to its old length."""
+    """If the HAR file has all bodies, the recorded document is loaded, with its recorded length."""
     made = replays.stage(tmp_path, OWN, versions='["2"]')
     (site,) = made.bed.sites.values()
     assert not site.site.skeleton
@@ -107,7 +107,7 @@ def test_a_page_asks_for_all_by_itself(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("server", "version"), [("nginx", "3"), ("caddy", "2")])
 def test_odd_answers_are_answers(tmp_path: Path, server: str, version: str) -> None:
-    """Dialogs, policies, addresses, chains of redirects, other methods: all as recorded."""
+    """Dialogs, policies, redirect chains and other methods are answered as recorded."""
     made = replays.stage(tmp_path, ODD, versions=f'["{version}"]', server=server)
     *_, record = made.run(tmp_path / "campaign")
     assert record.attempt.outcome.kind == "completed", record.attempt.outcome

@@ -50,7 +50,7 @@ def test_a_download_that_was_cut_is_completed(  # noqa: PLR0913, PLR0917 - a row
     runs: int,
     answers: str,
 ) -> None:
-    """The file is whole by its digest, over a second connection; wget resumes by itself."""
+    """The digest is right after a second connection; wget resumes by itself."""
     cut_at(monkeypatch, CUT)
     record = last(stage(wish(client, version, retry)).run(tmp_path / "campaign"))
     assert record.attempt.outcome.kind == "completed", record.attempt.outcome.reason
@@ -62,8 +62,10 @@ def test_a_download_that_was_cut_is_completed(  # noqa: PLR0913, PLR0917 - a row
     )
 
 
-def test_without_a_retry_it_has_failed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """As ever: a part of the file is no file."""
+def test_without_a_retry_a_cut_download_has_failed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A part of the file is no file."""
     cut_at(monkeypatch, CUT)
     record = last(stage(wish("curl", "2", "none")).run(tmp_path / "campaign"))
     assert record.attempt.outcome.kind == "failed"
@@ -73,7 +75,7 @@ def test_without_a_retry_it_has_failed(tmp_path: Path, monkeypatch: pytest.Monke
 def test_a_proxy_is_not_blamed_for_a_client_that_left(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It logs an answer that broke off, and one that is whole."""
+    """The proxy logs an incomplete response and a complete one."""
     cut_at(monkeypatch, CUT)
     proxied = wish(
         "curl",
@@ -88,7 +90,7 @@ def test_a_proxy_is_not_blamed_for_a_client_that_left(
 
 
 def test_several_cuts_are_survived(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each run goes on where the one before was cut."""
+    """Each run resumes where the previous run was cut."""
     cut_at(monkeypatch, CUT, 2 * CUT)
     record = last(stage(wish("curl", "1.1", "resume")).run(tmp_path / "campaign"))
     assert record.attempt.outcome.kind == "completed", record.attempt.outcome.reason
@@ -99,7 +101,7 @@ def test_several_cuts_are_survived(tmp_path: Path, monkeypatch: pytest.MonkeyPat
 def test_the_time_limit_is_for_all_runs_together(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A client that fails at once, again and again, times out like one that hangs."""
+    """A client that fails repeatedly times out like one that hangs."""
     hopeless = stage(wish("curl", "1.1", "restart", time_limit="2 s"))
     monkeypatch.setattr("httpbed.trial.parts.SERVER_NAME", "elsewhere.httpbed.test")
     record = last(hopeless.run(tmp_path / "campaign"))

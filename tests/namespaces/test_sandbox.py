@@ -46,8 +46,8 @@ def seen(folder: Path, file: str) -> str:
     return asyncio.run(_read(folder, file))
 
 
-def test_this_machine_s_programs_are_only_read(tmp_path: Path) -> None:
-    """Root of this machine is root inside, and could write to all that is mounted writable."""
+def test_programs_of_this_machine_are_read_only(tmp_path: Path) -> None:
+    """Root of this machine is root inside and could write to every writable mount."""
     table = seen(tmp_path, "/proc/self/mountinfo")
     mounts = {line.split()[4]: line.split()[5].split(",") for line in table.splitlines()}
     shown = [place for place in mounts if place.split("/")[1] in {"usr", "etc", "bin", "lib"}]
@@ -56,15 +56,15 @@ def test_this_machine_s_programs_are_only_read(tmp_path: Path) -> None:
 
 
 def test_programs_of_the_bed_hear_all_signals(tmp_path: Path) -> None:
-    """What the sandbox blocks and ignores for itself is not theirs."""
+    """Signals that the sandbox blocks or ignores for itself reach its programs."""
     told = dict(line.split(":\t") for line in seen(tmp_path, "/proc/self/status").splitlines())
     ours = dict(line.split(":\t") for line in Path("/proc/self/status").read_text().splitlines())
     assert told["SigBlk"] == ours["SigBlk"]
     assert not int(told["SigIgn"], 16) & 1 << (signal.SIGPIPE - 1)
 
 
-def test_who_no_longer_waits_for_an_answer_does_no_harm(tmp_path: Path) -> None:
-    """As the meter of a link, when the command ends: it is answered all the same."""
+def test_an_abandoned_request_does_no_harm(tmp_path: Path) -> None:
+    """The meter of a link stops waiting when the command ends; the sandbox answers all the same."""
 
     async def ask_and_turn_away() -> None:
         async with sandbox(spec_below(tmp_path)) as supervisor:

@@ -31,7 +31,7 @@ def honest(planned: NetworkPlan) -> NetworkPlan:
 
 
 def as_published(planned: NetworkPlan) -> NetworkPlan:
-    """Tell tc what the paper told it, in place of what was computed from it."""
+    """Give tc the paper's parameters instead of the computed ones."""
     words = f"qdisc add dev l0a {PUBLISHED}\n"
     *others, disciplines = planned.hosts
     kept = [one for one in (disciplines.input or "").splitlines() if " dev l0a " not in one]
@@ -73,7 +73,7 @@ def taken(
 
 
 def test_the_published_bucket_takes_what_the_kernels_takes(tmp_path: Path) -> None:
-    """22 packets by the burst, 24 by the queue; the paper's words say the same to tc."""
+    """Both accept 22 packets by the burst and 24 by the queue."""
     ours, found = taken(tmp_path / "ours", "af_packet")
     assert found.passed, found
     kernels, found = taken(tmp_path / "kernel", "tbf")
@@ -84,7 +84,7 @@ def test_the_published_bucket_takes_what_the_kernels_takes(tmp_path: Path) -> No
 
 
 def test_the_latency_alone_is_another_network(tmp_path: Path) -> None:
-    """4375 bytes have room for two packets: what is not tbf's own limit is caught."""
+    """4375 bytes hold two packets, so another limit than tbf's is detected."""
     kernels, found = taken(tmp_path, "tbf", with_limit(4375))
     assert kernels == list(range(22 + 2))
     assert not found.passed

@@ -36,8 +36,8 @@ def backend(request: pytest.FixtureRequest) -> Backend:
 
 
 @pytest.mark.parametrize("version", ["4", "6"])
-def test_delays_on_a_way_add_up(tmp_path: Path, version: Version, backend: Backend) -> None:
-    """Through a router, over either version of IP, without a frame that nobody sent."""
+def test_delays_on_a_route_add_up(tmp_path: Path, version: Version, backend: Backend) -> None:
+    """Through a router, over both versions of IP, and no other frame crosses the links."""
     line = topology([NEAR, FAR], version)
     planned = network.plan(line, {}, 1, 1, forwarding={"router"}, backend=backend)
 
@@ -57,8 +57,8 @@ def test_delays_on_a_way_add_up(tmp_path: Path, version: Version, backend: Backe
     assert [result[name] for name in ODDITIES] == [0, 0, 0, 0]
 
 
-def test_a_host_that_takes_part_passes_nothing_on(tmp_path: Path) -> None:
-    """Its neighbours reach it; each other they do not, and are told so at once."""
+def test_a_host_with_a_role_forwards_nothing(tmp_path: Path) -> None:
+    """Its neighbours reach it, and get an error at once when they address each other."""
     line = topology([NEAR, FAR])
     planned = network.plan(line, {}, 1, 1)
 
@@ -78,7 +78,7 @@ BOTTLENECK = 10_000_000
 
 
 def dumbbell() -> list[dict[str, Any]]:
-    """Describe two pairs of hosts whose ways share one link."""
+    """Describe two pairs of hosts whose routes share one link."""
     access = [["client", "left"], ["other", "left"], ["right", "server"], ["right", "rival"]]
     shared = {"between": ["left", "right"], "rate": f"{BOTTLENECK} bit/s", "delay": "5 ms"}
     return [shared, *({"between": pair, "delay": "1 ms"} for pair in access)]
@@ -86,7 +86,7 @@ def dumbbell() -> list[dict[str, Any]]:
 
 @pytest.mark.parametrize("version", ["4", "6"])
 def test_two_flows_share_a_bottleneck(tmp_path: Path, version: Version) -> None:
-    """Both pass, no faster together than it; every packet is accounted for on every link."""
+    """Together they do not exceed the link's rate, and each link accounts for every packet."""
     bell = topology(dumbbell(), version)
     planned = network.plan(bell, {}, 1, 1, forwarding={"left", "right"})
     seconds = 1.0
@@ -129,7 +129,7 @@ def _seen_at(result: dict[str, Any], link: str) -> tuple[str, str]:
 
 @pytest.mark.parametrize("lossy", [0, 1])
 def test_loss_on_a_link_is_that_links(tmp_path: Path, lossy: int) -> None:
-    """Drawn again packet by packet on both, it is found on the one that has it."""
+    """The draws are computed again for both links, and match the losses of the lossy one."""
     links = [NEAR, FAR]
     links[lossy] = {**links[lossy], "loss": "5 %", "duplication": "2 %", "corruption": "1 %"}
     planned = network.plan(topology(links), {}, 1, 1, forwarding={"router"})
@@ -152,7 +152,7 @@ def test_loss_on_a_link_is_that_links(tmp_path: Path, lossy: int) -> None:
 
 @pytest.mark.parametrize("version", ["4", "6"])
 def test_every_route_has_its_senders_congestion_control(tmp_path: Path, version: Version) -> None:
-    """Also the one that leads over a router; a sender's socket takes it from there."""
+    """A route over a router has it too, and a socket of the sender uses it."""
     line = topology([NEAR, FAR], version)
     planned = network.plan(line, {"server": "reno"}, 1, 1, forwarding={"router"})
 
@@ -171,7 +171,7 @@ def test_every_route_has_its_senders_congestion_control(tmp_path: Path, version:
 
 @pytest.mark.parametrize("version", ["4", "6"])
 def test_the_kernel_carries_packets_over_several_links(tmp_path: Path, version: Version) -> None:
-    """By its own counters on each, and no faster than the narrowest lets them."""
+    """The kernel counts the packets on each link, and the narrowest link bounds the rate."""
     links = [{**NEAR, "delay": "0 ms"}, {**FAR, "delay": "0 ms", "rate": f"{BOTTLENECK} bit/s"}]
     line = topology(links, version)
     planned = network.plan(line, {}, 1, 1, forwarding={"router"}, backend="tbf")

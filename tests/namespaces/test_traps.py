@@ -67,7 +67,7 @@ def left(tmp_path: Path) -> Path:
 def test_what_is_no_file_is_not_read(
     tmp_path: Path, victim: Path, trap: str, kind: str, role: str
 ) -> None:
-    """In the place of what it prints, and of its errors; what is no folder, either, is removed."""
+    """Traps in place of output files are not followed; traps in place of folders are removed."""
     script = f"rm said.txt errors.txt\n{trap} said.txt\n{trap} errors.txt\n"
     record = trapped(tmp_path, victim, script, role)
     if kind:
@@ -78,13 +78,13 @@ def test_what_is_no_file_is_not_read(
 
 @pytest.mark.parametrize("trap", ["mkfifo", "ln -s /dev/zero", "ln -s /proc/kmsg", "mkdir"])
 def test_what_is_no_body_is_not_read(tmp_path: Path, victim: Path, trap: str) -> None:
-    """Nobody waits for it."""
+    """A trap in place of a body does not block the run."""
     record = trapped(tmp_path, victim, f"{trap} {BODY}\n")
     assert check(record, "body as served").figure == "the client stored nothing"
 
 
 def test_a_folder_cannot_be_replaced(tmp_path: Path, victim: Path) -> None:
-    """What it then writes is in its own folder, and is cut there."""
+    """What the program writes stays in its own folder, within its bound."""
     script = "cd /; mv /trial/client /trial/other; umount /trial/client; rm -r /trial/client\n"
     script += f"ln -sfn VICTIM /trial/client; cd /trial/client; {FLOOD}"
     record = trapped(tmp_path, victim, script)
@@ -92,8 +92,8 @@ def test_a_folder_cannot_be_replaced(tmp_path: Path, victim: Path) -> None:
     assert (left(tmp_path) / "client/flood").stat().st_size <= MB * 2
 
 
-def test_nothing_is_written_beside_ones_folder(tmp_path: Path, victim: Path) -> None:
-    """What httpbed itself writes there is its own."""
+def test_nothing_is_written_beside_the_own_folder(tmp_path: Path, victim: Path) -> None:
+    """Files of httpbed itself there are unchanged."""
     names = ("evidence.json", "link-result.json", "link-events.jsonl", "ss-server.txt")
     script = "".join(f"ln -s VICTIM/said.txt /trial/{name}\n" for name in names)
     trapped(tmp_path, victim, script)
@@ -101,8 +101,8 @@ def test_nothing_is_written_beside_ones_folder(tmp_path: Path, victim: Path) -> 
     assert json.loads((left(tmp_path) / "evidence.json").read_text())["exits"]["client"]
 
 
-def test_what_is_beside_ones_folder_is_in_memory(tmp_path: Path, victim: Path) -> None:
-    """It ends where memory does, and with the trial."""
+def test_files_beside_the_own_folder_are_in_memory(tmp_path: Path, victim: Path) -> None:
+    """They end with the memory bound and with the trial."""
     script = "n=0; while head -c 1000000 /dev/zero >/trial/$n; do n=$((n+1)); done; exit 3"
     record = trapped(tmp_path, victim, script)
     assert check(record, "client ended well").figure.startswith("exit status 3")
@@ -119,8 +119,8 @@ def test_what_is_beside_ones_folder_is_in_memory(tmp_path: Path, victim: Path) -
         "nsenter --net=/proc/1/ns/net true",
     ],
 )
-def test_nobody_leaves(tmp_path: Path, victim: Path, way: str) -> None:
-    """The kernel refuses it, whatever the program is inside."""
+def test_no_program_leaves_its_namespaces(tmp_path: Path, victim: Path, way: str) -> None:
+    """The kernel refuses it, whichever user the program is inside."""
     record = trapped(tmp_path, victim, f"PATH=$PATH:/usr/sbin:/sbin; {way} && exit 0; exit 3")
     assert check(record, "client ended well").figure.startswith("exit status 3")
     said = (left(tmp_path) / "client/errors.txt").read_text()
@@ -133,13 +133,13 @@ def test_nobody_leaves(tmp_path: Path, victim: Path, way: str) -> None:
 def test_an_own_binary_sees_none_of_this_machines_files(
     tmp_path: Path, victim: Path, place: str
 ) -> None:
-    """It has itself, its libraries and what its recipe names."""
+    """It sees itself, its libraries and what its recipe names."""
     record = trapped(tmp_path, victim, f"ls {place} && exit 0; exit 3")
     assert check(record, "client ended well").figure.startswith("exit status 3")
     assert "No such file" in (left(tmp_path) / "client/errors.txt").read_text()
 
 
 def test_folders_without_end_are_ended(tmp_path: Path, victim: Path) -> None:
-    """Looking into them takes no more than a few."""
+    """Walking them ends after a bounded number."""
     record = trapped(tmp_path, victim, "while mkdir d && cd d; do :; done; sleep 10")
     assert "made folders more than 32 deep" in record.attempt.outcome.reason

@@ -45,7 +45,7 @@ def finals(trials: list[Record], version: str) -> list[Record]:
 
 
 def test_every_check_passes(trials: list[Record], version: str) -> None:
-    """Every trial completes and breaks none; what QUIC encrypts may go unseen."""
+    """Every trial completes and breaks no check; QUIC's encryption may hide some evidence."""
     chosen = finals(trials, version)
     assert [record.attempt.outcome.kind for record in chosen] == ["completed"] * 3
     unseen = {c.name for record in chosen for c in record.attempt.checks if c.passed is not True}
@@ -59,7 +59,7 @@ def test_every_check_passes(trials: list[Record], version: str) -> None:
 
 
 def test_two_are_under_way_at_once(trials: list[Record]) -> None:
-    """With two jobs a trial begins before the one before has ended; never are there three."""
+    """With two jobs, two trials overlap and never three."""
     begun = [
         (datetime.fromisoformat(record.attempt.started).timestamp(), record.attempt.phases_s)
         for record in trials
@@ -70,11 +70,10 @@ def test_two_are_under_way_at_once(trials: list[Record]) -> None:
 
 
 def test_the_wire_agrees_with_the_client(trials: list[Record], version: str) -> None:
-    """The wire's request time is what curl tells from its first packet on.
+    """The wire's request time is curl's, counted from its first packet on.
 
     curl's clock starts before its first packet and stops before its last, so the wire's time
-    can never be below what lies between, however busy the machine is; above it, the closest
-    of three trials is looked at, since a busy machine may hold curl up.
+    can never be below what lies between, however busy the machine is.
     """
     beyond = []
     for record in finals(trials, version):
@@ -86,7 +85,7 @@ def test_the_wire_agrees_with_the_client(trials: list[Record], version: str) -> 
 
 
 def test_nothing_is_faster_than_the_link(trials: list[Record], version: str) -> None:
-    """Goodput with all that the wire carried beside it stays below the rate."""
+    """Goodput plus the other bytes on the wire stays below the rate."""
     for record in finals(trials, version):
         seen = values(record)
         assert seen["goodput"] * (1 + seen["wire_overhead"]) < RATE_BIT_S
@@ -118,7 +117,7 @@ def test_fates_come_from_the_seed(tmp_path: Path) -> None:
 
 
 def same(one: dict[str, Any], other: dict[str, Any]) -> bool:
-    """Whether two runs of a direction lost the same packets, as far as both went."""
+    """Return whether two runs of a direction lost the same packets, as far as both went."""
     common = min(way["packets"]["in"] for way in (one, other))
     assert common > 30
     lost = [[number for number in way["lost_numbers"] if number < common] for way in (one, other)]

@@ -61,7 +61,7 @@ def connections(requests: Sequence[LoggedRequest]) -> set[str]:
 def test_a_ticket_is_all_that_is_left_and_carries_the_first_request(
     tmp_path: Path, site: Path, version: str
 ) -> None:
-    """New connections only, over TCP as over QUIC."""
+    """Connections are new, over TCP and over QUIC."""
     browser, log = visited(tmp_path, site, "early data", version)
     assert (document(log).resumed, document(log).early_data) == (True, True)
     assert {one.http_version for one in (*log.requests, *log.before)} == {version}
@@ -72,14 +72,14 @@ def test_a_ticket_is_all_that_is_left_and_carries_the_first_request(
 def test_a_ticket_is_used_without_early_data_where_the_server_takes_none(
     tmp_path: Path, site: Path
 ) -> None:
-    """It resumes, and waits for the handshake's end."""
+    """The connection resumes and waits for the end of the handshake."""
     browser, log = visited(tmp_path, site, "resumed", "3")
     assert (document(log).resumed, document(log).early_data) == (True, False)
     assert len(browser.requests) == len(log.requests) == IMAGES + 1
 
 
-def test_a_warm_connection_is_the_documents(tmp_path: Path, site: Path) -> None:
-    """Both sides know it."""
+def test_a_warm_connection_carries_the_document(tmp_path: Path, site: Path) -> None:
+    """Browser and server report the same connection."""
     browser, log = visited(tmp_path, site, "warm connection", "1.1")
     assert document(log).connection in connections(log.before)
     assert document(browser).connection in connections(browser.before)
@@ -87,7 +87,7 @@ def test_a_warm_connection_is_the_documents(tmp_path: Path, site: Path) -> None:
 
 
 def test_http3_is_discovered_over_http2(tmp_path: Path, site: Path) -> None:
-    """Everything of the page comes over HTTP/3, by a certificate of an authority of our own."""
+    """All resources come over HTTP/3, with a certificate of a private authority."""
     browser, log = visited(tmp_path, site, "discovery", "3")
     for told in (browser, log):
         assert [(one.path, one.http_version) for one in told.before] == [
@@ -98,7 +98,7 @@ def test_http3_is_discovered_over_http2(tmp_path: Path, site: Path) -> None:
 
 
 def test_a_repeat_view_asks_again_for_the_document_only(tmp_path: Path, site: Path) -> None:
-    """The rest is in the cache of a browser that was started anew."""
+    """The other resources come from the disk cache of a browser that was started anew."""
     browser, log = visited(tmp_path, site, "repeat view", "2")
     for told in (browser, log):
         assert len(told.before) == IMAGES + 1

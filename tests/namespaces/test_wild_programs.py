@@ -23,7 +23,7 @@ FORKS = "while sleep 1000 & do :; done"
 
 @pytest.fixture(autouse=True)
 def _tight(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Set the bounds lower, so that they are reached sooner."""
+    """Lower the bounds, so that tests reach them sooner."""
     monkeypatch.setattr(parts, "LOG_BYTES", 4 * MB)
     monkeypatch.setattr(recipe, "MEMORY_BYTES", 64 * MB)
     monkeypatch.setattr(recipe, "PROCESSES", 400)
@@ -31,8 +31,8 @@ def _tight(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize("role", ["client", "server"])
 @pytest.mark.parametrize("script", [FLOOD, FILES, EMPTY_FILES])
-def test_who_fills_the_disk_is_ended(tmp_path: Path, role: str, script: str) -> None:
-    """In one file or many, as a client or before a server listens; next to nothing is kept."""
+def test_a_program_that_fills_the_disk_is_ended(tmp_path: Path, role: str, script: str) -> None:
+    """In one file or many, as a client or before a server listens."""
     record = outcome(tmp_path, script, role)
     assert f"{role} ran: wrote more than 4 MB into its folder" in record.attempt.outcome.reason
     kept = [file for file in (tmp_path / "campaign").rglob("*") if file.is_file()]
@@ -48,8 +48,10 @@ def test_who_fills_the_disk_is_ended(tmp_path: Path, role: str, script: str) -> 
         (FORKS, "exit status"),  # the shell can fork no more
     ],
 )
-def test_who_fills_the_memory_fails_by_itself(tmp_path: Path, script: str, word: str) -> None:
-    """What it asks for is refused, and nobody else is harmed."""
+def test_a_program_that_fills_the_memory_fails_by_itself(
+    tmp_path: Path, script: str, word: str
+) -> None:
+    """Its allocation fails, and no other process is harmed."""
     record = outcome(tmp_path, script)
     assert "client ended well" in record.attempt.outcome.reason
     assert word in record.attempt.outcome.reason

@@ -110,7 +110,7 @@ def move(folder: Path, change: str, *words: str, serving: str = "") -> Moved:
 def test_a_body_goes_on_from_another_address(
     tmp_path: Path, policy: str, change: str, events: list[str]
 ) -> None:
-    """On the same connection; the report says how, on the machine's clock."""
+    """The connection stays the same, and the report has the migration's time."""
     moved = move(tmp_path, change, "--migration", policy)
     assert (moved.code, moved.is_whole, moved.connections) == (0, True, {1}), moved.stderr
     # A busy machine may make it wait in between, or try once more.
@@ -149,8 +149,8 @@ STUCK = [
 
 
 @pytest.mark.parametrize("stuck", STUCK, ids=["none", "refused", "no link", "only IPv6"])
-def test_who_cannot_go_on_says_why(tmp_path: Path, stuck: Stuck) -> None:
-    """After its time is up, not before: an address may come back."""
+def test_a_client_without_a_path_says_why(tmp_path: Path, stuck: Stuck) -> None:
+    """It gives up at its time limit and not before, since an address may return."""
     moved = move(tmp_path, stuck.change, "--max-time", "3", *stuck.words, serving=stuck.serving)
     assert moved.code == moved.report["exit_code"] == 28
     assert stuck.event in moved.events
@@ -160,7 +160,7 @@ def test_who_cannot_go_on_says_why(tmp_path: Path, stuck: Stuck) -> None:
 
 
 def test_silence_ends_a_connection_that_has_no_address(tmp_path: Path) -> None:
-    """And is explained by the last change of the network."""
+    """The message names the last change of the network."""
     moved = move(tmp_path, f"{DELETED}\nlink set b0 down", "--idle-timeout", "1")
     assert moved.code == 56
     assert "fell silent" in moved.stderr
@@ -168,6 +168,6 @@ def test_silence_ends_a_connection_that_has_no_address(tmp_path: Path) -> None:
 
 
 def test_a_change_without_consequence_is_none(tmp_path: Path) -> None:
-    """Such as a route to somewhere else."""
+    """A route to another network does not count."""
     moved = move(tmp_path, "route add 10.77.0.0/16 dev a0")
     assert (moved.code, moved.is_whole, moved.events) == (0, True, [])

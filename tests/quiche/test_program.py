@@ -77,10 +77,7 @@ def bed(tmp_path: Path) -> CampaignSetup:
 
 @pytest.mark.parametrize("control", ["reno", "cubic", "bbr2_gcongestion"])
 def test_bodies_come_whole(bed: CampaignSetup, control: str) -> None:
-    """Whatever the size and the sender's congestion control; the log and the client agree.
-
-    Who has the file has no need of a digest.
-    """
+    """For every size and congestion control, the log and the client agree."""
     output = bed.folder / "million"
     urls = (f"{URL}/million", "--output", str(output), f"{URL}/none", f"{URL}/one")
     with bed.serving("--congestion-control", control) as address:
@@ -101,7 +98,7 @@ def test_bodies_come_whole(bed: CampaignSetup, control: str) -> None:
 
 
 def test_rounds_share_a_connection(bed: CampaignSetup) -> None:
-    """Also over IPv6."""
+    """Over IPv4 and IPv6."""
     with bed.serving(listen="[::1]:0") as address:
         code, report, _ = bed.fetch(address, "--rounds", "3", f"{URL}/one", f"{URL}/million")
     assert code == 0
@@ -110,7 +107,7 @@ def test_rounds_share_a_connection(bed: CampaignSetup) -> None:
 
 
 def test_a_ticket_resumes_and_lets_a_request_go_early(bed: CampaignSetup) -> None:
-    """The server's log says the same as the client."""
+    """The server's log agrees with the client."""
     ticket = ("--session", str(bed.folder / "ticket"))
     with bed.serving() as address:
         told = [
@@ -124,7 +121,7 @@ def test_a_ticket_resumes_and_lets_a_request_go_early(bed: CampaignSetup) -> Non
 
 
 def test_statuses_are_no_failures_unless_asked_for(bed: CampaignSetup) -> None:
-    """Nothing outside the folder is served, through links neither."""
+    """Nothing outside the folder is served, not even through symbolic links."""
     (bed.folder / "www/out").symlink_to("../secret")
     urls = [f"{URL}/{path}" for path in ("nothing", "../secret", "%2e%2e/secret", "out")]
     with bed.serving() as address:
@@ -138,8 +135,8 @@ def test_statuses_are_no_failures_unless_asked_for(bed: CampaignSetup) -> None:
     assert "status 404" in said
 
 
-def test_who_is_not_trusted_is_not_asked(bed: CampaignSetup) -> None:
-    """An authority of another's, a name of another's, and a file that holds none."""
+def test_an_untrusted_server_gets_no_request(bed: CampaignSetup) -> None:
+    """Another authority, another name, and a file without an authority are refused."""
     other = tls_certificates._make(bed.folder, datetime.now(UTC)) / "ca.pem"
     with bed.serving() as address:
         code, report, said = bed.fetch(address, "--cacert", str(other), f"{URL}/one")
@@ -154,7 +151,7 @@ def test_who_is_not_trusted_is_not_asked(bed: CampaignSetup) -> None:
 
 
 def test_mistakes_and_absences_are_named(bed: CampaignSetup) -> None:
-    """Each with its own exit code, and the address or the option in the message."""
+    """Each has its own exit code, and the message names the address or the option."""
     with bed.serving() as address:
         pass
     code, report, said = bed.fetch(address, f"{URL}/one")
@@ -172,8 +169,8 @@ def test_mistakes_and_absences_are_named(bed: CampaignSetup) -> None:
     assert "ticket" in said
 
 
-def test_time_can_be_up(bed: CampaignSetup) -> None:
-    """A fetch that would take hours ends when it is told to."""
+def test_the_time_limit_ends_a_fetch(bed: CampaignSetup) -> None:
+    """A fetch that would take hours ends at its limit."""
     with bed.serving() as address:
         words = ("--max-time", "0.2", "--rounds", "1000000", f"{URL}/one")
         code, report, said = bed.fetch(address, *words)
