@@ -1,17 +1,17 @@
-//! What a program under test may ask of the kernel.
+//! Restrictions on the system calls of a program under test.
 //!
-//! Three layers, each for what the others leave open:
+//! Three layers, each for what the others do not cover:
 //!
-//! 1. **No capability**: not one is in any of its sets, and none can come back, for the bounding set is empty
-//!    and `no_new_privs` is set. It binds low ports because `net.ipv4.ip_unprivileged_port_start` says so.
-//! 2. **A filter of system calls** refuses what needs no capability and yet reaches further than a program
-//!    that speaks HTTP: tracing, other processes' memory and limits, new namespaces and mounts, keyrings, BPF,
-//!    perf, `userfaultfd`, `io_uring` (whose requests no filter sees), setuid files, and sockets of other families than
-//!    UNIX, IPv4, IPv6 and netlink: none to the host of a virtual machine (`AF_VSOCK`).
-//! 3. **Its namespaces** ([`crate::part`]), in which there is nothing to reach.
+//! 1. **No capability.** None is in any of its sets, and none can return, because the bounding set is empty and
+//!    `no_new_privs` is set. Low ports work because of `net.ipv4.ip_unprivileged_port_start`.
+//! 2. **A filter of system calls** rejects what needs no capability but reaches beyond a program that speaks HTTP:
+//!    tracing, other processes' memory and limits, new namespaces and mounts, keyrings, BPF, perf, `userfaultfd`,
+//!    `io_uring` (whose requests no filter sees), setuid files, and sockets of families other than UNIX, IPv4, IPv6
+//!    and netlink, such as those to the host of a virtual machine (`AF_VSOCK`).
+//! 3. **Its namespaces** ([`crate::part`]), which contain nothing else.
 //!
-//! A refused call returns EPERM, as in a container. `clone3` and `openat2` return ENOSYS, because a filter cannot
-//! read their flags from memory: C libraries fall back to `clone` and `openat`, whose arguments it reads.
+//! A rejected call returns EPERM, as in a container. `clone3` and `openat2` return ENOSYS, because a filter cannot
+//! read their flags from memory. C libraries then use `clone` and `openat`, whose arguments it can read.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -46,7 +46,7 @@ const REFUSED: [libc::c_long; 32] = [
     libc::SYS_fsmount,
     libc::SYS_fspick,
     libc::SYS_mount_setattr,
-    // Keyrings, which no namespace parts.
+    // Keyrings, which no namespace separates.
     libc::SYS_keyctl,
     libc::SYS_add_key,
     libc::SYS_request_key,
@@ -62,7 +62,7 @@ const REFUSED: [libc::c_long; 32] = [
     libc::SYS_quotactl,
     libc::SYS_reboot,
 ];
-/// Absent, as on an older kernel: callers fall back.
+/// Missing, as on an older kernel: callers use another call.
 const ABSENT: [libc::c_long; 5] = [
     libc::SYS_clone3,
     libc::SYS_openat2,
@@ -70,7 +70,7 @@ const ABSENT: [libc::c_long; 5] = [
     libc::SYS_io_uring_enter,
     libc::SYS_io_uring_register,
 ];
-/// Calls that set a file's mode, with the argument that is the mode.
+/// Calls that set a file's mode, with the index of the argument that is the mode.
 const MODES: &[(libc::c_long, u8)] = &[
     (libc::SYS_fchmod, 1),
     (libc::SYS_fchmodat, 2),
@@ -86,16 +86,16 @@ const MODES: &[(libc::c_long, u8)] = &[
     #[cfg(target_arch = "x86_64")]
     (libc::SYS_mknod, 1),
 ];
-/// Calls that may make a file: with the arguments that are flags and mode, which counts with some flags only.
+/// Calls that may create a file, with the indexes of flags and mode. The mode counts with some flags only.
 const OPENINGS: &[(libc::c_long, u8, u8)] = &[
     (libc::SYS_openat, 2, 3),
     #[cfg(target_arch = "x86_64")]
     (libc::SYS_open, 1, 2),
 ];
 const SYS_FCHMODAT2: libc::c_long = 452;
-/// Bits of a mode by which a file runs as its owner or group, whoever starts it.
+/// Bits of a mode with which a file runs as its owner or group.
 const SPECIAL: [u32; 2] = [libc::S_ISUID, libc::S_ISGID];
-/// Flags with which a file may be made; the second is the bit that only `O_TMPFILE` has.
+/// Flags with which a call creates a file; the second is the bit that only `O_TMPFILE` has.
 const MAKING: [i32; 2] = [libc::O_CREAT, libc::O_TMPFILE & !libc::O_DIRECTORY];
 const NAMESPACES: i32 = libc::CLONE_NEWCGROUP
     | libc::CLONE_NEWIPC
@@ -107,11 +107,11 @@ const NAMESPACES: i32 = libc::CLONE_NEWCGROUP
 const FAMILIES: [i32; 4] = [libc::AF_UNIX, libc::AF_INET, libc::AF_INET6, libc::AF_NETLINK];
 const ALL_CAPABILITY_SETS: [CapSet; 5] =
     [CapSet::Ambient, CapSet::Bounding, CapSet::Inheritable, CapSet::Effective, CapSet::Permitted];
-/// System calls of the x32 ABI have this bit, and would pass by their other numbers.
+/// System calls of the x32 ABI have this bit; the filter does not match their numbers.
 #[cfg(target_arch = "x86_64")]
 const X32: u32 = 0x4000_0000;
 
-/// The filters, compiled; applied by a process before it becomes the program.
+/// The compiled filters; a process applies them before it becomes the program.
 #[derive(Clone, Debug)]
 pub struct Confinement {
     filters: Vec<BpfProgram>,
@@ -125,7 +125,7 @@ impl Confinement {
             let rule = masked(0, flag)?;
             refused.entry(libc::SYS_clone).or_default().push(rule);
         }
-        // The limits of another process of the same user: the part's first one above all.
+        // The limits of another process of the same user, above all the part's first process.
         refused.insert(libc::SYS_prlimit64, vec![rule(vec![condition(0, SeccompCmpOp::Ne, 0)?])?]);
         refuse_special_modes(&mut refused)?;
         let absent = ABSENT.iter().map(|call| (*call, Vec::new())).collect();
@@ -140,7 +140,7 @@ impl Confinement {
         Ok(Self { filters })
     }
 
-    /// Give up every capability and pass the filters from now on.
+    /// Give up every capability and apply the filters.
     pub fn apply(&self) -> io::Result<()> {
         for set in ALL_CAPABILITY_SETS {
             caps::clear(None, set).map_err(io::Error::other)?;
@@ -170,7 +170,7 @@ fn has(argument: u8, flag: u32) -> io::Result<SeccompCondition> {
     condition(argument, SeccompCmpOp::MaskedEq(flag), flag)
 }
 
-/// Refuse files that run as their owner: while the trial runs, they are on the host's disk.
+/// Reject files that run as their owner: while the trial runs, they are on the host's disk.
 fn refuse_special_modes(refused: &mut Rules) -> io::Result<()> {
     for bit in SPECIAL {
         for (call, mode) in MODES {
@@ -186,7 +186,7 @@ fn refuse_special_modes(refused: &mut Rules) -> io::Result<()> {
     Ok(())
 }
 
-/// Match where the first argument is none of these.
+/// Match if the first argument is not in this list.
 fn none_of(values: &[i32]) -> io::Result<SeccompRule> {
     let others = values.iter().map(|value| condition(0, SeccompCmpOp::Ne, u64::from(value.unsigned_abs())));
     rule(others.collect::<io::Result<_>>()?)
@@ -200,7 +200,7 @@ fn rule(conditions: Vec<SeccompCondition>) -> io::Result<SeccompRule> {
     SeccompRule::new(conditions).map_err(io::Error::other)
 }
 
-/// Refuse the calls of the x32 ABI, which seccompiler cannot express: `if number >= X32 { ENOSYS } else { allow }`.
+/// Reject the calls of the x32 ABI, which seccompiler cannot express: `if number >= X32 { ENOSYS } else { allow }`.
 #[cfg(target_arch = "x86_64")]
 fn without_x32() -> BpfProgram {
     let statement = |code: u32, jump_true, k| seccompiler::sock_filter {

@@ -1,4 +1,4 @@
-//! The sandbox's filesystem: nothing of the host but what the trial needs.
+//! The sandbox's filesystem: only those files of the host that the trial needs.
 //!
 //! ```text
 //! /                tmpfs, the only thing that is left of the host after pivot_root
@@ -16,12 +16,12 @@
 //!         └── trial    in memory, with those of the attempt's folders that are the part's
 //! ```
 //!
-//! A part sees of the attempt's folder what is its own, each a mount that it can neither move nor replace;
-//! whatever else it writes is in its own memory, and ends with the sandbox.
+//! A part sees only its own folders of the attempt, each as a mount that it can neither move nor replace.
+//! Everything else that it writes is in its own memory and disappears with the sandbox.
 //!
-//! A command of the user's keeps the host's own filesystem instead: all of this then hangs below the
-//! scratch folder, and httpbed's own programs are started with that as their root. A root filesystem
-//! that is `/` is the host's, where its programs are as good as the toolbox's.
+//! A command of the user keeps the host's own filesystem. All of this is then below the scratch folder, which is
+//! the root of httpbed's own programs. The root filesystem `/` is then the host's, whose programs serve as well as
+//! the toolbox's.
 
 use std::ffi::CString;
 use std::fs::{self, File};
@@ -40,24 +40,24 @@ use crate::{Failure, Step};
 const NOTHING: Option<&str> = None;
 /// The devices of the host that every program sees.
 pub const DEVICES: [&str; 6] = ["null", "zero", "full", "random", "urandom", "tty"];
-/// What is shared below it is for the emulator, which runs outside any root filesystem.
+/// Places below it are shared with the emulator, which runs outside any root filesystem.
 const LINKS: &str = "/links";
-/// What programs of the host's own filesystem need to run.
+/// What programs of the host's own filesystem need in order to run.
 pub const OF_THE_HOST: [&str; 11] =
     ["usr", "bin", "sbin", "lib", "lib32", "lib64", "libx32", "etc", "opt", "nix", "gnu"];
-/// Makes the devices of links in the emulator's network.
+/// The device that creates interfaces of links in the emulator's network.
 pub const TUN: &str = "/dev/net/tun";
 const RESOLV_CONF: &str = "/etc/resolv.conf";
 const SEEN_IN_EVERY_ROOT: [&str; 4] = ["proc", "dev", "tmp", "run"];
-/// What a part that has no root filesystem finds of one; users have no names in it but these.
+/// What a part without a root filesystem gets of one; only these users have names in it.
 const USERS: [(&str, &str); 2] = [
     ("etc/passwd", "root:x:0:0:root:/tmp:/bin/sh\nnobody:x:65534:65534:nobody:/:/bin/false\n"),
     ("etc/group", "root:x:0:\nnogroup:x:65534:\nnobody:x:65534:\n"),
 ];
-/// A file in memory takes some kB of the kernel's, however short it is.
+/// A file in memory takes some kB of the kernel's memory, however short it is.
 const BYTES_PER_FILE: u64 = 16384;
 
-/// Build the filesystem and make it this process's root; return where it is seen afterwards.
+/// Build the filesystem and make it this process's root; return its path afterwards.
 pub fn build(config: &Config) -> Result<PathBuf, Failure> {
     let top = &config.scratch;
     mount(NOTHING, "/", NOTHING, MsFlags::MS_REC | MsFlags::MS_PRIVATE, NOTHING)
@@ -103,7 +103,7 @@ fn root_of_the_bed(top: &Path, name: &str, root: &Path) -> Result<(), Failure> {
     fs::create_dir_all(seen.join("trial")).step("create /trial")
 }
 
-/// Make all that a part will see, but for /proc, which is of its own PID namespace.
+/// Create everything that a part sees, except /proc, which belongs to its own PID namespace.
 fn root_of_a_part(top: &Path, name: &str, part: &Part, config: &Config) -> io::Result<()> {
     let own = part_folder(top, name);
     fs::create_dir_all(&own)?;
@@ -134,10 +134,10 @@ fn root_of_a_part(top: &Path, name: &str, part: &Part, config: &Config) -> io::R
     shared.into_iter().try_for_each(|(place, path)| bind_over(path, &beneath(&seen, place), true))
 }
 
-/// Make the files and folders over which others will be mounted, and a part's own files.
+/// Create the files and folders over which others will be mounted, and a part's own files.
 ///
-/// They are made in the overlay's upper layer before it is one: in the root filesystem itself the sandbox
-/// may have no right to change anything.
+/// They are created in the upper layer before the overlay is mounted: the sandbox may have no right to change the
+/// root filesystem itself.
 fn make_places(upper: &Path, part: &Part, shared: &[(&PathBuf, &PathBuf)]) -> io::Result<()> {
     for folder in SEEN_IN_EVERY_ROOT {
         fs::create_dir(upper.join(folder))?;
@@ -151,7 +151,7 @@ fn make_places(upper: &Path, part: &Part, shared: &[(&PathBuf, &PathBuf)]) -> io
     shared.iter().try_for_each(|(place, path)| make_place(path, &beneath(upper, place)))
 }
 
-/// Where an absolute path is below another root.
+/// An absolute path, below another root.
 pub fn beneath(top: &Path, path: &Path) -> PathBuf {
     top.join(path.strip_prefix("/").unwrap_or(path))
 }
@@ -162,7 +162,7 @@ fn write_below(top: &Path, place: &Path, text: &str) -> io::Result<()> {
     fs::write(file, text)
 }
 
-/// Change of the host's own filesystem what a command behind the link must see otherwise.
+/// Replace those files of the host's own filesystem that a command behind the link must see differently.
 fn keep(top: &Path, shell: &Shell) -> Result<(), Failure> {
     for (name, path) in &shell.written {
         bind(path, &top.join("trial").join(name), false).step(format!("bind {}", path.display()))?;
@@ -172,7 +172,7 @@ fn keep(top: &Path, shell: &Shell) -> Result<(), Failure> {
     fs::write(top.join("resolv.conf"), text).step("write resolv.conf")
 }
 
-/// Show the command its own resolv.conf, if it has one; all others keep the host's.
+/// Show the command its own resolv.conf, if it has one; other programs keep the host's.
 pub fn show_resolv_conf(base: &Path) -> io::Result<()> {
     let own = base.join("resolv.conf");
     if own.exists() {
@@ -219,7 +219,7 @@ fn devices(top: &Path) -> io::Result<()> {
     if tun.exists() { bind_over(tun, &dev.join("net/tun"), true) } else { Ok(()) }
 }
 
-/// Show a root filesystem that is never written; what programs write goes to `layers/upper`.
+/// Show a root filesystem that is never written; programs write to `layers/upper`.
 fn overlay(seen: &Path, root: &Path, layers: &Path) -> io::Result<()> {
     let (upper, work) = (layers.join("upper"), layers.join("work"));
     fs::create_dir_all(seen)?;
@@ -233,7 +233,7 @@ fn overlay(seen: &Path, root: &Path, layers: &Path) -> io::Result<()> {
     Ok(mount(Some("overlay"), seen, Some("overlay"), MsFlags::empty(), Some(options.as_str()))?)
 }
 
-/// Show the host's own programs, to be read. An overlay would do but for the mounts below `/`, which it hides.
+/// Show the host's own programs, read-only. An overlay would hide the mounts below `/`.
 fn mirror(seen: &Path, root: &Path) -> io::Result<()> {
     fs::create_dir_all(seen)?;
     for entry in OF_THE_HOST {
@@ -252,7 +252,7 @@ fn escaped(path: &Path) -> String {
     path.to_string_lossy().replace('\\', "\\\\").replace(':', "\\:").replace(',', "\\,")
 }
 
-/// Binds those files of the host that are wanted in this root.
+/// Bind those files of the host that this root needs.
 fn share(root: &Path, config: &Config, wanted: impl Fn(&Path) -> bool) -> Result<(), Failure> {
     for (seen, path) in config.shared.iter().filter(|(seen, _)| wanted(seen)) {
         let seen = seen.strip_prefix("/").unwrap_or(seen);
@@ -266,7 +266,7 @@ fn bind(from: &Path, to: &Path, read_only: bool) -> io::Result<()> {
     bind_over(from, to, read_only)
 }
 
-/// Make a file or folder over which another one can be mounted.
+/// Create a file or folder over which another one can be mounted.
 fn make_place(from: &Path, to: &Path) -> io::Result<()> {
     if fs::metadata(from)?.is_dir() {
         return fs::create_dir_all(to);
@@ -280,7 +280,7 @@ fn bind_over(from: &Path, to: &Path, read_only: bool) -> io::Result<()> {
     if read_only { make_read_only(to) } else { Ok(()) }
 }
 
-/// Make a mount and all mounts below it read-only, which keeps devices usable.
+/// Make a mount and all mounts below it read-only; devices remain usable.
 pub fn make_read_only(path: &Path) -> io::Result<()> {
     let path = CString::new(path.as_os_str().as_bytes())?;
     // SAFETY: an all-zero mount_attr changes nothing, and path and attributes live through the call.

@@ -25,9 +25,9 @@ pub fn set_sysctls(sysctls: &BTreeMap<String, String>) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Create the hosts, each with its sysctls set, and come back to the sandbox's own network.
+/// Create the hosts, each with its sysctls set, and return to the sandbox's own network.
 ///
-/// `base` is where the sandbox's root is seen from here.
+/// `base` is the path of the sandbox's root.
 pub fn create(wanted: &BTreeMap<String, BTreeMap<String, String>>, base: &Path) -> Result<Hosts, Failure> {
     let own = File::open(OWN_NETWORK).step("open the sandbox's network namespace")?;
     let names = base.join("run/netns");

@@ -1,16 +1,17 @@
-//! What a program that has gone wild may use of the machine.
+//! Limits for programs that use too much of the machine.
 //!
-//! Rootless runs often have no cgroup, so each bound is what the kernel offers instead:
+//! Runs without root often have no cgroup, so each limit uses what the kernel offers instead:
 //!
-//! | of | bound |
+//! | what | limit |
 //! | --- | --- |
 //! | a file | `RLIMIT_FSIZE`, of files in memory (`memfd_create`), too |
-//! | the memory of a process | `RLIMIT_DATA`: address space that is only reserved, as browsers do, is free |
-//! | the memory of a part, shared mappings included | [`crate::memory`] looks, and kills the part's programs |
+//! | the memory of a process | `RLIMIT_DATA`; address space that is only reserved, as browsers do, does not count |
+//! | the memory of a part, shared mappings included | [`crate::memory`] measures it, and kills the part's programs
+//! |
 //! | files in memory of a part | the size of its tmpfs |
 //! | processes and threads of a part | the `pid_max` of its PID namespace; before Linux 6.14 `RLIMIT_NPROC`, for the whole sandbox |
 //!
-//! Should the machine's memory end all the same, the kernel ends such a program before others.
+//! If the machine runs out of memory, the kernel ends such a program before others.
 
 use std::fs;
 use std::io;
@@ -21,16 +22,16 @@ use nix::sys::resource::{Resource, getrlimit, setrlimit};
 use crate::protocol::Program;
 
 const PID_MAX: &str = "sys/kernel/pid_max";
-/// Since when each PID namespace has its own; before, it is the whole machine's.
+/// The first kernel in which each PID namespace has its own limit; before, there is one for the whole machine.
 const OWN_PID_MAX: (u32, u32) = (6, 14);
-/// The kernel refuses lower ones.
+/// The kernel accepts no lower value.
 const LEAST_PID_MAX: u32 = 301;
-/// Of one process: the same whoever starts the trial, and more than any program of the toolbox uses.
+/// Open files of one process: the same for root and others, and more than any program of the toolbox needs.
 const OPEN_FILES: u64 = 16384;
-/// How readily the kernel ends it when memory is short, of -1000 to 1000.
+/// The kernel's preference for ending it when memory is short, from -1000 to 1000.
 const READINESS: &str = "800";
 
-/// The bounds of one program, which its process sets before it becomes the program.
+/// The limits of one program; its process sets them before it becomes the program.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
     file_bytes: Option<u64>,
@@ -39,7 +40,7 @@ pub struct Limits {
 }
 
 impl Limits {
-    /// Take what is asked for a program.
+    /// Take the limits requested for a program.
     pub fn of(program: &Program) -> Self {
         Self {
             file_bytes: program.file_bytes,
@@ -48,7 +49,7 @@ impl Limits {
         }
     }
 
-    /// Bound the calling process and all that it starts; `/proc` must be there.
+    /// Limit the calling process and all that it starts; needs `/proc`.
     pub fn bound_process(&self) -> io::Result<()> {
         setrlimit(Resource::RLIMIT_CORE, 0, 0)?;
         let (_, hard) = getrlimit(Resource::RLIMIT_NOFILE)?;
@@ -56,7 +57,7 @@ impl Limits {
         if let Some(bytes) = self.file_bytes {
             setrlimit(Resource::RLIMIT_FSIZE, bytes, bytes)?;
         }
-        // It counts the processes of all parts: they have one user. Better is the bound of each PID namespace.
+        // This counts the processes of all parts, which have one user. The limit of each PID namespace is better.
         if let Some(most) = self.processes.filter(|_| !has_own_pid_max()) {
             setrlimit(Resource::RLIMIT_NPROC, most.into(), most.into())?;
         }
@@ -67,7 +68,7 @@ impl Limits {
     }
 }
 
-/// Bound the processes of the PID namespace whose `/proc` this is.
+/// Limit the processes of the PID namespace whose `/proc` this is.
 pub fn bound_processes(proc: &Path, most: u32) -> io::Result<()> {
     if has_own_pid_max() {
         fs::write(proc.join(PID_MAX), most.max(LEAST_PID_MAX).to_string())?;
@@ -75,7 +76,7 @@ pub fn bound_processes(proc: &Path, most: u32) -> io::Result<()> {
     Ok(())
 }
 
-/// Let the kernel end this process, and all that it starts, before others when memory is short.
+/// Let the kernel end this process and all that it starts before others when memory is short.
 pub fn offer_to_the_kernel() -> io::Result<()> {
     fs::write("/proc/self/oom_score_adj", READINESS)
 }

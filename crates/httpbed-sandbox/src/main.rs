@@ -1,10 +1,9 @@
-//! `httpbed-sandbox`: the namespaces in which one trial or one emulated link lives, and their first process.
+//! `httpbed-sandbox`: the namespaces of one trial or one emulated link, and their first process.
 //!
 //! # Theory of operation
 //!
-//! The orchestrator starts this program with two pipes. Its first line of input is a
-//! [`protocol::Config`]; from then on it takes [`protocol::Request`]s and answers with
-//! [`protocol::Event`]s, one JSON object a line each.
+//! The orchestrator starts this program with two pipes. The first line of input is a [`protocol::Config`]. Then the
+//! program takes [`protocol::Request`]s and answers with [`protocol::Event`]s, one JSON object a line.
 //!
 //! ```text
 //! orchestrator ── httpbed-sandbox (outer) ── PID 1 of the sandbox ─┬─ ip, httpbed-link …
@@ -12,23 +11,22 @@
 //!                 └─ PID namespace                                 └─ PID 1 of a part ── curl
 //! ```
 //!
-//! Programs under test live in parts ([`part`]), each with mount, PID and IPC namespaces of its own, in which
-//! nothing of the bed exists. A sandbox that the host's root starts runs as an ordinary user ([`unprivileged`]).
+//! Programs under test run in parts ([`part`]). Each part has its own mount, PID and IPC namespaces, which contain
+//! nothing of the bed. A sandbox that the host's root starts runs as an ordinary user ([`unprivileged`]).
 //!
-//! Everything dies together, and the kernel sees to it: the outer process and PID 1 each ask
-//! to be killed when their parent dies (`PR_SET_PDEATHSIG`), the end of PID 1 kills all that
-//! lives in its PID namespace, and with the last process go the namespaces, their interfaces
-//! and their mounts. PID 1 also ends when its input does. So there is no clean-up code, no name
-//! that could collide on the host, and nothing to leave behind.
+//! Everything ends together, and the kernel enforces it. The outer process and PID 1 each ask to be killed when
+//! their parent dies (`PR_SET_PDEATHSIG`). The end of PID 1 kills all processes of its PID namespace, and with the
+//! last process the namespaces, their interfaces and their mounts disappear. PID 1 also ends when its input does.
+//! So there is no clean-up code, no name that could collide on the host, and nothing to leave behind.
 //!
-//! It is a program of its own, small and with a single thread, because a process with threads
-//! cannot unshare a user namespace, and because `PR_SET_PDEATHSIG` follows the parent's thread.
+//! It is a separate, small program with a single thread, because a process with threads cannot unshare a user
+//! namespace, and because `PR_SET_PDEATHSIG` follows the parent's thread.
 //!
-//! # A command of the user's
+//! # A command of the user
 //!
-//! `httpbed link` wants the same network around a command that knows nothing of it. Then
-//! ([`protocol::Shell`]) the host's own filesystem stays, the command keeps its user, environment,
-//! folder and terminal, and one process may be left in the host's network to lead out of the sandbox.
+//! `httpbed link` needs the same network around an arbitrary command. Then ([`protocol::Shell`]) the host's own
+//! filesystem stays, the command keeps its user, environment, folder and terminal, and one process may stay in the
+//! host's network to connect the sandbox with it.
 
 mod confinement;
 mod filesystem;
@@ -62,7 +60,7 @@ use outside::Outside;
 use program::Surroundings;
 use protocol::{Config, Event};
 
-/// What went wrong, and in which step of the set-up.
+/// An error, and the step of the set-up in which it occurred.
 #[derive(Debug)]
 pub struct Failure {
     step: String,
@@ -74,7 +72,7 @@ pub trait Step<T> {
     /// Attach the name of the step to the error.
     ///
     /// # Errors
-    /// The error itself, whenever there is one.
+    /// The error itself.
     fn step(self, name: impl Into<String>) -> Result<T, Failure>;
 }
 
@@ -114,7 +112,7 @@ fn run() -> Result<ExitCode, Failure> {
     let leaves_one = config.shell.as_ref().is_some_and(|shell| shell.outside);
     let network = if leaves_one { CloneFlags::empty() } else { CloneFlags::CLONE_NEWNET };
     let user = namespaces::enter(network).step("unshare namespaces")?;
-    // Gaining capabilities in the new user namespace cleared it.
+    // Gaining capabilities in the new user namespace cleared this setting.
     namespaces::die_with_parent().step("PR_SET_PDEATHSIG")?;
     // SAFETY: this process has a single thread.
     match unsafe { fork() }.step("fork")? {
@@ -137,7 +135,7 @@ fn run() -> Result<ExitCode, Failure> {
     }
 }
 
-/// No program inherits what the caller left open.
+/// Close what the caller left open, so that no program inherits it.
 fn close_on_exec() -> io::Result<()> {
     // SAFETY: takes numbers only.
     match unsafe { libc::syscall(libc::SYS_close_range, 3, libc::c_uint::MAX, libc::CLOSE_RANGE_CLOEXEC) } {
@@ -146,18 +144,18 @@ fn close_on_exec() -> io::Result<()> {
     }
 }
 
-/// Start a new session keyring and set the file mode mask; a command of the user's keeps both.
+/// Start a new session keyring and set the file mode mask; a command of the user keeps both.
 fn forget_the_caller() {
     umask(Mode::S_IWGRP | Mode::S_IWOTH);
-    // A kernel without keyrings has none to leave; a caller out of its quota of keys keeps programs from
-    // them all the same, by the filter of system calls.
+    // A kernel without keyrings has none to leave. If the caller is out of its quota of keys, the filter of system
+    // calls still keeps programs from them.
     // SAFETY: takes a number and a null pointer.
     unsafe {
         libc::syscall(libc::SYS_keyctl, libc::KEYCTL_JOIN_SESSION_KEYRING, std::ptr::null::<libc::c_char>())
     };
 }
 
-/// A sandbox of the host's root is an ordinary user's; the orchestrator says whether that is who starts it.
+/// Whether the host's root starts the sandbox, which then runs as an ordinary user; the orchestrator decides.
 fn as_an_ordinary_user(config: Config) -> Result<Config, Failure> {
     match config.unprivileged {
         Some(user) => unprivileged::step_down(config, user),
@@ -165,7 +163,7 @@ fn as_an_ordinary_user(config: Config) -> Result<Config, Failure> {
     }
 }
 
-/// Leave a process in the host's network, and leave that.
+/// Leave a process in the host's network, and then leave that network.
 fn leave_one_behind() -> Result<Outside, Failure> {
     let outside = Outside::leave_behind().step("leave a process outside")?;
     unshare(CloneFlags::CLONE_NEWNET).step("unshare the network")?;
@@ -180,7 +178,7 @@ fn settle(
     outside: Option<Outside>,
 ) -> Result<Surroundings, Failure> {
     if config.shell.is_some() {
-        // The orchestrator writes into the memory of a sandbox that has no folder on the host.
+        // A sandbox without a folder on the host has one in memory, into which the orchestrator writes.
         prctl::set_dumpable(true).step("PR_SET_DUMPABLE")?;
     }
     let base = filesystem::build(config)?;

@@ -1,8 +1,8 @@
-//! How much memory the processes of a part hold together.
+//! How much memory the processes of a part use together.
 //!
-//! `RLIMIT_DATA` bounds what each process has for itself, and no memory that is shared: a program could map
-//! and fill any amount of it, or write to files in memory without mapping them. Where there is no cgroup, no
-//! limit of the kernel's counts that. So the part's first process looks while programs run.
+//! `RLIMIT_DATA` limits the private memory of each process, but no shared memory: a program could map and fill any
+//! amount of it, or write to files in memory without mapping them. Without a cgroup no kernel limit covers that. So
+//! the part's first process measures it while programs run.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -10,16 +10,16 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// Between two looks; a fast program fills some 500 MB in it, on each core.
+/// Time between two measurements; a fast program fills some 500 MB in it, on each core.
 pub const LOOK: Duration = Duration::from_millis(250);
 const KIB: u64 = 1024;
-/// `st_blocks` counts these, whatever the filesystem.
+/// The unit of `st_blocks`, whatever the filesystem.
 const BLOCK: u64 = 512;
 
-/// Tell whether the processes of this PID namespace hold more than so many bytes of memory.
+/// Return whether the processes of this PID namespace use more than so many bytes of memory.
 ///
-/// To sum what each has mapped is cheap, and counts what several share for each of them. Only where that sum
-/// is too large is each page divided among those that map it, for which the kernel walks their page tables.
+/// The sum of all mappings is cheap, but counts shared pages for each process. Only if that sum is too large, each
+/// page is divided among the processes that map it, for which the kernel walks their page tables.
 pub fn exceeds(most: u64) -> bool {
     [(STATUS, &MAPPED[..]), (SMAPS_ROLLUP, &DIVIDED[..])]
         .into_iter()
@@ -31,8 +31,7 @@ const MAPPED: [&str; 3] = ["RssAnon:", "RssShmem:", "VmSwap:"];
 const SMAPS_ROLLUP: &str = "smaps_rollup";
 const DIVIDED: [&str; 3] = ["Pss_Anon:", "Pss_Shmem:", "SwapPss:"];
 
-/// Sum the counts of all processes, by one of their files in `/proc`, and their files in memory; what cannot be
-/// read is too much.
+/// Sum one `/proc` file of all processes, and their files in memory; unreadable files count as too much.
 fn held(file: &str, counted: &[&str]) -> u64 {
     let mut files = BTreeMap::new();
     let Ok(entries) = fs::read_dir("/proc") else { return u64::MAX };
@@ -58,7 +57,7 @@ fn bytes(text: &str, counted: &[&str]) -> u64 {
     lines.filter_map(|line| line.split_whitespace().nth(1)?.parse::<u64>().ok()).map(|kib| kib * KIB).sum()
 }
 
-/// Add the files in memory that a process holds open: by device and number, with the bytes of each.
+/// Add the files in memory that a process has open: by device and number, with the bytes of each.
 fn in_memory(process: &Path, files: &mut BTreeMap<(u64, u64), u64>) {
     for entry in fs::read_dir(process.join("fd")).into_iter().flatten().flatten() {
         let place = entry.path();

@@ -1,4 +1,4 @@
-//! Entering the namespaces, and dying with one's parent.
+//! Entering namespaces, and ending with the parent process.
 
 use std::fs;
 use std::io;
@@ -13,7 +13,7 @@ pub fn die_with_parent() -> nix::Result<()> {
     prctl::set_pdeathsig(Signal::SIGKILL)
 }
 
-/// Who started the sandbox, as the host counts.
+/// The user that started the sandbox, as the host counts.
 #[derive(Clone, Copy, Debug)]
 pub struct User {
     uid: Uid,
@@ -22,7 +22,7 @@ pub struct User {
 
 /// Enter new user, mount, IPC and UTS namespaces, and `further` ones; the next child begins a PID namespace.
 ///
-/// Inside, the caller is root over what it made and nothing else.
+/// Inside, the caller is root over what it creates and nothing else.
 pub fn enter(further: CloneFlags) -> io::Result<User> {
     let (uid, gid) = (geteuid(), getegid());
     unshare(
@@ -37,9 +37,9 @@ pub fn enter(further: CloneFlags) -> io::Result<User> {
     Ok(User { uid, gid })
 }
 
-/// Be again who started the sandbox: with the user's own number, and without rights over the sandbox.
+/// Become the user that started the sandbox: with the user's own number and without rights over the sandbox.
 ///
-/// The host's root keeps both, as it is root here too.
+/// The host's root keeps both, because it is root here, too.
 pub fn become_user(user: User) -> io::Result<()> {
     if user.uid.is_root() {
         return Ok(());

@@ -1,8 +1,8 @@
-//! The one program that stays in the network that the sandbox was made in.
+//! The one process that stays in the network in which the sandbox was created.
 //!
-//! Nobody may enter that network again from inside a user namespace. So a process is left behind
-//! there, in the sandbox's PID namespace (it dies with the rest) and in its mounts, before the
-//! sandbox leaves for a network of its own. It waits to be told what to become.
+//! A process in a user namespace cannot return to that network. So one process remains there before the sandbox
+//! enters a network of its own. It is in the sandbox's PID namespace, so it ends with the sandbox, and in its
+//! mounts. It waits for the command that it will become.
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Write};
@@ -17,7 +17,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::namespaces::die_with_parent;
 
-/// Who waits outside.
+/// The process that waits outside.
 #[derive(Debug)]
 pub struct Outside {
     pid: Pid,
@@ -31,7 +31,7 @@ struct Order {
 }
 
 impl Outside {
-    /// Leave a process behind in the network that this one is in.
+    /// Leave a process behind in the network of this process.
     pub fn leave_behind() -> io::Result<Self> {
         let (hear, tell) = pipe2(OFlag::O_CLOEXEC)?;
         // SAFETY: this process has a single thread.
@@ -45,7 +45,7 @@ impl Outside {
         }
     }
 
-    /// Have it become a program whose output goes to the file `log`; return its PID.
+    /// Turn it into a program whose output goes to the file `log`; return its PID.
     pub fn start(mut self, argv: &[String], log: &Path) -> io::Result<Pid> {
         let order = Order { argv: argv.to_vec(), log: log.to_path_buf() };
         writeln!(self.tell, "{}", serde_json::to_string(&order)?)?;
@@ -53,7 +53,7 @@ impl Outside {
     }
 }
 
-/// Wait for the order and carry it out; returns only if there is none or it cannot be.
+/// Wait for the order and carry it out; returns only if there is no order or it fails.
 fn wait(hear: OwnedFd) -> io::Result<()> {
     die_with_parent()?;
     setpgid(Pid::from_raw(0), Pid::from_raw(0))?;

@@ -1,4 +1,4 @@
-//! A part of the trial: a program under test, or several that are one subject, in namespaces of its own.
+//! A part of the trial: a program under test, or several that form one subject, in namespaces of its own.
 //!
 //! ```text
 //! PID 1 of the sandbox ─┬─ ip, ping, httpbed-link …      what the bed consists of
@@ -6,16 +6,16 @@
 //!                       └─ PID 1 of the part "server" ── nginx ── its workers
 //! ```
 //!
-//! A program under test is an adversary: it may search, signal, trace and change whatever it can name. So it
-//! can name nothing but its own. A part has a PID namespace, in which no process of the bed or of another
-//! part exists; a mount namespace, whose root was exchanged by `pivot_root`, so that no path and no
-//! `/proc/PID/root` leads further; an IPC namespace; and the network of its host. Its first process is a copy
-//! of the sandbox's own: it takes the same requests over a pipe, starts programs and tells how they ended.
-//! The programs hold no capability and pass a filter of system calls ([`crate::confinement`]); the part's
-//! first process holds them all, so that the kernel lets no program trace it or look into its `/proc` folder.
+//! A program under test is an adversary: it may search, signal, trace and change everything that it can name. So it
+//! can name only what is its own. A part has a PID namespace without processes of the bed or of another part. Its
+//! mount namespace has a root exchanged by `pivot_root`, so that no path and no `/proc/PID/root` leads out of it.
+//! It also has an IPC namespace and the network of its host. Its first process is a copy of the sandbox's own: it
+//! takes the same requests over a pipe, starts programs and reports how they ended. The programs hold no capability
+//! and pass a filter of system calls ([`crate::confinement`]). The part's first process holds all capabilities, so
+//! the kernel lets no program trace it or read its `/proc` folder.
 //!
-//! When a program of a part ends, whatever it left running in the part is killed: nothing changes a part's
-//! files after its end.
+//! When a program of a part ends, the processes that it left running in the part are killed: nothing changes a
+//! part's files afterwards.
 
 use std::collections::BTreeSet;
 use std::fs::{self, File};
@@ -41,11 +41,12 @@ use crate::protocol::{Event, Part};
 use crate::session::{complete_lines, read_some, serve};
 use crate::{Failure, Step};
 
-/// Bounds of what System V keeps without a process: 64 MiB of shared memory, 128 sets of semaphores, 32 queues.
+/// Limits for System V objects, which exist without a process: 64 MiB of shared memory, 128 sets of semaphores, 32
+/// queues.
 const SYSTEM_V: [(&str, &str); 3] = [("shmall", "16384"), ("sem", "250 32000 32 128"), ("msgmni", "32")];
 const NOTHING: Option<&str> = None;
 
-/// A part as the sandbox's first process sees it.
+/// A part, as the sandbox's first process uses it.
 #[derive(Debug)]
 pub struct PartHandle {
     /// Its first process.
@@ -55,11 +56,11 @@ pub struct PartHandle {
     partial_line: Vec<u8>,
     /// Requests that it has not answered yet.
     unanswered: BTreeSet<u64>,
-    /// Programs of it that run, by the requests that started them.
+    /// Its running programs, by the requests that started them.
     running: BTreeSet<u64>,
 }
 
-/// As much of an event as is needed to know what is still open.
+/// The fields of an event that show which requests and programs are still open.
 #[derive(Deserialize)]
 struct Answer {
     event: String,
@@ -68,7 +69,7 @@ struct Answer {
 }
 
 impl PartHandle {
-    /// Where its events come from.
+    /// The pipe of its events.
     pub fn events(&self) -> BorrowedFd<'_> {
         self.events.as_fd()
     }
@@ -79,7 +80,7 @@ impl PartHandle {
         self.requests.write_all(&[line, b"\n"].concat())
     }
 
-    /// Forward what the part has said; true while there may be more.
+    /// Forward the part's events; true if there may be more.
     pub fn forward(&mut self) -> bool {
         let read = read_some(self.events.as_fd(), &mut self.partial_line);
         for line in complete_lines(&mut self.partial_line) {
@@ -99,7 +100,7 @@ impl PartHandle {
         }
     }
 
-    /// Say of all that was open that the part is gone.
+    /// Report the end of the part for every open request and program.
     pub fn close(mut self) {
         while self.forward() {}
         for id in &self.unanswered {
@@ -128,17 +129,17 @@ impl PartHandle {
     }
 }
 
-/// What all parts have in context.
+/// What all parts share.
 pub struct PartContext<'a> {
-    /// Where the sandbox's own root is seen.
+    /// Path of the sandbox's own root.
     pub base: &'a Path,
     /// The networks of the hosts.
     pub hosts: &'a Hosts,
-    /// Who started the sandbox.
+    /// The user that started the sandbox.
     pub user: User,
 }
 
-/// Make every part; they are made side by side, and all are ready on return.
+/// Create all parts side by side; all are ready on return.
 pub fn make_all<'a>(
     parts: impl Iterator<Item = (&'a String, &'a Part)>,
     context: &PartContext,
@@ -169,10 +170,10 @@ fn make(name: &str, part: &Part, context: &PartContext) -> Result<PartHandle, Fa
     })
 }
 
-/// Fork a child into new namespaces; `None` in the child, which begins its PID namespace.
+/// Fork a child into new namespaces; returns `None` in the child, the first process of its PID namespace.
 fn fork_into(namespaces: CloneFlags) -> io::Result<Option<Pid>> {
     let flags = libc::c_long::from(namespaces.bits()) | libc::c_long::from(libc::SIGCHLD);
-    // SAFETY: without a stack of its own the child goes on as after fork(2); this process has one thread.
+    // SAFETY: without a separate stack the child continues as after fork(2); this process has one thread.
     let pid = unsafe { libc::syscall(libc::SYS_clone, flags, 0, 0, 0, 0) };
     match i32::try_from(pid).map_err(io::Error::other)? {
         -1 => Err(io::Error::last_os_error()),
@@ -181,13 +182,13 @@ fn fork_into(namespaces: CloneFlags) -> io::Result<Option<Pid>> {
     }
 }
 
-/// Be the part's first process to the end of the trial.
+/// Run the part's first process until the end of the trial.
 fn become_part(name: &str, part: &Part, context: &PartContext, hear: &OwnedFd, say: &OwnedFd) -> ! {
     match enter(name, part, context, hear, say) {
         Err(failure) => failure.tell(),
         Ok(around) => {
             Event::Ready.send();
-            // However it ends, the sandbox's first process says of its programs that they were killed.
+            // However this ends, the sandbox's first process reports that the part's programs were killed.
             let _ = serve(&[], io::stdin().as_fd(), around, Vec::new());
         }
     }
@@ -212,7 +213,7 @@ fn enter(
         .step(format!("make the filesystem of part {name}"))?;
     limits::offer_to_the_kernel().step("write oom_score_adj")?;
     close_all_but_pipes().step("close descriptors")?;
-    // From here on /proc/1 of the part belongs to nobody in it.
+    // From here on no process of the part owns its /proc/1.
     prctl::set_dumpable(false).step("PR_SET_DUMPABLE")?;
     Ok(Surroundings {
         base: PathBuf::from("/"),
@@ -228,7 +229,7 @@ fn enter(
 
 fn take_pipes(hear: &OwnedFd, say: &OwnedFd) -> io::Result<()> {
     for (pipe, number) in [(hear, 0), (say, 1)] {
-        // SAFETY: both numbers are this process's standard streams, which nothing here owns.
+        // SAFETY: both numbers are this process's standard streams, which no Rust object owns.
         if unsafe { libc::dup2(pipe.as_raw_fd(), number) } == -1 {
             return Err(io::Error::last_os_error());
         }
@@ -236,7 +237,7 @@ fn take_pipes(hear: &OwnedFd, say: &OwnedFd) -> io::Result<()> {
     Ok(())
 }
 
-/// Exchange the sandbox's root for the part's; the mounts of the sandbox are gone then.
+/// Exchange the sandbox's root for the part's; the sandbox's mounts are then gone.
 fn see_own_root(root: &Path, part: &Part) -> io::Result<()> {
     mount(NOTHING, "/", NOTHING, MsFlags::MS_REC | MsFlags::MS_PRIVATE, NOTHING)?;
     let proc = root.join("proc");
@@ -246,7 +247,7 @@ fn see_own_root(root: &Path, part: &Part) -> io::Result<()> {
         limits::bound_processes(&proc, most)?;
     }
     for (setting, value) in SYSTEM_V {
-        // Only kernels since 5.19 leave it to the owner of the namespace.
+        // Kernels before 5.19 do not leave it to the owner of the namespace.
         let _ = fs::write(proc.join("sys/kernel").join(setting), value);
     }
     let settings = proc.join("sys");
@@ -259,7 +260,7 @@ fn see_own_root(root: &Path, part: &Part) -> io::Result<()> {
 }
 
 fn close_all_but_pipes() -> io::Result<()> {
-    // SAFETY: what owns these descriptors here is never dropped: this process ends by exit.
+    // SAFETY: the objects that own these descriptors are never dropped: this process ends by exit.
     match unsafe { libc::syscall(libc::SYS_close_range, 3, libc::c_uint::MAX, 0) } {
         -1 => Err(io::Error::last_os_error()),
         _ => Ok(()),

@@ -1,11 +1,11 @@
-//! Whether a program listens, read from the kernel's socket tables of its network.
+//! Whether a program listens, according to the kernel's socket tables of its network.
 
 use std::fs;
 
 const TCP_LISTEN: &str = "0A";
 const UDP_UNCONNECTED: &str = "07";
 
-/// Tell whether all these ports are open in the network of process `pid`.
+/// Return whether all these ports are open in the network of process `pid`.
 pub fn all(pid: i32, tcp: &[u16], udp: &[u16]) -> bool {
     open(pid, "tcp", TCP_LISTEN, tcp) && open(pid, "udp", UDP_UNCONNECTED, udp)
 }

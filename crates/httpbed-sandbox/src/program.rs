@@ -1,4 +1,4 @@
-//! Starting a program on a host, inside a root filesystem, within its limits.
+//! Starting a program on a host, in a root filesystem, with its limits.
 
 use std::fs::File;
 use std::io::{self, Seek, Write};
@@ -23,37 +23,37 @@ use crate::untrusted_files::open_file;
 
 const PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 
-/// What programs are started in.
+/// What programs are started with.
 #[derive(Debug)]
 pub struct Surroundings {
-    /// Where the sandbox's own root is seen by its first process.
+    /// Path of the sandbox's own root for its first process.
     pub base: PathBuf,
     /// The networks of the hosts.
     pub hosts: Hosts,
-    /// Who started the sandbox.
+    /// The user that started the sandbox.
     pub user: User,
-    /// Signals that were blocked when the sandbox was started, and are in every program.
+    /// Signals that were blocked when the sandbox was started; programs get the same mask.
     ///
-    /// [`Command`] makes SIGPIPE default again, which Rust ignores; a mask it leaves to programs.
+    /// [`Command`] restores the default of SIGPIPE, which Rust ignores; it does not change the mask of programs.
     pub mask: SigSet,
-    /// Standard input, output and error of a command of the user's.
+    /// Standard input, output and error of a command of the user.
     pub stdio: Option<[OwnedFd; 3]>,
-    /// Who starts a program in the network that the sandbox was made in.
+    /// The process that starts a program in the network in which the sandbox was created.
     pub outside: Option<Outside>,
-    /// What programs under test are bound by; absent means that these are the bed's own.
+    /// The restrictions of programs under test; absent for the bed's own programs.
     pub confinement: Option<Confinement>,
-    /// Upper bound of the memory of all programs together, in bytes.
+    /// Limit for the memory of all programs together, in bytes.
     pub memory_bytes: Option<u64>,
 }
 
 /// A program that has been started.
 #[derive(Debug)]
 pub struct Started {
-    /// As the sandbox counts.
+    /// Its PID in the sandbox.
     pub pid: Pid,
-    /// Of a program that takes lines.
+    /// Standard input of a program that reads lines.
     pub stdin: Option<ChildStdin>,
-    /// Of a program that says lines.
+    /// Standard output of a program that writes lines.
     pub stdout: Option<ChildStdout>,
 }
 
@@ -64,7 +64,7 @@ impl From<Child> for Started {
     }
 }
 
-/// Start the program; what cannot be started says why.
+/// Start the program.
 pub fn start(program: &Program, around: &mut Surroundings) -> io::Result<Started> {
     match program.place {
         Place::Sandbox => start_inside(program, around),
@@ -100,7 +100,7 @@ fn start_inside(program: &Program, around: &Surroundings) -> io::Result<Started>
     Ok(command.spawn()?.into())
 }
 
-/// It stays in the process group of who started the sandbox: keys at the terminal reach both.
+/// It stays in the process group of the orchestrator: keys at the terminal reach both.
 fn start_command(program: &Program, around: &mut Surroundings) -> io::Result<Started> {
     let mut command = command_line(program, around.mask)?;
     command.envs(&program.env);
@@ -116,7 +116,7 @@ fn start_command(program: &Program, around: &mut Surroundings) -> io::Result<Sta
         }
         become_user(user)
     };
-    // SAFETY: this process has one thread, so what the parent holds is whole in the child.
+    // SAFETY: this process has one thread, so the parent's state is complete in the child.
     unsafe { command.pre_exec(leave) };
     Ok(command.spawn()?.into())
 }
@@ -132,7 +132,7 @@ fn command_line(program: &Program, mask: SigSet) -> io::Result<Command> {
     let (name, arguments) = program.argv.split_first().ok_or_else(|| io::Error::other("argv is empty"))?;
     let mut command = Command::new(name);
     command.args(arguments);
-    // SAFETY: a system call that concerns this thread only, and the child has no other.
+    // SAFETY: the system call concerns this thread only, and the child has no other.
     unsafe { command.pre_exec(move || Ok(mask.thread_set_mask()?)) };
     Ok(command)
 }
@@ -140,12 +140,12 @@ fn command_line(program: &Program, mask: SigSet) -> io::Result<Command> {
 fn network(program: &Program, hosts: &Hosts) -> io::Result<Option<BorrowedFd<'static>>> {
     let Some(name) = &program.host else { return Ok(None) };
     let file = hosts.get(name).ok_or_else(|| io::Error::other(format!("no host {name}")))?;
-    // SAFETY: the hosts' files stay open for as long as the sandbox lives.
+    // SAFETY: the hosts' files stay open as long as the sandbox lives.
     Ok(Some(unsafe { BorrowedFd::borrow_raw(file.as_fd().as_raw_fd()) }))
 }
 
 fn confine(network: Option<BorrowedFd>, root: &Path, limits: Limits) -> io::Result<()> {
-    // Keys at a terminal are for a command of the user's, never for the link.
+    // Keys at a terminal are for a command of the user, never for the link.
     setpgid(Pid::from_raw(0), Pid::from_raw(0))?;
     if let Some(network) = network {
         setns(network, CloneFlags::CLONE_NEWNET)?;
@@ -176,7 +176,7 @@ fn output(path: Option<&Path>, trial: &Path) -> io::Result<Stdio> {
     let Some(path) = path else { return Ok(Stdio::null()) };
     let flags = OFlag::O_WRONLY | OFlag::O_CREAT | OFlag::O_APPEND;
     let file = open_file(trial, path.strip_prefix("/trial").unwrap_or(path), flags)?;
-    // Opened so that nothing is waited for; to the program it is a file like any other.
+    // Opened without blocking; the program then sees a file like any other.
     fcntl(&file, FcntlArg::F_SETFL(OFlag::O_APPEND))?;
     Ok(file.into())
 }

@@ -1,4 +1,4 @@
-//! What the orchestrator says and what it is told: one JSON object a line, each way.
+//! The protocol with the orchestrator: one JSON object a line in each direction.
 
 use std::collections::BTreeMap;
 use std::io::Write;
@@ -7,57 +7,57 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
-/// The first line of input: what the sandbox is made of.
+/// The first line of input: the sandbox's configuration.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Config {
-    /// An empty folder; the sandbox's own root is mounted over it, unseen from outside.
+    /// An empty folder; the sandbox's own root is mounted over it, invisible from outside.
     pub scratch: PathBuf,
-    /// Root filesystems by name; each is seen through an overlay and never written.
+    /// Root filesystems by name; each is visible through an overlay and never written.
     pub roots: BTreeMap<String, PathBuf>,
-    /// Folder of the host that is seen outside the roots, writable, as `/trial`; absent means one in memory.
+    /// Folder of the host that appears as `/trial` outside the roots, writable; absent means a folder in memory.
     pub trial: Option<PathBuf>,
-    /// The parts of the trial, by name: programs under test, each in namespaces of its own.
+    /// The parts of the trial, by name: programs under test, each in its own namespaces.
     #[serde(default)]
     pub parts: BTreeMap<String, Part>,
-    /// Further folders or files of the host that every root sees, read-only: seen as -> path; those below
-    /// `/links` are seen outside the roots instead.
+    /// Further folders or files of the host that every root sees, read-only: place -> path. Those below `/links`
+    /// appear outside the roots instead.
     pub shared: BTreeMap<PathBuf, PathBuf>,
-    /// Static executables of the host that can be run outside any root: name -> path.
+    /// Static executables of the host that can run outside any root: name -> path.
     pub programs: BTreeMap<String, PathBuf>,
-    /// Hosts: each a network namespace, by name, with the sysctls to set in it.
+    /// Hosts: a network namespace for each name, with the sysctls to set in it.
     pub hosts: BTreeMap<String, BTreeMap<String, String>>,
-    /// Sysctls to set in the sandbox's own network, where the links' other ends are.
+    /// Sysctls of the sandbox's own network, which has the emulator's ends of the links.
     pub sysctls: BTreeMap<String, String>,
-    /// Upper bound, in bytes, of the files in memory of each part, and of all other programs together.
+    /// Limit in bytes for the files in memory of each part, and of all other programs together.
     pub tmpfs_bytes: u64,
-    /// The user and group, as the host counts, as whom all of it runs when the host's root starts it.
+    /// The user and group, as the host counts, that run everything when the host's root starts the sandbox.
     pub unprivileged: Option<(u32, u32)>,
-    /// Present: the host's own filesystem stays, for a command of the user's at the user's terminal.
+    /// Present for a command of the user at the user's terminal: the host's own filesystem stays.
     pub shell: Option<Shell>,
 }
 
-/// What one part of the trial sees, and what it may use of the machine.
+/// What one part of the trial sees, and its limits.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Part {
-    /// Name of its root filesystem; absent means an empty one, in which only `shared` and `files` are.
+    /// Name of its root filesystem; absent means an empty one, which contains only `shared` and `files`.
     pub root: Option<String>,
-    /// Name of the host it lives on; absent means the sandbox's own network.
+    /// Name of its host; absent means the sandbox's own network.
     pub host: Option<String>,
     /// Names of the folders of `/trial` that it sees, writable.
     pub folders: Vec<String>,
-    /// Folders or files of the host that it alone sees, read-only: seen as -> path.
+    /// Folders or files of the host that only this part sees, read-only: place -> path.
     pub shared: BTreeMap<PathBuf, PathBuf>,
-    /// Files that it alone sees: seen as -> text.
+    /// Files that only this part sees: place -> text.
     pub files: BTreeMap<PathBuf, String>,
-    /// Upper bound of the memory of all its processes together, in bytes.
+    /// Limit for the memory of all its processes together, in bytes.
     pub memory_bytes: Option<u64>,
-    /// Upper bound of its processes and threads.
+    /// Limit for its processes and threads.
     pub processes: Option<u32>,
 }
 
-/// What a command of the user's needs besides.
+/// What a command of the user needs in addition.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Shell {
@@ -65,26 +65,26 @@ pub struct Shell {
     pub stdio: [RawFd; 3],
     /// Files of the host that programs write as files of `/trial`: name -> path.
     pub written: BTreeMap<String, PathBuf>,
-    /// What `/etc/resolv.conf` says to the command, where that differs from the host's.
+    /// The command's `/etc/resolv.conf`, if it differs from the host's.
     pub resolv_conf: Option<String>,
-    /// Whether one program will be started outside, in the network that the sandbox was made in.
+    /// Whether one program will run outside, in the network in which the sandbox was created.
     pub outside: bool,
 }
 
-/// One request; `id` comes back with the answer.
+/// A request; the answer has the same `id`.
 #[derive(Debug, Deserialize)]
 pub struct Request {
-    /// Chosen by the orchestrator; a started program is known by the id that started it.
+    /// Chosen by the orchestrator; a running program has the id of the request that started it.
     pub id: u64,
-    /// The part that it concerns; absent means the sandbox itself.
+    /// The part that carries it out; absent means the sandbox itself.
     #[serde(default)]
     pub part: Option<String>,
-    /// What to do.
+    /// The action.
     #[serde(flatten)]
     pub what: What,
 }
 
-/// What a request asks for.
+/// The action of a request.
 #[derive(Debug, Deserialize)]
 #[serde(tag = "do", rename_all = "snake_case")]
 pub enum What {
@@ -94,7 +94,7 @@ pub enum What {
     Send {
         /// Id of the program.
         to: u64,
-        /// What to write, without the line's end.
+        /// The line, without its end.
         line: String,
     },
     /// Send a signal to a program.
@@ -114,7 +114,7 @@ pub enum What {
         /// Bound UDP ports.
         #[serde(default)]
         udp: Vec<u16>,
-        /// Seconds to wait at the most.
+        /// Most seconds to wait.
         timeout_s: f64,
     },
     /// Answer with the length and SHA-256 of a file; no link is followed.
@@ -122,23 +122,23 @@ pub enum What {
         /// Absolute path as the part sees it.
         path: PathBuf,
     },
-    /// Make a folder with all above it, and answer `done`; no link is followed.
+    /// Make a folder with its parents, and answer `done`; no link is followed.
     MakeFolder {
         /// Absolute path as the part sees it.
         path: PathBuf,
     },
 }
 
-/// Where a program runs, and as whom.
+/// Where a program runs, and as which user.
 #[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Eq)]
 #[serde(rename_all = "snake_case")]
 pub enum Place {
     /// In the sandbox's filesystem, as its root.
     #[default]
     Sandbox,
-    /// In the host's own filesystem, as the user, at the user's terminal, in the user's environment.
+    /// In the host's own filesystem, as the user, at the user's terminal and in the user's environment.
     Command,
-    /// In the host's own filesystem and in the network that the sandbox was made in; one program only.
+    /// In the host's own filesystem and in the network in which the sandbox was created; one program only.
     Outside,
 }
 
@@ -148,15 +148,15 @@ pub struct Program {
     /// Where it runs.
     #[serde(default)]
     pub place: Place,
-    /// Name of the host it runs on; absent means the sandbox's own network, where links are. A part's
-    /// programs run on the part's host.
+    /// Name of its host; absent means the sandbox's own network, which has the links. A part's programs run on the
+    /// part's host.
     pub host: Option<String>,
-    /// Name of the root filesystem; absent means one of the configuration's `programs`. A part's programs
-    /// run in the part's.
+    /// Name of the root filesystem; absent means one of the configuration's `programs`. A part's programs run in
+    /// the part's root.
     pub root: Option<String>,
     /// Command and arguments; the command is looked up on the root's `PATH`.
     pub argv: Vec<String>,
-    /// The whole environment besides `PATH` and `HOME`.
+    /// The whole environment, apart from `PATH` and `HOME`.
     #[serde(default)]
     pub env: BTreeMap<String, String>,
     /// Text for standard input, which then ends.
@@ -165,37 +165,37 @@ pub struct Program {
     pub stdout: Option<PathBuf>,
     /// File for standard error, below `/trial`.
     pub stderr: Option<PathBuf>,
-    /// Whether standard output comes back as `line` events and `send` reaches its input.
+    /// Whether each line of standard output becomes a `line` event and `send` writes to its input.
     #[serde(default)]
     pub lines: bool,
     /// Seconds after which it is killed.
     pub timeout_s: Option<f64>,
-    /// Upper bound of any file it writes, in bytes.
+    /// Limit for any file it writes, in bytes.
     pub file_bytes: Option<u64>,
-    /// Upper bound of the memory that each of its processes has for data, in bytes.
+    /// Limit for the data memory of each of its processes, in bytes.
     pub memory_bytes: Option<u64>,
-    /// Upper bound of the processes and threads of this user in the whole sandbox, where a PID namespace has none.
+    /// Limit for the processes and threads of this user in the whole sandbox, where a PID namespace has none.
     pub processes: Option<u32>,
 }
 
-/// What the orchestrator is told.
+/// An event for the orchestrator.
 #[derive(Debug, Serialize)]
 #[serde(tag = "event", rename_all = "snake_case")]
 pub enum Event {
-    /// The sandbox's first process exists; its PID as the orchestrator sees it.
+    /// The sandbox's first process exists.
     Init {
         /// PID in the orchestrator's namespace.
         pid: i32,
     },
-    /// Requests are taken from now on.
+    /// The sandbox takes requests from now on.
     Ready,
-    /// The sandbox could not be made.
+    /// The sandbox could not be created.
     Error {
-        /// Which step failed.
+        /// The step that failed.
         step: String,
         /// The kernel's reason.
         message: String,
-        /// Its number, where there is one.
+        /// The error number, where there is one.
         errno: Option<i32>,
     },
     /// A program runs.
@@ -209,7 +209,7 @@ pub enum Event {
     Line {
         /// The program.
         id: u64,
-        /// What it wrote.
+        /// The line.
         line: String,
     },
     /// A program ended.
@@ -220,7 +220,7 @@ pub enum Event {
         status: Option<i32>,
         /// The signal that ended it, or null.
         signal: Option<i32>,
-        /// Whether it was killed for running longer than it may.
+        /// Whether it was killed because its time was over.
         timed_out: bool,
         /// Seconds from its start to its end.
         wall_s: f64,
@@ -228,7 +228,7 @@ pub enum Event {
         cpu_s: f64,
         /// Largest resident set, in KiB.
         max_rss_kib: i64,
-        /// Why the sandbox ended it, unless it did not, or its time was over.
+        /// Why the sandbox ended it, other than its time limit; absent otherwise.
         ended_for: Option<String>,
     },
     /// A request was carried out.
@@ -249,20 +249,20 @@ pub enum Event {
     Refused {
         /// The request.
         id: u64,
-        /// Why.
+        /// The reason.
         message: String,
-        /// The kernel's number of the error, where there is one.
+        /// The kernel's error number, where there is one.
         errno: Option<i32>,
     },
 }
 
 impl Event {
-    /// That a request could not be carried out.
+    /// The answer to a request that could not be carried out.
     pub fn refused(id: u64, error: &std::io::Error) -> Self {
         Self::Refused { id, message: error.to_string(), errno: error.raw_os_error() }
     }
 
-    /// That a program was killed with its part, of which nothing else is known.
+    /// The event of a program that was killed with its part; nothing else is known about it.
     pub fn killed(id: u64) -> Self {
         Self::Exited {
             id,
@@ -276,14 +276,14 @@ impl Event {
         }
     }
 
-    /// Write the event as one line. A reader that is gone is the end of the sandbox.
+    /// Write the event as one line. The sandbox ends if its reader is gone.
     pub fn send(&self) {
         if let Ok(line) = serde_json::to_vec(self) {
             Self::forward(&line);
         }
     }
 
-    /// Write an event that a part has written, without its line's end.
+    /// Write an event of a part, a line without its end.
     pub fn forward(line: &[u8]) {
         if std::io::stdout().lock().write_all(&[line, b"\n"].concat()).is_err() {
             std::process::exit(1);

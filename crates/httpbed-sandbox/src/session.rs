@@ -1,4 +1,4 @@
-//! The loop of PID 1: take requests, watch programs, reap what ends.
+//! The loop of PID 1: takes requests, watches programs, and reaps ended processes.
 
 use std::collections::BTreeMap;
 use std::io::{self, Read, Write};
@@ -21,11 +21,11 @@ use crate::program::{self, Surroundings};
 use crate::protocol::{Event, Request, What};
 use crate::untrusted_files;
 
-/// How often a server that is about to listen is looked at.
+/// Time between two checks whether a server listens.
 const LOOK: Duration = Duration::from_micros(500);
 const READ_BYTES: usize = 16384;
 
-/// A program that runs.
+/// A running program.
 struct Running {
     pid: Pid,
     stdin: Option<ChildStdin>,
@@ -80,7 +80,7 @@ pub fn serve(
 }
 
 impl Session {
-    /// Wait for something to happen and deal with it; false at the end of input.
+    /// Wait for an event and handle it; false at the end of input.
     fn step(&mut self, requests: BorrowedFd, children: &SignalFd) -> io::Result<bool> {
         let (from_orchestrator, any_ended, spoke, told) = self.wait(requests, children)?;
         let mut open = true;
@@ -104,7 +104,7 @@ impl Session {
         Ok(open)
     }
 
-    /// Wait; tell whether there are requests, whether a child ended, and which programs and parts spoke.
+    /// Wait; return whether there are requests, whether a child ended, and which programs and parts have output.
     fn wait(
         &self,
         requests: BorrowedFd,
@@ -130,7 +130,7 @@ impl Session {
         Ok((ready(&fds[0]), ready(&fds[1]), spoke.collect(), told.collect()))
     }
 
-    /// How long to sleep: until the next deadline, or the next look at a starting server.
+    /// How long to sleep: until the next deadline, or the next check of a starting server.
     fn patience(&self) -> PollTimeout {
         if !self.awaits.is_empty() {
             return PollTimeout::from(u16::try_from(LOOK.as_millis().max(1)).unwrap_or(1));
@@ -155,7 +155,7 @@ impl Session {
         }
     }
 
-    /// Let a part carry out what concerns it.
+    /// Pass a request on to its part.
     fn pass_on(&mut self, request: &Request, line: &[u8]) {
         let part = request.part.as_ref().and_then(|name| self.parts.get_mut(name));
         let passed = part.ok_or_else(|| io::Error::other("no such part, or it has ended"));
@@ -220,11 +220,11 @@ impl Session {
         Ok(kill(program.pid, Signal::try_from(signal)?)?)
     }
 
-    /// Forward what a program has written; true while there may be more at once.
+    /// Forward what a program has written; true if there may be more.
     fn forward_lines(&mut self, id: u64) -> bool {
         let Some(program) = self.programs.get_mut(&id) else { return false };
         let Some(stdout) = program.stdout.as_ref() else { return false };
-        // The pipe does not block: a grandchild may hold it open with nothing to say.
+        // The pipe does not block: a grandchild may hold it open without writing.
         let read = read_some(stdout.as_fd(), &mut program.partial_line);
         if matches!(read, Ok(0)) {
             program.stdout = None;
@@ -235,7 +235,7 @@ impl Session {
         matches!(read, Ok(1..))
     }
 
-    /// Collect every ended process: programs are reported, orphans that came to PID 1 only reaped.
+    /// Collect every ended process. Programs are reported; orphans are only reaped.
     fn reap(&mut self) {
         while let Some((pid, status, usage)) = wait_any() {
             self.part_ended(pid);
@@ -262,7 +262,7 @@ impl Session {
         looks.then(|| self.memory_seen + memory::LOOK)
     }
 
-    /// End the programs that hold more memory together than they may.
+    /// End the programs if together they use too much memory.
     fn enforce_memory(&mut self) {
         let Some(most) = self.around.memory_bytes else { return };
         if self.next_look_at_memory().is_none_or(|next| Instant::now() < next) {
@@ -330,13 +330,13 @@ fn report_end(id: u64, program: &Running, status: i32, usage: &libc::rusage) {
     .send();
 }
 
-/// Kill every process of this PID namespace but its first, which this is.
+/// Kill every process of this PID namespace except this one, its first.
 fn end_all_others() {
-    // SAFETY: -1 means every process that this one may signal and can see; it is spared itself.
+    // SAFETY: -1 means every process that this one may signal and can see, except itself.
     unsafe { libc::kill(-1, libc::SIGKILL) };
 }
 
-/// Read no further than the file was long at first: who writes it may go on for ever.
+/// Read no further than the file's first length, because its writer may never stop.
 fn digest(id: u64, base: &Path, path: &Path) -> io::Result<Event> {
     let mut hash = Sha256::new();
     let file = untrusted_files::open_file(base, path, OFlag::O_RDONLY)?;
@@ -346,7 +346,7 @@ fn digest(id: u64, base: &Path, path: &Path) -> io::Result<Event> {
     Ok(Event::Digest { id, bytes, sha256 })
 }
 
-/// Take the complete lines from a buffer, without the empty ones.
+/// Take the complete lines from a buffer, without empty ones.
 pub fn complete_lines(buffer: &mut Vec<u8>) -> Vec<Vec<u8>> {
     let Some(end) = buffer.iter().rposition(|byte| *byte == b'\n') else { return Vec::new() };
     let rest = buffer.split_off(end + 1);
@@ -354,7 +354,7 @@ pub fn complete_lines(buffer: &mut Vec<u8>) -> Vec<Vec<u8>> {
     lines.split(|byte| *byte == b'\n').filter(|line| !line.is_empty()).map(<[u8]>::to_vec).collect()
 }
 
-/// Append what can be read at once; 0 at the end.
+/// Append what can be read at once; returns 0 at the end.
 pub fn read_some(from: BorrowedFd, into: &mut Vec<u8>) -> io::Result<usize> {
     let mut chunk = [0; READ_BYTES];
     let count = nix::unistd::read(from, &mut chunk)?;

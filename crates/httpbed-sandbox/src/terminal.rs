@@ -1,11 +1,11 @@
-//! The terminal of a command of the user's.
+//! The terminal of a command of the user.
 //!
-//! Orchestrator, sandbox and command are one process group, as the shell that started them sees it:
-//! Ctrl-C and Ctrl-\\ reach all three, and are the command's to answer; Ctrl-Z stops orchestrator
-//! and command, while the link runs on. All other programs are in groups of their own.
+//! Orchestrator, sandbox and command are one process group for the shell that started them. Ctrl-C and Ctrl-\\
+//! reach all three, but only the command answers; Ctrl-Z stops orchestrator and command while the link keeps
+//! running. All other programs are in groups of their own.
 //!
-//! Who asks the whole group to end (`timeout` does, and a terminal that closes) asks the command, too:
-//! the link lasts until it has ended, so that it can still finish its work over the network.
+//! A signal to end the whole group (from `timeout`, or a closed terminal) also reaches the command. The link lasts
+//! until the command has ended, so that it can finish its work over the network.
 
 use std::io;
 use std::os::fd::{FromRawFd, OwnedFd};
@@ -15,13 +15,13 @@ use nix::sys::signal::{SaFlags, SigAction, SigHandler, SigSet, Signal, sigaction
 
 use crate::protocol::Shell;
 
-/// What a group is sent as a whole, and only the command answers.
+/// Signals that the whole group gets and that only the command answers.
 const OF_THE_GROUP: [Signal; 5] =
     [Signal::SIGINT, Signal::SIGQUIT, Signal::SIGTSTP, Signal::SIGTERM, Signal::SIGHUP];
 
-/// Own the command's descriptors, which no other program inherits, and be deaf to what the group is sent.
+/// Own the command's descriptors, which no other program inherits, and ignore signals to the group.
 pub fn take(shell: &Shell) -> io::Result<[OwnedFd; 3]> {
-    // A handler instead of SIG_IGN: what the user ignores stays ignored in programs, nothing else is.
+    // A handler instead of SIG_IGN: programs then ignore only the signals that the user ignores.
     let deaf = SigAction::new(SigHandler::Handler(hear_nothing), SaFlags::SA_RESTART, SigSet::empty());
     for signal in OF_THE_GROUP {
         // SAFETY: the handler does nothing at all.
@@ -31,7 +31,7 @@ pub fn take(shell: &Shell) -> io::Result<[OwnedFd; 3]> {
             unsafe { sigaction(signal, &before) }?;
         }
     }
-    // SAFETY: the orchestrator passed these descriptors for us to own.
+    // SAFETY: the orchestrator passed these descriptors to this process.
     let stdio = shell.stdio.map(|fd| unsafe { OwnedFd::from_raw_fd(fd) });
     for fd in &stdio {
         fcntl(fd, FcntlArg::F_SETFD(FdFlag::FD_CLOEXEC))?;

@@ -1,12 +1,12 @@
-//! How the host's root becomes an ordinary user before it makes a sandbox.
+//! How the host's root becomes an ordinary user before it creates a sandbox.
 //!
-//! In a user namespace made by root, root is root of the host in every check of ownership: it may write the
-//! kernel's settings, change the mode of `/dev/null` and read `/etc/shadow`. So a sandbox of root's runs as an
-//! unprivileged user, and what an ordinary user's sandbox cannot do, root's cannot, either.
+//! In a user namespace created by root, root is root of the host in every check of ownership: it may write the
+//! kernel's settings, change the mode of `/dev/null` and read `/etc/shadow`. So a sandbox of root runs as an
+//! unprivileged user and can do no more than that user's.
 //!
-//! That user may be unable to reach what the sandbox is made of: root's home is closed to it. So everything is
-//! bound first into a tree of this process's own, which becomes its root; then its user changes. What the
-//! sandbox is to read must be readable by everyone; the attempt's folders are given to the user.
+//! That user may have no access to the sandbox's files, because root's home is closed to it. So this process first
+//! binds everything into a tree of its own, which becomes its root, and then changes its user. Files that the
+//! sandbox reads must be readable by everyone; the attempt's folders are given to the user.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File, Permissions};
@@ -30,10 +30,10 @@ const NOTHING: Option<&str> = None;
 const READABLE: u32 = 0o004;
 /// Mode of a device that everyone may read and write.
 const EVERYONE: u32 = 0o666;
-/// Bytes of the tree itself: folders and empty files over which others are bound.
+/// Size in bytes of the tree itself: folders and empty files over which others are bound.
 const TREE: &str = "size=1m,mode=0755";
 
-/// Become that user; return the configuration with its paths as they are seen afterwards.
+/// Become that user; return the configuration with its paths as they are afterwards.
 pub fn step_down(mut config: Config, (uid, gid): (u32, u32)) -> Result<Config, Failure> {
     if let Some(trial) = &config.trial {
         let folders = config.parts.values().flat_map(|part| &part.folders).map(|name| trial.join(name));
@@ -54,14 +54,14 @@ pub fn step_down(mut config: Config, (uid, gid): (u32, u32)) -> Result<Config, F
     Ok(config)
 }
 
-/// What of the host's filesystem comes along.
+/// The parts of the host's filesystem that stay visible.
 struct Tree {
     top: PathBuf,
     count: usize,
 }
 
 impl Tree {
-    /// Bind all that the configuration names, and change its names.
+    /// Bind everything that the configuration names, and change the names.
     fn take(&mut self, config: &mut Config) -> Result<(), Failure> {
         for device in DEVICES {
             let device = Path::new("/dev").join(device);
@@ -81,7 +81,7 @@ impl Tree {
         Ok(())
     }
 
-    /// Give the emulator the device, which may be root's alone; what it makes with it is in its own network.
+    /// Let the emulator use the device, which may belong to root; what it creates is in its own network.
     fn lend_tun(&self) -> io::Result<()> {
         let Ok(about) = fs::metadata(TUN) else { return Ok(()) };
         let place = beneath(&self.top, Path::new(TUN));
@@ -90,7 +90,7 @@ impl Tree {
         fs::set_permissions(&place, Permissions::from_mode(EVERYONE))
     }
 
-    /// Take roots along; one that is `/` is the host's own and keeps its place.
+    /// Bind the roots; `/` is the host's own and keeps its place.
     fn take_roots(&mut self, roots: &mut BTreeMap<String, PathBuf>) -> Result<(), Failure> {
         for root in roots.values_mut() {
             if root != Path::new("/") {
@@ -115,12 +115,12 @@ impl Tree {
         Ok(())
     }
 
-    /// Bind what will be seen where it is now.
+    /// Bind a path that stays where it is.
     fn same(&self, path: &Path) -> io::Result<()> {
         bind(path, &beneath(&self.top, path))
     }
 
-    /// Bind what is to be read, and will be seen in another place; return that.
+    /// Bind a path to be read at another place; return that place.
     fn other(&mut self, path: &Path) -> Result<PathBuf, Failure> {
         if fs::metadata(path).step(format!("find {}", path.display()))?.permissions().mode() & READABLE == 0 {
             let reason = "programs under test run as another user, which cannot read it: chmod -R o+rX";
@@ -160,7 +160,8 @@ fn become_user(uid: u32, gid: u32) -> io::Result<()> {
     setgroups(&[])?;
     setresgid(gid, gid, gid)?;
     setresuid(uid, uid, uid)?;
-    // Both were reset with the user: /proc/self is this user's again, and the parent's end is ours.
+    // Both were reset by the change of user: /proc/self is this user's again, and the parent's death is reported
+    // again.
     prctl::set_dumpable(true)?;
     Ok(die_with_parent()?)
 }

@@ -1,7 +1,7 @@
-//! Files where programs under test could have been before: no link is followed, and nothing is waited for.
+//! Access to files where programs under test may have been: it follows no link and never blocks.
 //!
-//! A program may leave a link in a place that the sandbox's first process writes or reads, a named pipe on
-//! which opening waits for ever, or a device that never ends. So a path is walked folder by folder.
+//! A program may leave traps where the sandbox's first process reads or writes: a link, a named pipe on which
+//! opening blocks for ever, or a device without end. So a path is walked folder by folder.
 
 use std::fs::File;
 use std::io;
@@ -18,7 +18,7 @@ const FILE: OFlag = OFlag::O_NOFOLLOW.union(OFlag::O_NONBLOCK).union(OFlag::O_NO
 const FOLDER_MODE: Mode = Mode::S_IRWXU;
 const FILE_MODE: Mode = Mode::S_IRUSR.union(Mode::S_IWUSR);
 
-/// Open a file of a folder that is trusted itself; what is no regular file is refused.
+/// Open a regular file below a trusted folder; anything else is an error.
 pub fn open_file(top: &Path, path: &Path, flags: OFlag) -> io::Result<File> {
     let name = path.file_name().ok_or(io::ErrorKind::InvalidInput)?;
     let folder = walk(top, path.parent().unwrap_or(Path::new("")), false)?;
@@ -29,7 +29,7 @@ pub fn open_file(top: &Path, path: &Path, flags: OFlag) -> io::Result<File> {
     Ok(file)
 }
 
-/// Make a folder below one that is trusted itself, with all above it.
+/// Make a folder below a trusted one, with its parents.
 pub fn make_folder(top: &Path, path: &Path) -> io::Result<()> {
     walk(top, path, true).map(drop)
 }
