@@ -155,7 +155,7 @@ fn forget_the_caller() {
     };
 }
 
-/// Whether the host's root starts the sandbox, which then runs as an ordinary user; the orchestrator decides.
+/// Become an ordinary user if the host's root starts the sandbox, which the orchestrator says.
 fn as_an_ordinary_user(config: Config) -> Result<Config, Failure> {
     match config.unprivileged {
         Some(user) => unprivileged::step_down(config, user),
