@@ -1,8 +1,8 @@
-//! The kernel's receive stamps, which are of the realtime clock, as times of the monotonic clock.
+//! Converts the kernel's receive stamps from the realtime clock to the monotonic clock.
 //!
-//! A reading of the one clock between two of the other encloses their difference; the intersection of all
-//! such intervals closes in on it. An empty intersection means that the realtime clock was set: begin anew.
-//! `httpbed-link` does the same, independently: here is what its times are checked with.
+//! A reading of the one clock between two of the other encloses their difference, and the intersection of all such
+//! intervals narrows it. An empty intersection means that the realtime clock was set, and the measurement starts
+//! again. `httpbed-link` does the same in its own code, because these times check it.
 
 use crate::sys::time;
 
@@ -23,7 +23,7 @@ impl Offset {
         offset
     }
 
-    /// Looks at both clocks; to be called now and then.
+    /// Measures the difference between both clocks; call it now and then.
     pub fn track(&mut self) {
         let before = time::monotonic();
         let realtime = time::realtime();

@@ -1,4 +1,4 @@
-//! Reads a byte stream for a time, and keeps how many bytes had come when.
+//! Reads a byte stream for a time, and records the number of bytes at regular times.
 
 use std::fs::File;
 use std::io::{self, BufWriter, Read, Write};
@@ -10,7 +10,7 @@ use crate::sys::time;
 
 /// Time between two samples.
 const SAMPLE_NS: i64 = 1_000_000;
-/// A stream that is silent for so long is over.
+/// A stream that is silent for this long has ended.
 const PATIENCE: Duration = Duration::from_secs(5);
 const BUFFER_BYTES: usize = 1 << 20;
 

@@ -1,4 +1,4 @@
-//! `httpbed-probe`: traffic whose every packet is known, and the ends that measure it.
+//! `httpbed-probe`: traffic in which every packet is known, and its measurement at both ends.
 //!
 //! ```text
 //! httpbed-probe serve [--bind ADDR]   echo, discard and chargen (RFC 862, 863, 864)
@@ -7,9 +7,9 @@
 //! httpbed-probe fetch PLAN.json       reads a byte stream for a time
 //! ```
 //!
-//! It says one JSON object a line on stdout: `{"event":"ready"}` once it can be used,
-//! `{"event":"result",...}` at its end, or `{"event":"error","message":...}`. It exits with 2 when it was
-//! asked wrongly and with 1 when something fails at run time.
+//! It writes one JSON object a line on stdout: `{"event":"ready"}` once it is ready, `{"event":"result",...}` at
+//! its end, or `{"event":"error","message":...}`. It exits with 2 for wrong arguments or a wrong plan, and with 1
+//! when something fails at run time.
 
 mod clock;
 mod fetch;
@@ -39,20 +39,20 @@ const USAGE: &str = "httpbed-probe serve [--bind ADDR] | send PLAN | receive PLA
 #[derive(Debug, Serialize)]
 #[serde(tag = "event", rename_all = "lowercase")]
 enum Event<'a> {
-    /// It can be used.
+    /// It is ready.
     Ready,
-    /// What was done.
+    /// The result.
     Result {
         /// Packets sent or received; 0 for a byte stream.
         packets: u64,
         /// Bytes read from a stream; 0 for datagrams.
         bytes: u64,
-        /// Packets that this end lost: refused by the kernel, or not read in time.
+        /// Packets that this end lost: rejected by the kernel, or not read in time.
         failures: u64,
     },
     /// Why it ends.
     Error {
-        /// In words.
+        /// The reason.
         message: &'a str,
     },
 }
@@ -75,7 +75,7 @@ fn main() -> ExitCode {
         Err(Failure::Usage(message)) => (message, 2),
         Err(Failure::Run(message)) => (message, 1),
     };
-    // If nobody reads stdout, the exit code still tells.
+    // If stdout is closed, the exit code still reports the failure.
     let _ = say(&Event::Error { message: &message });
     ExitCode::from(code)
 }

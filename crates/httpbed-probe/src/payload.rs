@@ -1,20 +1,20 @@
-//! What a packet of a flow carries: its number, when it was sent, and bytes that depend on both key and number.
+//! The payload of a flow's packets: number, send time, and bytes that depend on key and number.
 //!
 //! ```text
 //! 0       8       16      24
 //! number  sent    check   pattern ...          little endian; sent in ns of CLOCK_MONOTONIC
 //! ```
 //!
-//! `check` is a hash of number and time, so a damaged header is told from a damaged pattern, and the number of a
-//! packet of which only the pattern is damaged can be trusted. The hash is the finaliser of `SplitMix64` (Steele,
-//! Lea and Flood 2014): one flipped bit always changes it, for it is a bijection of each of its words.
+//! `check` is a hash of number and time. It distinguishes a damaged header from a damaged pattern, so the number is
+//! reliable if only the pattern is damaged. The hash is the finaliser of `SplitMix64` (Steele, Lea and Flood 2014):
+//! one flipped bit always changes it, because it is a bijection of each of its words.
 
-/// The least a payload can be.
+/// The shortest payload.
 pub const HEADER_BYTES: usize = 24;
 
 const GAMMA: u64 = 0x9E37_79B9_7F4A_7C15;
 
-/// What a header says.
+/// The fields of a header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Header {
     /// Position in its flow, from 0.
@@ -23,14 +23,14 @@ pub struct Header {
     pub sent: i64,
 }
 
-/// What a payload turned out to be.
+/// The result of checking a payload.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reading {
     /// Every byte as it was sent.
     Whole(Header),
-    /// The header is right, something behind it is not.
+    /// The header is right, but something after it is not.
     Damaged(Header),
-    /// The header itself is damaged, or it is no packet of this flow.
+    /// The header itself is damaged, or the packet is not of this flow.
     Unknown,
 }
 

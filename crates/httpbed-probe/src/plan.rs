@@ -1,4 +1,4 @@
-//! What a flow is, read from a file: one JSON object, and every mistake in it told with its place.
+//! A flow's description, read from a file: one JSON object. Messages name the place of every mistake.
 
 use std::fs;
 use std::net::SocketAddr;
@@ -18,27 +18,28 @@ const MOST_PACKETS: usize = 20_000_000;
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Sending {
-    /// Where the first of its ports is; packet `n` goes to port number `n` modulo `ports`.
+    /// Destination of the first of its ports; packet `n` goes to port number `n` modulo `ports`.
     pub to: SocketAddr,
-    /// Over how many ports it is spread, each with a receive buffer of its own.
+    /// Number of ports, each with its own receive buffer.
     pub ports: u16,
-    /// Of its payload, a decimal string.
+    /// Key of the payload, a decimal string.
     #[serde(deserialize_with = "decimal")]
     pub key: u64,
-    /// Whether datagrams have a checksum; without one a damaged datagram still arrives.
+    /// Whether datagrams have a checksum; without one, damaged datagrams still arrive.
     pub checksum: bool,
-    /// Whether they say that they are capable of ECN: ECT(0) of RFC 3168.
+    /// Whether they are ECN-capable: ECT(0) of RFC 3168.
     #[serde(default)]
     pub ecn: bool,
-    /// Datagrams that one call hands to the kernel; more than 1 uses segmentation offload.
+    /// Datagrams per call; more than 1 uses segmentation offload.
     pub segments: usize,
-    /// For how long before each packet's time it looks at the clock instead of sleeping, in ns.
+    /// How long before each packet's time it polls the clock instead of sleeping, in ns.
     pub spin_ns: i64,
     /// When the first packet is due, in ns from the start.
     pub begin_ns: i64,
     /// The packets, one train after the other.
     pub trains: Vec<Train>,
-    /// Where times go, three little-endian 64-bit numbers a packet: planned, before and after the call that sent it.
+    /// File of the times, three little-endian 64-bit numbers a packet: planned, before and after the call that sent
+    /// it.
     pub out: PathBuf,
 }
 
@@ -50,7 +51,7 @@ pub struct Train {
     pub count: usize,
     /// Size of each as an IP packet.
     pub bytes: usize,
-    /// Time from the packet before it, also for the train's first; 0 is as fast as the socket takes them.
+    /// Time from the packet before it, also for the train's first, in ns; 0 is as fast as the socket accepts them.
     pub gap_ns: i64,
 }
 
@@ -62,10 +63,10 @@ pub struct Receiving {
     pub port: u16,
     /// How many ports.
     pub ports: u16,
-    /// Of its payload, a decimal string.
+    /// Key of the payload, a decimal string.
     #[serde(deserialize_with = "decimal")]
     pub key: u64,
-    /// Where a record per packet goes; see `receive`.
+    /// File of the records, one per packet; see `receive`.
     pub out: PathBuf,
 }
 
@@ -73,19 +74,19 @@ pub struct Receiving {
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Fetching {
-    /// Who sends it, as soon as it is connected.
+    /// The sender, which begins when it is connected.
     pub from: SocketAddr,
-    /// For how long, in ns.
+    /// Duration in ns.
     pub for_ns: i64,
-    /// Where times and bytes so far go: two little-endian 64-bit numbers a sample.
+    /// File of times and bytes so far: two little-endian 64-bit numbers a sample.
     pub out: PathBuf,
 }
 
 impl Sending {
-    /// Every mistake beyond those of form.
+    /// Checks everything beyond the format.
     ///
     /// # Errors
-    /// All of them, each with its place.
+    /// All mistakes, each with its place.
     pub fn check(&self) -> Result<(), String> {
         let least = HEADERS_BYTES + HEADER_BYTES;
         let mut mistakes = Vec::new();
@@ -119,7 +120,7 @@ impl Sending {
 /// Reads a plan.
 ///
 /// # Errors
-/// When the file cannot be read or is no such plan, with its name and place.
+/// When the file cannot be read or is no such plan; the message has its name and place.
 pub fn read<T: DeserializeOwned>(path: &Path) -> Result<T, String> {
     let name = path.display();
     let text = fs::read_to_string(path).map_err(|error| format!("{name}: {error}"))?;

@@ -5,7 +5,7 @@
 //! number  arrived  sent    bytes  flags              little endian, times in ns of CLOCK_MONOTONIC
 //! ```
 //!
-//! `bytes` is the size as an IP packet, `number` is all ones where it cannot be known.
+//! `bytes` is the size as an IP packet; `number` is all ones if unknown.
 
 use std::fs::File;
 use std::io::{self, BufWriter, Read, Write};
@@ -18,21 +18,21 @@ use crate::plan::{HEADERS_BYTES, Receiving};
 use crate::sys::datagrams::{self, Received, Receiver};
 use crate::sys::{poll, time};
 
-/// The pattern is not as it was sent.
+/// The pattern differs from what was sent.
 pub const DAMAGED: u32 = 1;
-/// The header is not as it was sent either, or the packet is none of ours: its number is not known.
+/// The header differs, too, or the packet is not of this flow: its number is unknown.
 pub const UNKNOWN: u32 = 2;
-/// The kernel gave no stamp: it is the time at which it was read.
+/// The kernel gave no stamp: the time is when it was read.
 pub const UNSTAMPED: u32 = 4;
-/// A queue on the way has marked it (RFC 3168).
+/// A queue on the path marked it (RFC 3168).
 pub const CONGESTION: u32 = 8;
 
-/// What a receiver tells at its end.
+/// The receiver's result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Took {
     /// Packets received.
     pub packets: u64,
-    /// Packets that the sockets lost because they were not read in time, as far as told.
+    /// Packets that the sockets lost because they were not read in time, as far as known.
     pub overflown: u64,
 }
 
@@ -56,10 +56,10 @@ struct Record {
 }
 
 impl Flow {
-    /// Binds the ports; from now on nothing is missed.
+    /// Binds the ports; from now on no packet is missed.
     ///
     /// # Errors
-    /// When the kernel refuses one.
+    /// When the kernel rejects one.
     pub fn bind(plan: Receiving) -> io::Result<Self> {
         let ports = plan.port..plan.port.saturating_add(plan.ports);
         let sockets = ports.map(open).collect::<io::Result<Vec<_>>>()?;
@@ -67,10 +67,10 @@ impl Flow {
         Ok(Self { plan, sockets, overflown, offset: Offset::read(), records: Vec::new() })
     }
 
-    /// Receives until `orders` says a line or ends, then takes what has arrived and writes all of it.
+    /// Receives until `orders` has a line or ends, then takes what has arrived and writes all records.
     ///
     /// # Errors
-    /// When the kernel refuses to read, or the records cannot be written.
+    /// When the kernel rejects a read, or the records cannot be written.
     pub fn run(mut self, mut orders: impl Read + AsFd) -> io::Result<Took> {
         let mut receiver = Receiver::new();
         loop {

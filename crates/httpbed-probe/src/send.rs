@@ -1,8 +1,8 @@
-//! Sends a flow at its times, and keeps when each packet was due and when it really went.
+//! Sends a flow at its times, and records when each packet was due and when it was sent.
 //!
-//! A packet's bytes are made before it is due, its stamp is written last. After sleeping too long it sends at
-//! once what is overdue, and the real times tell: whoever judges the link takes those, not the planned ones.
-//! The time after the call is kept, too: a sender can lose its CPU between its stamp and the wire.
+//! A packet's bytes are prepared before it is due, its stamp is written last. After sleeping too long it sends
+//! overdue packets at once; checks of the link therefore use the real times, not the planned ones. The time after
+//! the call is recorded, too: a sender can lose its CPU between its stamp and the wire.
 
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
@@ -13,16 +13,16 @@ use crate::payload::{self, Header};
 use crate::plan::{HEADERS_BYTES, Sending, Train};
 use crate::sys::{datagrams, process, time};
 
-/// What a sender tells at its end.
+/// The sender's result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sent {
-    /// Packets handed to the kernel.
+    /// Packets passed to the kernel.
     pub packets: u64,
-    /// Calls that the kernel refused, so that their packets never left.
+    /// Calls that the kernel rejected, so their packets never left.
     pub failures: u64,
 }
 
-/// Packets that one call hands over: numbers, size and time.
+/// Packets of one call: numbers, size and time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Group {
     first: u64,
@@ -34,7 +34,7 @@ struct Group {
 /// Sends all packets of a plan.
 ///
 /// # Errors
-/// When a socket cannot be made ready or the times cannot be written.
+/// When a socket cannot be prepared or the times cannot be written.
 pub fn send(plan: &Sending) -> io::Result<Sent> {
     process::wake_precisely()?;
     let sockets = (0..plan.ports).map(|port| open(plan, port)).collect::<io::Result<Vec<_>>>()?;
@@ -74,7 +74,7 @@ fn open(plan: &Sending, port: u16) -> io::Result<UdpSocket> {
     Ok(socket)
 }
 
-/// The packets of a plan, as many at a time as one call hands over.
+/// The packets of a plan, grouped by call.
 fn groups(plan: &Sending, begin: i64) -> impl Iterator<Item = Group> + use<'_> {
     let (mut number, mut due) = (0, begin);
     plan.trains.iter().enumerate().flat_map(move |(place, train)| {
@@ -111,7 +111,7 @@ fn stamp(buffer: &mut [u8], key: u64, group: &Group, payload_bytes: usize) -> i6
     sent
 }
 
-/// Sleeps, and looks at the clock for the last part, which a sleep would overshoot.
+/// Sleeps, and polls the clock at the end, because a sleep lasts too long.
 fn wait(due: i64, spin_ns: i64) {
     while time::monotonic() < due - spin_ns {
         time::sleep_until(due - spin_ns);
@@ -121,7 +121,7 @@ fn wait(due: i64, spin_ns: i64) {
     }
 }
 
-/// A refusal may tell of an earlier datagram (its port was closed), so each is tried twice.
+/// An error may belong to an earlier datagram (its port was closed), so each is sent twice if needed.
 fn deliver(socket: &UdpSocket, bytes: &[u8]) -> io::Result<usize> {
     socket.send(bytes).or_else(|_| socket.send(bytes))
 }

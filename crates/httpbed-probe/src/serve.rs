@@ -1,7 +1,7 @@
 //! The far end of a link: echo (RFC 862), discard (RFC 863) and character generator (RFC 864).
 //!
-//! A thread per listening socket and one per TCP connection: what is served is a handful of connections of
-//! one experiment, and a blocked peer then holds up nobody else.
+//! Each listening socket and each TCP connection has a thread. One experiment has only a handful of connections,
+//! and a blocked peer then delays no other.
 
 use std::io::{self, Read, Write};
 use std::net::{IpAddr, TcpListener, TcpStream, UdpSocket};
@@ -19,12 +19,12 @@ const LINE_CHARACTERS: usize = 72;
 /// The printing characters of ASCII, space included.
 const FIRST_CHARACTER: u8 = b' ';
 const CHARACTERS: usize = 95;
-/// After so many lines the pattern begins anew; several rounds in one write keep a fast link busy.
+/// After this many lines the pattern repeats; several repetitions in one write keep a fast link busy.
 const ROUNDS: usize = 8;
-/// What one read takes.
+/// Size of one read.
 const BUFFER_BYTES: usize = 64 << 10;
 
-/// The sockets, bound; nothing is answered yet.
+/// The bound sockets; they do not answer yet.
 pub struct Services {
     echo: TcpListener,
     discard: TcpListener,
@@ -37,7 +37,7 @@ impl Services {
     /// Binds every port at `address`.
     ///
     /// # Errors
-    /// When the kernel refuses one of them, with its name.
+    /// When the kernel rejects one of them, with its name.
     pub fn bind(address: IpAddr) -> Result<Self, String> {
         let listener = |port| TcpListener::bind((address, port)).map_err(naming(address, port, "TCP"));
         let datagrams = |port| UdpSocket::bind((address, port)).map_err(naming(address, port, "UDP"));
@@ -67,12 +67,12 @@ fn naming(address: IpAddr, port: u16, protocol: &str) -> impl Fn(io::Error) -> S
     move |error| format!("{protocol} port {port} at {address}: {error}")
 }
 
-/// A connection that fails, on either side, ends and concerns no other.
+/// A connection that fails on either side ends and affects no other.
 fn accept(listener: &TcpListener, handle: fn(TcpStream) -> io::Result<()>) {
     for stream in listener.incoming() {
         match stream {
             Ok(stream) => drop(thread::Builder::new().spawn(move || drop(handle(stream)))),
-            // Out of descriptors or memory: those that are open may end soon.
+            // Out of descriptors or memory: open connections may end soon.
             Err(_) => thread::sleep(std::time::Duration::from_millis(10)),
         }
     }
@@ -95,7 +95,7 @@ fn discard_stream(mut stream: TcpStream) -> io::Result<()> {
     Ok(())
 }
 
-/// What the other end says is not read: closing with it unread would reset, which is as good an end.
+/// Unread data of the client makes the close a reset, which ends the connection just as well.
 fn generate(mut stream: TcpStream) -> io::Result<()> {
     let text = pattern().repeat(ROUNDS);
     loop {
@@ -118,13 +118,13 @@ fn pattern() -> Vec<u8> {
     (0..CHARACTERS).flat_map(|line| (line..line + LINE_CHARACTERS).map(character).chain(*b"\r\n")).collect()
 }
 
-/// Two echo services told of each other would never fall silent, so none of the small services is answered.
+/// Two echo services that answer each other would never stop, so no packet from such a port is answered.
 fn answer(socket: &UdpSocket) {
     let mut buffer = vec![0; BUFFER_BYTES];
     loop {
         let Ok((count, from)) = socket.recv_from(&mut buffer) else { continue };
         if ![ECHO, DISCARD, CHARGEN].contains(&from.port()) {
-            // A datagram that cannot be sent back is lost, as datagrams may be.
+            // A datagram that cannot be sent back is lost, as any datagram may be.
             let _ = socket.send_to(&buffer[..count], from);
         }
     }

@@ -2,11 +2,10 @@
 //!
 //! # Theory of operation
 //!
-//! A [`Simulation`] is a list of [`Node`]s; what one sends, the next one receives, and the last one's packets come
-//! back to the first. A node is called with the time and perhaps a packet and says what it does: send a
-//! packet, wait until some time, or wait for a packet. When no node has anything to send, time jumps to the
-//! earliest time that one waits for. So ten minutes of a 10 Mbit/s link take a fraction of a second, and every run
-//! with the same [`Seed`] is the same.
+//! A [`Simulation`] is a list of [`Node`]s: each sends to the next one, and the last one to the first. A node is
+//! called with the time and perhaps a packet, and returns what it does: send a packet, wait until some time, or
+//! wait for a packet. When no node has anything to send, time jumps to the earliest time for which a node waits. So
+//! ten minutes of a 10 Mbit/s link take a fraction of a second, and every run with the same [`Seed`] is the same.
 
 #![forbid(unsafe_code)]
 
@@ -31,7 +30,7 @@ pub struct Parcel {
 /// What a node does next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Output {
-    /// Sends a packet to the next node, and wants to be called again at once.
+    /// Sends a packet to the next node, and is called again at once.
     Send(Parcel),
     /// Waits for a packet, but not beyond this time.
     Wait(Nanos),
@@ -41,7 +40,8 @@ pub enum Output {
 
 /// A place in the ring.
 pub trait Node {
-    /// Takes a packet, if there is one, and says what to do. Called without a packet when time has moved.
+    /// Takes a packet, if there is one, and returns what to do. It is called without a packet when time has
+    /// advanced.
     fn process(&mut self, now: Nanos, input: Option<Parcel>) -> Output;
 }
 
@@ -58,10 +58,10 @@ impl<'a> Simulation<'a> {
         Self { nodes, now: 0 }
     }
 
-    /// Runs until nothing is left to do before `end`; the time of the last event.
+    /// Runs until nothing is left to do before `end`; returns the time of the last event.
     ///
     /// # Panics
-    /// When a node goes on sending without end at one time: that would be a livelock.
+    /// When a node sends without end at one time: that would be a livelock.
     pub fn run(&mut self, end: Nanos) -> Nanos {
         while let Some(next) = self.settle().filter(|next| *next < end) {
             self.now = next.max(self.now);
@@ -69,7 +69,7 @@ impl<'a> Simulation<'a> {
         self.now
     }
 
-    /// Lets every node act until none has anything more to send; the earliest time that one waits for.
+    /// Lets every node act until none has anything more to send; returns the earliest time for which one waits.
     fn settle(&mut self) -> Option<Nanos> {
         const MOST_ROUNDS: usize = 1_000_000;
         for _ in 0..MOST_ROUNDS {
@@ -86,14 +86,14 @@ impl<'a> Simulation<'a> {
         panic!("livelock at {} ns", self.now);
     }
 
-    /// Calls one node until it waits, and hands all it sends to the next one.
+    /// Calls one node until it waits, and passes everything that it sends to the next one.
     fn drain(&mut self, place: usize, sent: &mut bool) -> Option<Nanos> {
         let next = (place + 1) % self.nodes.len();
         loop {
             match self.nodes[place].process(self.now, None) {
                 Output::Send(parcel) => {
                     *sent = true;
-                    // What the next node answers at once is asked for in the following round.
+                    // The next node's immediate answer is handled in the following round.
                     self.deliver(next, parcel);
                 }
                 Output::Wait(until) => return Some(until),
@@ -102,7 +102,7 @@ impl<'a> Simulation<'a> {
         }
     }
 
-    /// Gives a packet to a node; packets that it sends in return travel on first.
+    /// Passes a packet to a node; packets that it sends in return are delivered first.
     fn deliver(&mut self, place: usize, parcel: Parcel) {
         if let Output::Send(parcel) = self.nodes[place].process(self.now, Some(parcel)) {
             self.deliver((place + 1) % self.nodes.len(), parcel);

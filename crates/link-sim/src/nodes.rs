@@ -1,10 +1,10 @@
-//! The nodes that tests are made of.
+//! Nodes for tests.
 
 use link_model::{Direction, Distribution, Fate, Impairments, Nanos, Packet, Stage, Stream};
 
 use crate::{Node, Output, Parcel, Schedule};
 
-/// Sends packets of given times and sizes; swallows what comes back.
+/// Sends packets of given times and sizes; discards what comes back.
 pub struct Source<I> {
     plan: I,
     next: Option<(Nanos, u32)>,
@@ -53,7 +53,7 @@ const fn whole(time: f64) -> Nanos {
     time as Nanos
 }
 
-/// Keeps a number of packets under way, as a sender with a constant congestion window does.
+/// Keeps a number of packets in flight, as a sender with a constant congestion window does.
 pub struct Window {
     bytes: u32,
     room: u64,
@@ -64,7 +64,7 @@ pub struct Window {
 }
 
 impl Window {
-    /// At most `packets` of `bytes` under way.
+    /// At most `packets` of `bytes` in flight.
     #[must_use]
     pub fn new(packets: u64, bytes: u32) -> Self {
         Self { bytes, room: packets, returned: 0, round_trip: Distribution::new() }
@@ -118,7 +118,7 @@ impl Link {
         Self::scheduled(impairments, &Schedule::default())
     }
 
-    /// One whose conditions change.
+    /// A link whose conditions change.
     #[must_use]
     pub fn scheduled(impairments: Impairments, schedule: &Schedule) -> Self {
         let mut direction = Direction::new(impairments);
@@ -134,7 +134,7 @@ impl Node for Link {
             self.direction.push(now, Packet::new(parcel.bytes, parcel));
         }
         while let Some(departure) = self.direction.pop(now) {
-            // The direction keeps the account of what it drops.
+            // The direction counts its drops.
             if departure.fate == Fate::Delivered {
                 return Output::Send(departure.packet.body);
             }
@@ -143,7 +143,7 @@ impl Node for Link {
     }
 }
 
-/// Receives and sends nothing.
+/// Receives packets and sends nothing.
 #[derive(Default)]
 pub struct Sink {
     /// Packets received.

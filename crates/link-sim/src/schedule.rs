@@ -4,7 +4,7 @@ use std::num::NonZeroU64;
 
 use link_model::{Change, Direction, Nanos};
 
-/// When what changes, after the start. Built by steps: `Schedule::default().rate(5 * S, 2_000_000)`.
+/// Changes and their times after the start, built by steps: `Schedule::default().rate(5 * S, 2_000_000)`.
 #[derive(Clone, Debug, Default)]
 pub struct Schedule(Vec<(Nanos, Change)>);
 
@@ -19,7 +19,7 @@ impl Schedule {
     /// From `at` on this many bit/s.
     ///
     /// # Panics
-    /// When `bit_s` is 0: a link that carries nothing is [`Self::outage`].
+    /// When `bit_s` is 0: use [`Self::outage`] for a link that carries nothing.
     #[must_use]
     pub fn rate(self, at: Nanos, bit_s: u64) -> Self {
         self.change(at, Change::Rate(NonZeroU64::new(bit_s).expect("a rate above 0")))

@@ -1,4 +1,4 @@
-//! The seed of a simulation: printed, so that a failure can be had again.
+//! The seed of a simulation. It is printed, so that a failure can be repeated.
 
 use std::env;
 use std::hash::{BuildHasher, RandomState};
@@ -8,13 +8,13 @@ use link_model::Stream;
 /// The environment variable that sets the seed.
 const VARIABLE: &str = "SIMULATION_SEED";
 
-/// Where all randomness of one simulation comes from.
+/// The source of all randomness of one simulation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Seed(pub u64);
 
 impl Seed {
-    /// The seed of the environment variable `SIMULATION_SEED`, else a new one. It is printed; a test runner
-    /// shows that when the test fails.
+    /// The seed of the environment variable `SIMULATION_SEED`, otherwise a new one. It is printed, and a test
+    /// runner shows it when the test fails.
     ///
     /// # Panics
     /// When the variable is no number.

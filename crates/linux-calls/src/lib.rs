@@ -1,4 +1,4 @@
-//! The calls of the kernel that more than one of the executables makes and the standard library does not have.
+//! System calls that several of the executables need and the standard library does not have.
 
 pub mod process;
 pub mod socket;
@@ -9,7 +9,7 @@ use std::io;
 /// A system call's result.
 ///
 /// # Errors
-/// The one that the call has just left behind, if the result is -1.
+/// The thread's last error, if the result is -1.
 pub fn check(result: libc::c_int) -> io::Result<libc::c_int> {
     if result == -1 { Err(io::Error::last_os_error()) } else { Ok(result) }
 }

@@ -1,4 +1,4 @@
-//! This process: how it ends, and how precisely it is woken.
+//! This process: its end with its parent, and its timer slack.
 
 use std::io;
 
@@ -21,6 +21,6 @@ pub fn wake_precisely() -> io::Result<()> {
 }
 
 fn prctl(option: libc::c_int, argument: libc::c_ulong) -> io::Result<()> {
-    // SAFETY: both options take one integer and touch no memory of ours.
+    // SAFETY: both options take one integer and touch no memory of this process.
     check(unsafe { libc::prctl(option, argument) }).map(drop)
 }

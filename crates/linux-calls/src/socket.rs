@@ -21,13 +21,13 @@ pub fn set(
     check(unsafe { libc::setsockopt(descriptor, level, option, (&raw const value).cast(), length) }).map(drop)
 }
 
-/// Has the kernel keep up to so many bytes for what waits in a socket; the machine's limit is what it gets.
+/// Sets a socket's buffer size in bytes; the machine's limit may make it smaller.
 ///
-/// `forced` is the option that needs a privilege over the machine, `plain` the one that is capped by its limits:
+/// `forced` is the option that needs a privilege over the machine, and `plain` the one within its limits:
 /// `SO_RCVBUFFORCE` and `SO_RCVBUF`, or `SO_SNDBUFFORCE` and `SO_SNDBUF`.
 ///
 /// # Errors
-/// When the kernel refuses both.
+/// When the kernel rejects both.
 pub fn enlarge(socket: &impl AsFd, [forced, plain]: [libc::c_int; 2], bytes: libc::c_int) -> io::Result<()> {
     set(socket, libc::SOL_SOCKET, forced, bytes).or_else(|_| set(socket, libc::SOL_SOCKET, plain, bytes))
 }

@@ -23,7 +23,7 @@ pub fn process_cpu() -> i64 {
 /// Sleeps until a time of `CLOCK_MONOTONIC`; a signal may end it earlier.
 pub fn sleep_until(time: i64) {
     let at = libc::timespec { tv_sec: time / 1_000_000_000, tv_nsec: time % 1_000_000_000 };
-    // SAFETY: `at` lives through the call; what is left is not asked for, the time being absolute.
+    // SAFETY: `at` lives through the call; an absolute sleep has no remaining time to write.
     unsafe {
         libc::clock_nanosleep(libc::CLOCK_MONOTONIC, libc::TIMER_ABSTIME, &raw const at, ptr::null_mut())
     };

@@ -1,26 +1,26 @@
-//! Whether a TCP receiver acknowledged what was not delivered to it.
+//! Whether a TCP receiver acknowledged data that was not delivered to it.
 //!
-//! An acknowledgement names the next byte that its sender waits for (RFC 9293, 3.4), so it is never above the end of what
-//! was delivered to that side. If it is, the bytes came another way than over the link on which both are observed. The
-//! observer sees a segment when it arrives at the link; who carries it says when it was delivered.
+//! An acknowledgement names the next byte that its sender expects (RFC 9293, 3.4), so it never exceeds the end of
+//! what was delivered to that side. If it does, the bytes came by another path than the observed link. The observer
+//! sees a segment when it arrives at the link; the link reports when it was delivered.
 
 use crate::sequence::distance;
 use crate::transport::Segment;
 
-/// What the delivery of a segment will prove; to be kept with the packet until then.
+/// What the delivery of a segment will prove; keep it with the packet until then.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Delivery {
-    /// Place of the connection in the table.
+    /// The connection's place in the table.
     pub(crate) place: usize,
     pub(crate) from_client: bool,
-    /// One above the last sequence number that the segment takes.
+    /// One above the last sequence number of the segment.
     pub(crate) end: u32,
 }
 
 /// How far each side's stream was delivered, and acknowledged.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Deliveries {
-    /// Whether the client's first SYN was seen. Without it nothing is judged: what came before is not known.
+    /// Whether the client's first SYN was seen. Without it nothing is checked, because the earlier data is unknown.
     opened: bool,
     from_client: Option<u32>,
     from_server: Option<u32>,
@@ -28,19 +28,19 @@ pub(crate) struct Deliveries {
 }
 
 impl Deliveries {
-    /// Enters a segment that arrived at the observer.
+    /// Records a segment that arrived at the observer.
     pub(crate) fn observe(&mut self, from_client: bool, segment: &Segment<'_>) {
         self.opened |= from_client && segment.syn && !segment.ack;
         // A RST may acknowledge anything.
         if self.opened && segment.ack && !segment.rst {
             let delivered = if from_client { self.from_server } else { self.from_client };
-            // Where nothing was delivered, not even the beginning is known; it is at least the SYN.
+            // Without any delivery the beginning is unknown; it is at least the SYN.
             let ahead = delivered.map_or(1, |end| distance(end, segment.acknowledgement));
             self.ahead = self.ahead.max(ahead);
         }
     }
 
-    /// Enters that the end of a segment was delivered.
+    /// Records that a segment was delivered up to its end.
     pub(crate) fn deliver(&mut self, from_client: bool, end: u32) {
         let delivered = if from_client { &mut self.from_client } else { &mut self.from_server };
         if delivered.is_none_or(|known| distance(known, end) > 0) {
@@ -48,14 +48,14 @@ impl Deliveries {
         }
     }
 
-    /// The most by which an acknowledgement was ahead of what was delivered, in sequence numbers; `None` where the
-    /// connection's beginning was not seen.
+    /// The most by which an acknowledgement was ahead of what was delivered, in sequence numbers; `None` if the
+    /// beginning of the connection was not seen.
     pub(crate) fn ahead(&self) -> Option<u32> {
         self.opened.then_some(self.ahead)
     }
 }
 
-/// One above the last sequence number of a segment; `None` of one that takes none, or belongs to no stream.
+/// One above the last sequence number of a segment; `None` if it has none, or belongs to no stream.
 pub(crate) fn end(segment: &Segment<'_>) -> Option<u32> {
     let length = u32::try_from(segment.payload.len()).ok()?;
     let taken = length + u32::from(segment.syn) + u32::from(segment.fin);

@@ -1,7 +1,7 @@
-//! The Internet checksum, mended by what has changed.
+//! Incremental update of the Internet checksum.
 
-/// What a checksum becomes when one word that it covers changes (RFC 1624, equation 3: `HC' = ~(~HC + ~m + m')` in
-/// one's complement arithmetic). One that was wrong stays wrong by as much.
+/// The checksum after a change of one word that it covers (RFC 1624, equation 3: `HC' = ~(~HC + ~m + m')` in one's
+/// complement arithmetic). A wrong checksum stays wrong by the same amount.
 pub const fn mended(checksum: u16, before: u16, after: u16) -> u16 {
     if before == after {
         return checksum;

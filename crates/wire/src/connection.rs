@@ -1,4 +1,4 @@
-//! What is known of one connection.
+//! The facts known about one connection.
 
 use std::net::SocketAddr;
 
@@ -16,7 +16,7 @@ pub type Nanos = u64;
 pub enum Protocol {
     /// TCP.
     Tcp,
-    /// UDP; a connection is then all that passes between two ports.
+    /// UDP; a connection is then all traffic between two ports.
     Udp,
 }
 
@@ -33,14 +33,14 @@ pub struct Side {
     pub packets: u64,
     /// Bytes of the IP packets.
     pub bytes: u64,
-    /// Bytes of TCP or UDP payload, those sent again included.
+    /// Bytes of TCP or UDP payload, retransmissions included.
     pub payload_bytes: u64,
-    /// UDP payload bytes of its first datagrams; nothing for TCP.
+    /// UDP payload bytes of its first datagrams; empty for TCP.
     pub first_sizes: FirstSizes,
     sequence: SequenceTracker,
 }
 
-/// The sizes of the first few datagrams: those of a path's validation are among them (RFC 9000, 8.2).
+/// The sizes of the first datagrams, which include those of path validation (RFC 9000, 8.2).
 #[derive(Clone, Copy, Debug, Default)]
 pub struct FirstSizes {
     sizes: [u16; Self::MOST],
@@ -48,10 +48,10 @@ pub struct FirstSizes {
 }
 
 impl FirstSizes {
-    /// So many are kept.
+    /// How many sizes are kept.
     pub const MOST: usize = 4;
 
-    /// Those that are known, in the order of their arrival.
+    /// The known sizes, in the order of arrival.
     #[must_use]
     pub fn known(&self) -> &[u16] {
         self.sizes.get(..self.count).unwrap_or_default()
@@ -65,7 +65,7 @@ impl FirstSizes {
     }
 }
 
-/// One connection. The client is who sent the first packet that was seen.
+/// One connection. The client is the sender of the first packet seen.
 #[derive(Clone, Debug)]
 pub struct Connection {
     /// Transport.
@@ -80,15 +80,15 @@ pub struct Connection {
     pub from_server: Side,
     /// First FIN or RST of the client; `None` for UDP.
     pub client_close: Option<Nanos>,
-    /// Whether the server sent a RST before the client closed: later ones only answer what nobody waits for.
+    /// Whether the server sent a RST before the client closed. Later ones only answer data for a closed socket.
     pub server_reset: bool,
-    /// How the client's first datagram looked; `None` for TCP.
+    /// Type of the client's first datagram; `None` for TCP.
     pub opening: Option<Opening>,
-    /// First packet of the client under the keys the handshake agreed. `None` also where there is no handshake because
-    /// a connection came from another four-tuple ([`Opening::Short`]).
+    /// The client's first packet under the keys that the handshake agreed on. `None` also if there was no handshake
+    /// because the connection came from another four-tuple ([`Opening::Short`]).
     pub handshake: Option<Nanos>,
     deliveries: Deliveries,
-    /// Whether QUIC was spoken with this server before, from wherever.
+    /// Whether any client spoke QUIC with this server before.
     to_quic: bool,
     tls: RecordWalk,
     quic: ShortHeaderWatch,
@@ -113,7 +113,7 @@ impl Connection {
         }
     }
 
-    /// Whether either side has ended it.
+    /// Whether either side ended it.
     pub(crate) const fn is_over(&self) -> bool {
         self.client_close.is_some() || self.server_reset
     }
@@ -149,19 +149,19 @@ impl Connection {
         }
     }
 
-    /// Payload bytes that a side sent again; `None` for UDP, where nothing tells.
+    /// Payload bytes that a side retransmitted; `None` for UDP, where headers do not show it.
     #[must_use]
     pub fn retransmitted_bytes(&self, side: &Side) -> Option<u64> {
         (self.protocol == Protocol::Tcp).then(|| side.sequence.retransmitted_bytes())
     }
 
-    /// Enters that a segment of a side was delivered to the other, up to the sequence number before `end`.
+    /// Records that a segment of a side was delivered to the other, up to the sequence number before `end`.
     pub(crate) fn deliver(&mut self, from_client: bool, end: u32) {
         self.deliveries.deliver(from_client, end);
     }
 
-    /// By how many sequence numbers, at the most, a side acknowledged more than was delivered to it; `None` for UDP, and
-    /// where the beginning of the connection was not seen.
+    /// The most sequence numbers that a side acknowledged beyond what was delivered to it; `None` for UDP, and if
+    /// the beginning of the connection was not seen.
     #[must_use]
     pub fn acknowledged_ahead(&self) -> Option<u32> {
         self.deliveries.ahead()

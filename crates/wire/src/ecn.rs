@@ -9,16 +9,16 @@ const CE: u8 = 0b11;
 
 const CHECKSUM_V4: usize = ETHERNET_HEADER_BYTES + 10;
 
-/// What the two bits say.
+/// The meaning of the two bits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Codepoint {
-    /// The transport does not understand marks.
+    /// Not-ECT: the transport does not support marks.
     NotEct,
-    /// It does; its other meaning is the low-latency service of RFC 9331.
+    /// ECT(1): it supports marks; also the low-latency service of RFC 9331.
     Ect1,
-    /// It does.
+    /// ECT(0): it supports marks.
     Ect0,
-    /// Congestion was experienced.
+    /// CE: congestion was experienced.
     Ce,
 }
 
@@ -35,8 +35,8 @@ impl Codepoint {
     }
 }
 
-/// Sets CE in the IP header of a frame and mends the checksum of an IPv4 header by what has changed, so that a
-/// checksum that was wrong stays wrong. What is no IP packet is left alone.
+/// Sets CE in the IP header of a frame and updates an IPv4 checksum incrementally, so that a wrong checksum stays
+/// wrong. Frames without an IP packet are not changed.
 pub fn mark(frame: &mut [u8]) {
     let Some(before) = u16_at(frame, ETHERNET_HEADER_BYTES) else { return };
     match u16_at(frame, ETHERNET_HEADER_BYTES - 2) {

@@ -6,16 +6,16 @@ use crate::frame::Packet;
 use crate::transport::Transport;
 
 impl Packet<'_> {
-    /// Equal for packets with the same addresses, protocol and ports, and as good as always different else.
+    /// Equal for packets with the same addresses, protocol and ports, and almost always different otherwise.
     ///
-    /// RFC 8290 (4.1.1) wants a secret key, against senders who choose ports that share a queue with their
-    /// victim's. In a testbed all senders belong to the experimenter, and the same packets have to meet in the
-    /// same queues in every run: there is no key. The mixing function is the finaliser of `SplitMix64`, in
-    /// which every input bit changes each output bit with probability one half (Steele, Lea and Flood
-    /// 2014), as FNV's, which feeds addresses that differ in the last byte only, does not.
+    /// RFC 8290 (4.1.1) asks for a secret key against senders that choose ports to share a queue with a victim. In
+    /// a testbed all senders belong to the experimenter, and the same packets have to meet in the same queues in
+    /// every run, so there is no key. The mixing function is the finaliser of `SplitMix64`, in which every input
+    /// bit changes each output bit with probability one half (Steele, Lea and Flood 2014). FNV does not achieve
+    /// that for addresses that differ in the last byte only.
     ///
-    /// All fragments of a packet must share a queue with each other, and only the first has ports: they are
-    /// told apart by their addresses and protocol alone, as the kernel's flow dissector does it.
+    /// All fragments of a packet must share a queue, and only the first has ports. So the hash of fragments uses
+    /// addresses and protocol only, as the kernel's flow dissector does.
     #[must_use]
     pub fn flow(&self) -> u64 {
         let ports = match &self.transport {

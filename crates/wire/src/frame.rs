@@ -23,9 +23,9 @@ const DESTINATION_OPTIONS: u8 = 60;
 pub enum Frame<'a> {
     /// An IP packet.
     Ip(Packet<'a>),
-    /// Not the traffic of any program: ARP, LLDP, IPv6 neighbour and multicast listener discovery.
+    /// Control traffic, of no program: ARP, LLDP, IPv6 neighbour and multicast listener discovery.
     Stray,
-    /// An IP packet whose own header cannot be read, so that not even its size is known.
+    /// An IP packet whose own header cannot be read, so its size is unknown.
     Malformed,
 }
 
@@ -38,21 +38,21 @@ pub struct Packet<'a> {
     pub source: IpAddr,
     /// Receiver.
     pub destination: IpAddr,
-    /// Protocol number of what it carries, behind IPv6 extension headers.
+    /// Protocol number of its payload, after IPv6 extension headers.
     pub protocol: u8,
-    /// Whether it is a part of a larger packet, the first one included.
+    /// Whether it is a fragment, including the first.
     pub fragment: bool,
-    /// What its header says of congestion.
+    /// Its ECN field.
     pub ecn: Codepoint,
-    /// Where in the frame its payload begins: behind the IPv4 header with its options, or behind the IPv6
-    /// header with those extension headers that can be read. At most [`Packet::end`].
+    /// Offset of its payload in the frame: after the IPv4 header with its options, or after the IPv6 header with
+    /// the readable extension headers. At most [`Packet::end`].
     pub payload: usize,
-    /// What it carries.
+    /// Its payload.
     pub transport: Transport<'a>,
 }
 
 impl Packet<'_> {
-    /// Where in the frame the packet ends and Ethernet's padding begins.
+    /// Offset in the frame where the packet ends and Ethernet's padding begins.
     #[must_use]
     pub const fn end(&self) -> usize {
         ETHERNET_HEADER_BYTES + self.bytes as usize
@@ -125,18 +125,18 @@ fn parse_v6(bytes: &[u8]) -> Option<Packet<'_>> {
     })
 }
 
-/// What an IPv6 packet carries behind its extension headers (RFC 8200, 4).
+/// The payload of an IPv6 packet after its extension headers (RFC 8200, 4).
 struct UpperLayer<'a> {
     protocol: u8,
     fragment: bool,
-    /// How much of the packet it is.
+    /// Whether it is whole or a fragment.
     bytes: usize,
     transport: Transport<'a>,
 }
 
 impl<'a> UpperLayer<'a> {
-    /// Walks the extension headers. A header that is cut short belongs to the payload, not to the IP header
-    /// proper: the packet can still be carried.
+    /// Walks the extension headers. A truncated header counts as payload and not as part of the IP header: the
+    /// packet can still be carried.
     fn find(mut protocol: u8, mut payload: &'a [u8]) -> Self {
         let mut fragment = false;
         let transport = loop {

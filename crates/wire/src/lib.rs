@@ -1,9 +1,8 @@
-//! What an observer in the middle of a link can read from packets, without decrypting anything.
+//! What an observer in the middle of a link can read from packets without decryption.
 //!
-//! [`Frame::parse`] reads the headers of one Ethernet frame. [`ConnectionTable`] follows the TCP and UDP
-//! connections that packets belong to: who began, when each side was first and last heard, what it sent
-//! twice, and when the handshake was over. [`damage`], [`mark`] and [`set_port`] do to a frame what a bad
-//! line, a congested router and a network address translator do.
+//! [`Frame::parse`] reads the headers of one Ethernet frame. [`ConnectionTable`] follows TCP and UDP connections:
+//! the client, each side's first and last packet, retransmissions, and the end of the handshake. [`damage`],
+//! [`mark`] and [`set_port`] change a frame as a bad line, a congested router and a network address translator do.
 //!
 //! Everything is a function of bytes and arrival times; no input makes it panic.
 

@@ -1,4 +1,4 @@
-//! The ports of a packet: who is meant by them, and what a network address translator writes in their place.
+//! The ports of a packet: reading them, and replacing them as a network address translator does.
 
 use std::net::IpAddr;
 
@@ -8,28 +8,28 @@ use crate::connection::Protocol;
 use crate::frame::{Frame, Packet};
 use crate::transport::Transport;
 
-/// Which of a packet's two ends.
+/// Source or destination of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum End {
-    /// Who sent it.
+    /// The sender.
     Source,
-    /// Whom it is for.
+    /// The receiver.
     Destination,
 }
 
 /// One end of a TCP or UDP conversation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Endpoint {
-    /// Ports of TCP and UDP have nothing to do with each other.
+    /// The protocol; TCP and UDP ports are separate.
     pub protocol: Protocol,
-    /// Of the host.
+    /// Address of the host.
     pub address: IpAddr,
-    /// Of the program.
+    /// Port of the program.
     pub port: u16,
 }
 
 impl End {
-    /// Where in a TCP or UDP header its port is.
+    /// Offset of its port in a TCP or UDP header.
     const fn offset(self) -> usize {
         match self {
             Self::Source => 0,
@@ -39,8 +39,8 @@ impl End {
 }
 
 impl Packet<'_> {
-    /// One of the two ends of a TCP segment or UDP datagram. `None` for what has no ports that can be read: another
-    /// protocol, all fragments but a first one, a header that is cut short.
+    /// Source or destination of a TCP segment or UDP datagram. `None` if no ports can be read: another protocol, a
+    /// fragment that is not the first, a truncated header.
     #[must_use]
     pub const fn endpoint(&self, end: End) -> Option<Endpoint> {
         let (protocol, source, destination) = match &self.transport {
@@ -55,10 +55,10 @@ impl Packet<'_> {
     }
 }
 
-/// Writes another port into a frame's TCP or UDP header, and mends the checksum by what has changed, so that one that
-/// was wrong stays wrong (RFC 3022, 4.2, has the same arithmetic). A UDP checksum of 0 says that there is none (RFC
-/// 768), and stays; one that would become 0 is written as 0xFFFF, which is equal in one's complement. What has no
-/// ports that can be read is left alone.
+/// Writes another port into a frame's TCP or UDP header and updates the checksum incrementally, so that a wrong one
+/// stays wrong (RFC 3022, 4.2, has the same arithmetic). A UDP checksum of 0 means that there is none (RFC 768) and
+/// stays; a result of 0 is written as 0xFFFF, its equal in one's complement. Frames without readable ports are not
+/// changed.
 pub fn set_port(frame: &mut [u8], end: End, port: u16) {
     const TCP_CHECKSUM: usize = 16;
     const UDP_CHECKSUM: usize = 6;

@@ -1,15 +1,15 @@
-//! What the headers of a client's QUIC datagrams say: how it opens, and which is its first packet with a short header.
+//! The headers of a client's QUIC datagrams: how it opens a connection, and its first packet with a short header.
 //!
 //! # Theory of operation
 //!
-//! A QUIC client sends 1-RTT packets, under the keys the handshake agreed, with a short header, and all
-//! packets of the handshake (0-RTT too) with a long one (RFC 9000, 17). Several packets may share a
-//! datagram; a long header carries a Length that says where the next packet begins (12.2). Both forms are
-//! readable without keys: header protection (RFC 9001, 5.4) leaves form bit, version and Length alone.
+//! A QUIC client sends 1-RTT packets, under the keys that the handshake agreed on, with a short header, and all
+//! packets of the handshake (0-RTT too) with a long one (RFC 9000, 17). Several packets may share a datagram; a
+//! long header has a Length that says where the next packet begins (12.2). Both forms are readable without keys:
+//! header protection (RFC 9001, 5.4) does not change form bit, version and Length.
 //!
-//! A short header has no marks of its own, so it is believed only after a long header of a known version
-//! came from the same client, and, inside a datagram, only with that datagram's connection id, which all
-//! its packets must share. Zero bytes that some senders append as padding are thereby passed over.
+//! A short header cannot be recognised by itself. It counts only after a long header of a known version from the
+//! same client, and, inside a datagram, only with that datagram's connection ID, which all its packets must share.
+//! This skips zero bytes that some senders append as padding.
 
 use crate::bytes::{u8_at, u16_at, u32_at};
 
@@ -31,17 +31,17 @@ pub enum Opening {
     /// The same, Handshake: the Initial was on another path, or before anybody looked.
     Handshake,
     /// It can be a short header, whose first two bits are 0 and 1. Nothing else of one can be read without keys, and
-    /// another protocol's datagram may begin so, too. Where QUIC is spoken it means that nobody opened a connection
-    /// here: one that exists has moved here (RFC 9000, 9). To a server with which QUIC was spoken before, the second bit
-    /// may also be 0: clients grease it where both sides said that they could (RFC 9287).
-    Short,
-    /// Nothing of these: another protocol, a long header of an unknown version, or a greased short one to a server of
-    /// which nothing is known.
+    /// It may be a short header, whose first two bits are 0 and 1. Without keys nothing else of it is readable, and
+    /// another protocol's datagram may begin in the same way. With QUIC it means that a connection was not opened
+    /// here but has moved here (RFC 9000, 9). If QUIC was spoken with the server before, the second bit may also be
+    /// 0: clients grease it if both sides support that (RFC 9287).
+    /// None of these: another protocol, a long header of an unknown version, or a greased short one to an unknown
+    /// server.
     Other,
 }
 
 impl Opening {
-    /// Of the payload of a datagram, to a server that is known to speak QUIC, or is not.
+    /// Reads the payload of a datagram, to a server that is known to speak QUIC or is not.
     #[must_use]
     pub fn of(datagram: &[u8], speaks_quic: bool) -> Self {
         let marks = if speaks_quic { LONG_HEADER } else { LONG_HEADER | FIXED_BIT };
@@ -56,7 +56,7 @@ impl Opening {
         }
     }
 
-    /// Whether it was a long header of a known version, which nobody but QUIC sends.
+    /// Whether it was a long header of a known version, which only QUIC sends.
     pub(crate) const fn is_long(self) -> bool {
         matches!(self, Self::Initial | Self::ZeroRtt | Self::Handshake)
     }
@@ -70,7 +70,7 @@ pub struct ShortHeaderWatch {
 }
 
 impl ShortHeaderWatch {
-    /// Enters the payload of a client's datagram; true when it holds the first short-header packet.
+    /// Takes the payload of a client's datagram; true when it has the first short-header packet.
     pub fn observe(&mut self, datagram: &[u8]) -> bool {
         if self.found {
             return false;
@@ -108,7 +108,7 @@ const fn is_short(first: u8) -> bool {
 struct LongPacket<'a> {
     kind: LongKind,
     destination_id: &'a [u8],
-    /// What follows it in the datagram.
+    /// The rest of the datagram.
     rest: &'a [u8],
 }
 
@@ -171,7 +171,7 @@ fn take_connection_id(bytes: &[u8]) -> Option<(&[u8], &[u8])> {
     (length <= LONGEST_CONNECTION_ID).then(|| rest.split_at_checked(usize::from(length)))?
 }
 
-/// A variable-length integer (RFC 9000, 16) and what follows it.
+/// A variable-length integer (RFC 9000, 16) and the rest.
 fn take_varint(bytes: &[u8]) -> Option<(u64, &[u8])> {
     let first = u8_at(bytes, 0)?;
     let length = 1_usize << (first >> 6);

@@ -1,4 +1,4 @@
-//! What one side of a TCP connection sent twice.
+//! Retransmissions of one side of a TCP connection.
 
 /// Follows the highest sequence number of one side, in 32-bit arithmetic that wraps (RFC 9293, 3.4).
 #[derive(Clone, Copy, Debug, Default)]
@@ -9,8 +9,8 @@ pub struct SequenceTracker {
 }
 
 impl SequenceTracker {
-    /// Enters `length` bytes of payload whose first has number `sequence`; what lies below the highest
-    /// number sent so far was sent before.
+    /// Records `length` bytes of payload whose first has number `sequence`; those below the highest number sent so
+    /// far are retransmissions.
     pub fn observe(&mut self, sequence: u32, length: u32) {
         let next = *self.next.get_or_insert(sequence);
         let known = distance(sequence, next).min(length);
@@ -20,13 +20,13 @@ impl SequenceTracker {
         }
     }
 
-    /// Payload bytes sent again.
+    /// Retransmitted payload bytes.
     pub const fn retransmitted_bytes(&self) -> u64 {
         self.retransmitted_bytes
     }
 }
 
-/// How far `to` lies ahead of `from`; 0 when it does not.
+/// How far `to` is ahead of `from`; 0 if it is not.
 pub const fn distance(from: u32, to: u32) -> u32 {
     let ahead = to.wrapping_sub(from);
     if ahead < 1 << 31 { ahead } else { 0 }

@@ -9,31 +9,31 @@ use crate::frame::Packet;
 use crate::quic::Opening;
 use crate::transport::Transport;
 
-/// Follows every TCP and UDP connection, apart for each link: behind a link that translates nothing the
-/// same addresses may appear on several.
+/// Follows every TCP and UDP connection, separately for each link: without translation the same addresses appear on
+/// several links.
 #[derive(Debug, Default)]
 pub struct ConnectionTable {
     connections: Vec<(usize, Connection)>,
     index: HashMap<Key, usize>,
-    /// Servers to which somebody opened a QUIC connection, on any link.
+    /// Servers to which a client opened a QUIC connection, on any link.
     quic_servers: HashSet<SocketAddr>,
 }
 
-/// What is learnt of a packet.
+/// What a packet shows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Observed {
-    /// Its effect, if it has one that may be told.
+    /// Its effect, if an observer may want to report it.
     pub sighting: Option<Sighting>,
-    /// What its delivery will prove; to be given to [`ConnectionTable::deliver`] then.
+    /// What its delivery will prove; pass it to [`ConnectionTable::deliver`] then.
     pub delivery: Option<Delivery>,
 }
 
-/// A packet's effect that an observer may want to tell at once.
+/// A packet's effect that an observer may want to report at once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Sighting {
     /// The server's first payload on this connection, by its place in the table.
     ServerSpoke(usize),
-    /// The client's first packet under the keys that this connection's handshake agreed.
+    /// The client's first packet under the keys that this connection's handshake agreed on.
     HandshakeOver(usize),
 }
 
@@ -52,7 +52,7 @@ impl Key {
 }
 
 impl ConnectionTable {
-    /// Enters a packet that arrived at `now` on a link.
+    /// Records a packet that arrived at `now` on a link.
     pub fn observe(&mut self, link: usize, now: Nanos, packet: &Packet<'_>) -> Observed {
         let (protocol, source_port, destination_port) = match &packet.transport {
             Transport::Tcp(segment) => (Protocol::Tcp, segment.source_port, segment.destination_port),
@@ -77,7 +77,7 @@ impl ConnectionTable {
         {
             self.quic_servers.insert(destination);
         }
-        // A packet of the server cannot end the client's handshake, so that at most one of the two is new.
+        // A packet of the server cannot end the client's handshake, so at most one of the two is new.
         let sighting = if !had_spoken && connection.from_server.first_payload.is_some() {
             Some(Sighting::ServerSpoke(place))
         } else {
@@ -88,7 +88,7 @@ impl ConnectionTable {
         Observed { sighting, delivery }
     }
 
-    /// Enters that a packet was delivered.
+    /// Records that a packet was delivered.
     pub fn deliver(&mut self, delivery: Delivery) {
         let Delivery { place, from_client, end } = delivery;
         self.connections[place].1.deliver(from_client, end);
@@ -100,8 +100,8 @@ impl ConnectionTable {
         &self.connections
     }
 
-    /// Finds the connection of a packet, or enters a new one: also when the ports of one that is over are
-    /// used again.
+    /// Finds the connection of a packet, or adds a new one, also when the ports of an ended connection are used
+    /// again.
     fn place(
         &mut self,
         link: usize,

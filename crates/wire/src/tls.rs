@@ -2,16 +2,16 @@
 //!
 //! # Theory of operation
 //!
-//! In TLS 1.3 over TCP a client's first record of type `application_data` carries its Finished: the first
-//! thing it sends under the keys the handshake agreed (RFC 8446, 5.1). Records are found by their
-//! 5-byte headers, each header saying where the next one begins; headers may be split over segments.
+//! In TLS 1.3 over TCP a client's first record of type `application_data` carries its Finished: its first message
+//! under the keys that the handshake agreed on (RFC 8446, 5.1). Each 5-byte record header says where the next
+//! record begins; headers may be split over segments.
 //!
-//! The observer sits directly behind the sender and before any loss, so the stream arrives in order
-//! except for what is sent again. A gap therefore means that the observer itself missed something; then,
-//! or when a header is not one of TLS, the search is given up rather than guessed.
+//! The observer is right behind the sender and before any loss, so the stream arrives in order except for
+//! retransmissions. A gap therefore means that the observer missed something. Then, or when a header is not one of
+//! TLS, the search ends without a result.
 //!
-//! Early data (0-RTT) travels in records of the same type. It is told apart only by time: a record that
-//! leaves before the server has said anything cannot be a Finished.
+//! Early data (0-RTT) is in records of the same type. Only time distinguishes it: a record that leaves before the
+//! server's first packet cannot be a Finished.
 
 use crate::sequence::distance;
 
@@ -27,7 +27,7 @@ pub struct RecordWalk {
     next: Option<u32>,
     header: [u8; HEADER_BYTES],
     header_filled: usize,
-    /// Bytes of the current record that are still to pass.
+    /// Remaining bytes of the current record.
     body_left: u32,
 }
 
@@ -40,8 +40,8 @@ enum State {
 }
 
 impl RecordWalk {
-    /// Enters a segment's payload, whose first byte has number `sequence`; true when it completes the
-    /// header of the first `application_data` record since the server first spoke.
+    /// Takes a segment's payload, whose first byte has number `sequence`; true when it completes the header of the
+    /// first `application_data` record since the server's first packet.
     pub fn observe(&mut self, sequence: u32, payload: &[u8], server_has_spoken: bool) -> bool {
         if self.state != State::Walking || payload.is_empty() {
             return false;
@@ -53,7 +53,7 @@ impl RecordWalk {
         self.state == State::Found
     }
 
-    /// The part of the payload that was not sent before; `None` when something is missing before it.
+    /// The part of the payload that is no retransmission; `None` when something is missing before it.
     fn unseen<'a>(&mut self, sequence: u32, payload: &'a [u8]) -> Option<&'a [u8]> {
         let next = *self.next.get_or_insert(sequence);
         if distance(next, sequence) > 0 {

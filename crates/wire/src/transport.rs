@@ -56,7 +56,7 @@ pub struct Datagram<'a> {
 }
 
 impl<'a> Transport<'a> {
-    /// The bytes of a TCP segment or UDP datagram; nothing for what has no such header.
+    /// The payload of a TCP segment or UDP datagram; empty without such a header.
     #[must_use]
     pub const fn payload(&self) -> &'a [u8] {
         match self {
@@ -99,7 +99,7 @@ fn parse_tcp(bytes: &[u8]) -> Option<Segment<'_>> {
 fn parse_udp(bytes: &[u8]) -> Option<Datagram<'_>> {
     const HEADER_BYTES: usize = 8;
     let length = usize::from(u16_at(bytes, 4)?);
-    // The first fragment of a datagram is shorter than the datagram says.
+    // The first fragment of a datagram is shorter than the datagram's length field.
     let end = length.min(bytes.len());
     if length < HEADER_BYTES {
         return None;

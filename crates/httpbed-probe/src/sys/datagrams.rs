@@ -12,9 +12,9 @@ use super::{check, time};
 
 /// Datagrams per call.
 const BATCH: usize = 64;
-/// The largest payload; longer ones are cut, and noticed by their length.
+/// The largest payload; longer ones are truncated, which their length shows.
 const PAYLOAD_BYTES: usize = 9000;
-/// What a receive buffer should hold; the machine's limit is what it gets.
+/// Requested size of a receive buffer; the machine's limit may make it smaller.
 const BUFFER_BYTES: libc::c_int = 16 << 20;
 
 /// Room for a `timespec` (32 bytes with its header), a count (24) and a byte (24).
@@ -26,11 +26,11 @@ const CE: u8 = 3;
 
 /// A datagram.
 pub struct Received<'a> {
-    /// What it carried.
+    /// Its payload.
     pub payload: &'a [u8],
-    /// When the kernel took it from the interface, by the realtime clock, if it said so.
+    /// When the kernel took it from the interface, by the realtime clock, if known.
     pub stamp: Option<i64>,
-    /// Whether a queue on the way has marked it.
+    /// Whether a queue on the path marked it.
     pub congestion: bool,
 }
 
@@ -46,8 +46,8 @@ impl Receiver {
         Self { buffers: vec![vec![0; PAYLOAD_BYTES]; BATCH], controls: vec![Control::default(); BATCH] }
     }
 
-    /// Hands on what waits in `socket`, at most a batch; the number of datagrams, and how many the socket
-    /// has lost for want of room in all, if it has just said so.
+    /// Passes the datagrams that wait in `socket` on, at most a batch. Returns their number, and how many the
+    /// socket has lost in all because its buffer was full, if the kernel has just reported it.
     pub fn receive(
         &mut self,
         socket: &UdpSocket,
@@ -64,8 +64,8 @@ impl Receiver {
             .map(|(vector, control)| header(vector, control))
             .collect();
         let (most, flags) = (u32::try_from(BATCH).unwrap_or(1), libc::MSG_DONTWAIT);
-        // SAFETY: every header points to a vector, a buffer and a control area of its own, all alive and of
-        // the lengths stated.
+        // SAFETY: every header points to its own vector, buffer and control area, all alive and of the lengths
+        // stated.
         let count = check(unsafe {
             libc::recvmmsg(socket.as_raw_fd(), headers.as_mut_ptr(), most, flags, ptr::null_mut())
         });
@@ -82,7 +82,8 @@ impl Receiver {
     }
 }
 
-/// Asks for receive stamps, the ECN field, the count of lost datagrams, and all the room the machine allows.
+/// Requests receive stamps, the ECN field, the count of lost datagrams, and the largest buffer that the machine
+/// allows.
 pub fn prepare_receiving(socket: &UdpSocket) -> io::Result<()> {
     set(socket, libc::SOL_SOCKET, libc::SO_TIMESTAMPNS, 1)?;
     set(socket, libc::SOL_SOCKET, libc::SO_RXQ_OVFL, 1)?;
@@ -90,12 +91,12 @@ pub fn prepare_receiving(socket: &UdpSocket) -> io::Result<()> {
     enlarge(socket, [libc::SO_RCVBUFFORCE, libc::SO_RCVBUF], BUFFER_BYTES)
 }
 
-/// Sends without a checksum, so that a damaged datagram is seen and not dropped by the receiving kernel.
+/// Sends without a checksum, so that the receiving kernel does not drop a damaged datagram.
 pub fn leave_out_checksum(socket: &UdpSocket) -> io::Result<()> {
     set(socket, libc::SOL_SOCKET, libc::SO_NO_CHECK, 1)
 }
 
-/// Has datagrams say that whoever would drop them may mark them.
+/// Sets ECT(0), so that queues mark datagrams instead of dropping them.
 pub fn say_capable_of_ecn(socket: &UdpSocket) -> io::Result<()> {
     set(socket, libc::IPPROTO_IP, libc::IP_TOS, ECT_0)
 }
@@ -116,7 +117,7 @@ fn header(vector: &mut libc::iovec, control: &mut Control) -> libc::mmsghdr {
     header
 }
 
-/// What the kernel says of a datagram.
+/// The kernel's metadata of a datagram.
 struct Metadata {
     stamp: Option<i64>,
     overflown: Option<u32>,
@@ -125,8 +126,8 @@ struct Metadata {
 
 fn metadata(header: &libc::msghdr) -> Metadata {
     let mut metadata = Metadata { stamp: None, overflown: None, congestion: false };
-    // SAFETY: the kernel filled the control area that `header` points to and set its length; the macros
-    // stay within it, and the type of an entry says what its data are, which may be unaligned.
+    // SAFETY: the kernel filled the control area that `header` points to and set its length. The macros stay within
+    // it, and the type of an entry defines its data, which may be unaligned.
     unsafe {
         let mut entry = libc::CMSG_FIRSTHDR(header);
         while let Some(found) = entry.as_ref() {
