@@ -1,4 +1,4 @@
-//! Fetches over one connection: the clock, the files and the sockets around [`Fetch`].
+//! Fetches over one connection: clock, files and sockets for [`Fetch`].
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufWriter, ErrorKind};
@@ -20,18 +20,18 @@ use crate::tls;
 /// The largest datagram that is sent.
 const DATAGRAM_BYTES: usize = 1500;
 
-/// What a fetch needs of the machine.
+/// The resources of a fetch.
 struct Machine {
     began: Instant,
     remote: SocketAddr,
     paths: Paths,
-    /// None where this process may not listen to it.
+    /// `None` if this process may not listen to it.
     kernel: Option<Kernel>,
 }
 
 /// Fetches everything and reports it on stdout.
 ///
-/// # Errors
+/// The first failure; once there is a connection, the report is written before.
 /// With the first thing that went wrong; from the connection on, the report is written before that.
 pub fn run(options: &Get, began: Instant) -> Result<(), Failure> {
     let origin = &options.urls[0].origin;
@@ -124,7 +124,7 @@ fn keep_logs(quic: &mut quiche::Connection, options: &Get) -> Result<(), Failure
     Ok(())
 }
 
-/// Receives, waits and sends until all is over.
+/// Receives, waits and sends until the fetch has ended.
 fn drive(fetch: &mut Fetch, machine: &mut Machine, mover: &mut Mover, options: &Get) {
     let limit = options.max_time.unwrap_or(Duration::MAX);
     let end = machine.began.checked_add(limit);
@@ -167,21 +167,21 @@ fn flush(fetch: &mut Fetch, machine: &Machine) -> io::Result<()> {
     Ok(())
 }
 
-/// Once there is a connection, what a network says about it counts as loss: only silence ends it. Before that, so does
-/// that this machine cannot send now, as its address or route may come back; the server's refusal does not.
+/// Once there is a connection, network errors count as loss, and only silence ends it. Before that, a send error of
+/// this machine also counts as loss, because its address or route may come back; a refusal by the server does not.
 fn lost(fetch: &Fetch, error: io::Error) -> io::Result<()> {
     let is_without_way = matches!(
         Errno::from_io_error(&error),
-        // An address that is gone is an invalid argument to the kernel.
+        // The kernel reports a missing address as an invalid argument.
         Some(Errno::NETUNREACH | Errno::NETDOWN | Errno::ADDRNOTAVAIL | Errno::INVAL)
     );
     if fetch.is_established() || is_without_way { Ok(()) } else { Err(error) }
 }
 
-/// Says that the connection is closed, and does not wait for an answer.
+/// Sends the close of the connection, without waiting for an answer.
 fn farewell(fetch: &mut Fetch, machine: &Machine) {
     fetch.advance(machine.began.elapsed());
-    // Who cannot be told will notice by its silence.
+    // A server that does not get it notices the silence.
     let _ = flush(fetch, machine);
 }
 
@@ -213,7 +213,7 @@ fn verdict(fetch: &Fetch, options: &Get) -> Result<(), Failure> {
     Ok(())
 }
 
-/// A connection that is not where it should be has probably ended because of that.
+/// A connection that could not move as it should has probably ended because of that.
 fn explain(failure: Failure, mover: &Mover) -> Failure {
     let is_silence = matches!(failure.code, Code::Connect | Code::Time | Code::Receive);
     match mover.migration().explanation().filter(|_| is_silence) {
@@ -231,9 +231,9 @@ fn unwritable(path: &Path, error: &io::Error) -> Failure {
     Failure::new(Code::Write, format!("{}: {error}", path.display()))
 }
 
-/// Seconds, as a report writes them.
+/// Seconds, in the report's precision.
 pub fn seconds(time: Duration) -> f64 {
-    // Microseconds are what a clock and a scheduler are good for.
+    // Clock and scheduler are precise to microseconds.
     (time.as_secs_f64() * 1e6).round() / 1e6
 }
 

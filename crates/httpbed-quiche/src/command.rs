@@ -1,4 +1,4 @@
-//! The command line, checked whole: every mistake is said at once.
+//! The command line. All mistakes are reported at once.
 
 mod get;
 mod serve;
@@ -14,12 +14,12 @@ use crate::failure::{Code, Failure};
 pub use get::Options as Get;
 pub use serve::Options as Serve;
 
-/// What is asked for.
+/// The requested action.
 #[derive(Debug, PartialEq)]
 pub enum Command {
-    /// How to use it.
+    /// Print how to use it.
     Help(&'static str),
-    /// Which program this is.
+    /// Print the version.
     Version,
     /// Fetch.
     Get(Box<Get>),
@@ -27,10 +27,10 @@ pub enum Command {
     Serve(Box<Serve>),
 }
 
-/// Reads the words after the program's name.
+/// Reads the arguments after the program's name.
 ///
 /// # Errors
-/// With every mistake, one a line.
+/// All mistakes, one a line.
 pub fn read(words: impl Iterator<Item = OsString>) -> Result<Command, Failure> {
     let mut words: Vec<OsString> = words.collect();
     if words.first().is_some_and(|word| word == "serve") {
@@ -49,7 +49,7 @@ impl Mistakes {
         self.0.push((Code::Usage, message.into()));
     }
 
-    /// The value, or nothing and one mistake more.
+    /// The value, or `None` and another mistake.
     fn keep<T>(&mut self, option: &str, value: Result<T, String>) -> Option<T> {
         value.map_err(|message| self.add(format!("{option}: {message}"))).ok()
     }
@@ -70,7 +70,7 @@ fn finish(
     match read(&mut parser, &mut mistakes) {
         Ok(command @ (Command::Help(_) | Command::Version)) => Ok(command),
         Ok(command) => mistakes.conclude(command),
-        // What follows an option that is not known cannot be read with certainty.
+        // The words after an unknown option cannot be read with certainty.
         Err(error) => {
             mistakes.add(error.to_string());
             mistakes.conclude(Command::Version)

@@ -1,4 +1,4 @@
-//! What can go wrong, with curl's exit codes, so that who knows curl knows them.
+//! Kinds of failure, with curl's exit codes.
 
 use std::fmt;
 
@@ -8,42 +8,42 @@ use std::fmt;
 pub enum Code {
     /// The command line is wrong.
     Usage = 2,
-    /// A URL is none, or is not of this connection.
+    /// Not a URL, or not one of this connection's host.
     Url = 3,
     /// A name has no address.
     Resolve = 6,
-    /// Nobody answers at that address and port.
+    /// No server answers at that address and port.
     Connect = 7,
     /// A body ended early.
     Partial = 18,
-    /// The server said 400 or more, and `--fail` was given.
+    /// The status was 400 or more, and `--fail` was given.
     Status = 22,
     /// A file cannot be written.
     Write = 23,
     /// A file cannot be read.
     Read = 26,
-    /// The time was up.
+    /// The time limit was reached.
     Time = 28,
     /// The TLS handshake failed.
     Tls = 35,
     /// The connection was lost.
     Receive = 56,
-    /// The server's certificate is not to be trusted.
+    /// The server's certificate is not trusted.
     Certificate = 60,
     /// The file of trusted certificates is unusable.
     Authorities = 77,
-    /// HTTP/3 was broken by either side.
+    /// Either side violated HTTP/3.
     Http3 = 95,
-    /// QUIC was broken by either side.
+    /// Either side violated QUIC.
     Quic = 96,
 }
 
-/// Why it failed, with the way out where there is one.
+/// A failure: the reason, with a remedy where there is one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Failure {
     /// The exit code.
     pub code: Code,
-    /// In words.
+    /// The message.
     pub message: String,
 }
 

@@ -1,8 +1,8 @@
-//! A connection and its requests as a machine: datagrams in, datagrams out, no socket and no waiting.
+//! A connection and its requests as a state machine: datagrams in, datagrams out, without sockets and waiting.
 //!
 //! # Theory of operation
 //!
-//! Whoever drives it repeats four steps, in any order and as often as liked:
+//! The caller repeats four steps, in any order and any number of times:
 //!
 //! ```text
 //! receive(datagram)     a datagram has come
@@ -11,19 +11,19 @@
 //! send(buffer)          the next datagram to send, until there is none
 //! ```
 //!
-//! Until [`Fetch::is_over`]; then [`Fetch::failure`] says why, if not because all was fetched.
+//! It ends when [`Fetch::is_over`]; then [`Fetch::failure`] has the reason, unless everything was fetched.
 //!
-//! A request goes through: *waiting* (a place in a round) -> *open* (it has a stream) -> *over* (whole, or broken
-//! off with its failure). Every request that was planned ends in *over*, whatever happens to the connection, so
-//! that the report is complete. A round begins when nothing of the one before it is waiting or open.
+//! The states of a request: *waiting* (a place in a round) -> *open* (it has a stream) -> *over* (complete, or
+//! failed). Every planned request ends in *over*, whatever happens to the connection, so the report is complete. A
+//! round begins when no request of the one before is waiting or open.
 //!
-//! Requests may be sent as soon as TLS has keys for them. That is when the handshake is done, or, with a ticket
-//! that allows early data, when the first flight has been made; hence `send` advances until HTTP/3 has begun:
-//! the ClientHello is made by the first `send`, and the requests must be in the datagrams right behind it.
-//! When the server refuses early data, quiche sends the same streams again in 1-RTT packets.
+//! Requests may be sent as soon as TLS has keys for them. That is when the handshake is complete, or, with a ticket
+//! that allows early data, after the first flight. So `send` advances until HTTP/3 has begun: the first `send`
+//! creates the ClientHello, and the requests must be in the datagrams right after it. If the server rejects early
+//! data, quiche sends the same streams again in 1-RTT packets.
 //!
-//! quiche reads the monotonic clock itself, in `recv`, `send` and `on_timeout`. So `now` is for the times reported
-//! only, and a test can choose it; what waits for a timer (loss, idleness) cannot be tested in virtual time.
+//! quiche reads the monotonic clock itself, in `recv`, `send` and `on_timeout`. So `now` is only for the reported
+//! times, and a test can choose it. Timers (loss, idle timeout) cannot be tested in virtual time.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::path::PathBuf;
@@ -39,23 +39,23 @@ use crate::transfer::Transfer;
 
 /// `H3_NO_ERROR` (RFC 9114 section 8.1).
 const NO_ERROR: u64 = 0x100;
-/// What one read of a body takes.
+/// The size of one read of a body.
 const PIECE_BYTES: usize = 64 << 10;
 
 /// What is to be fetched.
 #[derive(Clone, Debug, Default)]
 pub struct Plan {
-    /// All of one origin.
+    /// URLs of one origin.
     pub urls: Vec<Url>,
-    /// Where their bodies go, in the same order; the rest go nowhere.
+    /// Files of their bodies, in the same order; further bodies are discarded.
     pub outputs: Vec<PathBuf>,
-    /// How often all URLs are fetched.
+    /// Number of rounds in which all URLs are fetched.
     pub rounds: usize,
     /// Requests at once.
     pub max_parallel: usize,
 }
 
-/// The machine.
+/// The state machine.
 pub struct Fetch {
     quic: Connection,
     http: Option<h3::Connection>,
@@ -71,7 +71,7 @@ pub struct Fetch {
 }
 
 impl Fetch {
-    /// A connection that has not sent anything yet.
+    /// A connection that has sent nothing yet.
     pub fn new(quic: Connection, plan: Plan) -> Self {
         Self {
             quic,
@@ -90,7 +90,7 @@ impl Fetch {
 
     /// Takes a datagram, which is decrypted in place.
     pub fn receive(&mut self, datagram: &mut [u8], info: RecvInfo) {
-        // What cannot be read is dropped; what breaks the connection is kept by quiche as its local error.
+        // An unreadable packet is dropped; quiche keeps an error of the connection as its local error.
         let _ = self.quic.recv(datagram, info);
     }
 
@@ -99,14 +99,14 @@ impl Fetch {
         self.quic.timeout_instant()
     }
 
-    /// Does what is due by now, if anything is.
+    /// Handles expired timers.
     pub fn expire(&mut self) {
         if self.deadline().is_some_and(|deadline| deadline <= Instant::now()) {
             self.quic.on_timeout();
         }
     }
 
-    /// Writes the next datagram and says whence and where it goes; nothing if there is none for now.
+    /// Writes the next datagram and returns its source and destination; `None` if there is none for now.
     pub fn send(&mut self, buffer: &mut [u8], now: Duration) -> Option<(usize, SendInfo)> {
         let sent = self.quic.send(buffer).ok();
         if sent.is_some() && self.http.is_none() {
@@ -115,7 +115,7 @@ impl Fetch {
         sent
     }
 
-    /// Reads what came and asks for what is next.
+    /// Reads what arrived, and sends the next requests.
     pub fn advance(&mut self, now: Duration) {
         if self.quic.is_established() {
             self.handshake.get_or_insert(now);
@@ -127,49 +127,49 @@ impl Fetch {
         if self.has_ended() {
             self.settle(now);
         } else if self.is_done() {
-            // A refusal means that it is closed already.
+            // An error means that it is closed already.
             let _ = self.quic.close(true, NO_ERROR, b"");
         }
     }
 
-    /// Breaks everything off, such as when time is up or nobody listens.
+    /// Ends everything, for example when the time is up or no server listens.
     pub fn give_up(&mut self, failure: Failure, now: Duration) {
         self.failure.get_or_insert(failure);
         let _ = self.quic.close(true, NO_ERROR, b"");
         self.settle(now);
     }
 
-    /// Whether nothing more will come of it.
+    /// Whether the fetch has ended.
     pub fn is_over(&self) -> bool {
         self.is_done() || self.has_ended()
     }
 
-    /// Whether the handshake is done.
+    /// Whether the handshake is complete.
     pub fn is_established(&self) -> bool {
         self.handshake.is_some()
     }
 
-    /// When the handshake was done.
+    /// When the handshake was complete.
     pub fn handshake(&self) -> Option<Duration> {
         self.handshake
     }
 
-    /// Why the connection ended, if not because all was fetched.
+    /// Why the connection ended; `None` if everything was fetched.
     pub fn failure(&self) -> Option<&Failure> {
         self.failure.as_ref()
     }
 
-    /// Every request that is over, in the order of their ends.
+    /// All requests that are over, in the order of their ends.
     pub fn transfers(&self) -> &[Transfer] {
         &self.over
     }
 
-    /// Whether requests were handed over before the handshake was done.
+    /// Whether requests were sent before the handshake was complete.
     pub fn asked_early(&self) -> bool {
         self.asked_early
     }
 
-    /// The connection beneath.
+    /// The QUIC connection.
     pub fn quic(&mut self) -> &mut Connection {
         &mut self.quic
     }
@@ -233,7 +233,7 @@ impl Fetch {
                         transfer.take_body(&self.piece[..count]);
                     }
                 }
-                // The next poll tells of a reset.
+                // The next poll reports a reset.
                 Err(h3::Error::Done | h3::Error::TransportError(quiche::Error::StreamReset(_))) => {
                     return Ok(());
                 }
@@ -252,7 +252,7 @@ impl Fetch {
             let request = Transfer::request(&self.plan.urls[place]);
             match http.send_request(&mut self.quic, &request, true) {
                 Ok(stream) => self.open(stream, place, now),
-                // The server allows no more streams, or bytes, for now.
+                // The server allows no more streams or bytes for now.
                 Err(h3::Error::StreamBlocked | h3::Error::TransportError(quiche::Error::StreamLimit)) => {
                     break;
                 }
@@ -286,7 +286,7 @@ impl Fetch {
         }
     }
 
-    /// GOAWAY: what has not been asked yet will not be answered on this connection.
+    /// GOAWAY: requests not sent yet will get no answer on this connection.
     fn refuse(&mut self, now: Duration) {
         if !self.waiting.is_empty() || self.round + 1 < self.plan.rounds {
             let message = "the server takes no more requests on this connection (GOAWAY)";
@@ -295,7 +295,7 @@ impl Fetch {
         }
     }
 
-    /// The connection has ended: so has every request.
+    /// Ends every request, because the connection has ended.
     fn settle(&mut self, now: Duration) {
         let failure = match &self.failure {
             Some(failure) => failure.clone(),

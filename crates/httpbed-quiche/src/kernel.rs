@@ -1,17 +1,17 @@
-//! What the kernel knows of this machine's network, and that it has changed.
+//! The kernel's view of this machine's network, and notice of its changes.
 //!
 //! # Theory of operation
 //!
-//! A socket of the kernel's own (`AF_NETLINK`, rtnetlink(7)) tells of every change of links, addresses, routes and
-//! rules; Android's `ConnectivityManager` learns of them in the same way. What the messages say is not read, for two
-//! reasons: one change makes many of them (a deleted address takes its routes along), and what matters is not in
-//! any of them, which is the address that the kernel would use *now*. So a burst of messages is drained and means
-//! "look again", and so does `ENOBUFS`, the kernel's word for messages that found no room. To look is to ask the
-//! kernel for a route: a UDP socket that is connected to the server, which sends nothing, has the address that the
-//! kernel prefers. Whether an address is still there shows when a socket is bound to it.
+//! A netlink socket (`AF_NETLINK`, rtnetlink(7)) reports every change of links, addresses, routes and rules;
+//! Android's `ConnectivityManager` uses the same source. The messages are not parsed, for two reasons: one change
+//! causes many of them (a deleted address removes its routes), and none contains what matters, the address that the
+//! kernel would use *now*. So a burst of messages is drained and means "look again". So does `ENOBUFS`, the error
+//! for messages that found no room. To look is to ask the kernel for a route: a UDP socket connected to the server,
+//! which sends nothing, has the address that the kernel prefers. Binding a socket to an address shows whether it
+//! still exists.
 //!
-//! Steps of one change (address, rule, routes) may be seen one by one. Each look stands for itself, and the last
-//! message of a change makes the last look, so that a half-made network is not taken for the result.
+//! The steps of one change (address, rule, routes) may be seen one by one. Each look is independent, and the last
+//! message of a change causes the last look, so a half-finished change is not taken for the result.
 
 use std::io::{self, ErrorKind};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
@@ -25,9 +25,9 @@ use crate::migration::Sight;
 
 /// Bits of `RTMGRP`: a group's number less one (linux/rtnetlink.h).
 const GROUPS: u32 = group(1) | group(5) | group(7) | group(8) | group(9) | group(11) | group(19);
-/// A message longer than this is cut, which does not matter.
+/// A longer message is truncated, which does not matter.
 const MESSAGE_BYTES: usize = 4096;
-/// So many messages are drained at once; more come in the next turn, after what the sockets have.
+/// How many messages are drained at once; more come in the next turn, after the sockets' datagrams.
 const MOST_MESSAGES: usize = 10_000;
 
 const fn group(number: u32) -> u32 {
@@ -40,7 +40,7 @@ pub struct Kernel {
 }
 
 impl Kernel {
-    /// Begins to listen.
+    /// Starts listening.
     ///
     /// # Errors
     /// When the kernel does not let this process listen.
@@ -52,7 +52,7 @@ impl Kernel {
         Ok(Self { socket })
     }
 
-    /// What to wait for.
+    /// The descriptor to wait for.
     pub fn file(&self) -> BorrowedFd<'_> {
         self.socket.as_fd()
     }
@@ -71,7 +71,7 @@ impl Kernel {
     }
 }
 
-/// What the kernel would do now: with which address it reaches `remote`, and whether `local` is still there.
+/// What the kernel would do now: its address towards `remote`, and whether `local` still exists.
 pub fn sight(remote: SocketAddr, local: SocketAddr) -> Sight {
     Sight { preferred: preferred(remote).map_err(|error| error.to_string()), present: is_present(local) }
 }

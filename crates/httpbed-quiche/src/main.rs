@@ -5,10 +5,10 @@
 //! httpbed-quiche serve [OPTION ...]       serves the files of a folder; one JSON object a request
 //! ```
 //!
-//! The client is three layers, each of which knows only the next: [`client`] owns clock and sockets and waits;
-//! [`fetch`] turns datagrams into datagrams and finished transfers, without either; quiche does QUIC and HTTP/3.
-//! Beside them: [`kernel`] says that the network has changed, [`migration`] decides what to do about it, without
-//! clock and sockets, and [`mover`] does it.
+//! The client has three layers: [`client`] owns clock and sockets and waits; [`fetch`] turns datagrams into
+//! datagrams and finished transfers, without clock and sockets; quiche does QUIC and HTTP/3. In addition,
+//! [`kernel`] reports that the network has changed, [`migration`] decides what to do, without clock and sockets,
+//! and [`mover`] does it.
 
 mod client;
 mod command;
@@ -34,8 +34,8 @@ use std::time::Instant;
 use command::Command;
 use failure::Failure;
 
-/// Digest of the sources, which cargo follows: several checkouts share what is compiled, and by the times of their
-/// files alone it would take the program of one for that of another.
+/// Digest of the sources, which makes cargo rebuild: several checkouts share the compiled files, and by the times
+/// of files alone cargo would mistake the program of one for that of another.
 const _SOURCES: Option<&str> = option_env!("HTTPBED_QUICHE_SOURCES");
 
 const PROGRAM: &str = concat!("httpbed-quiche ", env!("CARGO_PKG_VERSION"), " (quiche 0.30)\n");
@@ -52,7 +52,7 @@ fn main() -> ExitCode {
 }
 
 fn print(text: &str) -> ExitCode {
-    // Whoever closes stdout early has read enough.
+    // A reader that closes stdout early has read enough.
     let _ = io::stdout().write_all(text.as_bytes());
     ExitCode::SUCCESS
 }

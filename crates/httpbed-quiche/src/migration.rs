@@ -1,10 +1,10 @@
-//! What to do when the network has changed: a machine without sockets, clock or QUIC.
+//! Decides what to do when the network has changed: a state machine without sockets, clock or QUIC.
 //!
 //! # Theory of operation
 //!
-//! It is told what the kernel sees ([`Migration::see`]) and what became of the last step ([`Migration::began`],
-//! [`Migration::validated`], [`Migration::failed`], [`Migration::hindered`]); it answers with the next [`Step`], and
-//! keeps the record of all of it.
+//! Its inputs are what the kernel sees ([`Migration::see`]) and the results of the last step ([`Migration::began`],
+//! [`Migration::validated`], [`Migration::failed`], [`Migration::hindered`]). It returns the next [`Step`] and
+//! records all of it.
 //!
 //! ```text
 //!                          see: another address is preferred
@@ -14,20 +14,21 @@
 //!             └── failed, or preferred no more: where it was before ───────┘   tried again after a while
 //! ```
 //!
-//! The kernel's preferred address is the wish; the connection follows it as the policy says:
+//! The goal is the address that the kernel prefers; the connection follows it according to the policy:
 //!
-//! * `probe` (RFC 9000 sections 8.2 and 9.1): the new path is probed with a `PATH_CHALLENGE` while the old one is in
-//!   use, and taken when it has answered. Data comes on it two round trips after the change. Where the old address
-//!   is gone there is nothing to lose by going at once, so that is what is done: as with `immediate`.
-//! * `immediate` (section 9.2): the connection moves at once. The first two packets on the new path are `PING`s, which
-//!   are not probing frames, both padded: the server sends its data there, three times what it got until it has
-//!   validated the path (section 9.3). Data comes one round trip after the change. The own `PATH_CHALLENGE` is
-//!   deferred until the server has sent its own, as section 9.2 allows.
-//! * `rebind`: another socket and nothing else, as behind a NAT that forgot its mapping (section 9.3.3 calls it so).
+//! * `probe` (RFC 9000 sections 8.2 and 9.1): the client probes the new path with a `PATH_CHALLENGE` while it uses
+//!   the old one, and moves when the new path has answered. Data arrives on it two round trips after the change. If
+//!   the old address is gone, waiting has no use, and the client moves at once, as with `immediate`.
+//! * `immediate` (section 9.2): the connection moves at once. The first two packets on the new path are padded
+//!   `PING`s, which are not probing frames. The server sends its data there, up to three times what it received
+//!   until it has validated the path (section 9.3). Data arrives one round trip after the change. The client's
+//!   `PATH_CHALLENGE` is deferred until the server has sent its own, as section 9.2 allows.
+//! * `rebind`: another socket and nothing else, as behind a NAT that lost its mapping (section 9.3.3 uses this
+//!   word).
 //! * `none`: the connection stays where it is.
 //!
-//! What hinders it is remembered as a complaint until the wish is fulfilled or gone, so that the end of a
-//! connection can be explained by it.
+//! An obstacle is remembered as a complaint until the goal is reached or gone, so that it can explain the end of a
+//! connection.
 
 mod record;
 
@@ -37,24 +38,24 @@ use std::time::Duration;
 
 pub use record::{Counts, Event, Kind, Local};
 
-/// How long after a failure it is tried again, if nothing changes before.
+/// How long after a failure to try again, if nothing changes before.
 const RETRY: Duration = Duration::from_secs(1);
-/// How soon to look again for what comes by itself: the end of the handshake, more connection IDs.
+/// How soon to check again for what comes without a message: the end of the handshake, more connection IDs.
 const SOON: Duration = Duration::from_millis(20);
-/// How long a server may take to answer a new source; validation has quiche's timers instead.
+/// How long a server may take to answer a new source; for validation quiche has timers.
 const PATIENCE: Duration = Duration::from_secs(5);
 
 /// What to do when the kernel prefers another address.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Policy {
-    /// Validate the new path, then go.
+    /// Validate the new path, then move.
     #[default]
     Probe,
-    /// Go, and validate then.
+    /// Move, then validate.
     Immediate,
-    /// Send from another socket and say nothing.
+    /// Send from another socket without telling the server.
     Rebind,
-    /// Stay.
+    /// Do not move.
     None,
 }
 
@@ -75,7 +76,7 @@ impl FromStr for Policy {
 /// What the kernel sees.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Sight {
-    /// The address that it would reach the server with, or why it cannot.
+    /// The address with which it would reach the server, or why it cannot.
     pub preferred: Result<IpAddr, String>,
     /// Whether the address in use is still one of this machine's.
     pub present: bool,
@@ -84,43 +85,43 @@ pub struct Sight {
 /// What the connection allows now.
 #[derive(Clone, Copy, Debug)]
 pub struct Leave {
-    /// RFC 9000 section 9 wants the handshake over.
+    /// Whether the handshake is complete, as RFC 9000 section 9 requires.
     pub established: bool,
-    /// Why the server will not have it.
+    /// Why the server does not allow it.
     pub refusal: Option<&'static str>,
 }
 
 /// What to do next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Step {
-    /// Probe the path from the preferred address, staying on the one in use.
+    /// Probe the path from the preferred address, and stay on the one in use.
     Probe,
     /// Move to the path from the preferred address, and validate it then.
     Move,
     /// Send from another socket.
     Rebind,
-    /// Move to this path, which is being probed: there is no other.
+    /// Move to this path, which is being probed: there is no other one.
     Finish(SocketAddr),
-    /// Go back to this path, which is fine again.
+    /// Return to this path, which works again.
     Back(SocketAddr),
-    /// Send something: the server has heard nothing for a while.
+    /// Send something: the server has received nothing for a while.
     Nudge,
 }
 
-/// A path that has not answered yet.
+/// A path without an answer so far.
 #[derive(Clone, Copy, Debug)]
 struct Attempt {
     local: SocketAddr,
-    /// Whether it is in use already.
+    /// Whether it is in use.
     moved: bool,
-    /// When to give up; none where quiche says so.
+    /// When to give up; `None` if quiche decides.
     until: Option<Duration>,
 }
 
-/// The machine.
+/// The state machine.
 pub struct Migration {
     policy: Policy,
-    /// Where the connection is, or was last known to work.
+    /// The path of the connection, or the last one known to work.
     home: SocketAddr,
     attempt: Option<Attempt>,
     seen: Option<(SocketAddr, Sight)>,
@@ -131,7 +132,7 @@ pub struct Migration {
 }
 
 impl Migration {
-    /// A connection that is on the path from there.
+    /// A connection that uses this path.
     pub fn new(policy: Policy, local: SocketAddr) -> Self {
         Self {
             policy,
@@ -145,12 +146,12 @@ impl Migration {
         }
     }
 
-    /// This end of the path in use.
+    /// The local end of the path in use.
     pub fn local(&self) -> SocketAddr {
         self.attempt.filter(|attempt| attempt.moved).map_or(self.home, |attempt| attempt.local)
     }
 
-    /// When to look again, whether something changes or not.
+    /// When to look again, even if nothing changes.
     pub fn due(&self) -> Option<Duration> {
         let patience = self.attempt.and_then(|attempt| attempt.until);
         [self.retry, patience].into_iter().flatten().min()
@@ -168,17 +169,17 @@ impl Migration {
         }
     }
 
-    /// What happened so far.
+    /// The record so far.
     pub fn events(&self) -> &[Event] {
         &self.events
     }
 
-    /// How often it was tried.
+    /// The numbers of attempts.
     pub fn counts(&self) -> Counts {
         self.counts
     }
 
-    /// Why the connection is not where it should be, if it is not.
+    /// Why the connection is not where it should be, if so.
     pub fn explanation(&self) -> Option<String> {
         let pending = || {
             let attempt = self.attempt?;
@@ -189,7 +190,7 @@ impl Migration {
         Some(format!("the network changed after {:.3} s: {reason}", change.at.as_secs_f64()))
     }
 
-    /// Takes what the kernel sees now and says what to do about it.
+    /// Takes what the kernel sees now, and returns what to do.
     pub fn see(&mut self, sight: &Sight, leave: Leave, now: Duration) -> Option<Step> {
         let was_cut_off = self.note(sight, now);
         self.retry = None;
@@ -218,7 +219,7 @@ impl Migration {
         self.choose(sight, preferred, leave, now)
     }
 
-    /// A step has been taken: `local` is probed, or `moved` to.
+    /// Records a step: `local` is probed, or `moved` to.
     pub fn began(&mut self, kind: Kind, local: SocketAddr, now: Duration) {
         self.complaint = None;
         self.counts.tried += 1;
@@ -227,7 +228,7 @@ impl Migration {
         self.tell(kind, Some(Local::Socket(local)), String::new(), now);
     }
 
-    /// The connection has moved once more, from the same address: `local` instead of a path that did not get it going.
+    /// Records another move from the same address: `local` replaces a path that did not work.
     pub fn renewed(&mut self, local: SocketAddr, reason: &str) {
         let moved = self.events.last_mut().filter(|event| event.local == Some(Local::Socket(local)));
         if let Some(event) = moved {
@@ -235,7 +236,7 @@ impl Migration {
         }
     }
 
-    /// The path that is being tried is in use from now on; there was no time to wait for its answer.
+    /// Records that the path being tried is in use from now on, because there was no time to wait for its answer.
     pub fn finished(&mut self, now: Duration) {
         if let Some(attempt) = &mut self.attempt {
             attempt.moved = true;
@@ -244,20 +245,20 @@ impl Migration {
         }
     }
 
-    /// The connection is on a path again that it was on before.
+    /// Records that the connection has returned to an earlier path.
     pub fn went_back(&mut self, now: Duration) {
         let reason = "back to the path before".to_owned();
         self.tell(Kind::Migrated, Some(Local::Socket(self.home)), reason, now);
     }
 
-    /// A step could not be taken.
+    /// Records that a step could not be taken.
     pub fn hindered(&mut self, kind: Kind, reason: String, now: Duration) {
         let wanted = self.seen.as_ref().and_then(|(_, sight)| sight.preferred.clone().ok());
         self.complain(kind, wanted, reason, now);
         self.retry = Some(now + if kind == Kind::Waiting { SOON } else { RETRY });
     }
 
-    /// The server has answered on a path, and how if not as it should; whether the connection has to move there now.
+    /// Records the server's answer on a path, and any defect of it; returns whether to move there now.
     pub fn validated(&mut self, local: SocketAddr, reason: &str, now: Duration) -> bool {
         let Some(attempt) = self.attempt.take_if(|attempt| attempt.local == local) else { return false };
         self.counts.succeeded += 1;
@@ -269,29 +270,29 @@ impl Migration {
         !attempt.moved
     }
 
-    /// No answer on a path; the connection is where it was before.
+    /// Records that a path did not answer; the connection is where it was before.
     pub fn failed(&mut self, local: SocketAddr, now: Duration) {
         if self.attempt.is_some_and(|attempt| attempt.local == local) {
             self.give_up(now);
         }
     }
 
-    /// Changes are not seen.
+    /// Records that changes are not seen.
     pub fn unwatched(&mut self, reason: String, now: Duration) {
         self.tell(Kind::Unwatched, None, reason, now);
     }
 
-    /// The path that is tried, if one is.
+    /// The path being tried, if any.
     pub fn trying(&self) -> Option<SocketAddr> {
         self.attempt.map(|attempt| attempt.local)
     }
 
-    /// Where the connection is, or where it falls back to.
+    /// The connection's path, or the one to which it falls back.
     pub fn home(&self) -> SocketAddr {
         self.home
     }
 
-    /// Tells of what is new in it; whether the address in use could not be used before.
+    /// Records news; returns whether the address in use was unusable before.
     fn note(&mut self, sight: &Sight, now: Duration) -> bool {
         let local = self.local();
         let before = self.seen.replace((local, sight.clone()));
@@ -341,24 +342,24 @@ impl Migration {
     fn give_up(&mut self, now: Duration) {
         let Some(attempt) = self.attempt else { return };
         self.fall("the server did not answer on this path", now);
-        // That there is no route any more says more.
+        // The missing route explains more.
         self.complaint
             .get_or_insert((Kind::Failed, format!("nothing came on the new path from {}", attempt.local)));
-        // Another socket once more would be another rebinding; QUIC itself asks again from this one.
+        // Another socket would be another rebinding; QUIC itself retransmits from this one.
         self.retry = (self.policy != Policy::Rebind).then(|| now + RETRY);
     }
 
     fn fall(&mut self, reason: &str, now: Duration) {
         let Some(attempt) = self.attempt.take() else { return };
         self.counts.failed += 1;
-        // A socket that was exchanged does not come back.
+        // A replaced socket does not come back.
         if self.policy == Policy::Rebind {
             self.home = attempt.local;
         }
         self.tell(Kind::Failed, Some(Local::Socket(attempt.local)), reason.to_owned(), now);
     }
 
-    /// Whether it is a new complaint; one that goes on is told once.
+    /// Whether this complaint is new; a continuing one is recorded once.
     fn complain(&mut self, kind: Kind, local: Option<IpAddr>, reason: String, now: Duration) -> bool {
         let fresh = Some((kind, reason));
         if self.complaint == fresh {

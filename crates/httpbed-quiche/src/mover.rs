@@ -1,30 +1,30 @@
-//! Moves a connection: takes [`Migration`]'s steps with quiche and sockets, and tells it what comes of them.
+//! Moves a connection: carries out [`Migration`]'s steps with quiche and sockets, and reports the results to it.
 //!
 //! # Theory of operation
 //!
-//! Each hand-over gets a new socket, and a path of quiche's named after it, as long as quiche has room for one: it
-//! (0.30) knows eight, forgets none before, and gives every path that has no connection ID the next one that comes,
-//! whether it is used or not. Then, or where the server has no ID to spare (Envoy gives one at a time), who comes
-//! back to an address comes back to the path that is there, with a new socket in the old one's place if the path
-//! has got a new ID meanwhile. To the server that is a new path, too; but quiche, which holds it for
-//! validated, does not pad its packets, so that the server may send less before it has validated it.
+//! Each handover gets a new socket, and a path in quiche named after it, as long as quiche has room. quiche (0.30)
+//! knows eight paths, forgets none before, and assigns the next new connection ID to every path without one, used
+//! or not. After that, or if the server has no ID to spare (Envoy issues one at a time), a client that returns to
+//! an address uses the existing path. If the path has got a new ID meanwhile, a new socket replaces the old one.
+//! The server sees a new path in this case, too. But quiche considers it validated and does not pad its packets, so
+//! the server may send less before it has validated the path.
 //!
-//! A path that quiche has validated before raises no event when it is challenged again; that the server has
-//! answered is then seen by a packet that was received on it since, and a round trip that was measured on it: what the
-//! server sent there before may have waited in a queue for a second, but acknowledges nothing that was sent since. A
-//! packet is enough on a new path that is in use already: nginx leaves challenges unanswered while its congestion
-//! window is full, and sends its data. quiche abandons a path without an answer, in use or not, and allows nothing but challenges there; so one that works is
-//! challenged again and used on.
+//! If a path was validated before, quiche raises no event for a second challenge. Then a packet received on it and
+//! a round trip measured on it since show that the server has answered. Earlier packets may have waited in a queue
+//! for a second, but they acknowledge nothing that was sent since. On a new path in use a packet is enough: nginx
+//! leaves challenges unanswered while its congestion window is full, and sends its data. quiche abandons a path
+//! without an answer, in use or not, and allows only challenges there. So a path that works is challenged again and
+//! stays in use.
 //!
-//! A move is two padded `PING`s, and our own challenge goes with the answer to the server's, or after a while without
-//! one: what that is good for, and how a path is left again that the server never validates, is in `validation`.
-//! The kernel tells of one change in pieces, of routes before addresses: so a probe waits a moment for what follows, and
-//! whoever has no address left does not probe first.
+//! A move sends two padded `PING`s. The client's own challenge goes with the answer to the server's, or alone after
+//! a while; `validation` explains this, and how the client leaves a path that the server never validates. The
+//! kernel reports one change in several messages, routes before addresses. So a probe first waits a moment for the
+//! rest, and a client without any address does not probe.
 //!
-//! Connection IDs: the server gets as many of ours as it takes, and more as it retires them. Of the server's own, the
-//! one of a path that was left is retired where there is a spare one, which quiche puts in its place. Where there
-//! is none the old socket is used again with its ID: no ID is used from two sockets (RFC 9000 section 9.5),
-//! except by a rebinding, which is just that.
+//! Connection IDs: the server gets as many of the client's as it accepts, and more as it retires them. Of the
+//! server's IDs, that of a path that was left is retired if there is a spare one, which quiche then uses. Otherwise
+//! the old socket is used again with its ID. So no ID is used from two sockets (RFC 9000 section 9.5), except by a
+//! rebinding, which is exactly that.
 
 mod identifiers;
 mod validation;
@@ -41,14 +41,15 @@ use self::identifiers::{offer, supply};
 use self::validation::{Asking, GRACE, Heard, Standing};
 use crate::migration::{Kind, Leave, Migration, Policy, Sight, Step};
 
-/// How long the rest of a change is waited for before a new path is probed.
+/// How long to wait for the rest of a change before a new path is probed.
 const SETTLING: Duration = Duration::from_millis(10);
-/// Paths that quiche knows at once: `active_connection_id_limit`.
+/// The most paths that quiche knows at once: `active_connection_id_limit`.
 const MOST_PATHS: usize = 8;
 
 /// The client's sockets.
 pub trait Sockets {
-    /// The name of the last socket at the address that the kernel prefers now; of a new one if there is none yet.
+    /// The name of the last socket at the address that the kernel prefers now, or of a new one if there is none
+    /// yet.
     ///
     /// # Errors
     /// When there is no route.
@@ -60,45 +61,45 @@ pub trait Sockets {
     /// When there is no route.
     fn add(&mut self, remote: SocketAddr) -> io::Result<SocketAddr>;
 
-    /// Exchanges a socket for one that is bound to the address that the kernel prefers now; gives its address.
+    /// Replaces a socket by one bound to the address that the kernel prefers now; returns that address.
     ///
-    /// What arrives there is passed on as if it had arrived at the old one.
+    /// Packets that arrive there are passed on as if they had arrived at the old one.
     ///
     /// # Errors
     /// When there is no route; nothing has changed then.
     fn exchange(&mut self, name: SocketAddr, remote: SocketAddr) -> io::Result<SocketAddr>;
 }
 
-/// What moves one connection.
+/// Moves one connection.
 pub struct Mover {
     migration: Migration,
     remote: SocketAddr,
-    /// Sockets in others' places, and what quiche calls them.
+    /// Sockets that replaced others, with the names that quiche uses.
     names: Vec<(SocketAddr, SocketAddr)>,
-    /// What was heard on the path that is tried before it can have answered, where quiche will raise no event.
+    /// What the path being tried had received before it can have answered, if quiche will raise no event.
     heard: Option<Heard>,
-    /// The path that is to be used, or used on, as soon as what is due there is written.
+    /// The path to use, or to keep using, once the due packets on it are written.
     revived: Option<SocketAddr>,
-    /// When the rest of a change has come.
+    /// When the rest of a change has arrived.
     settled: Option<Duration>,
-    /// The path that has not answered our challenge yet, sent or not.
+    /// The path that has not answered the client's challenge, sent or not.
     asking: Option<Asking>,
-    /// The path that was moved to, until it is seen that the server has validated it.
+    /// The path of the last move, until the server has validated it.
     standing: Option<Standing>,
-    /// A path that was validated when so many packets had come on it: for the next one the server may lack an ID.
+    /// A path that is validated after this many packets: the server may lack an ID for the next one.
     lacking: Option<(SocketAddr, usize)>,
-    /// Moves without a change of the network, since the server has validated a path.
+    /// Moves without a change of the network since the server last validated a path.
     renewals: u32,
-    /// The server's connection IDs by the names of the paths that they are used on.
+    /// The server's connection IDs, by the names of their paths.
     linked: Vec<(SocketAddr, u64)>,
-    /// Paths that got a connection ID when they were left that was not used yet.
+    /// Paths that got a connection ID when they were left, still unused.
     fresh: BTreeSet<SocketAddr>,
-    /// Paths that did not answer the last time: quiche can send nothing but challenges there.
+    /// Paths that did not answer the last time: quiche can send only challenges there.
     failed: BTreeSet<SocketAddr>,
 }
 
 impl Mover {
-    /// Of a connection that has just been made.
+    /// For a new connection.
     pub fn new(policy: Policy, local: SocketAddr, remote: SocketAddr) -> Self {
         Self {
             migration: Migration::new(policy, local),
@@ -117,7 +118,7 @@ impl Mover {
         }
     }
 
-    /// When [`Self::turn`] has something to do, whether something comes or not.
+    /// When [`Self::turn`] has something to do, even if no packet arrives.
     pub fn due(&self) -> Option<Duration> {
         if self.revived.is_some() {
             return Some(Duration::ZERO);
@@ -132,12 +133,12 @@ impl Mover {
         &self.migration
     }
 
-    /// Changes will not be seen.
+    /// Records that changes will not be seen.
     pub fn unwatched(&mut self, error: &io::Error, now: Duration) {
         self.migration.unwatched(format!("changes of the network will not be noticed: {error}"), now);
     }
 
-    /// Does what is to be done by now; `look` asks the kernel, given the address in use, and is called if need be.
+    /// Does everything that is due; `look` asks the kernel, given the address in use, and is called if necessary.
     pub fn turn(
         &mut self,
         quic: &mut Connection,
@@ -183,7 +184,7 @@ impl Mover {
         self.listen(quic, now);
     }
 
-    /// What quiche calls the path from a socket.
+    /// quiche's name for the path of a socket.
     fn name(&self, socket: SocketAddr) -> SocketAddr {
         self.names.iter().find(|(known, _)| *known == socket).map_or(socket, |(_, name)| *name)
     }
@@ -208,7 +209,7 @@ impl Mover {
         self.failed.remove(&self.name(local));
         let left = self.name(self.migration.home());
         if self.migration.validated(local, reason, now) {
-            // It has its connection IDs already: nothing is refused.
+            // Its connection IDs exist already, so this cannot fail.
             let _ = self.switch(self.name(local), quic);
             self.stand(self.name(local), quic, now);
         }
@@ -226,7 +227,7 @@ impl Mover {
         }
         self.failed.insert(name);
         self.migration.failed(self.socket(name), now);
-        // quiche would take any path that was ever validated.
+        // quiche would accept any path that was ever validated.
         let _ = quic.migrate(self.name(self.migration.local()), self.remote);
     }
 
@@ -238,7 +239,7 @@ impl Mover {
             Step::Finish(local) => {
                 let name = self.name(local);
                 if self.switch(name, quic).is_ok() {
-                    // The challenge may be unwritten yet, and would take the PING's place.
+                    // The challenge may not be written yet, and would take the PING's place.
                     self.revived = Some(name);
                     self.stand(name, quic, now);
                     self.migration.finished(now);
@@ -290,7 +291,7 @@ impl Mover {
         }
     }
 
-    /// A path from the preferred address, and its socket: both are new wherever that is possible.
+    /// A path from the preferred address, and its socket; both are new if possible.
     fn open(
         &mut self,
         quic: &Connection,
@@ -310,7 +311,7 @@ impl Mover {
     fn challenge(&mut self, name: SocketAddr, move_on: bool, quic: &mut Connection) -> quiche::Result<()> {
         let is_ours = quic.available_dcids() > 0 || stats(quic, name).is_some();
         match self.try_challenge(name, move_on, quic) {
-            // The server has retired none of ours: it is asked to, in the same packet.
+            // The server has retired no ID: the same packet asks it to.
             Err(Error::OutOfIdentifiers) if is_ours && quic.scids_left() == 0 && offer(quic, true) => {
                 self.try_challenge(name, move_on, quic)
             }
@@ -326,7 +327,7 @@ impl Mover {
     ) -> quiche::Result<()> {
         let sequence = if move_on {
             let sequence = self.switch(name, quic)?;
-            // A second one: the server may send three times what it gets.
+            // A second one: the server may send three times what it receives.
             self.revived = Some(name);
             sequence
         } else {
@@ -337,7 +338,7 @@ impl Mover {
         Ok(())
     }
 
-    /// Uses a path from now on, and has the server know.
+    /// Uses a path from now on, and sends packets so that the server notices.
     fn switch(&self, name: SocketAddr, quic: &mut Connection) -> quiche::Result<u64> {
         if self.failed.contains(&name) {
             return Err(Error::InvalidState);
@@ -351,11 +352,12 @@ impl Mover {
         let name = self.name(self.migration.local());
         match self.exchange(name, sockets) {
             Ok(local) => {
-                // Nothing sent before can come to a new socket.
+                // Packets sent before cannot arrive at a new socket.
                 let packets = stats(quic, name).map(|stats| stats.recv);
                 self.heard = packets.map(|packets| Heard { packets, until: now, round_trips: None });
                 self.migration.began(Kind::Rebound, local, now);
-                // A client behind a NAT sends something sooner or later; one that only downloads would never.
+                // A client behind a NAT sends something sooner or later, but a client that only downloads would
+                // never.
                 let _ = quic.send_ack_eliciting_on_path(name, self.remote);
             }
             Err(error) => self.migration.hindered(Kind::Failed, error.to_string(), now),

@@ -1,11 +1,11 @@
-//! Whom to ask: URLs, and the address that stands for their host.
+//! Destinations: URLs, and the addresses that replace their hosts.
 
 use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
 use std::str::FromStr;
 
 use crate::failure::{Code, Failure};
 
-/// Where HTTPS is, if a URL does not say.
+/// The port of HTTPS, if a URL has none.
 const PORT: u16 = 443;
 
 /// A host as URLs write it (an IPv6 address without its brackets), and a port.
@@ -20,7 +20,7 @@ pub struct Origin {
 /// An absolute `https` URL.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Url {
-    /// Whom it asks.
+    /// The host and port that it names.
     pub origin: Origin,
     /// The authority as it was written.
     pub authority: String,
@@ -30,14 +30,14 @@ pub struct Url {
     pub text: String,
 }
 
-/// "Instead of this host and port, go there"; nothing before the colon means any.
+/// "Connect to this host and port instead of that"; an empty part before the colon matches any.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ConnectTo {
     from: (Option<String>, Option<u16>),
     to: (Option<String>, Option<u16>),
 }
 
-/// Which addresses of a name may be taken.
+/// The accepted address family.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Family {
     /// Only IPv4.
@@ -52,10 +52,11 @@ impl Origin {
         self.host.parse().ok()
     }
 
-    /// The first address that the resolver has, of the family asked for, after the first `--connect-to` that fits.
+    /// The first address of the requested family that the resolver returns, after the first `--connect-to` that
+    /// matches.
     ///
     /// # Errors
-    /// When there is none.
+    /// When there is no such address.
     pub fn resolve(&self, instead: &[ConnectTo], family: Option<Family>) -> Result<SocketAddr, Failure> {
         let to = instead.iter().find_map(|rule| rule.apply(self)).unwrap_or_else(|| self.clone());
         let found = (to.host.as_str(), to.port).to_socket_addrs().map_err(|error| {
@@ -122,7 +123,7 @@ impl FromStr for ConnectTo {
     }
 }
 
-/// What stands between the colons outside brackets.
+/// The fields between colons outside brackets.
 fn fields(text: &str) -> Vec<&str> {
     let mut inside = false;
     text.split(|character| {

@@ -1,13 +1,13 @@
 //! The client's ends of its paths: sockets, each bound to one local address and connected to the server.
 //!
-//! A connected socket is told when nobody listens at the other end, and has an address of its own rather than
-//! the wildcard, which is how QUIC names a path. There is one as long as the client stays where it is; one that
-//! moves opens another, and keeps the old one: what the server sent there before it knew still arrives.
+//! The kernel reports errors to a connected socket if no server listens, and the socket has its own address instead
+//! of the wildcard, as QUIC needs to name a path. A client that does not move has one socket. A client that moves
+//! opens another and keeps the old one: packets that the server sent there before still arrive.
 //!
-//! Datagrams are read one by one into one buffer, which stays in the processor's cache, and without control messages:
-//! quiche has no use for ECN marks and times of arrival, and the socket's address is known. `recvmmsg` into many
-//! buffers, with quinn-udp's control messages, costs a fifteenth more of all CPU time (`make bench-quiche`); without them
-//! it costs the same. The links of the trials glue nothing together, as GRO would.
+//! Datagrams are read one by one into one buffer, which stays in the processor's cache, and without control
+//! messages: quiche does not use ECN marks and times of arrival, and the socket's address is known. `recvmmsg` into
+//! many buffers, with quinn-udp's control messages, costs a fifteenth more of all CPU time (`make bench-quiche`),
+//! and without them the same. GRO would not help, because the links of the trials merge no packets.
 
 use std::io::{self, ErrorKind};
 use std::net::{SocketAddr, UdpSocket};
@@ -23,25 +23,25 @@ use crate::mover::Sockets;
 
 /// The largest datagram.
 const BUFFER_BYTES: usize = 65_535;
-/// How many are read before what they ask for is done, such as an acknowledgement: below a millisecond's work.
+/// How many are read before they are handled, for example acknowledged: less than a millisecond of work.
 const BATCH_DATAGRAMS: usize = 128;
-/// What a socket should hold until it is read; the machine's limit is what it gets.
+/// Requested size of a socket's buffer; the machine's limit may make it smaller.
 const SOCKET_BYTES: usize = 4 << 20;
 
 /// A local socket.
 struct End {
     socket: UdpSocket,
-    /// What quiche calls it: its address, or that of the socket in whose place it is.
+    /// Its name for quiche: its address, or that of the socket that it replaces.
     local: SocketAddr,
     remote: SocketAddr,
 }
 
-/// What there is to do after waiting.
+/// What is ready after waiting.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Woken {
-    /// A socket has something.
+    /// A socket has datagrams.
     pub received: bool,
-    /// So has what was waited for besides.
+    /// The other file is ready.
     pub other: bool,
 }
 
@@ -52,28 +52,30 @@ pub struct Paths {
 }
 
 impl Paths {
-    /// None yet.
+    /// No sockets yet.
     pub fn new() -> Self {
         Self { ends: Vec::new(), buffer: vec![0; BUFFER_BYTES] }
     }
 
-    /// Sends a datagram from where quiche wants it sent; one whose path is gone is lost, as on any network.
+    /// Sends a datagram from the socket that quiche names. If that socket is gone, the datagram is lost, as on any
+    /// network.
     ///
     /// # Errors
-    /// When the kernel refuses, such as because of an ICMP message for an earlier datagram.
+    /// When the kernel reports an error, for example an ICMP message for an earlier datagram.
     pub fn send(&self, datagram: &[u8], info: &SendInfo) -> io::Result<()> {
         let Some(end) = self.ends.iter().find(|end| end.local == info.from) else { return Ok(()) };
         match end.socket.send(datagram) {
-            // A full buffer is a full queue: QUIC sends again what is lost in it.
+            // A full buffer is a full queue: QUIC retransmits what is lost in it.
             Err(error) if error.kind() == ErrorKind::WouldBlock => Ok(()),
             sent => sent.map(drop),
         }
     }
 
-    /// Hands on what waits in the sockets, at most a batch of each.
+    /// Passes the datagrams that wait in the sockets on, at most a batch of each.
     ///
     /// # Errors
-    /// When the kernel tells of an ICMP message, after all sockets were read: an address that was left gets such, too.
+    /// When the kernel reports an ICMP message, after all sockets were read: an address that was left gets them,
+    /// too.
     pub fn receive(&mut self, mut take: impl FnMut(&mut [u8], RecvInfo)) -> io::Result<()> {
         let mut told = Ok(());
         for end in &self.ends {
@@ -89,10 +91,10 @@ impl Paths {
         told
     }
 
-    /// Waits until something has come, here or in another file, at most so long.
+    /// Waits until a socket or another file is ready, at most for this time.
     ///
     /// # Errors
-    /// When the kernel cannot wait.
+    /// When waiting fails.
     pub fn wait(&self, other: Option<BorrowedFd<'_>>, most: Option<Duration>) -> io::Result<Woken> {
         let sockets = self.ends.iter().map(|end| end.socket.as_fd());
         let mut files: Vec<PollFd<'_>> =
@@ -140,14 +142,15 @@ impl Sockets for Paths {
 }
 
 impl End {
-    /// A socket that is bound to the address that the kernel prefers now.
+    /// A socket bound to the address that the kernel prefers now.
     fn open(remote: SocketAddr) -> io::Result<Self> {
         let socket = UdpSocket::bind(kernel::any(remote))?;
         socket.connect(remote)?;
         let local = socket.local_addr()?;
         socket.set_nonblocking(true)?;
         sockopt::set_socket_recv_buffer_size(&socket, SOCKET_BYTES)?;
-        // RFC 9000 section 14: never in fragments. A router's word on its MTU is not taken: anybody could give it.
+        // RFC 9000 section 14: no fragments. A router's ICMP message about its MTU is ignored, because anyone could
+        // send it.
         if remote.is_ipv4() {
             sockopt::set_ip_mtu_discover(&socket, Ipv4PathMtuDiscovery::PROBE)?;
         } else {

@@ -1,4 +1,4 @@
-//! What the client says on stdout: one JSON object.
+//! The client's report on stdout: one JSON object.
 
 use std::io::{self, Write};
 use std::net::SocketAddr;
@@ -15,10 +15,10 @@ use crate::origin::Url;
 use crate::tls;
 use crate::transfer::Transfer;
 
-/// Raised when a field changes its meaning or goes.
+/// Raised when a field changes its meaning or is removed.
 const SCHEMA: u32 = 1;
 
-/// Seconds since the program's start; absent where it did not come to that.
+/// Seconds since the program's start; absent for steps that were not reached.
 #[derive(Debug, Serialize)]
 pub struct Times {
     handshake: Option<f64>,
@@ -33,9 +33,9 @@ struct Report<'a> {
     quic_version: &'a str,
     tls_version: &'a str,
     cipher: &'a str,
-    /// A ticket was taken.
+    /// A ticket was accepted.
     resumed: bool,
-    /// Requests were sent in 0-RTT packets, and the server took them.
+    /// Requests were sent in 0-RTT packets, and the server accepted them.
     early_data: bool,
     times: &'a Times,
     streams: Vec<Stream<'a>>,
@@ -79,7 +79,7 @@ struct Path {
 /// How the connection moved.
 #[derive(Debug, Serialize)]
 pub struct Moves {
-    /// What `CLOCK_MONOTONIC` said when all times were 0, so that they can be put beside others'.
+    /// The value of `CLOCK_MONOTONIC` at time 0, to compare these times with those of other programs.
     clock_ns: u64,
     path_events: Vec<PathEvent>,
     migrations: Migrations,
@@ -102,7 +102,7 @@ struct Migrations {
 }
 
 impl Moves {
-    /// Of a connection to `remote`, of a program that began then.
+    /// The report of a connection to `remote`, of a program that started at this time.
     pub fn of(migration: &Migration, remote: SocketAddr, began: Instant) -> Self {
         let event = |event: &crate::migration::Event| PathEvent {
             at: seconds(event.at),
@@ -124,7 +124,7 @@ impl Moves {
     }
 }
 
-/// What `CLOCK_MONOTONIC` said at an instant that is past; an `Instant` has it, too, but does not tell.
+/// The value of `CLOCK_MONOTONIC` at an earlier instant, which `Instant` does not expose.
 fn clock(then: Instant) -> u64 {
     let now = clock_gettime(ClockId::Monotonic);
     let now = Duration::new(u64::try_from(now.tv_sec).unwrap_or(0), u32::try_from(now.tv_nsec).unwrap_or(0));
@@ -132,7 +132,7 @@ fn clock(then: Instant) -> u64 {
 }
 
 impl Times {
-    /// Of a fetch that is over since `close`.
+    /// Adds a fetch that ended at `close`.
     pub fn of(fetch: &Fetch, close: Duration) -> Self {
         let whole = fetch.transfers().iter().filter(|transfer| transfer.failure.is_none());
         Self {
@@ -147,7 +147,7 @@ impl Times {
 /// Writes the report.
 ///
 /// # Errors
-/// When stdout takes nothing.
+/// When stdout cannot be written.
 pub fn write(
     fetch: &mut Fetch,
     urls: &[Url],

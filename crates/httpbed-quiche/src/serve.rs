@@ -1,9 +1,9 @@
-//! A small HTTP/3 server of files: an origin whose congestion control can be chosen.
+//! A small HTTP/3 file server: an origin with selectable congestion control.
 //!
-//! One thread, one socket, all connections in a table by every connection ID that they are known by. A turn:
-//! wait until a datagram has come or something is due, take a batch of datagrams, let each connection that
-//! changed answer, and send what each may send now. A packet that quiche wants sent later (pacing) waits in its
-//! connection's [`outgoing::Outgoing`] until then.
+//! One thread, one socket, and a table of all connections by each of their connection IDs. A turn waits until a
+//! datagram arrives or something is due, takes a batch of datagrams, lets each changed connection answer, and sends
+//! what each may send now. A packet that quiche wants to send later (pacing) waits in its connection's
+//! [`outgoing::Outgoing`].
 
 mod connection;
 mod files;
@@ -32,9 +32,9 @@ use log::Log;
 use outgoing::Outlet;
 use table::Table;
 
-/// The largest datagram, or several that the kernel has glued together.
+/// The largest datagram, or several that the kernel has merged.
 const BUFFER_BYTES: usize = 65_535;
-/// What the socket should hold until it is read, or sent; the machine's limit is what it gets.
+/// Requested size of the socket's buffers; the machine's limit may make them smaller.
 const SOCKET_BYTES: usize = 4 << 20;
 
 /// Serves until the process ends.
@@ -114,7 +114,7 @@ fn serve(
         if wait(outlet, due)? {
             receive(outlet, &mut buffers, |datagram, info| {
                 if let Some(reply) = table.receive(datagram, info, config) {
-                    // The client asks again if this is lost.
+                    // The client repeats its packet if this is lost.
                     let _ = outlet.send(&reply, None, info.to, info.from);
                 }
             })?;

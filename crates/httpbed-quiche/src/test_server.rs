@@ -1,4 +1,4 @@
-//! A server of quiche's in memory, with a certificate of its own, for tests.
+//! A quiche server in memory, with its own certificate, for tests.
 
 use std::collections::{BTreeSet, HashMap};
 use std::net::{IpAddr, SocketAddr};
@@ -21,22 +21,22 @@ use quiche::{Connection, ConnectionId, RecvInfo};
 use crate::fetch::{Fetch, Plan};
 use crate::transport::Transport;
 
-/// What the certificate names.
+/// The name in the certificate.
 pub const NAME: &str = "server.test";
-/// Where the client is at first.
+/// The client's first address.
 pub const CLIENT: &str = "192.0.2.1:1000";
-/// Where the server is.
+/// The server's address.
 pub const SERVER: &str = "192.0.2.2:443";
-/// So many exchanges of datagrams are plenty for what tests fetch.
+/// More exchanges of datagrams than any test needs.
 const MOST_EXCHANGES: usize = 2000;
 
-/// A key and a certificate that is its own authority.
+/// A key, and a certificate that is its own authority.
 pub struct Identity {
     key: PKey<Private>,
     certificate: X509,
 }
 
-/// How the server answers a path.
+/// How the server answers the request of a path.
 #[derive(Clone)]
 pub enum Answer {
     /// With this body, whole.
@@ -53,7 +53,7 @@ pub enum Answer {
     Silence,
 }
 
-/// A server and how it answers.
+/// A server and its answers.
 pub struct Server {
     quic: Connection,
     http: Option<h3::Connection>,
@@ -62,9 +62,9 @@ pub struct Server {
     unanswered: Vec<(u64, Vec<Header>)>,
     /// Bodies that did not fit yet.
     pending: HashMap<u64, (Vec<u8>, usize)>,
-    /// Paths in the order in which they were asked for, and whether before the handshake was done.
+    /// Paths in the order of the requests, and whether each came before the handshake was complete.
     pub asked: Vec<(String, bool)>,
-    /// Where the client was heard from.
+    /// The client's addresses seen by the server.
     pub seen: BTreeSet<SocketAddr>,
 }
 
@@ -93,7 +93,7 @@ impl Identity {
         Self { key, certificate: builder.build() }
     }
 
-    /// What a server with it is configured by; tickets are good for as long as this lives.
+    /// The server's configuration with this certificate; tickets are valid as long as this lives.
     pub fn server(&self) -> quiche::Config {
         let mut tls = SslContextBuilder::new(SslMethod::tls()).unwrap();
         tls.set_private_key(&self.key).unwrap();
@@ -104,7 +104,7 @@ impl Identity {
         config
     }
 
-    /// What a client that trusts it is configured by.
+    /// The configuration of a client that trusts it.
     pub fn client(&self) -> quiche::Config {
         let mut store = X509StoreBuilder::new().unwrap();
         store.add_cert(&self.certificate).unwrap();
@@ -123,7 +123,7 @@ pub fn connect(config: &mut quiche::Config, name: &str) -> Connection {
     quiche::connect(Some(name), &id, address(CLIENT), address(SERVER), config).unwrap()
 }
 
-/// A fetch of paths of [`NAME`].
+/// A fetch of paths at [`NAME`].
 pub fn fetch(quic: Connection, paths: &[&str], rounds: usize, max_parallel: usize) -> Fetch {
     let url = |path: &&str| format!("https://{NAME}{path}").parse().unwrap();
     Fetch::new(
@@ -132,14 +132,14 @@ pub fn fetch(quic: Connection, paths: &[&str], rounds: usize, max_parallel: usiz
     )
 }
 
-/// Passes datagrams to and fro until the fetch is over; each exchange takes a millisecond of `now`.
+/// Exchanges datagrams until the fetch has ended; each exchange takes a millisecond of `now`.
 ///
-/// When both sides are silent, one waits for a timer, which is a real one: quiche has a clock of its own.
+/// When both sides are silent, the test waits for a real timer, because quiche reads the clock itself.
 pub fn run(fetch: &mut Fetch, server: &mut Server) {
     run_with(fetch, server, |_, _| address(CLIENT).ip());
 }
 
-/// The same while the client moves: `turn` is called after each exchange, and says which address of the client's
+/// The same with a moving client: `turn` is called after each exchange, and returns which address of the client
 /// works from then on.
 pub fn run_with(
     fetch: &mut Fetch,
@@ -193,7 +193,7 @@ fn answer(fetch: &mut Fetch, server: &mut Server, alive: IpAddr) -> bool {
 }
 
 impl Server {
-    /// A server that has heard nothing yet.
+    /// A server that has received nothing yet.
     pub fn new<const N: usize>(config: &mut quiche::Config, answers: [(&str, Answer); N]) -> Self {
         let id = ConnectionId::from_ref(&[2; 16]);
         let quic = quiche::accept(&id, None, address(SERVER), address(CLIENT), config).unwrap();
@@ -240,7 +240,7 @@ impl Server {
         self.http = Some(http);
     }
 
-    /// An error means that there is no room for now.
+    /// An error means that there is no room now.
     fn answer(&mut self, http: &mut h3::Connection, stream: u64, fields: &[Header]) -> h3::Result<()> {
         let path = fields.iter().find(|field| field.name() == b":path").unwrap().value();
         let mut head = |length: usize| {
@@ -284,7 +284,7 @@ impl Server {
     }
 }
 
-/// An address that is written well.
+/// An address written correctly.
 pub fn address(text: &str) -> SocketAddr {
     text.parse().unwrap()
 }

@@ -1,4 +1,4 @@
-//! TLS: whom the client trusts, and what was agreed on.
+//! TLS: the client's trust, and the result of the handshake.
 
 use std::net::IpAddr;
 use std::path::Path;
@@ -9,25 +9,25 @@ use boring::x509::X509VerifyError;
 
 use crate::failure::{Code, Failure};
 
-/// TLS alerts arrive as QUIC errors from here on (RFC 9001 section 4.8).
+/// TLS alerts are QUIC errors from this number on (RFC 9001 section 4.8).
 const ALERTS: std::ops::Range<u64> = 0x100..0x200;
 /// `ssl_early_data_accepted` of BoringSSL's `ssl_early_data_reason_t`.
 const EARLY_DATA_ACCEPTED: u32 = 2;
 
-/// What a handshake agreed on.
+/// The result of a handshake.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Agreed {
     /// Such as `TLSv1.3`.
     pub version: String,
     /// Such as `TLS_AES_128_GCM_SHA256`.
     pub cipher: String,
-    /// Whether a ticket of an earlier connection was taken.
+    /// Whether a ticket of an earlier connection was accepted.
     pub resumed: bool,
-    /// Whether the server took what came in 0-RTT packets.
+    /// Whether the server accepted the 0-RTT packets.
     pub early_data: bool,
 }
 
-/// A client's context, trusting what is in a file, or else what this machine trusts.
+/// A client's context that trusts the certificates in a file, or those of this machine.
 ///
 /// # Errors
 /// When the file holds no certificates.
@@ -48,16 +48,16 @@ pub fn client_context(authorities: Option<&Path>) -> Result<SslContextBuilder, F
     Ok(context)
 }
 
-/// Has the server's certificate checked for an address, where it has no name.
+/// Lets the server's certificate be checked for an address instead of a name.
 ///
 /// # Errors
-/// When there is no memory.
+/// When memory is short.
 pub fn expect_address(tls: &mut SslRef, address: IpAddr) -> Result<(), Failure> {
     let failed = |error: ErrorStack| Failure::new(Code::Tls, reason(&error));
     tls.verify_param_mut().set_ip(address).map_err(failed)
 }
 
-/// What the handshake of a connection agreed on, once it is over.
+/// The result of a connection's handshake, once it is complete.
 pub fn agreed(quic: &mut quiche::Connection) -> Agreed {
     let (resumed, accepted) = (quic.is_resumed(), quic.early_data_reason() == EARLY_DATA_ACCEPTED);
     let tls: &mut SslRef = quic.as_mut();
@@ -69,7 +69,7 @@ pub fn agreed(quic: &mut quiche::Connection) -> Agreed {
     }
 }
 
-/// Why a connection's certificate is not to be trusted, if that is what ended it.
+/// Why the certificate is not trusted, if that ended the connection.
 pub fn distrust(quic: &mut quiche::Connection, host: &str) -> Option<Failure> {
     let tls: &mut SslRef = quic.as_mut();
     let error = tls.verify_result().err()?;
@@ -83,7 +83,7 @@ pub fn distrust(quic: &mut quiche::Connection, host: &str) -> Option<Failure> {
     Some(Failure::new(Code::Certificate, message))
 }
 
-/// What an error of QUIC says about TLS, if it does.
+/// The TLS alert in a QUIC error, if there is one.
 pub fn alert(code: u64) -> Option<String> {
     ALERTS.contains(&code).then(|| match code - ALERTS.start {
         40 => "handshake failure (alert 40): no version or cipher in common".to_owned(),
@@ -93,7 +93,7 @@ pub fn alert(code: u64) -> Option<String> {
     })
 }
 
-/// The last thing that BoringSSL complained of.
+/// BoringSSL's last error.
 pub fn reason(error: &ErrorStack) -> String {
     let last = error.errors().last().and_then(|error| error.reason());
     last.map_or_else(|| "unreadable".to_owned(), |reason| reason.to_lowercase().replace('_', " "))

@@ -1,4 +1,4 @@
-//! One request and what came of it.
+//! One request and its result.
 
 use std::fs::File;
 use std::io::Write;
@@ -11,25 +11,25 @@ use quiche::h3::{Header, NameValue};
 use crate::failure::{Code, Failure};
 use crate::origin::Url;
 
-/// A request under way or over; times are since the program's start.
+/// A request, open or over; times are since the program's start.
 pub struct Transfer {
-    /// The place of its URL on the command line.
+    /// The index of its URL on the command line.
     pub place: usize,
-    /// Counted from 0.
+    /// Its round, from 0.
     pub round: usize,
-    /// Of the final response.
+    /// Status of the final response.
     pub status: Option<u16>,
-    /// Of the body.
+    /// Bytes of the body.
     pub bytes: u64,
-    /// When it was handed to QUIC.
+    /// When it was passed to QUIC.
     pub began: Duration,
-    /// When the response's first part was read.
+    /// When the first part of the response was read.
     pub first_byte: Option<Duration>,
-    /// When the response was whole, or failed.
+    /// When the response was complete, or failed.
     pub ended: Option<Duration>,
-    /// Why it is not whole.
+    /// Why it is incomplete.
     pub failure: Option<Failure>,
-    /// Of a body that goes to no file, in hexadecimal digits, once it has ended.
+    /// SHA-256 of a complete body that goes to no file, in hexadecimal digits.
     pub sha256: Option<String>,
     announced: Option<u64>,
     digest: Option<Sha256>,
@@ -37,10 +37,10 @@ pub struct Transfer {
 }
 
 impl Transfer {
-    /// A request that is about to be sent; its body goes to `output`.
+    /// A request about to be sent; its body goes to `output`.
     ///
     /// # Errors
-    /// When that file cannot be made.
+    /// When that file cannot be created.
     pub fn begin(place: usize, round: usize, output: Option<&Path>, now: Duration) -> Result<Self, Failure> {
         let create = |path: &Path| {
             File::create(path)
@@ -57,7 +57,7 @@ impl Transfer {
             failure: None,
             sha256: None,
             announced: None,
-            // Who has the file can sum it; as the body comes that would be a sixth of all CPU time.
+            // A user with the file can hash it; hashing during the transfer would take a sixth of all CPU time.
             digest: output.is_none().then(Sha256::new),
             file: output.map(create).transpose()?,
         })
@@ -75,7 +75,7 @@ impl Transfer {
         ]
     }
 
-    /// Reads a header section; an interim response's is overwritten by the next, a trailer has no status.
+    /// Reads a header section. The next one replaces that of an interim response; a trailer has no status.
     pub fn take_headers(&mut self, fields: &[Header], now: Duration) {
         self.first_byte.get_or_insert(now);
         for field in fields {
@@ -101,7 +101,7 @@ impl Transfer {
         }
     }
 
-    /// The response is whole, as far as QUIC knows; HTTP may have announced more.
+    /// The response is complete as far as QUIC knows; HTTP may have announced more.
     pub fn finish(&mut self, now: Duration) {
         if let Some(announced) = self.announced.filter(|announced| *announced != self.bytes) {
             let message = format!("the body ended after {} of {announced} bytes", self.bytes);
@@ -112,7 +112,7 @@ impl Transfer {
         self.close(now);
     }
 
-    /// It ends here.
+    /// Ends it now.
     pub fn break_off(&mut self, failure: Failure, now: Duration) {
         self.failure.get_or_insert(failure);
         self.close(now);

@@ -1,4 +1,4 @@
-//! QUIC's settings that both ends share.
+//! QUIC settings of both ends.
 
 use std::str::FromStr;
 use std::time::Duration;
@@ -8,13 +8,13 @@ use quiche::CongestionControlAlgorithm;
 
 use crate::failure::{Code, Failure};
 
-/// What fits every path that QUIC may use without asking (RFC 9000 section 14): Ethernet's 1500 less headers,
-/// and some room for tunnels.
+/// A size that fits every path that QUIC may use without discovery (RFC 9000 section 14): Ethernet's 1500 less
+/// headers, and some room for tunnels.
 const PAYLOAD_BYTES: usize = 1350;
-/// The largest datagram that is taken.
+/// The largest datagram that is accepted.
 const MOST_BYTES: usize = 65_527;
 const MOST_STREAMS: u64 = 1000;
-/// For the other side's control and QPACK streams (RFC 9114 section 6.2).
+/// Streams for the other side's control and QPACK streams (RFC 9114 section 6.2).
 const CONTROL_STREAMS: u64 = 16;
 const CONTROL_BYTES: u64 = 1 << 20;
 
@@ -52,26 +52,26 @@ impl From<CongestionControl> for CongestionControlAlgorithm {
     }
 }
 
-/// The settings, with defaults that hold nobody up below 1 Gbit/s at 100 ms.
+/// The settings; the defaults limit nothing below 1 Gbit/s at 100 ms.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Transport {
-    /// Of what this end sends.
+    /// Congestion control of this end.
     pub congestion_control: CongestionControl,
     /// Packets in the initial congestion window of this end.
     pub initial_window: usize,
-    /// Bytes that the other end may send in all before it hears of more.
+    /// Bytes that the other end may send on the connection before the first update.
     pub max_data: u64,
-    /// How far the connection's window may grow.
+    /// The limit of the connection's window.
     pub max_window: u64,
-    /// Bytes that the other end may send on one stream before it hears of more.
+    /// Bytes that the other end may send on one stream before the first update.
     pub max_stream_data: u64,
-    /// How far a stream's window may grow.
+    /// The limit of a stream's window.
     pub max_stream_window: u64,
-    /// Silence after which the connection is lost.
+    /// Silence after which the connection counts as lost.
     pub idle: Duration,
     /// Whether the other end may move to another address.
     pub migration: bool,
-    /// Connection IDs that the other end may give at once; quiche knows as many paths at most.
+    /// Connection IDs that the other end may issue at once; quiche knows at most as many paths.
     pub connection_ids: u64,
 }
 
@@ -95,7 +95,7 @@ impl Transport {
     /// quiche's configuration for HTTP/3 with a TLS context.
     ///
     /// # Errors
-    /// When quiche refuses the context.
+    /// When quiche rejects the context.
     pub fn configure(&self, tls: SslContextBuilder) -> Result<quiche::Config, Failure> {
         let refused = |error| Failure::new(Code::Tls, format!("TLS cannot be set up: {error}"));
         let mut config =

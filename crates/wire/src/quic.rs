@@ -15,26 +15,26 @@ use crate::bytes::{u8_at, u16_at, u32_at};
 
 const LONG_HEADER: u8 = 0x80;
 const FIXED_BIT: u8 = 0x40;
-/// RFC 9000, 17.2: longer connection ids belong to versions we do not know.
+/// RFC 9000, 17.2: longer connection IDs belong to unknown versions.
 const LONGEST_CONNECTION_ID: u8 = 20;
 
-/// RFC 9000, 10.3: shorter ones are no packet that a receiver could decrypt, whatever its connection id.
+/// RFC 9000, 10.3: a receiver cannot decrypt shorter ones, whatever its connection ID.
 const SHORTEST_SHORT_PACKET: usize = 21;
 
-/// How a client's first datagram looks.
+/// The type of a client's first datagram.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Opening {
     /// A long header of version 1 or 2, Initial: a QUIC connection begins.
     Initial,
     /// The same, 0-RTT: the Initial was lost or is late.
     ZeroRtt,
-    /// The same, Handshake: the Initial was on another path, or before anybody looked.
+    /// The same, Handshake: the Initial took another path, or came before the observation.
     Handshake,
-    /// It can be a short header, whose first two bits are 0 and 1. Nothing else of one can be read without keys, and
     /// It may be a short header, whose first two bits are 0 and 1. Without keys nothing else of it is readable, and
     /// another protocol's datagram may begin in the same way. With QUIC it means that a connection was not opened
     /// here but has moved here (RFC 9000, 9). If QUIC was spoken with the server before, the second bit may also be
     /// 0: clients grease it if both sides support that (RFC 9287).
+    Short,
     /// None of these: another protocol, a long header of an unknown version, or a greased short one to an unknown
     /// server.
     Other,

@@ -14,38 +14,38 @@ use crate::transport::Transport;
 const HELP: &str = include_str!("help.txt");
 const MAX_PARALLEL: usize = 100;
 
-/// What to fetch and how.
+/// What to fetch, and how.
 #[derive(Debug, Default, PartialEq)]
 pub struct Options {
-    /// All of one origin.
+    /// URLs of one origin.
     pub urls: Vec<Url>,
-    /// Where their bodies go, in the same order; the rest go nowhere.
+    /// Files of their bodies, in the same order; further bodies are discarded.
     pub outputs: Vec<PathBuf>,
-    /// Addresses that stand for others.
+    /// Addresses that replace others.
     pub connect_to: Vec<ConnectTo>,
-    /// Which addresses may be taken.
+    /// The accepted address family.
     pub family: Option<Family>,
     /// Certificates to trust instead of the machine's.
     pub authorities: Option<PathBuf>,
-    /// Trust anybody.
+    /// Trust any certificate.
     pub insecure: bool,
-    /// QUIC's settings.
+    /// Transport settings.
     pub transport: Transport,
-    /// What to do when the network changes.
+    /// The policy for changes of the network.
     pub migration: Policy,
     /// How often all URLs are fetched.
     pub rounds: usize,
     /// Requests at once.
     pub max_parallel: usize,
-    /// Where tickets are kept.
+    /// File of session tickets.
     pub session: Option<PathBuf>,
     /// Use 0-RTT.
     pub early_data: bool,
-    /// Where the connection's events go.
+    /// File of the connection's events.
     pub qlog: Option<PathBuf>,
-    /// Where the TLS secrets go.
+    /// File of the TLS secrets.
     pub keylog: Option<PathBuf>,
-    /// When to give up.
+    /// Time limit.
     pub max_time: Option<Duration>,
     /// Whether a status of 400 or more is a failure.
     pub fail: bool,
@@ -140,7 +140,7 @@ fn take_transport(transport: &mut Transport, name: &str, mut keep: Keeping<'_>) 
     Ok(())
 }
 
-/// An option's value on its way into its place.
+/// Stores an option's value.
 pub(super) struct Keeping<'a> {
     pub option: String,
     pub parser: &'a mut Parser,

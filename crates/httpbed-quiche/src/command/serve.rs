@@ -10,14 +10,14 @@ use super::{Command, Mistakes, values};
 use crate::transport::Transport;
 
 const HELP: &str = include_str!("serve.txt");
-/// Paths of one client, by their connection IDs: quiche hears nothing from an address beyond these, and a NAT may
-/// make a new one every few seconds.
+/// Limit of a client's paths, by their connection IDs: quiche receives nothing from further addresses, and a NAT
+/// may create one every few seconds.
 const MOST_PATHS: u64 = 64;
 
-/// What to serve and how.
+/// What to serve, and how.
 #[derive(Debug, PartialEq)]
 pub struct Options {
-    /// Only what is in here.
+    /// The folder; no file outside of it is served.
     pub root: PathBuf,
     /// The certificate chain.
     pub certificate: PathBuf,
@@ -25,11 +25,11 @@ pub struct Options {
     pub key: PathBuf,
     /// Where to listen.
     pub listen: SocketAddr,
-    /// Where requests are noted.
+    /// The file of the access log.
     pub access_log: Option<PathBuf>,
-    /// Whether 0-RTT is taken.
+    /// Whether 0-RTT is accepted.
     pub early_data: bool,
-    /// QUIC's settings.
+    /// Transport settings.
     pub transport: Transport,
 }
 

@@ -1,23 +1,23 @@
-//! What is told of a connection's moves.
+//! The record of a connection's moves.
 
 use std::fmt;
 use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
-/// What happened, and when.
+/// An event.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Event {
     /// Since the program's start.
     pub at: Duration,
-    /// In a word or two.
+    /// Its kind.
     pub kind: Kind,
-    /// The address that it is about; none where the kernel has none.
+    /// The address; `None` if the kernel has none.
     pub local: Option<Local>,
-    /// Why; empty where the kind says all.
+    /// The reason; empty if the kind says everything.
     pub reason: String,
 }
 
-/// This end of a path, or only its address.
+/// The local end of a path, or only its address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Local {
     /// Without a port: the kernel's preference.
@@ -48,22 +48,22 @@ pub enum Kind {
     Migrated,
     /// The connection sends from another socket.
     Rebound,
-    /// It was tried, and came to nothing.
+    /// The attempt failed.
     Failed,
     /// The server does not allow it.
     Refused,
-    /// It cannot be tried yet.
+    /// It is not possible yet.
     Waiting,
     /// No address of this machine reaches the server.
     Unreachable,
-    /// The policy is to stay.
+    /// The policy is not to move.
     Stayed,
-    /// Changes will not be noticed.
+    /// Changes are not seen.
     Unwatched,
 }
 
 impl Kind {
-    /// As reports call it.
+    /// Its name in reports.
     pub fn name(self) -> &'static str {
         match self {
             Self::Changed => "network changed",
@@ -81,13 +81,13 @@ impl Kind {
     }
 }
 
-/// Attempts to migrate; what is neither was not over at the end.
+/// Numbers of attempts to migrate; the rest had not ended.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
     /// All of them.
     pub tried: usize,
-    /// The server has answered on the new path.
+    /// Attempts in which the server answered on the new path.
     pub succeeded: usize,
-    /// It has not, or did not allow it, or the kernel changed its mind before.
+    /// Attempts in which it did not answer or did not allow it, or the kernel's preference changed before.
     pub failed: usize,
 }

@@ -1,4 +1,4 @@
-//! Connection IDs: what the server gets of us, and what we give back to it.
+//! Connection IDs: those issued to the server, and those of the server's that the client retires.
 
 use std::net::SocketAddr;
 
@@ -10,22 +10,23 @@ use super::{Mover, stats};
 pub const CONNECTION_ID_BYTES: usize = 16;
 
 impl Mover {
-    /// Retires the connection ID of a path that was left, if there is a spare one to come back with.
+    /// Retires the connection ID of a path that was left, if a spare one remains for a return.
     pub(super) fn retire(&mut self, left: SocketAddr, quic: &mut Connection) {
         let Some(place) = self.linked.iter().position(|(local, _)| *local == left) else { return };
         if quic.available_dcids() > 0 {
             let (_, sequence) = self.linked.swap_remove(place);
-            // Refused where the server has retired it before.
+            // An error if the server has retired it before.
             if quic.retire_dcid(sequence).is_ok() {
                 self.fresh.insert(left);
             }
         }
     }
 
-    /// Gives the server an ID for the next path, in exchange for its oldest if need be, once it has come to this one.
+    /// Issues an ID for the next path once the server has come to this one, retiring the oldest if necessary.
     ///
-    /// nginx takes nothing from a new address without an unused ID, and retires none itself. Asked to while it still
-    /// uses the path before, it says so in a packet to the very ID, which breaks QUIC (RFC 9000 section 19.16).
+    /// nginx accepts nothing from a new address without an unused ID, and retires none itself. If it is asked to
+    /// while it still uses the path before, it retires the ID in a packet to that same ID, which violates QUIC (RFC
+    /// 9000 section 19.16).
     pub(super) fn provide(&mut self, quic: &mut Connection) {
         let has_come = |(name, packets)| stats(quic, name).is_none_or(|stats| stats.recv > packets);
         if self.lacking.take_if(|lacking| has_come(*lacking)).is_some()
@@ -37,7 +38,7 @@ impl Mover {
     }
 }
 
-/// Gives the server as many connection IDs as it takes: it needs an unused one for each new path.
+/// Issues as many connection IDs as the server accepts: it needs an unused one for each new path.
 pub(super) fn supply(quic: &mut Connection) {
     while quic.retired_scid_next().is_some() {}
     while quic.is_established() && quic.scids_left() > 0 {
@@ -47,7 +48,7 @@ pub(super) fn supply(quic: &mut Connection) {
     }
 }
 
-/// Gives it another one, instead of an older one if need be; whether it takes it.
+/// Issues another one, in place of an older one if necessary; returns whether the server accepts it.
 pub(super) fn offer(quic: &mut Connection, retire: bool) -> bool {
     let (mut id, mut token) = ([0; CONNECTION_ID_BYTES], [0; 16]);
     let random = boring::rand::rand_bytes(&mut id).and_then(|()| boring::rand::rand_bytes(&mut token));

@@ -1,7 +1,7 @@
-//! One client's connection: its requests and how far each is answered.
+//! A client's connection: its requests and the progress of their responses.
 //!
-//! A response goes out as QUIC has room for it: the header section, then the file, read at the offset reached
-//! in pieces no larger than that room. quiche keeps what is not acknowledged, so no file is held in memory.
+//! A response is sent as QUIC has room for it: first the header section, then the file, read at the current offset
+//! in pieces no larger than that room. quiche keeps unacknowledged data, so no file is held in memory.
 
 use std::collections::BTreeMap;
 use std::os::unix::fs::FileExt;
@@ -18,7 +18,7 @@ use super::table::ID_BYTES;
 use crate::client::seconds;
 use crate::tls;
 
-/// What one read of a file takes at most.
+/// The largest piece read from a file at once.
 const PIECE_BYTES: usize = 16 << 10;
 /// `H3_INTERNAL_ERROR` (RFC 9114 section 8.1).
 const INTERNAL_ERROR: u64 = 0x102;
@@ -34,7 +34,7 @@ pub struct Connection {
     names: Vec<Vec<u8>>,
 }
 
-/// A response under way.
+/// A response in progress.
 struct Response {
     path: String,
     status: u16,
@@ -47,7 +47,7 @@ struct Response {
 }
 
 impl Connection {
-    /// A connection that has taken no datagram yet.
+    /// A connection that has received no datagram yet.
     pub fn new(quic: quiche::Connection, number: u64) -> Self {
         Self {
             quic,
@@ -62,11 +62,11 @@ impl Connection {
 
     /// Takes a datagram.
     pub fn receive(&mut self, datagram: &mut [u8], info: RecvInfo) {
-        // What cannot be read is dropped; what breaks the connection is kept by quiche as its local error.
+        // An unreadable packet is dropped; quiche keeps an error of the connection as its local error.
         let _ = self.quic.recv(datagram, info);
     }
 
-    /// Answers and sends what can be now; says when there is something to do again.
+    /// Answers and sends what is possible now; returns when to call it again.
     pub fn turn(&mut self, outlet: &Outlet, root: &Root, log: &mut Log) -> Option<Instant> {
         if self.quic.timeout_instant().is_some_and(|due| due <= Instant::now()) {
             self.quic.on_timeout();
@@ -81,22 +81,22 @@ impl Connection {
         [self.quic.timeout_instant(), more, self.salvage.due()].into_iter().flatten().min()
     }
 
-    /// Whether nothing more will come of it.
+    /// Whether the connection has ended.
     pub fn is_closed(&self) -> bool {
         self.quic.is_closed()
     }
 
-    /// Connection IDs that the client has been given since the last call.
+    /// Connection IDs issued to the client since the last call.
     pub fn fresh_names(&mut self) -> Vec<Vec<u8>> {
         std::mem::take(&mut self.names)
     }
 
-    /// Connection IDs that the client will not use any more.
+    /// Connection IDs that the client retired.
     pub fn retired_names(&mut self) -> Vec<Vec<u8>> {
         std::iter::from_fn(|| self.quic.retired_scid_next()).map(|name| name.to_vec()).collect()
     }
 
-    /// Gives the client as many spare connection IDs as it takes: one that changes its address needs them.
+    /// Issues as many spare connection IDs as the client accepts; a client that changes its address needs them.
     fn offer_names(&mut self) {
         while self.quic.is_established() && self.quic.scids_left() > 0 {
             let (mut id, mut token) = ([0; ID_BYTES], [0; 16]);
@@ -110,7 +110,7 @@ impl Connection {
         }
     }
 
-    /// What breaks HTTP/3 closes the connection; quiche has done so when it says so.
+    /// An HTTP/3 error closes the connection; quiche has already done so when it reports the error.
     fn converse(&mut self, root: &Root, log: &mut Log) {
         if self.http.is_none() && (self.quic.is_established() || self.quic.is_in_early_data()) {
             let config = h3::Config::new();
@@ -133,7 +133,7 @@ impl Connection {
                 Ok(()) if response.is_whole() => self.end(stream, log),
                 Ok(()) | Err(h3::Error::StreamBlocked | h3::Error::Done) => {}
                 Err(_) => {
-                    // The client has stopped it, or the file has shrunk.
+                    // The client has stopped the stream, or the file has shrunk.
                     let _ = self.quic.stream_shutdown(stream, quiche::Shutdown::Write, INTERNAL_ERROR);
                     self.end(stream, log);
                 }
@@ -183,7 +183,7 @@ impl Connection {
     }
 }
 
-/// Nothing here takes a body; reading it lets the client finish.
+/// No request has a use for a body; reading it lets the client finish.
 fn discard(http: &mut h3::Connection, quic: &mut quiche::Connection, stream: u64) {
     let mut piece = [0; 4096];
     while http.recv_body(quic, stream, &mut piece).is_ok() {}

@@ -6,13 +6,13 @@ use std::path::{Path, PathBuf};
 
 use crate::failure::{Code, Failure};
 
-/// A folder, outside of which nothing is served.
+/// A folder; no file outside of it is served.
 pub struct Root(PathBuf);
 
 /// An open file and its length.
 #[derive(Debug)]
 pub struct Found {
-    /// To be read at offsets.
+    /// The file, read at offsets.
     pub file: File,
     /// In bytes.
     pub length: u64,
@@ -22,7 +22,7 @@ impl Root {
     /// Takes a folder.
     ///
     /// # Errors
-    /// When there is none of that name.
+    /// When no such folder exists.
     pub fn open(folder: &Path) -> Result<Self, Failure> {
         let failed = |error: io::Error| Failure::new(Code::Read, format!("{}: {error}", folder.display()));
         let folder = fs::canonicalize(folder).map_err(failed)?;
@@ -30,9 +30,9 @@ impl Root {
         Ok(Self(folder))
     }
 
-    /// The file that a request's `:path` names, or the status that says why not.
+    /// The file that a request's `:path` names, or the status of the error.
     ///
-    /// Links are followed first and judged by where they lead.
+    /// Symbolic links are followed first; the target decides.
     pub fn find(&self, path: &str) -> Result<Found, u16> {
         let relative = decode(path.split('?').next().unwrap_or(path)).ok_or(400_u16)?;
         let joined = self.0.join(relative.trim_start_matches('/'));
@@ -52,7 +52,7 @@ fn refusal(error: &io::Error) -> u16 {
     if error.kind() == io::ErrorKind::PermissionDenied { 403 } else { 404 }
 }
 
-/// Undoes `%XX`; nothing if that is no text, or no path.
+/// Decodes `%XX`; `None` if the result is no text or no path.
 fn decode(path: &str) -> Option<String> {
     let mut bytes = path.bytes();
     let mut decoded = Vec::with_capacity(path.len());

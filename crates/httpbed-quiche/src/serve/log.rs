@@ -8,28 +8,28 @@ use serde::Serialize;
 
 use crate::failure::{Code, Failure};
 
-/// A request that has been answered.
+/// A request with its response.
 #[derive(Debug, Serialize)]
 pub struct Entry<'a> {
     /// `HTTP/3.0`.
     pub protocol: &'a str,
-    /// 0 if the client went before there was one.
+    /// 0 if the client left before there was a status.
     pub status: u16,
-    /// What was handed to QUIC.
+    /// Bytes passed to QUIC.
     pub body_bytes: u64,
     /// Counts connections from 1.
     pub connection: u64,
-    /// As it was asked for.
+    /// As requested.
     pub path: &'a str,
-    /// `r` if a ticket was taken, else `.`, as nginx says it.
+    /// `r` if a ticket was accepted, otherwise `.`, as in nginx.
     pub resumed: &'a str,
-    /// `1` if the request came in a 0-RTT packet, else empty, as nginx says it.
+    /// `1` if the request came in a 0-RTT packet, otherwise empty, as in nginx.
     pub early_data: &'a str,
     /// Such as `TLSv1.3`.
     pub tls_version: &'a str,
     /// Such as `TLS_AES_128_GCM_SHA256`.
     pub cipher: &'a str,
-    /// From the request's arrival until its body was handed to QUIC.
+    /// From the request's arrival until its body was passed to QUIC.
     pub duration_s: f64,
 }
 
@@ -40,7 +40,7 @@ impl Log {
     /// Appends to a file.
     ///
     /// # Errors
-    /// When it cannot be made.
+    /// When the file cannot be created.
     pub fn open(path: Option<&Path>) -> Result<Self, Failure> {
         let open = |path: &Path| {
             let file = OpenOptions::new().create(true).append(true).open(path);
@@ -49,7 +49,7 @@ impl Log {
         path.map(open).transpose().map(Self)
     }
 
-    /// Adds an entry, at once: a server is ended by a signal.
+    /// Writes an entry at once, because a signal ends the server.
     pub fn add(&mut self, entry: &Entry<'_>) {
         let Some(file) = &mut self.0 else { return };
         let Ok(mut line) = serde_json::to_string(entry) else { return };

@@ -1,7 +1,7 @@
-//! What a connection has ready to be sent, and when it may go.
+//! Packets of a connection that are ready to be sent, and when to send them.
 //!
-//! Packets whose time has come leave in one call as long as they are equally long and have one destination
-//! (generic segmentation offload); only the last may be shorter. One whose time has not come yet is kept.
+//! Due packets of equal length and destination leave in one call (generic segmentation offload); only the last may
+//! be shorter. A packet that is not due yet is kept.
 
 use std::io::{self, ErrorKind};
 use std::net::{SocketAddr, UdpSocket};
@@ -12,20 +12,21 @@ use quinn_udp::{Transmit, UdpSocketState};
 
 /// The largest datagram that is sent.
 const DATAGRAM_BYTES: usize = 1500;
-/// What one call may hand over: an IP packet's length is a number of 16 bits.
+/// The limit of one call: an IP packet's length is a number of 16 bits.
 const BURST_BYTES: usize = 60_000;
-/// Packets that are due so soon go at once, as timers are not more precise: at 10 Mbit/s a packet takes 1 ms.
+/// Packets that are due this soon are sent now, because timers are not more precise: at 10 Mbit/s a packet takes 1
+/// ms.
 const HORIZON: Duration = Duration::from_micros(250);
-/// How long to leave a socket alone whose buffer is full.
+/// How long not to use a socket whose buffer is full.
 const BREATH: Duration = Duration::from_micros(500);
 
 /// The server's socket.
 pub struct Outlet {
-    /// Where it listens.
+    /// The address on which it listens.
     pub local: SocketAddr,
     /// The socket itself.
     pub socket: UdpSocket,
-    /// What the kernel can do with it.
+    /// The kernel's offloads for it.
     pub state: UdpSocketState,
 }
 
@@ -51,19 +52,19 @@ pub struct Outgoing {
     bytes: Vec<u8>,
     segment: usize,
     way: Option<SendInfo>,
-    /// A packet that did not fit the burst, or whose time has not come.
+    /// A packet that did not fit the burst, or is not due yet.
     kept: Option<(Vec<u8>, SendInfo)>,
 }
 
 impl Outgoing {
-    /// Sends what may be sent now; says when there will be more, if that is known.
+    /// Sends what may be sent now; returns when there will be more, if known.
     pub fn flush(&mut self, quic: &mut Connection, outlet: &Outlet) -> Option<Instant> {
         loop {
             self.fill(quic, outlet);
             let Some(way) = self.way else { return self.kept.as_ref().map(|(_, way)| way.at) };
             match outlet.send(&self.bytes, Some(self.segment), way.from, way.to) {
                 Err(error) if error.kind() == ErrorKind::WouldBlock => return Some(Instant::now() + BREATH),
-                // Whatever else the network says is loss.
+                // Any other network error counts as loss.
                 _ => self.clear(),
             }
         }

@@ -1,18 +1,19 @@
-//! Gets back what was on its way to an address that the client has left.
+//! Recovers packets that were in flight to an address that the client has left.
 //!
-//! quiche (0.30) answers where the client's last packet came from and validates that path, all by itself. But it
-//! looks for lost packets path by path, and only when one of that path is acknowledged. After a migration none of the
-//! old path is, so what was in flight there is never sent again, but for a packet or two at each probe timeout: the
-//! response keeps a hole (<https://github.com/cloudflare/quiche/issues/2452>).
+//! quiche (0.30) answers to the source of the client's last packet and validates that path by itself. But it
+//! detects lost packets for each path separately, and only when a packet of that path is acknowledged. After a
+//! migration no packet of the old path is acknowledged, so quiche does not retransmit what was in flight there,
+//! apart from a packet or two at each probe timeout, and the response has a hole
+//! (<https://github.com/cloudflare/quiche/issues/2452>).
 //!
-//! So when the client has moved, quiche is made to write one more packet for each path that was left, a `PING`, and
-//! it is sent to where the client is now. Its acknowledgement is what quiche waits for: all packets of that path
-//! before it are lost or acknowledged then. As it may be lost itself, there are a few of them, a round trip apart.
-//! Where the old path's congestion window is full, quiche writes none until that path's next probe timeout.
+//! So after a migration quiche writes one more packet for each path that was left, a `PING`, and it is sent to the
+//! client's new address. Its acknowledgement makes quiche decide about all earlier packets of that path: they are
+//! lost or acknowledged. The packet may be lost itself, so there are a few of them, a round trip apart. If the old
+//! path's congestion window is full, quiche writes none until that path's next probe timeout.
 //!
-//! What this costs: so many packets each time that a path is left on which something was sent, and no more. Their
-//! connection ID is that of the path left, so that it is seen on two paths (RFC 9000 section 9.5 would not have it). Upstream's own server does nothing
-//! of the kind, as `serve --help` and the recipe say.
+//! The cost is this number of packets each time that a used path is left. Their connection ID is that of the old
+//! path, so it appears on two paths, against RFC 9000 section 9.5. Upstream's own server does nothing like this, as
+//! `serve --help` and the recipe say.
 
 use std::collections::HashMap;
 use std::net::SocketAddr;
@@ -24,15 +25,15 @@ use super::outgoing::Outlet;
 
 /// The largest datagram that is sent.
 const DATAGRAM_BYTES: usize = 1500;
-/// Packets for each path that is left; one in a million is lost four times where 3 % are.
+/// Packets for each path that is left; all four are lost once in a million times at 3 % loss.
 const MOST_PINGS: usize = 4;
-/// Between them at least, where the new path's round trip is not known or very short.
+/// The least time between them, if the new path's round trip is unknown or very short.
 const LEAST_PAUSE: Duration = Duration::from_millis(10);
 
-/// Our address and the client's.
+/// The server's address and the client's.
 type Path = (SocketAddr, SocketAddr);
 
-/// What is still to be done.
+/// The remaining work.
 #[derive(Debug, Default)]
 pub struct Salvage {
     left: Left,
@@ -42,14 +43,14 @@ pub struct Salvage {
 /// The paths that were left.
 #[derive(Debug, Default)]
 struct Left {
-    /// How many packets each is still to get.
+    /// How many packets to send for each.
     pings: Vec<(Path, usize)>,
-    /// How many packets had been sent on each when it got its last: nothing is in flight there that was sent before.
+    /// How many packets had been sent on each path with its last PING: no earlier packet is in flight there.
     settled: HashMap<Path, usize>,
 }
 
 impl Salvage {
-    /// Does what is due.
+    /// Handles migrations, and sends due packets.
     pub fn turn(&mut self, quic: &mut Connection, outlet: &Outlet) {
         while let Some(event) = quic.path_event_next() {
             if matches!(event, PathEvent::PeerMigrated(..)) {
@@ -64,12 +65,12 @@ impl Salvage {
         }
     }
 
-    /// When there is something to do again.
+    /// When to call `turn` again.
     pub fn due(&self) -> Option<Instant> {
         self.due
     }
 
-    /// Sends a packet of each path that was left to where the client is; says how long to wait for what comes of it.
+    /// Sends a packet of each path that was left to the client's address; returns how long to wait for the effect.
     fn send(&mut self, quic: &mut Connection, outlet: &Outlet) -> Duration {
         let Some(now) = quic.path_stats().find(|path| path.active) else { return LEAST_PAUSE };
         self.left.spend(|path| ping(quic, outlet, path, name(&now)));
@@ -78,7 +79,7 @@ impl Salvage {
 }
 
 impl Left {
-    /// The client has moved: these are the paths where it is not, and how many packets were sent on each.
+    /// Records a migration: the paths not in use, and how many packets were sent on each.
     fn moved(&mut self, others: &[(Path, usize)]) {
         let is_other = |path: &Path| others.iter().any(|(other, _)| other == path);
         self.pings.retain(|(path, _)| is_other(path));
@@ -91,7 +92,7 @@ impl Left {
         }
     }
 
-    /// Takes one packet from each path for which there was one; `ping` says how many were sent on the path by then.
+    /// Sends one packet of each path that has packets left; `ping` returns how many were then sent on the path.
     fn spend(&mut self, mut ping: impl FnMut(Path) -> Option<usize>) {
         for (path, pings) in &mut self.pings {
             if let Some(sent) = ping(*path) {
@@ -113,7 +114,7 @@ fn ping(quic: &mut Connection, outlet: &Outlet, path: Path, way: Path) -> Option
         .send_ack_eliciting_on_path(path.0, path.1)
         .and_then(|()| quic.send_on_path(&mut packet, Some(path.0), Some(path.1)));
     let (length, _) = written.ok()?;
-    // The next one will do where this one is lost.
+    // If this packet is lost, the next one serves.
     let _ = outlet.send(&packet[..length], None, way.0, way.1);
     quic.path_stats().find(|stats| name(stats) == path).map(|stats| stats.sent)
 }
@@ -126,7 +127,7 @@ mod tests {
         ("192.0.2.2:443".parse().unwrap(), SocketAddr::new("192.0.2.1".parse().unwrap(), port))
     }
 
-    /// What is sent on each path while the client goes from one to the next, and after that.
+    /// The PINGs sent on each path while the client moves from one to the next, and afterwards.
     fn pings(paths: u16) -> HashMap<Path, usize> {
         let (mut left, mut pings) = (Left::default(), HashMap::new());
         let before = 10;

@@ -11,10 +11,10 @@ use super::files::Root;
 use super::log::Log;
 use super::outgoing::Outlet;
 
-/// Of the connection IDs that this server gives out.
+/// Length of the connection IDs that this server issues.
 pub const ID_BYTES: usize = 16;
 
-/// Every connection; a connection's number is never used again.
+/// All connections; a connection's number is never used again.
 pub struct Table {
     local: SocketAddr,
     last: u64,
@@ -23,12 +23,12 @@ pub struct Table {
 }
 
 impl Table {
-    /// An empty one, for a socket that listens there.
+    /// An empty table, for a socket that listens at this address.
     pub fn new(local: SocketAddr) -> Self {
         Self { local, last: 0, connections: HashMap::new(), names: HashMap::new() }
     }
 
-    /// Takes a datagram; gives back one to be sent at once, to a client of another version of QUIC.
+    /// Takes a datagram; returns an immediate answer to a client of another version of QUIC.
     pub fn receive(
         &mut self,
         datagram: &mut [u8],
@@ -46,7 +46,7 @@ impl Table {
         None
     }
 
-    /// Lets every connection do what it can now; says when there is something to do again.
+    /// Lets every connection do what it can now; returns when to call it again.
     pub fn turn(&mut self, outlet: &Outlet, root: &Root, log: &mut Log) -> Option<Instant> {
         let mut due = None;
         for (number, connection) in &mut self.connections {
@@ -72,7 +72,7 @@ impl Table {
         let quic = quiche::accept(&ConnectionId::from_ref(&id), None, local, info.from, config).ok()?;
         self.last += 1;
         self.connections.insert(self.last, Connection::new(quic, self.last));
-        // Until the client has the ID that was made for it, it uses the one that it made up.
+        // Until the client has this ID, it uses the one that it chose itself.
         self.names.insert(header.dcid.to_vec(), self.last);
         self.names.insert(id.to_vec(), self.last);
         Some(self.last)
