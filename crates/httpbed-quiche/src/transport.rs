@@ -14,7 +14,7 @@ const PAYLOAD_BYTES: usize = 1350;
 /// The largest datagram that is accepted.
 const MOST_BYTES: usize = 65_527;
 const MOST_STREAMS: u64 = 1000;
-/// Streams for the other side's control and QPACK streams (RFC 9114 section 6.2).
+/// Limits for the other side's control and QPACK streams (RFC 9114 section 6.2).
 const CONTROL_STREAMS: u64 = 16;
 const CONTROL_BYTES: u64 = 1 << 20;
 
