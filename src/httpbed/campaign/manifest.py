@@ -57,7 +57,7 @@ def manifest(loaded: Loaded, bed: CampaignSetup, *, command: str) -> dict[str, A
     told = asyncio.run(versions(recipes.values(), bed))
     known = {name: _required(recipes[name], version) for name, version in told.items()}
     known |= {tool: tools.versions[package] for tool, package in TOOLS_USED.items()}
-    if answering := bed.programs.recording:
+    if answering := bed.programs.replay_origin:
         found[RECORDING_PROGRAM] = identity.identity(answering, RECORDING_PROGRAM)
         known[RECORDING_PROGRAM] = answering.versions[RECORDING_PROGRAM]
     wheels = {name: bed.programs.wheels(name) for name in recipes}

@@ -104,7 +104,7 @@ def _make(folder: Path, stem: str, text: Iterable[bytes], size: int) -> Content:
 
 
 def _text(seed: int, own_seed: int, size: int) -> Iterator[bytes]:
-    """Yield ``size`` bytes of paragraphs, drawn with ``own_seed`` from those of ``seed``."""
+    """Yield ``size`` bytes of paragraphs that ``own_seed`` selects from those of ``seed``."""
     import numpy as np  # noqa: PLC0415 - slow to import, and checking an experiment makes no file
 
     generator = np.random.Generator(np.random.PCG64(own_seed))

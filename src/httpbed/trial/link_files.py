@@ -37,7 +37,7 @@ class Named:
     path: Path_
     kind: str
     """``trace`` or ``replay``."""
-    said: Mapping[str, Any]
+    table: Mapping[str, Any]
     """The table with the name under ``kind``, and perhaps ``sha256``."""
 
 
@@ -61,8 +61,8 @@ class LinkFiles:
         """Return a scenario's document with the digest of every file, and the rate of traces."""
         for named in places(document):
             found = self._look(named)
-            assert isinstance(found, LinkFile)  # noqa: S101 - mistakes() was asked before
-            document = replaced(document, named.path, {**named.said, **found.known()})
+            assert isinstance(found, LinkFile)  # noqa: S101 - mistakes() ran before
+            document = replaced(document, named.path, {**named.table, **found.known()})
         return document
 
     def found(self) -> dict[str, LinkFile]:
@@ -74,13 +74,13 @@ class LinkFiles:
         found = self._look(named)
         if isinstance(found, str):
             return found
-        demanded = named.said.get("sha256", found.sha256)
+        demanded = named.table.get("sha256", found.sha256)
         if demanded != found.sha256:
             return f"is another file than the one meant: its SHA-256 is {found.sha256}"
         return ""
 
     def _look(self, named: Named) -> LinkFile | str:
-        name = str(named.said[named.kind])
+        name = str(named.table[named.kind])
         if (name, named.kind) not in self._known:
             try:
                 found: LinkFile | str = LinkFile.read(self._folder / name, named.kind)
@@ -99,9 +99,9 @@ def places(document: Mapping[str, Any]) -> Iterator[Named]:
     links = topology.get("links") if isinstance(topology, Mapping) else None
     for index, link in enumerate(links if isinstance(links, list) else ()):
         for side in SIDES:
-            said = link.get(side[0]) if side and isinstance(link, Mapping) else link
+            direction = link.get(side[0]) if side and isinstance(link, Mapping) else link
             for kind, impairment in IMPAIRMENTS.items():
-                table = said.get(impairment) if isinstance(said, Mapping) else None
+                table = direction.get(impairment) if isinstance(direction, Mapping) else None
                 if isinstance(table, Mapping) and is_file_name(table.get(kind)):
                     yield Named(("topology", "links", index, *side, impairment), kind, table)
 

@@ -1,7 +1,7 @@
 """The observations of an attempt: one value per metric that its evidence allows.
 
-Times, overheads and shares are of the client's own requests, as they were seen on its link; what
-others sent meanwhile is told by metrics of its own.
+Times, overheads and shares are of the client's own requests, as they were seen on its link; metrics
+of their own describe the traffic of competitors.
 """
 
 from __future__ import annotations
@@ -82,8 +82,8 @@ def _sum(connections: Sequence[Mapping[str, Any]], key: str) -> float:
 def _link(scenario: Scenario, evidence: AttemptEvidence) -> Iterator[Observation]:
     if not evidence.link:
         return
-    link, way = scenario.bottleneck()
-    downstream = evidence.link["directions"][2 * link + way]
+    link, side = scenario.bottleneck()
+    downstream = evidence.link["directions"][2 * link + side]
     if downstream["queue_delay_ns"]["p50"] is not None:
         yield _on_wire("queue_delay_p50", downstream["queue_delay_ns"]["p50"] / NS)
     if downstream["utilisation"] is not None:

@@ -52,13 +52,13 @@ class Programs:
     """The tools that set up and read the network."""
     places: Mapping[str, Place]
     """By the name of the implementation."""
-    recording: Root | None = None
+    replay_origin: Root | None = None
     """The program that answers for recorded sites, where there are any."""
 
     def roots(self) -> dict[str, Path]:
         """Return every root filesystem of the sandbox, by the name that processes use."""
         found = {name: place.root.path for name, place in self.places.items() if place.root}
-        own = {replay_origin.ROOT: self.recording.path} if self.recording else {}
+        own = {replay_origin.ROOT: self.replay_origin.path} if self.replay_origin else {}
         return {**found, **own, TOOLS: self.tools.path}
 
     def part(self, seen: PartSpec) -> PartSpec:
@@ -187,26 +187,26 @@ def _found(recipe: Recipe) -> Path:
     return _named(recipe.install.binary or "")
 
 
-def _named(said: str) -> Path:
+def _named(name: str) -> Path:
     """Return the absolute path of a path, or of a bare name of a program."""
-    return Path((None if "/" in said else shutil.which(said)) or said).expanduser().absolute()
+    return Path((None if "/" in name else shutil.which(name)) or name).expanduser().absolute()
 
 
 def _missing(recipe: Recipe) -> Iterator[Mistake]:
-    for said in recipe.install.needs:
-        if not _named(said).exists():
+    for name in recipe.install.needs:
+        if not _named(name).exists():
             place, where = f"{recipe.name}: install.needs", "is not there"
-            where = where if "/" in said else "is not on the PATH"
-            yield Mistake(place, f"{said} {where}", "install it, or take it out of the recipe")
+            where = where if "/" in name else "is not on the PATH"
+            yield Mistake(place, f"{name} {where}", "install it, or take it out of the recipe")
 
 
 def _mistake(recipe: Recipe, program: Path) -> Mistake | None:
     """Return why the user's executable cannot be run; None if it can."""
-    place, said = f"{recipe.name}: install.binary", recipe.install.binary
+    place, binary = f"{recipe.name}: install.binary", recipe.install.binary
     other = f"name another one: --program {recipe.name}=PATH"
     if not program.exists():
-        where = "is not there" if said and "/" in said else "is not on the PATH"
-        return Mistake(place, f"{said} {where}", f"it is your own program: {other}")
+        where = "is not there" if binary and "/" in binary else "is not on the PATH"
+        return Mistake(place, f"{binary} {where}", f"it is your own program: {other}")
     if not program.is_file():
         return Mistake(place, f"{program} is no file", other)
     if not os.access(program, os.X_OK):
@@ -223,7 +223,7 @@ def _mistake(recipe: Recipe, program: Path) -> Mistake | None:
 def _shown(recipe: Recipe, program: Path) -> Iterator[tuple[str, Path]]:
     """Yield the files of this machine that the program sees: path in the sandbox, path here."""
     yield str(recipe.install.program(recipe.name)), program.resolve()
-    needed = [_named(said) for said in recipe.install.needs]
+    needed = [_named(name) for name in recipe.install.needs]
     yield from ((str(path), path.resolve()) for path in needed)
     folder = install.folder(recipe.name)
     for one in (program, *(path for path in needed if path.is_file() and elf.is_program(path))):

@@ -24,7 +24,7 @@ from httpbed.programs.invocation import PROGRAMS
 from httpbed.programs.protocol import REPLAY_PORT, Part
 from httpbed.trial.run.servers import started, stop
 
-ROOT = "recording"
+ROOT = "replay-origin"
 """Name of its root filesystem."""
 CONTENTS = Contents("trixie", frozenset({"python3"}))
 LOG = "replay.jsonl"
@@ -51,7 +51,7 @@ class ReplayedRequest:
 
 def name(server: str) -> str:
     """Name the program behind a server, and the folder of its log."""
-    return f"{server}-recording"
+    return f"{server}-replay"
 
 
 def process(part: Part) -> ProcessSpec:

@@ -53,7 +53,7 @@ class Pages:
         """Return a scenario's document with what is known of each page."""
         for path, load in loads(document):
             found = self._look(load)
-            assert isinstance(found, Outline)  # noqa: S101 - mistakes() was asked before
+            assert isinstance(found, Outline)  # noqa: S101 - mistakes() ran before
             at = (*path, "page")
             document = replaced(document, at, {**found.known(), **_table(document, at)})
         return document
@@ -89,12 +89,12 @@ def loads(document: Mapping[str, Any]) -> Iterator[tuple[Path_, PageLoad]]:
     """Yield every page that a scenario's document loads; unreadable ones are reported elsewhere."""
     places: list[tuple[Path_, Any]] = [(("workload",), document.get("workload"))]
     competitors = document.get("competitors")
-    for index, said in enumerate(competitors if isinstance(competitors, list) else ()):
-        own = said.get("workload") if isinstance(said, Mapping) else None
+    for index, table in enumerate(competitors if isinstance(competitors, list) else ()):
+        own = table.get("workload") if isinstance(table, Mapping) else None
         places.append((("competitors", index, "workload"), own))
-    for path, said in places:
+    for path, workload in places:
         try:
-            load = workload_of(said)
+            load = workload_of(workload)
         except ValidationError:
             continue
         if isinstance(load, PageLoad):

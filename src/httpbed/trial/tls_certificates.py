@@ -43,8 +43,8 @@ def ensure(now: datetime, origins: Collection[str] = ()) -> Path:
     connection for several of them (RFC 9113 section 9.1.1).
     """
     parent = folders.cache() / "certificates"
-    said = hashlib.sha256(" ".join(sorted(origins)).encode()).hexdigest()[:16]
-    stem = f"of-{said}-until-" if origins else "until-"
+    digest = hashlib.sha256(" ".join(sorted(origins)).encode()).hexdigest()[:16]
+    stem = f"of-{digest}-until-" if origins else "until-"
     for folder in sorted(parent.glob(f"{stem}*"), reverse=True):
         until = datetime.strptime(folder.name, f"{stem}%Y%m%d").replace(tzinfo=UTC)
         if until > now + RENEW_BEFORE:

@@ -1,1 +1,5 @@
-"""Validity checks of an attempt, by what they check."""
+"""The checks on an attempt, a file per family, found by ``registry.py``.
+
+Not here: their descriptors (``experiment.check``), checks of hand-overs (``trial.handover``).
+Start with ``registry.py``.
+"""

@@ -145,12 +145,12 @@ class _DirectionEvidence:
     def __init__(self, planned: NetworkPlan, number: int, link: Table) -> None:
         described = planned.topology.links[number // 2]
         self.bounds = Bounds(described, number % 2, planned.backend)
-        self.told: Table = link["directions"][number]
+        self.result: Table = link["directions"][number]
         self.started_s = link["started_ns"] / NS
         self.is_carried = not planned.shaped
-        self.witnessed: Table = self.told.get("witnessed") or {}
+        self.witnessed: Table = self.result.get("witnessed") or {}
         self.is_witnessed = self.is_carried and _has_witness(link)
-        self.named = f"from {self.told['from']} to {self.told['to']} over {described.name}"
+        self.named = f"from {self.result['from']} to {self.result['to']} over {described.name}"
         self.changes = [
             (change["at_ns"] / NS, change["change"]["rate_bit_s"])
             for change in link.get("changes", ())
@@ -167,17 +167,17 @@ class _DirectionEvidence:
             yield self._least(window["slack_ns"], late)
             yield from self._window(window["bytes"], window["from_ns"] / NS, window["to_ns"] / NS)
         if self.is_witnessed:
-            delivered = self.told["packets"]["delivered"]
+            delivered = self.result["packets"]["delivered"]
             unknown = abs(delivered - self.witnessed.get("packets", 0))
             what = f"of {delivered} delivered {self.named} unknown to the witness"
             yield BoundComparison(what, unknown, 0, True, "packets")
-        if self.told["last_ns"] is None or self.told["first_ns"] is None:
+        if self.result["last_ns"] is None or self.result["first_ns"] is None:
             return
         # A packet that the kernel carries may arrive before the start and leave after it.
-        first_s = self.told["first_ns"] / NS if self.is_carried else self.started_s
-        last_s = self.told["last_ns"] / NS - self.bounds.least_delay_s()
+        first_s = self.result["first_ns"] / NS if self.is_carried else self.started_s
+        last_s = self.result["last_ns"] / NS - self.bounds.least_delay_s()
         overhead = self.bounds.said.overhead_bytes()
-        sizes, packets = self.told["bytes"]["delivered"], self.told["packets"]["delivered"]
+        sizes, packets = self.result["bytes"]["delivered"], self.result["packets"]["delivered"]
         yield from self._window(sizes + overhead * packets, first_s, last_s)
 
     def _window(self, size: int, from_s: float, to_s: float) -> Iterator[BoundComparison]:
@@ -197,11 +197,11 @@ class _DirectionEvidence:
         if quickest := self.witnessed.get("quickest"):
             least = self.bounds.least_delay_s()
             least += self.bounds.least_transmission_s(quickest["bytes"])
-            what = f"under way for {quickest['bytes']} bytes {self.named}"
+            what = f"in transit for {quickest['bytes']} bytes {self.named}"
             yield BoundComparison(what, quickest["took_ns"] / NS, least, False, "s", ROUNDING_S)
-        if self.told["first_ns"] is not None:
+        if self.result["first_ns"] is not None:
             what = f"after the start for the first packet {self.named}"
-            since_s = self.told["first_ns"] / NS - self.started_s
+            since_s = self.result["first_ns"] / NS - self.started_s
             yield BoundComparison(what, since_s, 0.0, False, "s")
 
     def _least(self, slack_ns: int, after: str) -> BoundComparison:
@@ -315,8 +315,8 @@ def _acknowledged(planned: NetworkPlan, evidence: AttemptEvidence) -> Iterator[B
     """Compare the acknowledgements of each TCP endpoint with the bytes delivered to it."""
     links = planned.topology.links
     damaging = [impairment.field for impairment in ALL if impairment.changes_bytes]
-    ways = [way for link in links for way in link.directions()]
-    if any(getattr(way, field) for way in ways for field in damaging):
+    directions = [side for link in links for side in link.directions()]
+    if any(getattr(side, field) for side in directions for field in damaging):
         return
     for one in evidence.connections:
         ahead = one.get("acknowledged_ahead")

@@ -120,8 +120,8 @@ def _resumption(load: PageLoad, document: LoggedRequest | None, of: str) -> Chec
     return RESUMPTION.result(where=of, passed=passed, figure=figure, limit=expected)
 
 
-def _cache(listed: int, asked: Sequence[LoggedRequest], of: str) -> Check:
+def _cache(listed: int, requests: Sequence[LoggedRequest], of: str) -> Check:
     """Check that the browser took some resources from its cache."""
-    had = max(0, listed - len(asked))
+    had = max(0, listed - len(requests))
     figure = f"{had} of {listed} resources"
     return CACHED.result(where=of, passed=had > 0, figure=figure, limit="some")

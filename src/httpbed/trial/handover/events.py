@@ -28,7 +28,7 @@ def events(
             left=change.left,
             entered=change.entered,
             at_s=at_s,
-            first_sent_s=_later(at_s, handovers.probe_s(window)),
+            first_sent_s=_later(at_s, handovers.first_sent_s(window)),
             validated_s=_later(at_s, handovers.validation_s(window)),
             first_byte_s=_later(at_s, handovers.new_path_s(window)),
             gone_s=None if gone_ns is None else (gone_ns - origin_ns) / NS,

@@ -126,14 +126,16 @@ class ObservedHandovers:
 
     def delays(self) -> Iterator[Observation]:
         """Yield how soon the client used each new path."""
-        yield from _per_handover("probe_delay", [self.probe_s(one) for one in self.judged], "wire")
+        yield from _per_handover(
+            "probe_delay", [self.first_sent_s(one) for one in self.judged], "wire"
+        )
         validated = [self.validation_s(one) for one in self.judged]
         yield from _per_handover("validation_delay", validated, "client")
         yield from _per_handover(
             "new_path_delay", [self.new_path_s(one) for one in self.judged], "wire"
         )
 
-    def probe_s(self, window: HandoverWindow) -> float | None:
+    def first_sent_s(self, window: HandoverWindow) -> float | None:
         """Return the seconds until the client's first packet on the new path."""
         link = self.beyond(window)
         return window.delay_s([at_ns for at_ns, _ in self._begun.get(link, ())])

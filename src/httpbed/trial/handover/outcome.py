@@ -42,7 +42,7 @@ def verdicts(handovers: ObservedHandovers) -> list[HandoverVerdict]:
 def verdict(handovers: ObservedHandovers, window: HandoverWindow) -> HandoverVerdict:
     """Return how the client reacted to a hand-over, and what shows it."""
     if handovers.is_over_before(window):
-        return "over before", "the client was done before anybody could answer it there"
+        return "over before", "the client ended before a response could arrive there"
     beyond = handovers.beyond(window)
     there = handovers.begun(beyond, window)
     return (
