@@ -78,7 +78,7 @@ def test_who_is_asked_through_another_program_has_no_version() -> None:
 
 def test_no_program_takes_the_place_of_a_script() -> None:
     """It would be started as the interpreter, with the script for its first word."""
-    with pytest.raises(ConfigError, match="aioquic is a script that python3 reads"):
+    with pytest.raises(ConfigError, match="aioquic is a script for python3"):
         catalog.load().with_programs({"aioquic": "/my/aioquic"})
 
 
