@@ -27,7 +27,7 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "tests/support"))
 import kin
 from httpbed.store import campaign as campaigns
 from orchestrator import Run, Sandbox
-from real_runs import Wish, finished
+from real_runs import SmallExperiment, finished
 
 LEFT_S = 20.0
 """How long the kernel may take to remove what was killed."""
@@ -42,7 +42,7 @@ def main() -> int:
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as name:
         folder = Path(name)
         (folder / "experiment.toml").write_text(
-            Wish(replicates=words.kills, size="50 kB", time_limit="5 s").text()
+            SmallExperiment(replicates=words.kills, size="50 kB", time_limit="5 s").text()
         )
         while sum(killed.values()) < words.kills and not wrong:
             wrong += _round(folder, draw, killed)

@@ -12,7 +12,7 @@ from httpbed.experiment.errors import ConfigError, HostError
 from httpbed.host import backend as backends
 from httpbed.host.backend import Backend
 from httpbed.programs import catalog
-from real_runs import Wish
+from real_runs import SmallExperiment
 
 
 def loaded(text: str) -> Loaded:
@@ -29,8 +29,8 @@ def refused(text: str, backend: Backend) -> dict[str, str]:
 
 def test_everything_is_told_at_once() -> None:
     """Of both directions, each where it is said."""
-    wish = Wish(loss="1 %", link='down = { jitter = "1 ms" }\n')
-    assert set(refused(wish.text(), "tbf")) == {
+    settings = SmallExperiment(loss="1 %", link='down = { jitter = "1 ms" }\n')
+    assert set(refused(settings.text(), "tbf")) == {
         "topology.links[0].delay",
         "topology.links[0].loss",
         "topology.links[0].down.jitter",
@@ -39,7 +39,9 @@ def test_everything_is_told_at_once() -> None:
 
 def test_a_level_is_where_it_is_said() -> None:
     """Only the level that asks for too much, and where it is used."""
-    text = Wish(delay="0 ms").text().replace('loss = "0 %"', 'loss = { factor = "loss" }')
+    text = (
+        SmallExperiment(delay="0 ms").text().replace('loss = "0 %"', 'loss = { factor = "loss" }')
+    )
     text = text.replace("[factors]", '[factors]\nloss = ["0 %", "1 %"]')
     found = refused(text, "tbf")
     assert list(found) == ["factors.loss[1]"]
@@ -48,7 +50,7 @@ def test_a_level_is_where_it_is_said() -> None:
 
 def test_a_profile_is_blamed_for_what_it_fills_in() -> None:
     """The author said no more than its name."""
-    text = Wish().text()
+    text = SmallExperiment().text()
     for line in ('rate = "10 Mbit/s"', 'delay = "5 ms"', 'loss = "0 %"'):
         text = text.replace(line, "")
     text = text.replace('queue = { limit = "1000 packets" }', 'profile = "geo"')
@@ -58,9 +60,9 @@ def test_a_profile_is_blamed_for_what_it_fills_in() -> None:
 def test_the_emulator_can_do_everything() -> None:
     """It is never refused here; and what the kernel can do is not either."""
     for backend in ("af_packet", "tun"):
-        capability.require(loaded(Wish(loss="1 %").text()), backend)
-    capability.require(loaded(Wish(loss="1 %").text()), "netem")
-    capability.require(loaded(Wish(delay="0 ms").text()), "tbf")
+        capability.require(loaded(SmallExperiment(loss="1 %").text()), backend)
+    capability.require(loaded(SmallExperiment(loss="1 %").text()), "netem")
+    capability.require(loaded(SmallExperiment(delay="0 ms").text()), "tbf")
 
 
 MOVING = """
@@ -78,8 +80,8 @@ rate = "10 Mbit/s"
 @pytest.mark.parametrize("backend", ["tbf", "netem"])
 def test_what_happens_on_the_path_needs_the_emulator(backend: Backend) -> None:
     """A silent hole or a NAT; what happens on the client is the same with all."""
-    wish = Wish(delay="0 ms", way=("client", "router", "server"))
-    text = wish.text() + MOVING
+    settings = SmallExperiment(delay="0 ms", way=("client", "router", "server"))
+    text = settings.text() + MOVING
     kinds = ["route", "address deleted", "blackhole", "NAT rebinding"]
     text = text.replace("[factors]", f"[factors]\nkind = {kinds}")
     found = refused(text, backend)
@@ -91,7 +93,7 @@ def test_what_happens_on_the_path_needs_the_emulator(backend: Backend) -> None:
 def test_every_link_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
     """Also one behind a router; and a machine without IPv6 is told of before anything runs."""
     text = (
-        Wish(delay="0 ms")
+        SmallExperiment(delay="0 ms")
         .text()
         .replace(
             'hosts = ["client", "server"]',

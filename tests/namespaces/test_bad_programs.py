@@ -11,7 +11,7 @@ import pytest
 
 from httpbed.experiment.trial import Record
 from httpbed.trial import parts
-from real_runs import Wish, check, stage
+from real_runs import SmallExperiment, check, stage
 
 pytestmark = [pytest.mark.namespaces, pytest.mark.toolbox]
 
@@ -105,24 +105,26 @@ def _braced(script: str) -> str:
     return script.replace("{", "{{").replace("}", "}}")
 
 
-def ended(wish: Wish, fault: str, recipes: Path, campaign: Path) -> Record:
+def ended(settings: SmallExperiment, fault: str, recipes: Path, campaign: Path) -> Record:
     """Run one trial with a fault and return the record that counts."""
-    if wish.server == "planted-server":
-        wish = _with(wish, on_server=f'knobs = {{ fault = "{fault}" }}')
+    if settings.server == "planted-server":
+        settings = _with(settings, on_server=f'knobs = {{ fault = "{fault}" }}')
     else:
-        wish = _with(wish, on_client=f'knobs = {{ fault = "{fault}" }}')
+        settings = _with(settings, on_client=f'knobs = {{ fault = "{fault}" }}')
     (record,) = [
-        one for one in stage(wish, [recipes]).run(campaign) if one.attempt.outcome.kind != "invalid"
+        one
+        for one in stage(settings, [recipes]).run(campaign)
+        if one.attempt.outcome.kind != "invalid"
     ]
     return record
 
 
-def _with(wish: Wish, **changes: str) -> Wish:
-    return Wish(**{**vars(wish), **changes})
+def _with(settings: SmallExperiment, **changes: str) -> SmallExperiment:
+    return SmallExperiment(**{**vars(settings), **changes})
 
 
-BAD_SERVER = Wish(versions=("1.1",), server="planted-server", time_limit="10 s")
-BAD_CLIENT = Wish(versions=("1.1",), client="planted-client", time_limit="1 s")
+BAD_SERVER = SmallExperiment(versions=("1.1",), server="planted-server", time_limit="10 s")
+BAD_CLIENT = SmallExperiment(versions=("1.1",), client="planted-client", time_limit="1 s")
 
 
 @pytest.mark.parametrize("fault", ["none", "late"])

@@ -18,7 +18,7 @@ from httpbed.cli import main
 from httpbed.host.sandbox.spec import Exit, ProcessSpec
 from httpbed.host.sandbox.supervisor import Supervisor
 from orchestrator import Run
-from real_runs import CLI_S, HTTPBED, Wish, completed, finished, httpbed
+from real_runs import CLI_S, HTTPBED, SmallExperiment, completed, finished, httpbed
 
 pytestmark = [pytest.mark.namespaces, pytest.mark.toolbox, pytest.mark.as_root]
 
@@ -29,7 +29,7 @@ EXIT_USAGE, EXIT_HOST, EXIT_INTERRUPTED = 2, 3, 130
 def experiment(tmp_path: Path) -> Path:
     """Write an experiment of six trials, half a second each."""
     file = tmp_path / "experiment.toml"
-    file.write_text(Wish(replicates=2, rate="2 Mbit/s").text())
+    file.write_text(SmallExperiment(replicates=2, rate="2 Mbit/s").text())
     return file
 
 

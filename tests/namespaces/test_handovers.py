@@ -22,9 +22,9 @@ RTT_S = 0.02
 RESUMES = 'retry = "resume"'
 
 
-def tried(tmp_path: Path, handover: str, **wish: Any) -> Record:
+def tried(tmp_path: Path, handover: str, **settings: Any) -> Record:
     """Run a trial with a hand-over, and return its last attempt."""
-    return stage(Roaming(handover=handover, **wish)).run(tmp_path / "campaign")[-1]
+    return stage(Roaming(handover=handover, **settings)).run(tmp_path / "campaign")[-1]
 
 
 def connections(tmp_path: Path, record: Record, link: str) -> list[dict[str, Any]]:
@@ -71,8 +71,8 @@ def test_kept_sockets_wait_for_their_timers(tmp_path: Path) -> None:
 @pytest.mark.parametrize("version", ["4", "6"])
 def test_a_quic_connection_migrates(tmp_path: Path, version: Literal["4", "6"]) -> None:
     """The wire shows the same connection from another address, and the file is complete."""
-    wish = {"client": "httpbed-quiche", "versions": ("3",), "ip_version": version}
-    record = tried(tmp_path, GONE, **wish)
+    settings = {"client": "httpbed-quiche", "versions": ("3",), "ip_version": version}
+    record = tried(tmp_path, GONE, **settings)
     assert record.attempt.outcome.kind == "completed"
     followed = check(record, "hand-over followed")
     assert followed.passed
@@ -163,8 +163,8 @@ def test_repeated_handovers_alternate(tmp_path: Path) -> None:
 def test_a_path_that_is_never_validated(tmp_path: Path) -> None:
     """The other link is down from the start, so the client's packets on it get no answer."""
     dead = 'schedule = [{ at = "0 s", state = "down" }]'
-    wish = {"client": "httpbed-quiche", "versions": ("3",), "time_limit": "2 s"}
-    record = tried(tmp_path, GONE, on_cellular=dead, **wish)
+    settings = {"client": "httpbed-quiche", "versions": ("3",), "time_limit": "2 s"}
+    record = tried(tmp_path, GONE, on_cellular=dead, **settings)
     assert record.attempt.outcome.kind in {"failed", "timed out"}
     reason = "no hand-over was followed: nothing was answered of what was sent over cellular"
     assert record.attempt.outcome.reason.endswith(reason)
@@ -174,8 +174,8 @@ def test_a_path_that_is_never_validated(tmp_path: Path) -> None:
 def test_an_interface_that_flaps_ends_in_an_outcome(tmp_path: Path) -> None:
     """Each hand-over is made, faster than any client can follow."""
     flaps = 'kind = "address deleted"\nsockets = "destroyed"\nwhen = { every = "50 ms" }'
-    wish = {"client": "httpbed-quiche", "versions": ("3",), "time_limit": "2 s"}
-    record = tried(tmp_path, flaps, **wish)
+    settings = {"client": "httpbed-quiche", "versions": ("3",), "time_limit": "2 s"}
+    record = tried(tmp_path, flaps, **settings)
     assert "trial carried out" not in {one.name for one in record.attempt.checks}
     assert record.attempt.phases_s["client"] < 10
     assert check(record, "hand-over took place").passed

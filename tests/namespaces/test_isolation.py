@@ -12,7 +12,7 @@ import kin
 from families import until
 from httpbed.host import unprivileged
 from orchestrator import Run, Sandbox
-from real_runs import Wish
+from real_runs import SmallExperiment
 
 pytestmark = [pytest.mark.namespaces, pytest.mark.toolbox, pytest.mark.as_root]
 
@@ -56,7 +56,7 @@ def visit(tmp_path_factory: pytest.TempPathFactory) -> Visit:
     """Look at every process of a trial while its client fetches."""
     folder = tmp_path_factory.mktemp("isolation")
     file, secret = folder / "experiment.toml", folder / "secret"
-    file.write_text(Wish(versions=("1.1",), rate="1 Mbit/s").text())
+    file.write_text(SmallExperiment(versions=("1.1",), rate="1 Mbit/s").text())
     secret.touch()
     before = kin.sysctls()
     with Run(file, folder / "campaign") as run:

@@ -14,12 +14,12 @@ from httpbed.experiment.trial import Record
 from httpbed.host import doctor
 from httpbed.host.packages import toolbox
 from httpbed.network import kernel
-from real_runs import Wish, artifact, check, httpbed, stage, values
+from real_runs import SmallExperiment, artifact, check, httpbed, stage, values
 
 pytestmark = [pytest.mark.namespaces, pytest.mark.toolbox]
 
 RATE_BIT_S = 20_000_000
-OVER_TBF = Wish(rate="20 Mbit/s", delay="0 ms", size="1 MB")
+OVER_TBF = SmallExperiment(rate="20 Mbit/s", delay="0 ms", size="1 MB")
 FRAME_BYTES = 1514
 
 
@@ -48,8 +48,8 @@ def test_a_trial_over_tbf_is_valid_and_not_faster_than_its_rate(tmp_path: Path) 
 
 def test_a_short_queue_drops_by_the_kernels_counters(tmp_path: Path) -> None:
     """The queue holds ten packets, and the window exceeds them before the first loss."""
-    wish = Wish(versions=("1.1",), rate="5 Mbit/s", delay="0 ms", size="1 MB")
-    short = wish.text().replace("1000 packets", "10 packets")
+    settings = SmallExperiment(versions=("1.1",), rate="5 Mbit/s", delay="0 ms", size="1 MB")
+    short = settings.text().replace("1000 packets", "10 packets")
     (tmp_path / "e.toml").write_text(short)
     done = httpbed(
         "run", tmp_path / "e.toml", "-o", tmp_path / "c", "--link-backend", "tbf", "--capture"
@@ -67,7 +67,7 @@ def test_a_short_queue_drops_by_the_kernels_counters(tmp_path: Path) -> None:
 
 def test_what_tbf_cannot_do_is_refused_before_anything_is_run(tmp_path: Path) -> None:
     """Every unsupported place is listed, with exit code 2."""
-    (tmp_path / "e.toml").write_text(Wish(loss="1 %").text())
+    (tmp_path / "e.toml").write_text(SmallExperiment(loss="1 %").text())
     done = httpbed("run", tmp_path / "e.toml", "-o", tmp_path / "c", "--link-backend", "tbf")
     assert done.returncode == 2
     assert "topology.links[0].delay" in done.stderr
@@ -77,8 +77,8 @@ def test_what_tbf_cannot_do_is_refused_before_anything_is_run(tmp_path: Path) ->
 
 def test_netem_carries_a_trial_or_is_refused_with_the_remedy(tmp_path: Path) -> None:
     """Where the kernel has no netem, the run is refused with the remedy."""
-    wish = Wish(versions=("2",), loss="1 %", delay="5 ms")
-    (tmp_path / "e.toml").write_text(wish.text())
+    settings = SmallExperiment(versions=("2",), loss="1 %", delay="5 ms")
+    (tmp_path / "e.toml").write_text(settings.text())
     done = httpbed("run", tmp_path / "e.toml", "-o", tmp_path / "c", "--link-backend", "netem")
     try:
         doctor.require_qdisc("netem", toolbox.ensure(toolbox.TOOLS, say=print))
@@ -100,8 +100,8 @@ def test_the_kernel_counts_the_bytes_that_were_asked_for(
     tmp_path: Path, counted: str, beyond: int
 ) -> None:
     """The kernel's byte counter matches the bytes of the observed IP packets."""
-    wish = Wish(versions=("1.1",), delay="0 ms", link=f'counted = "{counted}"')
-    (record,) = stage(wish, backend="tbf").run(tmp_path)
+    settings = SmallExperiment(versions=("1.1",), delay="0 ms", link=f'counted = "{counted}"')
+    (record,) = stage(settings, backend="tbf").run(tmp_path)
     result = artifact(tmp_path, record, "link-result.json")
     for way, port in zip(result["directions"], ("l0b", "l0a"), strict=True):
         roots = [_tbf(tmp_path, record, when, port) for when in ("before-start", "after-stop")]
@@ -124,7 +124,7 @@ def test_a_shaper_that_does_nothing_is_caught(
     """The commonest fault of the field: the queue exists and has no rate."""
     idle = ["qdisc add dev {} root handle 1: pfifo limit 1000"]
     monkeypatch.setattr(kernel, "_tbf", lambda port, *_: [line.format(port) for line in idle])
-    records = stage(Wish(versions=("1.1",), delay="0 ms"), backend="tbf").run(tmp_path)
+    records = stage(SmallExperiment(versions=("1.1",), delay="0 ms"), backend="tbf").run(tmp_path)
     assert {record.attempt.outcome.kind for record in records} == {"invalid"}
     broken = check(records[0], "kernel's link")
     assert (broken.passed, broken.figure) == (False, "pfifo at l0b, pfifo at l0a")

@@ -16,7 +16,7 @@ import kin
 from families import until
 from httpbed.store import campaign as campaigns
 from orchestrator import VICTIMS, Run, Sandbox
-from real_runs import Wish, finished
+from real_runs import SmallExperiment, finished
 
 pytestmark = [pytest.mark.namespaces, pytest.mark.toolbox, pytest.mark.as_root]
 
@@ -25,10 +25,10 @@ DELAYS_S = (0.0, 0.02, 0.08)
 OF_THE_BED = {"outer", "init", "httpbed-link"}
 
 
-def write(wish: Wish, folder: Path) -> Path:
+def write(settings: SmallExperiment, folder: Path) -> Path:
     """Write the experiment file."""
     file = folder / "experiment.toml"
-    file.write_text(wish.text())
+    file.write_text(settings.text())
     return file
 
 
@@ -54,7 +54,7 @@ def gone(sandbox: Sandbox) -> None:
 
 def test_killing_anything_in_a_trial(tmp_path: Path) -> None:
     """A killed process of the bed costs an attempt; a killed program under test is data."""
-    file = write(Wish(replicates=7, time_limit="2 s", delay="2 ms"), tmp_path)
+    file = write(SmallExperiment(replicates=7, time_limit="2 s", delay="2 ms"), tmp_path)
     killed = Counter[str]()
     sandboxes = list[Sandbox]()
     with Run(file, tmp_path / "campaign") as run:
@@ -87,7 +87,7 @@ def test_killing_anything_in_a_trial(tmp_path: Path) -> None:
 def shared(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Name a folder in which one campaign is worked on by every killed orchestrator."""
     folder = tmp_path_factory.mktemp("killed")
-    write(Wish(replicates=3, size="50 kB"), folder)
+    write(SmallExperiment(replicates=3, size="50 kB"), folder)
     return folder
 
 

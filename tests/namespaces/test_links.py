@@ -8,7 +8,7 @@ import pytest
 
 from httpbed.host import backend as backends
 from httpbed.host.backend import Backend
-from real_runs import Wish, artifact, check, stage
+from real_runs import SmallExperiment, artifact, check, stage
 
 pytestmark = [pytest.mark.namespaces, pytest.mark.toolbox]
 
@@ -44,8 +44,8 @@ def backend(request: pytest.FixtureRequest) -> Backend:
 def test_everything_at_once_happens_as_planned(tmp_path: Path, backend: Backend) -> None:
     """Random draws, a trace, a schedule and an event act in one trial, and the body is complete."""
     (tmp_path / "t.trace").write_text("".join(f"{ms}\n" for ms in range(1, 1001)))
-    wish = Wish(versions=("2",), size="300 kB", loss="1 %", link=EVERYTHING)
-    (record,) = stage(wish, folder=tmp_path, backend=backend).run(tmp_path / "campaign")
+    settings = SmallExperiment(versions=("2",), size="300 kB", loss="1 %", link=EVERYTHING)
+    (record,) = stage(settings, folder=tmp_path, backend=backend).run(tmp_path / "campaign")
     assert record.attempt.outcome.kind == "completed", record.attempt.outcome.reason
     for way in ("client->server", "server->client"):
         assert all(check(record, f"{what} as drawn, {way}").passed for what in DRAWN)
@@ -71,8 +71,8 @@ loss = "10 %"
 
 def test_a_loss_that_changes_is_checked_packet_by_packet(tmp_path: Path) -> None:
     """A schedule and an event change the loss; the emulator reports at which packets."""
-    wish = Wish(versions=("2",), size="300 kB", loss="1 %", link=LOSS_THAT_CHANGES)
-    (record,) = stage(wish).run(tmp_path)
+    settings = SmallExperiment(versions=("2",), size="300 kB", loss="1 %", link=LOSS_THAT_CHANGES)
+    (record,) = stage(settings).run(tmp_path)
     assert record.attempt.outcome.kind == "completed", record.attempt.outcome.reason
     assert check(record, "scheduled changes").passed
     for name in ("client->server", "server->client"):
@@ -85,14 +85,14 @@ def test_a_loss_that_changes_is_checked_packet_by_packet(tmp_path: Path) -> None
 
 def test_a_replayed_record_loses_the_same_packets(tmp_path: Path) -> None:
     """The next trial loses the same packet numbers, whatever its seed."""
-    wish = Wish(versions=("2",), loss="3 %")
-    (first,) = stage(wish).run(tmp_path / "first")
+    settings = SmallExperiment(versions=("2",), loss="3 %")
+    (first,) = stage(settings).run(tmp_path / "first")
     result = artifact(tmp_path / "first", first, "link-result.json")
     lost = [way["lost_numbers"] for way in result["directions"]]
     attempt = first.attempt
     place = f"first/trials/{attempt.trial.block:04d}/{attempt.id}/{attempt.number}/artifacts"
     replay = f'up = {{ loss = {{ replay = "{place}/link-result.json" }} }}'
-    again = Wish(versions=("2",), seed=99, link=replay)
+    again = SmallExperiment(versions=("2",), seed=99, link=replay)
     (second,) = stage(again, folder=tmp_path).run(tmp_path / "second")
     assert check(second, "losses as drawn, client->server").passed
     seen = artifact(tmp_path / "second", second, "link-result.json")["directions"][0]
@@ -102,6 +102,6 @@ def test_a_replayed_record_loses_the_same_packets(tmp_path: Path) -> None:
 def test_a_cellular_link_delivers_by_its_trace(tmp_path: Path) -> None:
     """The trace comes from the seed; an echo may wait for a delivery opportunity."""
     cell = 'down = { rate = { cellular = { mean = "5 Mbit/s", duration = "10 s" } } }'
-    (record,) = stage(Wish(versions=("2",), link=cell)).run(tmp_path)
+    (record,) = stage(SmallExperiment(versions=("2",), link=cell)).run(tmp_path)
     assert record.attempt.outcome.kind == "completed", record.attempt.outcome.reason
     assert check(record, "round-trip time").passed

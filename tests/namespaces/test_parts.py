@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from httpbed.experiment.trial import Record
-from real_runs import Wish, artifact, check, stage, values
+from real_runs import SmallExperiment, artifact, check, stage, values
 
 pytestmark = [pytest.mark.namespaces, pytest.mark.toolbox, pytest.mark.as_root]
 
@@ -21,9 +21,11 @@ THROUGH_NGINX = 'proxies = [{ implementation = "nginx", http_version = "1.1" }]'
 ROW = ("client", "proxy", "server")
 
 
-def completed(wish: Wish, directory: Path) -> dict[str, Record]:
+def completed(settings: SmallExperiment, directory: Path) -> dict[str, Record]:
     """Run trials, all of which must complete, and return them by HTTP version."""
-    records = [one for one in stage(wish).run(directory) if one.attempt.outcome.kind != "invalid"]
+    records = [
+        one for one in stage(settings).run(directory) if one.attempt.outcome.kind != "invalid"
+    ]
     for record in records:
         assert record.attempt.outcome.kind == "completed", record.attempt.outcome.reason
         assert check(record, "conservation of packets").passed
@@ -32,8 +34,8 @@ def completed(wish: Wish, directory: Path) -> dict[str, Record]:
 
 def test_a_proxy_between_two_links(tmp_path: Path) -> None:
     """Each hop speaks its version; no packet behind the proxy has the client's address."""
-    wish = Wish(way=ROW, roles=THROUGH_NGINX, loss="1 %")
-    for version, record in completed(wish, tmp_path / "campaign").items():
+    settings = SmallExperiment(way=ROW, roles=THROUGH_NGINX, loss="1 %")
+    for version, record in completed(settings, tmp_path / "campaign").items():
         first = check(record, "protocol used, client->proxy")
         assert first.figure == f"1 request(s) HTTP/{version}, by the proxy's log"
         second = check(record, "protocol used, proxy->server")
@@ -48,7 +50,7 @@ def test_a_proxy_between_two_links(tmp_path: Path) -> None:
 
 def test_a_host_without_a_role_forwards(tmp_path: Path) -> None:
     """Without the proxy, the same network is one hop over two links."""
-    (record,) = completed(Wish(versions=("3",), way=ROW), tmp_path / "campaign").values()
+    (record,) = completed(SmallExperiment(versions=("3",), way=ROW), tmp_path / "campaign").values()
     assert check(record, "protocol used").figure.startswith("1 request(s) HTTP/3")
     assert check(record, "connection count").figure.startswith("1,")
     assert values(record)["rtt"] >= 2 * 0.010 - 0.0002
@@ -56,7 +58,7 @@ def test_a_host_without_a_role_forwards(tmp_path: Path) -> None:
 
 def test_a_proxy_balances_over_servers(tmp_path: Path) -> None:
     """The servers together send all responses, and the checks cover each server."""
-    wish = Wish(
+    settings = SmallExperiment(
         versions=("2",),
         way=ROW,
         branches=(("proxy", "server2"),),
@@ -65,7 +67,7 @@ def test_a_proxy_balances_over_servers(tmp_path: Path) -> None:
         workload="files = 6",
         size="20 kB",
     )
-    (record,) = completed(wish, tmp_path / "campaign").values()
+    (record,) = completed(settings, tmp_path / "campaign").values()
     assert check(record, "status of the answers").figure == "6 of 200, by the servers' logs"
     for name in ("server", "server-2"):
         figure = check(record, f"protocol used, proxy->{name}").figure
@@ -74,8 +76,8 @@ def test_a_proxy_balances_over_servers(tmp_path: Path) -> None:
 
 def test_several_files_at_once(tmp_path: Path) -> None:
     """HTTP/2 and HTTP/3 fetch all files over one connection, and each file has its time."""
-    wish = Wish(versions=("2", "3"), workload="files = 20", size="20 kB")
-    for record in completed(wish, tmp_path / "campaign").values():
+    settings = SmallExperiment(versions=("2", "3"), workload="files = 20", size="20 kB")
+    for record in completed(settings, tmp_path / "campaign").values():
         assert check(record, "bodies as served").figure == "20 files as served"
         assert check(record, "connection count").figure.startswith("1,")
         times = {one.item: one.value for one in record.observations if one.metric == "file_time"}
@@ -85,16 +87,18 @@ def test_several_files_at_once(tmp_path: Path) -> None:
 
 def test_six_connections(tmp_path: Path) -> None:
     """As browsers do with HTTP/1.1, the client opens at most as many as it was told."""
-    wish = Wish(versions=("1.1",), workload="files = 12\nconnections = 6", size="20 kB")
-    (record,) = completed(wish, tmp_path / "campaign").values()
+    settings = SmallExperiment(
+        versions=("1.1",), workload="files = 12\nconnections = 6", size="20 kB"
+    )
+    (record,) = completed(settings, tmp_path / "campaign").values()
     assert 1 < values(record)["connections"] <= 6
     assert check(record, "bodies as served").figure == "12 files as served"
 
 
 def test_rounds_on_a_warm_connection(tmp_path: Path) -> None:
     """One connection fetches the file repeatedly, and each response's length is reported."""
-    wish = Wish(workload="rounds = 5", size="20 kB")
-    for record in completed(wish, tmp_path / "campaign").values():
+    settings = SmallExperiment(workload="rounds = 5", size="20 kB")
+    for record in completed(settings, tmp_path / "campaign").values():
         assert check(record, "connection count").figure.startswith("1,")
         assert check(record, "length of the answers").figure.startswith("0 of 5")
         assert check(record, "status of the answers").figure.startswith("5 of 200")
@@ -102,8 +106,10 @@ def test_rounds_on_a_warm_connection(tmp_path: Path) -> None:
 
 def test_a_resumed_connection(tmp_path: Path) -> None:
     """The previous visit leaves a ticket, and its request is not counted."""
-    wish = Wish(versions=("3",), client="gtlsclient", workload='resumption = "resumed"')
-    (record,) = completed(wish, tmp_path / "campaign").values()
+    settings = SmallExperiment(
+        versions=("3",), client="gtlsclient", workload='resumption = "resumed"'
+    )
+    (record,) = completed(settings, tmp_path / "campaign").values()
     figure = check(record, "resumption").figure
     assert figure.startswith("1 of 1 request(s) on a resumed connection, 0 in early data")
     assert check(record, "client-prior ended well").passed
@@ -113,8 +119,8 @@ def test_a_resumed_connection(tmp_path: Path) -> None:
 @pytest.mark.parametrize("version", ["1.1", "3"])
 def test_an_empty_file(tmp_path: Path, version: str) -> None:
     """An empty file has a digest and a time, and no goodput."""
-    wish = Wish(versions=(version,), size="0 B")
-    (record,) = completed(wish, tmp_path / "campaign").values()
+    settings = SmallExperiment(versions=(version,), size="0 B")
+    (record,) = completed(settings, tmp_path / "campaign").values()
     assert check(record, "body as served").passed
     assert "goodput" not in values(record)
     assert "request_time" in values(record)
@@ -127,7 +133,7 @@ client = { implementation = "curl", http_version = "2", host = "rival" }
 server = { implementation = "nginx", host = "rivalserver", congestion_control = "reno" }
 workload = { kind = "download", size = "10 MB" }
 """
-BELL = Wish(
+BELL = SmallExperiment(
     versions=("1.1",),
     way=("client", "left", "right", "server"),
     branches=(("rival", "left"), ("right", "rivalserver")),
@@ -164,8 +170,8 @@ def test_competitors_share_a_link(tmp_path: Path) -> None:
 
 def test_all_parts_leave_how_they_ended(tmp_path: Path) -> None:
     """The evidence holds status, signal, time, CPU time and memory of each part."""
-    wish = replace(BELL, size="100 kB")
-    (record,) = completed(wish, tmp_path / "campaign").values()
+    settings = replace(BELL, size="100 kB")
+    (record,) = completed(settings, tmp_path / "campaign").values()
     exits = artifact(tmp_path / "campaign", record, "evidence.json")["exits"]
     names = {"client", "server", "competitor-1-client", "competitor-1-server"}
     assert set(exits) == names

@@ -24,7 +24,7 @@ from httpbed.experiment.scenario import Scenario
 from httpbed.experiment.trial import Record
 from httpbed.trial import evidence
 from httpbed.trial.plan import CampaignSetup, TrialPlan
-from real_runs import Wish, check, stage
+from real_runs import SmallExperiment, check, stage
 
 pytestmark = [pytest.mark.namespaces, pytest.mark.toolbox]
 
@@ -119,7 +119,7 @@ def test_times_divided_by_ten_are_impossible(
 ) -> None:
     """100 kB at 10 Mbit/s in 12 ms exceed what the link can carry."""
     forge(monkeypatch, lambda key, value: value // 10 if key.endswith("_ns") else value)
-    records = stage(Wish(versions=(version,))).run(campaign)
+    records = stage(SmallExperiment(versions=(version,))).run(campaign)
     assert [record.attempt.outcome.kind for record in records] == ["invalid"] * ATTEMPTS
     for record in records:
         assert impossible(record) >= {"bytes in any window", "times"}
@@ -132,7 +132,7 @@ def test_a_rate_that_is_not_applied_is_impossible(
 ) -> None:
     """The emulator does what it was told; the check compares with the experiment."""
     otherwise_emulated(monkeypatch, lambda direction: direction.update(rate=None))
-    for record in stage(Wish(versions=("2",))).run(campaign):
+    for record in stage(SmallExperiment(versions=("2",))).run(campaign):
         assert "bytes in any window" in impossible(record), record.attempt.outcome.reason
         assert record.attempt.outcome.kind == "invalid"
 
@@ -143,7 +143,7 @@ def test_a_rate_5_percent_too_high_is_impossible(
     """The longest busy window shows it."""
     faster = {"model": "constant", "bit_s": 10_500_000}
     otherwise_emulated(monkeypatch, lambda direction: direction.update(rate=faster))
-    for record in stage(Wish(versions=("2",))).run(campaign):
+    for record in stage(SmallExperiment(versions=("2",))).run(campaign):
         assert "bytes in any window" in impossible(record), record.attempt.outcome.reason
 
 
@@ -152,14 +152,14 @@ def test_a_delay_10_percent_short_is_impossible(
 ) -> None:
     """The fastest packet shows it."""
     otherwise_emulated(monkeypatch, lambda direction: direction.update(delay_ns=4_500_000))
-    for record in stage(Wish(versions=("1.1",))).run(campaign):
+    for record in stage(SmallExperiment(versions=("1.1",))).run(campaign):
         assert "times" in impossible(record), record.attempt.outcome.reason
 
 
 @pytest.mark.parametrize("version", ["1.1", "3"])
 def test_a_damaged_body_is_a_failure(campaign: Path, tmp_path: Path, version: str) -> None:
     """The digest differs although the size is the same, and the trial is not repeated."""
-    damaged = stage(Wish(versions=(version,)))
+    damaged = stage(SmallExperiment(versions=(version,)))
     ((path, content),) = damaged.bed.contents.items()
     other = tmp_path / "other"
     other.write_bytes(b"X" + content.path.read_bytes()[1:])
@@ -176,7 +176,7 @@ def test_another_congestion_control_is_the_beds_fault(
     """The check reads the accepted socket, not the experiment."""
     routes = {"client": "reno", "server": "reno"}
     monkeypatch.setattr(Scenario, "senders", lambda _: routes)
-    records = stage(Wish(versions=("1.1",))).run(campaign)
+    records = stage(SmallExperiment(versions=("1.1",))).run(campaign)
     assert [record.attempt.outcome.kind for record in records] == ["invalid"] * ATTEMPTS
     for record in records:
         broken = check(record, "sender's")
@@ -196,14 +196,14 @@ def test_offloads_left_on_are_the_beds_fault(
         )
 
     replan(monkeypatch, forget)
-    records = stage(Wish(versions=(version,), time_limit="2 s")).run(campaign)
+    records = stage(SmallExperiment(versions=(version,), time_limit="2 s")).run(campaign)
     assert [record.attempt.outcome.kind for record in records] == ["invalid"] * ATTEMPTS
     assert all(check(record, "frames as on a wire").passed is False for record in records)
 
 
 def test_a_dead_emulator_is_retried_three_times(campaign: Path) -> None:
     """The run does not wait for the client; the invalid attempts are kept and are no data."""
-    patient = stage(Wish(versions=("1.1",), time_limit="600 s", size="1 MB"))
+    patient = stage(SmallExperiment(versions=("1.1",), time_limit="600 s", size="1 MB"))
     killer = threading.Thread(target=kill_emulators, args=(ATTEMPTS,))
     killer.start()
     records = patient.run(campaign)
@@ -235,15 +235,15 @@ def fetching() -> set[int]:
 def test_a_client_that_cannot_speak_the_version_fails(campaign: Path, tmp_path: Path) -> None:
     """The server's log shows HTTP/1.1 instead of HTTP/3, which is data."""
     folder = recipe(tmp_path / "recipes", "curl", "--http3-only", "--http1.1")
-    record = only(stage(Wish(versions=("3",)), [folder]).run(campaign), "failed")
+    record = only(stage(SmallExperiment(versions=("3",)), [folder]).run(campaign), "failed")
     assert check(record, "protocol used").figure.startswith("1 request(s) HTTP/1.1")
     assert check(record, "body as served").passed is True
 
 
 def test_the_time_limit(campaign: Path) -> None:
     """The trial has timed out and has no request time."""
-    wish = Wish(versions=("2",), rate="100 kbit/s", time_limit="1 s")
-    record = only(stage(wish).run(campaign), "timed out")
+    settings = SmallExperiment(versions=("2",), rate="100 kbit/s", time_limit="1 s")
+    record = only(stage(settings).run(campaign), "timed out")
     assert check(record, "client ended well").figure.startswith("was stopped at its time limit")
     assert "request_time" not in {observation.metric for observation in record.observations}
 
@@ -251,7 +251,7 @@ def test_the_time_limit(campaign: Path) -> None:
 def test_a_server_that_does_not_start_fails(campaign: Path, tmp_path: Path) -> None:
     """Its error output is among the artifacts, and the run does not wait for it."""
     folder = recipe(tmp_path / "recipes", "nginx", "http3 on;", "http3 perhaps;")
-    record = only(stage(Wish(versions=("3",)), [folder]).run(campaign), "failed")
+    record = only(stage(SmallExperiment(versions=("3",)), [folder]).run(campaign), "failed")
     assert "nginx did not start: " in record.attempt.outcome.reason
     (said,) = campaign.glob("trials/*/*/*/artifacts/server/nginx-errors.txt")
     assert "perhaps" in said.read_text()
@@ -263,7 +263,7 @@ def test_a_server_that_never_listens_fails(
     """The run stops waiting for the ports after a bounded time."""
     monkeypatch.setattr("httpbed.host.sandbox.supervisor.START_TIMEOUT_S", 1.0)
     folder = recipe(tmp_path / "recipes", "nginx", "tcp = [443]", "tcp = [444]")
-    record = only(stage(Wish(versions=("1.1",)), [folder]).run(campaign), "failed")
+    record = only(stage(SmallExperiment(versions=("1.1",)), [folder]).run(campaign), "failed")
     assert "did not listen on TCP 444" in record.attempt.outcome.reason
 
 
@@ -278,7 +278,7 @@ def test_a_program_that_is_not_there_is_the_machines_fault(
     tmp_path: Path, old: str, new: str, word: str
 ) -> None:
     """The run is refused before its first trial, with the remedy."""
-    lacking = stage(Wish(), [recipe(tmp_path / "recipes", "curl", old, new)])
+    lacking = stage(SmallExperiment(), [recipe(tmp_path / "recipes", "curl", old, new)])
     with pytest.raises(HostError, match=word) as caught:
         manifest.manifest(lacking.loaded, lacking.bed, command="")
     assert caught.value.remedy
@@ -295,6 +295,6 @@ def test_a_program_that_vanishes_is_no_data(
         return dataclasses.replace(planned, clients=(dataclasses.replace(client, process=gone),))
 
     replan(monkeypatch, vanish)
-    records = stage(Wish(versions=("1.1",))).run(campaign)
+    records = stage(SmallExperiment(versions=("1.1",))).run(campaign)
     assert [record.attempt.outcome.kind for record in records] == ["invalid"] * ATTEMPTS
     assert "kurl" in records[-1].attempt.outcome.reason

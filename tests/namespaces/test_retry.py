@@ -8,7 +8,7 @@ import pytest
 
 from cutting import cut_at
 from httpbed.experiment.trial import Record
-from real_runs import Wish, artifact, check, stage, values
+from real_runs import SmallExperiment, artifact, check, stage, values
 
 pytestmark = [pytest.mark.namespaces, pytest.mark.toolbox]
 
@@ -16,9 +16,9 @@ SIZE, CUT = 600_000, 200_000
 """Bytes: of the file, and of what is stored when the connection is cut."""
 
 
-def wish(client: str, version: str, retry: str, **more: str) -> Wish:
+def settings(client: str, version: str, retry: str, **more: str) -> SmallExperiment:
     """Ask for one download by a client that does something about its failure."""
-    return Wish(
+    return SmallExperiment(
         client=client,
         versions=(version,),
         size=f"{SIZE // 1000} kB",
@@ -52,7 +52,7 @@ def test_a_download_that_was_cut_is_completed(  # noqa: PLR0913, PLR0917 - a row
 ) -> None:
     """The digest is right after a second connection; wget resumes by itself."""
     cut_at(monkeypatch, CUT)
-    record = last(stage(wish(client, version, retry)).run(tmp_path / "campaign"))
+    record = last(stage(settings(client, version, retry)).run(tmp_path / "campaign"))
     assert record.attempt.outcome.kind == "completed", record.attempt.outcome.reason
     assert check(record, "status of the answers").figure == f"{answers}, by the server's log"
     assert values(record)["client_runs"] == runs
@@ -67,7 +67,7 @@ def test_without_a_retry_a_cut_download_has_failed(
 ) -> None:
     """A part of the file is no file."""
     cut_at(monkeypatch, CUT)
-    record = last(stage(wish("curl", "2", "none")).run(tmp_path / "campaign"))
+    record = last(stage(settings("curl", "2", "none")).run(tmp_path / "campaign"))
     assert record.attempt.outcome.kind == "failed"
     assert "client_runs" not in values(record)
 
@@ -77,7 +77,7 @@ def test_a_proxy_is_not_blamed_for_a_client_that_left(
 ) -> None:
     """The proxy logs an incomplete response and a complete one."""
     cut_at(monkeypatch, CUT)
-    proxied = wish(
+    proxied = settings(
         "curl",
         "2",
         "resume",
@@ -92,7 +92,7 @@ def test_a_proxy_is_not_blamed_for_a_client_that_left(
 def test_several_cuts_are_survived(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each run resumes where the previous run was cut."""
     cut_at(monkeypatch, CUT, 2 * CUT)
-    record = last(stage(wish("curl", "1.1", "resume")).run(tmp_path / "campaign"))
+    record = last(stage(settings("curl", "1.1", "resume")).run(tmp_path / "campaign"))
     assert record.attempt.outcome.kind == "completed", record.attempt.outcome.reason
     assert values(record)["client_runs"] == 3
     assert check(record, "status of the answers").figure == "200, 2 of 206, by the server's log"
@@ -102,7 +102,7 @@ def test_the_time_limit_is_for_all_runs_together(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A client that fails repeatedly times out like one that hangs."""
-    hopeless = stage(wish("curl", "1.1", "restart", time_limit="2 s"))
+    hopeless = stage(settings("curl", "1.1", "restart", time_limit="2 s"))
     monkeypatch.setattr("httpbed.trial.parts.SERVER_NAME", "elsewhere.httpbed.test")
     record = last(hopeless.run(tmp_path / "campaign"))
     figure = check(record, "client ended well").figure

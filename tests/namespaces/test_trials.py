@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from httpbed.experiment.trial import Record
-from real_runs import Wish, artifact, check, stage, values
+from real_runs import SmallExperiment, artifact, check, stage, values
 
 pytestmark = [pytest.mark.namespaces, pytest.mark.toolbox, pytest.mark.as_root]
 
@@ -25,7 +25,7 @@ with QUIC also the cryptography of the handshake, of which curl tells only the e
 def trials(tmp_path_factory: pytest.TempPathFactory) -> list[Record]:
     """Run three blocks of HTTP/1.1, HTTP/2 and HTTP/3, two trials side by side."""
     directory = tmp_path_factory.mktemp("trials") / "campaign"
-    return stage(Wish(replicates=3)).run(directory, jobs=2)
+    return stage(SmallExperiment(replicates=3)).run(directory, jobs=2)
 
 
 @pytest.fixture(params=["1.1", "2", "3"])
@@ -92,12 +92,14 @@ def test_nothing_is_faster_than_the_link(trials: list[Record], version: str) -> 
         assert seen["rtt"] >= RTT_S - PING_DIGIT_S
 
 
-LOSSY = Wish(versions=("1.1",), loss="5 %", delay="1 ms", rate="20 Mbit/s", size="200 kB")
+LOSSY = SmallExperiment(
+    versions=("1.1",), loss="5 %", delay="1 ms", rate="20 Mbit/s", size="200 kB"
+)
 
 
-def ways(wish: Wish, directory: Path) -> list[list[dict[str, Any]]]:
+def ways(settings: SmallExperiment, directory: Path) -> list[list[dict[str, Any]]]:
     """Run trials and return what each one's link says of its two directions, by block."""
-    records = stage(wish).run(directory)
+    records = stage(settings).run(directory)
     return [
         artifact(directory, record, "link-result.json")["directions"]
         for record in records
@@ -108,9 +110,11 @@ def ways(wish: Wish, directory: Path) -> list[list[dict[str, Any]]]:
 def test_fates_come_from_the_seed(tmp_path: Path) -> None:
     """The same seed loses the same packet numbers; another seed or block loses others."""
     seed_7 = LOSSY
-    (first, other_block) = ways(Wish(**{**vars(seed_7), "replicates": 2}), tmp_path / "first")
+    (first, other_block) = ways(
+        SmallExperiment(**{**vars(seed_7), "replicates": 2}), tmp_path / "first"
+    )
     (again,) = ways(seed_7, tmp_path / "again")
-    (other_seed,) = ways(Wish(**{**vars(seed_7), "seed": 8}), tmp_path / "other")
+    (other_seed,) = ways(SmallExperiment(**{**vars(seed_7), "seed": 8}), tmp_path / "other")
     assert all(same(*pair) for pair in zip(first, again, strict=True))
     assert not same(first[1], other_block[1])
     assert not same(first[1], other_seed[1])

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from httpbed.experiment.trial import Record
-from real_runs import Wish, stage
+from real_runs import SmallExperiment, stage
 
 ADVERSARY = Path(__file__).parents[1] / "adversary"
 RECIPE = """
@@ -60,14 +60,14 @@ class Attacked:
         return f"{outcome.kind}: {outcome.reason}" if outcome.reason else outcome.kind
 
 
-def attacked(folder: Path, attack: str, role: str = "client", **wish: Any) -> Attacked:
+def attacked(folder: Path, attack: str, role: str = "client", **settings: Any) -> Attacked:
     """Run one trial with an adversary as its client or its server."""
     recipes = folder / "recipes"
     recipes.mkdir()
     for one in ("client", "server"):
         (recipes / f"adversary-{one}.toml").write_text(recipe(one))
     played = {role: f"adversary-{role}", f"on_{role}": f'knobs = {{ attack = "{attack}" }}'}
-    wanted = Wish(**{"versions": ("1.1",), "time_limit": "20 s", **played, **wish})
+    wanted = SmallExperiment(**{"versions": ("1.1",), "time_limit": "20 s", **played, **settings})
     records = stage(wanted, [recipes]).run(folder / "campaign")
     last = records[-1].attempt
     artifacts = folder / f"campaign/trials/0001/{last.id}/{last.number}/artifacts"

@@ -34,7 +34,7 @@ CLI_S = 60.0
 
 
 @dataclass(frozen=True)
-class Wish:
+class SmallExperiment:
     """An experiment in a few words: curl fetches one file from nginx."""
 
     versions: tuple[str, ...] = ("1.1", "2", "3")
@@ -137,7 +137,7 @@ class Stage:
 
 
 def stage(
-    wish: Wish,
+    settings: SmallExperiment,
     recipes: Iterable[Path] = (),
     *,
     folder: Path = Path(),
@@ -145,7 +145,7 @@ def stage(
 ) -> Stage:
     """Read an experiment and make its bed, as ``httpbed run`` does; its files are in ``folder``."""
     catalog = catalogs.load(recipes)
-    loaded = preparation.load(wish.text(), catalog, folder)
+    loaded = preparation.load(settings.text(), catalog, folder)
     bed = preparation.make_bed(loaded, catalog, capture=False, say=lambda _: None, backend=backend)
     return Stage(loaded, bed)
 

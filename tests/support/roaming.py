@@ -7,13 +7,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import pairwise
 
-from real_runs import Wish
+from real_runs import SmallExperiment
 
 WIFI, CELLULAR = "wifi", "cellular"
 
 
 @dataclass(frozen=True)
-class Roaming(Wish):
+class Roaming(SmallExperiment):
     """An experiment in a few words: a client goes from one link to the other."""
 
     handover: str = ""

@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from httpbed.experiment.trial import Record
-from real_runs import Wish, stage
+from real_runs import SmallExperiment, stage
 
 RECIPE = """
 schema = 1
@@ -56,9 +56,11 @@ def outcome(tmp_path: Path, script: str, role: str = "client") -> Record:
     needs = json.dumps(TOOLS)
     text = RECIPE.format(role=role, ready=ready, parser=parser, script=script, needs=needs)
     (tmp_path / "recipes/wild.toml").write_text(text)
-    wish = Wish(versions=("1.1",), time_limit="15 s")
-    wish = replace(wish, server="wild") if role == "server" else replace(wish, client="wild")
-    records = stage(wish, [tmp_path / "recipes"]).run(tmp_path / "campaign")
+    settings = SmallExperiment(versions=("1.1",), time_limit="15 s")
+    settings = (
+        replace(settings, server="wild") if role == "server" else replace(settings, client="wild")
+    )
+    records = stage(settings, [tmp_path / "recipes"]).run(tmp_path / "campaign")
     (record,) = [one for one in records if one.attempt.outcome.kind != "invalid"]
     assert record.attempt.outcome.kind == "failed", record.attempt.outcome.reason
     return record
