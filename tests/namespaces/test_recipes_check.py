@@ -9,52 +9,52 @@ import pytest
 
 from httpbed.programs import catalog
 from httpbed.programs.catalog import Catalog
-from httpbed.studies.interop import pairings, refusals, session, table
-from httpbed.studies.interop.pairings import Way
-from httpbed.studies.interop.session import Outcome
+from httpbed.studies.interop import pairings, session, table
+from httpbed.studies.interop.pairings import Pairing
+from httpbed.studies.interop.session import InteropResult
 
 pytestmark = [pytest.mark.namespaces, pytest.mark.toolbox]
 
 
-def tried(known: Catalog, wanted: list[Way], folder: Path) -> Outcome:
-    """Check pairings with the installed programs."""
+def checked(known: Catalog, wanted: list[Pairing], folder: Path) -> InteropResult:
+    """Run pairings of installed programs."""
     found, absent = session.here(known)
-    bed = session.make_bed(known, found, say=print)
+    setup = session.make_setup(known, found, say=print)
 
-    async def work() -> Outcome:
-        members = await session.members(bed, found)
-        done = await session.try_all(bed, wanted, folder, jobs=2, tell=lambda _: None)
-        asked = refusals.wanted(found, pairings.few(found))
-        refused = await session.refuse_all(bed, asked, folder, jobs=2)
-        return Outcome(members, done, refused, (), absent)
+    async def work() -> InteropResult:
+        programs = await session.programs(setup, found)
+        done = await session.run_pairings(setup, wanted, folder, jobs=2, tell=lambda _: None)
+        tests = session.refusal_tests(found, pairings.few(found))
+        refused = await session.run_refusals(setup, tests, folder, jobs=2)
+        return InteropResult(programs, done, refused, (), absent)
 
     return asyncio.run(work())
 
 
-def roles(way: Way) -> set[tuple[str, ...]]:
-    """Say who is tried on a way in which role and HTTP version."""
-    return {(one.name, one.role, one.http_version) for one in way.promises()}
+def roles(pairing: Pairing) -> set[tuple[str, ...]]:
+    """Return each program of a pairing with its role and HTTP version."""
+    return {(one.name, one.role, one.http_version) for one in pairing.promises()}
 
 
-def covering(several: list[Way]) -> list[Way]:
-    """Choose few ways on which all take each role in each version that any way has."""
-    chosen, left = list[Way](), set[tuple[str, ...]]().union(*map(roles, several))
+def covering(several: list[Pairing]) -> list[Pairing]:
+    """Choose few pairings that together have each role and version of all."""
+    chosen, left = list[Pairing](), set[tuple[str, ...]]().union(*map(roles, several))
     while left:
-        best = max(several, key=lambda way: len(roles(way) & left))
+        best = max(several, key=lambda one: len(roles(one) & left))
         chosen.append(best)
         left -= roles(best)
     return chosen
 
 
-def test_all_that_is_installed_does_as_its_recipe_promises(tmp_path: Path) -> None:
-    """Each role and version is checked once: 1 kB and 1 MB by digest, and refusals."""
+def test_every_installed_program_does_what_its_recipe_declares(tmp_path: Path) -> None:
+    """Each role and HTTP version once, 1 kB and 1 MB by digest, versions and refusals."""
     known = catalog.load()
     found, _ = session.here(known)
     every = pairings.few(found)
-    outcome = tried(known, covering(every), tmp_path)
-    assert outcome.tried
-    assert outcome.passed, "\n".join(table.lines(outcome))
-    assert {one.client for one in outcome.refusals} == {way.client for way in every}
+    result = checked(known, covering(every), tmp_path)
+    assert result.pairings
+    assert result.passed, "\n".join(table.lines(result))
+    assert {one.client for one in result.refusals} == {one.client for one in every}
 
 
 CARELESS = """
@@ -72,25 +72,25 @@ run = { choose = { http_flag = { values = { "2" = "--http1.1" } } } }
 
 
 def test_a_program_that_speaks_another_version_fails(tmp_path: Path) -> None:
-    """The recipe says HTTP/2 and the command HTTP/1.1: the file is right, and the pairing fails."""
+    """Its recipe says HTTP/2, its command HTTP/1.1: the file is right, the protocol is not."""
     (tmp_path / "liar.toml").write_text(LIAR)
     known = catalog.load([tmp_path])
     server = next(
-        way.server for way in pairings.few(session.here(known)[0]) if way.client == "liar"
+        one.server for one in pairings.few(session.here(known)[0]) if one.client == "liar"
     )
-    outcome = tried(known, [Way("liar", "2", server)], tmp_path / "left")
-    wrong = [reason for download in outcome.tried[0].downloads for reason in download.wrong]
-    assert all(reason.startswith("protocol used") for reason in wrong)
-    assert len(wrong) == 2
+    result = checked(known, [Pairing("liar", "2", server)], tmp_path / "artifacts")
+    failures = [one for download in result.pairings[0].downloads for one in download.failures]
+    assert all(one.check.startswith("protocol used") for one in failures)
+    assert len(failures) == 2
 
 
-def test_a_client_that_verifies_no_certificate_fails(tmp_path: Path) -> None:
-    """Its recipe says that it verifies certificates, and it accepts one that it must refuse."""
+def test_a_client_that_accepts_any_certificate_fails(tmp_path: Path) -> None:
+    """Its recipe says that it verifies certificates, and it accepts an untrusted one."""
     (tmp_path / "careless.toml").write_text(CARELESS)
     known = catalog.load([tmp_path])
     found, _ = session.here(known, ["careless", "nginx"])
-    bed = session.make_bed(known, found, say=print)
-    asked = refusals.wanted(found, pairings.few(found))
-    (refused,) = asyncio.run(session.refuse_all(bed, asked, tmp_path / "left", jobs=1))
-    assert refused.wrong == ()
+    setup = session.make_setup(known, found, say=print)
+    tests = session.refusal_tests(found, pairings.few(found))
+    (refused,) = asyncio.run(session.run_refusals(setup, tests, tmp_path / "left", jobs=1))
+    assert refused.failures == ()
     assert not refused.passed

@@ -28,7 +28,7 @@ from httpbed.trial.plan import CampaignSetup
 from httpbed.trial.run.runner import MEMORY_BYTES
 
 UNKNOWN = "unknown"
-"""Version of a binary of the user's that tells none: its digest tells it apart."""
+"""ReportedVersion of a binary of the user's that tells none: its digest tells it apart."""
 RECORDING_PROGRAM = "python3"
 """What answers for recorded sites is written in, and its package."""
 TOOLS_USED = {"ip": "iproute2", "ss": "iproute2", "ethtool": "ethtool", "ping": "iputils-ping"}
@@ -36,13 +36,13 @@ TOOLS_USED = {"ip": "iproute2", "ss": "iproute2", "ethtool": "ethtool", "ping": 
 
 
 @dataclass(frozen=True)
-class Version:
-    """What a program told when it was asked for its version."""
+class ReportedVersion:
+    """The version that a program reports."""
 
-    found: str | None
-    """None where its recipe's pattern finds none."""
-    said: str
-    """The beginning of all that it printed."""
+    version: str | None
+    """None if its recipe's pattern does not match the output."""
+    output: str
+    """The beginning of what it printed."""
 
 
 def manifest(loaded: Loaded, bed: CampaignSetup, *, command: str) -> dict[str, Any]:
@@ -54,8 +54,8 @@ def manifest(loaded: Loaded, bed: CampaignSetup, *, command: str) -> dict[str, A
         for name, recipe in recipes.items()
     }
     found |= {tool: identity.identity(tools, tool) for tool in TOOLS_USED}
-    told = asyncio.run(versions(recipes.values(), bed))
-    known = {name: _required(recipes[name], version) for name, version in told.items()}
+    reported = asyncio.run(versions(recipes.values(), bed))
+    known = {name: _required(recipes[name], version) for name, version in reported.items()}
     known |= {tool: tools.versions[package] for tool, package in TOOLS_USED.items()}
     if answering := bed.programs.replay_origin:
         found[RECORDING_PROGRAM] = identity.identity(answering, RECORDING_PROGRAM)
@@ -112,7 +112,7 @@ def _own(name: str) -> dict[str, Any]:
     }
 
 
-async def versions(recipes: Collection[Recipe], bed: CampaignSetup) -> dict[str, Version]:
+async def versions(recipes: Collection[Recipe], bed: CampaignSetup) -> dict[str, ReportedVersion]:
     """Ask every program for its version, in a sandbox."""
     with tempfile.TemporaryDirectory(prefix="versions-", dir=folders.cache()) as name:
         folder = Path(name)
@@ -147,22 +147,22 @@ def _part(asking: ProcessSpec, bed: CampaignSetup) -> PartSpec:
     return bed.programs.part(limits)
 
 
-def _version(recipe: Recipe, folder: Path) -> Version:
+def _version(recipe: Recipe, folder: Path) -> ReportedVersion:
     asking = recipe.identify()
     if asking is None or recipe.version is None:
-        return Version(None, "")
+        return ReportedVersion(None, "")
     file = folder / str(asking.stdout)
     said = file.read_text(errors="replace") if file.exists() else ""
     match = re.search(recipe.version.pattern, said)
-    return Version(match["version"] if match else None, said.strip()[:200])
+    return ReportedVersion(match["version"] if match else None, said.strip()[:200])
 
 
-def _required(recipe: Recipe, version: Version) -> str:
-    if version.found is None and recipe.install.binary:
+def _required(recipe: Recipe, version: ReportedVersion) -> str:
+    if version.version is None and recipe.install.binary:
         return UNKNOWN
-    if version.found is None:
+    if version.version is None:
         raise HostError(
-            f"{recipe.name} did not tell its version: {version.said!r}",
+            f"{recipe.name} did not report its version: {version.output!r}",
             f"mend [version] of its recipe, or rebuild the {TOOLS} with httpbed toolbox remove",
         )
-    return version.found
+    return version.version

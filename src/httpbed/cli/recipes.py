@@ -17,10 +17,10 @@ from httpbed.experiment.errors import ConfigError, HostError, Mistake
 from httpbed.host import folders
 from httpbed.programs.catalog import Catalog
 from httpbed.programs.recipe import Recipe
-from httpbed.studies.interop import pairings, refusals, table
+from httpbed.studies.interop import pairings, table
 from httpbed.studies.interop import session as checking
-from httpbed.studies.interop.pairings import Way
-from httpbed.studies.interop.session import Outcome, Tried
+from httpbed.studies.interop.pairings import Pairing
+from httpbed.studies.interop.session import InteropResult, PairingResult
 from httpbed.trial import program_roots
 
 
@@ -124,19 +124,19 @@ def check(
     program_roots.require(known[name] for name in {*names, *own_programs()})
     found, absent = checking.here(known)
     chosen = pairings.every(found) if full else pairings.few(found)
-    wanted = [way for way in chosen if not names or way.members() & set(names)]
+    wanted = [one for one in chosen if not names or one.members() & set(names)]
     absent = {name: why for name, why in absent.items() if not names or name in names}
     if not wanted:
         reasons = "; ".join(f"{name}: {why}" for name, why in absent.items())
         remedy = f"httpbed toolbox build {' '.join(names)}".strip()
         reason = f"nothing can be checked ({reasons or 'no counterpart is installed'})"
         raise HostError(reason, remedy)
-    outcome = asyncio.run(_outcome(known, wanted, names, absent, jobs=jobs, output=output))
+    result = asyncio.run(_result(known, wanted, names, absent, jobs=jobs, output=output))
     if as_json:
-        echo(json.dumps(table.as_json(outcome), indent=1))
+        echo(json.dumps(table.as_json(result), indent=1))
     else:
-        echo("\n".join(table.lines(outcome)))
-    context.exit(0 if outcome.passed else 1)
+        echo("\n".join(table.lines(result)))
+    context.exit(0 if result.passed else 1)
 
 
 def _require(known: Catalog, names: Iterable[str]) -> None:
@@ -148,30 +148,30 @@ def _require(known: Catalog, names: Iterable[str]) -> None:
         )
 
 
-async def _outcome(
+async def _result(
     known: Catalog,
-    wanted: Sequence[Way],
+    wanted: Sequence[Pairing],
     names: Collection[str],
     absent: dict[str, str],
     *,
     jobs: int,
     output: Path | None,
-) -> Outcome:
-    found, _ = checking.here(known)
-    recipes = [one for one in found if not names or one.name in names]
-    bed = checking.make_bed(known, found, say=_say)
-    members = await checking.members(bed, recipes)
+) -> InteropResult:
+    installed, _ = checking.here(known)
+    recipes = [one for one in installed if not names or one.name in names]
+    setup = checking.make_setup(known, installed, say=_say)
+    programs = await checking.programs(setup, recipes)
     with tempfile.TemporaryDirectory(prefix="recipes-", dir=folders.cache()) as scratch:
         folder = output or Path(scratch)
-        tried = await checking.try_all(bed, wanted, folder, jobs=jobs, tell=_tell)
-        asked = refusals.wanted(recipes, wanted)
-        refused = await checking.refuse_all(bed, asked, folder, jobs=jobs)
-    untried = sorted(pairings.promises(recipes) - pairings.tried(wanted))
-    return Outcome(members, tried, refused, tuple(untried), absent)
+        results = await checking.run_pairings(setup, wanted, folder, jobs=jobs, tell=_report)
+        tests = checking.refusal_tests(recipes, wanted)
+        refusals = await checking.run_refusals(setup, tests, folder, jobs=jobs)
+    unchecked = sorted(pairings.promises(recipes) - pairings.checked(wanted))
+    return InteropResult(programs, results, refusals, tuple(unchecked), absent)
 
 
-def _tell(tried: Tried) -> None:
-    _say(f"{tried.way.title()}: {table.verdict(tried)}")
+def _report(result: PairingResult) -> None:
+    _say(f"{result.pairing.title()}: {table.verdict(result)}")
 
 
 def _say(line: str) -> None:

@@ -1,4 +1,4 @@
-"""Which implementations meet: every promise once, or everyone with everyone."""
+"""Which programs run together: for every promise once, or all combinations."""
 
 from __future__ import annotations
 
@@ -9,21 +9,21 @@ import pytest
 from httpbed.experiment.scenario import Scenario
 from httpbed.programs import catalog, role_checks
 from httpbed.studies.interop import pairings
-from httpbed.studies.interop.pairings import Promise, Through, Way
-from httpbed.studies.interop.refusals import MISSING, UNTRUSTED, wanted
+from httpbed.studies.interop.pairings import Pairing, Promise, ProxyHop
+from httpbed.studies.interop.session import MISSING, UNTRUSTED, refusal_tests
 from undeclared import refusals
 
 CATALOG = catalog.load()
 RECIPES = list(CATALOG.recipes.values())
 FEW, EVERY = pairings.few(RECIPES), pairings.every(RECIPES)
-PROXIED = Way("curl", "3", "nginx", (Through("haproxy", "1.1"),))
+PROXIED = Pairing("curl", "3", "nginx", (ProxyHop("haproxy", "1.1"),))
 
 
-def test_every_promise_is_tried_once() -> None:
-    """Each client asks in each of its versions, each server answers, each proxy does both."""
-    asked = {(way.client, way.http_version) for way in FEW}
-    answered = {(way.server, way.http_version) for way in FEW if not way.through}
-    met = {(way.through[0], way.http_version) for way in FEW if way.through}
+def test_every_promise_is_in_a_pairing() -> None:
+    """Each client, server and proxy occurs in each of its HTTP versions."""
+    asked = {(pairing.client, pairing.http_version) for pairing in FEW}
+    answered = {(pairing.server, pairing.http_version) for pairing in FEW if not pairing.proxies}
+    met = {(pairing.proxies[0], pairing.http_version) for pairing in FEW if pairing.proxies}
     behind = {recipe.next_proxy for recipe in RECIPES}
     for recipe in RECIPES:
         spoken = {(recipe.name, version) for version in recipe.http_versions}
@@ -31,33 +31,37 @@ def test_every_promise_is_tried_once() -> None:
         assert "server" not in recipe.roles or spoken <= answered
         if "proxy" in recipe.roles and recipe.name not in behind:
             for pair in itertools.product(recipe.upstream_http_versions, recipe.http_versions):
-                assert (Through(recipe.name, pair[0]), pair[1]) in met
+                assert (ProxyHop(recipe.name, pair[0]), pair[1]) in met
     assert len(FEW) == len(set(FEW))
 
 
-def test_the_few_try_all_that_is_promised_and_say_what_is_left() -> None:
-    """Without HTTP/3's only servers, those who ask in it are left untried."""
-    assert pairings.promises(RECIPES) == pairings.tried(FEW)
+def test_few_pairings_check_every_promise_that_has_a_counterpart() -> None:
+    """With an HTTP/3 server only, HTTP/1.1 and HTTP/2 of a client stay unchecked."""
+    assert pairings.promises(RECIPES) == pairings.checked(FEW)
     alone = [CATALOG[name] for name in ("curl", "gtlsserver")]
-    left = pairings.promises(alone) - pairings.tried(pairings.few(alone))
+    left = pairings.promises(alone) - pairings.checked(pairings.few(alone))
     assert left == {Promise("curl", "client", "1.1"), Promise("curl", "client", "2")}
 
 
-def test_every_client_has_something_to_refuse() -> None:
-    """Unless it verifies nothing and fetches one file only."""
-    asked = {one.way.client: one.what for one in wanted(RECIPES, FEW)}
+def test_every_client_has_a_refusal_test() -> None:
+    """Except one that verifies nothing and fetches one file only."""
+    asked = {one.pairing.client: one.what for one in refusal_tests(RECIPES, FEW)}
     assert set(asked) == {one.name for one in RECIPES if "client" in one.roles} - {"hq"}
     assert {name for name, what in asked.items() if what == MISSING} == {"gtlsclient", "h2load"}
     assert set(asked.values()) == {MISSING, UNTRUSTED}
-    for one in wanted(RECIPES, FEW):
+    for one in refusal_tests(RECIPES, FEW):
         Scenario.model_validate(one.document())
         assert list(role_checks.role_mistakes(CATALOG, one.document())) == []
 
 
-def test_the_few_are_among_all() -> None:
-    """All are every client with every server that speaks its version."""
+def test_few_pairings_are_among_every_pairing() -> None:
+    """Every pairing has each client with each server that speaks its version."""
     assert set(FEW) <= set(EVERY)
-    direct = {(way.client, way.http_version, way.server) for way in EVERY if not way.through}
+    direct = {
+        (pairing.client, pairing.http_version, pairing.server)
+        for pairing in EVERY
+        if not pairing.proxies
+    }
     clients = [one for one in RECIPES if "client" in one.roles]
     servers = [one for one in RECIPES if "server" in one.roles]
     assert len(direct) == sum(
@@ -66,53 +70,57 @@ def test_the_few_are_among_all() -> None:
     )
 
 
-def test_every_way_can_be_planned() -> None:
-    """Its scenario is one, and nobody in it is miscast."""
-    for way in EVERY:
-        document = way.document(1000)
+def test_every_pairing_is_a_valid_scenario() -> None:
+    """Each program can take its role."""
+    for pairing in EVERY:
+        document = pairing.document(1000)
         scenario = Scenario.model_validate(document)
         assert scenario.workload.body_bytes() == 1000
-        assert set(scenario.implementations.values()) == way.members()
-        assert list(role_checks.role_mistakes(CATALOG, document)) == [], way.title()
+        assert set(scenario.implementations.values()) == pairing.members()
+        assert list(role_checks.role_mistakes(CATALOG, document)) == [], pairing.title()
 
 
-def test_a_counterpart_stores_what_it_fetches() -> None:
-    """A server is not tried with a client that could not tell a damaged file."""
-    alone = {way.client for way in FEW if sum(way.client == other.client for other in FEW) == 1}
+def test_a_server_is_checked_with_a_client_that_stores_bodies() -> None:
+    """Another client could not detect a damaged file."""
+    alone = {
+        pairing.client
+        for pairing in FEW
+        if sum(pairing.client == other.client for other in FEW) == 1
+    }
     for server in ("caddy", "gtlsserver"):
-        for way in FEW:
-            if way.server == server and way.client not in alone:
-                assert CATALOG[way.client].stores_bodies
+        for pairing in FEW:
+            if pairing.server == server and pairing.client not in alone:
+                assert CATALOG[pairing.client].stores_bodies
 
 
 def test_a_tunnel_has_both_ends() -> None:
-    """Its far end is never met by a client; planning the near end alone is refused."""
-    for way in (way for way in EVERY if way.through):
-        names = [one.proxy for one in way.through]
+    """No client connects to its far end; the near end alone is refused."""
+    for pairing in (pairing for pairing in EVERY if pairing.proxies):
+        names = [one.proxy for one in pairing.proxies]
         wanted = CATALOG[names[0]].next_proxy
         assert names[1:] == ([wanted] if wanted else [])
-    alone = Way("curl", "3", "nginx", (Through("envoy-tunnel", "3"),))
+    alone = Pairing("curl", "3", "nginx", (ProxyHop("envoy-tunnel", "3"),))
     (found,) = role_checks.role_mistakes(CATALOG, alone.document(1000))
     assert found.path == ("roles", "proxies", 0, "implementation")
     assert found.reason == "envoy-tunnel needs envoy-masque as the next proxy"
 
 
-def test_a_server_that_a_proxy_cannot_ask_is_refused() -> None:
+def test_a_server_behind_a_proxy_that_cannot_use_it_is_refused() -> None:
     """In the versions that its recipe names, and in no other."""
     for version, refused in (("1.1", False), ("2", True), ("3", True)):
-        way = Way("curl", "3", "envoy", (Through("caddy", version),))
-        found = [one.path for one in role_checks.role_mistakes(CATALOG, way.document(1000))]
+        pairing = Pairing("curl", "3", "envoy", (ProxyHop("caddy", version),))
+        found = [one.path for one in role_checks.role_mistakes(CATALOG, pairing.document(1000))]
         assert found == [("roles", "server", "implementation")] * refused
-        assert (way in EVERY) is not refused
+        assert (pairing in EVERY) is not refused
 
 
-def test_a_way_is_told_in_one_line() -> None:
-    """In the order in which a request takes it."""
+def test_a_pairing_has_a_title_of_one_line() -> None:
+    """The programs stand in the order of a request's path."""
     assert PROXIED.title() == "curl -> HTTP/3 -> haproxy -> HTTP/1.1 -> nginx"
 
 
-def test_without_counterparts_there_is_nothing_to_try() -> None:
-    """A client alone meets nobody."""
+def test_a_client_alone_has_no_pairing() -> None:
+    """There is no server."""
     assert pairings.few([CATALOG["curl"]]) == pairings.every([CATALOG["curl"]]) == []
 
 

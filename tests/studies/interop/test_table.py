@@ -8,81 +8,98 @@ from typing import Any
 
 import pytest
 
-from httpbed.campaign.manifest import Version
+from httpbed.campaign.manifest import ReportedVersion
 from httpbed.programs import catalog
 from httpbed.studies.interop import table
-from httpbed.studies.interop.pairings import Promise, Through, Way
-from httpbed.studies.interop.refusals import UNTRUSTED, Refusal
-from httpbed.studies.interop.session import Download, Member, Outcome, Tried
+from httpbed.studies.interop.pairings import Pairing, Promise, ProxyHop
+from httpbed.studies.interop.session import (
+    UNTRUSTED,
+    CheckedProgram,
+    DownloadResult,
+    Failure,
+    InteropResult,
+    PairingResult,
+    RefusalResult,
+)
 
 CURL = catalog.load()["curl"]
-DIRECT = Tried(Way("curl", "2", "nginx"), (Download(1000, ()), Download(10**6, ())))
-PROXIED = Tried(
-    Way("curl", "3", "nginx", (Through("haproxy", "1.1"),)),
-    (Download(1000, ()), Download(10**6, ("body as served: the client stored nothing",))),
+DIRECT = PairingResult(
+    Pairing("curl", "2", "nginx"), (DownloadResult(1000, ()), DownloadResult(10**6, ()))
 )
-KNOWN = Member(CURL, Version("8.23.0", "curl 8.23.0"))
-REFUSED = Refusal("curl", UNTRUSTED, ("client ended well: exit status 60",))
-GOOD = Outcome((KNOWN,), (DIRECT,), (REFUSED,), (), {"hq": "hq is not on the PATH"})
-BAD = Outcome((KNOWN,), (DIRECT, PROXIED), (REFUSED,), (), {})
+NOTHING_STORED = Failure("body as served", "the client stored nothing")
+PROXIED = PairingResult(
+    Pairing("curl", "3", "nginx", (ProxyHop("haproxy", "1.1"),)),
+    (DownloadResult(1000, ()), DownloadResult(10**6, (NOTHING_STORED,))),
+)
+KNOWN = CheckedProgram(CURL, ReportedVersion("8.23.0", "curl 8.23.0"))
+REFUSED = RefusalResult("curl", UNTRUSTED, (Failure("client ended well", "exit status 60"),))
+DEAD_SERVER = Failure("server ran", "no")
+GOOD = InteropResult((KNOWN,), (DIRECT,), (REFUSED,), (), {"hq": "hq is not on the PATH"})
+BAD = InteropResult((KNOWN,), (DIRECT, PROXIED), (REFUSED,), (), {})
 
 
-def test_what_did_as_promised_is_short() -> None:
-    """Members, who is not here, the matrix and the sum."""
+def test_a_result_without_failures_is_short() -> None:
+    """It lists programs, absent implementations, the matrix and the sums."""
     assert GOOD.passed
     assert list(table.lines(GOOD)) == [
         "  curl  8.23.0  client  HTTP 1.1, 2, 3",
-        "not here: hq, hq is not on the PATH",
+        "not installed: hq, hq is not on the PATH",
         "",
         "direct",
         "  client  HTTP  nginx",
         "  curl    2     ok",
         "",
-        "1 of 1 ways, 1 of 1 refusals, 1 implementations",
+        "1 of 1 pairings, 1 of 1 refusals, 1 implementations",
     ]
 
 
-def test_what_did_not_is_told_with_its_reason() -> None:
-    """And where on which way."""
-    said = "\n".join(table.lines(BAD))
+def test_a_failed_pairing_is_shown_with_its_reason() -> None:
+    """The line names the pairing, the size and the failed check."""
+    text = "\n".join(table.lines(BAD))
     assert not BAD.passed
-    assert "through haproxy asking in HTTP/1.1" in said
-    assert "curl    3     FAILED" in said
+    assert "through haproxy, HTTP/1.1 upstream" in text
+    assert "curl    3     FAILED" in text
     assert (
         "curl -> HTTP/3 -> haproxy -> HTTP/1.1 -> nginx, 1000000 bytes: body as served:"
         " the client stored nothing"
-    ) in said
-    assert "1 of 2 ways" in said
+    ) in text
+    assert "1 of 2 pairings" in text
 
 
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        ({"members": (Member(CURL, Version(None, "no such file")),)}, "'no such file'"),
-        ({"refusals": (replace(REFUSED, wrong=()),)}, "untrusted certificate: all went well"),
-        ({"refusals": (replace(REFUSED, wrong=("server ran: no",)),)}, "certificate: server ran"),
         (
-            {"untried": (Promise("wget", "client", "1.1"),)},
-            "untried: wget as a client in HTTP/1.1: nobody is here to try it with",
+            {"programs": (CheckedProgram(CURL, ReportedVersion(None, "no such file")),)},
+            "'no such file'",
+        ),
+        ({"refusals": (replace(REFUSED, failures=()),)}, "certificate: everything passed"),
+        ({"refusals": (replace(REFUSED, failures=(DEAD_SERVER,)),)}, "certificate: server ran"),
+        (
+            {"unchecked": (Promise("wget", "client", "1.1"),)},
+            "unchecked: wget as a client in HTTP/1.1: no counterpart is installed",
         ),
     ],
 )
-def test_fine_ways_are_not_all(change: dict[str, Any], words: str) -> None:
-    """A version is told, what must be refused is, and no promise goes unsaid."""
-    outcome = replace(GOOD, **change)
-    assert not outcome.passed
-    assert words in "\n".join(table.lines(outcome))
+def test_working_pairings_are_not_enough_to_pass(change: dict[str, Any], words: str) -> None:
+    """Each program has a version, each client refuses, and each promise is checked."""
+    result = replace(GOOD, **change)
+    assert not result.passed
+    assert words in "\n".join(table.lines(result))
 
 
-def test_a_binary_of_the_user_s_may_tell_no_version() -> None:
-    """Its digest tells it apart."""
-    assert Member(CURL.with_program("/my/curl"), Version(None, "")).passed
+def test_a_users_own_binary_may_report_no_version() -> None:
+    """Its digest identifies it."""
+    assert CheckedProgram(CURL.with_program("/my/curl"), ReportedVersion(None, "")).passed
 
 
-def test_scripts_get_all_of_it() -> None:
-    """As JSON."""
-    said = json.loads(json.dumps(table.as_json(BAD)))
-    assert said["passed"] is False
-    assert said["ways"][1]["through"] == [{"proxy": "haproxy", "asks_in": "1.1"}]
-    assert said["ways"][1]["downloads"][1]["wrong"]
-    assert said["implementations"][0]["version"] == "8.23.0"
+def test_the_json_has_every_pairing_with_its_failures() -> None:
+    """Scripts need no other output."""
+    document = json.loads(json.dumps(table.as_json(BAD)))
+    assert document["passed"] is False
+    _, proxied = document["pairings"]
+    assert proxied["proxies"] == [{"proxy": "haproxy", "upstream_http_version": "1.1"}]
+    assert proxied["downloads"][1]["failures"] == [
+        {"check": "body as served", "reason": "the client stored nothing"}
+    ]
+    assert document["implementations"][0]["version"] == "8.23.0"

@@ -24,6 +24,7 @@ from httpbed.campaign import run as campaign_run
 from httpbed.campaign.preparation import Loaded
 from httpbed.campaign.progress import Progress
 from httpbed.campaign.run import RunOptions
+from httpbed.experiment import check
 from httpbed.experiment.sender import Scale, SenderKey
 from httpbed.experiment.trial import Attempt, Check
 from httpbed.host.backend import Backend
@@ -47,11 +48,8 @@ SEED = 20261121
 RETRIES = 1
 """Retries of a trial on a busy machine; few, because its packet log can still be read."""
 NO_BODY = "no byte of the body arrived"
-EXPECTED_WHEN_STOPPED = (
-    *("status of the ", "length of the answers"),
-    *("body as served", "bodies as served"),
-)
-"""Beginnings of the names of checks that fail when the client is stopped within a response."""
+EXPECTED_WHEN_STOPPED = (check.STATUS_OF_ONE, check.STATUS, check.LENGTHS, check.BODY, check.BODIES)
+"""Checks that fail when the client is stopped within a response."""
 JUDGED = frozenset({"completed", "timed out", "failed"})
 """Outcomes that follow from the checks of the subject alone."""
 
@@ -231,7 +229,7 @@ def _from_log(campaign: Campaign, attempt: Attempt, reader: Callable[[Path], T])
 
 def why_unusable(attempt: Attempt) -> str:
     """Return why an attempt does not show what its senders do; empty if it does."""
-    reasons = "; ".join(f"{check.name}: {check.figure}" for check in _unexpected(attempt.checks))
+    reasons = "; ".join(f"{one.name}: {one.figure}" for one in _unexpected(attempt.checks))
     if reasons or attempt.outcome.kind in JUDGED or verdict.is_strained(attempt):
         return reasons
     return f"{attempt.outcome.kind}: {attempt.outcome.reason}"
@@ -239,9 +237,9 @@ def why_unusable(attempt: Attempt) -> str:
 
 def _unexpected(checks: Iterable[Check]) -> Iterator[Check]:
     """Yield failed checks of the subject that the time limit does not explain."""
-    failed = [check for check in checks if check.of == "subject" and check.passed is False]
-    was_stopped = any(check.by_time_limit for check in failed)
-    for check in failed:
-        expected = was_stopped and check.name.startswith(EXPECTED_WHEN_STOPPED)
-        if not check.by_time_limit and not expected:
-            yield check
+    failed = [one for one in checks if one.of == "subject" and one.passed is False]
+    was_stopped = any(one.by_time_limit for one in failed)
+    for one in failed:
+        expected = any(descriptor.describes(one.name) for descriptor in EXPECTED_WHEN_STOPPED)
+        if not one.by_time_limit and not (was_stopped and expected):
+            yield one

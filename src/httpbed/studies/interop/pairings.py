@@ -1,7 +1,7 @@
-"""Which implementations meet in which roles: the ways that a request can take through them.
+"""Which programs run together: a client, proxies and a server that share HTTP versions.
 
-A way is enough to try one promise: that a client asks in a version, that a server answers in it,
-or that a proxy does both. Without counterparts to choose from there is none.
+Each pairing checks some promises: that a client sends requests in a version, that a server responds
+in it, or that a proxy does both. A program without counterparts has no pairing.
 """
 
 from __future__ import annotations
@@ -16,51 +16,51 @@ from httpbed.programs.protocol import RoleName
 from httpbed.programs.recipe import Recipe
 
 LINK = {"rate": "100 Mbit/s", "delay": "1 ms"}
-"""Fast enough not to be waited for, slow enough for any machine."""
+"""Fast enough for short trials, slow enough for any machine."""
 
 
 @dataclass(frozen=True)
-class Through:
-    """A proxy on the way."""
+class ProxyHop:
+    """A proxy between client and server."""
 
     proxy: str
-    asks_in: str
-    """HTTP version in which it asks the next one towards the server."""
+    upstream_http_version: str
+    """HTTP version of its requests to the next program."""
 
 
 @dataclass(frozen=True)
-class Way:
+class Pairing:
     """A client, perhaps proxies, and a server."""
 
     client: str
     http_version: str
-    """In which the client asks."""
+    """HTTP version of the client's requests."""
     server: str
-    through: tuple[Through, ...] = ()
-    """In the order in which a request meets them."""
+    proxies: tuple[ProxyHop, ...] = ()
+    """From the client to the server."""
 
     def members(self) -> set[str]:
-        """Names of all that take part."""
-        return {self.client, self.server, *(one.proxy for one in self.through)}
+        """Return the names of all programs in it."""
+        return {self.client, self.server, *(one.proxy for one in self.proxies)}
 
     def promises(self) -> Iterator[Promise]:
-        """Yield what it tries of each who takes part."""
+        """Yield the promises that it checks."""
         yield Promise(self.client, "client", self.http_version)
-        asked = self.http_version
-        for one in self.through:
-            yield Promise(one.proxy, "proxy", asked, one.asks_in)
-            asked = one.asks_in
-        yield Promise(self.server, "server", asked)
+        version = self.http_version
+        for hop in self.proxies:
+            yield Promise(hop.proxy, "proxy", version, hop.upstream_http_version)
+            version = hop.upstream_http_version
+        yield Promise(self.server, "server", version)
 
     def title(self) -> str:
-        """Say it in one line."""
-        through = "".join(f" -> {one.proxy} -> HTTP/{one.asks_in}" for one in self.through)
-        return f"{self.client} -> HTTP/{self.http_version}{through} -> {self.server}"
+        """Return it as one line, in the order of a request's path."""
+        hops = (f" -> {one.proxy} -> HTTP/{one.upstream_http_version}" for one in self.proxies)
+        return f"{self.client} -> HTTP/{self.http_version}{''.join(hops)} -> {self.server}"
 
     def document(self, size: int) -> dict[str, Any]:
-        """Return the scenario in which a file of ``size`` bytes takes this way."""
-        several = len(self.through) > 1
-        numbers = range(1, len(self.through) + 1)
+        """Return the scenario that downloads a file of ``size`` bytes."""
+        several = len(self.proxies) > 1
+        numbers = range(1, len(self.proxies) + 1)
         proxies = [f"proxy{number}" if several else "proxy" for number in numbers]
         hosts = ["client", *proxies, "server"]
         return {
@@ -71,8 +71,8 @@ class Way:
             "roles": {
                 "client": {"implementation": self.client, "http_version": self.http_version},
                 "proxies": [
-                    {"implementation": one.proxy, "http_version": one.asks_in}
-                    for one in self.through
+                    {"implementation": one.proxy, "http_version": one.upstream_http_version}
+                    for one in self.proxies
                 ],
                 "server": {"implementation": self.server},
             },
@@ -80,65 +80,77 @@ class Way:
         }
 
 
-def few(recipes: Iterable[Recipe]) -> list[Way]:
-    """Try every role and HTTP version of each once, with the most versatile counterpart."""
-    cast = _Cast(list(recipes))
+def few(recipes: Iterable[Recipe]) -> list[Pairing]:
+    """Return pairings that check each role and HTTP version of every program once.
+
+    The counterpart is the most versatile program that fits.
+    """
+    programs = _Programs(list(recipes))
     found = [
-        *(way for client, version in cast.clients() for way in cast.to_best(client, version)),
-        *(way for server in cast.of("server") for way in cast.from_best(server)),
-        *(way for proxy in cast.proxies() for way in cast.through_best(proxy)),
+        *(
+            pairing
+            for client, version in programs.clients()
+            for pairing in programs.to_best(client, version)
+        ),
+        *(pairing for server in programs.of("server") for pairing in programs.from_best(server)),
+        *(pairing for proxy in programs.proxies() for pairing in programs.through_best(proxy)),
     ]
     return list(dict.fromkeys(found))
 
 
-def every(recipes: Iterable[Recipe]) -> list[Way]:
-    """Let every client meet every server in every version, direct and through every proxy."""
-    cast = _Cast(list(recipes))
-    return [way for client, version in cast.clients() for way in cast.all_from(client, version)]
+def every(recipes: Iterable[Recipe]) -> list[Pairing]:
+    """Return every client with every server in every version, direct and through every proxy."""
+    programs = _Programs(list(recipes))
+    return [
+        pairing
+        for client, version in programs.clients()
+        for pairing in programs.all_from(client, version)
+    ]
 
 
 @dataclass(frozen=True, order=True)
 class Promise:
-    """What a recipe declares, and a way can try."""
+    """An ability that a recipe declares and a pairing can check."""
 
     name: str
     role: RoleName
     http_version: str
-    asks_in: str = ""
-    """HTTP version in which a proxy asks."""
+    upstream_http_version: str = ""
+    """HTTP version of a proxy's requests."""
 
     def title(self) -> str:
-        """Say it in one line."""
-        asks = f", asking in HTTP/{self.asks_in}" if self.asks_in else ""
-        return f"{self.name} as a {self.role} in HTTP/{self.http_version}{asks}"
+        """Return it as one line."""
+        version = self.upstream_http_version
+        upstream = f", HTTP/{version} upstream" if version else ""
+        return f"{self.name} as a {self.role} in HTTP/{self.http_version}{upstream}"
 
 
 def promises(recipes: Iterable[Recipe]) -> set[Promise]:
-    """List all that recipes declare of roles and HTTP versions."""
+    """Return all roles and HTTP versions that recipes declare."""
     return {
-        Promise(recipe.name, role, version, asks_in)
+        Promise(recipe.name, role, version, upstream)
         for recipe in recipes
         for role in recipe.roles
         for version in recipe.http_versions
-        for asks_in in (recipe.upstream_http_versions if role == "proxy" else [""])
+        for upstream in (recipe.upstream_http_versions if role == "proxy" else [""])
     }
 
 
-def tried(ways: Iterable[Way]) -> set[Promise]:
-    """List the promises that ways try."""
-    return {promise for way in ways for promise in way.promises()}
+def checked(pairings: Iterable[Pairing]) -> set[Promise]:
+    """Return the promises that pairings check."""
+    return {promise for pairing in pairings for promise in pairing.promises()}
 
 
 @dataclass(frozen=True)
-class _Cast:
-    """All who may take part."""
+class _Programs:
+    """The programs to choose from."""
 
     recipes: Sequence[Recipe]
 
     def of(
-        self, role: RoleName, version: str | None = None, behind: Through | None = None
+        self, role: RoleName, version: str | None = None, behind: ProxyHop | None = None
     ) -> list[Recipe]:
-        """List those that can take a role, and answer or ask in a version."""
+        """Return the programs for a role that speak a version, also behind a proxy."""
         able = [one for one in self.recipes if role in one.roles]
         return [
             one
@@ -148,57 +160,59 @@ class _Cast:
         ]
 
     def clients(self) -> Iterator[tuple[Recipe, str]]:
-        """Yield every client with every version in which it asks."""
+        """Yield every client with each of its HTTP versions."""
         for client in self.of("client"):
             yield from ((client, version) for version in client.http_versions)
 
-    def best(self, role: RoleName, version: str, behind: Through | None = None) -> Iterator[Recipe]:
-        """Yield the most versatile of those that can, if there is one, and not the asking one."""
+    def best(
+        self, role: RoleName, version: str, behind: ProxyHop | None = None
+    ) -> Iterator[Recipe]:
+        """Yield the most versatile program that fits, if any; not the proxy in front of it."""
         able = self.of(role, version, behind)
         others = [one for one in able if behind is None or one.name != behind.proxy]
         yield from sorted(others, key=_versatility, reverse=True)[:1]
 
-    def to_best(self, client: Recipe, version: str) -> Iterator[Way]:
+    def to_best(self, client: Recipe, version: str) -> Iterator[Pairing]:
         for server in self.best("server", version):
-            yield Way(client.name, version, server.name)
+            yield Pairing(client.name, version, server.name)
 
-    def from_best(self, server: Recipe) -> Iterator[Way]:
+    def from_best(self, server: Recipe) -> Iterator[Pairing]:
         for version in server.http_versions:
             for client in self.best("client", version):
-                yield Way(client.name, version, server.name)
+                yield Pairing(client.name, version, server.name)
 
-    def through_best(self, proxy: Recipe) -> Iterator[Way]:
-        for version, through in itertools.product(proxy.http_versions, self.chains(proxy)):
+    def through_best(self, proxy: Recipe) -> Iterator[Pairing]:
+        for version, hops in itertools.product(proxy.http_versions, self.chains(proxy)):
             for client in self.best("client", version):
-                for server in self.best("server", through[-1].asks_in, behind=through[-1]):
-                    yield Way(client.name, version, server.name, through)
+                for server in self.best("server", hops[-1].upstream_http_version, behind=hops[-1]):
+                    yield Pairing(client.name, version, server.name, hops)
 
-    def all_from(self, client: Recipe, version: str) -> Iterator[Way]:
+    def all_from(self, client: Recipe, version: str) -> Iterator[Pairing]:
         for server in self.of("server", version):
-            yield Way(client.name, version, server.name)
+            yield Pairing(client.name, version, server.name)
         for proxy in self.proxies(version):
-            for through in self.chains(proxy):
-                for server in self.of("server", through[-1].asks_in, through[-1]):
-                    yield Way(client.name, version, server.name, through)
+            for hops in self.chains(proxy):
+                for server in self.of("server", hops[-1].upstream_http_version, hops[-1]):
+                    yield Pairing(client.name, version, server.name, hops)
 
     def proxies(self, version: str | None = None) -> list[Recipe]:
-        """List the proxies that a client may meet first: not the far ends of tunnels."""
+        """Return the proxies that a client may connect to: all but the far ends of tunnels."""
         behind = {one.next_proxy for one in self.recipes}
         return [one for one in self.of("proxy", version) if one.name not in behind]
 
-    def chains(self, proxy: Recipe) -> Iterator[tuple[Through, ...]]:
-        """Yield what a request goes through from this proxy on: itself, or a tunnel's both ends."""
-        for asks_in in proxy.upstream_http_versions:
-            first = Through(proxy.name, asks_in)
+    def chains(self, proxy: Recipe) -> Iterator[tuple[ProxyHop, ...]]:
+        """Yield the proxies on a path from this one on: itself, or both ends of a tunnel."""
+        for upstream in proxy.upstream_http_versions:
+            first = ProxyHop(proxy.name, upstream)
             if proxy.next_proxy is None:
                 yield (first,)
-            for far in self.of("proxy", asks_in):
+            for far in self.of("proxy", upstream):
                 if far.name == proxy.next_proxy:
                     yield from ((first, *rest) for rest in self.chains(far))
 
 
 def _versatility(recipe: Recipe) -> tuple[int, ...]:
-    """Whoever can most, and stores what it fetches, makes the best counterpart."""
+    """Return a sort key: programs that store bodies and have the most abilities come last."""
     return (
         int(recipe.stores_bodies),
         len(recipe.http_versions),

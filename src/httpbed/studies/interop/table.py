@@ -1,136 +1,135 @@
-"""What came of a check of recipes, as text: members, matrices, and what went wrong."""
+"""The result of a check of recipes as text and as JSON."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import asdict, astuple
+from dataclasses import asdict
 from typing import Any
 
-from httpbed.studies.interop.refusals import Refusal
-from httpbed.studies.interop.session import Member, Outcome, Tried
+from httpbed.studies.interop.session import CheckedProgram, InteropResult, PairingResult
 
-OK, WRONG, UNTRIED = "ok", "FAILED", "."
-_Rows = Sequence[Sequence[str]]
+OK, FAILED, NOT_RUN = "ok", "FAILED", "."
 
 
-def lines(outcome: Outcome) -> Iterator[str]:
-    """Yield the whole of it, line by line."""
-    yield from aligned([_member(one) for one in outcome.members])
-    for name, reason in sorted(outcome.absent.items()):
-        yield f"not here: {name}, {reason}"
-    for title, tried in _groups(outcome.tried).items():
+def lines(result: InteropResult) -> Iterator[str]:
+    """Yield the result line by line."""
+    yield from aligned([_program(one) for one in result.programs])
+    for name, reason in sorted(result.absent.items()):
+        yield f"not installed: {name}, {reason}"
+    for title, pairings in _groups(result.pairings).items():
         yield ""
         yield title
-        yield from _matrix(tried)
-    wrong = [
-        *_wrong_members(outcome.members),
-        *_wrong_ways(outcome.tried),
-        *_wrong_refusals(outcome.refusals),
-        *(f"untried: {one.title()}: nobody is here to try it with" for one in outcome.untried),
-    ]
-    if wrong:
+        yield from _matrix(pairings)
+    if failures := list(_failures(result)):
         yield ""
-        yield from wrong
+        yield from failures
     yield ""
-    ways, passed = len(outcome.tried), sum(one.passed for one in outcome.tried)
-    refused, asked = sum(one.passed for one in outcome.refusals), len(outcome.refusals)
-    members = f"{len(outcome.members)} implementations"
-    yield f"{passed} of {ways} ways, {refused} of {asked} refusals, {members}"
+    yield (
+        f"{_passed(result.pairings)} pairings, {_passed(result.refusals)} refusals,"
+        f" {len(result.programs)} implementations"
+    )
 
 
-def as_json(outcome: Outcome) -> dict[str, Any]:
-    """Return the whole of it for scripts."""
+def as_json(result: InteropResult) -> dict[str, Any]:
+    """Return the result for :func:`json.dumps`."""
     return {
-        "schema": 1,
-        "passed": outcome.passed,
+        "schema": 2,
+        "passed": result.passed,
         "implementations": [
             {
                 "name": one.recipe.name,
-                "version": one.version.found,
+                "version": one.version.version,
                 "roles": one.recipe.roles,
                 "http_versions": one.recipe.http_versions,
                 "upstream_http_versions": one.recipe.upstream_http_versions,
             }
-            for one in outcome.members
+            for one in result.programs
         ],
-        "ways": [
-            {**asdict(one.way), "passed": one.passed, "downloads": list(map(asdict, one.downloads))}
-            for one in outcome.tried
+        "pairings": [
+            {
+                **asdict(one.pairing),
+                "passed": one.passed,
+                "downloads": list(map(asdict, one.downloads)),
+            }
+            for one in result.pairings
         ],
-        "refusals": [{**asdict(one), "passed": one.passed} for one in outcome.refusals],
-        "untried": list(map(asdict, outcome.untried)),
-        "absent": outcome.absent,
+        "refusals": [{**asdict(one), "passed": one.passed} for one in result.refusals],
+        "unchecked": list(map(asdict, result.unchecked)),
+        "absent": result.absent,
     }
 
 
-def verdict(tried: Tried) -> str:
-    """Say how a way went, in a word."""
-    return OK if tried.passed else WRONG
+def verdict(result: PairingResult) -> str:
+    """Return whether a pairing works, as one word."""
+    return OK if result.passed else FAILED
 
 
-def _member(member: Member) -> list[str]:
-    recipe = member.recipe
+def _passed(results: Sequence[Any]) -> str:
+    return f"{sum(one.passed for one in results)} of {len(results)}"
+
+
+def _program(program: CheckedProgram) -> list[str]:
+    recipe = program.recipe
     upstream = f", upstream {', '.join(recipe.upstream_http_versions)}"
     versions = ", ".join(recipe.http_versions) + (upstream if "proxy" in recipe.roles else "")
     return [
         recipe.name,
-        member.version.found or "unknown",
+        program.version.version or "unknown",
         "/".join(recipe.roles),
         f"HTTP {versions}",
     ]
 
 
-def _groups(tried: Iterable[Tried]) -> dict[str, list[Tried]]:
-    """Put the direct ways first, then those through each proxy by what it asks in."""
-    groups: dict[str, list[Tried]] = {}
-    for one in sorted(tried, key=lambda one: astuple(one.way)[3]):
-        legs = ", ".join(
-            f"{proxy.proxy} asking in HTTP/{proxy.asks_in}" for proxy in one.way.through
+def _groups(results: Iterable[PairingResult]) -> dict[str, list[PairingResult]]:
+    """Group pairings by their proxies: those without a proxy first."""
+    groups: dict[str, list[PairingResult]] = {}
+    for one in sorted(results, key=_proxies):
+        hops = ", ".join(
+            f"{hop.proxy}, HTTP/{hop.upstream_http_version} upstream" for hop in one.pairing.proxies
         )
-        groups.setdefault(f"through {legs}" if legs else "direct", []).append(one)
+        groups.setdefault(f"through {hops}" if hops else "direct", []).append(one)
     return groups
 
 
-def _matrix(tried: Sequence[Tried]) -> Iterator[str]:
-    servers = sorted({one.way.server for one in tried})
-    askers = sorted({(one.way.client, one.way.http_version) for one in tried})
-    cells = {(one.way.client, one.way.http_version, one.way.server): one for one in tried}
-    head = ["client", "HTTP", *servers]
+def _proxies(result: PairingResult) -> list[tuple[str, str]]:
+    return [(hop.proxy, hop.upstream_http_version) for hop in result.pairing.proxies]
+
+
+def _matrix(results: Sequence[PairingResult]) -> Iterator[str]:
+    """Yield a table of clients and servers."""
+    pairings = [one.pairing for one in results]
+    servers = sorted({one.server for one in pairings})
+    clients = sorted({(one.client, one.http_version) for one in pairings})
+    cells = {
+        (one.pairing.client, one.pairing.http_version, one.pairing.server): verdict(one)
+        for one in results
+    }
     rows = [
-        [client, version, *(_cell(cells.get((client, version, server))) for server in servers)]
-        for client, version in askers
+        [*client, *(cells.get((*client, server), NOT_RUN) for server in servers)]
+        for client in clients
     ]
-    yield from aligned([head, *rows])
+    yield from aligned([["client", "HTTP", *servers], *rows])
 
 
-def _cell(tried: Tried | None) -> str:
-    return UNTRIED if tried is None else verdict(tried)
-
-
-def aligned(rows: _Rows) -> Iterator[str]:
-    """Yield rows as lines, their columns one below the other."""
+def aligned(rows: Sequence[Sequence[str]]) -> Iterator[str]:
+    """Yield rows as lines with aligned columns."""
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     for row in rows:
         words = (word.ljust(width) for word, width in zip(row, widths, strict=True))
         yield ("  " + "  ".join(words)).rstrip()
 
 
-def _wrong_members(members: Iterable[Member]) -> Iterator[str]:
-    for member in members:
-        name = member.recipe.name
-        if not member.passed:
-            yield f"{name} did not tell its version: {member.version.said!r}"
-
-
-def _wrong_refusals(refusals: Iterable[Refusal]) -> Iterator[str]:
-    for one in refusals:
-        if not one.passed:
-            instead = "; ".join(one.wrong) or "all went well"
-            yield f"{one.client} did not refuse {one.what}: {instead}"
-
-
-def _wrong_ways(tried: Iterable[Tried]) -> Iterator[str]:
-    for one in tried:
+def _failures(result: InteropResult) -> Iterator[str]:
+    for program in result.programs:
+        if not program.passed:
+            yield f"{program.recipe.name} did not report its version: {program.version.output!r}"
+    for one in result.pairings:
         for download in one.downloads:
-            for reason in download.wrong:
-                yield f"{one.way.title()}, {download.size} bytes: {reason}"
+            for failure in download.failures:
+                yield f"{one.pairing.title()}, {download.size} bytes: {failure}"
+    for refusal in result.refusals:
+        if not refusal.passed:
+            instead = "; ".join(map(str, refusal.failures)) or "everything passed"
+            yield f"{refusal.client} did not refuse {refusal.what}: {instead}"
+    for promise in result.unchecked:
+        yield f"unchecked: {promise.title()}: no counterpart is installed"
