@@ -1,4 +1,4 @@
-"""Recipes: those shipped are sound, a bad one is told about whole, impossible roles are refused."""
+"""Recipes: the shipped ones load, mistakes are reported, users' recipes replace them."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Write = Callable[[str], Path]
 
 @pytest.fixture
 def write(tmp_path: Path) -> Write:
-    """Return what writes a text as the recipe of a folder of the user."""
+    """Return a function that writes a text as a recipe of the user's folder."""
 
     def put(text: str) -> Path:
         (tmp_path / "own.toml").write_text(text)
@@ -30,7 +30,7 @@ def write(tmp_path: Path) -> Write:
 
 
 def mistakes(folder: Path) -> list[Mistake]:
-    """Return what loading the folder's recipes finds wrong."""
+    """Return the mistakes of loading the user's folder."""
     with pytest.raises(ConfigError) as caught:
         catalog.load([folder])
     return list(caught.value.mistakes)
@@ -54,8 +54,8 @@ def part(version: str) -> Part:
     )
 
 
-def test_the_version_decides_the_clients_flag_and_nothing_else() -> None:
-    """Treatments of different versions differ in one word of the command."""
+def test_the_http_version_changes_only_the_clients_flag() -> None:
+    """Commands for different HTTP versions differ in one word."""
     words = [catalog.load()["curl"].plan(part(version)).argv for version in ("1.1", "2", "3")]
     differing = [set(column) for column in zip(*words, strict=True) if len(set(column)) > 1]
     assert differing == [{"--http1.1", "--http2", "--http3-only"}]
@@ -70,7 +70,7 @@ def test_only_the_client_has_a_time_limit() -> None:
 
 
 def test_a_recipe_of_the_user_replaces_a_shipped_one(write: Write) -> None:
-    """By its name; its digest tells the two apart in the manifest."""
+    """Recipes are replaced by name; the manifest distinguishes them by digest."""
     own = catalog.load([write(CURL.replace('"--silent", ', ""))])
     assert own["curl"].digest != catalog.load()["curl"].digest
     assert "--silent" not in own["curl"].run.argv
@@ -106,7 +106,7 @@ def test_a_recipe_of_the_user_replaces_a_shipped_one(write: Write) -> None:
 def test_each_mistake_in_a_recipe_is_named(
     write: Write, old: str, new: str, place: str, reason: str
 ) -> None:
-    """With the file and the place in it."""
+    """Each mistake has its file and place."""
     assert old in CURL
     found = {one.place: one.reason for one in mistakes(write(CURL.replace(old, new)))}
     assert reason in found.get(f"own.toml: {place}", f"not among {found}")
@@ -117,13 +117,13 @@ def test_each_mistake_in_a_recipe_is_named(
     [b"\xff\xfe", b"[[[", b"a = " + b"9" * 5000, b"a = " + b"[" * 100_000, b"", b"recipes = 3"],
 )
 def test_hostile_recipes_are_refused_with_mistakes(tmp_path: Path, content: bytes) -> None:
-    """Whatever the file holds."""
+    """Arbitrary content gives mistakes, never another exception."""
     (tmp_path / "own.toml").write_bytes(content)
     assert all(mistake.place.startswith("own.toml") for mistake in mistakes(tmp_path))
 
 
 def test_a_folder_in_a_recipes_place_is_a_mistake(tmp_path: Path) -> None:
-    """And so is a file where a folder of recipes is asked for, or nothing at all."""
+    """A file in place of a folder of recipes, or nothing at all, is a mistake as well."""
     (tmp_path / "own.toml").mkdir()
     assert mistakes(tmp_path)
     (tmp_path / "file").touch()
@@ -132,7 +132,7 @@ def test_a_folder_in_a_recipes_place_is_a_mistake(tmp_path: Path) -> None:
 
 
 def test_nothing_but_recipes_knows_programs_by_name() -> None:
-    """Outside the recipes and their parsers no module of the bed names one."""
+    """No module besides recipes and parsers names a program."""
     package = Path(str(resources.files("httpbed")))
     names = {tomllib.loads(CURL)["name"], "nginx"}
     for room in ("experiment", "network", "host/sandbox", "store", "trial", "campaign"):
@@ -142,35 +142,35 @@ def test_nothing_but_recipes_knows_programs_by_name() -> None:
             assert not {name for name in names if name in path.read_text()}, path
 
 
-def test_a_command_line_in_one_word_is_taken_apart(write: Write) -> None:
-    """No shell sees it, so nobody would take it apart later."""
+def test_a_command_line_in_one_word_is_a_mistake(write: Write) -> None:
+    """No shell would split it later."""
     (found,) = mistakes(write(CURL.replace('"curl", "{http_flag}"', '"curl --http3 -v"')))
     assert found.place == "own.toml: run.argv[0]"
     assert '["curl", "--http3", "-v"]' in found.remedy
 
 
-def test_a_folder_of_recipes_has_some(tmp_path: Path) -> None:
-    """An empty one is a wrong path, or files with another ending."""
+def test_a_folder_without_recipes_is_a_mistake(tmp_path: Path) -> None:
+    """An empty folder is a wrong path, or has files with another ending."""
     (found,) = mistakes(tmp_path)
     assert found.reason == "has no recipes"
 
 
-def test_two_files_of_a_folder_do_not_claim_a_name(write: Write) -> None:
-    """Which one counts would depend on how the files are called."""
+def test_two_files_of_a_folder_with_one_name_are_a_mistake(write: Write) -> None:
+    """Otherwise the order of file names would decide."""
     folder = write(CURL)
     (folder / "second.toml").write_text(CURL)
     (found,) = mistakes(folder)
     assert "own.toml and in second.toml" in found.reason
 
 
-def test_a_recipe_in_the_place_of_another_is_told(write: Write) -> None:
-    """It is meant, or a mistake: the user sees it."""
+def test_a_replaced_recipe_is_reported(write: Write) -> None:
+    """The user may have replaced a recipe by mistake."""
     folder = write(CURL)
     assert catalog.load([folder]).replaced == {"curl": str(folder)}
     assert not catalog.load().replaced
 
 
-def test_what_is_missing_or_unknown_is_told_in_our_words(write: Write) -> None:
-    """As in an experiment file."""
+def test_missing_and_unknown_keys_are_reported_as_in_experiments(write: Write) -> None:
+    """The words are those of mistakes in an experiment file."""
     told = {str(one) for one in mistakes(write(CURL.replace("roles =", "rolls =")))}
     assert told == {"own.toml: roles: is missing", "own.toml: rolls: unknown key; delete it"}

@@ -1,4 +1,4 @@
-"""The parser of a browser's loads: what the checks and the metrics of a trial see of it."""
+"""The parser of page loads: what a trial's checks and metrics get from it."""
 
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ def read(folder: Path) -> ProgramReport:
 
 
 def left(folder: Path, ended: str, **more: Any) -> ProgramReport:
-    """Leave a load that ended so, and read it."""
+    """Write a load that ended in a given way, and read it."""
     said = {"schema": 1, "url": "https://site.test/", "ended": ended} | more
     (folder / "load.json").write_text(json.dumps(said))
     return read(folder)
 
 
 @pytest.mark.parametrize(("name", "version"), [("h1", "1.1"), ("h2", "2"), ("h3", "3")])
-def test_a_real_loads_requests_are_as_the_servers_log_has_them(name: str, version: str) -> None:
-    """Path, name, protocol, status and bytes, of header and body, of each."""
+def test_requests_of_a_real_load_agree_with_the_servers_log(name: str, version: str) -> None:
+    """Path, host, protocol, status and bytes of header and body agree for each request."""
     found = read(CHROMIUM / name)
     assert found.complaint == ""
     log = map(json.loads, (CHROMIUM / "nginx-access.jsonl").read_text().splitlines())
@@ -61,7 +61,7 @@ def test_a_real_loads_requests_are_as_the_servers_log_has_them(name: str, versio
     ],
 )
 def test_every_other_ending_is_a_complaint_in_words(tmp_path: Path, ended: str, words: str) -> None:
-    """With the driver's reason, and no time of a page that was not loaded."""
+    """The complaint has the driver's reason; there is no metric of the page."""
     found = left(tmp_path, ended, reason="because", cpu_s=1.0)
     assert words in found.complaint
     assert found.complaint.endswith(": because")
@@ -69,8 +69,8 @@ def test_every_other_ending_is_a_complaint_in_words(tmp_path: Path, ended: str, 
     assert found.timed_out == (ended == "time limit")
 
 
-def test_dialogs_that_held_a_page_up_are_told(tmp_path: Path) -> None:
-    """The first ones, in their words."""
+def test_dialogs_that_blocked_a_page_are_in_the_complaint(tmp_path: Path) -> None:
+    """The complaint quotes the first dialogs."""
     dialogs = [{"type": "alert", "message": f"number {number}"} for number in range(5)]
     complaint = left(tmp_path, "time limit", dialogs=dialogs).complaint
     assert "alert 'number 0'" in complaint
@@ -91,8 +91,8 @@ def test_what_was_not_modified_has_no_body_and_what_was_cached_no_request() -> N
     ]
 
 
-def test_a_resource_that_failed_is_a_complaint(tmp_path: Path) -> None:
-    """The browser calls such a page loaded."""
+def test_a_failed_resource_is_a_complaint(tmp_path: Path) -> None:
+    """The browser still reports such a page as loaded."""
     request = {"url": "https://site.test/a.jpg?b=1"}
     events = [
         {"method": f"Network.{method}", "params": {"requestId": "1", "timestamp": 1.0} | params}
@@ -102,20 +102,22 @@ def test_a_resource_that_failed_is_a_complaint(tmp_path: Path) -> None:
         )
     ]
     (tmp_path / "cdp.jsonl").write_text("".join(json.dumps(one) + "\n" for one in events))
-    assert not left(tmp_path, "time limit").timed_out  # it is not the network alone
+    assert not left(
+        tmp_path, "time limit"
+    ).timed_out  # the complaint is not about the network alone
     found = left(tmp_path, "loaded")
     assert found.complaint == "failed requests: /a.jpg?b=1 (net::ERR_NAME_NOT_RESOLVED)"
     (one,) = found.requests
     assert (one.status, one.body_bytes, one.authority) == (0, None, "site.test")
 
 
-def test_what_was_cut_off_is_a_complaint(tmp_path: Path) -> None:
-    """Nobody can tell what else the page did."""
+def test_dropped_events_are_a_complaint(tmp_path: Path) -> None:
+    """The missing events may have been requests."""
     assert "more events than are kept" in left(tmp_path, "loaded", truncated=True).complaint
 
 
-def test_pictures_that_were_cut_off_are_none(tmp_path: Path) -> None:
-    """Nor is a good-bye that nobody answered: the load was over."""
+def test_missing_pictures_are_no_complaint(tmp_path: Path) -> None:
+    """Missing pictures and an unanswered close do not change the load."""
     (tmp_path / "cdp.jsonl").touch()
     found = left(tmp_path, "loaded", pictures_cut=True, notes=["after the load: no answer"])
     assert found.complaint == ""
@@ -125,15 +127,15 @@ def test_pictures_that_were_cut_off_are_none(tmp_path: Path) -> None:
     )
 
 
-def test_a_driver_that_left_nothing_is_a_complaint(tmp_path: Path) -> None:
-    """It was killed, or never ran."""
+def test_a_missing_load_is_a_complaint(tmp_path: Path) -> None:
+    """The driver was killed, or never ran."""
     assert read(tmp_path).complaint == "the browser's driver left no load.json"
     (tmp_path / chromium.DRIVER_OUTPUT).write_text("a warning\nno such browser\n")
     assert read(tmp_path).complaint.endswith("left no load.json: no such browser")
 
 
-def test_the_recipes_put_the_drivers_words_where_they_are_read() -> None:
-    """Else nobody would hear why there is no load."""
+def test_recipes_write_the_drivers_output_where_the_parser_reads_it() -> None:
+    """Otherwise a missing load would have no explanation."""
     known = catalog.load()
     for name in ("chromium-headless-shell", "chromium"):
         assert known[name].run.stderr == chromium.DRIVER_OUTPUT

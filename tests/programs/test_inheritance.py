@@ -1,4 +1,4 @@
-"""A recipe that is like another: merged by key, with one place to come from."""
+"""A recipe that inherits from another: tables are merged by key, install is replaced."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ documents = st.dictionaries(st.sampled_from("abcd"), tables, max_size=3)
 
 
 @given(documents, documents)
-def test_what_is_said_wins_and_nothing_else_is_lost(
+def test_own_values_win_and_inherited_ones_stay(
     base: dict[str, object], own: dict[str, object]
 ) -> None:
-    """Every key of both is there; with nothing said, the base is left as it is."""
+    """The result has every key of both; an empty recipe leaves the base as it is."""
     assert set(merged(base, own)) == set(base) | set(own)
     assert merged(base, {}) == base
     assert merged(base, base) == base
@@ -32,7 +32,7 @@ def test_what_is_said_wins_and_nothing_else_is_lost(
 
 
 def test_an_install_is_never_mixed() -> None:
-    """The user's binary is not also a package of a suite."""
+    """A user's binary is not also a package of a suite."""
     base = {"install": {"suite": "sid", "packages": ["nginx"]}, "run": {"argv": ["a"], "x": 1}}
     own = {"install": {"binary": "mine"}, "run": {"argv": ["b"]}}
     assert merged(base, own) == {"install": {"binary": "mine"}, "run": {"argv": ["b"], "x": 1}}
@@ -47,8 +47,8 @@ congestion_control = { quic = { fixed = "reno" } }
 """
 
 
-def test_an_own_build_of_a_shipped_program_takes_five_lines(tmp_path: Path) -> None:
-    """Its binary's path is relative to its own folder."""
+def test_a_recipe_for_an_own_build_takes_five_lines(tmp_path: Path) -> None:
+    """The binary's path is relative to the recipe's folder."""
     (tmp_path / "mine.toml").write_text(OWN)
     recipe = catalog.load([tmp_path])["nginx-mine"]
     assert recipe.install.binary == str(tmp_path / "builds/nginx")
@@ -60,8 +60,8 @@ def test_an_own_build_of_a_shipped_program_takes_five_lines(tmp_path: Path) -> N
     assert recipe.congestion_control.resolved("quic", None) == "reno"
 
 
-def test_no_binary_is_like_a_script(tmp_path: Path) -> None:
-    """It cannot be read by the script's interpreter."""
+def test_a_binary_cannot_inherit_from_a_script(tmp_path: Path) -> None:
+    """The script's interpreter could not read it."""
     text = OWN.replace('nginx"', 'aioquic"', 1).replace("congestion_control = ", "# ")
     (tmp_path / "mine.toml").write_text(text)
     with pytest.raises(ConfigError, match="is a script"):
@@ -69,8 +69,8 @@ def test_no_binary_is_like_a_script(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("like", ['"nobody"', "3", '["nginx"]', '"nginx-mine"'])
-def test_nobody_to_be_like_is_a_mistake(tmp_path: Path, like: str) -> None:
-    """Itself among them."""
+def test_inheriting_from_an_unknown_recipe_is_a_mistake(tmp_path: Path, like: str) -> None:
+    """A recipe cannot inherit from itself either."""
     (tmp_path / "mine.toml").write_text(OWN.replace('"nginx"\nname', f"{like}\nname"))
     with pytest.raises(ConfigError) as caught:
         catalog.load([tmp_path])

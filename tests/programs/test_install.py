@@ -1,4 +1,4 @@
-"""Where programs come from: of the Python index only files whose SHA-256 is known."""
+"""Origins of programs: PyPI packages need the SHA-256 of every wheel."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ GOOD = f"""
 
 
 def mistakes(folder: Path, pypi: str) -> list[str]:
-    """Return what is wrong with a recipe that takes this from the Python index."""
+    """Return the mistakes of a recipe with this PyPI table."""
     (folder / "mine.toml").write_text(RECIPE.format(pypi=pypi))
     with pytest.raises(ConfigError) as raised:
         catalog.load([folder])
@@ -53,7 +53,7 @@ def mistakes(folder: Path, pypi: str) -> list[str]:
 
 
 def test_a_pinned_program_has_the_digest_of_every_wheel(tmp_path: Path) -> None:
-    """They make the line that pip and uv check, and the root's name."""
+    """The digests are in the line for pip and uv, and in the root's name."""
     (tmp_path / "mine.toml").write_text(RECIPE.format(pypi=GOOD))
     contents = catalog.load([tmp_path])["mine"].install.contents()
     assert contents
@@ -82,14 +82,14 @@ def test_a_pinned_program_has_the_digest_of_every_wheel(tmp_path: Path) -> None:
     ],
 )
 def test_a_program_without_digests_is_refused(tmp_path: Path, pypi: str, said: str) -> None:
-    """With the place, and the way to find the digests."""
+    """The mistake has its place, and says how to get the digests."""
     found = mistakes(tmp_path, pypi)
     assert any(said in one for one in found), found
     assert all(one.startswith("mine.toml: install") for one in found)
 
 
 def test_every_shipped_program_is_pinned_on_both_platforms() -> None:
-    """Each package has a wheel for x86_64 and one for aarch64, or one for any machine."""
+    """Each package has wheels for x86_64 and aarch64, or one for any machine."""
     pinned = {
         requirement: wheels
         for recipe in catalog.load().recipes.values()

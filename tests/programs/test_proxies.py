@@ -1,4 +1,4 @@
-"""Proxies: what they log of answers that broke off, and whom they are told to ask."""
+"""Proxies: what they log of broken responses, and which upstreams their configuration names."""
 
 from __future__ import annotations
 
@@ -17,8 +17,10 @@ CATALOG = catalog.load()
 GOLDEN = Path(__file__).parents[1] / "golden"
 
 CLEAN = [(version, 200, "") for version in ("1.1", "2", "3")]
-"""What each log begins with. Then the server died three times in the middle of an answer, the
-client left three times, once over each version, and at last there was no server to ask."""
+"""Number of clean responses at the beginning of each log.
+
+After them the server died three times during a response, the client left three times, once over
+each version, and at last there was no server."""
 FLAGS = {
     "envoy-1.40.0": ["UC", "UC", "UC", "DC", "DR", "incomplete", "UF"],
     "haproxy-3.2.26": ["SD", "SD", "SD", "CD", "CD", "CD", "SC"],
@@ -29,8 +31,8 @@ READERS = {"caddy-2.11.7": "caddy-json"}
 
 
 @pytest.mark.parametrize("name", FLAGS)
-def test_an_answer_that_broke_off_is_never_clean(name: str) -> None:
-    """By the proxy's own flag or, where it finds nothing wrong, by the answer's length."""
+def test_a_broken_response_always_has_a_flag(name: str) -> None:
+    """The proxy's own flag shows it or, without one, the response's length."""
     read = PARSERS[READERS.get(name, "access-log-json")]
     found = read(FOLDER / name / "proxy.jsonl").requests
     told = [(one.http_version, one.status, one.flags) for one in found]
@@ -41,16 +43,16 @@ def test_an_answer_that_broke_off_is_never_clean(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["envoy-1.40.0", "haproxy-3.2.26", "caddy-2.11.7"])
-def test_what_was_spoken_upstream_is_read(name: str) -> None:
-    """Of nginx only whoever answered it tells."""
+def test_the_upstream_version_is_read(name: str) -> None:
+    """Nginx does not log it; the upstream server does."""
     read = PARSERS[READERS.get(name, "access-log-json")]
     found = read(FOLDER / name / "proxy.jsonl").requests
     assert [one.upstream_http_version for one in found[:3]] == ["2", "2", "2"]
     assert {one.tls_version for one in found} == {"TLSv1.3"}
 
 
-def test_envoys_log_as_a_server_tells_no_attempts_that_went_wrong() -> None:
-    """Files from its own file server, an empty and a missing one among them."""
+def test_envoys_log_as_a_server_has_no_failed_attempts() -> None:
+    """Envoy's own file server sent files, an empty and a missing one among them."""
     found = PARSERS["access-log-json"](FOLDER / "envoy-1.40.0/server.jsonl").requests
     told = [(one.http_version, one.status, one.body_bytes) for one in found[:6]]
     assert told == [(v, 200, size) for v in ("1.1", "2", "3") for size in (0, 10**6)]
@@ -58,8 +60,8 @@ def test_envoys_log_as_a_server_tells_no_attempts_that_went_wrong() -> None:
     assert {one.flags for one in found} == {""}
 
 
-def test_tunnels_are_no_requests(tmp_path: Path) -> None:
-    """They carry them, encrypted; only one that was refused has something to tell."""
+def test_tunnels_are_not_requests(tmp_path: Path) -> None:
+    """Tunnels carry encrypted requests; only a refused tunnel is a complaint."""
     read, opened = PARSERS["connect-udp-json"], FOLDER / "envoy-1.40.0/tunnels.jsonl"
     assert read(opened).requests == ()
     assert read(opened).complaint == ""
@@ -69,7 +71,7 @@ def test_tunnels_are_no_requests(tmp_path: Path) -> None:
 
 
 def scenario(proxies: list[dict[str, str]], links: list[tuple[str, str]], version: str) -> Scenario:
-    """Return one with these proxies; a server is on every host that is called so."""
+    """Return a scenario with these proxies, and a server on every host named so."""
     hosts = list(dict.fromkeys(host for link in links for host in link))
     servers = [host for host in hosts if host.startswith("server")]
     return Scenario.model_validate(
@@ -90,7 +92,7 @@ def scenario(proxies: list[dict[str, str]], links: list[tuple[str, str]], versio
 
 
 def files(described: Scenario, name: str) -> str:
-    """Return the files that are written for a part, as an experiment's plan has them."""
+    """Return the files that an experiment's plan writes for a part."""
     net = network.plan(described.topology, {}, 1, 1)
     part = parts.parts(described, CATALOG, net, 60.0)[name]
     role = next(role for one, role, _ in described.parts() if one == name)
@@ -102,22 +104,22 @@ BALANCED = [("client", "proxy"), ("proxy", "server"), ("proxy", "server2")]
 CHAINED = [("client", "proxy1"), ("proxy1", "proxy2"), ("proxy2", "server")]
 
 
-def test_a_proxy_that_balances_as_reviewed() -> None:
-    """HAProxy over two servers, which have addresses of IPv6."""
+def test_the_files_of_a_balancing_proxy_are_as_reviewed() -> None:
+    """HAProxy balances over two servers with IPv6 addresses."""
     asked = scenario([{"implementation": "haproxy", "http_version": "2"}], BALANCED, "6")
     assert files(asked, "proxy") == (GOLDEN / "haproxy-balances.cfg").read_text()
 
 
-def test_a_chain_as_reviewed() -> None:
-    """The first of two Envoys asks the second, over HTTP/3 and under the one name."""
+def test_the_files_of_a_proxy_chain_are_as_reviewed() -> None:
+    """The first Envoy sends its requests to the second over HTTP/3, under the server's name."""
     both = [{"implementation": "envoy", "http_version": version} for version in ("3", "1.1")]
     asked = scenario(both, CHAINED, "4")
     assert files(asked, "proxy-1") == (GOLDEN / "envoy-in-a-chain.yaml").read_text()
 
 
 @pytest.mark.parametrize("name", [n for n, r in CATALOG.recipes.items() if "proxy" in r.roles])
-def test_every_proxy_is_told_all_servers(name: str) -> None:
-    """Each once, in brackets or quotes where IPv6 needs them."""
+def test_every_proxy_knows_all_servers(name: str) -> None:
+    """Each server is named once, in brackets or quotes where IPv6 needs them."""
     version = CATALOG[name].upstream_http_versions[0]
     asked = scenario([{"implementation": name, "http_version": version}], BALANCED, "6")
     written = files(asked, "proxy")

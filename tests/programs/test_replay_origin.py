@@ -1,4 +1,4 @@
-"""The program that answers a recorded site's requests: the real one, over loopback."""
+"""The program that answers requests for a replayed site, run over loopback."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ BIG = bytes(range(256)) * 10_000
 
 
 def answer(path: str, file: str, status: int = 200, **more: Any) -> dict[str, Any]:
-    """Write one answer."""
+    """Return one recorded response."""
     said = {"host": HOST, "path": path, "file": file, "method": "GET", "status": status}
     return {**said, "headers": [], "delay_s": 0.0, **more}
 
@@ -71,19 +71,19 @@ def _answers(port: int) -> bool:
 def asked(
     connection: http.client.HTTPConnection, path: str, method: str = "GET", **fields: str
 ) -> tuple[int, dict[str, str], bytes]:
-    """Ask as a server under test does."""
+    """Send a request as a server under test does."""
     connection.request(method, path, headers={"Host": HOST, **fields})
     found = connection.getresponse()
     return found.status, dict(found.getheaders()), found.read()
 
 
 def log(folder: Path) -> list[dict[str, Any]]:
-    """Read what it wrote down."""
+    """Read its log."""
     return [json.loads(line) for line in (folder / "log").read_text().splitlines()]
 
 
-def test_answers_are_the_recorded_ones(tmp_path: Path) -> None:
-    """By path, one after the other, each with its status, head, body and delay."""
+def test_responses_are_the_recorded_ones(tmp_path: Path) -> None:
+    """Responses are chosen by path, in order, each with its status, head, body and delay."""
     with serving(tmp_path) as connection:
         assert asked(connection, "/") == (200, {"X-One": "1", "Content-Length": "3"}, b"abc")
         assert [asked(connection, "/twice")[0] for _ in range(3)] == [200, 503, 503]
@@ -92,7 +92,7 @@ def test_answers_are_the_recorded_ones(tmp_path: Path) -> None:
         assert asked(connection, "/slow")[2] == b"abc"
         assert asked(connection, "/../secret")[0] == 404
         assert asked(connection, "/.httpbed/prior.txt")[2] == b"."
-        asked(connection, "/")  # of a page that looks at itself, nothing begins anew
+        asked(connection, "/")  # a page that requests itself repeats its last response
         assert asked(connection, "/twice")[0] == 503
     told = log(tmp_path)
     assert [one["answer"] for one in told] == [0, 2, 3, 3, 4, 5, 1, None, -1, 0, 3]
@@ -102,7 +102,7 @@ def test_answers_are_the_recorded_ones(tmp_path: Path) -> None:
 
 
 def test_a_skeletons_script_may_read_everything(tmp_path: Path) -> None:
-    """And a page's own only what the recording permits."""
+    """A page's own script may read only what the recording permits."""
     (tmp_path / "a").mkdir()
     (tmp_path / "b").mkdir()
     with serving(tmp_path / "a") as connection:
@@ -116,8 +116,8 @@ def test_a_skeletons_script_may_read_everything(tmp_path: Path) -> None:
         }
 
 
-def test_requests_of_no_sense(tmp_path: Path) -> None:
-    """They end their connection, and nobody else's."""
+def test_malformed_requests_end_their_connection(tmp_path: Path) -> None:
+    """A malformed request ends its own connection only."""
     with serving(tmp_path) as connection:
         for said in (
             b"\r\n\r\n",

@@ -1,4 +1,4 @@
-"""Who can take which role, before anything is complete."""
+"""Role checks: which recipe can take which role, before a scenario is complete."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ CURL = (Path(catalog.__file__).parent / "recipes/curl.toml").read_text()
 
 
 def cast(client: object, server: object, **others: object) -> dict[str, Any]:
-    """Write the roles of a scenario."""
+    """Return the roles of a scenario."""
     return {"roles": {"client": client, "server": server, **others}}
 
 
 def found(scenario: dict[str, Any], *folders: Path) -> dict[str, str]:
-    """Return what is wrong, by place."""
+    """Return the mistakes by place."""
     mistakes = role_mistakes(catalog.load(folders), scenario)
     return {format_path(one.path): one.reason for one in mistakes}
 
@@ -40,7 +40,7 @@ def found(scenario: dict[str, Any], *folders: Path) -> dict[str, str]:
 def test_impossible_roles_are_refused(
     tmp_path: Path, client: dict[str, Any], server: dict[str, Any], place: str, reason: str
 ) -> None:
-    """Unknown recipes and knobs, roles and versions that they cannot take."""
+    """Unknown recipes and knobs, and roles and versions that a recipe does not have."""
     old = CURL.replace('name = "curl"', 'name = "old"')
     old = old.replace('"2", "3"]', '"2"]').replace(', "3" = "--http3-only"', "")
     (tmp_path / "old.toml").write_text(old)
@@ -52,8 +52,8 @@ def test_impossible_roles_are_refused(
 
 
 @pytest.mark.parametrize("client", [3, [], {}, {"implementation": 3}, {"http_version": "9"}])
-def test_a_role_that_cannot_be_read_hides_no_other(client: object) -> None:
-    """The server's mistake is told although the client has one of another kind."""
+def test_a_malformed_role_hides_no_other_mistake(client: object) -> None:
+    """The server's mistake is reported although the client's table is malformed."""
     said = cast(client, {"implementation": "ngin", "port": 3})
     assert list(found(said)) == ["roles.server.implementation"]
 
@@ -61,10 +61,8 @@ def test_a_role_that_cannot_be_read_hides_no_other(client: object) -> None:
 @pytest.mark.parametrize(
     ("control", "refused"), [("cubic", False), ("fixed", False), ("bbr", True), ("reno", True)]
 )
-def test_a_congestion_control_that_would_be_a_label_only_is_refused(
-    control: str, *, refused: bool
-) -> None:
-    """Nginx has one fixed for QUIC: another level of the factor would change nothing."""
+def test_a_congestion_control_without_effect_is_refused(control: str, *, refused: bool) -> None:
+    """Nginx has a fixed algorithm over QUIC: another level would change nothing."""
     said = cast(
         {"implementation": "curl", "http_version": "3"},
         {"implementation": "nginx", "congestion_control": control},
@@ -83,7 +81,7 @@ def test_fixed_is_refused_where_there_is_a_choice() -> None:
 
 @pytest.mark.parametrize(("before", "refused"), [([], True), (["envoy-tunnel"], False)])
 def test_the_far_end_of_a_tunnel_needs_the_near_one(before: list[str], *, refused: bool) -> None:
-    """Nobody else asks in its words."""
+    """Only the near end speaks its protocol."""
     proxies = [*before, "envoy-masque"]
     said = cast(
         {"implementation": "curl", "http_version": "3"},
@@ -96,17 +94,17 @@ def test_the_far_end_of_a_tunnel_needs_the_near_one(before: list[str], *, refuse
 
 
 @pytest.mark.parametrize(("version", "refused"), [("1.1", False), ("2", True), ("3", True)])
-def test_several_connections_are_refused_where_one_carries_all(
+def test_several_connections_are_refused_where_requests_are_multiplexed(
     version: str, *, refused: bool
 ) -> None:
-    """The level would be a label only."""
+    """The level would change nothing."""
     said = cast({"implementation": "curl", "http_version": version}, {"implementation": "nginx"})
     said["workload"] = {"kind": "download", "size": "1 kB", "files": 6, "connections": 6}
     assert list(found(said)) == ["workload.connections"] * refused
 
 
 def test_a_workload_that_a_program_cannot_do_is_refused(tmp_path: Path) -> None:
-    """With what it can."""
+    """The mistake lists what it can do."""
     few = re.sub("workloads = .*", 'workloads = ["download"]', CURL)
     (tmp_path / "few.toml").write_text(few.replace('name = "curl"', 'name = "few"'))
     said = cast({"implementation": "few", "http_version": "2"}, {"implementation": "nginx"})
@@ -130,7 +128,7 @@ def test_a_workload_that_a_program_cannot_do_is_refused(tmp_path: Path) -> None:
 def test_a_retry_that_a_program_cannot_do_is_refused(
     client: str, retry: str, *, able: bool
 ) -> None:
-    """Some end well whatever happened, and tell nothing of what broke off."""
+    """Some programs report no failure of a broken transfer."""
     said = cast(
         {"implementation": client, "http_version": "1.1", "retry": retry},
         {"implementation": "nginx"},
@@ -138,8 +136,8 @@ def test_a_retry_that_a_program_cannot_do_is_refused(
     assert list(found(said)) == ["roles.client.retry"] * (not able)
 
 
-def test_all_that_keeps_a_download_from_being_resumed_is_told_at_once() -> None:
-    """A client that cannot, a server that sends whole files only, and several files."""
+def test_all_obstacles_to_resuming_are_reported_at_once() -> None:
+    """A client without resumption, a server that sends whole files only, and several files."""
     said = cast(
         {"implementation": "gtlsclient", "http_version": "3", "retry": "resume"},
         {"implementation": "aioquic"},
@@ -153,7 +151,7 @@ def test_all_that_keeps_a_download_from_being_resumed_is_told_at_once() -> None:
 
 @pytest.mark.parametrize("more", [{"rounds": 2}, {"files": 2}])
 def test_a_client_with_a_retry_fetches_one_file_once(more: dict[str, int]) -> None:
-    """A later round would be taken for the rest of the one before."""
+    """A later round would look like the rest of the one before."""
     said = cast(
         {"implementation": "curl", "http_version": "2", "retry": "resume"},
         {"implementation": "nginx"},
@@ -163,8 +161,8 @@ def test_a_client_with_a_retry_fetches_one_file_once(more: dict[str, int]) -> No
 
 
 @pytest.mark.parametrize("kind", ["har", "folder"])
-def test_no_proxy_has_a_recorded_sites_origins(kind: str) -> None:
-    """Each has a name and a certificate of its own, which a proxy has not."""
+def test_a_proxy_cannot_serve_a_recorded_page(kind: str) -> None:
+    """Each origin has its own name and certificate, which a proxy does not have."""
     said = cast(
         {"implementation": "chromium-headless-shell", "http_version": "2"},
         {"implementation": "nginx"},
@@ -183,10 +181,10 @@ def test_no_proxy_has_a_recorded_sites_origins(kind: str) -> None:
         ({"har": "a.har"}, "discovery", "3", "workload.visit", "only its recorded headers"),
     ],
 )
-def test_a_visit_that_cannot_be_is_refused(
+def test_an_impossible_visit_is_refused(
     page: object, visit: str, version: str, place: str, reason: str
 ) -> None:
-    """HTTP/3 is what is discovered; what a recording has no headers for does not happen."""
+    """Only HTTP/3 can be discovered, and a HAR file may lack the headers of other visits."""
     workload = {"kind": "page", "page": page, "visit": visit}
     client = {"implementation": "chromium-headless-shell", "http_version": version}
     said = {**cast(client, {"implementation": "nginx"}), "workload": workload}
@@ -201,8 +199,8 @@ def test_a_visit_that_cannot_be_is_refused(
         ("nginx", "resumed", False),
     ],
 )
-def test_a_server_has_its_part_in_most_visits(server: str, visit: str, *, refused: bool) -> None:
-    """It gives tickets, takes early data, says for how long, or says where HTTP/3 is."""
+def test_a_server_must_support_the_visit(server: str, visit: str, *, refused: bool) -> None:
+    """A server sends tickets, accepts early data, sets freshness, or announces HTTP/3."""
     workload = {"kind": "page", "page": "ranjan-small-few", "visit": visit}
     client = {"implementation": "chromium-headless-shell", "http_version": "3"}
     said = {**cast(client, {"implementation": server}), "workload": workload}

@@ -1,4 +1,4 @@
-"""The recipes that come with httpbed: each can be planned in all that it promises."""
+"""Shipped recipes: each can be planned for everything that it declares."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ VISITS: tuple[Visit, ...] = ("prior", "measured")
 
 
 def part(recipe: Recipe, role: RoleName, version: str, **changes: object) -> Part:
-    """Return a part of one role that has to do two files."""
+    """Return a part of one role with two files."""
     quic = recipe.congestion_control.quic
     values = {
         "name": role,
@@ -49,7 +49,7 @@ def part(recipe: Recipe, role: RoleName, version: str, **changes: object) -> Par
 
 
 def parts(recipe: Recipe) -> Iterator[Part]:
-    """Yield a part for everything that a recipe promises to tell apart."""
+    """Yield a part for each combination that a recipe declares."""
     resumptions = [one for one in ("none", "resumed", "early data") if one in recipe.workloads]
     quic = recipe.congestion_control.quic
     controls = quic.choices if quic else {}
@@ -68,8 +68,8 @@ def parts(recipe: Recipe) -> Iterator[Part]:
 
 
 @every_recipe
-def test_nothing_is_left_unfilled(name: str) -> None:
-    """Whatever an experiment asks of it that it promises, every word of the command is there."""
+def test_every_declared_command_is_complete(name: str) -> None:
+    """Every word of the command has its value in each declared case."""
     implementation: Implementation = CATALOG[name]
     for asked in parts(CATALOG[name]):
         planned = implementation.plan(asked)
@@ -81,8 +81,8 @@ def test_nothing_is_left_unfilled(name: str) -> None:
 
 
 @every_recipe
-def test_every_knob_is_used_and_says_what_it_does(name: str) -> None:
-    """A knob that changes nothing would be a label only."""
+def test_every_knob_has_an_effect_and_a_meaning(name: str) -> None:
+    """A knob without effect would only be a label."""
     recipe = CATALOG[name]
     runs = [recipe.run_in(role) for role in recipe.roles]
     said = "".join(
@@ -95,8 +95,8 @@ def test_every_knob_is_used_and_says_what_it_does(name: str) -> None:
 
 
 @every_recipe
-def test_a_congestion_control_that_can_be_chosen_changes_what_is_started(name: str) -> None:
-    """No two of them are started alike: a level would be a label only."""
+def test_every_congestion_control_changes_the_command(name: str) -> None:
+    """Different algorithms give different commands; otherwise a level would only be a label."""
     recipe = CATALOG[name]
     quic = recipe.congestion_control.quic
     choices = quic.choices if quic and "3" in recipe.http_versions else {}
@@ -108,8 +108,8 @@ def test_a_congestion_control_that_can_be_chosen_changes_what_is_started(name: s
 
 
 @every_recipe
-def test_who_starts_a_client_again_is_told(name: str) -> None:
-    """Httpbed does, but for what the program does by itself, which it is told to do."""
+def test_retries_are_done_by_the_program_or_by_httpbed(name: str) -> None:
+    """Httpbed restarts the client, except for retries that the program does itself."""
     recipe = CATALOG[name]
     version = recipe.http_versions[0]
     for retry in recipe.retrying.able():
@@ -121,16 +121,16 @@ def test_who_starts_a_client_again_is_told(name: str) -> None:
 
 
 @every_recipe
-def test_a_client_asks_for_every_file(name: str) -> None:
-    """Those that fetch several at once name each; no other is ever given more than one."""
+def test_a_client_requests_every_file(name: str) -> None:
+    """Clients with parallel files name each file; others never get more than one."""
     recipe = CATALOG[name]
     if "client" in recipe.roles and "parallel" in recipe.workloads:
         argv = recipe.plan(part(recipe, "client", recipe.http_versions[-1])).argv
         assert all(any(path in word for word in argv) for path in FILES)
 
 
-def test_what_is_like_another_says_only_what_differs() -> None:
-    """The older nginx has the newer one's configuration, and its own install and congestion."""
+def test_the_older_nginx_inherits_all_but_its_differences() -> None:
+    """The older nginx has the newer one's configuration, and its own install and algorithm."""
     new, old = CATALOG["nginx"], CATALOG["nginx-1.26"]
     assert old.run == new.run
     assert old.knobs == new.knobs
@@ -140,8 +140,8 @@ def test_what_is_like_another_says_only_what_differs() -> None:
     assert fixed == ["reno", "cubic"]
 
 
-def test_a_program_of_httpbeds_is_put_into_the_folder() -> None:
-    """Where the command finds it."""
+def test_a_builtin_program_is_copied_into_the_folder() -> None:
+    """The command finds the program there."""
     recipe = CATALOG["aioquic"]
     planned = recipe.plan(part(recipe, "server", "3"))
     assert "server/aioquic_server.py" in planned.files
@@ -160,10 +160,10 @@ def test_a_program_of_httpbeds_is_put_into_the_folder() -> None:
         ("wget", {"http_version": "1.1"}, inf),
     ],
 )
-def test_who_notices_that_its_address_is_gone(
+def test_when_a_client_notices_that_its_address_is_gone(
     name: str, client: dict[str, object], seconds: float
 ) -> None:
-    """By its recipe: who migrates, who ends, who has a time-out, and who waits for ever."""
+    """The recipe shows whether a client migrates, ends, times out or waits forever."""
     role = ClientRole.model_validate({"implementation": name, **client})
     transport: Transport = "quic" if role.http_version == "3" else "tcp"
     assert CATALOG[name].notices_s(role, transport) == seconds

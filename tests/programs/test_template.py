@@ -1,4 +1,4 @@
-"""Templates: variables are filled in, and a server's own braces are left alone."""
+"""Templates: variables are replaced, and a server's own braces stay."""
 
 from __future__ import annotations
 
@@ -23,24 +23,24 @@ from httpbed.programs import template
     ],
 )
 def test_variables_are_filled_in_and_braces_kept(text: str, filled: str) -> None:
-    """A doubled brace is one brace; one that opens no name stands for itself."""
+    """A doubled brace gives one brace; a brace that opens no name stays."""
     assert template.fill(text, {"url": "https://server/", "port": "443"}) == filled
 
 
 def test_a_value_is_never_a_template() -> None:
-    """What a variable holds is not looked at again."""
+    """The value of a variable is not filled again."""
     assert template.fill("{body}", {"body": "{url}", "url": "no"}) == "{url}"
 
 
-def test_a_name_that_is_not_there_is_an_error() -> None:
-    """It is never started with an empty word instead."""
+def test_an_unknown_variable_is_an_error() -> None:
+    """No command is started with an empty word instead."""
     with pytest.raises(KeyError):
         template.fill("{nothing}", {})
 
 
 @given(st.text())
 def test_doubling_braces_protects_any_text(text: str) -> None:
-    """Whatever an author wants to pass through can be written."""
+    """Any text can be written."""
     doubled = text.replace("{", "{{").replace("}", "}}")
     assert list(template.names(doubled)) == []
     assert template.fill(doubled, {}) == text

@@ -1,4 +1,4 @@
-"""What the driver says to a browser, hears from it, and keeps."""
+"""What the driver sends to a browser, receives from it, and stores."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ PATIENCE_S = float("inf")
 
 
 class Said:
-    """A pipe from which bytes come in the pieces that are given; then nothing."""
+    """A pipe that delivers given pieces, then nothing."""
 
     def __init__(self, *pieces: bytes) -> None:
         self.pieces: Iterator[bytes] = iter(pieces)
         self.sent: list[bytes] = []
 
     def send(self, message: bytes) -> None:
-        """Keep it."""
+        """Keep the message."""
         self.sent.append(message)
 
     def receive(self, until: float) -> bytes:
@@ -37,7 +37,7 @@ class Said:
 
 
 def test_messages_are_put_together() -> None:
-    """However the pipe cuts them."""
+    """The pipe may split them anywhere."""
     pipe = DevToolsClient(
         Said(b'{"method":', b'"A.a"}', b'\0{"method":"B.b"}\0{"me', b'thod":"C.c"}\0')
     )
@@ -47,8 +47,8 @@ def test_messages_are_put_together() -> None:
     assert heard[0].raw == b'{"method":"A.a"}'
 
 
-def test_an_answer_is_found_among_events() -> None:
-    """They are kept for later, in their order."""
+def test_a_response_is_found_among_events() -> None:
+    """Events are kept for later, in order."""
     said = Said(b'{"method":"A.a"}\0{"id":1,"result":{"x":2}}\0{"method":"B.b"}\0')
     pipe = DevToolsClient(said)
     assert pipe.call("C.c", "session", y=3) == {"x": 2}
@@ -62,14 +62,14 @@ def test_an_answer_is_found_among_events() -> None:
     ("said", "reason"),
     [(b'{"id":1,"error":{"message":"no"}}\0', "C.c: no"), (b"", "C.c was not answered")],
 )
-def test_a_command_that_is_refused_says_so(said: bytes, reason: str) -> None:
-    """With the browser's own words, or none."""
+def test_a_refused_command_raises(said: bytes, reason: str) -> None:
+    """The error has the browser's message, if it has one."""
     with pytest.raises(CommandError, match=reason):
         DevToolsClient(Said(said)).call("C.c")
 
 
 def test_a_file_of_lines_is_bounded(tmp_path: Path) -> None:
-    """What does not fit is left out, and a shorter line after it is not."""
+    """A line that does not fit is dropped; a later shorter one is kept."""
     lines = BoundedLines(tmp_path / "x", 12)
     lines.write(b"12345")
     told = [lines.truncated]
@@ -81,13 +81,13 @@ def test_a_file_of_lines_is_bounded(tmp_path: Path) -> None:
 
 
 def screenshot(at_us: int, picture: bytes) -> dict[str, object]:
-    """Make the event of a trace."""
+    """Return an event of the trace."""
     said = base64.b64encode(picture).decode()
     return {"name": "Screenshot", "ts": at_us, "args": {"snapshot": said}}
 
 
-def test_pictures_that_are_equal_share_a_file(tmp_path: Path) -> None:
-    """Each has its time; other events are kept as they came."""
+def test_equal_pictures_share_a_file(tmp_path: Path) -> None:
+    """Each picture keeps its time; other events are unchanged."""
     trace = TraceFiles(tmp_path)
     mark = {"name": "navigationStart", "ts": 1, "args": {"data": {}}}
     trace.take([mark, screenshot(2, b"a"), screenshot(3, b"a"), screenshot(4, b"b")])
@@ -98,8 +98,8 @@ def test_pictures_that_are_equal_share_a_file(tmp_path: Path) -> None:
     assert json.loads((tmp_path / "trace.jsonl").read_text()) == mark
 
 
-def test_a_trace_of_too_many_pictures_says_so(tmp_path: Path) -> None:
-    """The browser takes no more of them, and the page may still change; the marks are whole."""
+def test_too_many_pictures_are_recorded_as_cut(tmp_path: Path) -> None:
+    """The browser stops taking pictures while the page may change; the marks are complete."""
     trace = TraceFiles(tmp_path)
     trace.take([screenshot(number, b"a") for number in range(bounded_files.MOST_PICTURES - 1)])
     assert not trace.pictures_cut
@@ -111,7 +111,7 @@ def test_a_trace_of_too_many_pictures_says_so(tmp_path: Path) -> None:
 def test_pictures_end_with_the_first_that_does_not_fit(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A smaller one after it would make believe that nothing had changed between."""
+    """A later smaller picture would suggest that nothing changed in between."""
     monkeypatch.setattr(bounded_files, "MOST_PICTURE_BYTES", 20)
     trace = TraceFiles(tmp_path)
     pictures = [b"a" * 9, b"b" * 99, b"c"]
@@ -122,8 +122,8 @@ def test_pictures_end_with_the_first_that_does_not_fit(
 
 
 @pytest.mark.parametrize("download", [True, False])
-def test_what_fails_after_a_load_costs_nothing_of_it(tmp_path: Path, download: bool) -> None:
-    """A browser that answers no more has a trace that is cut, and a load all the same."""
+def test_a_failure_after_a_load_leaves_the_load(tmp_path: Path, download: bool) -> None:
+    """A browser that stops answering has an incomplete trace, but the load counts."""
     load = object.__new__(LoadDriver)
     load.options = Namespace(download=download, folder=tmp_path)
     load.record = LoadRecord(arguments=[], url="", visit="cold", http_version="2")
@@ -136,7 +136,7 @@ def test_what_fails_after_a_load_costs_nothing_of_it(tmp_path: Path, download: b
 
 
 class Starting(LoadDriver):
-    """A load whose browsers answer as is given, one after another."""
+    """A load whose browsers answer as given, in order."""
 
     def __init__(self, *answers: bytes) -> None:
         self.record = LoadRecord(arguments=[], url="", visit="cold", http_version="2")
@@ -149,13 +149,13 @@ class Starting(LoadDriver):
         self.browser = self  # type: ignore[assignment]
 
     def end(self) -> float:
-        """Count the browsers that are given up."""
+        """Count the browsers that are stopped."""
         self.ended += 1
         return 0.0
 
 
-def test_a_browser_that_never_answers_is_given_up_for_another() -> None:
-    """Which is told, and done so often only."""
+def test_a_browser_that_never_answers_is_replaced() -> None:
+    """Each restart is noted, and their number is bounded."""
     answer = b'{"id": 1, "result": {"product": "Chromium"}}\0'
     load = Starting(b"", answer)
     assert load._first_answer() == "Chromium"
@@ -165,15 +165,15 @@ def test_a_browser_that_never_answers_is_given_up_for_another() -> None:
         Starting(b"", b"", b"", answer)._first_answer()
 
 
-def test_what_is_no_message_is_refused() -> None:
-    """However deep it is nested."""
+def test_a_malformed_message_is_refused() -> None:
+    """Deeply nested messages are rejected as well."""
     for said in (b"[" * 100_000 + b"\0", b"{\0", b"7\0"):
         with pytest.raises(CommandError, match="an unreadable message"):
             DevToolsClient(Said(said)).next(PATIENCE_S)
 
 
-def test_nothing_is_awaited_after_its_time() -> None:
-    """Who takes leave has one time for all that it says."""
+def test_no_command_waits_after_the_limit() -> None:
+    """Closing has one time limit for all its commands."""
     pipe = DevToolsClient(Said())
     pipe.give_up_s = 1.0
     with pytest.raises(CommandError, match="not answered in time"):

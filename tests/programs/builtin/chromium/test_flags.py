@@ -1,4 +1,4 @@
-"""What a browser is started with."""
+"""The browser's command line."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ WANTED = BrowserOptions(
         ("3", ["--enable-quic", "--origin-to-force-quic-on=a.test:443,b.test:443"]),
     ],
 )
-def test_one_version_is_left(http_version: str, forced: list[str]) -> None:
-    """What could be spoken besides is off, for all names."""
+def test_only_one_protocol_is_enabled(http_version: str, forced: list[str]) -> None:
+    """Other protocols are disabled for all names."""
     said = flags.arguments(replace(WANTED, http_version=http_version))
     assert [word for word in said if "quic" in word or "http2" in word] == forced
 
 
 def test_http3_to_be_discovered_is_forced_nowhere() -> None:
-    """A port that is never asked has the certificates of those hosts accepted over QUIC."""
+    """A port that is never requested makes QUIC accept the certificates of those hosts."""
     said = flags.arguments(replace(WANTED, http_version="3", visit="discovery"))
     forced = f"--origin-to-force-quic-on=a.test:{flags.UNUSED_PORT},b.test"
     assert [word for word in said if word.startswith(forced)]
@@ -47,7 +47,7 @@ def test_http3_to_be_discovered_is_forced_nowhere() -> None:
 
 @pytest.mark.parametrize(("http_version", "count"), [("1.1", 1), ("2", 1), ("3", 0)])
 def test_early_data_over_tcp_is_a_feature(http_version: str, count: int) -> None:
-    """Over QUIC there is no switch for it; and no other visit has it."""
+    """QUIC needs no switch for it, and no other visit has it."""
     feature = f"--enable-features={flags.EARLY_DATA}"
     wanted = replace(WANTED, http_version=http_version, visit="early data")
     assert flags.arguments(wanted).count(feature) == count
@@ -55,14 +55,14 @@ def test_early_data_over_tcp_is_a_feature(http_version: str, count: int) -> None
 
 
 @pytest.mark.parametrize(("address", "found"), [("10.0.0.2", "10.0.0.2"), ("fd00::2", "[fd00::2]")])
-def test_no_other_name_is_found(address: str, found: str) -> None:
-    """The last rule is for every name that is not the site's."""
+def test_no_other_name_resolves(address: str, found: str) -> None:
+    """The last rule covers every other name."""
     rules = flags.resolver_rules(["a.test", "b.test"], address)
     assert rules == f"MAP a.test {found}, MAP b.test {found}, MAP * ~NOTFOUND"
 
 
 def test_a_net_log_is_bounded() -> None:
-    """Only where it is asked for."""
+    """It is written only on request."""
     assert not any("net-log" in word for word in flags.arguments(WANTED))
     logged = flags.arguments(replace(WANTED, net_log=Path("/x/net-log.json")))
     assert "--log-net-log=/x/net-log.json" in logged
@@ -70,7 +70,7 @@ def test_a_net_log_is_bounded() -> None:
 
 
 def test_a_new_profile_predicts_nothing(tmp_path: Path) -> None:
-    """Chromium's value 2 is "never"."""
+    """Chromium's value 2 means "never"."""
     flags.make_profile(tmp_path)
     said = json.loads((tmp_path / "Default/Preferences").read_text())
     assert said["net"]["network_prediction_options"] == 2

@@ -19,33 +19,33 @@ Feed = Callable[..., None]
 
 
 def watch(*, file_only: bool = False) -> Watch:
-    """Watch a page of one name."""
+    """Watch a page with one name."""
     return Watch(["a.test"], PAGE, TARGET, NOW_S, file_only)
 
 
 def asked(
     of: Watch, number: str, url: str = "https://a.test/", kind: str = "Document", **more: Any
 ) -> None:
-    """Tell of a request."""
+    """Report a request."""
     said = {"requestId": number, "type": kind, "request": {"url": url}, **more}
     of.take("Network.requestWillBeSent", said, PAGE, 1.0)
 
 
 def committed(of: Watch, loader: str, url: str = "https://a.test/", **more: Any) -> None:
-    """Tell of a document that is shown."""
+    """Report a shown document."""
     frame = {"loaderId": loader, "url": url, **more}
     of.take("Page.frameNavigated", {"frame": frame}, PAGE, 1.0)
 
 
 def ended(of: Watch, now_s: float = 1.0) -> tuple[str, str] | None:
-    """Say how it ended."""
+    """Return how the load ended."""
     ending = of.look(now_s)
     return (ending.kind, ending.reason) if ending else None
 
 
 @pytest.mark.parametrize("version", ["h1", "h2", "h3"])
-def test_recorded_loads_are_loaded_with_their_last_event(version: str) -> None:
-    """Not before, and half a second after the last request was over."""
+def test_recorded_loads_end_with_their_last_event(version: str) -> None:
+    """The load is over half a second after the last request, not before."""
     told = json.loads((RECORDED / version / "load.json").read_text())
     lines = (RECORDED / version / "cdp.jsonl").read_text().splitlines()
     events = [json.loads(line) for line in lines]
@@ -61,7 +61,7 @@ def test_recorded_loads_are_loaded_with_their_last_event(version: str) -> None:
 
 
 def test_idle_begins_when_the_last_request_is_over() -> None:
-    """The load event alone is not the end, nor is an idle network before it."""
+    """Neither the load event alone nor an idle network before it ends the load."""
     of = watch()
     asked(of, "1")
     of.take("Network.loadingFinished", {"requestId": "1"}, PAGE, 2.0)
@@ -73,8 +73,8 @@ def test_idle_begins_when_the_last_request_is_over() -> None:
     assert of.due() == 4.0 + IDLE_S
 
 
-def test_a_frame_that_is_gone_leaves_nothing_open() -> None:
-    """Its target tells of nothing any more."""
+def test_a_removed_frame_leaves_no_open_request() -> None:
+    """Its session reports nothing any more."""
     of = watch()
     said = {"requestId": "7", "type": "Fetch", "request": {"url": "https://a.test/x"}}
     of.take("Network.requestWillBeSent", said, "a-frame", 1.0)
@@ -83,8 +83,8 @@ def test_a_frame_that_is_gone_leaves_nothing_open() -> None:
     assert ended(of, 5.0 + IDLE_S) == ("loaded", "")
 
 
-def test_a_redirect_out_of_the_site_has_left() -> None:
-    """A name that is not found is a refusal only where nobody was led there."""
+def test_a_redirect_out_of_the_site_ends_as_left() -> None:
+    """Only without a redirect is an unknown name a refusal."""
     failed = {"result": {"errorText": "net::ERR_NAME_NOT_RESOLVED"}}
     led = watch()
     asked(led, "1")
@@ -101,7 +101,7 @@ def test_a_redirect_out_of_the_site_has_left() -> None:
 
 
 def test_another_document_is_another_page() -> None:
-    """Frames within it are not, nor is a document that is committed first."""
+    """Frames and the first committed document do not count."""
     of = watch()
     committed(of, "1")
     committed(of, "2", "https://a.test/frame", parentId="main")
@@ -121,7 +121,7 @@ def test_another_document_is_another_page() -> None:
     ],
 )
 def test_what_ends_a_load_at_once(method: str, params: dict[str, Any], kind: str) -> None:
-    """With a reason in words."""
+    """The reason is in words."""
     of = watch()
     of.take(method, params, PAGE, 1.0)
     ending = ended(of)
@@ -138,8 +138,8 @@ def test_what_ends_a_load_at_once(method: str, params: dict[str, Any], kind: str
         ({"result": {"loaderId": "1"}}, None),
     ],
 )
-def test_the_answer_to_the_navigation(said: dict[str, Any], kind: str | None) -> None:
-    """An error, a file, or a page."""
+def test_the_response_to_the_navigation_decides(said: dict[str, Any], kind: str | None) -> None:
+    """The response is an error, a file or a page."""
     of = watch()
     of.answer(said)
     ending = ended(of)
@@ -151,7 +151,7 @@ def test_the_answer_to_the_navigation(said: dict[str, Any], kind: str | None) ->
     [("loadingFinished", "loaded", ""), ("loadingFailed", "refused", "net::ERR_TIMED_OUT")],
 )
 def test_a_file_is_over_with_its_last_byte(method: str, kind: str, reason: str) -> None:
-    """Without a load event, and at once; other requests do not count."""
+    """It needs no load event, and other requests do not count."""
     of = watch(file_only=True)
     asked(of, "1")
     asked(of, "2", kind="Other")
@@ -163,7 +163,7 @@ def test_a_file_is_over_with_its_last_byte(method: str, kind: str, reason: str) 
 
 
 @pytest.mark.parametrize(("begins", "ends"), [(NOW_S + 1, NOW_S + 2), (NOW_S - 2, NOW_S - 1)])
-def test_a_certificate_is_not_valid_yet_or_any_more(begins: float, ends: float) -> None:
+def test_an_invalid_certificate_ends_the_load(begins: float, ends: float) -> None:
     """The browser itself was told to trust the key."""
     of = watch()
     said = {"subjectName": "a.test", "validFrom": begins, "validTo": ends}
@@ -171,8 +171,8 @@ def test_a_certificate_is_not_valid_yet_or_any_more(begins: float, ends: float) 
     assert ended(of) == ("refused", "the certificate of a.test is not valid at this time")
 
 
-def test_dialogs_and_windows_are_told_and_bounded() -> None:
-    """A page may open them for ever, with whatever text."""
+def test_dialogs_and_windows_are_kept_and_bounded() -> None:
+    """A page may open any number, with any text."""
     of = watch()
     of.take("Page.javascriptDialogOpening", {"type": "alert", "message": "x" * 9999}, PAGE, 1.0)
     window = {"type": "page", "openerId": "1", "url": "https://a.test/w"}

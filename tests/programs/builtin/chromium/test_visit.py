@@ -1,4 +1,4 @@
-"""What a browser does before a load, by the visit."""
+"""What a browser does before a load, for each visit."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ URL = "https://a.test/page.html"
 
 
 def test_the_driver_knows_every_visit() -> None:
-    """It is a program of its own, and shares no list with experiments."""
+    """The driver cannot import the experiments' list."""
     assert set(visits.VISITS) == set(get_args(Visit))
 
 
 @pytest.mark.parametrize("visit", ["warm connection", "resumed", "early data", "discovery"])
-def test_every_origin_is_visited_and_nothing_of_the_page(visit: str) -> None:
-    """A file that is none of the page's, at the port of the page."""
+def test_the_visit_before_loads_a_file_of_every_origin(visit: str) -> None:
+    """It loads a file that does not belong to the page, at the page's port."""
     assert visits.before(visit, URL, ["a.test", "b.test"], 443) == [
         "https://a.test/.httpbed/prior.txt",
         "https://b.test/.httpbed/prior.txt",
@@ -27,8 +27,8 @@ def test_every_origin_is_visited_and_nothing_of_the_page(visit: str) -> None:
     assert visits.before(visit, URL, ["a.test"], 8443) == ["https://a.test:8443/.httpbed/prior.txt"]
 
 
-def test_nothing_or_the_page_itself_comes_before() -> None:
-    """A cold load has no past, and a repeat view has the page's."""
+def test_a_repeat_view_loads_the_page_before() -> None:
+    """A cold load has no visit before; a repeat view loads the page."""
     assert visits.before("cold", URL, ["a.test"], 443) == []
     assert visits.before("repeat view", URL, ["a.test", "b.test"], 443) == [URL]
 
@@ -45,8 +45,8 @@ def test_nothing_or_the_page_itself_comes_before() -> None:
         ("discovery", "3", "tcp"),
     ],
 )
-def test_connections_end_over_what_carried_them(
+def test_connections_end_on_their_own_transport(
     visit: str, http_version: str, transport: str
 ) -> None:
-    """HTTP/3 is discovered by who came over TCP."""
+    """A browser discovers HTTP/3 over TCP."""
     assert visits.ended_transport(visit, http_version) == transport
