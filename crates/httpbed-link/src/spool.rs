@@ -105,7 +105,7 @@ fn write_all(mut file: File, orders: &Receiver<Vec<u8>>, answers: &Sender<io::Re
 }
 
 fn ended() -> io::Error {
-    io::Error::other("its writer has ended after an error")
+    io::Error::other("its writer stopped after an error")
 }
 
 #[cfg(test)]

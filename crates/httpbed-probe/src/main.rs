@@ -92,7 +92,7 @@ fn run(words: &[OsString]) -> Result<(), Failure> {
         ["send", path] => read(path).and_then(|plan| send(&plan)),
         ["receive", path] => read(path).and_then(receive),
         ["fetch", path] => read(path).and_then(|plan| fetch(&plan)),
-        _ => Err(Failure::Usage(format!("not understood: {words:?}; use it like: {USAGE}"))),
+        _ => Err(Failure::Usage(format!("unknown arguments {words:?}; usage: {USAGE}"))),
     }
 }
 

@@ -106,7 +106,7 @@ impl Sending {
             mistakes.push(format!("segments: {} is outside 1 to 64", self.segments));
         }
         if self.ports == 0 || self.to.port().checked_add(self.ports).is_none() {
-            mistakes.push(format!("ports: {} from {} on are not ports", self.ports, self.to.port()));
+            mistakes.push(format!("ports: {} ports from {} on exceed 65535", self.ports, self.to.port()));
         }
         if mistakes.is_empty() { Ok(()) } else { Err(mistakes.join("; ")) }
     }

@@ -223,8 +223,8 @@ fn explain(failure: Failure, mover: &Mover) -> Failure {
 }
 
 fn unreachable(remote: SocketAddr, error: &io::Error) -> Failure {
-    let remedy = "is a server there that speaks HTTP/3, and is UDP let through?";
-    Failure::new(Code::Connect, format!("nobody answers at {remote} over UDP: {error}; {remedy}"))
+    let remedy = "check that an HTTP/3 server runs there and that UDP is allowed";
+    Failure::new(Code::Connect, format!("no server answers at {remote} over UDP: {error}; {remedy}"))
 }
 
 fn unwritable(path: &Path, error: &io::Error) -> Failure {

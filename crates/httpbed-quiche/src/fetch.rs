@@ -289,7 +289,7 @@ impl Fetch {
     /// GOAWAY: requests not sent yet will get no answer on this connection.
     fn refuse(&mut self, now: Duration) {
         if !self.waiting.is_empty() || self.round + 1 < self.plan.rounds {
-            let message = "the server takes no more requests on this connection (GOAWAY)";
+            let message = "the server accepts no more requests on this connection (GOAWAY)";
             self.round = self.plan.rounds;
             self.abandon(&Failure::new(Code::Http3, message), now);
         }
@@ -337,12 +337,12 @@ impl Fetch {
                 self.quic.path_stats().next().map_or(String::new(), |path| format!(" ({})", path.peer_addr));
             return Failure::new(
                 code,
-                format!("{host}{address} {what}; is it reachable, and UDP let through?"),
+                format!("{host}{address} {what}; check that it is reachable and that UDP is allowed"),
             );
         }
         let (who, error) = match (self.quic.peer_error(), self.quic.local_error()) {
             (Some(error), _) => ("the server closed the connection", error),
-            (None, Some(error)) => ("the server broke QUIC", error),
+            (None, Some(error)) => ("the server violated QUIC", error),
             (None, None) => {
                 let message = "the connection ended without a word, probably by a stateless reset: \
                                the server knows it no more";

@@ -324,7 +324,7 @@ impl Migration {
         }
         // A NAT does not ask the server.
         if let Some(refusal) = leave.refusal.filter(|_| self.policy != Policy::Rebind) {
-            let state = if sight.present { "is used still" } else { "is gone" };
+            let state = if sight.present { "is still used" } else { "is gone" };
             let reason = format!("{refusal}, and {} {state}", self.home.ip());
             if self.complain(Kind::Refused, Some(wanted), reason, now) {
                 self.counts.tried += 1;

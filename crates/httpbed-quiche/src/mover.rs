@@ -86,7 +86,7 @@ pub struct Mover {
     asking: Option<Asking>,
     /// The path of the last move, until the server has validated it.
     standing: Option<Standing>,
-    /// A path that is validated after this many packets: the server may lack an ID for the next one.
+    /// A path, and how many packets had arrived on it when it was validated: the server may lack an ID for the next one.
     lacking: Option<(SocketAddr, usize)>,
     /// Moves without a change of the network since the server last validated a path.
     renewals: u32,
@@ -135,7 +135,7 @@ impl Mover {
 
     /// Records that changes will not be seen.
     pub fn unwatched(&mut self, error: &io::Error, now: Duration) {
-        self.migration.unwatched(format!("changes of the network will not be noticed: {error}"), now);
+        self.migration.unwatched(format!("changes of the network are not seen: {error}"), now);
     }
 
     /// Does everything that is due; `look` asks the kernel, given the address in use, and is called if necessary.

@@ -60,7 +60,7 @@ impl Origin {
     pub fn resolve(&self, instead: &[ConnectTo], family: Option<Family>) -> Result<SocketAddr, Failure> {
         let to = instead.iter().find_map(|rule| rule.apply(self)).unwrap_or_else(|| self.clone());
         let found = (to.host.as_str(), to.port).to_socket_addrs().map_err(|error| {
-            let message = format!("{}: no address found ({error}); is the name right?", to.host);
+            let message = format!("{}: no address found ({error}); check the name", to.host);
             Failure::new(Code::Resolve, message)
         })?;
         let wanted =

@@ -54,11 +54,8 @@ pub fn run(options: &Serve) -> Result<(), Failure> {
 
 fn configure(options: &Serve) -> Result<quiche::Config, Failure> {
     let unusable = |file: &Path, error: &boring::error::ErrorStack| {
-        let message = format!(
-            "{}: {}; PEM is needed, of certificate and key that fit",
-            file.display(),
-            tls::reason(error)
-        );
+        let message =
+            format!("{}: {}; expected a certificate and its key in PEM", file.display(), tls::reason(error));
         Failure::new(Code::Tls, message)
     };
     for file in [&options.certificate, &options.key] {
@@ -90,7 +87,7 @@ fn listen(address: SocketAddr) -> Result<Outlet, Failure> {
     };
     open().map_err(|error: io::Error| {
         let message =
-            format!("{address}: {error}; is another server there, or a right missing for this port?");
+            format!("{address}: {error}; check that no other server uses this port and that this user may");
         Failure::new(Code::Connect, message)
     })
 }

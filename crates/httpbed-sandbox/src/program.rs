@@ -122,7 +122,7 @@ fn start_command(program: &Program, around: &mut Surroundings) -> io::Result<Sta
 }
 
 fn start_outside(program: &Program, around: &mut Surroundings) -> io::Result<Started> {
-    let outside = around.outside.take().ok_or_else(|| io::Error::other("nobody was left outside"))?;
+    let outside = around.outside.take().ok_or_else(|| io::Error::other("no process was left outside"))?;
     let log =
         inside(program.stderr.as_deref().unwrap_or(Path::new("outside.txt")), &around.base.join("trial"));
     Ok(Started { pid: outside.start(&program.argv, &log)?, stdin: None, stdout: None })

@@ -21,16 +21,16 @@ use crate::sys::batch::{FRAMES, Intake, Outgoing, Received};
 use crate::sys::tap::{DEVICE, Tap};
 
 const DEVICE_HINTS: [(i32, &str); 4] = [
-    (libc::ENOENT, "the sandbox has to show the device; outside, `modprobe tun` makes it"),
+    (libc::ENOENT, "the sandbox must contain the device; outside a sandbox, `modprobe tun` creates it"),
     (libc::ENODEV, "the kernel has no tun driver; the administrator can try `modprobe tun`"),
     (libc::EACCES, "this user may not read and write the device"),
     (libc::EPERM, "a device policy of the container forbids it"),
 ];
 
 const HINTS: [(i32, &str); 3] = [
-    (libc::EPERM, "making an interface needs CAP_NET_ADMIN in this network namespace"),
-    (libc::EBUSY, "there is an interface of that name already; the emulator makes its own"),
-    (libc::EINVAL, "the kernel takes neither this name nor this MTU"),
+    (libc::EPERM, "creating an interface needs CAP_NET_ADMIN in this network namespace"),
+    (libc::EBUSY, "an interface of this name exists already; the emulator creates its own"),
+    (libc::EINVAL, "the kernel rejects this name or this MTU"),
 ];
 
 /// Creates an interface for packets of up to `mtu` bytes.

@@ -140,7 +140,7 @@ fn take_transport(transport: &mut Transport, name: &str, mut keep: Keeping<'_>) 
     Ok(())
 }
 
-/// Stores an option's value.
+/// The value of an option: where it is read, and where its mistakes go.
 pub(super) struct Keeping<'a> {
     pub option: String,
     pub parser: &'a mut Parser,
@@ -180,17 +180,17 @@ fn add_url(options: &mut Options, word: &str, mistakes: &mut Mistakes) {
 fn check(options: &Options, mistakes: &mut Mistakes) {
     let Some(first) = options.urls.first() else {
         if mistakes.0.is_empty() {
-            mistakes.add("no URL: say what to fetch, such as https://localhost/");
+            mistakes.add("no URL: give at least one, such as https://localhost/");
         }
         return;
     };
     for url in options.urls.iter().filter(|url| url.origin != first.origin) {
-        let message = format!("{}: one connection has one host; {} is another's", url.text, first.text);
+        let message = format!("{}: another host than {}; use one host per run", url.text, first.text);
         mistakes.0.push((Code::Url, message));
     }
     if options.outputs.len() > options.urls.len() {
         let (outputs, urls) = (options.outputs.len(), options.urls.len());
-        mistakes.add(format!("--output: {outputs} files for {urls} URLs; one for each URL at most"));
+        mistakes.add(format!("--output: {outputs} files for {urls} URLs; give at most one for each URL"));
     }
     if options.early_data && options.session.is_none() {
         mistakes.add("--early-data: needs the ticket of an earlier connection; add --session FILE");

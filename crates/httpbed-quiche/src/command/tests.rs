@@ -36,7 +36,7 @@ fn sizes_are_powers_of_1024() {
 }
 
 #[test]
-fn every_mistake_is_said_at_once() {
+fn all_mistakes_are_reported_at_once() {
     let (code, message) =
         mistakes("https://a/ https://b/ --rounds 0 --max-data 1x --early-data --max-time -1 -o");
     assert_eq!(code, Code::Usage);
@@ -45,7 +45,7 @@ fn every_mistake_is_said_at_once() {
         "{message}"
     );
     let (_, message) = mistakes("https://a/ https://b/ --rounds 0 --max-data 1x --early-data --max-time=-1");
-    for part in ["--rounds", "--max-data", "--max-time", "another's", "--session"] {
+    for part in ["--rounds", "--max-data", "--max-time", "another host", "--session"] {
         assert!(message.contains(part), "{part} in {message}");
     }
 }
@@ -61,7 +61,7 @@ fn another_host_or_no_url_at_all_is_refused() {
 }
 
 #[test]
-fn serving_says_what_is_missing() {
+fn the_server_reports_missing_options() {
     let (code, message) = mistakes("serve --root /x --congestion-control bbr3");
     assert_eq!(code, Code::Usage);
     for part in ["--cert is missing", "--key is missing", "bbr3"] {
@@ -72,12 +72,12 @@ fn serving_says_what_is_missing() {
 }
 
 #[test]
-fn migration_has_its_policies_and_its_prohibition() {
+fn migration_has_policies_and_can_be_forbidden() {
     assert_eq!(get("https://a/").migration, Policy::Probe);
     assert_eq!(get("https://a/ --migration rebind").migration, Policy::Rebind);
     assert!(mistakes("https://a/ --migration often").1.contains("probe, immediate, rebind, none"));
     let Ok(Command::Serve(options)) = asked("serve --root /x --cert c --key k --no-migration") else {
-        panic!("not understood");
+        panic!("rejected");
     };
     assert!(!options.transport.migration);
 }

@@ -55,7 +55,7 @@ impl Log {
         let Ok(mut line) = serde_json::to_string(entry) else { return };
         line.push('\n');
         if let Err(error) = file.write_all(line.as_bytes()) {
-            eprintln!("httpbed-quiche: the access log is not written any more: {error}");
+            eprintln!("httpbed-quiche: the access log cannot be written, so it ends here: {error}");
             self.0 = None;
         }
     }
