@@ -13,8 +13,8 @@ use serde::{Deserialize, Serialize};
 use crate::bounds::{duration, probability};
 use crate::rate::bit_s;
 use crate::{
-    ArrivalStage, Chance, Corruption, Duplication, Jitter, Loss, LossModel, Nanos, Queue, Rate, Reordering,
-    Trace,
+    ArrivalStage, Chance, Corruption, Duplication, Jitter, Loss, LossModel, Nanos, Policer, Policing, Queue,
+    Rate, Reordering, Trace,
 };
 
 /// What a direction does to packets. An absent field does nothing.
@@ -28,6 +28,8 @@ pub struct Impairments<T = Arc<Trace>> {
     pub overhead_bytes: u32,
     /// Which packets are lost on arrival.
     pub loss: Option<LossModel>,
+    /// Which packets are dropped because they exceed a rate and a burst.
+    pub policing: Option<Policing>,
     /// Which packets are damaged: one bit of each is changed.
     pub corruption: Option<Chance>,
     /// Which packets arrive twice; the copy follows its original.
@@ -50,9 +52,10 @@ impl Impairments {
     /// What decides about a packet on its arrival, in this order. Loss is always there: a change may set it later.
     pub(crate) fn arrival_stages(&self) -> Vec<Box<dyn ArrivalStage>> {
         let loss = self.loss.as_ref().map_or_else(Loss::none, Loss::new);
+        let policing = self.policing.map(|policing| Box::new(Policer::new(policing)) as Box<_>);
         let corruption = self.corruption.map(|chance| Box::new(Corruption::new(chance)) as Box<_>);
         let duplication = self.duplication.map(|chance| Box::new(Duplication::new(chance)) as Box<_>);
-        let others = [corruption, duplication];
+        let others = [policing, corruption, duplication];
         std::iter::once(Box::new(loss) as Box<_>).chain(others.into_iter().flatten()).collect()
     }
 
@@ -63,6 +66,7 @@ impl Impairments {
     pub fn check_mtu(&self, mtu: u32) -> Result<(), String> {
         let largest = mtu.saturating_add(self.overhead_bytes);
         self.rate.as_ref().map_or(Ok(()), |rate| rate.check_largest(largest))?;
+        self.policing.map_or(Ok(()), |policing| policing.check_largest(largest))?;
         self.queue.limit.check_largest(largest)
     }
 }
@@ -73,12 +77,23 @@ impl<T> Impairments<T> {
     /// # Errors
     /// The error of `load`.
     pub fn with_trace<U, E>(self, load: impl FnOnce(T) -> Result<U, E>) -> Result<Impairments<U>, E> {
-        let Self { overhead_bytes, loss, corruption, duplication, queue, delay, jitter, reordering, .. } =
-            self;
+        let Self {
+            overhead_bytes,
+            loss,
+            policing,
+            corruption,
+            duplication,
+            queue,
+            delay,
+            jitter,
+            reordering,
+            ..
+        } = self;
         let rate = self.rate.map(|rate| rate.with_trace(load)).transpose()?;
         Ok(Impairments {
             overhead_bytes,
             loss,
+            policing,
             corruption,
             duplication,
             rate,
@@ -95,6 +110,7 @@ impl<T> Default for Impairments<T> {
         Self {
             overhead_bytes: 0,
             loss: None,
+            policing: None,
             corruption: None,
             duplication: None,
             rate: None,
@@ -198,6 +214,8 @@ impl Change {
 pub enum Cause {
     /// Random loss, or a loss that was listed.
     Chance,
+    /// It exceeded the policer's rate and burst.
+    Policed,
     /// No room in the queue.
     Queue,
     /// Active queue management chose it.
@@ -222,13 +240,14 @@ pub struct CauseNames {
 
 impl Cause {
     /// All causes, in the order of reports.
-    pub const ALL: [Self; 5] = [Self::Chance, Self::Queue, Self::Aqm, Self::Down, Self::Nat];
+    pub const ALL: [Self; 6] = [Self::Chance, Self::Policed, Self::Queue, Self::Aqm, Self::Down, Self::Nat];
 
     /// How it is written.
     #[must_use]
     pub const fn names(self) -> CauseNames {
         let (counter, fate, comment) = match self {
             Self::Chance => ("lost", "lost", "lost: chance"),
+            Self::Policed => ("policed", "policed", "dropped: policed"),
             Self::Queue => ("queue_dropped", "queue", "dropped: queue"),
             Self::Aqm => ("aqm_dropped", "aqm", "dropped: aqm"),
             Self::Down => ("down_dropped", "down", "dropped: link down"),

@@ -9,6 +9,7 @@
 //! | refuse it, if the caller has no receiver for it | the caller: [`Direction::refuse`] | at its arrival |
 //! | drop it, if the link is down | [`Change::Down`] | at its arrival |
 //! | lose it | [`Loss`] | at its arrival, by its number |
+//! | drop it, if it exceeds a rate and a burst | [`Policer`] | at its arrival, by the stamps of those before it |
 //! | damage it | [`Corruption`] | at its arrival, by its number |
 //! | copy it; the copy follows at once | [`Duplication`] | at its arrival, by its number |
 //! | let it wait, mark it or drop it, and send it | [`Bottleneck`]: a queue and its rate | by the stamps of all packets |
@@ -52,6 +53,7 @@ mod duplication;
 mod impairments;
 mod jitter;
 mod loss;
+mod policer;
 mod queue;
 mod rate;
 mod rng;
@@ -69,6 +71,7 @@ pub use duplication::Duplication;
 pub use impairments::{Cause, CauseNames, Change, Impairments};
 pub use jitter::{Jitter, JitterShape};
 pub use loss::{GilbertElliott, Loss, LossModel};
+pub use policer::{Policer, Policing};
 pub use queue::{CoDel, Discipline, FqCoDel, Pie, Queue, QueueLimit};
 pub use rate::{Mistake, Rate, Reason, SLOWEST_BIT_S, Trace, TraceError};
 pub use rng::{Chance, Stream};

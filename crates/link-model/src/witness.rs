@@ -16,6 +16,11 @@
 //! transmission time. The order is that of the departures: a discipline may choose another packet, but cannot send
 //! two at once.
 //!
+//! **Bytes that a policer passes.** In no window of *arrivals* may more pass a policer than its burst and its rate. The
+//! same bucket, given each delivered packet at its arrival, must hold the packet's bytes then. What the policer passed
+//! and a later stage dropped is missing here, which makes the bound weaker and never wrong; so is a packet that comes
+//! to the witness after one with a higher number.
+//!
 //! **Transit time.** A packet is not due before it left plus the least delay in force then.
 //!
 //! The check is sound in both directions. *No valid run violates it:* queueing, drops, a link that is down and the
@@ -31,7 +36,7 @@
 
 mod ideal;
 
-use ideal::Ideal;
+use ideal::{Allowance, Ideal};
 
 use crate::{Change, Impairments, Jitter, Nanos, Packet};
 
@@ -39,6 +44,7 @@ use crate::{Change, Impairments, Jitter, Nanos, Packet};
 #[derive(Debug)]
 pub struct Witness {
     ideal: Option<Ideal>,
+    allowance: Option<Allowance>,
     /// Delays, each with the time from which it is in force; ascending.
     delays: Vec<(Nanos, Nanos)>,
     least_jitter: i64,
@@ -60,6 +66,8 @@ pub struct Observation {
     pub skipped: u64,
     /// The window in which the rate left the least room; `None` without a rate or a packet.
     pub window: Option<Window>,
+    /// The window of arrivals in which the policer left the least room; `None` without one or a packet.
+    pub policed: Option<Window>,
     /// Due time less departure and least delay, of the packet for which that is least (ns). A negative value is
     /// impossible.
     pub delay_slack_ns: Option<i64>,
@@ -80,6 +88,13 @@ pub struct Window {
     pub bytes: u64,
 }
 
+impl Window {
+    /// Of equally tight windows the largest counts: it says most about the rate when the bound is computed again.
+    fn is_tighter(&self, known: Self) -> bool {
+        (self.slack_ns, u64::MAX - self.bytes) < (known.slack_ns, u64::MAX - known.bytes)
+    }
+}
+
 /// One packet on its way from arrival to the far end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Transit {
@@ -95,6 +110,7 @@ impl Witness {
     pub fn new(impairments: &Impairments) -> Self {
         Self {
             ideal: impairments.rate.as_ref().map(Ideal::new),
+            allowance: impairments.policing.map(Allowance::new),
             delays: vec![(0, impairments.delay)],
             least_jitter: impairments.jitter.as_ref().map_or(0, Jitter::least).min(0),
             reorders: impairments.reordering.is_some(),
@@ -130,6 +146,7 @@ impl Witness {
         let left = packet.arrived.saturating_add(packet.waited).saturating_add(packet.serialised);
         self.observation.packets += 1;
         self.see_delay(at, left, packet);
+        self.see_policed(number, packet);
         if self.reorders && (left, number) < self.last {
             self.observation.skipped += 1;
             return;
@@ -144,6 +161,17 @@ impl Witness {
         self.observation
     }
 
+    fn see_policed<B>(&mut self, number: u64, packet: &Packet<B>) {
+        // A copy is made behind the policer.
+        let allowance = self.allowance.as_mut().filter(|_| !packet.copy);
+        let window = allowance.and_then(|allowance| allowance.take(number, packet.arrived, packet.bytes));
+        if let Some(window) =
+            window.filter(|window| self.observation.policed.is_none_or(|known| window.is_tighter(known)))
+        {
+            self.observation.policed = Some(window);
+        }
+    }
+
     fn see_departure<B>(&mut self, left: Nanos, packet: &Packet<B>) {
         let Some(ideal) = &mut self.ideal else { return };
         let finish = ideal.finish(packet.arrived, packet.bytes);
@@ -153,11 +181,7 @@ impl Witness {
         self.busy.1 += u64::from(packet.bytes);
         let (from, bytes) = self.busy;
         let window = Window { slack_ns: difference(left, finish.at), from, to: left, bytes };
-        // Of equal ones the longest, which says most about the rate to a reader who recomputes the bound.
-        let is_tighter = |known: Window| {
-            (window.slack_ns, u64::MAX - window.bytes) < (known.slack_ns, u64::MAX - known.bytes)
-        };
-        if self.observation.window.is_none_or(is_tighter) {
+        if self.observation.window.is_none_or(|known| window.is_tighter(known)) {
             self.observation.window = Some(window);
         }
     }

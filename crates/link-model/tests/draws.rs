@@ -108,7 +108,7 @@ proptest! {
         prop_assert_eq!(&alone.direction.account().dropped(link_model::Cause::Chance).numbers, &among.direction.account().dropped(link_model::Cause::Chance).numbers);
     }
 
-    /// Damage and copies too: who is lost is neither damaged nor copied, the others as before.
+    /// Damage and copies too: what is lost or policed is neither damaged nor copied, the others as before.
     #[test]
     fn other_impairments_shift_no_damage_and_no_copy(
         corruption in chance(),
@@ -123,7 +123,7 @@ proptest! {
         let run = run(&impairments, &changes, &arrivals, &[true], true);
         let account = run.direction.account();
         let went_down_before: Vec<u64> = on_arrival(&run);
-        let passed = |number: &u64| !account.dropped(link_model::Cause::Chance).numbers.contains(number) && !went_down_before.contains(number);
+        let passed = |number: &u64| [link_model::Cause::Chance, link_model::Cause::Policed].iter().all(|cause| !account.dropped(*cause).numbers.contains(number)) && !went_down_before.contains(number);
         let numbers = || (0..arrivals.len() as u64).filter(passed);
         let damage = Corruption::new(corruption);
         let damaged: Vec<u64> = numbers().filter(|number| damage.damage(*number).is_some()).collect();

@@ -35,7 +35,7 @@ proptest! {
         let run = run(&impairments, &changes, &arrivals, &looks, empty);
         let account = run.direction.account();
         let inside = run.direction.in_flight();
-        let dropped = [account.dropped(link_model::Cause::Chance).tally, account.dropped(link_model::Cause::Queue).tally, account.dropped(link_model::Cause::Aqm).tally, account.dropped(link_model::Cause::Down).tally];
+        let dropped = link_model::Cause::ALL.map(|cause| account.dropped(cause).tally);
         let out = sum(&[account.delivered, sum(&dropped), inside]);
         prop_assert_eq!(sum(&[account.arrived, account.duplicated]), out);
         prop_assert_eq!(account.arrived.packets, arrivals.len() as u64);
@@ -51,11 +51,10 @@ proptest! {
     ) {
         let run = run(&impairments, &changes, &arrivals, &[true], true);
         let account = run.direction.account();
+        for drops in link_model::Cause::ALL.map(|cause| account.dropped(cause)) {
+            prop_assert_eq!(drops.tally.packets, drops.numbers.len() as u64);
+        }
         for (tally, numbers) in [
-            (account.dropped(link_model::Cause::Chance).tally, &account.dropped(link_model::Cause::Chance).numbers),
-            (account.dropped(link_model::Cause::Queue).tally, &account.dropped(link_model::Cause::Queue).numbers),
-            (account.dropped(link_model::Cause::Aqm).tally, &account.dropped(link_model::Cause::Aqm).numbers),
-            (account.dropped(link_model::Cause::Down).tally, &account.dropped(link_model::Cause::Down).numbers),
             (account.duplicated, &account.duplicated_numbers),
             (account.corrupted, &account.corrupted_numbers),
         ] {

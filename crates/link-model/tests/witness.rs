@@ -63,6 +63,7 @@ impl Court {
 
 fn accuses(observation: &Observation) -> bool {
     observation.window.is_some_and(|window| window.slack_ns < 0)
+        || observation.policed.is_some_and(|window| window.slack_ns < 0)
         || observation.delay_slack_ns.is_some_and(|slack| slack < 0)
 }
 

@@ -11,6 +11,8 @@ pub struct Witnessed {
     /// Packets that reordering held back; only their delay was checked.
     skipped: u64,
     window: Option<WindowReport>,
+    /// The window of arrivals in which the policer left the least room.
+    policed: Option<WindowReport>,
     delay_slack_ns: Option<i64>,
     quickest: Option<Quickest>,
 }
@@ -34,10 +36,17 @@ struct Quickest {
 impl Witnessed {
     /// The report of one direction.
     pub fn new(observation: Observation) -> Self {
-        let Observation { packets, skipped, window, delay_slack_ns, quickest } = observation;
+        let Observation { packets, skipped, window, policed, delay_slack_ns, quickest } = observation;
         let told =
             |Window { slack_ns, from, to, bytes }| WindowReport { slack_ns, from_ns: from, to_ns: to, bytes };
         let quickest = quickest.map(|Transit { took, bytes }| Quickest { took_ns: took, bytes });
-        Self { packets, skipped, window: window.map(told), delay_slack_ns, quickest }
+        Self {
+            packets,
+            skipped,
+            window: window.map(told),
+            policed: policed.map(told),
+            delay_slack_ns,
+            quickest,
+        }
     }
 }

@@ -113,7 +113,7 @@ const NANOS_PER_S: u128 = 1_000_000_000;
 const NANOS_PER_MS: u64 = 1_000_000;
 
 /// Bytes as work, in bit/s times ns.
-const fn work(bytes: u32) -> u128 {
+pub(crate) const fn work(bytes: u32) -> u128 {
     bytes as u128 * 8 * NANOS_PER_S
 }
 

@@ -7,7 +7,8 @@
 use std::num::NonZeroU64;
 use std::sync::Arc;
 
-use crate::{Nanos, Rate, Trace};
+use super::{Window, difference};
+use crate::{Nanos, Policing, Rate, Trace};
 
 const WORK_OF_BYTE: u128 = 8_000_000_000;
 const NANOS_PER_MS: u64 = 1_000_000;
@@ -158,6 +159,43 @@ impl Bucket {
             self.level = (self.level + u128::from(next - self.at) * rate).min(self.capacity);
             self.at = next;
         }
+    }
+}
+
+/// What a policer may let pass: a bucket that must hold a packet's bytes at its arrival.
+#[derive(Debug)]
+pub(super) struct Allowance {
+    bucket: Bucket,
+    /// The number of the last packet taken.
+    last: u64,
+    /// When the bucket was full for the last time, and the bytes that passed since.
+    since: (Nanos, u64),
+}
+
+impl Allowance {
+    pub(super) fn new(policing: Policing) -> Self {
+        let capacity = u128::from(policing.burst.get()) * WORK_OF_BYTE;
+        let bucket = Bucket { course: Course::new(policing.rate), capacity, level: capacity, at: 0 };
+        Self { bucket, last: 0, since: (0, 0) }
+    }
+
+    /// Takes a packet that passed; gives the window that ends with its arrival, in which the slack is the time that
+    /// fills the bucket by what is left in it. `None` for a packet behind one with a higher number.
+    pub(super) fn take(&mut self, number: u64, arrived: Nanos, bytes: u32) -> Option<Window> {
+        if number < self.last {
+            return None;
+        }
+        self.last = number;
+        let finish = self.bucket.finish(arrived, bytes);
+        if let Some(begin) = finish.begins {
+            self.since = (begin, 0);
+        }
+        self.since.1 += u64::from(bytes);
+        let late = difference(arrived, finish.at);
+        let (rate, ..) = self.bucket.course.at(self.bucket.at);
+        let left = i64::try_from(self.bucket.level / rate).unwrap_or(i64::MAX);
+        let slack_ns = if late < 0 { late } else { left };
+        Some(Window { slack_ns, from: self.since.0, to: arrived, bytes: self.since.1 })
     }
 }
 

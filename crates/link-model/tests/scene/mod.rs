@@ -10,8 +10,8 @@ use std::sync::Arc;
 
 use link_model::{
     Applied, Chance, Change, CoDel, Departure, Direction, Discipline, Ecn, Fate, FqCoDel, GilbertElliott,
-    Impairments, Jitter, JitterShape, LossModel, Nanos, Packet, Pie, Queue, QueueLimit, Rate, Reordering,
-    Stage, Trace,
+    Impairments, Jitter, JitterShape, LossModel, Nanos, Packet, Pie, Policing, Queue, QueueLimit, Rate,
+    Reordering, Stage, Trace,
 };
 use proptest::collection::vec;
 use proptest::option;
@@ -239,6 +239,11 @@ pub fn jitter() -> impl Strategy<Value = Jitter> {
     (shape, any::<u64>()).prop_map(|(shape, key)| Jitter { shape, key })
 }
 
+pub fn policing() -> impl Strategy<Value = Policing> {
+    let burst = (100..50_000_u32).prop_map(|burst| NonZeroU32::new(burst).expect("not 0"));
+    (bit_s(), burst).prop_map(|(rate, burst)| Policing { rate, burst })
+}
+
 fn reordering() -> impl Strategy<Value = Reordering> {
     (chance(), time(50)).prop_map(|(Chance { probability, key }, hold)| Reordering { probability, key, hold })
 }
@@ -247,6 +252,7 @@ prop_compose! {
     /// Every impairment, on or off.
     pub fn any_impairments()(
         loss in option::of(loss()),
+        policing in option::of(policing()),
         corruption in option::of(chance()),
         duplication in option::of(chance()),
         rate in option::of(rate()),
@@ -257,7 +263,7 @@ prop_compose! {
         reordering in option::of(reordering()),
     ) -> Impairments {
         let queue = Queue { discipline, limit };
-        Impairments { overhead_bytes: 0, loss, corruption, duplication, rate, queue, delay, jitter, reordering }
+        Impairments { overhead_bytes: 0, loss, policing, corruption, duplication, rate, queue, delay, jitter, reordering }
     }
 }
 

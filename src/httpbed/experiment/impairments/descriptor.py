@@ -74,6 +74,16 @@ class Chance:
     """Netem's keyword for the same probability."""
 
 
+@dataclass(frozen=True)
+class Limit:
+    """How many bytes it lets pass at the most, in any window."""
+
+    witness: str
+    """Key of the tightest window in what the emulator's witness reports."""
+    most_bytes: Callable[[Any, float], float]
+    """Returns the bytes that may pass in a window of so many seconds, for a value."""
+
+
 class Emulated(Protocol):
     """The direction of a link whose configuration for the emulator is being written."""
 
@@ -130,6 +140,8 @@ class Impairment:
     """Reasons for drops that it adds."""
     counters: tuple[str, ...] = ()
     """Counters of the emulator's result for what happens to packets that are not dropped."""
+    limit: Limit | None = None
+    """How many bytes it lets pass, if that is known whatever the traffic is."""
     changes_bytes: bool = False
     """Whether packets arrive with other bytes than were sent."""
 

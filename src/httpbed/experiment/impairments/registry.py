@@ -19,6 +19,7 @@ from httpbed.experiment.impairments.delay import (
 from httpbed.experiment.impairments.descriptor import Cause, Chance, Impairment, Option
 from httpbed.experiment.impairments.duplication import DUPLICATION, DuplicationField
 from httpbed.experiment.impairments.loss import LOSS, LossField
+from httpbed.experiment.impairments.policing import POLICING, PolicingField
 from httpbed.experiment.impairments.queue import QUEUE, QueueField
 from httpbed.experiment.impairments.rate import COUNTED, RATE, CountedField, RateField
 from httpbed.experiment.value import Value
@@ -27,6 +28,7 @@ ALL: tuple[Impairment, ...] = (
     RATE,
     DELAY,
     LOSS,
+    POLICING,
     JITTER,
     REORDERING,
     DUPLICATION,
@@ -42,6 +44,7 @@ class Impaired(
     CorruptionField,
     DuplicationField,
     ReorderingField,
+    PolicingField,
     LossField,
     JitterField,
     DelayField,

@@ -103,6 +103,21 @@ def admitted_to_bucket(
     return tuple(numbers)
 
 
+def conforming(
+    at_s: Floats, sizes: Sequence[int], bit_s: float, burst_bytes: int
+) -> tuple[int, ...]:
+    """Return the numbers of the packets that pass a policer: the bucket holds their bytes."""
+    tokens, counted_s = float(burst_bytes), at_s[0] if len(at_s) else 0.0
+    numbers = []
+    for number, (arrives, size) in enumerate(zip(at_s, sizes, strict=True)):
+        tokens = min(burst_bytes, tokens + (arrives - counted_s) * bit_s / 8)
+        counted_s = arrives
+        if size <= tokens:
+            tokens -= size
+            numbers.append(number)
+    return tuple(numbers)
+
+
 def admitted(sizes: Iterable[int], limit: float, unit: str, bit_s: float) -> tuple[int, ...]:
     """Numbers of the packets of a burst that find room, if none leaves while it arrives."""
     numbers = []

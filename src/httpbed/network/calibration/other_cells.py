@@ -25,6 +25,7 @@ from httpbed.network.calibration.packets import (
     Duplication,
     Listed,
     Loss,
+    Policed,
     Reordering,
 )
 from httpbed.network.calibration.timing import (
@@ -195,6 +196,24 @@ def bucket_queue() -> Cell:
         claims=(AdmittedToBucket(DOWN, BUCKET_BIT_S, BUCKET_BYTES, BUCKET_LIMIT_BYTES, 14),),
         settle_s=0.3 + drains,
         covers={"rate model": "token_bucket", "queue limit": "bytes", "counted": "ethernet"},
+    )
+
+
+def policers() -> Iterator[Cell]:
+    """A policer: a burst that empties the bucket, then packets at 4/3 of its rate.
+
+    No packet comes within half a millisecond of the tokens that it needs.
+    """
+    size = 1475
+    trains = (Train(BURST_PACKETS, size), Train(40, size, 0.75 * size * 8 / BUCKET_BIT_S))
+    yield Cell(
+        name=f"policer {units.format_rate(BUCKET_BIT_S)}, 32 KiB",
+        link={
+            "policing": {"rate": units.format_rate(BUCKET_BIT_S), "burst": f"{BUCKET_BYTES} B"},
+        },
+        flows=(Flow(DOWN, trains),),
+        claims=(Policed(DOWN, BUCKET_BIT_S, BUCKET_BYTES),),
+        covers={"impairment": "policing"},
     )
 
 

@@ -150,6 +150,42 @@ class AdmittedToBucket:
 
 
 @dataclass(frozen=True)
+class Policed:
+    """Exactly the packets that exceed a policer's rate and burst are dropped."""
+
+    direction: int
+    bit_s: float
+    burst_bytes: int
+
+    def judge(self, seen: Seen) -> list[Finding]:
+        """Compare by number; there is no figure if a late sender makes the numbers uncertain."""
+        passage = seen.passages[self.direction]
+        sizes = [int(size) for size in passage.sizes]
+        first, last = (
+            set(arithmetic.conforming(at, sizes, self.bit_s, self.burst_bytes))
+            for at in (passage.sent_s, passage.done_s)
+        )
+        arrived, dropped = passage.numbers().tolist(), set(range(len(sizes))) - first
+        counted = seen.counted(self.direction)["policed_numbers"]
+        label = DIRECTIONS[self.direction]
+        reason = "computed from the real send times: burst, and tokens that come meanwhile"
+        return [
+            Finding(
+                what,
+                "packets",
+                0.0,
+                float(len(set(numbers) ^ expected)) if first == last else None,
+                0.0,
+                reason,
+            )
+            for what, numbers, expected in (
+                (f"packets that the policer passes {label}, amiss", arrived, first),
+                (f"policed as counted {label}, packets amiss", counted, dropped),
+            )
+        ]
+
+
+@dataclass(frozen=True)
 class Listed:
     """Exactly these packets are lost."""
 

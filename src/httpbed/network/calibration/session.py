@@ -55,6 +55,7 @@ def _beyond_the_floor(scale: Scale) -> Iterator[Cell]:
     yield from other_cells.queues()
     yield from other_cells.jitters(extent)
     yield from other_cells.buckets()
+    yield from other_cells.policers()
     yield from other_cells.traces()
     yield from other_cells.strays(extent)
     yield from other_cells.counted()

@@ -166,6 +166,14 @@ class _DirectionEvidence:
             late = f"after the ideal transmitter for {_sent(size, lasted)}"
             yield self._least(window["slack_ns"], late)
             yield from self._window(window["bytes"], window["from_ns"] / NS, window["to_ns"] / NS)
+        for impairment in ALL:
+            value, limit = getattr(self.bounds.said, impairment.field), impairment.limit
+            if limit and value and (window := self.witnessed.get(limit.witness)):
+                lasted = (window["to_ns"] - window["from_ns"]) / NS
+                most = limit.most_bytes(value, lasted)
+                yield self._least(window["slack_ns"], f"left of the {impairment.field}'s tokens")
+                what = f"past the {impairment.field} in {_lasted(lasted)} {self.named}"
+                yield BoundComparison(what, window["bytes"], most, True, "bytes", 1.0)
         if self.is_witnessed:
             delivered = self.result["packets"]["delivered"]
             unknown = abs(delivered - self.witnessed.get("packets", 0))
