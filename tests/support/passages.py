@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from httpbed.network.calibration.cell import Cell
-from httpbed.network.calibration.evidence import Floats, Passage, Seen
+from httpbed.network.calibration.evidence import CellEvidence, Floats, Passage
 
 FLOOR_S = 30e-6
 SEED = 3
@@ -36,7 +36,9 @@ def passage(sent: Floats, sizes: Sequence[int], leaves: Floats, numbers: Sequenc
     )
 
 
-def seen(passages: Mapping[int, Passage], lost: Mapping[int, Sequence[int]] | None = None) -> Seen:
+def seen(
+    passages: Mapping[int, Passage], lost: Mapping[int, Sequence[int]] | None = None
+) -> CellEvidence:
     """All that would have been seen."""
     lost = lost or {}
     directions = [
@@ -54,4 +56,4 @@ def seen(passages: Mapping[int, Passage], lost: Mapping[int, Sequence[int]] | No
         "scheduling": "SCHED_FIFO",
         "lateness_ns": {"p99": 20_000},
     }
-    return Seen(passages, link, dict.fromkeys(passages, FLOOR_S), SEED)
+    return CellEvidence(passages, link, dict.fromkeys(passages, FLOOR_S), SEED)

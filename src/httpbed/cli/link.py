@@ -22,7 +22,7 @@ from httpbed.network import kernel
 from httpbed.network.link_file import READERS
 from httpbed.network.shell import counters, live, meter, options, output_files
 from httpbed.network.shell.options import Described
-from httpbed.network.shell.run import Outcome, Wish, run
+from httpbed.network.shell.run import LinkRequest, LinkRun, run
 
 NOT_FOUND, NOT_RUNNABLE, SIGNALLED = 127, 126, 128
 """Exit codes, as in shells."""
@@ -133,21 +133,21 @@ def command(
         _change(by_flag, argv, as_json=as_json)
         return
     argv = argv or (os.environ.get("SHELL", "/bin/sh"),)
-    wish = _wish(argv, by_flag, isolated=isolated, metered=metered)
+    request = _request(argv, by_flag, isolated=isolated, metered=metered)
     if not shutil.which(argv[0]):
         context.exit(_refuse(argv[0]))
     _forget_ours()
-    outcome = asyncio.run(run(wish, _say))
-    if as_json and wish.meter:
+    outcome = asyncio.run(run(request, _say))
+    if as_json and request.meter:
         echo(err=True)  # end the meter's line before the counters
-    told = _json(wish, outcome) if as_json else _table(wish, outcome, by_flag["seed"])
+    told = _json(request, outcome) if as_json else _table(request, outcome, by_flag["seed"])
     echo(told, err=True)
     context.exit(_status(outcome))
 
 
-def _wish(
+def _request(
     argv: tuple[str, ...], said: Mapping[str, Any], *, isolated: bool | None, metered: bool | None
-) -> Wish:
+) -> LinkRequest:
     """Read all that was said, by option without dashes; raise ConfigError with every mistake."""
     seed, trace, name = said["seed"], said["trace"], said["link-backend"]
     outputs = {f"--{name}": said[name] for name in ("pcap", "log")}
@@ -159,7 +159,7 @@ def _wish(
         *_backend_mistakes(name),
     ]
     pcap, log = (Path(file) if file else None for file in outputs.values())
-    return Wish(
+    return LinkRequest(
         argv=argv,
         described=_described(said, said["profile"], trace, mistakes),
         seed=int(seed) if seed else secrets.randbits(SEED_BITS),
@@ -198,13 +198,13 @@ def _change(said: Mapping[str, Any], argv: tuple[str, ...], *, as_json: bool) ->
     if argv:
         raise ConfigError([Mistake("COMMAND", "runs behind a new link", f"omit {live.CHANGE}")])
     beside = {"of", "link-backend"}  # the latter may well stand in the environment
-    asked = live.asked({flag: value for flag, value in said.items() if flag not in beside})
-    whose = live.Whose.of(said["of"]) if said["of"] else live.Whose(os.environ)
+    asked = live.requested({flag: value for flag, value in said.items() if flag not in beside})
+    whose = live.Target.of(said["of"]) if said["of"] else live.Target(os.environ)
     changed = asyncio.run(live.change(asked, whose))
     if as_json:
         echo(json.dumps({"schema": 1, "changed": changed}))
     for each in () if as_json else changed:
-        echo(live.told(each))
+        echo(live.words(each))
 
 
 def _live_mistakes(said: Mapping[str, str | bool]) -> Iterator[Mistake]:
@@ -262,22 +262,22 @@ def _forget_ours() -> None:
         del os.environ["MPLCONFIGDIR"]
 
 
-def _status(outcome: Outcome) -> int:
+def _status(outcome: LinkRun) -> int:
     ended = outcome.exit
     return SIGNALLED + (ended.signal or 0) if ended.status is None else ended.status
 
 
-def _table(wish: Wish, outcome: Outcome, seed: str | None) -> str:
-    chosen = "" if seed else f"\n  seed {wish.seed}, chosen: --seed {wish.seed} repeats it"
+def _table(request: LinkRequest, outcome: LinkRun, seed: str | None) -> str:
+    chosen = "" if seed else f"\n  seed {request.seed}, chosen: --seed {request.seed} repeats it"
     return counters.table(outcome.result) + chosen
 
 
-def _json(wish: Wish, outcome: Outcome) -> str:
+def _json(request: LinkRequest, outcome: LinkRun) -> str:
     said = {
         "schema": 1,
-        "command": wish.argv,
+        "command": request.argv,
         "exit_status": _status(outcome),
-        "seed": wish.seed,
+        "seed": request.seed,
         "peer": outcome.peer,
         "outside": outcome.outside,
         "real_time": outcome.real_time,

@@ -32,7 +32,7 @@ Table = dict[str, Any]
 
 
 @dataclass(frozen=True)
-class Recording:
+class PacketFiles:
     """What the emulator is asked to keep, as paths inside the sandbox."""
 
     pcapng: str | None = None
@@ -56,7 +56,7 @@ def config(  # noqa: PLR0913 - what is not always wanted is said by name
     ends: Sequence[tuple[End, End]],
     draws: Draws,
     backend: Backend,
-    recording: Recording,
+    packet_files: PacketFiles,
     *,
     nat: Collection[int] = (),
 ) -> Table:
@@ -75,8 +75,8 @@ def config(  # noqa: PLR0913 - what is not always wanted is said by name
             _link(link, both, draws, carried=carried) | ({"nat": True} if place in nat else {})
             for place, (link, both) in enumerate(zip(links, ends, strict=True))
         ],
-        "pcapng": recording.pcapng,
-        "log": recording.log,
+        "pcapng": packet_files.pcapng,
+        "log": packet_files.log,
     }
 
 

@@ -31,7 +31,7 @@ from httpbed.network.access import Access
 from httpbed.network.access_routes import AccessRoutes
 from httpbed.network.addresses import End
 from httpbed.network.commands import HOST_SYSCTLS, NO_NEIGHBOUR_DISCOVERY, TOOLS
-from httpbed.network.emulator import Draws, Recording
+from httpbed.network.emulator import Draws, PacketFiles
 from httpbed.network.files import Facts
 from httpbed.network.kernel import Shaped
 from httpbed.network.routes import Entry
@@ -159,8 +159,8 @@ def plan(  # noqa: PLR0913 - what is not always wanted is said by name
     """
     ends = _ends(topology, first_network)
     draws = Draws(seed, block, files or {}, live)
-    recording = Recording(f"{TRIAL_FOLDER}/link.pcapng" if capture else None, log)
-    config = emulator.config(topology.links, ends, draws, backend, recording, nat=nat)
+    packet_files = PacketFiles(f"{TRIAL_FOLDER}/link.pcapng" if capture else None, log)
+    config = emulator.config(topology.links, ends, draws, backend, packet_files, nat=nat)
     made = _Made(topology, ends, frozenset(forwarding), senders, backend, client, access)
     shaped = tuple(made.shaped(draws if netem_seeded else None))
     return NetworkPlan(

@@ -13,13 +13,15 @@ from httpbed.network.shell import live
 def mistakes(**said: str | bool) -> dict[str, str]:
     """Return the mistakes: flag -> reason."""
     with pytest.raises(ConfigError) as caught:
-        live.asked({name.replace("_", "-"): value for name, value in said.items()})
+        live.requested({name.replace("_", "-"): value for name, value in said.items()})
     return {mistake.place: mistake.reason for mistake in caught.value.mistakes}
 
 
 def test_an_option_changes_each_direction_and_a_way_s_own_wins() -> None:
     """As where a link begins."""
-    found = live.asked({"delay": "50ms", "down-delay": "10ms", "up-state": "down", "ecn": False})
+    found = live.requested(
+        {"delay": "50ms", "down-delay": "10ms", "up-state": "down", "ecn": False}
+    )
     assert [(each.flag, dict(each.said)) for each in found] == [
         ("--delay", {"direction": "up", "delay": "50 ms"}),
         ("--down-delay", {"direction": "down", "delay": "10 ms"}),
@@ -39,7 +41,7 @@ def test_without_a_link_around_the_remedy_is_told(place: str | None) -> None:
     """There is none, or it has ended."""
     environment = {"HTTPBED_UPLINK": place} if place else {}
     with pytest.raises(ConfigError) as caught:
-        asyncio.run(live.change(live.asked({"delay": "1ms"}), live.Whose(environment)))
+        asyncio.run(live.change(live.requested({"delay": "1ms"}), live.Target(environment)))
     assert "httpbed link ... -- COMMAND" in str(caught.value)
 
 
@@ -47,7 +49,7 @@ def test_without_a_link_around_the_remedy_is_told(place: str | None) -> None:
 def test_what_is_no_process_is_refused(pid: str) -> None:
     """No number, or nobody's."""
     with pytest.raises(ConfigError, match="--of: "):
-        live.Whose.of(pid)
+        live.Target.of(pid)
 
 
 @pytest.mark.parametrize(
@@ -64,4 +66,4 @@ def test_what_is_no_process_is_refused(pid: str) -> None:
 def test_what_changed_is_told(change: dict[str, object], words: str) -> None:
     """In the words of the options, with its time."""
     event = {"direction": 1, "at_ns": 1_234_567_890, "change": change}
-    assert live.told(event) == f"down: {words}, 1.235 s after its start"
+    assert live.words(event) == f"down: {words}, 1.235 s after its start"

@@ -12,7 +12,7 @@ from typing import Any, Protocol
 
 from httpbed.experiment import profiles
 from httpbed.experiment.topology import Topology
-from httpbed.network.calibration.evidence import Seen
+from httpbed.network.calibration.evidence import CellEvidence
 
 HOSTS = ("client", "server")
 UP, DOWN = 0, 1
@@ -91,7 +91,7 @@ class Finding:
 class Claim(Protocol):
     """Something a cell promises."""
 
-    def judge(self, seen: Seen) -> list[Finding]:
+    def judge(self, seen: CellEvidence) -> list[Finding]:
         """Compare what was seen with what must be."""
 
 

@@ -16,7 +16,7 @@ import numpy as np
 
 from httpbed.experiment import units
 from httpbed.network.calibration.cell import DIRECTIONS, DOWN, UP, Cell, Finding, Flow, Train
-from httpbed.network.calibration.evidence import CONGESTION, Seen
+from httpbed.network.calibration.evidence import CONGESTION, CellEvidence
 from httpbed.network.calibration.grid import DEEP, FULL_PACKET, rate_tolerance
 from httpbed.network.calibration.packets import exact
 from httpbed.network.calibration.timing import Rate
@@ -42,7 +42,7 @@ class Managed:
     most_s: float
     """Mean wait in the last half of the flow."""
 
-    def judge(self, seen: Seen) -> list[Finding]:
+    def judge(self, seen: CellEvidence) -> list[Finding]:
         """Compare by number, and average."""
         label, told = DIRECTIONS[self.direction], seen.counted(self.direction)
         missing = seen.passages[self.direction].missing()
@@ -57,7 +57,7 @@ class Managed:
             ),
         ]
 
-    def _wait_s(self, seen: Seen) -> float | None:
+    def _wait_s(self, seen: CellEvidence) -> float | None:
         passage = seen.passages[self.direction]
         numbers, delays = passage.delays_s()
         late = numbers >= len(passage.sizes) // 2
@@ -74,7 +74,7 @@ class Marked:
 
     direction: int
 
-    def judge(self, seen: Seen) -> list[Finding]:
+    def judge(self, seen: CellEvidence) -> list[Finding]:
         """Count the marks that arrived; there must be some."""
         passage, told = seen.passages[self.direction], seen.counted(self.direction)
         label = DIRECTIONS[self.direction]
@@ -94,7 +94,7 @@ class SparseFirst:
     direction: int
     bit_s: float
 
-    def judge(self, seen: Seen) -> list[Finding]:
+    def judge(self, seen: CellEvidence) -> list[Finding]:
         """Compare the sparse flow's median wait with two of the bulk flow's packets."""
         passage = seen.passages[self.direction]
         numbers, delays = passage.delays_s()

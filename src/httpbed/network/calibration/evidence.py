@@ -90,7 +90,7 @@ class Passage:
 
 
 @dataclass(frozen=True)
-class Seen:
+class CellEvidence:
     """All that was seen of a cell."""
 
     passages: Mapping[int, Passage]
@@ -119,10 +119,10 @@ class Seen:
 
 def read(
     folder: Path, sizes: Mapping[int, Sequence[int]], floor_s: Mapping[int, float], seed: int
-) -> Seen:
+) -> CellEvidence:
     """Read what a cell left in ``folder``; ``sizes`` are the bytes of the packets by direction."""
     stream = folder / STREAM_FILE
-    return Seen(
+    return CellEvidence(
         passages={direction: _passage(folder, direction, of) for direction, of in sizes.items()},
         link=json.loads((folder / RESULT).read_text()),
         floor_s=floor_s,

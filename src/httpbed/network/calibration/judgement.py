@@ -9,7 +9,7 @@ from typing import Any
 
 from httpbed.network.calibration import evidence, packets
 from httpbed.network.calibration.cell import Cell, Finding, Value
-from httpbed.network.calibration.evidence import Seen
+from httpbed.network.calibration.evidence import CellEvidence
 
 
 @dataclass(frozen=True)
@@ -51,13 +51,13 @@ class Verdict:
         }
 
 
-def read(cell: Cell, folder: Path, floor_s: Mapping[int, float], seed: int) -> Seen:
+def read(cell: Cell, folder: Path, floor_s: Mapping[int, float], seed: int) -> CellEvidence:
     """Read what a cell left."""
     sizes = {flow.direction: flow.sizes() for flow in cell.flows}
     return evidence.read(folder, sizes, floor_s, seed)
 
 
-def judge(cell: Cell, seen: Seen) -> Verdict:
+def judge(cell: Cell, seen: CellEvidence) -> Verdict:
     """Put every claim of a cell, and those of all cells, beside what was seen."""
     findings = [finding for claim in cell.claims for finding in claim.judge(seen)]
     late = seen.link["lateness_ns"]["p99"]

@@ -15,7 +15,7 @@ from httpbed.experiment import units
 from httpbed.network.calibration import arithmetic
 from httpbed.network.calibration.arithmetic import Floats
 from httpbed.network.calibration.cell import DIRECTIONS, DOWN, UP, Cell, Finding, Flow, Train
-from httpbed.network.calibration.evidence import Passage, Seen
+from httpbed.network.calibration.evidence import CellEvidence, Passage
 from httpbed.network.calibration.grid import DEEP, FULL_PACKET, SMALL_PACKET
 from httpbed.network.calibration.packets import exact
 from httpbed.network.calibration.timing import DELAY_TOLERANCE_S, PARTS, punctual
@@ -32,7 +32,7 @@ Steps = tuple[tuple[float, float], ...]
 """Times since the start, the first at 0, and what holds from then on."""
 
 
-def start_s(seen: Seen, direction: int) -> float | None:
+def start_s(seen: CellEvidence, direction: int) -> float | None:
     """When the emulator's time began, by the probes' clock; None where that is uncertain."""
     passage, first = seen.passages[direction], seen.counted(direction).get("first_ns")
     if first is None or passage.done_s[0] - passage.sent_s[0] > EDGE_S / 2:
@@ -65,7 +65,7 @@ class LossSteps:
     direction: int
     steps: Steps
 
-    def judge(self, seen: Seen) -> list[Finding]:
+    def judge(self, seen: CellEvidence) -> list[Finding]:
         """Compare by number; the few that were sent at a change may have met either."""
         label = f"loss that changes {DIRECTIONS[self.direction]}"
         start, passage = start_s(seen, self.direction), seen.passages[self.direction]
@@ -90,7 +90,7 @@ class Outage:
     since_s: float
     until_s: float
 
-    def judge(self, seen: Seen) -> list[Finding]:
+    def judge(self, seen: CellEvidence) -> list[Finding]:
         """Compare by number, and with what the emulator says of itself."""
         label = f"dropped by the link being down {DIRECTIONS[self.direction]}"
         start, passage = start_s(seen, self.direction), seen.passages[self.direction]
@@ -113,7 +113,7 @@ class DownByEvent:
     direction: int
     packets: int
 
-    def judge(self, seen: Seen) -> list[Finding]:
+    def judge(self, seen: CellEvidence) -> list[Finding]:
         """Count those that came through after the event: no more than a look at the clock lasts."""
         passage = seen.passages[self.direction]
         arrived = passage.numbers()
@@ -137,7 +137,7 @@ class DelaySteps:
     steps: Steps
     """Ascending delays, so that none is held up by one before it."""
 
-    def judge(self, seen: Seen) -> list[Finding]:
+    def judge(self, seen: CellEvidence) -> list[Finding]:
         """Compare each step's median, and count the packets before each change."""
         start, passage = start_s(seen, self.direction), seen.passages[self.direction]
         numbers, delays = passage.delays_s()
@@ -170,7 +170,7 @@ class RateSteps:
     direction: int
     steps: Steps
 
-    def judge(self, seen: Seen) -> list[Finding]:
+    def judge(self, seen: CellEvidence) -> list[Finding]:
         """Compute each departure and compare."""
         start, passage = start_s(seen, self.direction), seen.passages[self.direction]
         label = f"packets' times at a changing rate {DIRECTIONS[self.direction]}"

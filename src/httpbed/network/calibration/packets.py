@@ -10,7 +10,7 @@ import numpy as np
 
 from httpbed.network.calibration import arithmetic
 from httpbed.network.calibration.cell import DIRECTIONS, Finding
-from httpbed.network.calibration.evidence import DAMAGED, Seen
+from httpbed.network.calibration.evidence import DAMAGED, CellEvidence
 from httpbed.network.fates import draws
 
 EXACT = "computed from the seed, packet by packet: not one may differ"
@@ -36,7 +36,7 @@ def _share(what: str, direction: int, count: int, of: int, probability: float) -
 
 
 def _drawn(
-    seen: Seen, direction: int, impairment: str, probability: float, each: int = 1
+    seen: CellEvidence, direction: int, impairment: str, probability: float, each: int = 1
 ) -> set[int]:
     """Compute which packets are chosen: by the first of ``each`` draws that a packet has."""
     count = len(seen.passages[direction].sizes)
@@ -51,7 +51,7 @@ class Loss:
     direction: int
     probability: float
 
-    def judge(self, seen: Seen) -> list[Finding]:
+    def judge(self, seen: CellEvidence) -> list[Finding]:
         """Compare by number, by share, and with what the emulator says of itself."""
         missing = seen.passages[self.direction].missing()
         drawn = _drawn(seen, self.direction, "loss", self.probability)
@@ -74,7 +74,7 @@ class Bursts:
     bad: float = 1.0
     good: float = 0.0
 
-    def judge(self, seen: Seen) -> list[Finding]:
+    def judge(self, seen: CellEvidence) -> list[Finding]:
         """Compare by number, and the mean run with that of the chain."""
         passage = seen.passages[self.direction]
         missing = passage.missing()
@@ -106,7 +106,7 @@ class Admitted:
     direction: int
     numbers: tuple[int, ...]
 
-    def judge(self, seen: Seen) -> list[Finding]:
+    def judge(self, seen: CellEvidence) -> list[Finding]:
         """Compare by number."""
         arrived = seen.passages[self.direction].numbers().tolist()
         count = f"packets of a burst {DIRECTIONS[self.direction]}"
@@ -128,7 +128,7 @@ class AdmittedToBucket:
     overhead_bytes: int = 0
     """Counted beyond the IP packet."""
 
-    def judge(self, seen: Seen) -> list[Finding]:
+    def judge(self, seen: CellEvidence) -> list[Finding]:
         """Compare by number; where a sender held up makes the count uncertain, there is none."""
         passage = seen.passages[self.direction]
         sizes = [int(size) + self.overhead_bytes for size in passage.sizes]
@@ -157,7 +157,7 @@ class Policed:
     bit_s: float
     burst_bytes: int
 
-    def judge(self, seen: Seen) -> list[Finding]:
+    def judge(self, seen: CellEvidence) -> list[Finding]:
         """Compare by number; there is no figure if a late sender makes the numbers uncertain."""
         passage = seen.passages[self.direction]
         sizes = [int(size) for size in passage.sizes]
@@ -192,7 +192,7 @@ class Listed:
     direction: int
     numbers: tuple[int, ...]
 
-    def judge(self, seen: Seen) -> list[Finding]:
+    def judge(self, seen: CellEvidence) -> list[Finding]:
         """Compare by number."""
         missing = seen.passages[self.direction].missing()
         return [_exact("listed loss", self.direction, missing, self.numbers)]
@@ -207,7 +207,7 @@ class Duplication:
     lost: float = 0.0
     """Probability of being lost before."""
 
-    def judge(self, seen: Seen) -> list[Finding]:
+    def judge(self, seen: CellEvidence) -> list[Finding]:
         """Compare by number."""
         passage = seen.passages[self.direction]
         numbers, times = np.unique(passage.number[passage.number >= 0], return_counts=True)
@@ -228,7 +228,7 @@ class Corruption:
     direction: int
     probability: float
 
-    def judge(self, seen: Seen) -> list[Finding]:
+    def judge(self, seen: CellEvidence) -> list[Finding]:
         """Compare by number: one whose UDP header was hit is missing, or has no number.
 
         A packet's second draw says where it is hit.
@@ -254,7 +254,7 @@ class Reordering:
     lost: float = 0.0
     """Probability of being lost before."""
 
-    def judge(self, seen: Seen) -> list[Finding]:
+    def judge(self, seen: CellEvidence) -> list[Finding]:
         """Compare by number: whoever came later than half the hold, and after a later one."""
         passage = seen.passages[self.direction]
         numbers, delays = passage.delays_s()
@@ -274,7 +274,7 @@ class Reordering:
             ),
         ]
 
-    def _gap_s(self, seen: Seen) -> float:
+    def _gap_s(self, seen: CellEvidence) -> float:
         return float(np.median(np.diff(seen.passages[self.direction].planned_s)))
 
 
@@ -284,7 +284,7 @@ class Complete:
 
     direction: int
 
-    def judge(self, seen: Seen) -> list[Finding]:
+    def judge(self, seen: CellEvidence) -> list[Finding]:
         """Count what did not."""
         passage = seen.passages[self.direction]
         order = passage.number[passage.whole]
@@ -301,7 +301,7 @@ class Complete:
         ]
 
 
-def instrument(seen: Seen) -> list[Finding]:
+def instrument(seen: CellEvidence) -> list[Finding]:
     """Check what holds for every cell: wire-size frames, nothing lost by the measuring itself."""
     link = seen.link
     lost = link["socket_drops"] + link["send_failures"] + seen.remarks.get("failures", 0)
@@ -321,7 +321,7 @@ def instrument(seen: Seen) -> list[Finding]:
     return findings + [_reached(seen, direction) for direction in seen.passages]
 
 
-def _reached(seen: Seen, direction: int) -> Finding:
+def _reached(seen: CellEvidence, direction: int) -> Finding:
     sent, counted = len(seen.passages[direction].sizes), seen.counted(direction)["packets"]["in"]
     label = f"packets entered {DIRECTIONS[direction]}"
     reason = "all that were sent and nothing else: numbers are what fates are compared by"

@@ -11,7 +11,7 @@ import numpy as np
 from httpbed.network.calibration import arithmetic
 from httpbed.network.calibration.arithmetic import Floats
 from httpbed.network.calibration.cell import DIRECTIONS, Finding
-from httpbed.network.calibration.evidence import Passage, Seen
+from httpbed.network.calibration.evidence import CellEvidence, Passage
 from httpbed.network.fates import draws
 
 LATENESS_S = 5e-3
@@ -48,7 +48,7 @@ class Rate:
     overhead_bytes: int = 0
     """Counted beyond the IP packet."""
 
-    def judge(self, seen: Seen) -> list[Finding]:
+    def judge(self, seen: CellEvidence) -> list[Finding]:
         """Divide, and see that no more comes at once than one packet and a late wake-up explain."""
         passage = seen.passages[self.direction]
         counted = passage.sizes + self.overhead_bytes
@@ -81,7 +81,7 @@ class Rate:
             ),
         ]
 
-    def _was_idle(self, seen: Seen, achieved: float | None) -> bool:
+    def _was_idle(self, seen: CellEvidence, achieved: float | None) -> bool:
         """Whether a rate is too low because packets came late to the link.
 
         Only the emulator can tell; it is believed where that makes a failure a failure to measure,
@@ -115,7 +115,7 @@ class Delay:
     direction: int
     delay_s: float
 
-    def judge(self, seen: Seen) -> list[Finding]:
+    def judge(self, seen: CellEvidence) -> list[Finding]:
         """Compare the median."""
         _, delays = seen.passages[self.direction].delays_s()
         floor = seen.floor_s.get(self.direction, 0.0)
@@ -137,7 +137,7 @@ class Floor:
 
     direction: int
 
-    def judge(self, seen: Seen) -> list[Finding]:
+    def judge(self, seen: CellEvidence) -> list[Finding]:
         """Refuse a machine on which no delay can be trusted."""
         _, delays = seen.passages[self.direction].delays_s()
         return [
@@ -165,7 +165,7 @@ class Departures:
     delay_s: float = 0.0
     """After the transmitter."""
 
-    def judge(self, seen: Seen) -> list[Finding]:
+    def judge(self, seen: CellEvidence) -> list[Finding]:
         """Compute each departure and compare.
 
         A sender may lose its CPU in the call that sends, so a packet's send time is an interval.
@@ -194,7 +194,7 @@ class Opportunities:
     direction: int
     trace_ms: Sequence[int]
 
-    def judge(self, seen: Seen) -> list[Finding]:
+    def judge(self, seen: CellEvidence) -> list[Finding]:
         """Find the phase at which the arrivals fit best, and compare each."""
         at = seen.passages[self.direction].arrived_s
         loop = len(self.trace_ms)
@@ -223,7 +223,7 @@ class Jitter:
     spread_s: float
     distribution: str
 
-    def judge(self, seen: Seen) -> list[Finding]:
+    def judge(self, seen: CellEvidence) -> list[Finding]:
         """Test the moments that exist, and the whole distribution."""
         _, delays = seen.passages[self.direction].delays_s()
         jitter = delays - self.delay_s - seen.floor_s.get(self.direction, 0.0)
@@ -269,7 +269,7 @@ class JitterTable:
     delay_s: float
     samples_s: tuple[float, ...]
 
-    def judge(self, seen: Seen) -> list[Finding]:
+    def judge(self, seen: CellEvidence) -> list[Finding]:
         """Compare each sample's packets with it: were they others, their median would be."""
         passage = seen.passages[self.direction]
         numbers, delays = passage.delays_s()
@@ -296,7 +296,7 @@ class Goodput:
     skip_s: float = 0.5
     """Slow start, and the first losses."""
 
-    def judge(self, seen: Seen) -> list[Finding]:
+    def judge(self, seen: CellEvidence) -> list[Finding]:
         """Compare with the share of the rate that headers leave."""
         asked = self.bit_s * (self.packet_bytes - self.headers_bytes) / self.packet_bytes
         return [
@@ -310,7 +310,7 @@ class Goodput:
             )
         ]
 
-    def _achieved(self, seen: Seen) -> float | None:
+    def _achieved(self, seen: CellEvidence) -> float | None:
         samples = seen.stream
         if samples is None or len(samples) < LEAST_PACKETS:
             return None

@@ -2,7 +2,7 @@
 
 What is asked for is read as an experiment file's schedule is, and carried out by the innermost
 link around the command, in which alone its ``$HTTPBED_UPLINK`` is; or by the one around another
-process, whose environment and files tell it.
+process, target environment and files tell it.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _BEHIND_ONE = "run it behind one: httpbed link ... -- COMMAND"
 
 
 @dataclass(frozen=True)
-class Whose:
+class Target:
     """A process that a link is around."""
 
     environment: Mapping[str, str]
@@ -67,7 +67,7 @@ class Whose:
         return Mistake(OF, f"no link is around process {self.said}", "name one that is behind it")
 
 
-class Asked(NamedTuple):
+class RequestedChange(NamedTuple):
     """One condition in one direction."""
 
     flag: str
@@ -75,7 +75,7 @@ class Asked(NamedTuple):
     """As an entry of a schedule would say it."""
 
 
-def asked(said: Mapping[str, str | bool | None]) -> list[Asked]:
+def requested(said: Mapping[str, str | bool | None]) -> list[RequestedChange]:
     """Read the options, by flag without dashes.
 
     Raises:
@@ -97,7 +97,7 @@ def asked(said: Mapping[str, str | bool | None]) -> list[Asked]:
     return found
 
 
-async def change(wanted: Iterable[Asked], whose: Whose) -> list[dict[str, Any]]:
+async def change(wanted: Iterable[RequestedChange], target: Target) -> list[dict[str, Any]]:
     """Have the innermost link around a process changed; return the emulator's word on each change.
 
     Raises:
@@ -105,9 +105,9 @@ async def change(wanted: Iterable[Asked], whose: Whose) -> list[dict[str, Any]]:
         BedError: It failed.
     """
     listed = list(wanted)
-    uplink = await Uplink.find(whose.environment, whose.root)
+    uplink = await Uplink.find(target.environment, target.root)
     if uplink is None:
-        raise ConfigError([whose.mistake()])
+        raise ConfigError([target.mistake()])
     try:
         return await uplink.change([each.said for each in listed])
     except UnfitError as error:
@@ -118,7 +118,7 @@ async def change(wanted: Iterable[Asked], whose: Whose) -> list[dict[str, Any]]:
         await uplink.close()
 
 
-def told(changed: Mapping[str, Any]) -> str:
+def words(changed: Mapping[str, Any]) -> str:
     """Say what was changed, from the emulator's word."""
     way = WAYS[changed["direction"]]
     at = units.format_duration(round(changed["at_ns"] / 1e9, 3))
@@ -137,13 +137,13 @@ def _condition(change: Mapping[str, Any]) -> str:
     return "state down" if change["down"] else "state up"
 
 
-def _conditions(said: Mapping[str, str | bool | None]) -> Iterator[Asked]:
+def _conditions(said: Mapping[str, str | bool | None]) -> Iterator[RequestedChange]:
     for name, kind in _KINDS.items():
         for way in WAYS:
             flag = next((flag for flag in (f"{way}-{name}", name) if said.get(flag)), None)
             if flag:
                 text = spelled(kind, str(said[flag]))
-                yield Asked(f"--{flag}", {"direction": way, name: text})
+                yield RequestedChange(f"--{flag}", {"direction": way, name: text})
 
 
 def _fixed(said: Mapping[str, str | bool | None]) -> Iterator[Mistake]:

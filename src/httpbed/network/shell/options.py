@@ -31,7 +31,7 @@ BOTH, WAYS = "", ("up", "down")
 _TRACE, _BURST = ("rate", "trace"), ("rate", "burst")
 
 
-class Said(NamedTuple):
+class OptionValue(NamedTuple):
     """What an option was given."""
 
     value: Any
@@ -67,7 +67,7 @@ def describe(
     """
     given = {way: _given(said, way) for way in (BOTH, *WAYS)}
     for way, file in zip(WAYS, traces or (), strict=False):
-        given[way][_TRACE] = Said(file, "--trace")
+        given[way][_TRACE] = OptionValue(file, "--trace")
     mistakes = [*_twice(given), *_settle(given, _profile_rates(profile))]
     found, wrong = _read_files(given)
     link: dict[str, Any] = {"between": [COMMAND, FAR], **_tables(given[BOTH])}
@@ -84,7 +84,9 @@ def describe(
     return Described(read, tuple(found))
 
 
-def _read_files(given: Mapping[str, dict[Place, Said]]) -> tuple[list[LinkFile], list[Mistake]]:
+def _read_files(
+    given: Mapping[str, dict[Place, OptionValue]],
+) -> tuple[list[LinkFile], list[Mistake]]:
     """Read every file that is named, and put in its place what is known of it."""
     found, wrong = [], []
     for options in given.values():
@@ -98,18 +100,18 @@ def _read_files(given: Mapping[str, dict[Place, Said]]) -> tuple[list[LinkFile],
                 wrong.append(Mistake(said.flag, str(error)))
             else:
                 found.append(file)
-                options[path] = Said({key: str(file.path), **file.known()}, said.flag)
+                options[path] = OptionValue({key: str(file.path), **file.known()}, said.flag)
     return found, wrong
 
 
-def _given(said: Mapping[str, str | bool], way: str) -> dict[Place, Said]:
+def _given(said: Mapping[str, str | bool], way: str) -> dict[Place, OptionValue]:
     """Collect what was said of one way, or of both, by its place in the link."""
     found = {}
     for option in OPTIONS:
         flag = option.flag(way)
         value = said.get(flag.removeprefix("--"))
         if value not in {None, False}:
-            found[option.path] = Said(_read(option.kind, value), flag)
+            found[option.path] = OptionValue(_read(option.kind, value), flag)
     return found
 
 
@@ -119,7 +121,7 @@ def _read(kind: str, value: str | bool) -> str | int:
     return spelled(kind, value) if isinstance(value, str) else value
 
 
-def _whole(given: Mapping[str, dict[Place, Said]], way: str) -> dict[Place, Said]:
+def _whole(given: Mapping[str, dict[Place, OptionValue]], way: str) -> dict[Place, OptionValue]:
     """Add, to each part of which a way says something, what was said of it for both.
 
     A file is all of its part: one of the way's own adds to nothing, and nothing adds to it.
@@ -135,7 +137,7 @@ def _whole(given: Mapping[str, dict[Place, Said]], way: str) -> dict[Place, Said
     return added | own
 
 
-def _tables(given: Mapping[Place, Said]) -> dict[str, Any]:
+def _tables(given: Mapping[Place, OptionValue]) -> dict[str, Any]:
     """Nest the values by their places."""
     short = {option.path: option.alone for option in OPTIONS if option.alone}
     tables: dict[str, Any] = {}
@@ -152,7 +154,9 @@ def _tables(given: Mapping[Place, Said]) -> dict[str, Any]:
     return tables
 
 
-def _settle(given: dict[str, dict[Place, Said]], rates: Mapping[str, str]) -> Iterator[Mistake]:
+def _settle(
+    given: dict[str, dict[Place, OptionValue]], rates: Mapping[str, str]
+) -> Iterator[Mistake]:
     """Move what was said for both ways to those ways that alone have what it adds to.
 
     What it adds to may also be the rate of a profile, of those that are given by way. What adds
@@ -176,11 +180,13 @@ def _settle(given: dict[str, dict[Place, Said]], rates: Mapping[str, str]) -> It
                 yield _nothing_to_add_to(option, given[way].pop(option.path))
 
 
-def _say_rates(given: dict[str, dict[Place, Said]], place: Place, rates: Mapping[str, str]) -> None:
+def _say_rates(
+    given: dict[str, dict[Place, OptionValue]], place: Place, rates: Mapping[str, str]
+) -> None:
     """Say a profile's rate in each way that a burst adds to, and that has none of its own."""
     for way in WAYS if _BURST in given[BOTH] else [way for way in WAYS if _BURST in given[way]]:
         if way in rates and _TRACE not in given[way]:
-            given[way].setdefault(place, Said(rates[way], "--profile"))
+            given[way].setdefault(place, OptionValue(rates[way], "--profile"))
 
 
 def _profile_rates(name: str | None) -> dict[str, str]:
@@ -190,11 +196,11 @@ def _profile_rates(name: str | None) -> dict[str, str]:
     return {way: rate for way, rate in rates.items() if isinstance(rate, str)}
 
 
-def _nothing_to_add_to(option: Option, said: Said) -> Mistake:
+def _nothing_to_add_to(option: Option, said: OptionValue) -> Mistake:
     return Mistake(said.flag, f"only adds to --{option.needs}", f"give --{option.needs} too")
 
 
-def _twice(given: dict[str, dict[Place, Said]]) -> Iterator[Mistake]:
+def _twice(given: dict[str, dict[Place, OptionValue]]) -> Iterator[Mistake]:
     """Take out, and tell, what a file says already: a trace the rate, a record the losses."""
     for way in (BOTH, *WAYS):
         for file in [path for path in given[way] if path[-1] in READERS]:
@@ -219,7 +225,7 @@ def idle(said: Mapping[str, str | bool], link: Link) -> Iterator[Mistake]:
                 yield Mistake(flag, "does nothing without a rate", "give --rate too")
 
 
-def _mistake(detail: ErrorDetails, given: Mapping[str, dict[Place, Said]]) -> Mistake:
+def _mistake(detail: ErrorDetails, given: Mapping[str, dict[Place, OptionValue]]) -> Mistake:
     """Find the option that a mistake of the model comes from."""
     place = tuple(map(str, detail["loc"][2:]))
     way = place[0] if place and place[0] in WAYS else BOTH

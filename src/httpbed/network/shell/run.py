@@ -37,7 +37,7 @@ Say = Callable[[str], None]
 
 
 @dataclass(frozen=True)
-class Wish:
+class LinkRequest:
     """A command, and the link that it is to be behind."""
 
     argv: tuple[str, ...]
@@ -52,7 +52,7 @@ class Wish:
 
 
 @dataclass(frozen=True)
-class Outcome:
+class LinkRun:
     """What became of it."""
 
     exit: Exit
@@ -64,7 +64,7 @@ class Outcome:
     """The emulator's."""
 
 
-async def run(wish: Wish, say: Say) -> Outcome:
+async def run(request: LinkRequest, say: Say) -> LinkRun:
     """Run the command to its end.
 
     Raises:
@@ -72,28 +72,28 @@ async def run(wish: Wish, say: Say) -> Outcome:
         BedError: The link failed; the command, if it ran, was killed with it.
     """
     async with AsyncExitStack() as stack:
-        uplink = None if wish.outside is False else await Uplink.find(os.environ)
+        uplink = None if request.outside is False else await Uplink.find(os.environ)
         number = await uplink.number() if uplink else 0
         planned = plan.plan(
-            wish.described,
-            wish.seed,
+            request.described,
+            request.seed,
             _congestion_control(),
-            backend=wish.backend,
+            backend=request.backend,
             number=number,
-            capture=wish.pcap is not None,
-            log=wish.log is not None,
+            capture=request.pcap is not None,
+            log=request.log is not None,
         )
-        pasta = None if uplink else outside.pasta(wanted=wish.outside, say=say)
-        spec = _sandbox_spec(wish, leads_out=pasta is not None, say=say)
-        output_files.empty((wish.pcap, wish.log))
+        pasta = None if uplink else outside.pasta(wanted=request.outside, say=say)
+        spec = _sandbox_spec(request, leads_out=pasta is not None, say=say)
+        output_files.empty((request.pcap, request.log))
         supervisor = await stack.enter_async_context(sandbox(spec))
-        bed = _Bed(wish, planned, supervisor, spec.scratch, say)
+        bed = _Bed(request, planned, supervisor, spec.scratch, say)
         emulator, way_out = await bed.build(uplink, number, pasta)
         nest = Nest(
             planned,
             number,
             bed.tool,
-            wish.described.link,
+            request.described.link,
             emulator.change,
             os.environ if uplink else None,
         )
@@ -102,7 +102,7 @@ async def run(wish: Wish, say: Say) -> Outcome:
         environment = plan.environment(planned, spec.scratch / "trial" / SOCKET, outer)
         ended = await bed.command(environment, emulator)
         result = await bed.result(emulator)
-        return Outcome(ended, environment["HTTPBED_PEER"], way_out, emulator.real_time, result)
+        return LinkRun(ended, environment["HTTPBED_PEER"], way_out, emulator.real_time, result)
 
 
 def _congestion_control() -> str:
@@ -110,18 +110,18 @@ def _congestion_control() -> str:
     return _CONGESTION_CONTROL.read_text().strip()
 
 
-def _sandbox_spec(wish: Wish, *, leads_out: bool, say: Say) -> SandboxSpec:
+def _sandbox_spec(request: LinkRequest, *, leads_out: bool, say: Say) -> SandboxSpec:
     scratch = folders.cache() / "link"
     scratch.mkdir(parents=True, exist_ok=True)
     resolv_conf = None
     if leads_out and _RESOLV_CONF.is_file():
         resolv_conf = plan.resolv_conf(_RESOLV_CONF.read_text(errors="replace"))
-    written = {PCAP: wish.pcap, LOG: wish.log}
+    written = {PCAP: request.pcap, LOG: request.log}
     return SandboxSpec(
         scratch=scratch,
         trial=None,
         roots={TOOLS: outside.tools(say)},
-        shared={f"{LINK_FILES}/{file.sha256}": file.path for file in wish.described.files},
+        shared={f"{LINK_FILES}/{file.sha256}": file.path for file in request.described.files},
         programs={name: executable(name) for name in (LINK, PROBE)},
         hosts=plan.SYSCTLS,
         sysctls=NO_NEIGHBOUR_DISCOVERY,
@@ -138,7 +138,7 @@ def _sandbox_spec(wish: Wish, *, leads_out: bool, say: Say) -> SandboxSpec:
 class _Bed:
     """A sandbox that a link is built in."""
 
-    wish: Wish
+    request: LinkRequest
     planned: ShellPlan
     supervisor: Supervisor
     scratch: Path
@@ -164,7 +164,7 @@ class _Bed:
 
     async def command(self, environment: Mapping[str, str], emulator: Emulator) -> Exit:
         """Run the command; nobody waits for one whose link is gone."""
-        spec = ProcessSpec(self.wish.argv, "command", COMMAND, environment=environment)
+        spec = ProcessSpec(self.request.argv, "command", COMMAND, environment=environment)
         loop = asyncio.get_running_loop()
         begun: asyncio.Future[Process] = loop.create_future()
         passing = set[asyncio.Task[None]]()
@@ -195,9 +195,10 @@ class _Bed:
             said = last_error_line(self.supervisor, self.planned.network.emulator)
             return BedError(f"the emulator ended{said}")
         what, _, reason = complaint.partition(": ")
-        option, file = {"log": ("--log", self.wish.log), "pcapng": ("--pcap", self.wish.pcap)}.get(
-            what, ("", None)
-        )
+        option, file = {
+            "log": ("--log", self.request.log),
+            "pcapng": ("--pcap", self.request.pcap),
+        }.get(what, ("", None))
         if file is None:
             return BedError(f"the emulator ended: {complaint}")
         if f"os error {errno.ENOSPC}" in reason:
@@ -217,7 +218,7 @@ class _Bed:
         """Wait until the command or its link has ended, with the meter if that is wanted."""
         gone = asyncio.create_task(emulator.gone())
         watching = [gone]
-        if self.wish.meter:
+        if self.request.meter:
             watching.append(asyncio.create_task(_watch(emulator)))
         try:
             ends: list[asyncio.Future[Any]] = [process.exit, gone]
@@ -244,7 +245,7 @@ class _Bed:
         if ended.clean:
             return True
         reason = f"pasta failed ({ended}){last_error_line(self.supervisor, spec)}"
-        if self.wish.outside:
+        if self.request.outside:
             raise HostError(reason, "try it alone: pasta --config-net")
         self.say(f"no outside network for the command: {reason}")
         return False
