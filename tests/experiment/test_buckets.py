@@ -1,4 +1,4 @@
-"""Token buckets on the way of answers, and what passes them."""
+"""Token buckets on the response path, and the bytes that pass them."""
 
 from __future__ import annotations
 
@@ -32,25 +32,25 @@ BUCKET = {"bucket": "10 Mbit/s", "burst": "1 MB"}
 @pytest.mark.parametrize(
     ("size", "holds"), [("100 kB", True), ("1 MB", True), ("1000001 B", False), ("10 MB", False)]
 )
-def test_a_bucket_holds_what_is_no_larger(size: str, holds: bool) -> None:
-    """Of equal size it does."""
+def test_a_bucket_holds_a_transfer_up_to_its_own_size(size: str, holds: bool) -> None:
+    """A transfer of equal size fits."""
     (found,) = buckets.bucket_loads(scenario(size, rate=BUCKET))
     assert found.holds_all is holds
 
 
-def test_all_bodies_pass_it() -> None:
-    """Those of every file and every round."""
+def test_the_bodies_of_all_files_and_rounds_pass_the_bucket() -> None:
+    """Four files in three rounds are twelve bodies."""
     (found,) = buckets.bucket_loads(scenario("100 kB", rate=BUCKET, files=4, rounds=3))
     assert found == BucketLoad("client-server", "server", 10_000_000, 1_000_000, 1_200_000)
 
 
-def test_another_rate_has_no_bucket() -> None:
-    """Nor has the direction of the requests, which would hold any."""
+def test_a_constant_rate_has_no_bucket() -> None:
+    """Buckets in the direction of the requests do not count either."""
     assert buckets.bucket_loads(scenario("100 kB", rate="10 Mbit/s")) == ()
 
 
-def test_it_is_told_with_the_remedy() -> None:
-    """Link, bucket, transfer, rate, and what to do."""
+def test_the_warning_names_link_bucket_transfer_rate_and_remedy() -> None:
+    """The warning says that the rate never limits the transfer."""
     (found,) = buckets.bucket_loads(scenario("100 kB", rate=BUCKET))
     assert found.warning() == (
         "client-server from server: the bucket of 1 MB holds the whole transfer of 100 kB, so the"

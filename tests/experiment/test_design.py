@@ -1,4 +1,4 @@
-"""Randomised complete blocks: each treatment once in each, in an order that the seed decides."""
+"""Randomised complete blocks: each block runs each treatment once, in an order from the seed."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def orders(made: list[Trial]) -> list[list[tuple[str, ...]]]:
 
 @given(st.integers(0, 2**63 - 1), st.integers(1, 6))
 def test_each_treatment_runs_once_in_each_block(seed: int, replicates: int) -> None:
-    """Blocks are complete, one after the other, and their positions count from 1."""
+    """Blocks are complete and consecutive, and their positions count from 1."""
     made = trials(seed=seed, replicates=replicates)
     everything = sorted((version, loss) for version in "1.1 2 3".split() for loss in ("0 %", "2 %"))  # noqa: SIM905
     assert [sorted(block) for block in orders(made)] == [everything] * replicates
@@ -39,33 +39,33 @@ def test_each_treatment_runs_once_in_each_block(seed: int, replicates: int) -> N
 
 @given(st.integers(0, 2**63 - 1))
 def test_the_order_is_a_function_of_the_seed(seed: int) -> None:
-    """So a design can be made again from its file; adding blocks changes no earlier one."""
+    """A design can be reproduced from its file; more blocks do not change earlier blocks."""
     assert trials(seed=seed) == trials(seed=seed)
     assert trials(seed=seed, replicates=2) == trials(seed=seed, replicates=5)[:12]
 
 
 def test_orders_differ_between_blocks_and_seeds() -> None:
-    """A drift within blocks cannot favour the same treatment in all of them."""
+    """Drift within blocks cannot favour the same treatment in all of them."""
     one, other = orders(trials(seed=1)), orders(trials(seed=2))
     assert len({str(order) for order in one}) > 1
     assert one != other
 
 
-def test_every_treatment_comes_first_somewhere() -> None:
-    """Over many blocks no treatment is kept from any place."""
+def test_every_treatment_comes_first_in_at_least_one_block() -> None:
+    """Over many blocks every treatment gets every position."""
     assert len({order[0] for order in orders(trials(replicates=200))}) == 6
 
 
-def test_a_trial_is_named_by_what_is_executed() -> None:
-    """Identifiers are unique, and do not depend on the place in the block."""
+def test_trial_ids_are_unique_and_independent_of_the_position() -> None:
+    """The id depends on what is executed only."""
     made = trials()
     assert len({trial.id for trial in made}) == len(made)
     assert made[0].model_copy(update={"position": 6}).id == made[0].id
     assert made[0].model_copy(update={"seed": 2}).id != made[0].id
 
 
-def test_a_design_survives_the_round_trip_through_its_file() -> None:
-    """A line of ``design.jsonl`` reads back as the trial it was, under the same name."""
+def test_a_trial_survives_the_round_trip_through_design_jsonl() -> None:
+    """A line of ``design.jsonl`` reads back as an equal trial with the same id."""
     for trial in trials():
         again = Trial.model_validate_json(trial.model_dump_json())
         assert again == trial
@@ -73,7 +73,7 @@ def test_a_design_survives_the_round_trip_through_its_file() -> None:
 
 
 def test_an_experiment_without_factors_has_one_treatment() -> None:
-    """And so one trial in each block."""
+    """Each block then has one trial."""
     document = tomllib.loads(
         DEMO.replace('{ factor = "loss" }', '"0 %"').replace('{ factor = "http_version" }', '"2"')
     )

@@ -1,4 +1,4 @@
-"""Groups, exclusions and scales: which treatments there are, and what can be wrong with them."""
+"""Groups, exclusions and scales: the treatments that they select, and their mistakes."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ levels = { loss = ["0 %"] }
 """
 
 
-def told(text: str) -> dict[str, str]:
+def mistakes_by_place(text: str) -> dict[str, str]:
     """Return the mistakes in an experiment's text: place -> reason."""
     return {mistake.place: str(mistake) for mistake in parser.read(text).mistakes}
 
@@ -54,10 +54,10 @@ def grouped(old: str = "", new: str = "") -> str:
 
 
 @given(groups, exclusions)
-def test_the_design_is_the_union_without_what_is_excluded(
+def test_the_design_is_the_union_of_its_groups_without_exclusions(
     groups: list[Group], exclusions: list[Exclusion]
 ) -> None:
-    """Each treatment once, in the order of the full crossing, whatever the groups' order."""
+    """Each treatment occurs once, in the order of the full factorial."""
     names = list(FACTORS)
     full = [
         dict(zip(names, levels, strict=True)) for levels in itertools.product(*FACTORS.values())
@@ -73,20 +73,20 @@ def test_the_design_is_the_union_without_what_is_excluded(
 
 
 def in_group(choice: Group | Exclusion, treatment: dict[str, str]) -> bool:
-    """Tell by the definition whether a treatment is in a group, or is excluded."""
+    """Return by the definition whether a treatment is in a group, or is excluded."""
     return all(treatment[name] in levels for name, levels in choice.levels.items())
 
 
-def test_a_grouped_experiment_has_no_mistake() -> None:
-    """And neither have editors that know the schema."""
+def test_a_grouped_experiment_is_valid_for_parser_and_schema() -> None:
+    """The published schema accepts it, too."""
     read = parser.read(grouped())
     assert read.mistakes == ()
     assert len(read.treatments) == 5
     assert toml_documents.schema_errors(read.document) == []
 
 
-def test_a_scale_keeps_the_order_and_takes_its_own_replicates() -> None:
-    """What is run at a scale is an experiment of its own."""
+def test_a_scale_keeps_the_order_and_has_its_own_replicates() -> None:
+    """The reduced experiment is an experiment itself."""
     experiment = parser.read(grouped()).experiment
     assert isinstance(experiment, Experiment)
     smoke = experiment.at_scale("smoke")
@@ -150,18 +150,20 @@ EXCLUDE = '[[exclude]]\nreason = "r"\nlevels = '
         ),
     ],
 )
-def test_each_mistake_is_named_where_it_stands(text: str, place: str, reason: str) -> None:
-    """With what is known, so that the next try is right."""
-    found = told(text)
+def test_each_mistake_of_the_design_is_reported_at_its_place(
+    text: str, place: str, reason: str
+) -> None:
+    """The message lists the known names."""
+    found = mistakes_by_place(text)
     assert place in found
     assert reason in found[place]
 
 
-def test_mistakes_of_groups_hide_no_others() -> None:
-    """Those of header, groups, exclusions, scales and scenario are told together."""
+def test_mistakes_of_groups_do_not_hide_others() -> None:
+    """Mistakes in header, groups, exclusions, scales and scenario are reported together."""
     text = grouped('{ loss = ["0 %"] }', '{ lost = ["0 %"] }').replace("10 Mbit/s", "10")
     text = text.replace("replicates = 5", "replicates = 0") + EXCLUDE + '{ loss = ["9 %"] }'
-    assert set(told(text)) >= {
+    assert set(mistakes_by_place(text)) >= {
         "replicates",
         "groups[0].levels.lost",
         "exclude[0].levels.loss[0]",
@@ -169,16 +171,16 @@ def test_mistakes_of_groups_hide_no_others() -> None:
     }
 
 
-def test_many_factors_are_few_treatments_where_groups_say_so() -> None:
-    """What is never run counts for nothing: 2^30 combinations, of which a group takes one."""
+def test_a_group_may_select_one_of_many_combinations() -> None:
+    """A group selects one of 2^30 combinations without generating them."""
     factors = {f"f{n}": ["1", "2"] for n in range(30)}
     one = Group(name="one", levels={name: ["1"] for name in factors})
     assert factorial.most(factors, [one, one]) == 2
     assert len([*factorial.treatments(factors, [one, one])]) == 1
 
 
-def test_levels_are_tables_with_factors_in_them() -> None:
-    """So that the network's, the path's and the congestion control's levels stay factors."""
+def test_levels_may_be_tables_that_refer_to_further_factors() -> None:
+    """Levels of network, path and congestion control stay factors."""
     read = parser.read(NESTED)
     assert read.mistakes == ()
     assert len(read.treatments) == 2**5
@@ -206,11 +208,11 @@ def test_levels_are_tables_with_factors_in_them() -> None:
          "no place refers to this factor"),
     ],
 )  # fmt: skip
-def test_a_mistake_in_a_level_is_named_where_it_stands(
+def test_a_mistake_in_a_nested_level_is_reported_at_that_level(
     old: str, new: str, place: str, reason: str
 ) -> None:
-    """Through as many factors as stand for each other on the way."""
+    """This holds through any number of factors that refer to each other."""
     assert old in NESTED
-    found = told(NESTED.replace(old, new, 1))
+    found = mistakes_by_place(NESTED.replace(old, new, 1))
     assert place in found
     assert reason in found[place]

@@ -1,4 +1,4 @@
-"""Hand-overs: what can be asked for, and what is refused with a reason."""
+"""Hand-overs: the accepted forms, and the reasons for which others are rejected."""
 
 from __future__ import annotations
 
@@ -34,14 +34,14 @@ TWO_LINKS: dict[str, Any] = {
 
 
 def scenario(**handover: Any) -> Scenario:
-    """Read the scenario with other words about its hand-over."""
+    """Return the scenario with a changed hand-over."""
     said = copy.deepcopy(TWO_LINKS)
     said["handover"].update(handover)
     return Scenario.model_validate(said)
 
 
-def test_the_client_is_on_the_first_link_that_is_named() -> None:
-    """Its route goes by that link; the others stand by."""
+def test_the_client_begins_on_the_first_link_of_the_hand_over() -> None:
+    """Its route uses that link; the other links are standby."""
     assert [link for link, _ in scenario().access()] == [0, 2]
     turned = scenario(links=["cellular", "wifi"])
     assert [link for link, _ in turned.access()] == [1, 2]
@@ -49,8 +49,8 @@ def test_the_client_is_on_the_first_link_that_is_named() -> None:
     assert turned.standby == {0}
 
 
-def test_it_goes_from_each_link_to_the_next_and_from_the_last_to_the_first() -> None:
-    """Again and again means round and round."""
+def test_the_client_switches_from_each_link_to_the_next_and_then_to_the_first() -> None:
+    """Repeated hand-overs cycle through the links."""
     handover = scenario(when={"every": "5 s"}).handover
     assert handover is not None
     assert [handover.from_and_to(number) for number in (1, 2, 3)] == [
@@ -73,10 +73,7 @@ def test_it_goes_from_each_link_to_the_next_and_from_the_last_to_the_first() -> 
     ],
 )
 def test_which_links_have_an_address_at_first(more: dict[str, str], up: list[str]) -> None:
-    """With a gap, or where a link comes up only when it is needed, the next one has none.
-
-    What it is compared with begins on the same network.
-    """
+    """With a gap or an overlap, the next link has no address at first."""
     handover = scenario(**more).handover
     assert isinstance(handover, Handover)
     assert handover.up_at_first() == up
@@ -111,14 +108,16 @@ def test_which_links_have_an_address_at_first(more: dict[str, str], up: list[str
         ),
     ],
 )
-def test_what_cannot_be_is_refused_with_a_reason(more: dict[str, Any], reason: str) -> None:
-    """Every contradiction is a mistake of the file, found before anything runs."""
+def test_a_contradictory_hand_over_is_rejected_with_a_reason(
+    more: dict[str, Any], reason: str
+) -> None:
+    """Contradictions are mistakes of the file, reported before anything runs."""
     with pytest.raises(ValueError, match=reason):
         scenario(**more)
 
 
-def test_a_link_must_lead_to_who_answers() -> None:
-    """A link to an island is no second way."""
+def test_each_link_of_a_hand_over_must_lead_to_the_server() -> None:
+    """A link to an isolated host is rejected."""
     said = copy.deepcopy(TWO_LINKS)
     said["topology"]["hosts"].append("island")
     said["topology"]["links"][1]["between"] = ["client", "island"]
@@ -127,7 +126,7 @@ def test_a_link_must_lead_to_who_answers() -> None:
 
 
 def test_links_between_the_same_hosts_need_names() -> None:
-    """Else nobody could say which is meant."""
+    """Without names a hand-over could not refer to one of them."""
     said = copy.deepcopy(TWO_LINKS)
     del said["topology"]["links"][0]["name"], said["topology"]["links"][1]["name"]
     with pytest.raises(ValueError, match="two links are named 'client-router'"):
@@ -135,7 +134,7 @@ def test_links_between_the_same_hosts_need_names() -> None:
 
 
 def test_an_access_link_ends_at_a_router() -> None:
-    """An address on one of the client's links would not be reached over another."""
+    """A server's address on one of the client's links is unreachable over another."""
     said = copy.deepcopy(TWO_LINKS)
     said["topology"]["hosts"] = ["client", "server"]
     said["topology"]["links"] = [
@@ -145,8 +144,8 @@ def test_an_access_link_ends_at_a_router() -> None:
         Scenario.model_validate(said)
 
 
-def test_the_client_is_on_a_link_of_the_hand_over() -> None:
-    """A third one with a shorter way would be taken, and nothing would change."""
+def test_the_clients_route_must_use_the_first_link_of_the_hand_over() -> None:
+    """A third link with a shorter route would be used, and the hand-over would have no effect."""
     said = copy.deepcopy(TWO_LINKS)
     said["topology"]["links"].append({"name": "cable", "between": ["client", "server"]})
     with pytest.raises(ValueError, match="route leads over cable, not over wifi"):
@@ -158,8 +157,8 @@ def test_the_client_is_on_a_link_of_the_hand_over() -> None:
         Scenario.model_validate(said)
 
 
-def test_a_nat_is_not_at_the_client() -> None:
-    """It is at the link's second host; any other hand-over goes either way."""
+def test_a_nat_is_at_the_second_host_of_its_link() -> None:
+    """Other hand-overs work with either order of hosts."""
     said = copy.deepcopy(TWO_LINKS)
     said["topology"]["links"][0]["between"] = ["router", "client"]
     assert Scenario.model_validate(said).access_links == (0, 1)
@@ -168,8 +167,8 @@ def test_a_nat_is_not_at_the_client() -> None:
         Scenario.model_validate(said)
 
 
-def test_an_event_is_not_named_as_the_hand_overs_own() -> None:
-    """Nobody could tell them apart in the evidence."""
+def test_an_event_must_not_have_the_name_of_the_hand_overs_event() -> None:
+    """The evidence could not distinguish the two."""
     said = copy.deepcopy(TWO_LINKS)
     event = {"name": "hand-over", "when": {"handshake": True}}
     said["topology"]["links"][0]["events"] = [event]
@@ -177,8 +176,8 @@ def test_an_event_is_not_named_as_the_hand_overs_own() -> None:
         Scenario.model_validate(said)
 
 
-def test_what_comes_after_the_time_limit_is_refused() -> None:
-    """A trial has timed out by then; the place is where its author wrote the time."""
+def test_a_hand_over_after_the_time_limit_is_rejected() -> None:
+    """The mistake is reported where the author wrote the time."""
     text = """
 schema = 1
 name = "late"

@@ -1,4 +1,4 @@
-"""Large experiments: the work of reading one grows as its file does, and no mistake is lost."""
+"""Large experiments: parsing takes time linear in the file, and reports every mistake."""
 
 from __future__ import annotations
 
@@ -47,15 +47,17 @@ kind = "download"
 """
 
 
-def written(factors: str, rate: str = '"10 Mbit/s"', delay: str = '"1 ms"', more: str = "") -> str:
-    """Write an experiment."""
+def experiment_text(
+    factors: str, rate: str = '"10 Mbit/s"', delay: str = '"1 ms"', more: str = ""
+) -> str:
+    """Return the text of an experiment."""
     return HEAD.format(factors=factors, rate=rate, delay=delay, size='size = "1 MB"') + more
 
 
 def levels(count: int) -> str:
-    """Vary a delay in so many levels."""
+    """Vary a delay in ``count`` levels."""
     said = ", ".join(f'"{number} ms"' for number in range(1, count + 1))
-    return written(f"delay = [{said}]", delay='{ factor = "delay" }')
+    return experiment_text(f"delay = [{said}]", delay='{ factor = "delay" }')
 
 
 def wrong(count: int) -> str:
@@ -69,13 +71,13 @@ def missing(count: int) -> str:
 
 
 def named(count: int) -> str:
-    """Vary a table of which each level lacks a key."""
+    """Vary a table; each level lacks a key."""
     said = ", ".join(f'n{one} = {{ bucket = "{one} Mbit/s" }}' for one in range(1, count + 1))
-    return written(f"net = {{ {said} }}", rate='{ factor = "net" }')
+    return experiment_text(f"net = {{ {said} }}", rate='{ factor = "net" }')
 
 
 def grouped(count: int) -> str:
-    """Cross each level in a group of its own; one of them is not there."""
+    """Put each level into its own group; one level is unknown."""
     groups = "".join(
         f'\n[[groups]]\nname = "g{number}"\nlevels = {{ delay = ["{number} ms"] }}\n'
         for number in range(1, count + 1)
@@ -84,7 +86,7 @@ def grouped(count: int) -> str:
 
 
 def excluded(count: int) -> str:
-    """Exclude one version at each level."""
+    """Exclude one HTTP version at each level."""
     said = "".join(
         f'\n[[exclude]]\nreason = "x"\n'
         f'levels = {{ delay = ["{number} ms"], http_version = ["2"] }}\n'
@@ -104,7 +106,7 @@ SHAPES = {
 
 
 def calls(work: Callable[[], Any]) -> int:
-    """Count the calls of functions that some work makes, those in C included."""
+    """Count the function calls of some work, including those of C functions."""
     found = 0
 
     def count(_frame: object, event: str, _argument: object) -> None:
@@ -121,8 +123,8 @@ def calls(work: Callable[[], Any]) -> int:
 
 
 @pytest.mark.parametrize("shape", SHAPES)
-def test_twice_the_levels_are_twice_the_work(shape: Callable[[int], str]) -> None:
-    """The number of calls says so without a clock; squares would make it four times as much."""
+def test_twice_the_levels_need_twice_the_calls(shape: Callable[[int], str]) -> None:
+    """Counting calls needs no clock; quadratic work would quadruple them."""
     parser.read(shape(3))  # what is looked up once
     texts = [shape(100), shape(200)]
     few, many = (calls(partial(parser.read, text)) for text in texts)
@@ -130,17 +132,17 @@ def test_twice_the_levels_are_twice_the_work(shape: Callable[[int], str]) -> Non
 
 
 @pytest.mark.parametrize(("shape", "count"), SHAPES.items())
-def test_every_mistake_is_found_once(
+def test_every_mistake_is_reported_once(
     shape: Callable[[int], str], count: Callable[[int], int]
 ) -> None:
-    """However many treatments share a part, each mistake is told at its place."""
+    """Many treatments may share the part with the mistake."""
     found = parser.read(shape(40)).mistakes
     assert len(found) == count(40)
     assert len({mistake.place for mistake in found}) == len(found)
 
 
-def test_mistakes_of_several_parts_are_all_found() -> None:
-    """A part that is wrong in all treatments hides none that is wrong in some."""
+def test_mistakes_of_several_parts_are_all_reported() -> None:
+    """A part that is invalid in all treatments does not hide one that is invalid in some."""
     text = wrong(3).replace('size = "1 MB"', "").replace('"nginx"', '"nginx"\nhttp = 1')
     places = [mistake.place for mistake in parser.read(text).mistakes]
     assert places == [
@@ -152,14 +154,14 @@ def test_mistakes_of_several_parts_are_all_found() -> None:
     ]
 
 
-def test_a_list_of_what_would_be_right_is_bounded() -> None:
-    """A message names the first levels, and how many more there are."""
+def test_a_list_of_accepted_names_is_bounded() -> None:
+    """A message lists the first levels, and how many more there are."""
     (first, _) = parser.read(grouped(40)).mistakes
     assert first.reason.endswith("20 ms, 21 ms and 19 more")
 
 
-def test_treatments_share_what_is_alike() -> None:
-    """Parts are filled in once, and are what an ordinary document gives."""
+def test_treatments_share_equal_parts() -> None:
+    """Shared parts equal those that an ordinary document gives."""
     read = parser.read(levels(3))
     assert isinstance(read.document, ExperimentDocument)
     documents = [scenario_document(read.document, one) for one in read.treatments]
@@ -169,8 +171,8 @@ def test_treatments_share_what_is_alike() -> None:
     assert len({id(one["roles"]) for one in documents}) == 2
 
 
-def test_scenarios_read_by_parts_are_those_read_whole() -> None:
-    """Values and mistakes are the same, and a mistake is news once."""
+def test_scenarios_read_by_parts_equal_those_read_whole() -> None:
+    """Values and mistakes are equal, and each mistake is new once."""
     read = parser.read(levels(2))
     scenarios = ScenarioReader()
     for one in read.treatments:

@@ -1,4 +1,4 @@
-"""Links as an author describes them: every form, and every mistake at its place with its reason."""
+"""Links in an experiment file: every form, and every mistake at its place."""
 
 from __future__ import annotations
 
@@ -42,8 +42,8 @@ GOOD: list[dict[str, Any]] = [
 ]
 
 
-def written(link: dict[str, Any], factors: str = "") -> str:
-    """Write the demo with another link."""
+def demo_with_link(link: dict[str, Any], factors: str = "") -> str:
+    """Return the text of the demo with another link."""
     head, rest = DEMO.split("[[topology.links]]", 1)
     tail = rest[rest.index("[roles.client]") :]
     factor = 'loss = ["0 %", "2 %"]'
@@ -52,19 +52,19 @@ def written(link: dict[str, Any], factors: str = "") -> str:
     return f"{head.replace(factor, factors)}[[topology.links]]\n{described}\n{tail}"
 
 
-def told(link: dict[str, Any], factors: str = "") -> dict[str, str]:
-    """Return the mistakes of the demo with another link: place in it -> reason and remedy."""
+def mistakes_by_place(link: dict[str, Any], factors: str = "") -> dict[str, str]:
+    """Return the mistakes of the demo with another link: place in it -> message."""
     return {
         mistake.place.removeprefix("topology.links[0]").removeprefix("."): str(mistake)
-        for mistake in parser.read(written(link, factors)).mistakes
+        for mistake in parser.read(demo_with_link(link, factors)).mistakes
     }
 
 
 @pytest.mark.parametrize("link", GOOD, ids=str)
-def test_every_form_is_read_and_known_to_the_schema(link: dict[str, Any]) -> None:
-    """Whatever stands in the manual."""
-    assert told(link) == {}
-    document = dict(parser.read(written(link)).document)
+def test_every_form_is_valid_for_parser_and_schema(link: dict[str, Any]) -> None:
+    """These are the forms of the manual."""
+    assert mistakes_by_place(link) == {}
+    document = dict(parser.read(demo_with_link(link)).document)
     assert toml_documents.schema_errors(document) == []
 
 
@@ -130,15 +130,17 @@ def test_every_form_is_read_and_known_to_the_schema(link: dict[str, Any]) -> Non
         ({"events": [{"name": "a", "when": {"handshake": True}}] * 2}, "", "two events are named"),
     ],
 )  # fmt: skip
-def test_a_mistake_is_told_at_its_place(link: dict[str, Any], place: str, reason: str) -> None:
-    """And no other mistake beside it: a table is never also told to be no text."""
-    found = told(link)
+def test_a_mistake_in_a_link_is_reported_once_at_its_place(
+    link: dict[str, Any], place: str, reason: str
+) -> None:
+    """A mistake in a table is not also reported for the text form."""
+    found = mistakes_by_place(link)
     assert list(found) == [place]
     assert reason in found[place]
 
 
-def test_many_mistakes_of_one_link_are_told_at_once() -> None:
-    """Each in the form that its author chose."""
+def test_many_mistakes_of_one_link_are_reported_at_once() -> None:
+    """Each is reported for the form that the author chose."""
     link = {
         "rate": {"bucket": "1", "burst": "1"},
         "loss": {"to_bad": "2", "to_good": "101 %"},
@@ -148,7 +150,7 @@ def test_many_mistakes_of_one_link_are_told_at_once() -> None:
         "schedule": [{"at": "x"}],
         "profile": "lt",
     }
-    assert set(told(link)) == {
+    assert set(mistakes_by_place(link)) == {
         "rate.bucket",
         "rate.burst",
         "loss.to_bad",
@@ -163,35 +165,37 @@ def test_many_mistakes_of_one_link_are_told_at_once() -> None:
 
 def scenarios(link: dict[str, Any], factors: str) -> list[Link]:
     """Return the links of all treatments."""
-    read = parser.read(written(link, factors))
+    read = parser.read(demo_with_link(link, factors))
     assert read.mistakes == ()
     documents = [scenario_document(read.document, levels) for levels in read.treatments]
     return [Scenario.model_validate(document).link for document in documents]
 
 
-def test_a_level_with_a_name_may_be_a_table() -> None:
-    """The name stands in every table; what is in the table stands in the network."""
+def test_a_named_level_may_be_a_table() -> None:
+    """Tables of results show the name; the network has the table's values."""
     factors = 'loss = { light = "1 %", bursts = { to_bad = "1 %", to_good = "30 %" } }'
     link = {"loss": {"factor": "loss"}}
-    levels = {each["loss"] for each in parser.read(written(link, factors)).treatments}
+    levels = {each["loss"] for each in parser.read(demo_with_link(link, factors)).treatments}
     assert levels == {"light", "bursts"}
     losses = [one.loss for one in scenarios(link, factors)]
     assert 0.01 in losses
     assert any(getattr(loss, "to_good", None) == 0.3 for loss in losses)
-    document = dict(parser.read(written(link, factors)).document)
+    document = dict(parser.read(demo_with_link(link, factors)).document)
     assert toml_documents.schema_errors(document) == []
 
 
-def test_a_mistake_in_a_level_with_a_name_is_told_there() -> None:
-    """With the place in the table, and the place where it is used."""
-    found = told({"loss": {"factor": "loss"}}, 'loss = { b = { to_bad = "2", to_good = "1 %" } }')
+def test_a_mistake_in_a_named_level_is_reported_at_the_level() -> None:
+    """The message also names the place that refers to the factor."""
+    found = mistakes_by_place(
+        {"loss": {"factor": "loss"}}, 'loss = { b = { to_bad = "2", to_good = "1 %" } }'
+    )
     ((place, said),) = found.items()
     assert place == "factors.loss.b.to_bad"
     assert "used at topology.links[0].loss" in said
 
 
-def test_a_queue_and_a_profile_may_be_varied() -> None:
-    """A factor stands for anything, also for what fills in the rest."""
+def test_queue_and_profile_may_be_factors() -> None:
+    """A reference may replace any value, including a profile."""
     factors = 'queue = { short = { limit = "10 packets" }, fair = { discipline = "fq_codel" } }'
     queues = {link.queue.discipline for link in scenarios({"queue": {"factor": "queue"}}, factors)}
     assert queues == {"droptail", "fq_codel"}
@@ -200,9 +204,9 @@ def test_a_queue_and_a_profile_may_be_varied() -> None:
 
 
 @pytest.mark.parametrize("levels", ["[1]", "3", "[]", "{}", "{ a = 1 }", '["a", "a"]', '[""]'])
-def test_levels_of_a_wrong_kind_are_refused(levels: str) -> None:
-    """A number, an empty list or table, a name twice, and what is no loss."""
-    assert told({"loss": {"factor": "loss"}}, f"loss = {levels}")
+def test_malformed_levels_are_rejected(levels: str) -> None:
+    """A number, an empty list or table, a duplicate name, and an invalid loss."""
+    assert mistakes_by_place({"loss": {"factor": "loss"}}, f"loss = {levels}")
 
 
 KEYS = """
@@ -220,9 +224,9 @@ values = st.recursive(
 
 
 @given(st.dictionaries(keys, values, max_size=4))
-def test_links_of_any_shape_are_read_or_refused(link: dict[str, Any]) -> None:
-    """No table of whatever shape makes reading fail in any other way."""
-    for mistake in parser.read(written(link, 'x = ["1"]')).mistakes:
+def test_links_of_any_shape_are_accepted_or_rejected(link: dict[str, Any]) -> None:
+    """No table makes the parser fail in another way."""
+    for mistake in parser.read(demo_with_link(link, 'x = ["1"]')).mistakes:
         assert mistake.place
         assert mistake.reason
         assert "<" not in mistake.place

@@ -1,4 +1,4 @@
-"""What a page load may say, and how its mistakes are told."""
+"""The page-load workload: its forms, and the messages for its mistakes."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from httpbed.experiment.page import NamedPage, PageLoad, SyntheticPage
 from httpbed.experiment.workload import Download, parse
 
 
-def said(**other: Any) -> dict[str, Any]:
+def page_load(**other: Any) -> dict[str, Any]:
     """Return the table of a page load."""
     return {"kind": "page", "page": {"objects": 8, "size": "10 kB"}, **other}
 
@@ -25,15 +25,15 @@ def said(**other: Any) -> dict[str, Any]:
     ],
 )
 def test_a_page_has_one_of_several_forms(page: Any, kind: type) -> None:
-    """A text is a name; a count may be a text, as levels of factors are."""
-    load = parse(said(page=page))
+    """A text is a page name; a count may be a text, as levels of factors are."""
+    load = parse(page_load(page=page))
     assert isinstance(load, PageLoad)
     assert isinstance(load.page, kind)
 
 
-def test_a_synthetic_page_knows_what_it_is() -> None:
-    """One request more than it has images."""
-    load = parse(said())
+def test_a_synthetic_page_has_one_request_more_than_images() -> None:
+    """The document is the additional request."""
+    load = parse(page_load())
     assert load.requests() == 9
     assert 80_000 < load.body_bytes() < 90_000
 
@@ -51,16 +51,16 @@ def test_a_synthetic_page_knows_what_it_is() -> None:
         ({"rounds": 2}, "Extra inputs"),
     ],
 )
-def test_mistakes_name_the_way_out(other: dict[str, Any], told: str) -> None:
-    """Or what is allowed."""
+def test_a_mistake_is_reported_with_the_accepted_values(other: dict[str, Any], told: str) -> None:
+    """The message says what to write instead."""
     with pytest.raises(ValidationError) as mistake:
-        parse(said(**other))
+        parse(page_load(**other))
     assert told in str(mistake.value)
 
 
 def test_equal_pages_have_equal_keys() -> None:
-    """By which their sites are known; whatever the visit."""
-    one, other = parse(said()), parse(said(visit="repeat view"))
+    """The key identifies the site, whatever the visit."""
+    one, other = parse(page_load()), parse(page_load(visit="repeat view"))
     assert isinstance(one, PageLoad)
     assert isinstance(other, PageLoad)
     assert one.key == other.key

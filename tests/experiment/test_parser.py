@@ -1,4 +1,4 @@
-"""Reading an experiment: every mistake at once, each at the place that its author can mend."""
+"""Parsing an experiment: every mistake at once, each where the author can correct it."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ EXAMPLES = sorted((ROOT / "experiments").rglob("*.toml"))
 SHIPPED = [ROOT / "src/httpbed/cli/demo.toml", *EXAMPLES]
 
 
-def told(text: str) -> dict[str, str]:
+def mistakes_by_place(text: str) -> dict[str, str]:
     """Return the mistakes in an experiment's text: place -> reason."""
     return {mistake.place: mistake.reason for mistake in parser.read(text).mistakes}
 
@@ -34,8 +34,8 @@ def with_line(old: str, new: str) -> str:
 
 
 @pytest.mark.parametrize("text", [path.read_text() for path in SHIPPED], ids=map(str, SHIPPED))
-def test_what_is_shipped_has_no_mistake(text: str) -> None:
-    """And the published schema, by which editors check, agrees."""
+def test_shipped_experiments_are_valid_for_parser_and_schema(text: str) -> None:
+    """Editors validate against the published schema."""
     read = parser.read(text)
     assert read.mistakes == ()
     assert read.treatments
@@ -55,15 +55,15 @@ def test_what_is_shipped_has_no_mistake(text: str) -> None:
         ('{ factor = "loss" }', '{ factors = "loss" }'),
     ],
 )
-def test_the_schema_refuses_what_reading_refuses(old: str, new: str) -> None:
-    """An editor that knows the schema sees such a mistake while it is written."""
+def test_the_schema_rejects_what_the_parser_rejects(old: str, new: str) -> None:
+    """An editor with the schema shows such a mistake while the user types."""
     text = with_line(old, new)
     assert parser.read(text).mistakes
     assert toml_documents.schema_errors(parser.read(text).document)
 
 
-def test_the_schema_is_json_and_says_which_draft() -> None:
-    """So that any editor can use it."""
+def test_the_schema_is_json_and_names_its_draft() -> None:
+    """Any editor can use it."""
     said = json.loads(json.dumps(experiment_schema()))
     assert said["$schema"].startswith("https://json-schema.org/")
     assert set(said["required"]) >= {"schema", "name", "question", "topology", "roles", "workload"}
@@ -119,15 +119,15 @@ def test_the_schema_is_json_and_says_which_draft() -> None:
         ('metric = "request_time"', 'metric = "speed"', "report.metric", "request_time"),
     ],
 )
-def test_each_mistake_is_named_where_it_stands(old: str, new: str, place: str, reason: str) -> None:
-    """At the factor's level if a factor fills the place, at the key otherwise."""
-    found = told(with_line(old, new))
+def test_each_mistake_is_reported_at_its_place(old: str, new: str, place: str, reason: str) -> None:
+    """If a factor provides the value, the place is the factor's level, else the key."""
+    found = mistakes_by_place(with_line(old, new))
     assert place in found
     assert reason in found[place]
 
 
-def test_six_mistakes_of_six_kinds_are_told_at_once() -> None:
-    """Nobody has to run the command six times."""
+def test_six_mistakes_of_six_kinds_are_reported_at_once() -> None:
+    """The user needs one run to see all of them."""
     text = (
         DEMO.replace("replicates = 5", "replicates = -5")
         .replace('"10 Mbit/s"', '"10 Mbps"')
@@ -136,7 +136,7 @@ def test_six_mistakes_of_six_kinds_are_told_at_once() -> None:
         .replace('["0 %", "2 %"]', '["0 %", "2 per cent"]')
         .replace('kind = "download"', 'kind = "upload"')
     )
-    assert set(told(text)) >= {
+    assert set(mistakes_by_place(text)) >= {
         "replicates",
         "topology.links[0].rate",
         "topology.links[0].dealy",
@@ -146,23 +146,23 @@ def test_six_mistakes_of_six_kinds_are_told_at_once() -> None:
     }
 
 
-def test_a_mistake_is_told_once_although_many_treatments_have_it() -> None:
-    """Six treatments share the rate, and its author mends it once."""
+def test_a_mistake_that_many_treatments_share_is_reported_once() -> None:
+    """Six treatments share the rate."""
     places = [one.place for one in parser.read(with_line("10 Mbit/s", "10")).mistakes]
     assert places == ["topology.links[0].rate"]
 
 
 @pytest.mark.parametrize("level", ["[bold]2[/] %", "2\n%0", "\x1b[31m2 %", "2 %" * 1000, "{loss}"])
 def test_a_hostile_level_is_quoted_on_one_line(level: str) -> None:
-    """Neither markup nor control characters of a file reach the terminal."""
-    found = told(with_line('"2 %"]', f"{json.dumps(level)}]"))
+    """Markup and control characters of a file do not reach the terminal."""
+    found = mistakes_by_place(with_line('"2 %"]', f"{json.dumps(level)}]"))
     assert "factors.loss[1]" in found
     assert all(text.isprintable() for text in found.values())
 
 
 @pytest.mark.parametrize("key", ["a\nb", "\x1b[31m", "a.b", "[bold]"])
 def test_a_hostile_key_is_quoted_on_one_line(key: str) -> None:
-    """Likewise a key, in whichever table it stands."""
+    """This holds for a key in any table."""
     for table in ("[factors]", "[workload]", "[roles.server]"):
         text = with_line(table, f"{table}\n{json.dumps(key)} = [[1]]")
         mistakes = parser.read(text).mistakes
@@ -192,8 +192,8 @@ def test_a_hostile_key_is_quoted_on_one_line(key: str) -> None:
     ],
     ids=lambda text: repr(text[:25]),
 )
-def test_hostile_files_are_refused_with_mistakes(text: str) -> None:
-    """Whatever a file holds, its reader is told what is wrong, and never sees a traceback."""
+def test_malformed_files_are_rejected_with_mistakes(text: str) -> None:
+    """No file causes a traceback."""
     assert parser.read(text).mistakes
 
 
@@ -208,20 +208,20 @@ toml_values = st.recursive(
 
 
 @given(st.fixed_dictionaries({}, optional=dict.fromkeys(toml_documents.PARTS, toml_values)))
-def test_documents_of_any_shape_are_refused_with_mistakes(document: dict[str, Any]) -> None:
-    """None of the checks relies on another having passed."""
+def test_documents_of_any_shape_are_rejected_with_mistakes(document: dict[str, Any]) -> None:
+    """No check relies on another check having passed."""
     assert parser.read(toml_documents.as_toml(document)).mistakes
 
 
-def test_the_condition_is_what_the_topology_refers_to() -> None:
-    """So the report groups by loss, and not by HTTP version."""
+def test_the_condition_consists_of_the_factors_of_the_topology() -> None:
+    """The report groups by loss, not by HTTP version."""
     document = parser.read(DEMO).document
     assert network_factors(document) == ("loss",)
     assert {name for _, name in factor_references(document)} == {"http_version", "loss"}
 
 
 def test_the_time_limit_is_twenty_ideal_times_but_at_least_ten_minutes() -> None:
-    """Unless the experiment says otherwise."""
+    """``time_limit`` overrides it."""
 
     def limit(size: str, line: str = "") -> float:
         read = parser.read(with_line('1 MB"', f'{size}"').replace("seed =", f"{line}\nseed =", 1))
@@ -234,8 +234,8 @@ def test_the_time_limit_is_twenty_ideal_times_but_at_least_ten_minutes() -> None
     assert limit("100 MB", 'time_limit = "90 s"') == 90
 
 
-def test_a_wrong_header_hides_no_wrong_base() -> None:
-    """The base of the comparison is read from the document, whatever else is wrong."""
+def test_a_mistake_in_the_header_does_not_hide_one_in_the_base() -> None:
+    """The base is read from the document, whatever else is wrong."""
     text = """
         schema = 1
         name = "x"

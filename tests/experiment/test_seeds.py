@@ -1,4 +1,4 @@
-"""Seeds: each impairment of each block has luck of its own, and all treatments share it."""
+"""Seeds: each impairment of each block has its own stream, which all treatments share."""
 
 from __future__ import annotations
 
@@ -20,20 +20,20 @@ streams = st.tuples(st.integers(0, 2**63 - 1), st.integers(1, 10_000), names, na
 def test_another_block_direction_or_impairment_has_another_stream(
     several: set[tuple[int, int, str, str, str]],
 ) -> None:
-    """Whichever part of a stream's name differs, its key does."""
+    """A change in any part of a stream's name changes its key."""
     assert len({seeds.stream_key(*one) for one in several}) == len(several)
 
 
 @given(streams)
 def test_a_key_is_a_function_of_its_name(stream: tuple[int, int, str, str, str]) -> None:
-    """The same name gives the same 64 bits, whenever and wherever it is asked."""
+    """Equal names give equal 64-bit keys."""
     key = seeds.stream_key(*stream)
     assert key == seeds.stream_key(*stream)
     assert 0 <= key < 2**64
 
 
-def test_keys_stay_as_they_are() -> None:
-    """A campaign can be repeated by a later httpbed: this derivation must never change."""
+def test_the_key_derivation_never_changes() -> None:
+    """A later httpbed must be able to repeat a campaign."""
     recorded = json.loads((artifacts(H2_LOSS) / "link.json").read_text())["links"][0]
     assert [way["loss"]["key"] for way in recorded["directions"]] == [
         str(seeds.stream_key(20261121, 1, "client-server", way, "loss"))
@@ -42,7 +42,7 @@ def test_keys_stay_as_they_are() -> None:
     assert seeds.content(20261121, 10**6, 1) == 17395437096426009709
 
 
-def test_names_cannot_be_confused_with_each_other() -> None:
+def test_the_parts_of_a_name_are_separated() -> None:
     """Block 1 of link ``2`` is not block 12 of a link without a name."""
     assert seeds.derive(1, "a", "b") != seeds.derive(1, "ab")
     assert seeds.derive(1, 12) != seeds.derive(11, 2)
@@ -55,8 +55,8 @@ def keys(document: dict[str, object], block: int) -> list[object]:
     return [way["loss"]["key"] for way in config["links"][0]["directions"]]
 
 
-def test_all_treatments_of_a_block_meet_the_same_luck() -> None:
-    """HTTP version, rate and amount of loss leave the streams alone; block and direction do not."""
+def test_all_treatments_of_a_block_have_the_same_streams() -> None:
+    """HTTP version, rate and amount of loss do not change a stream; block and direction do."""
     document = trial(H2_LOSS).document
     other = {**document, "roles": {**document["roles"]}}
     other["roles"] = {**other["roles"], "client": {"implementation": "curl", "http_version": "3"}}

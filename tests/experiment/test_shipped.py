@@ -1,4 +1,4 @@
-"""The experiments that are shipped: each loads, expands, and fits the time that it promises."""
+"""The shipped experiments: each is valid and fits the stated time."""
 
 from __future__ import annotations
 
@@ -29,17 +29,17 @@ CATALOG = catalogs.load()
 
 
 def control(name: str, transport: Transport, said: str | None) -> str:
-    """Name the congestion control of a sender."""
+    """Return the congestion control of a sender."""
     return CATALOG[name].congestion_control.resolved(transport, said)
 
 
 def notices(client: ClientRole, transport: Transport) -> float:
-    """Tell when a client goes on by itself."""
+    """Return the seconds after which a client continues by itself."""
     return CATALOG[client.implementation].notices_s(client, transport)
 
 
 def planned_s(path: Path, scale: ScaleName | None) -> float:
-    """Return how long all trials take, one after another, roughly."""
+    """Return the approximate duration of all trials, run one after another."""
     loaded = preparation.load(path.read_text(), CATALOG, path.parent, scale)
     limit_s = loaded.experiment.time_limit_s
     each_s = (min(expected_s(one, control, notices), limit_s(one)) for one in loaded.scenarios())
@@ -47,22 +47,22 @@ def planned_s(path: Path, scale: ScaleName | None) -> float:
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(FOLDER)))
-def test_it_loads_and_its_time_is_told(path: Path) -> None:
-    """With the recipes that are shipped beside it: every role, version, control and workload."""
+def test_each_shipped_experiment_loads_and_states_its_duration(path: Path) -> None:
+    """It loads with the shipped recipes: every role, version, congestion control and workload."""
     assert planned_s(path, None) > 0
 
 
 @pytest.mark.parametrize("scale", get_args(ScaleName))
 @pytest.mark.parametrize("path", STUDIES, ids=lambda path: str(path.relative_to(FOLDER)))
 def test_each_scale_of_a_study_fits_its_time(path: Path, scale: ScaleName) -> None:
-    """Smoke is minutes, standard under an hour; full has the paper's own number of runs."""
+    """Smoke takes minutes, standard less than an hour; full has the paper's number of runs."""
     longest_s = LIMITS.get(path.stem, LONGEST_S).get(scale, float("inf"))
     assert planned_s(path, scale) < longest_s
 
 
 @pytest.mark.parametrize("study", ["single-stream", "multi-stream"])
-def test_liu_2024_is_as_the_paper_set_it_up(study: str) -> None:
-    """Ten runs; both paths of the paper for each client in each of its conditions."""
+def test_liu_2024_has_the_runs_paths_and_conditions_of_the_paper(study: str) -> None:
+    """Ten runs; both paths of the paper for each client in each condition."""
     path = FOLDER / f"liu2024/{study}.toml"
     loaded = preparation.load(path.read_text(), CATALOG, path.parent, "full")
     experiment = loaded.experiment
@@ -77,7 +77,7 @@ def test_liu_2024_is_as_the_paper_set_it_up(study: str) -> None:
     assert len(found) == 2 * grid * len(experiment.factors["client"])
 
 
-def test_liu_2024s_pages_are_18_in_nine_conditions() -> None:
+def test_liu_2024_loads_18_pages_in_nine_conditions() -> None:
     """Ten runs over HTTP/2 and HTTP/3, direct with New Reno and through Envoy with BBR."""
     path = FOLDER / "liu2024/pages.toml"
     loaded = preparation.load(path.read_text(), CATALOG, path.parent, "full")
@@ -104,8 +104,8 @@ def test_zhang_2023_has_both_sites_and_every_rate_and_loss(file: str, impairment
         assert (up.rate, up.loss, up.delay) == (None, 0.0, 0.0)
 
 
-def test_liu_2024s_migrations_are_figure_6() -> None:
-    """Ten runs of its four clients, in nine conditions, stable and changed, on both paths."""
+def test_the_migrations_of_liu_2024_are_those_of_figure_6() -> None:
+    """Ten runs of four clients, in nine conditions, stable and changed, on both paths."""
     path = FOLDER / "liu2024/migration.toml"
     experiment = preparation.load(path.read_text(), CATALOG, path.parent, "full").experiment
     assert experiment.replicates == 10
@@ -120,8 +120,8 @@ def test_liu_2024s_migrations_are_figure_6() -> None:
     assert len(found) == len(papers) * 9 * 2 * 2
 
 
-def test_biswal_2016s_grid_is_tables_2_and_4() -> None:
-    """Five runs of 360 combinations over both protocols, the RTT split equally, on one server."""
+def test_the_grid_of_biswal_2016_is_that_of_tables_2_and_4() -> None:
+    """Five runs of 360 combinations over both protocols, with the RTT split equally."""
     path = FOLDER / "biswal2016/grid.toml"
     loaded = preparation.load(path.read_text(), CATALOG, path.parent, "full")
     assert loaded.experiment.replicates == 5
@@ -140,15 +140,15 @@ def test_biswal_2016s_grid_is_tables_2_and_4() -> None:
     assert delays_s == {0.005, 0.05, 0.1}
 
 
-def test_biswal_2016s_standard_scale_is_a_part_of_figure_3() -> None:
-    """Sizes, counts, round-trip times, losses and rates, two of each, five loads over either."""
+def test_the_standard_scale_of_biswal_2016_is_a_part_of_figure_3() -> None:
+    """Two sizes, counts, round-trip times, losses and rates, five loads over each protocol."""
     path = FOLDER / "biswal2016/grid.toml"
     experiment = preparation.load(path.read_text(), CATALOG, path.parent, "standard").experiment
     assert experiment.replicates == 5
     assert len(list(experiment.treatments())) == 2**5 * 2
 
 
-def test_biswal_2016s_complete_sites_are_the_corpus_15_and_15() -> None:
+def test_the_sites_of_biswal_2016_are_15_of_each_kind_in_the_corpus() -> None:
     """In configurations 1, 3, 7 and 9 of Table 4, at both rates."""
     path = FOLDER / "biswal2016/sites.toml"
     experiment = preparation.load(path.read_text(), CATALOG, path.parent, "full").experiment
@@ -171,8 +171,8 @@ def test_ranjan_2019_has_64_sets() -> None:
     assert len(found) == 64
 
 
-def test_liu_2024s_delay_and_loss_are_the_clients_links_alone() -> None:
-    """10 Mbit/s on every link; with or without a proxy it is the same network."""
+def test_delay_and_loss_of_liu_2024_are_on_the_clients_link_only() -> None:
+    """Every link has 10 Mbit/s; the network is the same with and without a proxy."""
     path = FOLDER / "liu2024/single-stream.toml"
     loaded = preparation.load(path.read_text(), CATALOG, path.parent, "smoke")
     for scenario in loaded.scenarios():

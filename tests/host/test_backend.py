@@ -1,4 +1,4 @@
-"""The link's backend: what was asked for, else what this machine has."""
+"""The link backend: the requested one, else the best that this machine has."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from httpbed.host import backend
 
 
 def without_packet_sockets(monkeypatch: pytest.MonkeyPatch, code: int) -> None:
-    """Let the kernel refuse packet sockets with an error."""
+    """Make the kernel refuse packet sockets with an error."""
 
     def refuse(*_: object) -> None:
         raise OSError(code, "refused")
@@ -25,15 +25,15 @@ def without_packet_sockets(monkeypatch: pytest.MonkeyPatch, code: int) -> None:
 def test_a_kernel_that_only_refuses_this_user_has_packet_sockets(
     monkeypatch: pytest.MonkeyPatch, code: int
 ) -> None:
-    """In the sandbox's own user namespace it will not refuse."""
+    """The sandbox's own user namespace permits them."""
     without_packet_sockets(monkeypatch, code)
     assert backend.choose(None) == backend.choose("af_packet") == "af_packet"
 
 
-def test_a_kernel_without_packet_sockets_takes_tun(
+def test_a_kernel_without_packet_sockets_uses_tun(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """And who insists on packet sockets is told."""
+    """A request for packet sockets is rejected with the remedy."""
     without_packet_sockets(monkeypatch, errno.EAFNOSUPPORT)
     (tmp_path / "tun").touch()
     monkeypatch.setattr(backend, "TUN", tmp_path / "tun")
@@ -43,7 +43,7 @@ def test_a_kernel_without_packet_sockets_takes_tun(
 
 
 def test_tun_needs_its_device(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """Told before anything is run, with the remedy."""
+    """The error comes before anything runs, with the remedy."""
     monkeypatch.setattr(backend, "TUN", tmp_path / "tun")
     with pytest.raises(HostError, match="modprobe tun"):
         backend.choose("tun")
@@ -51,16 +51,18 @@ def test_tun_needs_its_device(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -
     assert backend.choose("tun") == "tun"
 
 
-def test_the_kernels_links_are_chosen_by_name_only(monkeypatch: pytest.MonkeyPatch) -> None:
-    """And need packet sockets, to be observed."""
+def test_queueing_disciplines_are_used_only_on_request(monkeypatch: pytest.MonkeyPatch) -> None:
+    """They need packet sockets, with which the emulator observes."""
     assert (backend.choose("tbf"), backend.choose("netem")) == ("tbf", "netem")
     without_packet_sockets(monkeypatch, errno.EAFNOSUPPORT)
     with pytest.raises(HostError, match="no packet sockets"):
         backend.choose("tbf")
 
 
-def test_a_kernel_without_ipv6_is_told_of(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """Only to those who want it."""
+def test_ipv6_is_rejected_on_a_kernel_without_it(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """IPv4 is accepted."""
     monkeypatch.setattr(backend, "IPV6", tmp_path / "conf")
     backend.require_ip("4")
     with pytest.raises(HostError, match="does not support IPv6"):

@@ -1,4 +1,4 @@
-"""The facts of a machine are those the kernel tells."""
+"""The facts of a machine come from the kernel."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ import pytest
 from httpbed.host import facts
 
 
-def test_this_machine_has_facts() -> None:
-    """What every Linux tells is there, and all of it can be written down."""
+def test_the_facts_of_this_machine_are_complete_and_serialisable() -> None:
+    """Every Linux reports them."""
     found = facts.gather()
     assert found.kernel
     assert found.cores >= 1
@@ -27,6 +27,6 @@ def test_this_machine_has_facts() -> None:
         ("", None),
     ],
 )
-def test_the_stolen_share(stat: str, share: float | None) -> None:
-    """Steal is a share of all time; guests' time is not counted twice."""
+def test_steal_is_a_share_of_all_processor_time(stat: str, share: float | None) -> None:
+    """Guest time, which user time includes, is not counted twice."""
     assert facts._steal(stat) == share

@@ -1,4 +1,4 @@
-"""Whoever is killed, the whole family ends."""
+"""No process of a guarded command survives the death of any of its processes."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ MEMBERS = 3
 
 @pytest.fixture
 def word() -> str:
-    """A number that only this test's processes have among their arguments."""
+    """A number that occurs only in the arguments of this test's processes."""
     return str(uuid.uuid4().int)[:12]
 
 
 def start(word: str) -> subprocess.Popen[bytes]:
-    """Start a caller that runs a family under guards."""
+    """Start a caller that runs several generations under guards."""
     script = (
         "import sys; from httpbed.host import guard; sys.exit(guard.run(['sh', '-c', sys.argv[1]]))"
     )
@@ -38,12 +38,12 @@ def start(word: str) -> subprocess.Popen[bytes]:
 
 
 def sleepers(word: str) -> list[int]:
-    """List the command's own processes, not the guards that were told about them."""
+    """Return the command's own processes, without the guards."""
     return [pid for pid in living(f".{word}") if b"sleep" in cmdline(pid).split(b"\0")[0]]
 
 
 def cmdline(pid: int) -> bytes:
-    """Read the arguments of a process; empty once it is gone."""
+    """Return the arguments of a process; empty after it has ended."""
     try:
         return Path(f"/proc/{pid}/cmdline").read_bytes()
     except OSError:
@@ -51,13 +51,13 @@ def cmdline(pid: int) -> bytes:
 
 
 def guards(word: str) -> list[int]:
-    """List the first guard, then the second."""
+    """Return the first guard, then the second."""
     return sorted(pid for pid in living(f".{word}") if b"guard.py" in cmdline(pid))
 
 
 @pytest.mark.parametrize("victim", ["caller", "first guard", "second guard", "command"])
-def test_nothing_survives_a_kill(word: str, victim: str) -> None:
-    """SIGKILL to any one of them leaves none of them, orphans in other sessions included."""
+def test_no_process_survives_a_sigkill_of_any_of_them(word: str, victim: str) -> None:
+    """This includes orphans in other sessions."""
     with start(word) as caller:
         first, second = guards(word)
         victims = {
@@ -72,11 +72,11 @@ def test_nothing_survives_a_kill(word: str, victim: str) -> None:
 
 
 def children(pid: int) -> list[int]:
-    """List the processes started by one."""
+    """Return the child processes of a process."""
     return [int(word) for word in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
 
 
-def test_an_interrupt_ends_the_family(word: str) -> None:
+def test_an_interrupt_ends_all_processes(word: str) -> None:
     """SIGINT to the first guard ends all and gives the shell's usual exit code."""
     with start(word) as caller:
         os.kill(guards(word)[0], signal.SIGINT)
@@ -84,15 +84,15 @@ def test_an_interrupt_ends_the_family(word: str) -> None:
         assert caller.wait() == 128 + signal.SIGINT
 
 
-def test_the_exit_code_is_the_commands() -> None:
-    """The code of the command is passed on; a signal counts as 128 and its number."""
+def test_the_exit_code_of_the_command_is_passed_on() -> None:
+    """A signal counts as 128 plus its number."""
     assert guard.run(["sh", "-c", "exit 7"]) == 7
     assert guard.run(["sh", "-c", "kill -TERM $$"]) == 128 + signal.SIGTERM
     assert guard.run(["/nonexistent/program"]) == guard.EXIT_NOT_STARTED
 
 
-def test_the_lock_keeps_a_second_one_waiting(tmp_path: Path) -> None:
-    """Two under one lock never overlap."""
+def test_a_second_command_waits_for_the_lock(tmp_path: Path) -> None:
+    """Two commands under one lock never overlap."""
     lock, log = tmp_path / "lock", tmp_path / "log"
     script = f"echo in >>{log}; sleep 0.2; echo out >>{log}"
     argv = [sys.executable, guard.__file__, "--lock", str(lock), "--", "sh", "-c", script]

@@ -15,7 +15,7 @@ pytestmark = pytest.mark.toolbox
 
 @pytest.fixture
 def hosts() -> Iterator[tuple[str, str]]:
-    """Two hosts on loopback, whom nobody has asked yet."""
+    """Two hosts on loopback."""
     webs.asked.clear()
     with web() as names:
         yield names
@@ -27,8 +27,8 @@ def _fetched(*urls: str, most_bytes: int = 50_000, inside: bool = True) -> list[
     return [got[url] for url in urls]
 
 
-def test_what_came_is_told_and_what_did_not(hosts: tuple[str, str]) -> None:
-    """A redirect is followed, not for ever; a missing file, nobody there and a file are not had."""
+def test_each_url_has_its_body_or_the_reason_of_its_failure(hosts: tuple[str, str]) -> None:
+    """Redirects are followed up to a limit; missing files, closed ports and file URLs fail."""
     main, other = hosts
     first, image, gone, endless, nobody, file = _fetched(
         f"http://{main}/",
@@ -46,23 +46,23 @@ def test_what_came_is_told_and_what_did_not(hosts: tuple[str, str]) -> None:
 
 
 @pytest.mark.parametrize("path", ["large", "packed"])
-def test_no_file_is_longer_than_there_is_room(path: str, hosts: tuple[str, str]) -> None:
-    """However short it is on the wire; what came beside it stays."""
+def test_a_file_longer_than_the_limit_fails_alone(path: str, hosts: tuple[str, str]) -> None:
+    """The limit applies to the decompressed body; other files are kept."""
     small, large = _fetched(f"http://{hosts[0]}/a.png", f"http://{hosts[0]}/{path}")
     assert small.body == PNG
     assert "longer" in large.failed or "exceed" in large.failed.lower()
     assert not large.body
 
 
-def test_files_together_are_no_longer_than_there_is_room(hosts: tuple[str, str]) -> None:
-    """Each of them would have had it."""
+def test_the_limit_applies_to_all_files_together(hosts: tuple[str, str]) -> None:
+    """Each file alone would fit."""
     came = _fetched(*(f"http://{host}/half" for host in hosts))
     assert sum(len(one.body) for one in came) <= 50_000
     assert any("longer than the" in one.failed for one in came)
 
 
-def test_the_own_network_is_not_asked(hosts: tuple[str, str]) -> None:
-    """By address and by name, in whatever form."""
+def test_urls_into_the_own_network_are_not_fetched(hosts: tuple[str, str]) -> None:
+    """This holds for addresses and names in any notation."""
     port = hosts[0].partition(":")[2]
     for got in _fetched(
         f"http://{hosts[0]}/a.png",
@@ -79,7 +79,7 @@ def test_the_own_network_is_not_asked(hosts: tuple[str, str]) -> None:
 def test_no_redirect_leads_into_the_own_network(
     hosts: tuple[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Not even from outside, for which the first of the hosts stands here."""
+    """This holds for redirects of public hosts, too; here the first host counts as public."""
     outside = ip_address(hosts[0].partition(":")[0])
     monkeypatch.setattr(ssrf_guard, "is_inside", lambda address: address != outside)
     (got,) = _fetched(f"http://{hosts[0]}/to?{hosts[1]}/a.png", inside=False)

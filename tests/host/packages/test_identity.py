@@ -1,4 +1,4 @@
-"""Programs in a root are found as a chroot would find them."""
+"""Programs of a root are found as in a chroot."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ def root(tmp_path: Path) -> Root:
 
 
 @pytest.mark.parametrize("name", ["real", "tool", "/bin/tool", "escape"])
-def test_links_stay_inside(root: Root, name: str) -> None:
-    """Absolute links start at the root, and no number of dots leads out of it."""
+def test_links_never_lead_out_of_the_root(root: Root, name: str) -> None:
+    """Absolute links start at the root, and ``..`` stops there."""
     program = identity(root, name)
     assert program.path == "/usr/bin/real"
     assert program.sha256 == hashlib.sha256(b"#!/bin/sh\n").hexdigest()
@@ -38,7 +38,7 @@ def test_links_stay_inside(root: Root, name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["missing", "loop", "data", "/usr/bin/missing"])
-def test_what_cannot_run_is_refused(root: Root, name: str) -> None:
-    """The message names the program and the way out."""
+def test_a_program_that_cannot_run_is_rejected(root: Root, name: str) -> None:
+    """The message names the program and the remedy."""
     with pytest.raises(HostError, match=r"install"):
         identity(root, name)

@@ -1,4 +1,4 @@
-"""The package index of a root filesystem: its age is told, an expired one taken only if need be."""
+"""The package index of a root filesystem: its age, and when an expired one is accepted."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ MADE = datetime(2026, 11, 20, 8, 15, tzinfo=UTC)
 
 
 @pytest.mark.parametrize(("expired", "runs"), [("0", 1), ("1", 2)])
-def test_only_an_index_that_has_expired_is_taken_unchecked(
+def test_an_expired_index_is_accepted_only_after_the_check_failed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, expired: str, runs: int
 ) -> None:
-    """The first try checks; the second is made where that failed, and is told."""
+    """The first run checks the date; the second does not, and is reported."""
     monkeypatch.setenv("HTTPBED_CACHE", str(tmp_path / "cache"))
     monkeypatch.setenv("FAKE_LOG", str(tmp_path / "log"))
     monkeypatch.setenv("EXPIRED", expired)
@@ -47,14 +47,14 @@ def test_only_an_index_that_has_expired_is_taken_unchecked(
         (datetime(2026, 11, 22, 9, tzinfo=UTC), "package index of 2026-11-20 (2 days old)"),
     ],
 )
-def test_the_age_of_an_index_is_told(now: datetime, said: str) -> None:
-    """In days."""
+def test_the_age_of_an_index_is_reported_in_days(now: datetime, said: str) -> None:
+    """An index of the same day is "of today"."""
     assert package_index.age_text(MADE, now) == said
     assert package_index.age_text(None, now) == "package index of an unknown date"
 
 
 def test_a_missing_date_is_none(tmp_path: Path) -> None:
-    """An archive may say none."""
+    """An archive may have no date."""
     assert package_index.dated(tmp_path / "absent") is None
     (tmp_path / "index").write_text("")
     assert package_index.dated(tmp_path / "index") is None

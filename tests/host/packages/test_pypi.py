@@ -1,4 +1,4 @@
-"""Files of the Python index: taken by their SHA-256, from a folder that stands for the index."""
+"""Files of the Python index are accepted by SHA-256; here a folder serves as the index."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def wheel(folder: Path, name: str, needs: str = "") -> str:
 
 @pytest.fixture
 def index(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Provide a folder in the place of an index, and a cache of our own."""
+    """Provide a folder that serves as index, and a temporary cache."""
     folder = tmp_path / "wheels"
     folder.mkdir()
     for installer in ("PIP", "UV"):
@@ -58,7 +58,7 @@ def index(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture(params=["uv", "pip"], autouse=True)
 def installer(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Install by uv, and by pip where there is no uv."""
+    """Install with uv, and with pip if there is no uv."""
     if request.param == "pip":
         monkeypatch.setattr(pypi, "_uv", lambda: None)
     elif shutil.which("uv") is None and not Path(sys.executable).with_name("uv").exists():
@@ -71,7 +71,7 @@ def build(*lines: str) -> toolbox.Root:
 
 
 def test_a_file_with_the_digest_of_the_recipe_is_installed(index: Path) -> None:
-    """What it depends on, too."""
+    """Its dependencies are installed, too."""
     lines = [pypi.pinned(f"{name}==1.0", [wheel(index, name, needs)]) for name, needs in NEEDS]
     root = build(*lines)
     assert root.wheels == {"first": "1.0", "second": "1.0"}
@@ -81,8 +81,8 @@ def test_a_file_with_the_digest_of_the_recipe_is_installed(index: Path) -> None:
 NEEDS = (("first", "second"), ("second", ""))
 
 
-def test_a_file_with_another_digest_is_refused(index: Path) -> None:
-    """The message says of which package, what was found, and that it is no accident to pass by."""
+def test_a_file_with_another_digest_is_rejected(index: Path) -> None:
+    """The message names the package and the digest, and warns against installing it."""
     found = wheel(index, "first")
     with pytest.raises(HostError) as raised:
         build(pypi.pinned("first==1.0", ["0" * 64]))
@@ -92,8 +92,8 @@ def test_a_file_with_another_digest_is_refused(index: Path) -> None:
     assert toolbox.find_all() == []
 
 
-def test_what_a_program_needs_must_have_a_digest_too(index: Path) -> None:
-    """It is named, with what to add to the recipe."""
+def test_dependencies_must_have_a_digest_too(index: Path) -> None:
+    """The message names the dependency and what to add to the recipe."""
     wheel(index, "second")
     with pytest.raises(
         HostError, match="needs second, for which the recipe has no SHA-256"
@@ -102,7 +102,7 @@ def test_what_a_program_needs_must_have_a_digest_too(index: Path) -> None:
     assert "[install.pypi" in raised.value.remedy
 
 
-def test_nothing_without_a_digest_is_asked_for(tmp_path: Path) -> None:
-    """Both installers are told to require them."""
+def test_installers_are_told_to_require_digests(tmp_path: Path) -> None:
+    """This holds for uv and for pip."""
     command, _ = pypi.command(tmp_path / "listed", tmp_path)
     assert "--require-hashes" in command

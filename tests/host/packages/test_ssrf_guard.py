@@ -16,14 +16,14 @@ INSIDE = [
 
 
 @pytest.mark.parametrize("address", INSIDE)
-def test_what_is_none_of_the_public_internet_is_inside(address: str) -> None:
-    """However it is written as IPv6."""
+def test_addresses_outside_the_public_internet_are_inside(address: str) -> None:
+    """This includes IPv4 addresses embedded in IPv6."""
     assert ssrf_guard.is_inside(ip_address(address))
 
 
 @pytest.mark.parametrize("address", ["8.8.8.8", "2606:4700::1111", "64:ff9b::808:808"])
-def test_what_is_public_is_not(address: str) -> None:
-    """Of either version."""
+def test_public_addresses_are_not_inside(address: str) -> None:
+    """This holds for both IP versions."""
     assert not ssrf_guard.is_inside(ip_address(address))
 
 
@@ -35,22 +35,22 @@ def test_what_is_public_is_not(address: str) -> None:
         *("http://a b/", "http://[::1/", "http://a:x/", "ftp://8.8.8.8/", "http:///x"),
     ],
 )
-def test_no_form_of_an_address_leads_inside(url: str) -> None:
-    """Nor does anything that one reader of URLs takes for another host than the next."""
+def test_no_notation_of_an_address_leads_inside(url: str) -> None:
+    """This includes URLs that parsers read differently."""
     with pytest.raises(UnreachableError):
         ssrf_guard.destination(url, may_be_inside=False)
 
 
-def test_a_url_is_written_so_that_everybody_reads_it_alike() -> None:
-    """Without what is not sent."""
+def test_a_url_is_normalised() -> None:
+    """Parts that are not sent are removed."""
     way = ssrf_guard.destination("HTTPS://8.8.8.8:443/a b?c#d", may_be_inside=False)
     assert (way.url, way.host, way.port) == ("https://8.8.8.8/a b?c", "8.8.8.8", 443)
 
 
-def test_a_name_leads_inside_where_one_of_its_addresses_does(
+def test_a_name_leads_inside_if_one_of_its_addresses_does(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """And the addresses that were looked at are kept."""
+    """The checked addresses are kept for the fetch."""
     found = ["8.8.8.8", "192.168.0.1"]
 
     def answer(*_: object, **__: object) -> list[tuple[int, int, int, str, tuple[str, int]]]:
@@ -65,8 +65,8 @@ def test_a_name_leads_inside_where_one_of_its_addresses_does(
     assert not ssrf_guard.leads_inside("http://page.example/")
 
 
-def test_a_name_that_only_a_proxy_knows_is_its_affair(monkeypatch: pytest.MonkeyPatch) -> None:
-    """But for those that stand for the own network."""
+def test_a_name_that_only_a_proxy_resolves_is_permitted(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Names of the own network are rejected all the same."""
 
     def unknown(*_: object, **__: object) -> None:
         raise socket.gaierror

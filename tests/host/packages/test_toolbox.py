@@ -1,4 +1,4 @@
-"""A root filesystem is there whole or not at all, and is built once."""
+"""A root filesystem is always complete, and is built once."""
 
 from __future__ import annotations
 
@@ -30,28 +30,28 @@ echo built >>"$FAKE_LOG"
 
 @pytest.fixture
 def log(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The fake's log, one line a build; the cache is a temporary one."""
+    """The fake's log, one line per build, and a temporary cache."""
     monkeypatch.setenv("HTTPBED_CACHE", str(tmp_path / "cache"))
     monkeypatch.setenv("FAKE_LOG", str(tmp_path / "log"))
     return tmp_path / "log"
 
 
 def pretend(monkeypatch: pytest.MonkeyPatch, script: str) -> None:
-    """Have a bash script in the place of mmdebstrap."""
+    """Replace mmdebstrap by a bash script."""
     monkeypatch.setattr(mmdebstrap, "command", lambda _: ["bash", "-c", script, "fake"])
 
 
 def holding(suite: str, *packages: str, pypi: str = "") -> Contents:
-    """Ask for these packages."""
+    """Return contents with these packages."""
     return Contents(suite, frozenset(packages), frozenset(pypi.split()))
 
 
 def quiet(_: str) -> None:
-    """Say nothing."""
+    """Discard progress."""
 
 
 def test_a_root_is_built_once_and_found_again(log: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The second time nothing is built, in whatever order the packages are named."""
+    """The second request builds nothing, whatever the order of the packages."""
     pretend(monkeypatch, FAKE)
     assert toolbox.find(holding("sid", "curl", "nginx")) is None
     built = toolbox.ensure(holding("sid", "curl", "nginx"), say=quiet)
@@ -62,8 +62,10 @@ def test_a_root_is_built_once_and_found_again(log: Path, monkeypatch: pytest.Mon
     assert log.read_text().split() == ["built"]
 
 
-def test_a_root_is_completed(log: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """It has users, groups, a shell, and the places where devices are bound."""
+def test_a_root_has_users_groups_a_shell_and_device_nodes(
+    log: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Packages' scripts, which would have made them, do not run."""
     del log
     pretend(monkeypatch, FAKE)
     root = toolbox.ensure(holding("sid", "curl"), say=quiet).path
@@ -75,7 +77,7 @@ def test_a_root_is_completed(log: Path, monkeypatch: pytest.MonkeyPatch) -> None
 
 
 def test_other_packages_make_another_root(log: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Roots are never changed: they stand side by side until removed."""
+    """Roots never change; they exist side by side until removed."""
     pretend(monkeypatch, FAKE)
     first = toolbox.ensure(holding("sid", "curl"), say=quiet)
     second = toolbox.ensure(holding("trixie", "curl"), say=quiet)
@@ -85,8 +87,10 @@ def test_other_packages_make_another_root(log: Path, monkeypatch: pytest.MonkeyP
     assert toolbox.find_all() == [second]
 
 
-def test_a_failure_says_why_and_leaves_its_log(log: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The archive's complaint is passed on; no half of a root is left."""
+def test_a_failed_build_reports_the_reason_and_keeps_its_log(
+    log: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The message of the archive is reported; no partial root remains."""
     del log
     pretend(monkeypatch, 'mkdir "${@: -1}"; echo "E: Unable to locate package nginx"; exit 25')
     with pytest.raises(HostError, match="Unable to locate package nginx") as raised:
@@ -97,10 +101,10 @@ def test_a_failure_says_why_and_leaves_its_log(log: Path, monkeypatch: pytest.Mo
     assert not list((folders.cache() / "toolbox").glob(".*.partial"))
 
 
-def test_a_killed_build_leaves_nothing_running_and_the_next_is_clean(
+def test_a_killed_build_leaves_no_process_and_the_next_build_succeeds(
     log: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """SIGKILL to the builder ends mmdebstrap's family; what it left lying is cleared."""
+    """SIGKILL to the builder ends all processes of mmdebstrap; its partial folder is cleared."""
     word = str(uuid.uuid4().int)[:12]
     hang = f'mkdir -p "${{@: -1}}/half"; sleep 1000.{word} & sleep 1000.{word}'
     script = (
@@ -122,7 +126,7 @@ def test_a_killed_build_leaves_nothing_running_and_the_next_is_clean(
 def test_builders_of_one_root_wait_for_the_first(
     log: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Three at once build once."""
+    """Three simultaneous requests build once."""
     del monkeypatch
     script = (
         "import sys; from httpbed.host.packages import mmdebstrap, toolbox;"
@@ -134,8 +138,10 @@ def test_builders_of_one_root_wait_for_the_first(
     assert log.read_text().split() == ["built"]
 
 
-def test_removing_opens_closed_folders(log: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A package may ship a folder its own user cannot write."""
+def test_a_root_with_unwritable_folders_is_removed(
+    log: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A package may contain a folder that its owner cannot write to."""
     del log
     pretend(monkeypatch, FAKE + 'mkdir -m 0555 "$root/closed" && mkdir -m 0 "$root/shut"')
     root = toolbox.ensure(holding("sid", "curl"), say=quiet)
@@ -144,10 +150,10 @@ def test_removing_opens_closed_folders(log: Path, monkeypatch: pytest.MonkeyPatc
 
 
 @pytest.mark.toolbox
-def test_a_real_root_holds_programs_that_can_be_identified(
+def test_programs_of_a_real_root_are_identified(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """From the archive: the base packages, their versions, and ip with its libraries."""
+    """Built from the archive: base packages, their versions, and ip with its libraries."""
     monkeypatch.setenv("HTTPBED_CACHE", str(tmp_path))
     root = toolbox.ensure(toolbox.TOOLS, say=quiet)
     assert {*toolbox.BASE, *toolbox.TOOLS.packages} <= set(root.versions)

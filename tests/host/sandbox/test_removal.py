@@ -1,4 +1,4 @@
-"""What programs left is taken over and removed, whatever they made of it."""
+"""Files that programs left are taken over and removed, whatever the programs did to them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ LEVELS = 1500
 
 
 def nested(top: Path) -> None:
-    """Make folders in each other, the last one closed; no path is so long."""
+    """Make deeply nested folders, the last one without access rights."""
     top.mkdir()
     handle = os.open(top, os.O_RDONLY)
     for _ in range(LEVELS):
@@ -28,14 +28,14 @@ def nested(top: Path) -> None:
 
 
 def test_a_tree_deeper_than_any_path_is_removed(tmp_path: Path) -> None:
-    """With a closed folder at its end."""
+    """The innermost folder has no access rights."""
     nested(tmp_path / "top")
     removal.remove(tmp_path / "top")
     assert not list(tmp_path.iterdir())
 
 
-def test_everything_in_a_folder_is_removed_and_nothing_that_it_leads_to(tmp_path: Path) -> None:
-    """Links, pipes, names of bytes and closed folders."""
+def test_a_folder_is_removed_without_the_targets_of_its_links(tmp_path: Path) -> None:
+    """It contains links, pipes, names that are not UTF-8, and closed folders."""
     kept, top = tmp_path / "kept", tmp_path / "top"
     for folder in (kept, top, top / "closed"):
         folder.mkdir()
@@ -50,8 +50,8 @@ def test_everything_in_a_folder_is_removed_and_nothing_that_it_leads_to(tmp_path
     assert (kept / "file").exists()
 
 
-def test_a_link_in_a_folders_place_is_removed_alone(tmp_path: Path) -> None:
-    """What it leads to stays."""
+def test_a_link_in_place_of_a_folder_is_removed_without_its_target(tmp_path: Path) -> None:
+    """The target stays."""
     (tmp_path / "kept").mkdir()
     (tmp_path / "link").symlink_to("kept")
     removal.remove(tmp_path / "link")
@@ -59,8 +59,8 @@ def test_a_link_in_a_folders_place_is_removed_alone(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("mode", [0, 0o500, 0o700])
-def test_what_is_taken_over_can_be_read_and_changed(tmp_path: Path, mode: int) -> None:
-    """It says whether that was not so before."""
+def test_a_folder_that_is_taken_over_can_be_read_and_changed(tmp_path: Path, mode: int) -> None:
+    """The result says whether its owner lacked these rights."""
     folder = tmp_path / "folder"
     folder.mkdir()
     folder.chmod(mode)
@@ -70,10 +70,8 @@ def test_what_is_taken_over_can_be_read_and_changed(tmp_path: Path, mode: int) -
 
 
 @pytest.mark.parametrize("mode", [0o4755, 0o6777, 0o2755, 0o666, 0o7000])
-def test_no_file_comes_out_that_runs_as_its_owner_or_that_others_write(
-    tmp_path: Path, mode: int
-) -> None:
-    """Nor a folder."""
+def test_taking_over_drops_setuid_and_write_access_of_others(tmp_path: Path, mode: int) -> None:
+    """This holds for files and folders."""
     file, folder = tmp_path / "file", tmp_path / "folder"
     file.touch()
     folder.mkdir()
@@ -86,7 +84,7 @@ def test_no_file_comes_out_that_runs_as_its_owner_or_that_others_write(
 
 
 def test_a_link_is_not_taken_over(tmp_path: Path) -> None:
-    """Nor is what it leads to."""
+    """Its target stays unchanged, too."""
     target = tmp_path / "target"
     target.mkdir(mode=0o500)
     (tmp_path / "link").symlink_to(target)

@@ -1,4 +1,4 @@
-"""What programs left is read without trust, and nothing is written through it."""
+"""Files that programs left are read without following links, and never written through."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ every_trap = pytest.mark.parametrize("trap", TRAPS)
 
 
 @every_trap
-def test_traps_are_not_read(tmp_path: Path, trap: str) -> None:
-    """Neither their content, nor their last line; and nobody waits."""
+def test_links_pipes_and_folders_are_not_read_as_files(tmp_path: Path, trap: str) -> None:
+    """No read blocks, and the last line is empty."""
     TRAPS[trap](tmp_path / "file")
     with pytest.raises(UnreadableError, match="file"):
         untrusted_files.text(tmp_path / "file")
@@ -33,24 +33,26 @@ def test_traps_are_not_read(tmp_path: Path, trap: str) -> None:
 
 @every_trap
 @pytest.mark.parametrize("parser", sorted(set(PARSERS) - {"none"}))
-def test_traps_are_complaints(tmp_path: Path, trap: str, parser: str) -> None:
-    """No parser believes them, and none ends by them."""
+def test_parsers_report_links_pipes_and_folders_in_place_of_files(
+    tmp_path: Path, trap: str, parser: str
+) -> None:
+    """No parser fails or believes them."""
     TRAPS[trap](tmp_path / "file")
     found = PARSERS[parser](tmp_path / "file")
     assert found.complaint
     assert not found.requests
 
 
-def test_a_file_is_read_up_to_its_bound(tmp_path: Path) -> None:
-    """Beyond it, whole is what it cannot be; so nothing of it is told."""
+def test_a_file_longer_than_the_limit_is_rejected(tmp_path: Path) -> None:
+    """A file of the limit's length is read."""
     (tmp_path / "file").write_text("one\ntwo\n")
     assert untrusted_files.text(tmp_path / "file", most=8) == "one\ntwo\n"
     with pytest.raises(UnreadableError, match="longer than"):
         untrusted_files.text(tmp_path / "file", most=7)
 
 
-def test_a_linked_folder_is_not_looked_into(tmp_path: Path) -> None:
-    """A program may have put the link in its folder's place, or further up."""
+def test_links_in_place_of_folders_are_not_followed(tmp_path: Path) -> None:
+    """A program may have put the link anywhere above the file."""
     (tmp_path / "own/inner").mkdir(parents=True)
     (tmp_path / "own/inner/file").write_text("text")
     (tmp_path / "link").symlink_to("own")
@@ -67,14 +69,14 @@ def test_a_linked_folder_is_not_looked_into(tmp_path: Path) -> None:
     ("text", "line"), [("", ""), ("one", "one"), ("one\ntwo\n\n", "two"), ("x" * 9000, "x" * 4096)]
 )
 def test_the_last_line_is_read_from_the_end(tmp_path: Path, text: str, line: str) -> None:
-    """However long the file is."""
+    """The file may have any length."""
     (tmp_path / "file").write_text(text)
     assert untrusted_files.last_line(tmp_path, "file") == line
 
 
 @pytest.mark.parametrize("trap", sorted(set(TRAPS) - {"folder"}))
-def test_what_is_in_the_way_is_removed(tmp_path: Path, trap: str) -> None:
-    """What a link leads to stays as it was."""
+def test_writing_replaces_whatever_is_at_the_place(tmp_path: Path, trap: str) -> None:
+    """The target of a link stays unchanged."""
     (tmp_path / "own").mkdir()
     TRAPS[trap](tmp_path / "own/file")
     before = Path("/etc/hostname").read_bytes()
@@ -84,8 +86,8 @@ def test_what_is_in_the_way_is_removed(tmp_path: Path, trap: str) -> None:
     assert Path("/etc/hostname").read_bytes() == before
 
 
-def test_folders_are_made_on_the_way(tmp_path: Path) -> None:
-    """As recipes name files in folders."""
+def test_writing_makes_missing_folders(tmp_path: Path) -> None:
+    """Recipes write files in folders."""
     untrusted_files.write(tmp_path, "part/conf/file", "text")
     untrusted_files.write(tmp_path, "part/conf/file", "other")
     assert (tmp_path / "part/conf/file").read_text() == "other"
