@@ -1,4 +1,4 @@
-"""HAR files of all sorts are read, or refused with every mistake in them."""
+"""HAR files of several tools are read, or rejected with all their mistakes."""
 
 from __future__ import annotations
 
@@ -26,31 +26,31 @@ RECORDED = Path(__file__).parents[2] / "recorded/chromium-headless-shell-156.0.8
 
 
 def read(said: Any) -> HarDocument:
-    """Read a HAR file that says this."""
+    """Read a HAR file with this object."""
     return parser.read(archives.as_bytes(said))
 
 
 def only(**said: Any) -> HarEntry:
-    """Read the entry of a file that has one."""
+    """Return the entry of a file that has one."""
     (entry,) = read(archives.har(archives.entry(**said))).entries
     return entry
 
 
 def mistakes(data: bytes) -> list[str]:
-    """Return what a file is refused for."""
+    """Return the mistakes of a rejected file."""
     with pytest.raises(ConfigError) as refused:
         parser.read(data, "x.har")
     return [str(one) for one in refused.value.mistakes]
 
 
 def dialect(name: str) -> tuple[HarDocument, list[ArchivedLoad]]:
-    """Read the file of a tool, and its loads."""
+    """Read a tool's file and its loads."""
     document = parser.read_file(DIALECTS / name)
     return document, loads.loads(document)
 
 
-def test_every_mistake_is_told_with_its_place() -> None:
-    """Of a file that can be parsed, all at once."""
+def test_every_mistake_has_its_place() -> None:
+    """A file that is JSON has all its mistakes reported at once."""
     entries: list[Any] = [
         {"startedDateTime": "yesterday", "request": {"method": 3, "url": "http://["}},
         archives.entry(response={"status": "many"}, timings={"wait": -7, "send": 1e12}),
@@ -72,8 +72,8 @@ def test_every_mistake_is_told_with_its_place() -> None:
     ]
 
 
-def test_many_mistakes_are_told_in_part() -> None:
-    """How many more there are, too."""
+def test_the_number_of_reported_mistakes_is_limited() -> None:
+    """A last mistake counts the rest."""
     told = mistakes(archives.as_bytes(archives.har(*[{"request": 1}] * 100)))
     assert (len(told), told[-1]) == (41, "x.har: has 260 more mistakes")
 
@@ -96,14 +96,14 @@ def test_many_mistakes_are_told_in_part() -> None:
         (b"9" * 5000, "x.har: is not a HAR file: Exceeds the limit"),
     ],
 )
-def test_what_is_no_har_is_refused(data: bytes, told: str) -> None:
-    """With the place where it ends to be one, and the way out."""
+def test_another_file_than_a_har_file_is_refused(data: bytes, told: str) -> None:
+    """The mistake says where the file stops being a HAR file, and what to do."""
     (said,) = mistakes(data)
     assert said.startswith(told)
 
 
 def test_huge_files_are_refused_before_they_are_read(monkeypatch: pytest.MonkeyPatch) -> None:
-    """By length and by number of entries; the limits are told."""
+    """Length and number of entries have limits, which the mistakes name."""
     monkeypatch.setattr(parser, "MOST_BYTES", 2**20)
     told = "x.har: is longer than 1 MiB; export it without bodies"
     assert mistakes(b" " * (2**20 + 1)) == [told]
@@ -114,7 +114,7 @@ def test_huge_files_are_refused_before_they_are_read(monkeypatch: pytest.MonkeyP
 
 
 def test_a_body_that_is_not_base_64_is_a_mistake() -> None:
-    """At its place."""
+    """The mistake is at the body's place."""
     content = {"content": {"text": "a", "encoding": "base64"}}
     (told,) = mistakes(
         archives.as_bytes(archives.har(archives.entry(response=content | {"status": 200})))
@@ -122,16 +122,16 @@ def test_a_body_that_is_not_base_64_is_a_mistake() -> None:
     assert told.startswith("x.har: log.entries[0].response.content.text: is not base64")
 
 
-def test_the_least_that_an_entry_has() -> None:
-    """Everything else is not told."""
+def test_a_minimal_entry_is_read() -> None:
+    """Everything else is unknown."""
     entry = only()
     assert (entry.status, entry.http_version, entry.connection, entry.body) == (200, "", "", None)
     assert (entry.wire_bytes, entry.body_bytes, entry.time_s, entry.timings.wait) == (None,) * 4
     assert (entry.origin, entry.path) == (Origin("https", "server.httpbed.test", 443), "/")
 
 
-def test_times_that_are_not_told() -> None:
-    """-1 is none; a little below 0 is a tool's rounding; WebPageTest writes texts."""
+def test_unknown_times_are_none() -> None:
+    """-1 is unknown; slightly below 0 is rounding; WebPageTest writes text."""
     timings = only(timings={"blocked": -1, "dns": -0.4, "wait": "12.5", "ssl": None}).timings
     assert (timings.blocked, timings.dns, timings.wait, timings.ssl) == (None, 0.0, 0.0125, None)
 
@@ -140,7 +140,7 @@ def test_times_that_are_not_told() -> None:
 def test_a_byte_order_mark_is_passed_over(mark: bytes) -> None:
     """Windows tools write one."""
     document = parser.read(mark + archives.as_bytes({"log": {"entries": [archives.entry()]}}))
-    # HAR 1.2 says what a file without a version is.
+    # HAR 1.2: a file without a version has 1.1.
     assert (document.version, len(document.entries)) == ("1.1", 1)
 
 
@@ -155,8 +155,8 @@ def test_a_byte_order_mark_is_passed_over(mark: bytes) -> None:
         ({"size": 10}, None),
     ],
 )
-def test_bodies(content: dict[str, Any], body: bytes | None) -> None:
-    """As bytes; None where a tool kept none."""
+def test_bodies_are_bytes(content: dict[str, Any], body: bytes | None) -> None:
+    """Bodies are bytes; None if the tool stored none."""
     assert only(response={"status": 200, "content": content}).body == body
 
 
@@ -169,8 +169,8 @@ def test_bodies(content: dict[str, Any], body: bytes | None) -> None:
         ("https://[::1]?q", Origin("https", "::1", 443), "/?q"),
     ],
 )
-def test_urls_lead_where_they_lead(url: str, origin: Origin | None, path: str) -> None:
-    """What is no HTTP has no origin: nobody fetches or serves it."""
+def test_urls_have_their_origins(url: str, origin: Origin | None, path: str) -> None:
+    """A URL that is not HTTP has no origin."""
     entry = only(request={"method": "GET", "url": url})
     assert (entry.origin, entry.path) == (origin, path)
 
@@ -186,13 +186,13 @@ def test_urls_lead_where_they_lead(url: str, origin: Origin | None, path: str) -
         ({"_socket": -1}, ""),
     ],
 )
-def test_connections(said: dict[str, Any], connection: str) -> None:
-    """By whichever field a tool names them in."""
+def test_connections_are_read_from_each_tools_field(said: dict[str, Any], connection: str) -> None:
+    """Each tool has its own field for the connection."""
     assert only(**said).connection == connection
 
 
-def test_firefox() -> None:
-    """Its ``connection`` is the server's port: nobody knows which connection it was."""
+def test_a_har_file_of_firefox_is_read() -> None:
+    """Its ``connection`` is the server's port, so the connection is unknown."""
     document, (load,) = dialect("firefox.har")
     assert document.creator == "Firefox 140.0"
     assert [entry.http_version for entry in document.entries] == ["3", "3", "1.1"]
@@ -208,8 +208,8 @@ def test_firefox() -> None:
 @pytest.mark.parametrize(
     ("tool", "time", "connect", "ssl", "told"),
     [
-        ("Chrome", 140, 40, 20, 40),  # within connect, as the specification has it
-        ("mitmproxy", 160, 40, 20, 60),  # beside it
+        ("Chrome", 140, 40, 20, 40),  # within connect, as the specification requires
+        ("mitmproxy", 160, 40, 20, 60),  # beside connect
         ("mitmproxy", 120, -1, 20, 20),
         ("Firefox", 158, 40, 20, 58),  # rounded
         ("Firefox", 141, 31, 41, 41),  # HTTP/3: both at once
@@ -222,15 +222,15 @@ def test_firefox() -> None:
 def test_tls_is_within_connect_where_the_sums_prove_it(
     tool: str, time: float, connect: float, ssl: float, told: float
 ) -> None:
-    """Tools tell it beside; where the time does not bear that out nothing is changed."""
+    """Some tools report TLS beside connect; only the entry's time proves it."""
     timings = {"blocked": 60, "connect": connect, "ssl": ssl, "send": 0, "wait": 39, "receive": 1}
     one = archives.entry(time=time, timings=timings)
     (entry,) = read(archives.har(one, creator={"name": tool, "version": "1"})).entries
     assert entry.timings.connect == pytest.approx(told / 1000)
 
 
-def test_chrome() -> None:
-    """``http/2.0`` and ``h3``, initiators with stacks, caches, and times of the queue."""
+def test_a_har_file_of_chrome_is_read() -> None:
+    """``http/2.0`` and ``h3``, initiators with stacks, caches, and queueing times."""
     document, (load,) = dialect("chrome.har")
     assert [entry.http_version for entry in document.entries] == ["2", "3", "2"]
     first, third, second = load.load.requests
@@ -245,8 +245,8 @@ def test_chrome() -> None:
     assert first.ended_s == pytest.approx(0.1216)
 
 
-def test_webpagetest() -> None:
-    """Two views are two loads; numbers are texts; Speed Index is a field of its own."""
+def test_a_har_file_of_webpagetest_is_read() -> None:
+    """Two views are two loads; numbers are text; Speed Index has its own field."""
     document, (first, second) = dialect("webpagetest.har")
     assert document.creator == "WebPagetest 25.07"
     assert (first.load.visit, second.load.visit) == ("cold", "repeat view")
@@ -258,11 +258,12 @@ def test_webpagetest() -> None:
 
 
 @pytest.mark.parametrize("name", ["chrome-har-capturer-0.14.4.har", "chrome-har-1.3.1.har"])
-def test_other_tools_tell_the_same_of_the_same_events(name: str) -> None:
-    """Both made of the events of a recorded load over HTTP/1.1, which is read from them, too.
+def test_two_tools_files_of_one_load_agree(name: str) -> None:
+    """Both files were made from one recorded load over HTTP/1.1, which is read as well.
 
-    They write dates to the millisecond. One has the time in the queue before an entry's start, the
-    other as a part of being blocked; and both count a connection's set-up until sending begins.
+    The tools write dates in milliseconds. One has queueing before an entry's start, the other
+    within
+    ``blocked``; both count the set-up of a connection until sending begins.
     """
     _, (archived,) = dialect(name)
     recorded = loads_reading.read(RECORDED / "h1")
@@ -278,14 +279,14 @@ def test_other_tools_tell_the_same_of_the_same_events(name: str) -> None:
 
 
 def test_a_page_stamped_after_its_document_begins_with_its_document() -> None:
-    """Some tools stamp it late."""
+    """Some tools stamp the page late."""
     page = {"startedDateTime": "2026-01-31T12:00:00.253Z", "id": "a"}
     (load,) = loads.loads(read(archives.har(archives.entry(pageref="a"), pages=[page])))
     assert load.load.requests[0].queued_s == 0.0
 
 
 def test_a_har_without_pages_is_one_load() -> None:
-    """Which begins with its first request, wherever in the file that is."""
+    """The load begins with its first request, wherever that is in the file."""
     late = archives.entry(startedDateTime="2026-01-31T12:00:01.250Z")
     (load,) = loads.loads(read(archives.har(late, archives.entry())))
     assert [one.queued_s for one in load.load.requests] == [0.0, 1.0]
@@ -293,7 +294,7 @@ def test_a_har_without_pages_is_one_load() -> None:
 
 
 def test_entries_of_no_page_belong_to_the_first() -> None:
-    """And it is told."""
+    """A note reports them."""
     page = {"startedDateTime": "2026-01-31T12:00:00Z", "pageTimings": {"onLoad": -1}}
     pages = [page | {"id": name} for name in ("a", "b")]
     lost, found = archives.entry(pageref="c"), archives.entry(pageref="b")
@@ -305,14 +306,14 @@ def test_entries_of_no_page_belong_to_the_first() -> None:
 
 
 def test_pages_of_the_same_name_are_one() -> None:
-    """No entry is counted twice."""
+    """No entry counts twice."""
     page = {"startedDateTime": "2026-01-31T12:00:00Z", "id": "a"}
     (load,) = loads.loads(read(archives.har(archives.entry(pageref="a"), pages=[page, page])))
     assert len(load.entries) == 1
 
 
 def test_a_load_whose_document_failed_was_refused() -> None:
-    """In the browser's words."""
+    """The reason is the browser's."""
     response = {"status": 0, "_error": "net::ERR_CONNECTION_REFUSED"}
     (load,) = loads.loads(read(archives.har(archives.entry(response=response))))
     assert (load.load.ended, load.load.reason) == ("refused", "net::ERR_CONNECTION_REFUSED")
@@ -332,7 +333,7 @@ def test_a_load_whose_document_failed_was_refused() -> None:
 def test_only_a_whole_load_of_a_page_has_metrics_of_the_page(
     statuses: tuple[int, ...], timings: dict[str, float], ended: str
 ) -> None:
-    """An error or half a load would be a quick one; its resources have their times."""
+    """An error or half a load would look fast; its resources still have their times."""
     moved = {301: {"redirectURL": "/b"}}
     entries = [
         archives.entry(response={"status": one, **moved.get(one, {})}, timings={"wait": 9})
@@ -356,19 +357,19 @@ KEYS = st.sampled_from([info.alias or name for name, info in EntryForm.model_fie
 
 @given(ANY | st.builds(lambda log: {"log": log}, st.dictionaries(st.text(max_size=8), ANY)))
 def test_arbitrary_json_is_read_or_refused(said: Any) -> None:
-    """Nothing else ever happens."""
+    """No other exception is raised."""
     _read_or_refused(json.dumps(said).encode())
 
 
 @given(st.binary(max_size=60))
 def test_arbitrary_bytes_are_read_or_refused(data: bytes) -> None:
-    """Likewise."""
+    """No other exception is raised."""
     _read_or_refused(data)
 
 
 @given(st.dictionaries(KEYS, ANY), st.text() | st.just("http://"), ANY)
 def test_arbitrary_entries_are_read_or_refused(said: dict[str, Any], url: str, page: Any) -> None:
-    """With whatever in them; what is read can be asked everything."""
+    """Every property of a read entry can be used."""
     entry = archives.entry(request={"method": "GET", "url": url}) | said
     _read_or_refused(archives.as_bytes(archives.har(entry, archives.entry(), pages=[page])))
 

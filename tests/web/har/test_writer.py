@@ -1,4 +1,4 @@
-"""What httpbed writes as HAR 1.2: by the schema of the form, and as others read it."""
+"""HAR 1.2 files that httpbed writes: valid by the published schema, and readable by others."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ PHASES = ("blocked", "dns", "connect", "send", "wait", "receive")
 
 @pytest.fixture(scope="module")
 def schema() -> Draft6Validator:
-    """Read the published schema, dates and addresses included."""
+    """Return the published schema, with formats of dates and addresses."""
     files = sorted((HERE / "schema").glob("*.json"))
     parts = [json.loads(file.read_text()) for file in files]
     registry: Registry[Any] = Registry().with_resources(
@@ -38,21 +38,21 @@ def schema() -> Draft6Validator:
 
 
 def entries(load: BrowserLoad) -> list[dict[str, Any]]:
-    """Write a load; return its entries."""
+    """Return the entries of a written load."""
     found = writer.har(load, archives.BEGAN)["log"]["entries"]
     assert isinstance(found, list)
     return found
 
 
-def test_a_load_is_written_as_ever() -> None:
-    """A golden file: whoever changes the form sees what that means."""
+def test_the_written_form_is_the_golden_one() -> None:
+    """A golden file shows each change of the form."""
     written = writer.har(archives.load(), archives.BEGAN, speed_index_s=0.0905)
     written["log"]["creator"]["version"] = "of the test"
     assert written == json.loads(GOLDEN.read_text())
 
 
-def test_what_is_written_keeps_to_the_schema(schema: Draft6Validator) -> None:
-    """No mistake in it; and the schema finds one where there is one."""
+def test_the_written_form_is_valid(schema: Draft6Validator) -> None:
+    """The file is valid, and the schema rejects a broken one."""
     written = writer.har(archives.load(), archives.BEGAN, speed_index_s=0.0905)
     assert list(schema.iter_errors(written)) == []
     written["log"]["entries"][0]["serverIPAddress"] = "10.0.0.2:443"
@@ -61,15 +61,15 @@ def test_what_is_written_keeps_to_the_schema(schema: Draft6Validator) -> None:
     ]
 
 
-def test_others_can_read_it() -> None:
-    """A public library finds the page, its times, and each entry with its version."""
+def test_a_public_library_reads_the_written_form() -> None:
+    """A public library reads the page, its times, and each entry with its version."""
     (page,) = HarParser(writer.har(archives.load(), archives.BEGAN)).pages
     assert (page.page_id, page.title) == ("page_1", "<script>alert(1)</script>")
     assert page.pageTimings == {"onContentLoad": 61.3, "onLoad": 120.0}
     assert len(page.entries) == len(archives.load().requests)
     assert page.actual_page.url == archives.load().url
     assert {entry.request.httpVersion for entry in page.entries} == {"HTTP/2"}
-    # It counts the milliseconds in which a successful request was under way, first and last whole.
+    # It counts the milliseconds of successful requests, first and last included.
     assert page.get_load_time(request_type="GET") == 102
     assert [entry.status for entry in page.entries] == [200, 200, 200, 0, 302]
 
@@ -85,14 +85,14 @@ def test_versions_are_named_as_the_standard_names_them(version: str, name: str) 
 
 
 def test_phases_of_a_request_with_its_own_connection() -> None:
-    """Each until the next begins; TLS is within the connection."""
+    """Each lasts until the next begins; TLS is part of the connection."""
     timings = entries(archives.load())[0]["timings"]
     assert [timings[name] for name in PHASES] == [1.0, 1.0, 10.5, 0.5, 30.1, 6.9]
     assert (timings["ssl"], timings["_blocked_queueing"]) == (6.3, 0.4)
 
 
 def test_phases_that_a_request_did_not_have() -> None:
-    """-1 where the specification allows it, else 0."""
+    """-1 where the specification allows it, otherwise 0."""
     second, cached = (entries(archives.load())[index]["timings"] for index in (1, 2))
     assert [second[name] for name in PHASES] == [12.5, -1, -1, 0.5, 30.1, 6.9]
     assert (cached["send"], cached["wait"]) == (0, 0)
@@ -103,8 +103,8 @@ TIMES = [field.name for field in dataclasses.fields(PageRequest) if field.name.e
 
 
 @given(st.fixed_dictionaries(dict.fromkeys(TIMES, MOMENTS)))
-def test_phases_add_up_whatever_the_browser_told(times: dict[str, float | None]) -> None:
-    """To the time, and none is negative, in whatever order a browser tells times."""
+def test_phases_add_up_for_any_times(times: dict[str, float | None]) -> None:
+    """Phases add up to the time, and none is negative, in whatever order times come."""
     for entry in entries(
         BrowserLoad("u", "loaded", requests=(archives.fetched("x", 0.0, **times),))
     ):
@@ -124,16 +124,18 @@ def test_phases_add_up_whatever_the_browser_told(times: dict[str, float | None])
         ((), 10_000),
     ],
 )
-def test_length_of_a_body_as_it_was_sent(headers: tuple[tuple[str, str], ...], size: int) -> None:
-    """By the server's word; of one that was not compressed, its length; else not told."""
+def test_a_written_body_has_its_length_on_the_wire(
+    headers: tuple[tuple[str, str], ...], size: int
+) -> None:
+    """The server's header, or an uncompressed body's length; otherwise unknown."""
     request = archives.fetched("x", 0.0, response_headers=headers)
     assert (
         entries(BrowserLoad("u", "loaded", requests=(request,)))[0]["response"]["bodySize"] == size
     )
 
 
-def test_what_is_written_is_read_back() -> None:
-    """Everything that a HAR tells of a load, to the microsecond."""
+def test_a_written_load_is_read_back() -> None:
+    """All that a HAR file has of a load, to the microsecond."""
     load = archives.load()
     written = json.dumps(writer.har(load, archives.BEGAN, speed_index_s=0.0905)).encode()
     (back,) = loads.loads(parser.read(written))

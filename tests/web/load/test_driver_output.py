@@ -1,4 +1,4 @@
-"""What a browser's driver leaves: read whole from real Chromium, refused in any other form."""
+"""The files of the browser driver: real loads of Chromium, and hostile content."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from httpbed.web.load import driver_output, observations, screenshots, speed_index
-from httpbed.web.load.browser_load import BrowserLoad, PageRequest
+from httpbed.web.load import driver_output, observations, screenshots
+from httpbed.web.load.browser_load import BrowserLoad
 from recorded import FOLDER
 
 CHROMIUM = FOLDER / "chromium-headless-shell-156.0.8078.79"
@@ -32,158 +32,37 @@ jsons = st.recursive(
 
 
 def event(method: str, at_s: float | None = None, **params: Any) -> dict[str, Any]:
-    """Make an event of the document's request, unless another is named."""
+    """Return an event of the document's request, or of another one."""
     told = {"requestId": "D", "loaderId": "D", **params}
     return {"method": method, "params": told | ({} if at_s is None else {"timestamp": at_s})}
 
 
 def sent(at_s: float, url: str = URL, **params: Any) -> dict[str, Any]:
-    """Make the event that a request was sent."""
+    """Return the event of a sent request."""
     about = {"type": "Document", "request": {"url": url, "method": "GET"}} | params
     return event("Network.requestWillBeSent", at_s, **about)
 
 
 def received(at_s: float, status: int = 200, **response: Any) -> dict[str, Any]:
-    """Make the event that an answer came."""
+    """Return the event of a response."""
     about = {"status": status, "protocol": "h2", **response}
     return event("Network.responseReceived", at_s, response=about, hasExtraInfo=False)
 
 
 def finished(at_s: float, wire_bytes: int = 100, **params: Any) -> dict[str, Any]:
-    """Make the event that a request ended."""
+    """Return the event of a request's end."""
     return event("Network.loadingFinished", at_s, encodedDataLength=wire_bytes, **params)
 
 
 def left(folder: Path, *events: Any, said: Mapping[str, Any] = SAID) -> BrowserLoad:
-    """Leave events in a folder, and read it."""
+    """Write events to a folder, and read it."""
     (folder / "load.json").write_text(json.dumps(said))
     (folder / "cdp.jsonl").write_text("".join(json.dumps(one) + "\n" for one in events))
     return driver_output.read(folder)
 
 
-def logged() -> dict[str, list[dict[str, Any]]]:
-    """Return nginx's log of the recorded loads, by the browser's name of the protocol."""
-    lines = (CHROMIUM / "nginx-access.jsonl").read_text().splitlines()
-    by_version: dict[str, list[dict[str, Any]]] = {name: [] for name in VERSIONS}
-    for line in map(json.loads, lines):
-        by_version[f"h{line['protocol'].removeprefix('HTTP/')[0]}"].append(line)
-    return by_version
-
-
-@every_version
-def test_browser_and_server_tell_the_same(name: str) -> None:
-    """Each resource, its status and its bytes on the wire are in nginx's log."""
-    load = driver_output.read(CHROMIUM / name)
-    answered = [(one["path"], one["status"], one["wire_bytes"]) for one in logged()[name]]
-    fetched = [
-        (one.url.removeprefix("https://server.httpbed.test"), one.status, one.wire_bytes)
-        for one in load.requests
-    ]
-    assert len(fetched) == 13
-    assert sorted(fetched) == sorted(answered)
-    assert {one.http_version for one in load.requests} == {VERSIONS[name]}
-
-
-@every_version
-def test_a_real_load_is_read_whole(name: str) -> None:
-    """In order, on one axis that begins with the navigation."""
-    load = driver_output.read(CHROMIUM / name)
-    assert (load.ended, load.reason, load.notes, load.title) == ("loaded", "", (), "A small page")
-    first = load.requests[0]
-    assert (first.kind, first.initiator_kind, first.url) == ("Document", "other", load.url)
-    assert {one.initiator for one in load.requests[1:]} == {load.url}
-    assert {one.status for one in load.requests} == {200}
-    for one in load.requests:
-        _is_in_order(one)
-    assert load.first_contentful_paint_s is not None
-    assert load.largest_contentful_paint_s is not None
-    assert load.content_loaded_s is not None
-    assert load.onload_s is not None
-    assert 0 < load.first_contentful_paint_s <= load.largest_contentful_paint_s
-    assert 0 < load.content_loaded_s <= load.onload_s
-    assert 0 < (load.browser_ready_s or 0) < 2
-    assert 0 < (load.browser_cpu_s or 0) < 5
-
-
-def _is_in_order(one: PageRequest) -> None:
-    steps = (
-        one.queued_s, one.started_s, one.dns_start_s, one.dns_end_s, one.connect_start_s,
-        one.connect_end_s, one.send_start_s, one.send_end_s, one.headers_start_s,
-        one.headers_end_s, one.ended_s,
-    )  # fmt: skip
-    told = [step for step in steps if step is not None]
-    assert told == sorted(told)
-    assert told[0] >= 0
-    assert len(told) >= 7
-
-
-@every_version
-def test_connections_are_those_of_the_server(name: str) -> None:
-    """One over HTTP/2 and HTTP/3, up to six over HTTP/1.1, where each has its own handshake."""
-    load = driver_output.read(CHROMIUM / name)
-    used = {one.connection for one in load.requests}
-    assert len(used) == len({one["connection"] for one in logged()[name]})
-    assert len(used) <= (6 if name == "h1" else 1)
-
-
-@every_version
-def test_pictures_show_the_page_filling(name: str) -> None:
-    """The browser's first contentful paint is in the picture that follows it."""
-    load = driver_output.read(CHROMIUM / name)
-    progress = speed_index.of_frames(load.frames)
-    first_s = next(step.at_s for step in progress if step.complete > 0)
-    assert load.first_contentful_paint_s == pytest.approx(first_s, abs=0.05)
-    assert 0 < speed_index.speed_index(progress) < progress[-1].at_s
-
-
-@every_version
-def test_every_metric_of_a_real_load_is_observed(name: str) -> None:
-    """Sixteen; four of them once for each resource, under the name of its path."""
-    found = observations.of_load(driver_output.read(CHROMIUM / name))
-    values = {one.metric: one.value for one in found if not one.item}
-    assert len(values) == 12
-    assert values["page_bytes"] == sum(one["wire_bytes"] for one in logged()[name])
-    assert values["network_page_load_time"] <= values["page_load_time"]
-    assert values["page_throughput"] == pytest.approx(
-        values["page_bytes"] / values["page_load_time"]
-    )
-    each = {one.item: one.value for one in found if one.metric == "resource_time_to_first_byte"}
-    assert set(each) == {one["path"] for one in logged()[name]}
-    # 20 ms each way: no answer comes earlier.
-    assert min(each.values()) >= 0.04
-    queued = {one.item: one.value for one in found if one.metric == "resource_time_queued"}
-    for one in found:
-        if one.metric == "resource_time":
-            assert one.value <= queued[one.item]
-
-
-@pytest.mark.parametrize("visit", ["first", "second"])
-def test_redirects_caches_and_errors_of_a_real_page(visit: str) -> None:
-    """A page behind a redirect, loaded twice: what the server answered is what the browser tells.
-
-    The second time the redirect, a picture and a style come from the cache, two pictures are
-    revalidated (304), and the page itself must not be kept. One picture is not there (404), one is
-    within the page, and one on a host that is not found.
-    """
-    folder = CHROMIUM / "again" / visit
-    load = driver_output.read(folder)
-    answered = json.loads((folder / "answered.json").read_text())
-    fetched = [
-        ("/redir" if one.status == 301 else one.url.removeprefix("http://127.0.0.1:8000"),
-         one.status, one.wire_bytes)
-        for one in load.on_network() if not one.failed
-    ]  # fmt: skip
-    assert sorted(fetched) == sorted(map(tuple, answered))
-    assert [one.failed for one in load.on_network() if one.failed] == ["net::ERR_NAME_NOT_RESOLVED"]
-    cached = [one.url.rpartition("/")[2] for one in load.requests if one.from_cache]
-    assert cached == (["", "p.svg", "c.css", "m.svg"] if visit == "second" else [])
-    assert sorted({one.status for one in load.requests if not one.failed}) == (
-        [200, 301, 304, 404] if visit == "second" else [200, 301, 404]
-    )
-
-
 def test_redirects_are_requests_of_their_own(tmp_path: Path) -> None:
-    """Each with its status, its end and where it led; the page's own is the last."""
+    """Each has its status, its end and its target; the page's own is the last."""
     there = f"{URL}there"
     load = left(
         tmp_path,
@@ -212,7 +91,7 @@ def test_redirects_are_requests_of_their_own(tmp_path: Path) -> None:
 
 
 def test_a_revalidated_resource_was_on_the_network(tmp_path: Path) -> None:
-    """The page sees the cached 200; the server said 304, and that counts."""
+    """The page sees the cached 200, but the server's 304 counts."""
     load = left(
         tmp_path,
         sent(10.0),
@@ -227,7 +106,7 @@ def test_a_revalidated_resource_was_on_the_network(tmp_path: Path) -> None:
     assert (one.status, one.wire_bytes) == (304, 120)
 
 
-def test_what_came_from_a_cache_was_not_on_the_network(tmp_path: Path) -> None:
+def test_a_cached_resource_was_not_on_the_network(tmp_path: Path) -> None:
     """On disk or in memory."""
     memory: dict[str, Any] = {"requestId": "2"}
     load = left(
@@ -243,8 +122,8 @@ def test_what_came_from_a_cache_was_not_on_the_network(tmp_path: Path) -> None:
     assert load.on_network() == ()
 
 
-def test_bytes_of_a_broken_request_are_what_came(tmp_path: Path) -> None:
-    """Its header, and the pieces of its body."""
+def test_an_aborted_request_has_the_received_bytes(tmp_path: Path) -> None:
+    """Its header, and the received pieces of its body."""
     load = left(
         tmp_path,
         sent(10.0),
@@ -256,8 +135,8 @@ def test_bytes_of_a_broken_request_are_what_came(tmp_path: Path) -> None:
     assert (one.failed, one.wire_bytes, one.body_bytes) == ("net::ERR_CONNECTION_RESET", 1100, 3000)
 
 
-def test_a_frame_of_another_origin_is_no_second_page(tmp_path: Path) -> None:
-    """Its load event is not the page's; its request, told in two sessions, is one."""
+def test_a_frame_of_another_origin_is_part_of_the_page(tmp_path: Path) -> None:
+    """Its load event is not the page's; its request, reported in two sessions, counts once."""
     frame = {"requestId": "F", "loaderId": "F"}
     its = {"sessionId": "frame"}
     load = left(
@@ -272,8 +151,8 @@ def test_a_frame_of_another_origin_is_no_second_page(tmp_path: Path) -> None:
     assert load.onload_s == pytest.approx(0.9)
 
 
-def test_the_page_before_has_no_part_in_it(tmp_path: Path) -> None:
-    """An empty page fires its load event late; its paints are another navigation's."""
+def test_events_of_the_page_before_do_not_count(tmp_path: Path) -> None:
+    """An empty page fires its load event late, and its paints belong to another navigation."""
     said: list[Any] = [
         {"name": "navigationStart", "ts": 8e6, "args": {"data": {"navigationId": "old"}}},
         {"name": "navigationStart", "ts": 10e6, "args": {"data": {"navigationId": "D"}}},
@@ -288,8 +167,8 @@ def test_the_page_before_has_no_part_in_it(tmp_path: Path) -> None:
     assert load.requests[0].queued_s == pytest.approx(0.1)
 
 
-def test_without_a_trace_the_paint_is_the_lifecycles(tmp_path: Path) -> None:
-    """And the navigation begins with the document's request."""
+def test_without_a_trace_the_lifecycle_event_gives_the_paint(tmp_path: Path) -> None:
+    """The navigation then begins with the document's request."""
     painted = event("Page.lifecycleEvent", 10.7, name="firstContentfulPaint")
     load = left(tmp_path, sent(10.0), painted)
     assert load.first_contentful_paint_s == pytest.approx(0.7)
@@ -297,17 +176,17 @@ def test_without_a_trace_the_paint_is_the_lifecycles(tmp_path: Path) -> None:
 
 
 def test_too_many_requests_are_counted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Some page asks for ever."""
+    """A page may send requests forever."""
     monkeypatch.setattr("httpbed.web.load.cdp_requests.MOST_REQUESTS", 10)
     load = left(tmp_path, *(sent(10.0, requestId=f"{number}") for number in range(15)))
     assert len(load.requests) == 10
     assert load.notes == ("5 further requests are dropped",)
 
 
-def test_what_nobody_asked_for_leaves_no_room_wanting(
+def test_responses_without_requests_displace_no_request(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Answers to requests that were not told of, however many, keep no request from being read."""
+    """Any number of responses without requests keeps no request from being read."""
     monkeypatch.setattr("httpbed.web.load.cdp_requests.MOST_REQUESTS", 10)
     strays = [
         event("Network.responseReceivedExtraInfo", requestId=f"X{at}", statusCode=200)
@@ -318,29 +197,29 @@ def test_what_nobody_asked_for_leaves_no_room_wanting(
     assert load.notes == ()
 
 
-def test_what_comes_before_its_request_belongs_to_it(tmp_path: Path) -> None:
-    """Events of the network's process may overtake those of the page's."""
+def test_an_event_before_its_request_belongs_to_it(tmp_path: Path) -> None:
+    """Events of the network process may come earlier than the page's."""
     early = event("Network.responseReceivedExtraInfo", statusCode=304)
     answer = event("Network.responseReceived", 10.1, response={"status": 200}, hasExtraInfo=True)
     (request,) = left(tmp_path, early, sent(10.0), answer, finished(10.2)).requests
     assert request.status == 304
 
 
-def test_dialogs_are_told(tmp_path: Path) -> None:
-    """With their words, cut."""
+def test_dialogs_are_read(tmp_path: Path) -> None:
+    """Their messages are cut."""
     said = SAID | {"dialogs": [{"type": "alert", "message": "<script>" * 1000}, 7]}
     ((kind, message),) = left(tmp_path, said=said).dialogs
     assert kind == "alert"
     assert len(message) == 500
 
 
-def test_what_was_cut_off_is_noted(tmp_path: Path) -> None:
-    """The driver bounds what it keeps, and says so."""
+def test_dropped_events_are_noted(tmp_path: Path) -> None:
+    """The driver limits what it stores, and reports that it did."""
     assert left(tmp_path, said=SAID | {"truncated": True}).notes == ("more events than are kept",)
 
 
-def test_a_visit_before_is_neither_start_nor_cpu_time(tmp_path: Path) -> None:
-    """Of all visits they mean the same; only the client's clock goes on."""
+def test_a_visit_before_counts_neither_as_start_nor_as_cpu_time(tmp_path: Path) -> None:
+    """For all visits the times mean the same, except on the client's clock."""
     more = {"started_ns": 0, "before_ns": 5_000_000_000, "before_cpu_s": 0.2}
     load = left(tmp_path, sent(10.0), said=SAID | more)
     assert load.browser_ready_s == pytest.approx(3.9)
@@ -348,8 +227,8 @@ def test_a_visit_before_is_neither_start_nor_cpu_time(tmp_path: Path) -> None:
     assert load.navigated_s == pytest.approx(9.9)
 
 
-def test_what_the_driver_forbade_is_no_request(tmp_path: Path) -> None:
-    """Nobody was asked."""
+def test_a_forbidden_request_does_not_count(tmp_path: Path) -> None:
+    """The browser did not send it."""
     icon = sent(10.1, f"{URL}favicon.ico", type="Other", requestId="icon")
     blocked = {"errorText": "net::ERR_BLOCKED_BY_CLIENT", "blockedReason": "inspector"}
     ended = event("Network.loadingFailed", 10.1, requestId="icon", **blocked)
@@ -358,7 +237,7 @@ def test_what_the_driver_forbade_is_no_request(tmp_path: Path) -> None:
 
 
 def test_a_load_without_its_last_pictures_has_no_speed_index(tmp_path: Path) -> None:
-    """Requests are as they are: only what was seen is not known."""
+    """Requests are complete; only the screen is unknown."""
     whole = left(tmp_path, sent(10.0), said=SAID)
     assert whole.remarks == ()
     (tmp_path / "frames.jsonl").write_text('{"ts": 17e6, "file": "frames/0001.jpg"}\n')
@@ -391,7 +270,7 @@ def test_a_load_without_its_last_pictures_has_no_speed_index(tmp_path: Path) -> 
     ],
 )
 def test_a_folder_without_a_load_is_refused(tmp_path: Path, text: str | None, why: str) -> None:
-    """Whatever is there in its place."""
+    """Whatever else is in its place."""
     if text is not None:
         (tmp_path / "load.json").write_text(text)
     with pytest.raises(driver_output.LoadError, match=why):
@@ -399,7 +278,7 @@ def test_a_folder_without_a_load_is_refused(tmp_path: Path, text: str | None, wh
 
 
 def test_no_link_and_no_pipe_is_followed(tmp_path: Path) -> None:
-    """What is no regular file is as if it were not there, and noted."""
+    """A link or pipe counts as missing, and is noted."""
     outside = tmp_path / "outside"
     outside.mkdir()
     (outside / "0001.jpg").write_bytes(b"secret")
@@ -454,10 +333,10 @@ def test_no_link_and_no_pipe_is_followed(tmp_path: Path) -> None:
     ),
 )  # fmt: skip
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
-def test_nothing_that_is_told_raises(
+def test_arbitrary_events_give_a_load_or_a_load_error(
     tmp_path: Path, events: list[Any], more: dict[str, Any]
 ) -> None:
-    """Any event in any form gives a load, or is refused as none."""
+    """Any event in any form gives a load or a LoadError."""
     try:
         load = left(tmp_path, *events, said=SAID | more)
     except driver_output.LoadError:

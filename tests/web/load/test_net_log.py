@@ -1,4 +1,4 @@
-"""Chromium's net-log: recorded ones of one page load each, whole and torn."""
+"""Chromium's net-log: recorded ones of one page load each, complete and incomplete."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ CONSTANTS = {
 
 
 def log(*events: Any) -> str:
-    """Write a net-log of one QUIC session, each event of it at its time in milliseconds."""
+    """Return a net-log of one QUIC session, with its events at times in milliseconds."""
     lines = ",\n".join(
         json.dumps({"source": {"id": 1, "type": 13}, "time": at, "type": kind, "params": params})
         for at, kind, params in events
@@ -51,18 +51,18 @@ def test_a_recorded_quic_session() -> None:
 
 
 def test_a_recorded_http2_session() -> None:
-    """Of a browser with QUIC switched off: all payload of DATA frames is counted."""
+    """QUIC was off; all payload of DATA frames counts."""
     (session,) = net_log.read(HTTP2).http2
     assert (session.host, session.protocol) == ("server.httpbed.test:443", "h2")
     assert (session.requests, session.closed) == (5, "Closing all sessions.")
-    # The page, two files of 200 kB under three names, and an error's page.
+    # The page, two files of 200 kB under three names, and an error response.
     assert session.bytes_received == 149 + 2 * 200_000 + 3000 + 555
 
 
 @pytest.mark.parametrize("text", [QUIC, HTTP2])
 @pytest.mark.parametrize("share", [0.0, 0.01, 0.3, 0.9, 0.999])
-def test_a_torn_log_tells_what_came_before(text: str, share: float) -> None:
-    """And that it is torn: a browser may be killed."""
+def test_an_incomplete_log_is_read_up_to_its_end(text: str, share: float) -> None:
+    """The log is marked as truncated: a browser may be killed."""
     whole, torn = net_log.read(text), net_log.read(text[: int(len(text) * share)])
     assert torn.is_truncated or torn == whole
     for mine, its in zip(torn.quic, whole.quic, strict=False):
@@ -71,7 +71,7 @@ def test_a_torn_log_tells_what_came_before(text: str, share: float) -> None:
 
 
 def test_losses_and_round_trips() -> None:
-    """The smallest sample, less the delay that the peer says it made; losses as Chromium counts."""
+    """The smallest sample less the peer's delay; losses as Chromium counts them."""
     read = net_log.read(
         log(
             (1000, 0, {"host": "a.test"}),
@@ -90,8 +90,8 @@ def test_losses_and_round_trips() -> None:
 
 
 @pytest.mark.parametrize("text", ["", "{", "[]", '{"constants":[]}', "\x00", "[" * 100_000])
-def test_what_is_no_net_log_tells_nothing(text: str) -> None:
-    """And stops nobody."""
+def test_another_file_gives_an_empty_net_log(text: str) -> None:
+    """It gives an empty log, and no exception."""
     assert net_log.read(text) == NetLog(is_truncated=True)
 
 
@@ -106,8 +106,8 @@ PARAMS = st.dictionaries(
 
 
 @given(st.lists(st.tuples(ANY, st.integers(0, 4) | ANY, PARAMS | ANY), max_size=6))
-def test_whatever_stands_in_an_event_is_read(events: list[Any]) -> None:
-    """A browser that was taken over writes what it likes."""
+def test_arbitrary_events_are_read(events: list[Any]) -> None:
+    """A compromised browser may write anything."""
     for session in net_log.read(log(*events)).quic:
         assert session.packets_sent >= 0
         assert session.bytes_sent >= 0

@@ -1,4 +1,4 @@
-"""Observations of a load: names of resources, and what is told of which load."""
+"""Observations of a load: names of resources, and metrics by the load's ending."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ PICTURE = FOLDER / "chromium-headless-shell-156.0.8078.79/h2/frames/0009.jpg"
 
 
 def requests(*urls: str) -> list[PageRequest]:
-    """Make requests for URLs."""
+    """Return requests for URLs."""
     return [PageRequest(str(number), url) for number, url in enumerate(urls)]
 
 
 def told(load: BrowserLoad) -> dict[tuple[str, str], float]:
-    """Return what is observed, by metric and item."""
+    """Return observations by metric and item."""
     return {(one.metric, one.item): one.value for one in observations.of_load(load)}
 
 
 def test_resources_have_their_paths_as_names() -> None:
-    """With the query; other hosts are named, and what is fetched again is numbered."""
+    """Names have queries; other hosts are named, and repetitions numbered."""
     assert observations.resource_names(
         requests(
             "https://site.test",
@@ -39,8 +39,8 @@ def test_resources_have_their_paths_as_names() -> None:
     ) == ["/", "/a?b=1", "//cdn.test:8443/a", "/a?b=1, 2", "/, 2"]
 
 
-def test_names_are_cut_and_stay_different() -> None:
-    """A URL may be as long as a page likes, and none at all."""
+def test_cut_names_stay_different() -> None:
+    """A URL may be very long, or invalid."""
     long = f"https://site.test/{'x' * 5000}"
     names = observations.resource_names(requests(f"{long}1", f"{long}2", "https://[nowhere"))
     assert len(set(names)) == 3
@@ -48,7 +48,7 @@ def test_names_are_cut_and_stay_different() -> None:
 
 
 def test_a_load_that_did_not_end_well_has_no_metric_of_the_page() -> None:
-    """Its resources have theirs: they came."""
+    """Its resources that arrived have their metrics."""
     found = told(BrowserLoad("https://site.test/", "crashed", requests=(WHOLE,), onload_s=1.0))
     assert {item for _, item in found} == {"/"}
     assert found["resource_start", "/"] == 0.1
@@ -57,8 +57,8 @@ def test_a_load_that_did_not_end_well_has_no_metric_of_the_page() -> None:
     assert found["resource_time_queued", "/"] == pytest.approx(0.3)
 
 
-def test_of_a_load_out_of_time_is_told_what_was_over() -> None:
-    """The load event may have fired, though the page goes on asking."""
+def test_a_load_at_its_time_limit_has_the_metrics_before_it() -> None:
+    """The load event may have fired while the page goes on sending requests."""
     late = BrowserLoad(
         "https://site.test/", "time limit", requests=(WHOLE,), onload_s=1.0,
         first_contentful_paint_s=0.5, largest_contentful_paint_s=0.6, browser_ready_s=0.2,
@@ -70,8 +70,8 @@ def test_of_a_load_out_of_time_is_told_what_was_over() -> None:
     }
 
 
-def test_what_was_not_told_is_not_observed() -> None:
-    """A load of which there are no pictures has no Speed Index, rather than one of 0."""
+def test_unknown_values_are_not_observed() -> None:
+    """A load without pictures has no Speed Index, rather than one of 0."""
     found = told(BrowserLoad("https://site.test/", "loaded", requests=(WHOLE,)))
     assert {metric for metric, item in found if not item} == {
         "page_load_time",
@@ -84,8 +84,8 @@ def test_what_was_not_told_is_not_observed() -> None:
     assert found["page_throughput", ""] == pytest.approx(3000)
 
 
-def test_a_picture_that_is_lost_leaves_the_rest() -> None:
-    """Everything but the Speed Index is told."""
+def test_a_missing_picture_costs_only_the_speed_index() -> None:
+    """Everything but the Speed Index is observed."""
     frames = (Frame(0.2, PICTURE), Frame(0.4, PICTURE.with_name("lost.jpg")))
     whole = BrowserLoad("https://site.test/", "loaded", requests=(WHOLE,), frames=frames[:1])
     assert told(whole)["speed_index", ""] == pytest.approx(0.2)
@@ -93,8 +93,8 @@ def test_a_picture_that_is_lost_leaves_the_rest() -> None:
     assert set(told(whole)) - set(told(damaged)) == {("speed_index", "")}
 
 
-def test_every_metric_that_is_observed_is_explained() -> None:
-    """In the page that a user looks it up in."""
+def test_every_observed_metric_is_documented() -> None:
+    """Users look metrics up in that page."""
     page = (FOLDER.parents[1] / "docs/concepts/page-metrics.md").read_text()
     load = BrowserLoad(
         "https://site.test/", "loaded", requests=(WHOLE,), frames=(Frame(0.2, PICTURE),),

@@ -1,4 +1,4 @@
-"""Speed Index: as speedline-core reckons it, on real traces and on pictures of our own."""
+"""Speed Index: as speedline-core computes it on real traces, and on made-up pictures."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ from httpbed.web.load.speed_index import Histogram, ProgressPoint
 TRACES = sorted(bench.RECORDED.glob("*.json.xz"))
 SPEEDLINE = json.loads(bench.FIGURES.read_text())["figures"]
 POINT = 0.011
-"""Completeness is rounded down to whole per cent: two decoders may fall on both sides of one."""
+"""Completeness is rounded down to whole per cent, so decoders may differ by one."""
 
 
 def picture(colour: str, size: tuple[int, int] = (64, 48), form: str = "JPEG") -> bytes:
-    """Make a picture of one colour."""
+    """Return a picture of one colour."""
     written = io.BytesIO()
     Image.new("RGB", size, colour).save(written, form)
     return written.getvalue()
@@ -38,14 +38,14 @@ def counted(colour: str) -> Histogram:
 
 
 def halves(share: float) -> Histogram:
-    """Return the histogram of a screen of which a share is red, and the rest white."""
+    """Return the histogram of a screen with a red share on white."""
     pixels = np.full((100, 10, 3), 255, dtype=np.uint8)
     pixels[: round(share * 100)] = (255, 0, 0)
     return speed_index.histogram(pixels)
 
 
 def test_there_are_ten_traces_with_their_figures() -> None:
-    """None of them is left out of the comparison."""
+    """The comparison leaves none out."""
     assert len(TRACES) == 10
     assert {file.name.removesuffix(".json.xz") for file in TRACES} == set(SPEEDLINE)
 
@@ -69,7 +69,7 @@ def test_a_screen_that_fills_in_halves() -> None:
     assert speed_index.speed_index(progress) == pytest.approx(2.0)
 
 
-def test_what_is_painted_and_goes_again_does_not_count() -> None:
+def test_what_is_painted_and_removed_does_not_count() -> None:
     """A placeholder of another colour is no part of the last picture."""
     seen = [(0.5, counted("#800080")), (2.0, counted("#008000"))]
     progress = speed_index.visual_progress(seen)
@@ -78,27 +78,27 @@ def test_what_is_painted_and_goes_again_does_not_count() -> None:
 
 
 def test_a_page_that_stays_white_is_complete_at_once() -> None:
-    """Also where something was to be seen in between: speedline-core says so."""
+    """As in speedline-core, this holds even if something was visible in between."""
     seen = [(0.1, counted("white")), (0.5, counted("red")), (0.9, counted("#fafafa"))]
     assert {step.complete for step in speed_index.visual_progress(seen)} == {1.0}
     assert speed_index.speed_index(speed_index.visual_progress(seen)) == 0.0
 
 
 def test_pictures_from_before_the_navigation_do_not_count() -> None:
-    """What the page before showed is not this one's."""
+    """They show the page before."""
     seen = [(-0.5, counted("red")), (1.0, counted("red"))]
     assert speed_index.visual_progress(seen) == (ProgressPoint(0.0, 0.0), ProgressPoint(1.0, 1.0))
 
 
 def test_without_pictures_there_is_no_progress() -> None:
-    """And no time that it took."""
+    """The Speed Index of no progress is 0."""
     assert speed_index.visual_progress([]) == ()
     assert speed_index.speed_index(()) == 0.0
 
 
 @given(st.lists(st.tuples(st.floats(0, 100), st.floats(0, 1)), min_size=1, max_size=20).map(sorted))
 def test_the_index_is_an_area_above_a_curve(seen: list[tuple[float, float]]) -> None:
-    """At most the time of the last picture, at least that of the first paint; ends complete."""
+    """It is at most the time of the last picture, at least that of the first paint."""
     progress = speed_index.visual_progress((at_s, halves(share)) for at_s, share in seen)
     assert progress[-1].complete == 1.0
     assert all(0 <= step.complete <= 1 for step in progress)
@@ -112,23 +112,23 @@ def test_the_index_is_an_area_above_a_curve(seen: list[tuple[float, float]]) -> 
     ("seconds", "band"),
     [(0.0, "fast"), (3.39, "fast"), (3.4, "moderate"), (5.8, "moderate"), (5.81, "slow")],
 )
-def test_bands_have_the_papers_borders(seconds: float, band: str) -> None:
+def test_bands_have_the_papers_limits(seconds: float, band: str) -> None:
     """Liu et al. 2024 section 4.4: 0-3.4 s fast, 3.4-5.8 s moderate, over 5.8 s slow."""
     assert speed_index.band(seconds) == band
 
 
-def test_the_colours_of_a_picture_are_counted_as_they_are() -> None:
-    """All pixels of one colour, in each of the three rows; nearly white ones are left out."""
+def test_the_colours_of_a_picture_are_counted() -> None:
+    """All pixels of one colour count in each of the three rows; nearly white ones do not."""
     reds = counted("red")
     assert reds.sum(axis=1).tolist() == [64 * 48] * 3
-    # JPEG keeps pure red as 254, 0, 0.
+    # JPEG stores pure red as 254, 0, 0.
     assert reds[0, 250:].sum() == reds[1, :5].sum() == reds[2, :5].sum() == 64 * 48
     assert counted("#fafafa").sum() == 0
     assert counted("#f0f0f0").sum() == 3 * 64 * 48
 
 
 @pytest.mark.parametrize("size", [(1, 1), (1, 9), (7, 5), (333, 17)])
-def test_pictures_of_any_size_keep_it(size: tuple[int, int]) -> None:
+def test_decoding_keeps_the_size_of_a_picture(size: tuple[int, int]) -> None:
     """Colour has half the points, rounded up."""
     found = screenshots.pixels(picture("#336699", size))
     assert found.shape == (size[1], size[0], 3)
@@ -136,7 +136,7 @@ def test_pictures_of_any_size_keep_it(size: tuple[int, int]) -> None:
 
 
 def test_grey_pictures_are_read() -> None:
-    """They have no colours to halve."""
+    """They have no colour channels to halve."""
     written = io.BytesIO()
     Image.new("L", (20, 10), 77).save(written, "JPEG")
     assert screenshots.pixels(written.getvalue()).tolist() == [[[77] * 3] * 20] * 10
@@ -146,14 +146,14 @@ def test_grey_pictures_are_read() -> None:
     "damaged",
     [b"", b"no picture", picture("red")[:-200], picture("red")[:100], picture("red", form="PNG")],
 )
-def test_what_is_no_picture_is_refused(damaged: bytes) -> None:
-    """Also half a picture, and one in another format than browsers write."""
+def test_other_files_than_jpegs_are_refused(damaged: bytes) -> None:
+    """An incomplete picture and another format are rejected as well."""
     with pytest.raises(PictureError):
         screenshots.pixels(damaged)
 
 
-def test_a_picture_that_would_fill_the_memory_is_refused() -> None:
-    """By its head: it is never decoded."""
+def test_a_too_large_picture_is_refused() -> None:
+    """Its header decides; it is never decoded."""
     vast = picture("red").replace(bytes([0, 48, 0, 64]), bytes([255, 255, 255, 255]))
     with pytest.raises(PictureError, match="pixels"):
         screenshots.pixels(vast)
@@ -161,7 +161,7 @@ def test_a_picture_that_would_fill_the_memory_is_refused() -> None:
 
 @given(st.binary(max_size=60), st.integers(0, 600))
 def test_damage_never_raises_anything_else(rubbish: bytes, at: int) -> None:
-    """Whatever is written over a picture, it is read or refused."""
+    """A damaged picture is read or rejected."""
     whole = picture("red", (30, 20))
     damaged = whole[:at] + rubbish + whole[at + len(rubbish) :]
     try:

@@ -1,4 +1,4 @@
-"""Times of a load: intervals merged, last bytes, and what is of no resource."""
+"""Times of a load: intervals are merged, and only complete responses count."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ spans = st.lists(st.tuples(moments, moments).map(lambda two: (float(min(two)), f
 
 
 def resource(path: str, queued_s: float, ended_s: float | None, **more: object) -> PageRequest:
-    """Make a request of which only that is known."""
+    """Return a request with only these times."""
     known = {"status": 200, "connection": "1"} | more
     return PageRequest(
         path, f"{A_SITE}{path}", queued_s=queued_s, ended_s=ended_s, **known,  # type: ignore[arg-type]
@@ -25,12 +25,12 @@ def resource(path: str, queued_s: float, ended_s: float | None, **more: object) 
 
 
 def load(*requests: PageRequest) -> BrowserLoad:
-    """Make a load of requests."""
+    """Return a load of requests."""
     return BrowserLoad(f"{A_SITE}/", "loaded", requests=requests)
 
 
 def covered(intervals: list[timing.Interval]) -> set[int]:
-    """Return which unit intervals are within any of them."""
+    """Return the unit intervals that are covered."""
     return {at for start, end in intervals for at in range(int(start), int(end))}
 
 
@@ -38,7 +38,7 @@ def covered(intervals: list[timing.Interval]) -> set[int]:
 def test_merged_intervals_cover_the_same_and_nothing_twice(
     given_spans: list[timing.Interval],
 ) -> None:
-    """As reckoned by counting whole units; none touches the next."""
+    """Counting whole units gives the same, and no two results touch."""
     found = timing.merged(given_spans)
     assert covered(found) == covered(given_spans)
     assert sum(end - start for start, end in found) == len(covered(given_spans))
@@ -49,13 +49,13 @@ def test_merged_intervals_cover_the_same_and_nothing_twice(
 def test_the_order_of_intervals_does_not_matter(
     both: tuple[list[timing.Interval], list[timing.Interval]],
 ) -> None:
-    """Browsers tell in any."""
+    """Browsers report them in any order."""
     assert timing.merged(both[0]) == timing.merged(both[1])
 
 
 @given(spans)
 def test_network_time_is_within_the_page_load_time(given_spans: list[timing.Interval]) -> None:
-    """And at least the longest resource's, at most the sum of all."""
+    """It is at least the longest resource's time, and at most the sum of all."""
     found = load(*(resource(f"/{at}", *span) for at, span in enumerate(given_spans)))
     network_s, whole_s = timing.network_page_load_time_s(found), timing.page_load_time_s(found)
     if network_s is None or whole_s is None:
@@ -83,8 +83,8 @@ def test_zhang_and_songs_round_trip_time() -> None:
     assert timing.lengths([one], timing.sent_until_answered) == [pytest.approx(0.01178)]
 
 
-def test_what_failed_or_was_cached_is_no_last_byte() -> None:
-    """A picture from the cache, one in the page itself, and one that was broken off."""
+def test_failed_and_cached_requests_have_no_last_byte() -> None:
+    """A cached picture, an inline one, and an aborted one."""
     found = load(
         resource("/", 0.0, 0.2, wire_bytes=900),
         resource("/cached.jpg", 0.3, 5.0, from_cache=True, wire_bytes=0),
@@ -97,8 +97,8 @@ def test_what_failed_or_was_cached_is_no_last_byte() -> None:
     assert timing.throughput(found) == pytest.approx(900 / 0.2)
 
 
-def test_nothing_fetched_has_no_times() -> None:
-    """None is not zero."""
+def test_a_load_without_responses_has_no_times() -> None:
+    """None differs from zero."""
     for of in (
         timing.page_load_time_s,
         timing.network_page_load_time_s,
@@ -108,15 +108,15 @@ def test_nothing_fetched_has_no_times() -> None:
         assert of(load()) is None
 
 
-def test_connections_are_told_only_where_all_are_known() -> None:
-    """A browser may leave some out; a request without an answer has none."""
+def test_connections_are_counted_only_if_all_are_known() -> None:
+    """A browser may omit some; a request without a response has none."""
     one, two = resource("/", 0, 1, connection="7"), resource("/a", 0, 1, connection="8")
     unanswered = resource("/b", 0, 1, status=0, connection="")
     assert timing.connections(load(one, two, two, unanswered)) == 2
     assert timing.connections(load(one, resource("/c", 0, 1, connection=""))) is None
 
 
-def test_an_end_before_its_start_is_no_interval() -> None:
-    """Clocks of a browser's processes may differ by a little; negative times are never told."""
+def test_an_end_before_its_start_gives_no_interval() -> None:
+    """Clocks of a browser's processes may differ; negative times are never reported."""
     assert timing.queued_until_whole(resource("/", 2.0, 1.0)) is None
     assert timing.sent_until_whole(resource("/", 2.0, 3.0)) is None

@@ -1,4 +1,4 @@
-"""Every server gives a file the type that a site's list says."""
+"""Every server gives a file the content type in the site's list."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ PATTERNS = {
 
 
 @pytest.mark.parametrize("name", PATTERNS)
-def test_recipes_have_the_table(name: str) -> None:
-    """In the words of each program's configuration."""
+def test_recipes_have_the_table_of_content_types(name: str) -> None:
+    """Each configuration has it in its own syntax."""
     text = FILES.joinpath("recipes", f"{name}.toml").read_text("utf-8")
     said = {
         ending: one["type"]
@@ -30,8 +30,8 @@ def test_recipes_have_the_table(name: str) -> None:
     assert said == content_types.TYPES
 
 
-def test_programs_of_our_own_have_the_table() -> None:
-    """They run where nothing of httpbed's can be imported."""
+def test_builtin_programs_have_the_table_of_content_types() -> None:
+    """They cannot import httpbed's table."""
     text = FILES.joinpath("builtin", "aioquic_server.py").read_text("utf-8")
     (table,) = (
         one.value

@@ -17,17 +17,17 @@ ALL = corpus.read()
 
 @dataclass(frozen=True)
 class Held:
-    """A package whose files are at hand."""
+    """A package with given files."""
 
     files: Mapping[str, bytes]
 
     @property
     def paths(self) -> frozenset[str]:
-        """All of them."""
+        """Return all paths."""
         return frozenset(self.files)
 
     def read(self, path: str) -> bytes:
-        """Return one's content."""
+        """Return a file's content."""
         return self.files[path]
 
 
@@ -54,8 +54,8 @@ def _requested(entry: CorpusPage, into: Path) -> dict[str, int]:
     return {one.path: one.requested for one in site.resources}
 
 
-def test_a_site_has_what_its_page_needs_and_lists_what_a_load_asks_for(tmp_path: Path) -> None:
-    """What a load may ask for on another screen is there, too."""
+def test_a_site_has_all_files_of_its_page_and_lists_the_requests(tmp_path: Path) -> None:
+    """Files that another screen needs are there as well."""
     entry = CorpusPage(
         package="x", entry="/d/index.html", also=["/f.woff2?v=1"], never=["/d/2.png"]
     )
@@ -71,13 +71,13 @@ def test_a_site_has_what_its_page_needs_and_lists_what_a_load_asks_for(tmp_path:
     }
 
 
-def test_a_page_can_be_cut_to_some_of_its_images(tmp_path: Path) -> None:
-    """Its style sheets keep theirs."""
+def test_a_page_can_keep_some_of_its_images(tmp_path: Path) -> None:
+    """Its style sheets keep their images."""
     found = _requested(CorpusPage(package="x", entry="/d/index.html", images=(1, 2)), tmp_path)
     assert [path for path in found if path.endswith(".png")] == ["/bg.png", "/d/2.png"]
 
 
-def test_its_source_says_what_was_changed(tmp_path: Path) -> None:
+def test_the_source_of_a_site_lists_its_changes(tmp_path: Path) -> None:
     """Package, version and each change."""
     (tmp_path / "files/0").mkdir(parents=True)
     entry = CorpusPage(package="x", entry="/d/index.html", images=(0, 2))
@@ -88,8 +88,8 @@ def test_its_source_says_what_was_changed(tmp_path: Path) -> None:
     )
 
 
-def test_a_package_that_lost_the_page_is_told(tmp_path: Path) -> None:
-    """By name and version."""
+def test_a_package_without_the_page_is_an_error(tmp_path: Path) -> None:
+    """The error names package and version."""
     with pytest.raises(HostError, match=r"site x changed: npm gentelella 1\.4\.0 has no /gone"):
         corpus_maker.build(
             "x", CorpusPage(package="x", entry="/gone"), ALL.packages["gentelella"], TREE, tmp_path
@@ -97,7 +97,7 @@ def test_a_package_that_lost_the_page_is_told(tmp_path: Path) -> None:
 
 
 def test_the_groups_are_those_of_the_studies() -> None:
-    """18 of Liu et al.; 15 with at most 20 and 15 with 80 to 100 of Biswal and Gnawali."""
+    """18 pages of Liu; of Biswal 15 with at most 20 and 15 with 80 to 100 objects."""
     requests = {name: entry.requests for name, entry in ALL.sites.items()}
     assert len(corpus.group("liu2024")) == 18
     few, dense = corpus.group("biswal2016-few"), corpus.group("biswal2016-dense")
@@ -107,8 +107,8 @@ def test_the_groups_are_those_of_the_studies() -> None:
 
 
 @pytest.mark.parametrize("name", ALL.sites)
-def test_every_page_is_pinned_and_its_figures_add_up(name: str) -> None:
-    """Requests and bytes, over the kinds of resources."""
+def test_every_page_of_the_corpus_is_pinned_and_adds_up(name: str) -> None:
+    """Requests and bytes are the sums over all kinds of resources."""
     entry = ALL.sites[name]
     package = ALL.packages[entry.package]
     assert len(package.sha256) == len(entry.sha256) == 64
@@ -116,10 +116,10 @@ def test_every_page_is_pinned_and_its_figures_add_up(name: str) -> None:
     assert sum(one.bytes for one in entry.by_type.values()) == entry.weight
 
 
-def test_a_package_of_another_content_is_refused(
+def test_a_package_with_other_content_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Even where its name and version are right."""
+    """Its name and version may be right."""
     monkeypatch.setenv("HTTPBED_CACHE", str(tmp_path))
     (tmp_path / "packages").mkdir()
     (tmp_path / "packages/startbootstrap-agency-7.0.12.tgz").write_bytes(b"another")

@@ -38,27 +38,27 @@ def _elements(text: str) -> list[Element]:
 
 
 @given(st.lists(PIECES, max_size=60).map("".join))
-def test_what_nobody_changes_stays_as_it_is_however_wrong(text: str) -> None:
-    """Pages and style sheets."""
+def test_unchanged_text_stays_however_malformed(text: str) -> None:
+    """Pages and style sheets stay byte for byte, even malformed ones."""
     assert change_elements(text, lambda element: element.source) == text
     assert change_elements(text, lambda element: element.without("none")) == text
     assert change_references(text, lambda url: url) == text
 
 
 @pytest.mark.parametrize("piece", ["<a ", "<script>", "<!--", '<a b="', "<a b='", "<", "<a b= "])
-def test_a_long_wrong_page_is_read_in_one_pass(piece: str) -> None:
-    """Were any pattern quadratic, this would take hours."""
+def test_a_long_malformed_page_is_read_in_one_pass(piece: str) -> None:
+    """A quadratic pattern would take hours."""
     assert change_elements(piece * 100_000, lambda element: element.source) == piece * 100_000
 
 
 @pytest.mark.parametrize("piece", ["url(", 'url("', "@import ", "/*", "@import url("])
-def test_a_long_wrong_sheet_is_read_in_one_pass(piece: str) -> None:
-    """As a page is."""
+def test_a_long_malformed_sheet_is_read_in_one_pass(piece: str) -> None:
+    """A quadratic pattern would take hours."""
     assert change_references(piece * 100_000, lambda url: url) == piece * 100_000
 
 
 def test_attributes_are_read_as_browsers_read_them() -> None:
-    """Spaces, cases, references, stray quotes; of two the first."""
+    """Spaces, cases, references and stray quotes; the first of two values counts."""
     (image,) = _elements("<IMG SRC = 'a&amp;b.png' alt=x\" src=second lazy>")
     assert image.name == "img"
     assert image.attributes["src"] == "a&b.png"
@@ -66,25 +66,25 @@ def test_attributes_are_read_as_browsers_read_them() -> None:
 
 
 def test_a_quote_without_an_equals_sign_ends_nothing() -> None:
-    """Else all up to the next such quote would be lost."""
+    """Otherwise all text up to the next quote would be lost."""
     assert [one.name for one in _elements("<p it's><img src=a><p it's>")] == ["p", "img", "p"]
 
 
-def test_what_is_in_comments_scripts_and_titles_is_no_element() -> None:
-    """It is text."""
+def test_text_of_comments_scripts_and_titles_has_no_elements() -> None:
+    """Their content is text."""
     text = "<!-- <img src=a> --><script>'<img src=b>'</script><title><img></title><img src=c>"
     assert [one.name for one in _elements(text)] == ["script", "title", "img"]
 
 
-def test_a_value_is_changed_and_all_else_stays() -> None:
-    """Quotes, spaces and line breaks among it."""
+def test_only_the_value_of_an_attribute_changes() -> None:
+    """Quotes, spaces and line breaks stay."""
     (one,) = _elements("<img  class=x src=a.png\n alt='>'>")
     assert one.with_value("src", 'b"c') == "<img  class=x src=\"b&quot;c\"\n alt='>'>"
     assert one.without("class", "alt") == "<img src=a.png>"
 
 
 def test_references_of_a_sheet_are_found_in_every_spelling() -> None:
-    """But not those in comments."""
+    """Those in comments stay."""
     text = "@import 'a.css';@import url(b.css) print;/*url(f)*/"
     text += "p{x:url( \"c.png\" ) url(d.png) URL('e')}"
     found: list[str] = []
@@ -92,7 +92,7 @@ def test_references_of_a_sheet_are_found_in_every_spelling() -> None:
     assert found == ["a.css", "b.css", "c.png", "d.png", "e"]
 
 
-def test_a_reference_that_goes_leaves_a_sheet_that_is_valid() -> None:
-    """An import goes whole."""
+def test_a_removed_reference_leaves_a_valid_sheet() -> None:
+    """An import is removed as a whole."""
     text = "@import url(http://x/a.css);p{background:url(gone.png) red}"
     assert change_references(text, lambda _: None) == 'p{background:url("data:,") red}'

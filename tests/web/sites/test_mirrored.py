@@ -46,15 +46,15 @@ def mine(tmp_path: Path) -> Path:
     return folder
 
 
-def test_what_is_known_of_it_is_what_its_list_says(mine: Path) -> None:
-    """Nothing has to be made for that."""
+def test_the_outline_of_a_mirrored_page_is_its_list(mine: Path) -> None:
+    """Nothing is made for that."""
     outline = mirrored.outline(PAGE, mine.parent)
     assert (outline.requests, outline.weight, outline.entry) == (2, 20, "/index.html")
     assert outline.sha256 == sites.read(mine).digest
 
 
-def test_a_campaign_has_a_copy_of_its_own(mine: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """One, whatever the seed."""
+def test_a_campaign_has_its_own_copy(mine: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """There is one copy for all seeds."""
     monkeypatch.setenv("HTTPBED_CACHE", str(mine.parent / "cache"))
     first = catalog.ensure(PAGE, 1, mine.parent, print)
     again = catalog.ensure(PAGE, 2, mine.parent, print)
@@ -63,8 +63,8 @@ def test_a_campaign_has_a_copy_of_its_own(mine: Path, monkeypatch: pytest.Monkey
     assert first.folder.is_relative_to(mine.parent / "cache")
 
 
-def test_the_copy_is_one_wherever_the_page_is(mine: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """And whatever was known of it before."""
+def test_a_page_in_two_folders_has_one_copy(mine: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The page's folder and stated figures do not matter."""
     monkeypatch.setenv("HTTPBED_CACHE", str(mine.parent / "cache"))
     first = catalog.ensure(PAGE, 1, mine.parent, print)
     mine.rename(mine.parent / "yours")
@@ -73,10 +73,10 @@ def test_the_copy_is_one_wherever_the_page_is(mine: Path, monkeypatch: pytest.Mo
 
 
 @pytest.mark.parametrize("name", ["a.png", ".httpbed/prior.txt"])
-def test_a_copy_that_was_changed_is_made_anew(
+def test_a_changed_copy_is_made_again(
     name: str, mine: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Though it is as long as it was."""
+    """Its length may be unchanged."""
     monkeypatch.setenv("HTTPBED_CACHE", str(mine.parent / "cache"))
     file = sites.served(catalog.ensure(PAGE, 1, mine.parent, print).folder) / name
     before = file.read_bytes()
@@ -85,8 +85,8 @@ def test_a_copy_that_was_changed_is_made_anew(
     assert file.read_bytes() == before
 
 
-def test_no_page_has_a_file_where_httpbed_has_its_own(mine: Path) -> None:
-    """It would be another one when it is served."""
+def test_a_page_with_a_file_in_httpbeds_folder_is_refused(mine: Path) -> None:
+    """Serving it would replace httpbed's file."""
     said = json.loads((mine / "site.json").read_text())
     said["resources"][1] |= {"file": "0/.httpbed/prior.txt", "bytes": sites.PRIOR_BYTES}
     (mine / "site.json").write_text(json.dumps(said))
@@ -94,8 +94,8 @@ def test_no_page_has_a_file_where_httpbed_has_its_own(mine: Path) -> None:
         mirrored.outline(PAGE, mine.parent)
 
 
-def test_every_mistake_is_told_at_once(mine: Path) -> None:
-    """Even where lengths are as listed."""
+def test_every_mistake_is_reported_at_once(mine: Path) -> None:
+    """Even if all lengths are right."""
     (mine / "files/0/a.png").write_bytes(b"imagf")
     (mine / "files/0/index.html").write_bytes(b"<img src=b.png>")
     with pytest.raises(ConfigError) as caught:
@@ -105,7 +105,7 @@ def test_every_mistake_is_told_at_once(mine: Path) -> None:
 
 
 def test_a_link_out_of_the_folder_is_not_followed(mine: Path) -> None:
-    """Though what it leads to is as listed."""
+    """Even if its target has the listed content."""
     (mine.parent / "secret").write_bytes(b"image")
     (mine / "files/0/a.png").unlink()
     (mine / "files/0/a.png").symlink_to(mine.parent / "secret")
@@ -115,7 +115,7 @@ def test_a_link_out_of_the_folder_is_not_followed(mine: Path) -> None:
 
 @pytest.mark.parametrize("file", ["0/../../secret", "/etc/passwd", "1/a.png", "0/a\0.png"])
 def test_a_list_that_names_other_places_is_refused(mine: Path, file: str) -> None:
-    """Upwards, absolute, of another origin, with a NUL."""
+    """Upwards, absolute, of another origin, with a zero byte."""
     said = json.loads((mine / "site.json").read_text())
     said["resources"][1]["file"] = file
     (mine / "site.json").write_text(json.dumps(said))
@@ -123,7 +123,7 @@ def test_a_list_that_names_other_places_is_refused(mine: Path, file: str) -> Non
         mirrored.outline(PAGE, mine.parent)
 
 
-def test_a_folder_that_is_none_is_told_with_the_way_out(tmp_path: Path) -> None:
-    """Which is to make one."""
+def test_a_missing_folder_is_a_mistake_with_a_remedy(tmp_path: Path) -> None:
+    """The remedy is to mirror a page."""
     with pytest.raises(ConfigError, match="make the folder with httpbed mirror"):
         mirrored.outline(PAGE, tmp_path)

@@ -17,8 +17,8 @@ def _page(text: str, at: str = "/index.html") -> Repaired:
     return repair.page(text, SiteLinks(at, FILES))
 
 
-def test_what_is_there_stays_and_is_told() -> None:
-    """Byte for byte, with queries and escapes."""
+def test_existing_files_stay_and_are_listed() -> None:
+    """Text stays byte for byte, with queries and escapes."""
     text = '<link rel=stylesheet href="s.css"><img src="img/a.png?v=1"><img src="/img/b%20c.png">'
     done = _page(text)
     assert (done.text, done.changes) == (text, [])
@@ -42,14 +42,14 @@ def test_what_is_there_stays_and_is_told() -> None:
         '<script>var s=document.createElement("script");s.src="https://www.google.test/a.js"</script>',
     ],
 )
-def test_what_asks_outside_or_leads_away_goes_and_is_told(text: str) -> None:
-    """Whole elements."""
+def test_references_to_other_hosts_are_removed_and_reported(text: str) -> None:
+    """Whole elements are removed."""
     done = _page(text)
     assert done.text == ""
     assert len(done.changes) == 1
 
 
-def test_a_frame_outside_becomes_an_empty_one() -> None:
+def test_a_frame_of_another_host_becomes_empty() -> None:
     """Its place in the page stays."""
     assert (
         _page('<iframe width=5 src="https://maps.test/"></iframe>').text
@@ -57,21 +57,21 @@ def test_a_frame_outside_becomes_an_empty_one() -> None:
     )
 
 
-def test_a_dead_link_leads_to_the_only_file_of_that_name() -> None:
-    """Whatever its case."""
+def test_a_dead_link_is_replaced_by_the_only_file_of_its_name() -> None:
+    """Cases may differ."""
     done = _page("<script src='js/only.js'></script>")
     assert done.text == '<script src="/deep/Only.js"></script>'
     assert done.changes == ["replaced by /deep/Only.js: js/only.js"]
 
 
-def test_a_dead_link_that_could_lead_to_two_files_goes() -> None:
-    """Nobody guesses."""
+def test_a_dead_link_with_two_candidates_is_removed() -> None:
+    """Guessing would show a wrong file."""
     done = _page("<img src=img/twice.png>")
     assert (done.text, done.changes) == ("", ["missing: img/twice.png"])
 
 
 def test_lazy_images_load_at_once_and_in_one_size() -> None:
-    """How near the view is near enough depends on the network."""
+    """How near the viewport counts as near depends on the network."""
     done = _page('<img src="img/a.png" srcset="img/a.png 1x, img/a.png 2x" loading="lazy">')
     assert done.text == '<img src="img/a.png">'
     assert [one.split(":")[0] for one in done.changes] == ["image set removed", "loads at once"]
@@ -85,31 +85,31 @@ def test_lazy_images_load_at_once_and_in_one_size() -> None:
         ("\ufeff<HTML>\n<p>x", "\n<p>"),
     ],
 )
-def test_a_page_without_a_head_has_an_icon_all_the_same(text: str, where: str) -> None:
-    """Where its head begins, behind what says how the page is to be read."""
+def test_a_page_without_a_head_gets_an_icon(text: str, where: str) -> None:
+    """The icon is where the head begins, behind the document type."""
     wanted = text.replace(where, ICON + where, 1)
     assert _page(text).text == wanted
     assert repair.with_icon(text.encode()) == wanted.encode()
 
 
-def test_a_part_of_a_page_has_no_icon() -> None:
-    """Nobody loads it by itself."""
+def test_a_part_of_a_page_gets_no_icon() -> None:
+    """No browser loads it by itself."""
     assert repair.with_icon(b"<li>x") == b"<li>x"
 
 
-def test_icons_are_one_empty_icon() -> None:
-    """Whether browsers ask for an icon differs."""
+def test_icons_are_replaced_by_an_empty_icon() -> None:
+    """Only some browsers request an icon."""
     done = _page('<html><head><link rel="shortcut icon" href="img/a.png"></head></html>')
     assert done.text == f"<html><head>{ICON}</head></html>"
 
 
-def test_doubled_slashes_are_one() -> None:
-    """Servers disagree on what they mean."""
+def test_repeated_slashes_become_one() -> None:
+    """Servers interpret them differently."""
     assert _page("<img src=img//a.png>").text == '<img src="/img/a.png">'
 
 
-def test_a_sheet_keeps_its_own_files_and_says_which_a_load_may_ask_for() -> None:
-    """Fonts and backgrounds only where they are drawn."""
+def test_a_sheet_keeps_its_files_and_lists_them_as_optional() -> None:
+    """Fonts and backgrounds are requested only if something is drawn with them."""
     finder = SiteLinks("/img/x.css", FILES)
     done = repair.sheet("@import '../s.css';p{a:url(a.png#x) url(no.woff)}", finder)
     assert done.text == "@import '../s.css';p{a:url(a.png#x) url(\"data:,\")}"
@@ -117,13 +117,13 @@ def test_a_sheet_keeps_its_own_files_and_says_which_a_load_may_ask_for() -> None
 
 
 def test_styles_in_attributes_are_repaired_too() -> None:
-    """With their character references."""
+    """Character references are kept."""
     done = _page('<div style="background: url(&quot;https://x.test/a.png&quot;)">')
     assert done.text == '<div style="background: url(&quot;data:,&quot;)">'
 
 
-def test_images_can_be_chosen() -> None:
-    """The others go with their references."""
+def test_images_can_be_selected() -> None:
+    """Other images and their references are removed."""
     done = repair.page(
         "<img src=img/a.png><img src='img/b%20c.png'>",
         SiteLinks("/", FILES),
@@ -133,8 +133,8 @@ def test_images_can_be_chosen() -> None:
     assert [one.path for one in done.references] == ["/img/a.png"]
 
 
-def test_urls_that_are_none_are_no_failure() -> None:
-    """They go as what is outside does."""
+def test_invalid_urls_are_removed() -> None:
+    """They are removed like references to other hosts."""
     assert _page("<img src='http://[broken'><img src='data:image/png,x'>").text == (
         "<img src='data:image/png,x'>"
     )
@@ -158,7 +158,7 @@ def test_urls_that_are_none_are_no_failure() -> None:
     ).map("".join)
 )
 def test_a_repaired_page_needs_no_further_repair(text: str) -> None:
-    """Nor does any wrong one."""
+    """This holds for any malformed page."""
     once = _page(text)
     again = _page(once.text)
     assert again.text == once.text

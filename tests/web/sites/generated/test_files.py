@@ -1,4 +1,4 @@
-"""Pages drawn from a seed: what they say of themselves before they are made comes true."""
+"""Generated pages match the outline that was known before they were made."""
 
 from __future__ import annotations
 
@@ -37,8 +37,8 @@ def _own_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
 
 
 @pytest.mark.parametrize("said", [*SYNTHETIC, *ranjan.NAMES], ids=str)
-def test_what_is_told_before_comes_true(said: object) -> None:
-    """Requests and weight; and every link of the page is one of its resources."""
+def test_a_site_agrees_with_its_outline(said: object) -> None:
+    """Requests and weight agree, and every link of the page is a resource."""
     outline = catalog.outline(PAGES.validate_python(said), NOWHERE)
     site = (stored := ensured(said)).site
     assert (outline.requests, outline.weight) == (site.requests(), site.weight())
@@ -52,7 +52,7 @@ def test_what_is_told_before_comes_true(said: object) -> None:
 
 
 def test_a_seed_makes_the_same_site_again() -> None:
-    """And another seed another, of the same lengths."""
+    """Another seed gives another site with the same lengths."""
     said = {"objects": 3, "size": "1 kB"}
     page = PAGES.validate_python(said)
     bodies = [[one.body for one in synthetic.files(page, seed)] for seed in (1, 1, 2)]
@@ -61,8 +61,8 @@ def test_a_seed_makes_the_same_site_again() -> None:
 
 
 @given(st.integers(1, 200), st.integers(100, 10**5))
-def test_a_grid_has_a_place_for_each_image(objects: int, size: int) -> None:
-    """And not a row too many."""
+def test_a_grid_has_a_cell_for_each_image(objects: int, size: int) -> None:
+    """And there is no empty row."""
     page = SyntheticPage.model_validate({"objects": objects, "size": f"{size} B"})
     text = synthetic._document(page).body.decode()
     columns = int(re.findall(r"repeat\((\d+),1fr", text)[0])
@@ -72,22 +72,22 @@ def test_a_grid_has_a_place_for_each_image(objects: int, size: int) -> None:
 
 
 def test_a_page_too_large_for_a_site_is_refused() -> None:
-    """Before anything is made, with the way out."""
+    """The mistake comes before anything is made, with a remedy."""
     page = PAGES.validate_python({"objects": 1000, "size": "100 MB"})
     with pytest.raises(ConfigError, match="fewer or smaller"):
         catalog.outline(page, NOWHERE)
 
 
-def test_an_unknown_name_is_told_with_those_alike() -> None:
-    """As one mistake at the name."""
+def test_an_unknown_name_is_a_mistake_with_similar_names() -> None:
+    """It is one mistake, at the name."""
     with pytest.raises(ConfigError, match=r"try .*ranjan-small-few"):
         catalog.outline(PAGES.validate_python("ranjan-smal-few"), NOWHERE)
 
 
 @settings(max_examples=20)
 @given(st.integers(0, 2**63), st.integers(1_000, 50_000))
-def test_scripts_and_styles_have_the_length_asked_for(seed: int, size: int) -> None:
-    """To the byte."""
+def test_scripts_and_styles_have_the_given_length(seed: int, size: int) -> None:
+    """The length is exact."""
     assert len(files.script("/a.js", seed, size).body) == size
     assert len(files.style("/a.css", "h1 { color: red; }\n", seed, size).body) == size
 
@@ -104,7 +104,7 @@ def test_scripts_and_styles_have_the_length_asked_for(seed: int, size: int) -> N
     ],
 )
 def test_ranjans_sites_weigh_what_he_says(name: str, weight: int, lengths: tuple[int, int]) -> None:
-    """With his number of JPEG images, of the least and the greatest length that he says."""
+    """His number of JPEG images, and his smallest and largest lengths."""
     site = ensured(name).site
     assert site.weight() == weight
     pictures = [one.bytes for one in site.resources if one.type == "image/jpeg"]
@@ -113,8 +113,8 @@ def test_ranjans_sites_weigh_what_he_says(name: str, weight: int, lengths: tuple
     assert site.requests() - len(pictures) == 12
 
 
-def test_a_digest_that_is_named_is_the_sites() -> None:
-    """Of a page that is not known before it is made, when it is made and later."""
+def test_a_stated_digest_must_be_the_sites() -> None:
+    """The digest is checked when the site is made, and later."""
     digest = ensured(SYNTHETIC[0]).site.digest
     assert ensured({**SYNTHETIC[0], "sha256": digest}).site.digest == digest
     with pytest.raises(ConfigError, match="sha256"):

@@ -1,4 +1,4 @@
-"""Images: real ones, of exactly the length asked for, each seed and number its own."""
+"""Generated images are valid, have exactly the given length, and differ by seed and number."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ small = st.integers(images.SMALLEST, 3_000)
 
 
 def opened(body: bytes) -> Image.Image:
-    """Decode all of an image."""
+    """Decode an image completely."""
     image = Image.open(io.BytesIO(body))
     image.load()
     return image
@@ -26,12 +26,12 @@ def opened(body: bytes) -> Image.Image:
 
 @given(seeds, numbers, small)
 @example(1, 1, 100)
-@example(1, 1, 358)  # a GIF's filler takes another block
+@example(1, 1, 358)  # a GIF's filler needs another block
 @example(1, 1, 399)
 @example(1, 1, 400)
-@example(1, 1, 128_000)  # a JPEG's filler may take another segment
-def test_an_image_has_the_length_asked_for(seed: int, number: int, size: int) -> None:
-    """To the byte, and a decoder agrees with its media type."""
+@example(1, 1, 128_000)  # a JPEG's filler may need another segment
+def test_an_image_has_the_given_length(seed: int, number: int, size: int) -> None:
+    """A decoder agrees with its media type."""
     body, media_type = images.make(seed, number, size)
     assert len(body) == size
     image = opened(body)
@@ -39,8 +39,8 @@ def test_an_image_has_the_length_asked_for(seed: int, number: int, size: int) ->
 
 
 @given(seeds, numbers, numbers, small)
-def test_images_of_other_numbers_are_other_pictures(seed: int, a: int, b: int, size: int) -> None:
-    """And the same number's is the same, to the byte."""
+def test_images_of_different_numbers_differ(seed: int, a: int, b: int, size: int) -> None:
+    """The same number gives the same bytes."""
     one, other = images.make(seed, a, size)[0], images.make(seed, b, size)[0]
     same = opened(one).convert("RGB").tobytes() == opened(other).convert("RGB").tobytes()
     assert same == (a == b) == (one == other)
@@ -48,7 +48,7 @@ def test_images_of_other_numbers_are_other_pictures(seed: int, a: int, b: int, s
 
 @pytest.mark.parametrize("size", [1000, 10_000, 100_000, 365_000])
 def test_most_of_a_jpeg_is_its_picture(size: int) -> None:
-    """Not the filler, so that decoding it is the work that its length promises."""
+    """Otherwise decoding would take less work than the length promises."""
     body = images.jpeg(1, 1, size)
     assert 0.7 < len(_without_comments(body)) / size <= 1
 
@@ -60,7 +60,7 @@ def _without_comments(body: bytes) -> bytes:
 
 
 def test_a_file_too_long_for_a_picture_is_filled_up() -> None:
-    """Rather than that a machine's memory is."""
+    """A larger picture would need gigabytes of memory."""
     body = images.jpeg(1, 1, 10**7)
     assert len(body) == 10**7
     assert Image.open(io.BytesIO(body)).size == (4096, 3072)
@@ -71,7 +71,7 @@ def test_a_file_too_long_for_a_picture_is_filled_up() -> None:
 @example(65_538)
 @example(131_075)
 def test_comment_segments_are_as_long_as_their_filler(length: int) -> None:
-    """Whatever the length, though a segment holds 65,533 bytes at the most."""
+    """A segment holds at most 65,533 bytes."""
     assert len(images._comments(bytes(length))) == length
     assert _without_comments(b"\xff\xd8" + images._comments(bytes(length))) == b"\xff\xd8"
 
@@ -80,7 +80,7 @@ def test_comment_segments_are_as_long_as_their_filler(length: int) -> None:
     images.ENCODER != "Pillow 13.0.0, libjpeg-turbo 3.2.0",
     reason="another encoder may make other bytes of the same length",
 )
-def test_the_bytes_are_those_of_every_machine() -> None:
-    """Pinned with the release in requirements.lock: when it changes, these do, and say so."""
+def test_the_bytes_are_the_same_on_every_machine() -> None:
+    """The bytes are pinned with Pillow's release in requirements.lock, and change only with it."""
     made = b"".join(images.make(7, 1, size)[0] for size in (100, 1000, 10_000, 100_000))
     assert hashlib.sha256(made).hexdigest()[:16] == "2cffa453b3973a25"

@@ -1,4 +1,4 @@
-"""Zhang and Song's two sites, by what they publish of them."""
+"""Zhang and Song's two sites match what they publish."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from httpbed.web.sites.generated import zhang
 
 @pytest.mark.parametrize(("name", "count"), [("zhang-13-files", 13), ("zhang-43-files", 43)])
 def test_each_has_the_published_number_of_files(name: str, count: int, tmp_path: Path) -> None:
-    """And what is told of it before is what it has then."""
+    """The outline agrees with the site."""
     page = NamedPage(name=name)
     sites.served(tmp_path).mkdir(parents=True)
     made = zhang.make(page, 1, Path(), tmp_path, print)

@@ -1,4 +1,4 @@
-"""Bodies of exactly the recorded length, which decode to what was recorded."""
+"""Bodies of exactly the recorded length decode to the recorded content."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ TEXT = b" ".join(f"{number:x}".encode() for number in DRAWN.integers(10_000, siz
 
 
 def decoded(body: bodies.Body, length: int) -> bytes:
-    """Decode a body by another library than encoded it, where there is one."""
+    """Decode a body, where possible with another library than encoded it."""
     if body.coding == "gzip":
         return gzip.decompress(body.start)
     if body.coding in ("br", "zstd"):
@@ -29,8 +29,8 @@ def decoded(body: bodies.Body, length: int) -> bytes:
 
 @pytest.mark.parametrize("coding", ["gzip", "br", "zstd"])
 @given(more=st.integers(0, 70_000))
-def test_any_length_above_the_least(coding: str, more: int) -> None:
-    """Whatever is missing is filled where decoders skip it."""
+def test_a_body_reaches_any_length_above_its_minimum(coding: str, more: int) -> None:
+    """Padding goes where decoders skip it."""
     least = 2200
     found = bodies.exact(TEXT, "text/css", coding, least + more)
     assert found is not None
@@ -38,14 +38,14 @@ def test_any_length_above_the_least(coding: str, more: int) -> None:
     assert decoded(found, len(TEXT)) == TEXT
 
 
-def test_a_body_that_cannot_be_so_short() -> None:
-    """Nothing is cut off: there is no such body."""
+def test_a_body_cannot_be_shorter_than_its_minimum() -> None:
+    """Nothing is cut off."""
     assert bodies.exact(NOISE, "image/png", "br", 4000) is None
     assert bodies.exact(TEXT, "text/css", "", 20) is None
 
 
-def test_text_is_filled_with_spaces_and_written_in_its_charset() -> None:
-    """A HAR has it as UTF-8, whatever it was sent in."""
+def test_text_is_padded_and_written_in_its_charset() -> None:
+    """A HAR file has text as UTF-8, whatever its charset was."""
     umlauts = "\u00fc" * 10
     sent = bodies.exact(umlauts.encode(), "text/html; charset=iso-8859-1", "", 10)
     assert sent is not None
@@ -59,8 +59,8 @@ def test_text_is_filled_with_spaces_and_written_in_its_charset() -> None:
     kind=st.sampled_from(["image/png", "image/svg+xml", "font/woff", ""]),
     length=st.integers(0, 500),
 )
-def test_fillers_have_the_length(kind: str, length: int) -> None:
-    """Images begin as one, for a browser stops fetching what is none."""
+def test_fillers_have_the_given_length(kind: str, length: int) -> None:
+    """Images have an image header, because browsers stop fetching invalid images."""
     found = bodies.filler(kind, length)
     assert found.length == length
     assert len(found.start) <= length

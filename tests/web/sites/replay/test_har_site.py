@@ -1,4 +1,4 @@
-"""Sites rebuilt from HAR files, as folders."""
+"""Sites from HAR files, as folders."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ OWN = (
 def made(
     folder: Path, entries: tuple[Said, ...], page: RecordedPage = PAGE
 ) -> tuple[Site, list[str]]:
-    """Make a site of some entries, and return it with what was said."""
+    """Make a site of entries; return it with its remarks."""
     (folder / "site.har").write_text(har(entries))
     (folder / "site/files/0").mkdir(parents=True)
     said: list[str] = []
@@ -36,7 +36,7 @@ def made(
 
 
 def test_each_body_has_its_recorded_length(tmp_path: Path) -> None:
-    """Whether or not the recording has it."""
+    """Even if the file does not have the body."""
     found, said = made(tmp_path, MIXED)
     assert [one.bytes for one in found.resources] == [one.size for one in MIXED]
     assert found.origins == ["www.page.test", "cdn.page.test", "stats.example.test"]
@@ -48,8 +48,8 @@ def test_each_body_has_its_recorded_length(tmp_path: Path) -> None:
     assert len(answers["answers"]) == len(MIXED)
 
 
-def test_the_outline_is_what_is_made(tmp_path: Path) -> None:
-    """Known before anything is made."""
+def test_a_replayed_site_agrees_with_its_outline(tmp_path: Path) -> None:
+    """The outline is known before anything is made."""
     found, _ = made(tmp_path, MIXED)
     known = har_site.outline(PAGE, tmp_path)
     assert (known.requests, known.weight) == (found.requests(), found.weight())
@@ -57,8 +57,8 @@ def test_the_outline_is_what_is_made(tmp_path: Path) -> None:
     assert replace(known, name="x") == replace(har_site.outline(PAGE, tmp_path), name="x")
 
 
-def test_a_page_with_all_that_asks_is_loaded_itself(tmp_path: Path) -> None:
-    """Its image may be a filler; with an order of the recording's it is a skeleton all the same."""
+def test_a_page_with_all_its_causing_bodies_is_replayed_itself(tmp_path: Path) -> None:
+    """A filler may replace its image; with recorded order a skeleton replaces the document."""
     found, _ = made(tmp_path, OWN)
     assert not found.skeleton
     (tmp_path / "other").mkdir()
@@ -76,15 +76,15 @@ def test_a_page_with_all_that_asks_is_loaded_itself(tmp_path: Path) -> None:
         replace(OWN[0], size=10),
     ],
 )
-def test_what_keeps_a_page_from_asking_itself(first: Said, tmp_path: Path) -> None:
-    """A body that is not there, or not to be had in its length; URLs that lead elsewhere."""
+def test_obstacles_to_replaying_a_page_itself(first: Said, tmp_path: Path) -> None:
+    """A missing body, an impossible length, or URLs that lead elsewhere."""
     found, said = made(tmp_path, (first, OWN[1]))
     assert found.skeleton
     assert any("skeleton" in one for one in said)
 
 
-def test_a_document_too_small_for_a_skeleton(tmp_path: Path) -> None:
-    """Its script is a request more, and that is said."""
+def test_a_document_too_short_for_a_skeleton_gets_a_script(tmp_path: Path) -> None:
+    """Its script is one more request, and a remark says so."""
     found, said = made(tmp_path, (replace(OWN[0], text=None, size=60), OWN[1]))
     assert [one.path for one in found.resources] == ["/", "/a.png", PLAN_PATH]
     assert found.resources[0].bytes == 60
@@ -92,7 +92,7 @@ def test_a_document_too_small_for_a_skeleton(tmp_path: Path) -> None:
 
 
 def test_script_in_urls_stays_a_url(tmp_path: Path) -> None:
-    """Whatever a recording asks for, the skeleton has no other script than its own."""
+    """The skeleton runs no script but its own."""
     evil = Said(f"{CDN}/</script><script>alert(1)</script>?<!--\u2028'\"", 50, size=9)
     made(tmp_path, (replace(OWN[0], text=None, size=5000), evil))
     document = (tmp_path / "site/files/0/0").read_text()
@@ -102,7 +102,7 @@ def test_script_in_urls_stays_a_url(tmp_path: Path) -> None:
 
 
 def test_files_have_numbers_for_names(tmp_path: Path) -> None:
-    """No path of a recording is one on this machine."""
+    """No recorded path becomes a path on this machine."""
     found, _ = made(
         tmp_path, (*OWN, Said(f"{CDN}/../../../etc/passwd", 80), Said(f"{CDN}/prior.txt", 90))
     )
@@ -122,8 +122,10 @@ def test_files_have_numbers_for_names(tmp_path: Path) -> None:
         (har([replace(OWN[0], size=2**40)]), "bodies of more than"),
     ],
 )
-def test_no_site_of_such_a_file(text: str, reason: str, tmp_path: Path) -> None:
-    """Every mistake is at the experiment's own line."""
+def test_a_har_file_that_cannot_be_replayed_is_a_mistake(
+    text: str, reason: str, tmp_path: Path
+) -> None:
+    """Every mistake is at the experiment's ``har``."""
     (tmp_path / "site.har").write_text(text)
     with pytest.raises(ConfigError) as caught:
         har_site.outline(PAGE, tmp_path)
@@ -132,14 +134,14 @@ def test_no_site_of_such_a_file(text: str, reason: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["nowhere.har", "."])
-def test_no_such_file(name: str, tmp_path: Path) -> None:
-    """A folder is none, either."""
+def test_a_missing_har_file_is_a_mistake(name: str, tmp_path: Path) -> None:
+    """A folder is not a file."""
     with pytest.raises(ConfigError):
         har_site.outline(RecordedPage(har=name), tmp_path)
 
 
-def test_an_order_of_its_own_that_it_cannot_have(tmp_path: Path) -> None:
-    """What is asked for by name is refused, where it cannot be had."""
+def test_an_impossible_order_is_a_mistake(tmp_path: Path) -> None:
+    """An order that the experiment states must be possible."""
     (tmp_path / "site.har").write_text(har(MIXED))
     with pytest.raises(ConfigError, match="may cause requests"):
         har_site.outline(RecordedPage(har="site.har", order="its own"), tmp_path)
@@ -155,10 +157,8 @@ def test_an_order_of_its_own_that_it_cannot_have(tmp_path: Path) -> None:
         Said(f"{MAIN}/cached.png", 70, more={"_fromCache": "disk"}),
     ],
 )
-def test_a_page_that_asks_for_what_is_not_replayed_is_not_loaded_itself(
-    more: Said, tmp_path: Path
-) -> None:
-    """It would ask for that again, and get another answer than in the recording."""
+def test_a_page_with_unreplayed_requests_gets_a_skeleton(more: Said, tmp_path: Path) -> None:
+    """The page would repeat the request and get another response than recorded."""
     found, said = made(tmp_path, (*OWN, more))
     assert found.skeleton
     assert any("is not replayed" in one for one in said)
@@ -174,16 +174,14 @@ def test_a_page_that_asks_for_what_is_not_replayed_is_not_loaded_itself(
         Said("http://www.page.test/", -30, 10, 301, 0, headers={"location": f"{MAIN}/"}),
     ],
 )
-def test_what_asks_nobody_does_not_keep_a_page_from_being_loaded(
-    more: Said, tmp_path: Path
-) -> None:
-    """Inline pictures, what is there already, and being led from http: to the same by https:."""
+def test_unsent_requests_are_no_obstacle_to_replaying_a_page(more: Said, tmp_path: Path) -> None:
+    """Inline pictures, cached files, and redirects from http: to the same https: URL."""
     found, _ = made(tmp_path, (*OWN, more))
     assert not found.skeleton
 
 
-def test_ten_thousand_entries(tmp_path: Path) -> None:
-    """Of one time, over many origins: in seconds, not in their square."""
+def test_ten_thousand_entries_take_seconds(tmp_path: Path) -> None:
+    """Entries at one time over many origins take seconds: the time is not quadratic."""
     many = [Said(f"https://h{n % 150}.test/{n}", 10, 0, size=n) for n in range(9_999)]
     (tmp_path / "site.har").write_text(har([OWN[0], *many]))
     assert har_site.outline(PAGE, tmp_path).requests == 10_000

@@ -1,4 +1,4 @@
-"""When each request is made again."""
+"""When each request is repeated."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ PAGE = Said(f"{MAIN}/", 0, 100, wait=40, kind="document", mime="text/html", size
 
 
 def triggers(*entries: Said) -> list[Trigger]:
-    """Find what led to each of some entries."""
+    """Return the causes of some entries."""
     return order.triggers(selection.choose(read(entries), "site.har"))
 
 
-def test_an_initiator_that_had_ended_leads_by_its_end() -> None:
-    """And one that still came by its head."""
+def test_an_ended_initiator_causes_requests_by_its_end() -> None:
+    """An initiator that had not ended causes requests by its head."""
     style = Said(f"{MAIN}/a.css", 60, 20, initiator=PAGE.url)
     font = Said(f"{MAIN}/f.woff", 95, 10, initiator=style.url)
     assert triggers(PAGE, style, font)[1:] == [
@@ -26,8 +26,8 @@ def test_an_initiator_that_had_ended_leads_by_its_end() -> None:
     ]
 
 
-def test_without_an_initiator_it_is_what_had_ended_last() -> None:
-    """Where nothing had, it is the document's head."""
+def test_without_an_initiator_the_last_ended_response_is_the_cause() -> None:
+    """If none had ended, it is the document's head."""
     entries = (PAGE, Said(f"{MAIN}/a", 50, 30), Said(f"{MAIN}/b", 55, 20), Said(f"{MAIN}/c", 85, 5))
     assert triggers(*entries)[1:] == [
         Trigger(0, "head", 0.01),
@@ -36,8 +36,8 @@ def test_without_an_initiator_it_is_what_had_ended_last() -> None:
     ]
 
 
-def test_causes_come_before_their_effects_whatever_the_recording_says() -> None:
-    """Entries at one time, of no length, that name each other."""
+def test_causes_come_before_their_effects() -> None:
+    """Entries at one time, of no length, that name each other as initiator."""
     alike = [
         Said(f"{MAIN}/{n}", 10, 0, wait=0, initiator=f"{MAIN}/{(n + 1) % 50}") for n in range(50)
     ]
@@ -47,8 +47,8 @@ def test_causes_come_before_their_effects_whatever_the_recording_says() -> None:
     )
 
 
-def test_what_a_redirect_leads_to_comes_with_it() -> None:
-    """It is asked for by the browser; what waits for it waits for the chain's end."""
+def test_a_redirects_target_follows_it() -> None:
+    """The browser follows redirects; other requests wait for the end of the chain."""
     found = triggers(*MIXED)
     assert found[5] == Trigger(4, "end", 0.0)
     text = skeleton.script(selection.choose(read(MIXED), "x"), found)
@@ -57,8 +57,8 @@ def test_what_a_redirect_leads_to_comes_with_it() -> None:
     assert "</" not in text
 
 
-def test_round_trips_and_delays() -> None:
-    """The connect's time without TLS is a round trip; less is a server's own time."""
+def test_round_trips_and_delays_are_separated() -> None:
+    """Connect time without TLS is a round trip; the rest of the wait is the server's delay."""
     tcp = {"timings": {"connect": 60, "ssl": 35, "wait": 50}}
     quic = {"timings": {"connect": 30, "ssl": 30, "wait": 20}}
     entries = read([
@@ -75,8 +75,8 @@ def test_round_trips_and_delays() -> None:
     assert sizes.delay_s(asked[3].entry, 0.0) == 0.07
 
 
-def test_lengths_as_sent() -> None:
-    """By the best that a recording tells."""
+def test_a_body_has_its_length_on_the_wire() -> None:
+    """From the most exact figure in the file."""
     told = [
         Said("https://a.test/1", size=700),
         Said("https://a.test/2", size=None, headers={"content-length": "800"}),

@@ -1,4 +1,4 @@
-"""Which entries of a HAR file are replayed, where, and what is told of the others."""
+"""Which entries of a HAR file are replayed, where, and what is reported of the others."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ PAGE = Said(f"{MAIN}/", kind="document", mime="text/html", size=3000)
 
 
 def chosen(*entries: Said) -> selection.Selection:
-    """Choose among some entries."""
+    """Select among some entries."""
     return selection.choose(read(entries), "site.har")
 
 
 def mistakes(*entries: Said) -> list[Mistake]:
-    """Choose among some entries, and return what is wrong with them."""
+    """Return the mistakes of selecting among some entries."""
     with pytest.raises(ConfigError) as caught:
         chosen(*entries)
     return list(caught.value.mistakes)
 
 
-def test_all_that_went_over_the_network_is_replayed_in_order() -> None:
-    """The document first; a redirect's target knows the redirect."""
+def test_all_network_requests_are_replayed_in_order() -> None:
+    """The document is first; a redirect's target is linked to it."""
     found = chosen(*reversed(MIXED))
     assert [one.entry.url for one in found.requests] == [one.url for one in MIXED]
     assert found.document == 0
@@ -51,15 +51,15 @@ def test_all_that_went_over_the_network_is_replayed_in_order() -> None:
         (Said(f"{MAIN}/s", 5, method="DELETE"), "methods other than GET, HEAD, POST"),
     ],
 )
-def test_what_is_left_out_is_counted(entry: Said, reason: str) -> None:
-    """Nothing disappears without a word."""
+def test_dropped_entries_are_counted(entry: Said, reason: str) -> None:
+    """Nothing is dropped silently."""
     found = chosen(PAGE, entry, replace(entry, at=6))
     assert len(found.requests) == 1
     assert found.left_out == {reason: 2}
 
 
-def test_a_redirect_that_only_secures_is_left_out() -> None:
-    """All is asked for by https:, so it would lead to itself."""
+def test_a_redirect_to_the_same_https_url_is_dropped() -> None:
+    """All requests use https:, so it would lead to itself."""
     insecure = Said("http://www.page.test/", status=301, size=0, headers={"location": f"{MAIN}/"})
     found = chosen(insecure, replace(PAGE, at=20))
     assert [one.entry.url for one in found.requests] == [PAGE.url]
@@ -67,7 +67,7 @@ def test_a_redirect_that_only_secures_is_left_out() -> None:
 
 
 def test_redirects_lead_to_the_document() -> None:
-    """The first of them is the page's entry, and a later one is no cause of its own."""
+    """The first of them is the page's entry."""
     first = Said("https://page.test/", status=302, size=0, kind="document",
                  headers={"location": "https://www.page.test/"})  # fmt: skip
     found = chosen(first, Said(f"{MAIN}/x.png", 10), replace(PAGE, at=20))
@@ -76,8 +76,8 @@ def test_redirects_lead_to_the_document() -> None:
     assert found.requests[1].follows == 0
 
 
-def test_every_mistake_is_exact_at_once() -> None:
-    """Each with its place and a way out."""
+def test_every_mistake_in_a_recording_is_reported_at_once() -> None:
+    """Each has its place and a remedy."""
     found = mistakes(
         PAGE,
         Said(f"{MAIN}/%00", 1),
@@ -108,7 +108,7 @@ def test_a_page_needs_a_document(entries: tuple[Said, ...]) -> None:
     assert len(mistakes(*entries)) == 1
 
 
-def test_too_many_origins() -> None:
+def test_too_many_origins_are_a_mistake() -> None:
     """Each needs a certificate and a place in a server's configuration."""
     (found,) = mistakes(PAGE, *(Said(f"https://h{number}.test/", number) for number in range(300)))
     assert "301 origins" in found.reason
@@ -130,14 +130,14 @@ def test_too_many_origins() -> None:
         ("https://a_b.page.test/", "a_b.page.test"),
     ],
 )
-def test_origins_have_names_that_a_browser_asks_for(url: str, host: str) -> None:
-    """Addresses, ports and names that browsers know themselves get one."""
+def test_origins_have_names_that_a_browser_looks_up(url: str, host: str) -> None:
+    """Addresses, ports and names that browsers resolve themselves get new names."""
     assert urls.place(url)[0] == host
 
 
 @pytest.mark.parametrize("url", ["https://a..test/", "https://a;b.test/", "https://-a.test/"])
-def test_no_names(url: str) -> None:
-    """They could be no part of a server's configuration."""
+def test_an_invalid_host_name_is_a_mistake(url: str) -> None:
+    """They cannot be in a server's configuration."""
     with pytest.raises(WrongUrlError):
         urls.place(url)
 
@@ -157,5 +157,5 @@ def test_no_names(url: str) -> None:
     ],
 )
 def test_paths_are_written_as_browsers_write_them(path: str, written: str) -> None:
-    """What a server is asked for is what it has."""
+    """The server must know what the browser requests."""
     assert urls.place(f"https://a.test{path}")[1] == written
