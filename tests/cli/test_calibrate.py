@@ -1,4 +1,4 @@
-"""The verb that calibrates: what it prints, and what it refuses."""
+"""The verb ``calibrate``: its table and its errors."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ def shown(*verdicts: Verdict) -> str:
     return console.export_text()
 
 
-def test_achieved_stands_beside_asked_with_its_tolerance() -> None:
-    """What merely has to be zero, and is, is left out."""
+def test_the_table_shows_expected_and_achieved_with_the_tolerance() -> None:
+    """Findings that must be zero and are zero are left out."""
     text = shown(Verdict("rate 10 Mbit/s", (GOOD, ZERO), {}, 2e-5, "SCHED_FIFO"))
     (row,) = [line for line in text.splitlines() if line.startswith("rate 10")]
     assert row.split("  ")[0] == "rate 10 Mbit/s"
@@ -39,8 +39,8 @@ def test_achieved_stands_beside_asked_with_its_tolerance() -> None:
     assert "at most 20 us" in text
 
 
-def test_a_failure_is_told_with_its_reason() -> None:
-    """So are a cell that could not measure and one that could not run."""
+def test_the_table_shows_failures_with_their_reasons() -> None:
+    """This includes a cell that could not measure and one that could not run."""
     text = shown(
         Verdict("delay 25 ms", (SLOW,), {}, 1e-3, "SCHED_OTHER"),
         Verdict("rate 10 Mbit/s", (UNMEASURED,), {}),
@@ -62,7 +62,7 @@ def refused(
     return capsys.readouterr().err
 
 
-def test_a_cell_that_does_not_exist_is_refused_with_the_list(
+def test_an_unknown_cell_is_rejected_with_the_list_of_cells(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Before anything is run."""

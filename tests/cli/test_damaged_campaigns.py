@@ -1,4 +1,4 @@
-"""Damaged campaigns: every verb answers with a line and an exit code, no traceback and no wait."""
+"""Damaged campaigns: every verb prints one line and exits, without a traceback or a wait."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from httpbed.experiment.trial import Record
 from httpbed.store import campaign as campaigns
 
 MOST_S = 20
-"""What a verb takes at most before it counts as waiting for ever."""
+"""Longest time in seconds of a verb that does not hang."""
 DEEP = b"[" * 100_000
 OWN = ("manifest.json", "experiment.toml", "design.jsonl")
 OF_AN_ATTEMPT = ("trial.json", "observations.jsonl", "handovers.json")
@@ -36,7 +36,7 @@ Verb = Callable[..., tuple[int, str, str]]
 
 @pytest.fixture
 def httpbed(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Verb:
-    """Return what runs the command line: its exit code, stdout and stderr."""
+    """Return a function that runs httpbed and returns exit code, stdout and stderr."""
 
     def run(*words: str | Path) -> tuple[int, str, str]:
         monkeypatch.setattr("sys.argv", ["httpbed", *map(str, words)])
@@ -51,7 +51,7 @@ def httpbed(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str])
 
 @pytest.fixture(autouse=True)
 def _impatient(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Fail a test that waits for ever; wait for no real disk."""
+    """Fail a test that hangs; do not wait for a real disk."""
     monkeypatch.setattr(os, "fsync", lambda _: None)
     signal.alarm(MOST_S)  # its action ends pytest, so give it another
     before = signal.signal(signal.SIGALRM, _waited)
@@ -65,7 +65,7 @@ def _waited(*_: object) -> None:
 
 
 def leave(_: Record, artifacts: Path) -> None:
-    """Leave one file."""
+    """Write one artifact."""
     (artifacts / "evidence.json").write_text("{}\n")
 
 
@@ -81,7 +81,7 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def campaign(whole: Path, tmp_path: Path) -> Path:
-    """Copy the campaign, to be damaged."""
+    """Copy the campaign, so that the test may damage it."""
     return shutil.copytree(whole, tmp_path / "campaign")
 
 
@@ -178,7 +178,7 @@ def test_a_campaign_whose_own_file_is_damaged_is_refused(
 
 @pytest.mark.parametrize("damage", DAMAGES)
 @pytest.mark.parametrize("name", OF_AN_ATTEMPT)
-def test_a_damaged_attempt_is_named_and_counts_as_not_there(
+def test_a_damaged_attempt_is_named_and_counts_as_missing(
     httpbed: Verb, campaign: Path, name: str, damage: str
 ) -> None:
     """By every verb that reads; and the run makes it again, while what was there is kept."""
@@ -204,7 +204,7 @@ def test_a_damaged_attempt_is_named_and_counts_as_not_there(
 
 
 def _resumed(folder: Path) -> None:
-    """Do what a run does, with ready attempts."""
+    """Resume the campaign as a run does, with finished attempts."""
     with campaigns.opened(folder, kept.SMALL, TRIALS, kept.manifest()) as campaign:
         campaign.clear_unfinished()
         campaign.set_aside_damaged()
@@ -226,7 +226,7 @@ def test_a_damaged_cache_is_made_again(
 
 @pytest.mark.parametrize("damage", DAMAGES)
 def test_a_damaged_artifact_is_found_by_verify(httpbed: Verb, campaign: Path, damage: str) -> None:
-    """It is named with its path."""
+    """``verify`` names its path."""
     (file, *_) = sorted(campaign.glob("trials/*/*/*/artifacts/evidence.json"))
     DAMAGES[damage](file)
     code, out, _ = httpbed("verify", campaign)
@@ -236,7 +236,7 @@ def test_a_damaged_artifact_is_found_by_verify(httpbed: Verb, campaign: Path, da
 
 @pytest.mark.parametrize("damage", DAMAGES)
 @pytest.mark.parametrize("name", ["runs.jsonl", "lock"])
-def test_other_files_stop_nobody_or_are_named(
+def test_other_damaged_files_are_ignored_or_named(
     httpbed: Verb, campaign: Path, name: str, damage: str
 ) -> None:
     """A campaign can be read without its log and its lock."""
@@ -247,8 +247,8 @@ def test_other_files_stop_nobody_or_are_named(
     assert code == 0 or (code == 2 and name in err)
 
 
-def test_an_attempt_of_another_trial_is_not_believed(httpbed: Verb, campaign: Path) -> None:
-    """Neither in another trial's place nor under another number, nor one of another campaign."""
+def test_an_attempt_of_another_trial_is_rejected(httpbed: Verb, campaign: Path) -> None:
+    """In another trial's place, under another number, or from another campaign."""
     first, second = sorted(campaign.glob("trials/*/*/1"))
     shutil.rmtree(second)
     shutil.copytree(first, second)
@@ -279,7 +279,7 @@ def test_an_attempt_of_another_trial_is_not_believed(httpbed: Verb, campaign: Pa
     ],
     ids=lambda said: str(said[:14]),
 )
-def test_a_form_that_no_attempt_has_is_damage_whatever_its_digest(
+def test_a_malformed_attempt_is_damaged_even_with_a_correct_digest(
     httpbed: Verb, campaign: Path, said: bytes
 ) -> None:
     """Its digest of itself is right, and nothing else."""
@@ -292,7 +292,7 @@ def test_a_form_that_no_attempt_has_is_damage_whatever_its_digest(
 
 
 def test_a_value_edited_by_hand_is_noticed(httpbed: Verb, campaign: Path) -> None:
-    """A time, an outcome, and a limit in the design."""
+    """A time, an outcome, or a limit in the design."""
     first, second = sorted(campaign.glob("trials/*/*/1"))
     for file, old, new in (
         (first / "observations.jsonl", '"value": 1.0', '"value": 0.1'),
@@ -307,8 +307,8 @@ def test_a_value_edited_by_hand_is_noticed(httpbed: Verb, campaign: Path) -> Non
     assert "trial.json has another SHA-256 than when it was written" in out
 
 
-def test_what_others_put_beside_attempts_is_a_note(httpbed: Verb, campaign: Path) -> None:
-    """It takes no part in a result; a file in an attempt's own folder would."""
+def test_a_foreign_file_beside_attempts_is_noted(httpbed: Verb, campaign: Path) -> None:
+    """It affects no result; a file within an attempt's folder would count as damage."""
     (campaign / "unfinished").mkdir(exist_ok=True)
     (campaign / "unfinished/notes.txt").write_text("years")
     (campaign / "trials/.DS_Store").touch()
@@ -344,9 +344,7 @@ def test_a_link_in_the_place_of_a_campaigns_folder_is_refused(
         _resumed(campaign)
 
 
-def test_what_is_in_the_place_of_a_trials_folder_is_moved_away(
-    httpbed: Verb, campaign: Path
-) -> None:
+def test_a_file_in_place_of_a_trials_folder_is_moved_away(httpbed: Verb, campaign: Path) -> None:
     """A file where a trial's folder was, and a pipe where an unfinished attempt would be."""
     (folder, *_) = sorted(campaign.glob("trials/*/*"))
     folder.rename(campaign.parent / "elsewhere")
@@ -360,14 +358,16 @@ def test_what_is_in_the_place_of_a_trials_folder_is_moved_away(
 
 
 @pytest.mark.parametrize("verb", ["status", "report", "export", "verify"])
-def test_a_loop_of_links_is_no_campaign(httpbed: Verb, tmp_path: Path, verb: str) -> None:
-    """A line, and exit code 2."""
+def test_a_loop_of_links_is_rejected_as_a_campaign(
+    httpbed: Verb, tmp_path: Path, verb: str
+) -> None:
+    """One line, and exit code 2."""
     (tmp_path / "loop").symlink_to(tmp_path / "loop")
     code, _, err = httpbed(verb, tmp_path / "loop")
     assert (code, "is not a campaign" in err) == (2, True)
 
 
-def test_a_loop_of_links_is_no_place_for_output(
+def test_a_loop_of_links_is_rejected_as_an_output(
     httpbed: Verb, campaign: Path, tmp_path: Path
 ) -> None:
     """Neither for a campaign nor for a file."""
@@ -382,16 +382,16 @@ def test_a_loop_of_links_is_no_place_for_output(
 
 
 @pytest.mark.parametrize("kilobytes", [40_000, 200_000, 600_000])
-def test_memory_that_ends_is_one_line(campaign: Path, kilobytes: int) -> None:
-    """With the remedy and exit code 3."""
+def test_exhausted_memory_prints_one_line(campaign: Path, kilobytes: int) -> None:
+    """The line has the remedy, and the exit code is 3."""
     command = f"ulimit -v {kilobytes}; exec {sys.executable} -c '{MAIN}' status {campaign}"
     done = subprocess.run(["/bin/sh", "-c", command], capture_output=True, text=True, check=False)
     assert done.returncode == 3
     assert done.stderr.startswith("httpbed: not enough memory\n  remedy: ")
 
 
-def test_an_earlier_attempt_that_is_damaged_is_moved_too(httpbed: Verb, campaign: Path) -> None:
-    """Though its trial has a later one, which counts and is not made again."""
+def test_a_damaged_earlier_attempt_is_moved_too(httpbed: Verb, campaign: Path) -> None:
+    """Its trial has a later attempt, which counts and is not repeated."""
     trial = TRIALS[2]
     made = campaigns.existing(campaign)
     kept.keep(made, kept.record(trial, 1, "invalid"), kept.record(trial, 2, seconds=2.5))

@@ -1,4 +1,4 @@
-"""Failures: all mistakes at once, a clear message, the right exit code, and never a traceback."""
+"""Failures: all mistakes at once, clear messages, the right exit code, and no traceback."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def complaint(
 
 @pytest.fixture
 def written(tmp_path: Path) -> Callable[[str | bytes], Path]:
-    """Return what writes an experiment file."""
+    """Return a function that writes an experiment file."""
 
     def write(content: str | bytes) -> Path:
         path = tmp_path / "own.toml"
@@ -73,15 +73,17 @@ PLACES = [
 
 
 @pytest.mark.parametrize("verb", ["validate", "plan", "run"])
-def test_all_mistakes_are_told_at_once(complaint: Complaint, written: Written, verb: str) -> None:
-    """One line each with place and reason, exit 2, and nothing was built or run."""
+def test_all_mistakes_of_a_file_are_reported_at_once(
+    complaint: Complaint, written: Written, verb: str
+) -> None:
+    """One line each, with place and reason; exit code 2; nothing is built or run."""
     code, lines = complaint(verb, written(SIX_MISTAKES))
     assert code == 2
     for place in PLACES:
         assert any(line.startswith(f"httpbed: {place}: ") for line in lines), (place, lines)
 
 
-def test_impossible_combinations_are_told_with_the_level_that_makes_them(
+def test_an_impossible_combination_names_the_level_that_causes_it(
     complaint: Complaint, tmp_path: Path, written: Written
 ) -> None:
     """A client that does not speak the version that a factor asks of it."""
@@ -138,7 +140,7 @@ def test_mistakes_are_json_on_request(
     ],
     ids=lambda content: str(content[:12]) if isinstance(content, bytes) else None,
 )
-def test_hostile_files_get_an_answer(
+def test_hostile_files_give_an_error_message(
     complaint: Complaint, written: Written, content: str | bytes
 ) -> None:
     """Exit 2 and a printable line, whatever the file holds."""
@@ -179,7 +181,7 @@ def test_hostile_files_get_an_answer(
     ],
     ids=" ".join,
 )
-def test_wrong_arguments_are_a_mistake_of_the_caller(
+def test_wrong_arguments_exit_with_code_two(
     complaint: Complaint, tmp_path: Path, words: list[str]
 ) -> None:
     """A folder for a file, a file for a folder, nothing at all: exit 2 with a word about it."""
@@ -230,8 +232,8 @@ def test_each_failure_has_its_exit_code_and_its_remedy(
     assert any(told in line for line in lines)
 
 
-def test_a_mistake_of_ours_keeps_its_traceback(monkeypatch: pytest.MonkeyPatch) -> None:
-    """It is not explained away."""
+def test_an_unexpected_error_keeps_its_traceback(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No remedy hides a fault of httpbed."""
 
     def fail(**_: object) -> None:
         raise OSError(errno.EBADF, os.strerror(errno.EBADF))
@@ -241,7 +243,9 @@ def test_a_mistake_of_ours_keeps_its_traceback(monkeypatch: pytest.MonkeyPatch) 
         command_line.main()
 
 
-def test_what_is_no_file_or_too_long_is_not_read(complaint: Complaint, tmp_path: Path) -> None:
+def test_a_device_or_a_file_that_is_too_long_is_not_read(
+    complaint: Complaint, tmp_path: Path
+) -> None:
     """A device may never end."""
     code, said = complaint("validate", "/dev/zero")
     assert (code, said) == (
@@ -255,7 +259,7 @@ def test_what_is_no_file_or_too_long_is_not_read(complaint: Complaint, tmp_path:
     assert "has more than 16777216 bytes" in said[0]
 
 
-def test_a_cache_that_cannot_be_made_has_its_own_remedy(
+def test_a_cache_that_cannot_be_created_has_its_own_remedy(
     complaint: Complaint, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A link has no -o."""
@@ -265,7 +269,7 @@ def test_a_cache_that_cannot_be_made_has_its_own_remedy(
 
 
 @pytest.mark.parametrize(("verb", "resumes"), [("link", False), ("run", True)])
-def test_an_interrupt_promises_only_what_is_kept(
+def test_an_interrupt_promises_resumption_only_where_work_is_kept(
     complaint: Complaint, monkeypatch: pytest.MonkeyPatch, verb: str, *, resumes: bool
 ) -> None:
     """A link keeps nothing that could be resumed."""
@@ -279,10 +283,10 @@ def test_an_interrupt_promises_only_what_is_kept(
     assert ("resumes" in said[0]) == resumes
 
 
-def test_a_bare_name_does_not_hide_the_file_beside_the_user(
+def test_a_bare_name_of_a_program_does_not_hide_a_file_here(
     complaint: Complaint, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A shell would take the one of the PATH; whoever has built a program means the other."""
+    """A shell would use the program in the PATH; a user who built one means the file here."""
     monkeypatch.chdir(tmp_path)
     Path("script").touch()
     code, said = complaint("recipes", "--program", "gtlsserver=script")
@@ -290,8 +294,8 @@ def test_a_bare_name_does_not_hide_the_file_beside_the_user(
     assert "write gtlsserver=./script" in said[0]
 
 
-def test_each_program_is_named_once(complaint: Complaint) -> None:
-    """Which of two is meant, nobody knows."""
+def test_a_program_named_twice_is_rejected(complaint: Complaint) -> None:
+    """It would be unclear which executable to use."""
     twice = ("--program", "curl=/bin/ls", "--program", "curl=/bin/cat")
     code, said = complaint("recipes", *twice)
     assert code == 2
@@ -299,7 +303,7 @@ def test_each_program_is_named_once(complaint: Complaint) -> None:
 
 
 @pytest.mark.parametrize("names", [(), ("curl",)])
-def test_a_program_that_cannot_be_run_is_the_users_mistake(
+def test_a_program_that_cannot_run_exits_with_code_two(
     complaint: Complaint, names: tuple[str, ...]
 ) -> None:
     """Building a toolbox would not help."""
@@ -308,7 +312,9 @@ def test_a_program_that_cannot_be_run_is_the_users_mistake(
     assert "/absent/curl is not there" in said[0]
 
 
-def test_all_mistakes_of_a_recording_are_told_at_once(complaint: Complaint, tmp_path: Path) -> None:
+def test_all_mistakes_of_a_har_file_are_reported_at_once(
+    complaint: Complaint, tmp_path: Path
+) -> None:
     """Each with its entry, at the experiment's own line, before anything is built or run."""
     entries = [
         Said("https://a.test/", kind="document", mime="text/html"),
@@ -339,7 +345,7 @@ def test_all_mistakes_of_a_recording_are_told_at_once(complaint: Complaint, tmp_
     ],
     ids=lambda words: words[0],
 )
-def test_what_is_no_file_ends_a_verb_at_once(
+def test_a_path_that_is_no_file_ends_a_verb_at_once(
     complaint: Complaint, tmp_path: Path, words: tuple[str, ...], kind: str
 ) -> None:
     """Nobody waits for a pipe's writer or a device's end; one line says what it is."""
@@ -361,8 +367,8 @@ def test_what_is_no_file_ends_a_verb_at_once(
     assert {"loop": "symbolic links", "pipe": "a named pipe"}.get(kind, f"a {kind}") in lines[0]
 
 
-def test_a_pipe_of_the_shell_is_read(complaint: Complaint) -> None:
-    """``httpbed validate <(...)`` hands over a pipe under /dev/fd."""
+def test_a_pipe_of_the_shell_is_accepted(complaint: Complaint) -> None:
+    """``httpbed validate <(...)`` passes a pipe under /dev/fd."""
     reader, writer = os.pipe()
     os.write(writer, b"schema = 2")
     os.close(writer)

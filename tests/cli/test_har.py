@@ -1,4 +1,4 @@
-"""HAR files in and out: ``import har``, and ``export`` of loads."""
+"""``import har``, and ``export`` of page loads."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ Command = Callable[..., tuple[int, str, str]]
 
 @pytest.fixture
 def httpbed(monkeypatch: pytest.MonkeyPatch, capfdbinary: pytest.CaptureFixture[bytes]) -> Command:
-    """Return what runs the command line: its exit code, stdout and stderr."""
+    """Return a function that runs httpbed and returns exit code, stdout and stderr."""
 
     def run(*words: str | Path) -> tuple[int, str, str]:
         monkeypatch.setattr("sys.argv", ["httpbed", *map(str, words)])
@@ -55,7 +55,7 @@ def har(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def campaign(tmp_path: Path) -> Path:
-    """Make a campaign of whose trials two left loads, one of them with a net-log, a third scrap."""
+    """Make a campaign: two trials have loads, one of them with a net-log; a third has a torn load."""
     folder = tmp_path / "campaign"
     trials = kept.loaded().trials
     loads = dict(zip((trial.id for trial in trials), ("h2", "h3", ""), strict=False))
@@ -79,8 +79,8 @@ def _names(index: int) -> str:
     return f"{trial.block:04d}-{trial.id}"
 
 
-def test_import_tells_metrics_and_audit(httpbed: Command, har: Path) -> None:
-    """For people; nothing claimed is nothing contradicted."""
+def test_import_prints_metrics_and_the_audit(httpbed: Command, har: Path) -> None:
+    """Without a claim, nothing is contradicted."""
     code, out, err = httpbed("import", "har", har)
     assert (code, err) == (0, "")
     lines = [" ".join(line.split()) for line in out.splitlines()]
@@ -92,8 +92,8 @@ def test_import_tells_metrics_and_audit(httpbed: Command, har: Path) -> None:
     assert any(line.startswith("cache told 1 from a cache") for line in lines)
 
 
-def test_a_contradicted_claim_is_the_exit_code(httpbed: Command, har: Path) -> None:
-    """Which entries speak against it is told, too."""
+def test_a_contradicted_claim_exits_with_code_one(httpbed: Command, har: Path) -> None:
+    """The output names the entries that contradict it."""
     code, out, _ = httpbed("import", "har", har, "--claim", "http_version=3", "--json")
     assert code == 1
     (one,) = json.loads(out)
@@ -102,8 +102,8 @@ def test_a_contradicted_claim_is_the_exit_code(httpbed: Command, har: Path) -> N
     assert httpbed("import", "har", har, "--claim", "http_version=2")[0] == 0
 
 
-def test_observations_are_a_tidy_table(httpbed: Command, har: Path, tmp_path: Path) -> None:
-    """With a column for each claim, so that files of several conditions can be put together."""
+def test_import_writes_observations_as_a_table(httpbed: Command, har: Path, tmp_path: Path) -> None:
+    """A column for each claim lets users combine files of several conditions."""
     said = ["--claim", "http_version=2", "--claim", "rate=10 Mbit/s", "-o", tmp_path / "out"]
     assert httpbed("import", "har", har, *said)[0] == 0
     rows = list(csv.DictReader((tmp_path / "out/observations.csv").read_text().splitlines()))
@@ -118,7 +118,7 @@ def test_observations_are_a_tidy_table(httpbed: Command, har: Path, tmp_path: Pa
 
 
 @pytest.mark.parametrize("kind", ["csv", "parquet"])
-def test_observations_of_a_har_with_a_hostile_name_and_texts(
+def test_hostile_names_and_texts_of_a_har_file_are_safe_in_a_table(
     httpbed: Command, har: Path, tmp_path: Path, kind: str
 ) -> None:
     """Bytes that are not UTF-8, control characters and formulas end no command."""
@@ -141,7 +141,7 @@ def test_observations_of_a_har_with_a_hostile_name_and_texts(
         assert file.endswith("\\udcff\x1b.har")
 
 
-def test_bytes_are_not_told_of_a_har_that_tells_them_of_some(
+def test_bytes_are_left_out_if_only_some_responses_have_them(
     httpbed: Command, tmp_path: Path
 ) -> None:
     """A sum of half of them would be a wrong one."""
@@ -156,8 +156,8 @@ def test_bytes_are_not_told_of_a_har_that_tells_them_of_some(
         assert "page_load_time" in seen
 
 
-def test_every_file_with_mistakes_is_told(httpbed: Command, har: Path, tmp_path: Path) -> None:
-    """All at once, and nothing is imported."""
+def test_mistakes_of_every_file_are_reported(httpbed: Command, har: Path, tmp_path: Path) -> None:
+    """All are reported at once, and nothing is imported."""
     torn, empty = tmp_path / "torn.har", tmp_path / "empty.har"
     torn.write_bytes(har.read_bytes()[:500])
     empty.write_bytes(archives.as_bytes(archives.har()))
@@ -169,8 +169,8 @@ def test_every_file_with_mistakes_is_told(httpbed: Command, har: Path, tmp_path:
     assert f"{tmp_path}: is a folder, not a file; name a HAR file" in err
 
 
-def test_claims_that_are_none_are_told(httpbed: Command, har: Path) -> None:
-    """With what can be claimed."""
+def test_unknown_claims_are_rejected_with_the_known_ones(httpbed: Command, har: Path) -> None:
+    """Each message names the option and the remedy."""
     said = ["--claim", "speed=fast", "--claim", "rtt"]
     code, _, err = httpbed("import", "har", har, *said)
     assert (code, err.count("--claim")) == (2, 2)
@@ -181,8 +181,8 @@ def test_claims_that_are_none_are_told(httpbed: Command, har: Path) -> None:
     assert "--claim http_version: '4' is unknown; choose from 1.1, 2, 3" in err
 
 
-def test_what_a_har_says_moves_no_cursor(httpbed: Command, tmp_path: Path) -> None:
-    """Escape sequences and scripts are shown as they are written."""
+def test_texts_of_a_har_file_are_printed_as_escapes(httpbed: Command, tmp_path: Path) -> None:
+    """Escape sequences and scripts have no effect on the terminal."""
     entry = archives.entry(
         request={"method": "GET", "url": "https://a.test/\x1b[2J<script>"},
         response={"status": 0, "_error": "\x1b]0;owned\x07"},
@@ -197,7 +197,7 @@ def test_what_a_har_says_moves_no_cursor(httpbed: Command, tmp_path: Path) -> No
 def test_loads_of_a_campaign_are_exported_as_har(
     httpbed: Command, campaign: Path, tmp_path: Path
 ) -> None:
-    """A file for each load, with what the net-log told; what cannot be read is told."""
+    """Each load has a file, with its net-log; a load that cannot be read is reported."""
     code, out, err = httpbed("export", campaign, "--format", "har", "-o", tmp_path / "hars")
     assert (code, out) == (0, "")
     assert f"2 loads written to {tmp_path / 'hars'}" in err
@@ -244,8 +244,10 @@ def test_loads_of_a_campaign_are_exported_by_request(
         assert first["timing"][name] == pytest.approx(told[name], abs=0.002)
 
 
-def test_exports_of_loads_that_cannot_be(httpbed: Command, tmp_path: Path) -> None:
-    """Without a folder, as JSON lines, or of a campaign without loads."""
+def test_an_export_of_loads_that_is_impossible_is_rejected(
+    httpbed: Command, tmp_path: Path
+) -> None:
+    """Without a folder, as JSON lines, or for a campaign without page loads."""
     kept.make(tmp_path / "campaign", [kept.record(kept.loaded().trials[0])])
     export = ("export", tmp_path / "campaign", "--format", "har")
     code, _, err = httpbed(*export)
@@ -257,7 +259,7 @@ def test_exports_of_loads_that_cannot_be(httpbed: Command, tmp_path: Path) -> No
     assert not (tmp_path / "x").exists()
 
 
-def test_a_load_that_was_altered_is_in_no_file_and_no_figure(
+def test_an_altered_load_is_in_no_export_and_no_figure(
     httpbed: Command, campaign: Path, tmp_path: Path
 ) -> None:
     """Both say so; the trial's observations have a digest of their own, and count."""

@@ -1,4 +1,4 @@
-"""The verbs about pages: what they list, and what they refuse."""
+"""The verbs ``pages`` and ``mirror``: their output and their errors."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Command = Callable[..., tuple[int, str, str]]
 
 @pytest.fixture
 def httpbed(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Command:
-    """Return what runs the command line: its exit code, stdout and stderr."""
+    """Return a function that runs httpbed and returns exit code, stdout and stderr."""
 
     def run(*words: str | Path) -> tuple[int, str, str]:
         monkeypatch.setattr("sys.argv", ["httpbed", *map(str, words)])
@@ -28,8 +28,8 @@ def httpbed(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str])
     return run
 
 
-def test_pages_are_listed_with_what_they_are_made_of(httpbed: Command) -> None:
-    """Those from packages by type, too."""
+def test_json_lists_pages_with_their_contents(httpbed: Command) -> None:
+    """Pages from packages have requests and bytes by type."""
     code, out, _ = httpbed("pages", "--json")
     listed = {one["name"]: one for one in json.loads(out)["pages"]}
     assert code == 0
@@ -38,8 +38,8 @@ def test_pages_are_listed_with_what_they_are_made_of(httpbed: Command) -> None:
     assert listed["ranjan-small-few"]["requests"] == 17
 
 
-def test_pages_are_listed_for_people(httpbed: Command) -> None:
-    """A line each."""
+def test_pages_are_listed_one_per_line(httpbed: Command) -> None:
+    """The list has a heading and a line per page."""
     code, out, _ = httpbed("pages")
     (line,) = [line for line in out.splitlines() if "kicad-eeschema-1 " in line]
     assert code == 0
@@ -53,8 +53,8 @@ def test_pages_are_listed_for_people(httpbed: Command) -> None:
     ]
 
 
-def test_pages_are_drawn(httpbed: Command, tmp_path: Path) -> None:
-    """Equal pages give equal figures."""
+def test_the_plot_of_pages_is_deterministic(httpbed: Command, tmp_path: Path) -> None:
+    """The same pages give the same figure."""
     assert httpbed("pages", "--plot", tmp_path / "a.svg")[0] == 0
     assert httpbed("pages", "--plot", tmp_path / "b.svg")[0] == 0
     drawn = (tmp_path / "a.svg").read_text()
@@ -63,22 +63,24 @@ def test_pages_are_drawn(httpbed: Command, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("verb", ["make", "check"])
-def test_every_wrong_name_is_told(httpbed: Command, verb: str) -> None:
-    """Before anything is fetched."""
+def test_every_unknown_page_is_reported(httpbed: Command, verb: str) -> None:
+    """The verb stops before it fetches anything."""
     code, _, err = httpbed("pages", verb, "nobody", "startbootstrap-agency", "nothing")
     assert code == 2
     assert err.count("no page has this name") == 2
 
 
-def test_a_page_that_is_nowhere_is_refused(httpbed: Command, tmp_path: Path) -> None:
-    """It is neither an address nor a folder."""
+def test_mirror_rejects_a_source_that_is_neither_url_nor_folder(
+    httpbed: Command, tmp_path: Path
+) -> None:
+    """Only http and https URLs are accepted."""
     code, _, err = httpbed("mirror", "ftp://page.test/", "-o", tmp_path / "mine")
     assert code == 2
     assert "neither a folder nor a URL" in err
 
 
-def test_a_folder_is_never_written_over(httpbed: Command, tmp_path: Path) -> None:
-    """Whatever is in it."""
+def test_mirror_never_overwrites_a_folder(httpbed: Command, tmp_path: Path) -> None:
+    """An existing folder is rejected, whatever it contains."""
     (tmp_path / "kept").write_text("")
     code, _, err = httpbed("mirror", tmp_path, "-o", tmp_path)
     assert code == 2

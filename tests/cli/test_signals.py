@@ -1,4 +1,4 @@
-"""SIGTERM and SIGHUP end a verb in order, with the message and the code of their own."""
+"""SIGTERM and SIGHUP end a verb in order, with their own message and exit code."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ KEPT = "; finished work is kept, and the same command resumes"
 
 @contextmanager
 def verb(*words: str, ignoring: signal.Signals | None = None) -> Iterator[subprocess.Popen[str]]:
-    """Run a verb that waits, with one signal ignored from the start."""
+    """Run a verb that waits; one signal may be ignored from the start."""
 
     def ignore() -> None:
         if ignoring:
@@ -89,16 +89,16 @@ def test_a_signal_ends_a_verb_in_order(
     assert (process.returncode, out, err) == (code, "cleared\n", f"httpbed: {said}{KEPT}\n")
 
 
-def test_a_link_promises_nothing_after_a_signal() -> None:
-    """It keeps nothing that could be resumed."""
+def test_link_promises_no_resumption_after_a_signal() -> None:
+    """A link keeps no work that could be resumed."""
     with verb("link") as process:
         process.terminate()
         _, err = process.communicate(timeout=30)
     assert (process.returncode, err) == (143, "httpbed: ended by SIGTERM\n")
 
 
-def test_a_background_job_goes_on_after_sigint() -> None:
-    """A shell starts background jobs with SIGINT ignored, so Ctrl-C does not end them."""
+def test_a_background_job_continues_after_sigint() -> None:
+    """Shells start background jobs with SIGINT ignored, so Ctrl-C does not end them."""
     with verb("run", "asyncio", ignoring=signal.SIGINT) as process:
         process.send_signal(signal.SIGINT)
         process.send_signal(signal.SIGTERM)
@@ -106,8 +106,8 @@ def test_a_background_job_goes_on_after_sigint() -> None:
     assert process.returncode == 143
 
 
-def test_nohup_is_respected() -> None:
-    """Who starts a verb with SIGHUP ignored wants it to go on."""
+def test_a_verb_started_with_sighup_ignored_continues() -> None:
+    """``nohup`` starts a command with SIGHUP ignored."""
     with verb("run", "asyncio", ignoring=signal.SIGHUP) as process:
         process.send_signal(signal.SIGHUP)
         process.send_signal(signal.SIGTERM)
@@ -115,8 +115,8 @@ def test_nohup_is_respected() -> None:
     assert process.returncode == 143
 
 
-def test_a_terminal_that_is_gone_gets_no_traceback() -> None:
-    """Its end sends SIGHUP, and there is nobody to tell."""
+def test_a_lost_terminal_gives_no_traceback() -> None:
+    """The end of the terminal sends SIGHUP, and no message can be printed."""
     parent, terminal = pty.openpty()
     os.set_inheritable(terminal, True)
     reader, writer = os.pipe()

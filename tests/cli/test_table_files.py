@@ -1,4 +1,4 @@
-"""What other programs read of a table: CSV without formulas, Parquet and JSON as it is."""
+"""Tables for other programs: CSV without formulas, unchanged Parquet and JSON."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ HOSTILE = pa.table(
 
 
 def written(table: pa.Table, kind: str) -> bytes:
-    """Return what is written of a table."""
+    """Return the bytes of a table's file."""
     file = io.BytesIO()
     table_files.write(table, file, kind)
     return file.getvalue()
 
 
 def test_no_cell_of_a_csv_file_is_a_formula() -> None:
-    """Texts and names of columns are guarded, and no character moves a terminal's cursor."""
+    """Texts and column names are safe, and no character moves a terminal's cursor."""
     text = written(HOSTILE, "csv").decode()
     rows = list(csv.reader(io.StringIO(text)))
     assert rows[0] == ["item", "'=level", "value", "count"]
@@ -59,12 +59,12 @@ def test_numbers_of_a_csv_file_stay_numbers() -> None:
 
 @pytest.mark.parametrize("text", ["", "a=b", "10 Mbit/s", "https://a.test/?q=-1", "'=1"])
 def test_other_texts_of_a_csv_file_are_unchanged(text: str) -> None:
-    """What begins no formula is as it was."""
+    """A text that begins no formula stays the same."""
     assert table_files.cell(text) == text
 
 
-def test_parquet_and_json_hold_the_data_as_it_is() -> None:
-    """Programs read them, and not people; JSON is ASCII."""
+def test_parquet_and_json_keep_the_data_unchanged() -> None:
+    """Only programs read them; JSON is ASCII."""
     assert pq.read_table(io.BytesIO(written(HOSTILE, "parquet"))).to_pylist() == HOSTILE.to_pylist()
     lines = written(HOSTILE, "json")
     assert [json.loads(line) for line in lines.splitlines()] == HOSTILE.to_pylist()

@@ -1,4 +1,4 @@
-"""The verbs about the machine: data on stdout, and an exit code that says whether it can."""
+"""The verbs ``toolbox`` and ``doctor``: data on stdout, and their exit codes."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from httpbed.host.packages import toolbox
 
 @pytest.fixture
 def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> toolbox.Root:
-    """A finished root, as if it had been built, alone in its cache."""
+    """Make a root filesystem as if it had been built, alone in its cache."""
     monkeypatch.setenv("HTTPBED_CACHE", str(tmp_path))
     home = tmp_path / "toolbox" / "sid-0123456789ab"
     (home / "root").mkdir(parents=True)
@@ -28,7 +28,7 @@ def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> toolbox.Root:
 
 
 def test_toolboxes_are_listed_and_removed(root: toolbox.Root) -> None:
-    """By name; an unknown name is a mistake of the caller."""
+    """By name; an unknown name exits with code 2."""
     run = CliRunner().invoke
     listed = run(toolbox_verb.command, ["list", "--json"])
     assert [one["name"] for one in json.loads(listed.stdout)] == [root.name]
@@ -37,8 +37,8 @@ def test_toolboxes_are_listed_and_removed(root: toolbox.Root) -> None:
     assert toolbox.find_all() == []
 
 
-def test_the_path_of_what_is_not_built_is_refused(root: toolbox.Root) -> None:
-    """What is in the cache is not what the recipes need; the remedy says what to do."""
+def test_the_path_of_a_toolbox_that_is_not_built_is_an_error(root: toolbox.Root) -> None:
+    """The cache contains another root filesystem; the remedy names the command that builds it."""
     del root
     told = CliRunner().invoke(toolbox_verb.command, ["path"])
     assert isinstance(told.exception, HostError)

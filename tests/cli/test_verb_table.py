@@ -1,4 +1,4 @@
-"""The verbs that only read: what they print, for people and for scripts, and their exit codes."""
+"""Verbs that only read: their text and JSON output, and their exit codes."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Command = Callable[..., tuple[int, str, str]]
 
 @pytest.fixture
 def httpbed(monkeypatch: pytest.MonkeyPatch, capfdbinary: pytest.CaptureFixture[bytes]) -> Command:
-    """Return what runs the command line: its exit code, stdout and stderr."""
+    """Return a function that runs httpbed and returns exit code, stdout and stderr."""
 
     def run(*words: str | Path) -> tuple[int, str, str]:
         monkeypatch.setattr("sys.argv", ["httpbed", *map(str, words)])
@@ -54,16 +54,16 @@ def campaign(tmp_path: Path) -> Path:
     return tmp_path / "campaign"
 
 
-def test_validate_says_how_much_it_is(httpbed: Command, file: Path) -> None:
-    """Exit 0, the number of trials, and nothing on stderr."""
+def test_validate_prints_the_number_of_trials(httpbed: Command, file: Path) -> None:
+    """Exit code 0, and nothing on stderr."""
     assert httpbed("validate", file) == (0, f"{file}: no mistakes; 12 trials\n", "")
     code, out, _ = httpbed("validate", file, "--json")
     told = {"valid": True, "trials": 12, "scales": {}, "notes": []}
     assert (code, json.loads(out)) == (0, told)
 
 
-def test_a_bucket_that_holds_all_is_noted(httpbed: Command, tmp_path: Path) -> None:
-    """By validate and plan, beside their output: the file is right, and its label says nothing."""
+def test_a_token_bucket_that_holds_the_transfer_is_noted(httpbed: Command, tmp_path: Path) -> None:
+    """``validate`` and ``plan`` print it on stderr: the file is valid, but its rate never applies."""
     deep = '{ bucket = "10 Mbit/s", burst = "12.5 MB" }'
     file = tmp_path / "deep.toml"
     file.write_text(kept.SMALL.replace('rate = "10 Mbit/s"', f"rate = {deep}"))
@@ -77,10 +77,8 @@ def test_a_bucket_that_holds_all_is_noted(httpbed: Command, tmp_path: Path) -> N
     assert httpbed("plan", file)[2].endswith(f"note: {note}\n")
 
 
-def test_scales_are_told_by_validate_and_run_through_by_plan(
-    httpbed: Command, tmp_path: Path
-) -> None:
-    """How much each is; and one that the experiment has not is refused."""
+def test_validate_lists_scales_and_plan_accepts_them(httpbed: Command, tmp_path: Path) -> None:
+    """``plan`` rejects a scale that the experiment does not have."""
     file = tmp_path / "scaled.toml"
     file.write_text(kept.SCALED)
     _, out, _ = httpbed("validate", file)
@@ -95,7 +93,7 @@ def test_scales_are_told_by_validate_and_run_through_by_plan(
 
 
 def test_plan_lists_every_trial_in_order(httpbed: Command, file: Path) -> None:
-    """One line each on stdout; the sum on stderr, where no script trips over it."""
+    """One line each on stdout; the sum on stderr, so that scripts do not read it."""
     code, out, err = httpbed("plan", file)
     assert code == 0
     assert [line.split()[3] for line in out.splitlines()] == [
@@ -105,7 +103,7 @@ def test_plan_lists_every_trial_in_order(httpbed: Command, file: Path) -> None:
 
 
 def test_plan_prints_every_command_on_request(httpbed: Command, file: Path) -> None:
-    """For people as they would be typed, for scripts as lists of words."""
+    """As shell commands in text, as lists of words in JSON."""
     trial = kept.loaded().trials[0]
     _, out, _ = httpbed("plan", file, "--commands", "--trial", trial.id)
     for words in ("[emulator] ip -batch -", "[client] curl", "[server] nginx", "/bin/httpbed-link"):
@@ -116,15 +114,15 @@ def test_plan_prints_every_command_on_request(httpbed: Command, file: Path) -> N
     assert [command["argv"][0] for command in said["commands"]][-3:] == ["ping", "curl", "ss"]
 
 
-def test_plan_refuses_a_trial_that_is_not_there(httpbed: Command, file: Path) -> None:
-    """An empty plan would look like nothing to do."""
+def test_plan_rejects_an_unknown_trial(httpbed: Command, file: Path) -> None:
+    """An empty plan would suggest that nothing is left to do."""
     code, out, err = httpbed("plan", file, "--trial", "000000000000")
     assert (code, out) == (2, "")
     assert "000000000000" in err
 
 
-def test_status_counts_how_trials_ended(httpbed: Command, campaign: Path) -> None:
-    """Each trial once, by its last attempt."""
+def test_status_counts_outcomes(httpbed: Command, campaign: Path) -> None:
+    """Each trial counts once, by its last attempt."""
     code, out, _ = httpbed("status", campaign)
     assert code == 0
     assert "5 of 12 trials ended: 3 completed, 1 failed, 1 timed out; no run is in progress" in out
@@ -134,8 +132,8 @@ def test_status_counts_how_trials_ended(httpbed: Command, campaign: Path) -> Non
     assert said["outcomes"] == {"completed": 3, "failed": 1, "timed out": 1}
 
 
-def test_status_sees_a_run(httpbed: Command, campaign: Path) -> None:
-    """While it lasts."""
+def test_status_reports_a_run_in_progress(httpbed: Command, campaign: Path) -> None:
+    """Another process holds the campaign's lock."""
     made = kept.loaded()
     with campaigns.opened(campaign, kept.SMALL, made.trials, kept.manifest()):
         assert "a run is in progress" in httpbed("status", campaign)[1]
@@ -145,8 +143,8 @@ COLUMNS = ["block", "position", "trial", "attempt", "outcome", "http_version", "
 COLUMNS += ["metric", "item", "value", "unit", "source"]
 
 
-def test_export_prints_one_tidy_row_per_observation(httpbed: Command, campaign: Path) -> None:
-    """As CSV on standard output, all levels as text columns."""
+def test_export_prints_one_row_per_observation(httpbed: Command, campaign: Path) -> None:
+    """CSV on stdout, with a text column for each factor."""
     code, out, err = httpbed("export", campaign)
     assert (code, err) == (0, "")
     rows = list(csv.DictReader(io.StringIO(out)))
@@ -157,7 +155,7 @@ def test_export_prints_one_tidy_row_per_observation(httpbed: Command, campaign: 
 
 
 def test_export_writes_parquet(httpbed: Command, campaign: Path, tmp_path: Path) -> None:
-    """The same table, to a file."""
+    """The Parquet file has the same table."""
     code, out, _ = httpbed("export", campaign, "--format", "parquet", "-o", tmp_path / "t.parquet")
     assert (code, out) == (0, "")
     table = pq.read_table(tmp_path / "t.parquet")
@@ -171,8 +169,8 @@ def test_export_prints_json_lines(httpbed: Command, campaign: Path) -> None:
     assert list(rows[0]) == COLUMNS
 
 
-def test_recipes_lists_what_an_experiment_can_name(httpbed: Command) -> None:
-    """With roles and versions."""
+def test_recipes_lists_implementations(httpbed: Command) -> None:
+    """The list has roles and HTTP versions."""
     code, out, _ = httpbed("recipes")
     assert code == 0
     listed = dict(line.split()[:2] for line in out.splitlines()[1:])
@@ -182,15 +180,15 @@ def test_recipes_lists_what_an_experiment_can_name(httpbed: Command) -> None:
     assert [one["name"] for one in json.loads(httpbed("recipes", "--json")[1])] == list(listed)
 
 
-def test_a_check_of_nobodys_recipe_is_refused(httpbed: Command) -> None:
-    """With the names that there are."""
+def test_the_check_of_an_unknown_recipe_is_rejected(httpbed: Command) -> None:
+    """The message lists the known names."""
     code, out, error = httpbed("recipes", "check", "crul")
     assert (code, out) == (2, "")
     assert "no recipe 'crul'; known: aioquic" in error
 
 
-def test_a_check_of_what_is_not_here_says_so(httpbed: Command) -> None:
-    """With the remedy, as in every verb: nobody but the user has this program."""
+def test_the_check_of_a_missing_program_names_the_remedy(httpbed: Command) -> None:
+    """The remedy is the same as in every verb: only the user can provide this program."""
     code, out, error = httpbed("recipes", "check", "openlitespeed")
     assert (code, out) == (2, "")
     assert "openlitespeed is not on the PATH" in error
@@ -199,7 +197,7 @@ def test_a_check_of_what_is_not_here_says_so(httpbed: Command) -> None:
 
 @pytest.mark.parametrize("words", [["schema"], ["schema", "--json"]])
 def test_schema_prints_the_schema(httpbed: Command, words: list[str]) -> None:
-    """JSON in any case."""
+    """It is JSON with and without ``--json``."""
     assert json.loads(httpbed(*words)[1]) == experiment_schema()
 
 
@@ -213,8 +211,8 @@ def test_help_of_every_verb_says_when_to_use_it_and_names_json(httpbed: Command,
         assert "--json" in out
 
 
-def test_implementations_are_listed_in_columns_and_whole_for_scripts(httpbed: Command) -> None:
-    """Every column begins where its head does; pages and notes are for who reads JSON."""
+def test_recipes_prints_aligned_columns_and_complete_json(httpbed: Command) -> None:
+    """Every cell begins below its heading; homepages and notes are only in JSON."""
     code, out, _ = httpbed("recipes")
     lines = out.splitlines()
     heads = ("implementation", "roles", "HTTP", "upstream", "installed", "from")

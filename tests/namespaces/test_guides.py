@@ -1,4 +1,4 @@
-"""The guides, followed to the letter."""
+"""The commands of the guides, run as they are printed."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ def test_a_hand_over_is_measured_as_shown(tmp_path: Path, monkeypatch: pytest.Mo
     monkeypatch.chdir(tmp_path)
     ran = httpbed("run", "leaving-wifi.toml", "-o", "leaving-wifi", "--jobs", "3", "--json")
     assert ran.returncode == 0, ran.stderr
-    told = json.loads(ran.stdout)["treatments"]
-    assert {one["trials"]["outcomes"].get("completed") for one in told} == {1}
+    treatments = json.loads(ran.stdout)["treatments"]
+    assert {one["trials"]["outcomes"].get("completed") for one in treatments} == {1}
     moves = {
         one["levels"]["client"]: one["handovers"]
-        for one in told
+        for one in treatments
         if one["levels"]["address"] == "changed"
     }
     assert {client: found["on_the_wire"] for client, found in moves.items()} == {
