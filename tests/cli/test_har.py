@@ -55,7 +55,7 @@ def har(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def campaign(tmp_path: Path) -> Path:
-    """Make a campaign: two trials have loads, one of them with a net-log; a third has a torn load."""
+    """Make a campaign: two trials have loads, one with a net-log; a third has a torn load."""
     folder = tmp_path / "campaign"
     trials = kept.loaded().trials
     loads = dict(zip((trial.id for trial in trials), ("h2", "h3", ""), strict=False))
