@@ -63,7 +63,7 @@ def test_validate_prints_the_number_of_trials(httpbed: Command, file: Path) -> N
 
 
 def test_a_token_bucket_that_holds_the_transfer_is_noted(httpbed: Command, tmp_path: Path) -> None:
-    """``validate`` and ``plan`` print it on stderr: the file is valid, but the rate is never used."""
+    """``validate`` and ``plan`` print it on stderr: the file is valid, the rate is unused."""
     deep = '{ bucket = "10 Mbit/s", burst = "12.5 MB" }'
     file = tmp_path / "deep.toml"
     file.write_text(kept.SMALL.replace('rate = "10 Mbit/s"', f"rate = {deep}"))
