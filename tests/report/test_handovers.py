@@ -32,7 +32,7 @@ from httpbed.report import (
 from httpbed.store import campaign as campaigns
 from httpbed.store import query
 from httpbed.store.results import Results
-from moving import MIGRATION, ObservedHandovers, moving, usual
+from moving import MIGRATION, TrialCourse, moving, usual
 
 EVIL = "<script>alert('$x_1$')</script>"
 
@@ -179,9 +179,7 @@ def test_notes_name_what_limits_and_the_way_out(results: Results) -> None:
 def test_trials_that_were_over_before_are_noted(tmp_path: Path) -> None:
     """And a stall below the round trip is said to be none."""
     results = moving(
-        lambda levels, _: ObservedHandovers(
-            verdict="migrated" if levels["client"] == "quiche" else ""
-        ),
+        lambda levels, _: TrialCourse(verdict="migrated" if levels["client"] == "quiche" else ""),
         tmp_path,
     )
     told = notes.notes(find(results), results)
@@ -194,7 +192,7 @@ def test_trials_that_were_over_before_are_noted(tmp_path: Path) -> None:
 def test_a_median_of_fewer_trials_says_of_how_many(tmp_path: Path) -> None:
     """Those without a value may be the worst: a path that was never validated."""
     results = moving(
-        lambda _, block: ObservedHandovers(verdict="migrated", validated=block != 2), tmp_path
+        lambda _, block: TrialCourse(verdict="migrated", validated=block != 2), tmp_path
     )
     columns = {column.header: column.cells for column in handovers.whole(find(results))}
     assert "55 ms (2/3)" in columns["validated"]
@@ -204,7 +202,7 @@ def test_a_median_of_fewer_trials_says_of_how_many(tmp_path: Path) -> None:
 def test_a_median_of_values_far_apart_has_its_interval(tmp_path: Path) -> None:
     """Some paths are validated at once, others after a time-out: none after the middle of both."""
     results = moving(
-        lambda _, block: ObservedHandovers(verdict="migrated", stall_s=0.1 if block == 1 else 2.0),
+        lambda _, block: TrialCourse(verdict="migrated", stall_s=0.1 if block == 1 else 2.0),
         tmp_path,
     )
     columns = {column.header: column.cells for column in handovers.whole(find(results))}
@@ -228,7 +226,7 @@ def test_silence_is_told_with_what_can_be_done_about_it(
     text = text if kind == "address deleted" else text.replace('sockets = "destroyed"', "")
     said = f'implementation = "curl"\nretry = "{retry}"'
     text = text.replace('implementation = "httpbed-quiche"', said)
-    found = find(moving(lambda *_: ObservedHandovers(verdict="nothing"), tmp_path, text))
+    found = find(moving(lambda *_: TrialCourse(verdict="nothing"), tmp_path, text))
     assert f"{word} 3/3" in {cell for one in handovers.brief(found) for cell in one.cells}
     told = list(handovers.silent(found))
     assert bool(told) == (word == "silent")
@@ -237,7 +235,7 @@ def test_silence_is_told_with_what_can_be_done_about_it(
 
 def test_hand_overs_at_the_clients_end_are_counted_apart(tmp_path: Path) -> None:
     """They are no failure to follow: of one alone its trial was over before."""
-    results = moving(lambda *_: ObservedHandovers(verdict="over before"), tmp_path)
+    results = moving(lambda *_: TrialCourse(verdict="over before"), tmp_path)
     found = find(results)
     told = notes.notes(found, results)
     assert [one for one in told if "wget (changed)" in one and "6 trials were over before" in one]
@@ -248,9 +246,7 @@ def test_hand_overs_at_the_clients_end_are_counted_apart(tmp_path: Path) -> None
 
 def test_an_answer_is_no_migration(tmp_path: Path) -> None:
     """Such as a stateless reset: it is told as what it is, with the way to its size."""
-    results = moving(
-        lambda *_: ObservedHandovers(verdict="answered only", outcome="failed"), tmp_path
-    )
+    results = moving(lambda *_: TrialCourse(verdict="answered only", outcome="failed"), tmp_path)
     found = find(results)
     (note,) = [
         one
@@ -266,7 +262,7 @@ def test_an_answer_is_no_migration(tmp_path: Path) -> None:
 
 def test_who_cannot_tell_of_a_validation_is_not_asked_to(tmp_path: Path) -> None:
     """Behind a NAT it is the server that validates, and some clients tell nothing at all."""
-    silent = ObservedHandovers(verdict="migrated", validated=False)
+    silent = TrialCourse(verdict="migrated", validated=False)
     results = moving(lambda *_: silent, tmp_path)
     for row in reading.attempts(results):
         path = campaigns.artifacts(tmp_path, row["block"], row["trial"], row["attempt"])
@@ -279,7 +275,7 @@ def test_who_cannot_tell_of_a_validation_is_not_asked_to(tmp_path: Path) -> None
 
 def test_a_path_that_nobody_validated_is_noted(tmp_path: Path) -> None:
     """A server need not send much there."""
-    silent = ObservedHandovers(verdict="migrated", validated=False)
+    silent = TrialCourse(verdict="migrated", validated=False)
     results = moving(lambda *_: silent, tmp_path)
     told = [one for one in notes.notes(find(results), results) if "no client" in one]
     assert told[0].startswith("quiche (changed), ")
@@ -346,7 +342,7 @@ def test_a_figure_stays_small_whatever_the_campaign(tmp_path: Path) -> None:
     clients = [f"client-{number}" for number in range(10)]
     text = MIGRATION.replace('["quiche", "wget", "curl-h3"]', json.dumps(clients))
     text = text.replace('["0 %", "2 %"]', '["0 %"]').replace("replicates = 3", "replicates = 12")
-    results = moving(lambda *_: ObservedHandovers(size=60_000), tmp_path, text)
+    results = moving(lambda *_: TrialCourse(size=60_000), tmp_path, text)
     found = find(results)
     rows = by_treatment(results, reading.attempts(results))
     panels, left_out = timelines.choose(found, results, found.conditions[0], rows)

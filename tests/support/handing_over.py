@@ -1,4 +1,4 @@
-"""The recorded hand-over, with what may have been otherwise."""
+"""The recorded hand-over and variations of it."""
 
 from __future__ import annotations
 
@@ -21,18 +21,18 @@ QUIET = {"source": "psi", "seconds": 0.0}
 
 
 def described(**changes: Any) -> Handover:
-    """Describe the recorded hand-over, but for what differs."""
+    """Describe the recorded hand-over with changes."""
     said = {**trial(HANDED_OVER).document["handover"], **changes}
     return Handover.model_validate({name: value for name, value in said.items() if value})
 
 
-def seen() -> AttemptEvidence:
-    """Return what was seen of the recorded attempt, on a quiet machine."""
+def observed() -> AttemptEvidence:
+    """Return the recorded attempt's evidence, on a quiet machine."""
     return replace(recorded_evidence(HANDED_OVER), pressure=QUIET)
 
 
 def of_subject(found: AttemptEvidence, **changes: Any) -> Check:
-    """Judge what the client made of it."""
+    """Check how the client reacted."""
     course = metrics.observed(described(**changes), CHAIN, found)
     assert course is not None
     (check,) = handover.of_subject(course, outcome.verdicts(course))
@@ -40,7 +40,7 @@ def of_subject(found: AttemptEvidence, **changes: Any) -> Check:
 
 
 def on_handover(**changes: Any) -> Fault:
-    """Return the fault that something else was seen of hand-overs."""
+    """Return the fault that the evidence of hand-overs differs."""
 
     def plant(found: AttemptEvidence) -> AttemptEvidence:
         assert found.handover is not None
@@ -50,18 +50,18 @@ def on_handover(**changes: Any) -> Fault:
 
 
 def changed(found: AttemptEvidence, **changes: Any) -> AttemptEvidence:
-    """Let the one change have been another."""
+    """Change the one hand-over."""
     assert found.handover is not None
     (change,) = found.handover.changes
     return on_handover(changes=(replace(change, **changes),))(found)
 
 
 def connections(found: AttemptEvidence, *told: dict[str, Any]) -> AttemptEvidence:
-    """Let these have been all connections."""
+    """Replace all connections."""
     return replace(found, link={**found.link, "connections": list(told)})
 
 
 def on(found: AttemptEvidence, link: str, **changes: Any) -> dict[str, Any]:
-    """Return the recorded connection on a link, with what differs."""
+    """Return the recorded connection on a link, with changes."""
     one = next(one for one in found.connections if one["link"] == link)
     return {**copy.deepcopy(dict(one)), **changes}

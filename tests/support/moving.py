@@ -72,7 +72,7 @@ size = "5 MB"
 
 
 @dataclass(frozen=True)
-class ObservedHandovers:
+class TrialCourse:
     """How one trial goes on: bytes at a rate, once interrupted."""
 
     rate_bit_s: float = 9.4e6
@@ -91,21 +91,21 @@ class ObservedHandovers:
     outcome: str = "completed"
 
 
-def usual(levels: Mapping[str, str], block: int) -> ObservedHandovers:
+def usual(levels: Mapping[str, str], block: int) -> TrialCourse:
     """Let quiche migrate, wget begin again, and others stay silent once."""
     if levels["address"] == "stable":
-        return ObservedHandovers()
+        return TrialCourse()
     if levels["client"] == "quiche":
-        return ObservedHandovers(stall_s=0.1 + block / 100, verdict="migrated")
+        return TrialCourse(stall_s=0.1 + block / 100, verdict="migrated")
     if levels["client"] == "wget":
-        return ObservedHandovers(stall_s=1.0, verdict="new connection", again=2_000_000)
+        return TrialCourse(stall_s=1.0, verdict="new connection", again=2_000_000)
     if block == 1:
-        return ObservedHandovers(verdict="nothing", outcome="failed")
-    return ObservedHandovers(stall_s=3.0, verdict="new connection")
+        return TrialCourse(verdict="nothing", outcome="failed")
+    return TrialCourse(stall_s=3.0, verdict="new connection")
 
 
 def moving(
-    course: Callable[[Mapping[str, str], int], ObservedHandovers],
+    course: Callable[[Mapping[str, str], int], TrialCourse],
     directory: Path,
     text: str = MIGRATION,
     manifest: Mapping[str, Any] | None = None,
@@ -131,7 +131,7 @@ def moving(
     return results
 
 
-def _left(one: ObservedHandovers, block: int) -> tuple[str, list[dict[str, Any]], float]:
+def _left(one: TrialCourse, block: int) -> tuple[str, list[dict[str, Any]], float]:
     """Write deliveries, and the moments of the hand-over."""
     chance = random.Random(block)  # noqa: S311 - a figure to look at
     told, now_ms, total, link = [f"# origin_ms: {ORIGIN_MS}", "bin\tlink\tbytes"], 151.0, 0, "wifi"
@@ -149,7 +149,7 @@ def _left(one: ObservedHandovers, block: int) -> tuple[str, list[dict[str, Any]]
     return "\n".join([*told, ""]), moments, (now_ms - ORIGIN_MS) / 1e3
 
 
-def _moment(one: ObservedHandovers, at_s: float) -> dict[str, Any]:
+def _moment(one: TrialCourse, at_s: float) -> dict[str, Any]:
     migrated, answered = one.verdict == "migrated", one.verdict != "nothing"
     return {
         "number": 1,
@@ -164,7 +164,7 @@ def _moment(one: ObservedHandovers, at_s: float) -> dict[str, Any]:
     }
 
 
-def _ending(one: ObservedHandovers, end_s: float) -> Ending:
+def _ending(one: TrialCourse, end_s: float) -> Ending:
     seen = {"delivery_stall": max(one.stall_s, 0.004), "delivery_silence": max(one.stall_s, 0.003)}
     seen |= {"bytes_fetched_twice": one.again, "client_runs": 2.0 if one.again else 1.0}
     if one.verdict == "migrated":

@@ -1,4 +1,4 @@
-"""Faults, to be planted into what was seen in an attempt."""
+"""Faults to plant into an attempt's evidence."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Fault = Callable[[AttemptEvidence], AttemptEvidence]
 
 
 def ending(found: AttemptEvidence, name: str = H2_LOSS) -> Outcome:
-    """Return the outcome of what was seen."""
+    """Return the outcome of an attempt's evidence."""
     return verdict.outcome(checks(found, name), found)
 
 
@@ -51,7 +51,7 @@ def ended(part: str = "client", **changes: Any) -> Fault:
 
 
 def logged(*requests: LoggedRequest, complaint: str = "", part: str = "server") -> Fault:
-    """Return the fault that a part told of other requests."""
+    """Return the fault that a part logged other requests."""
 
     def plant(found: AttemptEvidence) -> AttemptEvidence:
         told = replace(found.reports[part], requests=requests, complaint=complaint)
@@ -61,7 +61,7 @@ def logged(*requests: LoggedRequest, complaint: str = "", part: str = "server") 
 
 
 def said(part: str = "server", **changes: Any) -> Fault:
-    """Return the fault that a part told something else of all its requests."""
+    """Return the fault that a part logged something else for all its requests."""
 
     def plant(found: AttemptEvidence) -> AttemptEvidence:
         requests = [replace(one, **changes) for one in found.reports[part].requests]
@@ -71,7 +71,7 @@ def said(part: str = "server", **changes: Any) -> Fault:
 
 
 def echoed(*pings_s: float) -> Fault:
-    """Return the fault that echoes took other times."""
+    """Return the fault that pings took other times."""
     return lambda found: replace(found, pings_s=dict.fromkeys(found.pings_s, pings_s))
 
 
@@ -94,12 +94,12 @@ def on_another_connection(found: AttemptEvidence) -> AttemptEvidence:
 
 
 def other(**changes: Any) -> Fault:
-    """Return the fault that something else was seen."""
+    """Return the fault that a field of the evidence differs."""
     return lambda found: replace(found, **changes)
 
 
 def told(complaint: str) -> Fault:
-    """Return the fault that the client complained."""
+    """Return the fault that the client reported an error."""
 
     def plant(found: AttemptEvidence) -> AttemptEvidence:
         findings = replace(found.reports["client"], complaint=complaint)

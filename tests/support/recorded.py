@@ -1,4 +1,4 @@
-"""What real programs left in real trials, recorded, and the judging of it."""
+"""Recorded attempts of real programs, and judging them again."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def attempt(name: str) -> Path:
 
 
 def artifacts(name: str) -> Path:
-    """Return the folder of what was left by it."""
+    """Return the folder with its evidence."""
     return attempt(name) / "artifacts"
 
 
@@ -48,7 +48,7 @@ def trial(name: str) -> Trial:
 
 
 def contents(name: str) -> dict[str, Content]:
-    """Return the files that were served in it."""
+    """Return the files that its servers had."""
     told = json.loads((attempt(name) / "contents.json").read_text())
     return {path: Content(Path(path), *said) for path, said in told.items()}
 
@@ -63,12 +63,12 @@ def planned(name: str) -> TrialPlan:
 
 
 def chains(name: str) -> tuple[Chain, ...]:
-    """Return the clients of a recorded attempt with all who answered them."""
+    """Return the chains of a recorded attempt."""
     return planned(name).chains()
 
 
 def recorded_evidence(name: str) -> AttemptEvidence:
-    """Read everything that was observed in a recorded attempt."""
+    """Read the evidence of a recorded attempt."""
     return evidence.read(planned(name), CATALOG, artifacts(name))
 
 
@@ -80,12 +80,12 @@ def checks(found: AttemptEvidence, name: str = H2_LOSS) -> list[Check]:
 
 
 def observations(found: AttemptEvidence, name: str = H2_LOSS) -> list[Observation]:
-    """Take every metric of what was seen."""
+    """Return every observation of an attempt's evidence."""
     return observe.observations(trial(name).scenario(), chains(name), found)
 
 
 def nothing_built() -> Programs:
-    """Stand for the programs where none is started."""
+    """Return programs for a setup that starts none."""
     return Programs(Root("sid", Path(), frozenset(), {}, ""), {})
 
 

@@ -1,4 +1,4 @@
-"""The files that are fetched: a function of seed and size, made once, noticed when damaged."""
+"""The files to fetch depend only on seed and size, and damage is detected."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def target(size: int, number: int = 1) -> Target:
 
 @pytest.mark.parametrize("name", [H2_LOSS, PROXIED])
 def test_the_content_is_a_function_of_seed_size_and_number(name: str) -> None:
-    """To the byte: the recorded trials were served the same files."""
+    """The recorded trials served the same bytes."""
     made = content.ensure_all(trial(name).seed, [trial(name).scenario().workload])
     served = contents(name)
     assert {path: one.sha256 for path, one in made.items()} == {
@@ -36,15 +36,15 @@ def test_the_content_is_a_function_of_seed_size_and_number(name: str) -> None:
         assert hashlib.sha256(one.path.read_bytes()).hexdigest() == one.sha256
 
 
-def test_no_two_files_are_alike() -> None:
-    """So that none passes for another; nor are those of another seed."""
+def test_no_two_files_are_equal() -> None:
+    """Nor are files of two seeds."""
     made = [content.ensure(1, target(1000, number)).sha256 for number in (1, 2, 3)]
     made.append(content.ensure(2, target(1000)).sha256)
     assert len(set(made)) == len(made)
 
 
 def test_files_are_named_by_size_and_number() -> None:
-    """The last part of the name is what some clients store a file under."""
+    """Some clients store a file under the last part of its name."""
     said = {"kind": "download", "size": "10 kB"}
     one, several = Download.model_validate(said), Download.model_validate(said | {"files": 3})
     assert [each.path for each in content.targets(one)] == ["/10000.txt"]
@@ -54,15 +54,15 @@ def test_files_are_named_by_size_and_number() -> None:
 
 
 @pytest.mark.parametrize("size", [0, 1, 10**6, 5 * 10**6])
-def test_the_content_has_its_length(size: int) -> None:
-    """Also where it is drawn in several goes; and every byte is text."""
+def test_the_content_has_its_length_and_is_text(size: int) -> None:
+    """Also where it is written in several parts."""
     made = content.ensure(1, target(size))
     assert made.path.stat().st_size == size
     assert made.path.read_bytes().isascii()
 
 
 def test_a_file_is_made_once() -> None:
-    """The second trial finds it."""
+    """The second trial reuses it."""
     first = content.ensure(1, target(1000))
     before = first.path.stat().st_mtime_ns
     assert content.ensure(1, target(1000)) == first
@@ -78,7 +78,7 @@ def test_a_short_file_is_made_anew() -> None:
 
 
 def test_a_damaged_file_is_made_anew() -> None:
-    """Once for a campaign; a file damaged later fails its check in every trial that serves it."""
+    """Damage during a campaign fails the check of every trial that serves the file."""
     first = content.ensure(1, target(1000))
     first.path.write_bytes(b"x" * 1000)
     assert not first.is_whole()

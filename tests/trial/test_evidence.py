@@ -1,4 +1,4 @@
-"""Reading evidence: what ``ss``, ``ping`` and the emulator left, as one value."""
+"""Reading evidence: the output of ``ss``, ``ping`` and the emulator as one value."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ HOP = planned(H2_LOSS).hops[0]
 
 
 @pytest.mark.parametrize("algorithm", ["cubic", "reno", "bbr"])
-def test_the_sockets_algorithm_is_read(algorithm: str) -> None:
-    """From what ``ss --tcp --info`` says of an accepted socket; ``bbr:(bw:...`` is no second."""
+def test_the_congestion_control_of_a_socket_is_read(algorithm: str) -> None:
+    """From ``ss --tcp --info``; ``bbr:(bw:...`` is no second one."""
     text = (FOLDER / f"iproute2-7.3.0/ss-{algorithm}.txt").read_text()
     assert evidence.algorithms(text) == {algorithm}
 
@@ -45,13 +45,13 @@ def test_the_sockets_algorithm_is_read(algorithm: str) -> None:
         ("Cannot open netlink socket: Permission denied\n", set()),
     ],
 )
-def test_as_many_algorithms_as_sockets_say(text: str, names: set[str]) -> None:
-    """None when there was no socket to read, all when they differ."""
+def test_every_congestion_control_of_the_sockets_is_read(text: str, names: set[str]) -> None:
+    """None without a socket."""
     assert evidence.algorithms(text) == names
 
 
 def test_a_whole_attempt_is_read_back() -> None:
-    """Everything that the checks need, from the recorded files alone."""
+    """The recorded files have all that the checks need."""
     found = recorded_evidence(H2_LOSS)
     assert found.client is not None
     assert found.client.clean
@@ -62,8 +62,8 @@ def test_a_whole_attempt_is_read_back() -> None:
     assert [one.http_version for one in found.reports["server"].requests] == ["2"]
 
 
-def test_a_trial_whose_server_did_not_start_left_little(tmp_path: Path) -> None:
-    """What is not there was not seen; reading it is no error."""
+def test_evidence_of_a_trial_without_a_client_is_read(tmp_path: Path) -> None:
+    """Missing files are no error."""
     (tmp_path / "evidence.json").write_text('{"failures": {"server": "exit status 1"}}')
     shutil.copy(artifacts(H2_LOSS) / "ping-client-server.txt", tmp_path)
     found = evidence.read(planned(H2_LOSS), CATALOG, tmp_path)
@@ -75,7 +75,7 @@ def test_a_trial_whose_server_did_not_start_left_little(tmp_path: Path) -> None:
 
 
 def test_request_time_ends_with_the_clients_fin_over_tcp() -> None:
-    """From its first packet to its FIN, as the emulator stamped them; what follows is no part."""
+    """It begins with the client's first packet; later packets do not count."""
     found = recorded_evidence(H2_LOSS)
     (connection,) = found.link["connections"]
     connection["client_last_ns"] = connection["client_close_ns"] + 10**9
@@ -84,7 +84,7 @@ def test_request_time_ends_with_the_clients_fin_over_tcp() -> None:
 
 
 def test_request_time_ends_with_the_clients_last_packet_over_quic() -> None:
-    """For a CONNECTION_CLOSE cannot be told from other packets on the wire."""
+    """CONNECTION_CLOSE is encrypted like any other packet."""
     found = recorded_evidence(H3_CLEAN)
     (connection,) = found.connections
     assert connection["client_close_ns"] is None
@@ -93,7 +93,7 @@ def test_request_time_ends_with_the_clients_last_packet_over_quic() -> None:
 
 
 def test_request_time_ends_with_the_last_of_several_connections() -> None:
-    """And begins with the first."""
+    """It begins with the first connection."""
     found = recorded_evidence(H2_LOSS)
     (connection,) = found.link["connections"]
     earlier = {**connection, "client_first_ns": 10**6, "client_close_ns": 2 * 10**6}
@@ -134,8 +134,8 @@ def test_packet_loss_counts_every_packet_to_the_client_that_did_not_arrive() -> 
     assert (loss.value, loss.source) == (19 / 714, "wire")
 
 
-def test_each_file_has_its_time() -> None:
-    """Named by its path; the slowest and the median are of these."""
+def test_each_file_has_a_time_of_its_own() -> None:
+    """The slowest and the median are computed from them."""
     taken = observations(recorded_evidence(PROXIED), PROXIED)
     times = {one.item: one.value for one in taken if one.metric == "file_time"}
     assert set(times) == {f"100000-{number}.txt" for number in range(1, 6)}
@@ -144,7 +144,7 @@ def test_each_file_has_its_time() -> None:
     assert whole["file_time_median"] == sorted(times.values())[2]
 
 
-def test_what_a_hop_carried_is_told_of_that_hop() -> None:
+def test_each_hop_has_its_own_connections() -> None:
     """QUIC between client and proxy, TCP between proxy and server."""
     found, (first, second) = recorded_evidence(PROXIED), planned(PROXIED).hops
     assert {one["protocol"] for one in first.near(found.connections)} == {"udp"}
@@ -153,8 +153,8 @@ def test_what_a_hop_carried_is_told_of_that_hop() -> None:
     assert found.algorithms == {"proxy": frozenset(), "server": {"cubic"}}
 
 
-def test_requests_of_a_visit_before_are_left_out() -> None:
-    """By their path; where none is logged, for coming first."""
+def test_requests_of_prior_visits_are_left_out() -> None:
+    """By their path; in a log without paths the first ones."""
     before, after = LoggedRequest("3", 200, 1000), LoggedRequest("3", 200, 10**6)
     assert evidence.measured([before, after], 1) == (after,)
     assert evidence.measured([before, after], 0) == (before, after)
@@ -163,7 +163,7 @@ def test_requests_of_a_visit_before_are_left_out() -> None:
 
 
 def test_the_smallest_echo_is_read_to_a_microsecond() -> None:
-    """From ping's summary: by its lines an echo of 100.341 ms would be earlier than the link."""
+    """The summary of ping is exact; by its lines an echo of 100.341 ms would be too early."""
     lines = "".join(
         f"64 bytes from 10.77.1.2: icmp_seq={n} ttl=63 time=100 ms\n" for n in (1, 2, 3)
     )

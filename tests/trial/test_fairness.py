@@ -1,4 +1,4 @@
-"""How clients shared a network: from the emulator's log, within the time that all were active."""
+"""How clients share a network, over the time in which all are active."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ CLIENTS = {"client": 1, "competitor-1-client": 3}
 
 
 def flow(direction: int, begin_ms: int, end_ms: int, every_ms: int = 1) -> Iterator[str]:
-    """Write lines of packets of 1000 bytes that leave at an even pace."""
+    """Write lines of packets of 1000 bytes at an even pace."""
     for number, at in enumerate(range(begin_ms, end_ms + 1, every_ms)):
         yield f"{max(at - 1, 0) * MS}\t{at * MS}\t1000\t{direction}\t{number}\tdelivered\n"
 
 
 def read(lines: Sequence[str]) -> PacketLog:
-    """Read a log whose emulator may have been stopped while it wrote."""
+    """Read a log whose emulator may have been stopped while writing."""
     return packet_log.read((line.encode() for line in lines), is_cut_off=True)
 
 
-def test_only_the_time_in_common_counts() -> None:
-    """One was alone for the first second, the other for the last: neither is told."""
+def test_only_the_common_time_counts() -> None:
+    """One client was alone in the first second, the other in the last."""
     lines = [HEADING, *flow(1, 0, 3000), *flow(3, 1000, 4000, 2)]
     found = fairness.shared(fairness.delivered(read(lines)), CLIENTS)
     assert found is not None
@@ -48,13 +48,13 @@ def test_only_the_time_in_common_counts() -> None:
         [HEADING, *flow(1, 0, 1000), *flow(3, 1500, 2000)],
     ],
 )
-def test_without_time_in_common_nothing_is_told(lines: list[str]) -> None:
-    """A twentieth of a second says nothing about sharing."""
+def test_too_short_a_common_time_gives_no_shares(lines: list[str]) -> None:
+    """A twentieth of a second says nothing."""
     assert fairness.shared(fairness.delivered(read(lines)), CLIENTS) is None
 
 
-def test_dropped_packets_were_not_delivered() -> None:
-    """What another direction carried does not count either."""
+def test_dropped_packets_do_not_count() -> None:
+    """Nor do packets of another direction."""
     lost = [f"{at * MS}\t-\t1000\t1\t{at}\tlost\n" for at in range(1000)]
     lines = [HEADING, *flow(1, 0, 1000), *lost, *flow(0, 0, 1000), *flow(3, 0, 1000)]
     found = fairness.shared(fairness.delivered(read(lines)), CLIENTS)
@@ -65,13 +65,13 @@ def test_dropped_packets_were_not_delivered() -> None:
 @pytest.mark.parametrize(
     ("rates", "index"), [([1, 1, 1], 1.0), ([1, 0], 0.5), ([3, 1], 0.8), ([0, 0], 1.0)]
 )
-def test_jains_index(rates: list[float], index: float) -> None:
-    """1 when all get the same, 1/n when one gets everything."""
+def test_jains_index_is_1_for_equal_rates(rates: list[float], index: float) -> None:
+    """It is 1/n if one client gets everything."""
     assert jain(rates) == pytest.approx(index)
 
 
-def test_what_is_kept_does_not_grow_with_the_packets(tmp_path: Path) -> None:
-    """But with the time; a last line that was torn off does not count."""
+def test_the_reduced_log_does_not_grow_with_the_packets(tmp_path: Path) -> None:
+    """It grows with the time; a torn last line is ignored."""
     lines = [HEADING, *flow(1, 0, 3000), *flow(3, 1000, 4000, 2), "4000000"]
     (tmp_path / packet_log.FILE).write_text("".join(lines))
     fairness.reduce(tmp_path)
@@ -80,7 +80,7 @@ def test_what_is_kept_does_not_grow_with_the_packets(tmp_path: Path) -> None:
     assert len((tmp_path / fairness.DELIVERED).read_text().splitlines()) == 1 + 301 + 301
 
 
-def test_without_a_log_nothing_is_kept(tmp_path: Path) -> None:
-    """A trial that broke off before."""
+def test_a_trial_without_a_log_has_no_shares(tmp_path: Path) -> None:
+    """It ended early."""
     fairness.reduce(tmp_path)
     assert fairness.read(tmp_path, CLIENTS) is None

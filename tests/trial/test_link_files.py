@@ -1,4 +1,4 @@
-"""Files that an experiment names: found beside it, checked, and part of a trial's identity."""
+"""Files that an experiment names are found, checked and part of a trial's identity."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def text(rate: str = '{ trace = "up.trace" }', loss: str = '{ replay = "a.log" }
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Return a folder with a trace and a record in it; copies go into a cache of its own."""
+    """Return a folder with a trace and a list of losses, and a cache of its own."""
     monkeypatch.setenv("HTTPBED_CACHE", str(tmp_path / "cache"))
     (tmp_path / "up.trace").write_bytes(TRACE)
     (tmp_path / "a.log").write_bytes(LOG)
@@ -46,7 +46,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def load(folder: Path, said: str) -> Loaded:
-    """Read an experiment that stands in a folder."""
+    """Read an experiment in a folder."""
     return preparation.load(said, catalog.load(), folder)
 
 
@@ -57,14 +57,14 @@ def refused(folder: Path, said: str) -> dict[str, str]:
     return {mistake.place: mistake.reason for mistake in refusal.value.mistakes}
 
 
-def test_reading_an_experiment_never_looks_at_the_machine() -> None:
-    """Its mistakes are those of the text."""
+def test_parsing_an_experiment_reads_no_files() -> None:
+    """Only the text's mistakes are reported."""
     assert parser.read(text()).mistakes == ()
 
 
 @given(st.text(st.characters(codec="utf-8"), max_size=20) | st.just("n" * 1001) | st.integers())
-def test_a_name_is_a_name_for_model_and_files_alike(name: str | int) -> None:
-    """A file that one of them overlooks would be missed when the network is planned."""
+def test_model_and_files_agree_on_file_names(name: str | int) -> None:
+    """A file that one of them overlooks would be missing in the plan."""
     document = {"topology": {"links": [{"rate": {"trace": name}}]}}
     try:
         Trace.model_validate({"trace": name})
@@ -75,14 +75,14 @@ def test_a_name_is_a_name_for_model_and_files_alike(name: str | int) -> None:
 
 
 def test_a_name_need_not_be_printable(folder: Path) -> None:
-    """A space that does not break is a character like any other."""
+    """A no-break space is a character like any other."""
     (folder / "up.trace").rename(folder / "our\N{NO-BREAK SPACE}own.trace")
     loaded = load(folder, text(rate='{ trace = "our\N{NO-BREAK SPACE}own.trace" }'))
     assert DIGEST in loaded.files
 
 
 def test_digests_and_the_traces_rate_go_into_every_trial(folder: Path) -> None:
-    """So that the plan is a function of the trial, and the queue in BDP has a rate."""
+    """So the plan depends on the trial alone, and a queue in BDP has a rate."""
     loaded = load(folder, text())
     for trial in loaded.trials:
         link = trial.document["topology"]["links"][0]
@@ -97,15 +97,15 @@ def test_digests_and_the_traces_rate_go_into_every_trial(folder: Path) -> None:
 
 
 def test_another_content_makes_other_trials(folder: Path) -> None:
-    """The same name and the same text are another network."""
+    """The same name and text can be another network."""
     before = [trial.id for trial in load(folder, text()).trials]
     assert before == [trial.id for trial in load(folder, text()).trials]
     (folder / "up.trace").write_bytes(b"1\n2\n6\n")
     assert not set(before) & {trial.id for trial in load(folder, text()).trials}
 
 
-def test_the_emulator_finds_them_by_their_digest(folder: Path) -> None:
-    """In the sandbox, and from a copy that cannot change under the campaign."""
+def test_the_emulator_finds_files_by_their_digest(folder: Path) -> None:
+    """It reads a copy that cannot change during the campaign."""
     loaded = load(folder, text())
     kept = link_files.kept(loaded.files)
     bed = CampaignSetup(catalog.load(), nothing_built(), Path(), {}, files=kept)
@@ -116,8 +116,8 @@ def test_the_emulator_finds_them_by_their_digest(folder: Path) -> None:
         assert way["loss"] == {"model": "listed", "numbers": numbers}
 
 
-def test_a_campaign_keeps_copies(folder: Path, tmp_path: Path) -> None:
-    """With the experiment beside them it can be repeated elsewhere."""
+def test_a_campaign_keeps_copies_of_its_files(folder: Path, tmp_path: Path) -> None:
+    """With the experiment it can be repeated elsewhere."""
     loaded = load(folder, text())
     paths = {digest: file.path for digest, file in loaded.files.items()}
     directory = tmp_path / "campaign"
@@ -127,8 +127,8 @@ def test_a_campaign_keeps_copies(folder: Path, tmp_path: Path) -> None:
     assert (directory / "links" / DIGEST).read_bytes() == TRACE
 
 
-def test_a_file_that_changes_while_it_is_read_is_told(folder: Path) -> None:
-    """Rather than trials of one content under the name of another."""
+def test_a_file_that_changes_while_it_is_copied_is_an_error(folder: Path) -> None:
+    """Otherwise a trial's digest would be wrong."""
     loaded = load(folder, text())
     (folder / "up.trace").write_bytes(b"7\n")
     cached = folders.cache() / "links" / DIGEST
@@ -137,8 +137,8 @@ def test_a_file_that_changes_while_it_is_read_is_told(folder: Path) -> None:
         link_files.kept(loaded.files)
 
 
-def test_all_files_mistakes_are_told_at_once_with_those_of_the_text(folder: Path) -> None:
-    """At the places that name the files; binary, unsorted, missing, a folder, too long."""
+def test_mistakes_in_files_and_text_are_reported_together(folder: Path) -> None:
+    """At the places that name the files."""
     (folder / "b.trace").write_bytes(b"\x00\x01")
     (folder / "u.trace").write_bytes(b"5\n1\n")
     with (folder / "huge.log").open("wb") as file:
@@ -157,23 +157,23 @@ def test_all_files_mistakes_are_told_at_once_with_those_of_the_text(folder: Path
     ("name", "reason"),
     [("gone.trace", "No such file"), (".", "not a regular file"), ("a.log", "not a whole number")],
 )
-def test_what_is_not_there_or_of_another_kind_is_told(folder: Path, name: str, reason: str) -> None:
-    """With the path that was looked at."""
+def test_a_missing_file_is_reported_with_its_path(folder: Path, name: str, reason: str) -> None:
+    """So is a folder in its place."""
     found = refused(folder, text(f'{{ trace = "{name}" }}'))["topology.links[0].rate.trace"]
     assert reason in found
     assert str(folder) in found
 
 
-def test_a_digest_that_the_author_demands_is_checked(folder: Path) -> None:
-    """Whoever publishes an experiment can say which file was meant."""
+def test_a_required_digest_is_checked(folder: Path) -> None:
+    """A published experiment can name the exact file."""
     load(folder, text(f'{{ trace = "up.trace", sha256 = "{DIGEST}" }}'))
     other = "0" * 64
     found = refused(folder, text(f'{{ trace = "up.trace", sha256 = "{other}" }}'))
     assert "is another file than the one meant" in found["topology.links[0].rate.trace"]
 
 
-def test_a_level_with_a_name_may_name_a_file(folder: Path) -> None:
-    """And a mistake in it is told at the level."""
+def test_a_named_level_may_name_a_file(folder: Path) -> None:
+    """A mistake is reported at the level."""
     factor = 'net = { lab = "10 Mbit/s", train = { trace = "NAME" } }'
     said = text('{ factor = "net" }', '"0 %"').replace('loss = ["0 %", "2 %"]', factor)
     assert DIGEST in load(folder, said.replace("NAME", "up.trace")).files

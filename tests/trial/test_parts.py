@@ -1,4 +1,4 @@
-"""What each part is told: whom it asks, by which address, and where its files are."""
+"""The task of each part: its server, addresses and files."""
 
 from __future__ import annotations
 
@@ -44,15 +44,15 @@ NET = network.plan(SCENARIO.topology, SCENARIO.senders(), 1, 1, forwarding=SCENA
 PARTS = parts.parts(SCENARIO, CATALOG, NET, 60.0)
 
 
-def test_each_asks_the_next_one() -> None:
-    """By the address that it can reach; the proxy has both servers."""
+def test_each_part_asks_the_next_one() -> None:
+    """By an address that it can reach; the proxy has both servers."""
     assert PARTS["client"].server_address == NET.address("proxy", "client") == "10.77.2.2"
     assert PARTS["proxy"].upstreams == (Upstream("10.77.3.2", 443), Upstream("10.77.4.2", 443))
     assert PARTS["competitor-1-client"].server_address == "10.77.5.2"
 
 
-def test_each_speaks_what_its_hops_do() -> None:
-    """The proxy answers in the client's version and asks in its own."""
+def test_each_part_uses_the_http_versions_of_its_hops() -> None:
+    """The proxy answers in one version and asks in another."""
     told = {name: (part.role, part.http_version) for name, part in PARTS.items()}
     assert told == {
         "client": ("client", "3"),
@@ -65,8 +65,8 @@ def test_each_speaks_what_its_hops_do() -> None:
     assert PARTS["proxy"].upstream_http_version == "2"
 
 
-def test_bodies_are_named_as_the_url_is() -> None:
-    """Some clients store a file by the last part of its name; each has a folder of its own."""
+def test_bodies_are_named_like_their_urls() -> None:
+    """Each client has its own folder."""
     fetches = [(fetch.path, fetch.body) for fetch in PARTS["client"].fetches]
     assert fetches == [
         (f"/10000-{number}.txt", f"{parts.BODIES}/client/10000-{number}.txt") for number in (1, 2)
@@ -75,8 +75,8 @@ def test_bodies_are_named_as_the_url_is() -> None:
     assert fetch.body == f"{parts.BODIES}/competitor-1-client/1000.txt"
 
 
-def test_who_asks_finds_the_name_in_its_own_hosts_file() -> None:
-    """A server asks nobody."""
+def test_clients_and_proxies_have_the_server_name_in_their_hosts_file() -> None:
+    """A server needs none."""
     client = parts.process(PARTS["client"], CATALOG["curl"], "client")
     assert "10.77.2.2 server.httpbed.test\n" in client.shown["/etc/hosts"]
     proxy = parts.process(PARTS["proxy"], CATALOG["envoy"], "proxy").shown["/etc/hosts"]
@@ -84,8 +84,8 @@ def test_who_asks_finds_the_name_in_its_own_hosts_file() -> None:
     assert not parts.process(PARTS["server"], CATALOG["nginx"], "server").shown
 
 
-def test_connections_are_told_by_hop_and_link() -> None:
-    """One that crosses a router is seen on each link; either side looks at its own."""
+def test_connections_are_found_by_hop_and_link() -> None:
+    """Each side looks at its own link."""
     first, *_ = hops.locate(SCENARIO, NET)
     told = {"client": "10.77.0.1:5000", "server": "10.77.2.2:443"}
     seen = [{**told, "link": name} for name in ("client-left", "left-proxy")]
@@ -95,8 +95,8 @@ def test_connections_are_told_by_hop_and_link() -> None:
     assert first.downstream == 1
 
 
-def test_the_narrowest_link_is_the_one_that_most_share() -> None:
-    """All have one rate: what counts is how many send over it."""
+def test_of_equal_links_the_narrowest_carries_most_senders() -> None:
+    """All links have one rate."""
     pairs = ("client left", "rival left", "left right", "right server", "right rivalserver")
     links = [{"between": tuple(pair.split()), "rate": "10 Mbit/s"} for pair in pairs]
     hosts = list(dict.fromkeys(" ".join(pairs).split()))

@@ -1,4 +1,4 @@
-"""Where programs are: what of the user's own cannot be run is told before anything is."""
+"""Finding programs: every reason why the user's own cannot run is reported first."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ ELSEWHERE = b"\x7fELF\x02\x01\x01".ljust(18, b"\0") + b"\xff\x00" + bytes(44)
 
 
 def with_program(path: str) -> Catalog:
-    """Put an executable in the place of curl."""
+    """Replace curl with an executable."""
     return catalog.load().with_programs({"curl": path})
 
 
@@ -32,10 +32,10 @@ def with_program(path: str) -> Catalog:
         (ELSEWHERE, 0o755, "is for another processor"),
     ],
 )
-def test_what_cannot_be_run_is_told_with_the_remedy(
+def test_an_unusable_program_is_reported_with_the_remedy(
     tmp_path: Path, content: bytes, mode: int, word: str
 ) -> None:
-    """Its place is the recipe's, whose program it stands for."""
+    """At the place of its recipe."""
     program = tmp_path / "mine"
     program.write_bytes(content)
     program.chmod(mode)
@@ -50,15 +50,15 @@ def test_what_cannot_be_run_is_told_with_the_remedy(
     ("name", "word"),
     [("/no/such/program", "not there"), ("no-such-program", "not on the PATH"), ("/", "no file")],
 )
-def test_what_is_missing_can_be_named_on_the_command_line(name: str, word: str) -> None:
-    """A bare name is looked up as a shell does, a path is not."""
+def test_a_missing_program_can_be_named_on_the_command_line(name: str, word: str) -> None:
+    """A bare name is searched on the PATH."""
     with pytest.raises(ConfigError, match=word) as caught:
         program_roots.ensure(with_program(name), ["curl"], say=print)
     assert "--program curl=PATH" in str(caught.value)
 
 
 def test_a_program_replaces_a_recipe_s_everywhere() -> None:
-    """Its version is asked of the same program that is measured."""
+    """Its version comes from the program that is measured."""
     recipe = with_program("/my/curl-9")["curl"]
     asking = recipe.identify()
     assert asking
@@ -69,30 +69,30 @@ def test_a_program_replaces_a_recipe_s_everywhere() -> None:
         catalog.load().with_programs({"kurl": "/my/curl"})
 
 
-def test_who_is_asked_through_another_program_has_no_version() -> None:
-    """A library of a package's tells nothing of the user's build, whose digest is known."""
+def test_a_library_behind_a_script_has_no_version() -> None:
+    """Its digest is known."""
     recipe = catalog.load().with_programs({"gtlsserver": "/my/gtlsserver"})["gtlsserver"]
     assert recipe.command("server") == "/programs/gtlsserver/gtlsserver"
     assert recipe.identify() is None
 
 
-def test_no_program_takes_the_place_of_a_script() -> None:
-    """It would be started as the interpreter, with the script for its first word."""
+def test_no_program_replaces_a_script() -> None:
+    """It would be started as the interpreter."""
     with pytest.raises(ConfigError, match="aioquic is a script for python3"):
         catalog.load().with_programs({"aioquic": "/my/aioquic"})
 
 
-def test_a_relative_path_is_the_recipe_s_own() -> None:
-    """Wherever the command is started; and a bare name stays one."""
+def test_a_relative_path_is_relative_to_its_recipe() -> None:
+    """A bare name stays one."""
     install = Install(binary="build/hq").beside(Path("/recipes"))
     assert install.binary == "/recipes/build/hq"
     assert Install(binary="hq").beside(Path("/recipes")).binary == "hq"
 
 
-def test_what_cannot_be_had_today_keeps_nobody_from_the_rest(
+def test_a_failed_build_stops_no_other(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """One root fails, the others are built; who needs the failed one is told so."""
+    """The error names the recipes that need the failed root."""
     there = Root("sid", Path("/"), frozenset(), {}, "")
 
     def some(contents: Contents, *, say: program_roots.Say) -> Root:

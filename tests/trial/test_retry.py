@@ -1,4 +1,4 @@
-"""What is to be found of a download that was tried again."""
+"""Checks of a download with retries."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ BROKEN = LoggedRequest("2", 200, 6 * 10**5)
 
 
 def retried(retry: Retry) -> Chain:
-    """Return the client of a recorded attempt as one that tries again."""
+    """Return the client of a recorded attempt with retries."""
     (chain,) = chains(H2_LOSS)
     client = chain.roles.client.model_copy(update={"retry": retry})
     return replace(chain, roles=chain.roles.model_copy(update={"client": client}))
@@ -45,16 +45,16 @@ def retried(retry: Retry) -> Chain:
         ("resume", (LoggedRequest("2", 416, 0),), False),
     ],
 )
-def test_answers_are_those_of_tries(
+def test_statuses_of_each_attempt_are_accepted(
     retry: Retry, requests: tuple[LoggedRequest, ...], *, passed: bool | None
 ) -> None:
-    """A file, or the rest of one; what was logged of a client that left is no answer."""
+    """The file or its rest; requests whose client left do not count."""
     check = retry_checks.statuses(retried(retry), logged(*requests)(SEEN), "")
     assert check.passed is passed
 
 
-def test_the_rest_of_what_nobody_saw_is_not_judged() -> None:
-    """Nothing says that it was the rest."""
+def test_a_rest_without_its_beginning_is_not_judged() -> None:
+    """No log shows that it is the rest."""
     found = logged(REST, part="client")(logged(REST)(SEEN))
     check = retry_checks.statuses(retried("resume"), found, "")
     assert check.passed is None
@@ -62,23 +62,23 @@ def test_the_rest_of_what_nobody_saw_is_not_judged() -> None:
 
 
 @pytest.mark.parametrize(("count", "passed"), [(1, True), (2, True), (3, False), (0, False)])
-def test_each_try_may_have_a_connection(count: int, *, passed: bool) -> None:
-    """And no more: over HTTP/2 a client needs one at a time."""
+def test_each_attempt_may_have_one_connection(count: int, *, passed: bool) -> None:
+    """Over HTTP/2 a client needs one at a time."""
     again = ended(runs=2)(logged(REST)(SEEN))
     check = retry_checks.connections(retried("resume"), again, count, 1, "")
     assert (check.passed, check.limit) == (passed, "at most 2")
 
 
-def test_one_that_had_no_need_to_try_again_is_judged_as_any() -> None:
-    """As the stable address is that others are compared with."""
+def test_a_download_without_a_retry_is_judged_as_any() -> None:
+    """It is the control of others."""
     more = on_another_connection(SEEN)
     told = protocol.checks(retried("restart"), more, "", whole=True)
     check = next(one for one in told if one.name == "connection count")
     assert (check.passed, check.limit) == (False, "at most 1")
 
 
-def test_whoever_tells_most_is_quoted() -> None:
-    """A server need not have noticed that its client left, and has not logged it then."""
+def test_the_longest_log_is_quoted() -> None:
+    """A server may not have noticed that its client left."""
     found = logged(BROKEN, REST, part="client")(logged(REST)(SEEN))
     check = retry_checks.statuses(retried("resume"), found, "")
     assert check.passed
@@ -97,15 +97,15 @@ def test_whoever_tells_most_is_quoted() -> None:
         ("caddy", LoggedRequest("2", 200, 5), False),
     ],
 )
-def test_a_program_says_in_its_own_words_that_its_client_left(
+def test_a_recipe_knows_how_its_program_logs_a_client_that_left(
     name: str, request_: LoggedRequest, *, left: bool
 ) -> None:
-    """Its recipe knows them; that somebody upstream left is another thing."""
+    """An upstream that left is another thing."""
     assert CATALOG[name].client_left.matches(request_) is left
 
 
-def test_several_runs_are_one_end() -> None:
-    """It ended as the last run did, and took what all took."""
+def test_several_runs_are_combined() -> None:
+    """The end of the last one, and the resources of all."""
     failed = Exit(56, None, timed_out=False, wall_s=1.0, cpu_s=0.1, max_rss_kib=300)
     well = Exit(0, None, timed_out=False, wall_s=2.0, cpu_s=0.2, max_rss_kib=200)
     ended = together([failed, well], lasted_s=3.5, limit_s=10.0)
@@ -115,8 +115,8 @@ def test_several_runs_are_one_end() -> None:
     assert together([failed], lasted_s=1.0, limit_s=10.0) == failed
 
 
-def test_a_time_that_is_over_between_two_runs_is_over() -> None:
-    """It did not end well by then, whichever run was last."""
+def test_a_time_limit_between_two_runs_is_a_time_out() -> None:
+    """The client had not ended well by then."""
     failed = Exit(7, None, timed_out=False, wall_s=0.0, cpu_s=0.0, max_rss_kib=1)
     assert together([failed] * 20, lasted_s=2.01, limit_s=2.0).timed_out
     assert not together([failed] * 20, lasted_s=1.99, limit_s=2.0).timed_out

@@ -1,4 +1,4 @@
-"""What is known of a page goes into trials, and what an author says of it must be so."""
+"""What is known of a page goes into trials; an author's contrary value is a mistake."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def trials(page: str = PAGE) -> list[Any]:
     return list(preparation.load(text, catalog.load(), Path()).trials)
 
 
-def test_trials_depend_on_what_draws_their_pages(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_trials_depend_on_the_generator_of_their_pages(monkeypatch: pytest.MonkeyPatch) -> None:
     """Another release makes other bytes of the same seed."""
     before = trials()
     assert before[0].document["workload"]["page"]["version"] == images.ENCODER
@@ -41,8 +41,8 @@ def test_trials_depend_on_what_draws_their_pages(monkeypatch: pytest.MonkeyPatch
         ('version = "Pillow 0"', "workload.page.version"),
     ],
 )
-def test_what_is_not_so_is_refused(said: str, place: str) -> None:
-    """With its place; what is so is welcome."""
+def test_a_wrong_value_of_a_page_is_refused(said: str, place: str) -> None:
+    """With its place; right values are accepted."""
     with pytest.raises(ConfigError) as refused:
         trials(PAGE.replace(" }", f", {said} }}"))
     assert [one.place for one in refused.value.mistakes] == [place]
@@ -52,7 +52,7 @@ def test_what_is_not_so_is_refused(said: str, place: str) -> None:
 def test_a_site_of_another_digest_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What is drawn is known only once it is."""
+    """A generated site's digest is known only once it is made."""
     monkeypatch.setenv("HTTPBED_CACHE", str(tmp_path / "cache"))
     page = {"objects": 1, "size": "100 B", "sha256": "0" * 64}
     load = PageLoad.model_validate({"kind": "page", "page": page})

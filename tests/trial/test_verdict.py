@@ -1,6 +1,6 @@
 """The verdict: each fault is caught by the check that is named for it, and by no other.
 
-Every case plants one fault into what was seen in a real attempt that completed.
+Every case plants one fault into the evidence of a real attempt that completed.
 """
 
 from __future__ import annotations
@@ -126,7 +126,7 @@ SUBJECT_FAULTS: dict[str, tuple[Fault, str]] = {
 
 @pytest.mark.parametrize("name", ALL)
 def test_the_recorded_attempts_complete_again(name: str) -> None:
-    """Judging is a function of the files: what completed then completes now."""
+    """Judging depends only on the files."""
     record = judged(name)
     assert record.attempt.outcome == Outcome(kind="completed")
     assert broken(recorded_evidence(name), name) == set()
@@ -136,7 +136,7 @@ def test_the_recorded_attempts_complete_again(name: str) -> None:
 
 @pytest.mark.parametrize(("fault", "check"), BED_FAULTS.values(), ids=BED_FAULTS)
 def test_a_fault_of_the_bed_makes_the_attempt_invalid(fault: Fault, check: str) -> None:
-    """By the one check that is named for it, and the reason carries that check's figure."""
+    """The reason has the figure of the one broken check."""
     found = fault(recorded_evidence(H2_LOSS))
     assert broken(found) == {check}
     assert ending(found).kind == "invalid"
@@ -146,7 +146,7 @@ def test_a_fault_of_the_bed_makes_the_attempt_invalid(fault: Fault, check: str) 
 
 @pytest.mark.parametrize(("fault", "check"), SUBJECT_FAULTS.values(), ids=SUBJECT_FAULTS)
 def test_a_fault_of_the_subject_makes_the_outcome_failed(fault: Fault, check: str) -> None:
-    """It is data, with its reason; the bed is not blamed for it."""
+    """The bed is not blamed."""
     found = fault(recorded_evidence(H2_LOSS))
     assert broken(found) == {check}
     assert ending(found).kind == "failed"
@@ -154,20 +154,20 @@ def test_a_fault_of_the_subject_makes_the_outcome_failed(fault: Fault, check: st
 
 
 def never_delivered(found: AttemptEvidence) -> AttemptEvidence:
-    """Let the client have stored, and the server logged, more than the link delivered."""
+    """Let the client store, and the server log, more than the link delivered."""
     body = {"bytes": 2 * 10**6, "sha256": "0" * 64}
     return stored(body)(said("server", body_bytes=2 * 10**6)(found))
 
 
-def test_a_client_that_stores_what_never_came_has_failed() -> None:
-    """Its word is not the bed's fault, and the trial is not repeated."""
+def test_a_client_that_stores_more_than_was_delivered_has_failed() -> None:
+    """The bed is not to blame, and the trial is not repeated."""
     found = never_delivered(recorded_evidence(H2_LOSS))
     assert "possible for this link, bodies stored" in broken(found)
     assert ending(found).kind == "failed"
 
 
-def test_a_kill_for_want_of_memory_is_named() -> None:
-    """Where the kernel killed while the client ran, and nobody here did."""
+def test_a_kill_for_lack_of_memory_is_named() -> None:
+    """If the sandbox did not kill the program itself."""
     found = other(killed_for_memory=1)(ended(status=None, signal=9)(recorded_evidence(H2_LOSS)))
     assert "signal 9, when the kernel killed 1 for lack of memory" in ending(found).reason
     found = ended(status=None, signal=9, ended_for="used too much")(found)
@@ -198,14 +198,14 @@ PROXY_FAULTS: dict[str, tuple[Fault, str]] = {
 
 @pytest.mark.parametrize(("fault", "check"), PROXY_FAULTS.values(), ids=PROXY_FAULTS)
 def test_a_fault_behind_a_proxy_makes_the_outcome_failed(fault: Fault, check: str) -> None:
-    """Every hop is looked at: a trial that is mixed or downgraded somewhere has failed."""
+    """Every hop is checked."""
     found = fault(recorded_evidence(PROXIED))
     assert broken(found, PROXIED) == {check}
     assert ending(found, PROXIED).kind == "failed"
 
 
 def test_a_server_without_a_log_is_judged_by_the_client() -> None:
-    """Its silence is no evidence; what neither tells is not observed, and rejects nothing."""
+    """What neither reports is not observed."""
     found = replace(logged()(recorded_evidence(H2_LOSS)), silent=frozenset({"server"}))
     (protocol,) = (one for one in checks(found) if one.name == "protocol used")
     assert protocol.figure == "1 request(s) HTTP/2, by the client"
@@ -216,15 +216,15 @@ def test_a_server_without_a_log_is_judged_by_the_client() -> None:
 
 
 def test_every_check_has_a_fault_that_it_catches() -> None:
-    """A check that nothing here breaks might be one that nothing can break."""
+    """A check that no test breaks might be one that nothing can break."""
     caught = {check for _, check in (*BED_FAULTS.values(), *SUBJECT_FAULTS.values())}
     caught |= broken(reset(stored(None)(recorded_evidence(H2_LOSS))))
     caught |= broken(never_delivered(recorded_evidence(H2_LOSS)))
     assert {check.name for check in checks(recorded_evidence(H2_LOSS))} == caught
 
 
-def test_no_request_logged_breaks_all_that_the_log_is_evidence_of() -> None:
-    """Neither protocol nor status is believed without the server's word; its complaint is told."""
+def test_an_empty_server_log_breaks_protocol_and_status() -> None:
+    """The reason has the log's complaint."""
     found = logged(complaint="the server wrote no access log")(recorded_evidence(H2_LOSS))
     assert broken(found) == {"protocol used", "status of the one answer"}
     assert "wrote no access log" in ending(found).reason
@@ -237,7 +237,7 @@ def test_the_beds_fault_comes_before_the_subjects() -> None:
 
 
 def test_a_timed_out_client_is_data() -> None:
-    """Whatever else it left undone; it has no request time, for it has no end."""
+    """It has no request time, because the request has no end."""
     late = ended(status=None, signal=9, timed_out=True)(recorded_evidence(H2_LOSS))
     late = logged()(stored(None)(late))
     assert ending(late).kind == "timed out"
@@ -246,13 +246,13 @@ def test_a_timed_out_client_is_data() -> None:
 
 
 def test_a_timed_out_client_over_a_broken_bed_is_invalid() -> None:
-    """The bed's failure leaves nothing to judge."""
+    """The bed's failure comes first."""
     late = ended(status=None, signal=9, timed_out=True)(recorded_evidence(H2_LOSS))
     assert ending(on_link("socket_drops", to=1)(late)).kind == "invalid"
 
 
 def test_a_server_that_did_not_start_has_failed() -> None:
-    """The subject's fault, told in its own words; the link was never used."""
+    """The reason has the server's own message."""
     failures = {"server": "exit status 1: no such file"}
     found = replace(recorded_evidence(H2_LOSS), failures=failures, exits={}, link={})
     assert ending(found) == Outcome(kind="failed", reason="server ran: exit status 1: no such file")
@@ -265,10 +265,10 @@ def test_a_server_that_did_not_start_has_failed() -> None:
         (sent_by()(recorded_evidence(H2_LOSS)), H2_LOSS, "not observed"),
     ],
 )
-def test_what_could_not_be_observed_is_told_and_rejects_nothing(
+def test_an_unobserved_congestion_control_rejects_nothing(
     found: AttemptEvidence, name: str, figure: str
 ) -> None:
-    """QUIC's congestion control is the program's; a flow may be over before it could be read."""
+    """QUIC's is in the program; a short TCP flow may end before it is read."""
     (check,) = (one for one in checks(found, name) if one.name == "sender's congestion control")
     assert check.passed is None
     assert figure in check.figure
@@ -279,14 +279,14 @@ def test_what_could_not_be_observed_is_told_and_rejects_nothing(
     ("least_ms", "passed"), [(49.8, False), (50.0, True), (50.2, True), (52.6, True), (52.7, False)]
 )
 def test_the_round_trip_time_has_a_limit_on_both_sides(least_ms: float, *, passed: bool) -> None:
-    """50.13 ms are due: 0.2 ms early is the resolution of ping, 2.5 ms late another link."""
+    """50.13 ms are expected; ping is exact to 0.2 ms, and 2.5 ms late is another link."""
     found = echoed(least_ms / 1e3, 1.0)(recorded_evidence(H2_LOSS))
     (check,) = (one for one in checks(found) if one.name == "round-trip time")
     assert check.passed is passed
 
 
 def test_the_realised_share_of_losses_rejects_nothing() -> None:
-    """It is reported with its binomial interval: luck is not a fault."""
+    """The figure has its binomial interval."""
     (check,) = (
         one
         for one in checks(recorded_evidence(H2_LOSS))
@@ -296,7 +296,7 @@ def test_the_realised_share_of_losses_rejects_nothing() -> None:
 
 
 def test_a_broken_bed_is_recorded_as_an_invalid_attempt() -> None:
-    """With what the bed said; there is nothing else to judge."""
+    """The record has the bed's reason and no observations."""
     this = verdict.AttemptId(trial(H2_LOSS), 2, datetime(2026, 11, 21, tzinfo=UTC))
     record = verdict.broken_bed(this, "the emulator ended: no reason given")
     assert record.attempt.outcome.kind == "invalid"
@@ -306,20 +306,20 @@ def test_a_broken_bed_is_recorded_as_an_invalid_attempt() -> None:
 
 
 def pressure(waited_s: float, over_s: float) -> Check:
-    """Judge how long somebody waited while a client ran."""
+    """Check a client during which tasks waited so long."""
     told = {"source": "psi", "seconds": waited_s, "over_s": over_s}
     found = replace(recorded_evidence(H2_LOSS), pressure=told)
     return next(check for check in checks(found, H2_LOSS) if check.name == "CPU pressure")
 
 
 def test_a_short_transfer_is_not_invalid_for_its_own_start() -> None:
-    """Of a window of tens of ms, the programs' own start is most."""
+    """In tens of ms the programs' own start is most of the time."""
     assert pressure(0.09, 0.08).passed
     assert pressure(0.09, 0.08).figure.startswith("45% of 0.20 s")
 
 
 def test_pressure_is_at_most_all_of_the_time() -> None:
-    """Steal is summed over CPUs, and a counter is read a little later than the clock."""
+    """Steal time is summed over CPUs, and the counter is read after the clock."""
     check = pressure(3.0, 1.0)
     assert check.passed is False
     assert check.figure.startswith("100% of 1.00 s")

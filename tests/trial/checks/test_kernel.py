@@ -1,4 +1,4 @@
-"""The kernel's counters against what was seen: equal is right, and every deviation is caught."""
+"""Compares the kernel's counters with the emulator's observations and catches every deviation."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ Qdiscs = dict[str, list[dict[str, Any]]]
 
 
 def counted(kind: str, sent: int, dropped: int) -> list[dict[str, Any]]:
-    """Return what tc says of both ports, each with the tail of a queue of its own."""
+    """Return the output of tc for both ports."""
     count = {"packets": sent, "drops": dropped, "qlen": 0}
     child = {"kind": "pfifo", "parent": "1:", "packets": 0, "drops": dropped, "qlen": 0}
     ports = ("l0a", "l0b")
@@ -34,7 +34,7 @@ def counted(kind: str, sent: int, dropped: int) -> list[dict[str, Any]]:
 
 
 def happened(kind: str) -> Qdiscs:
-    """Return the counters of a link that sent, and dropped, some packets between the orders."""
+    """Return the counters of a link that sent and dropped packets between the orders."""
     after = counted(kind, PROBES + CAME - DROPPED, DROPPED)
     before = counted(kind, PROBES, 0)
     return dict(zip(TIMES, (before, before, after, after), strict=True))
@@ -55,7 +55,7 @@ def judged(
     seeded: bool = False,
     **link: Any,
 ) -> dict[str, Check]:
-    """Check what was seen of a link."""
+    """Check the observations of a link."""
     said = {"between": ["client", "server"], "rate": "10 Mbit/s", **link}
     topology = Topology.model_validate({"hosts": ["client", "server"], "links": [said]})
     planned = network.plan(topology, {}, 1, 1, backend=backend, netem_seeded=seeded)
@@ -64,8 +64,8 @@ def judged(
     return {check.name: check for check in found}
 
 
-def test_what_the_kernel_counted_is_recorded_evidence() -> None:
-    """Pings of before the start are no part of it."""
+def test_observations_within_the_kernels_counters_pass() -> None:
+    """Pings before the start are not counted."""
     checks = judged()
     assert len(checks) == 3
     assert all(check.passed for check in checks.values())
@@ -74,8 +74,8 @@ def test_what_the_kernel_counted_is_recorded_evidence() -> None:
     assert conserved.limit == "sent 93, dropped 7, 0 waiting at the end"
 
 
-def test_packets_that_pass_between_the_readings_are_allowed_for() -> None:
-    """A host may still say something while the observer is stopped; then the kernel encloses."""
+def test_packets_between_two_readings_are_allowed() -> None:
+    """The outer readings bound what the observer counts."""
     qdiscs = happened("tbf")
     qdiscs["before-stop"] = counted("tbf", PROBES + CAME - DROPPED - 2, DROPPED)
     qdiscs["after-stop"] = counted("tbf", PROBES + CAME - DROPPED + 1, DROPPED)
@@ -104,20 +104,20 @@ def _unshaped(qdiscs: Qdiscs) -> Qdiscs:
 
 
 @pytest.mark.parametrize("fault", [_unseen, _around, _unread, _unshaped])
-def test_a_deviation_is_caught(fault: Callable[[Qdiscs], Qdiscs]) -> None:
-    """A packet nobody saw, packets past the qdisc, no reading, a shaper that is not there."""
+def test_each_deviation_from_the_counters_is_caught(fault: Callable[[Qdiscs], Qdiscs]) -> None:
+    """An unseen packet, a packet past the qdisc, a missing reading and a missing shaper."""
     checks = judged(qdiscs=fault(copy.deepcopy(happened("tbf"))))
     assert any(check.passed is False for check in checks.values())
 
 
-def test_more_that_came_than_the_kernel_knows_is_caught() -> None:
-    """It would have been dropped before the qdisc, by nobody knows whom."""
+def test_more_arrivals_than_the_kernel_counts_are_caught() -> None:
+    """Such packets were dropped before the qdisc."""
     checks = judged(result=observed(came=CAME + 1))
     assert not checks["conservation by the kernel's counters, client->server"].passed
 
 
-def test_copies_that_netem_makes_never_came() -> None:
-    """They are offered to the queue, and seen leaving only."""
+def test_copies_made_by_netem_are_not_arrivals() -> None:
+    """They are offered to the queue and only seen leaving."""
     with_copies = counted("netem", PROBES + CAME + 5, 0)
     qdiscs = happened("netem") | dict.fromkeys(TIMES[2:], with_copies)
     result = observed(left=CAME + 5)
@@ -132,15 +132,15 @@ def test_copies_that_netem_makes_never_came() -> None:
 @pytest.mark.parametrize(
     ("seeded", "word"), [(False, "not drawn by httpbed's seed"), (True, "seed ")]
 )
-def test_losses_that_netem_draws_are_told_and_not_judged(*, seeded: bool, word: str) -> None:
-    """Nobody here draws as it does; where it takes a seed, that is recorded."""
+def test_losses_drawn_by_netem_are_reported_and_not_judged(*, seeded: bool, word: str) -> None:
+    """Netem draws them itself; the check records its seed if it takes one."""
     check = judged("netem", loss="7 %", seeded=seeded)["losses as drawn, client->server"]
     assert check.passed is None
     assert word in check.limit
 
 
-def test_netems_jitter_meets_pings() -> None:
-    """So an idle round-trip time proves nothing; without jitter it does."""
+def test_the_rtt_is_not_judged_under_netems_jitter() -> None:
+    """Without jitter it is judged."""
     known, seen = catalog.load(), replace(recorded_evidence(H2_LOSS), link={})
     asked: list[tuple[Backend, bool | None]] = [("netem", None), ("af_packet", True)]
     for backend, passed in asked:
@@ -150,7 +150,7 @@ def test_netems_jitter_meets_pings() -> None:
 
 
 def test_every_link_is_checked_by_its_own_counters() -> None:
-    """A port without its discipline is told of with its link's name."""
+    """A port without its discipline is reported with its link's name."""
     links = [{"between": pair, "rate": "10 Mbit/s"} for pair in (["a", "b"], ["b", "c"])]
     topology = Topology.model_validate({"hosts": list("abc"), "links": links})
     planned = network.plan(topology, {}, 1, 1, backend="tbf")

@@ -1,7 +1,4 @@
-"""Checks of the link: what was drawn and planned is what happened, and each deviation is caught.
-
-The results are made here from the streams themselves, as the emulator makes them.
-"""
+"""Checks of the link: draws and changes are compared, and each deviation is caught."""
 
 from __future__ import annotations
 
@@ -63,7 +60,7 @@ def _of_link(
 
 
 def loss_changes(changes: list[dict[str, Any]], direction: int) -> list[tuple[int, float]]:
-    """Return what loss was set to in a direction, from which packet on."""
+    """Return the loss probabilities of a direction, each with the first packet it applies to."""
     return [
         (change["next_number"] or 0, change["change"]["loss"])
         for change in changes
@@ -134,8 +131,8 @@ EVERYTHING: dict[str, Any] = {
     ],
     ids=str,
 )
-def test_what_happened_as_drawn_passes(link: dict[str, Any]) -> None:
-    """Also when the link was down, or a NAT knew nobody, for some packets: they met no draw."""
+def test_a_result_that_follows_the_draws_passes(link: dict[str, Any]) -> None:
+    """Packets that met a link that was down, or a NAT without a mapping, met no draw."""
     config = planned(**link)
     assert broken(config, happened(config)) == []
     assert broken(config, happened(config, down=(7, 8, 9))) == []
@@ -146,7 +143,7 @@ Fault = Callable[[Result], None]
 
 
 def one_more(name: str) -> Fault:
-    """Return the fault that one packet more met a fate."""
+    """Return the fault that one more packet met a fate."""
 
     def plant(result: Result) -> None:
         numbers = result["directions"][1][name]
@@ -157,12 +154,12 @@ def one_more(name: str) -> Fault:
 
 
 def one_less(name: str) -> Fault:
-    """Return the fault that one packet less met a fate."""
+    """Return the fault that one packet fewer met a fate."""
     return lambda result: result["directions"][0][name].pop()
 
 
 def uncounted(result: Result) -> None:
-    """Lose a packet without a trace."""
+    """Lose a packet without counting it."""
     result["directions"][0]["packets"]["delivered"] -= 1
 
 
@@ -172,12 +169,12 @@ def late(result: Result) -> None:
 
 
 def early(result: Result) -> None:
-    """Make the first change a nanosecond before its time."""
+    """Make the first change 1 ns early."""
     result["changes"][0]["at_ns"] -= 1
 
 
 def other(result: Result) -> None:
-    """Make another change than the one asked for."""
+    """Make another change than the planned one."""
     result["changes"][-1]["change"] = {"down": True}
 
 
@@ -187,7 +184,7 @@ def one_way(result: Result) -> None:
 
 
 def one_too_many(result: Result) -> None:
-    """Make a change that nobody asked for."""
+    """Make a change that is not planned."""
     result["changes"].append(result["changes"][0] | {"change": {"delay_ns": 1}})
 
 
@@ -210,23 +207,23 @@ def one_too_many(result: Result) -> None:
     ],
 )
 def test_each_deviation_is_caught_by_its_check(fault: Fault, check: str) -> None:
-    """By the one that is named for it."""
+    """Only the check that is named for the deviation fails."""
     config = planned(**EVERYTHING)
     result = copy.deepcopy(happened(config))
     fault(result)
     assert check in broken(config, result)
 
 
-def test_what_had_happened_already_may_raise_a_change() -> None:
-    """By less than a reading of the sockets takes."""
+def test_an_earlier_event_may_delay_a_scheduled_change() -> None:
+    """The delay is shorter than one reading of the sockets."""
     config = planned(**EVERYTHING)
     result = happened(config)
     result["changes"][0]["at_ns"] += 40_000
     assert broken(config, result) == []
 
 
-def test_a_change_that_was_not_due_need_not_have_been_made() -> None:
-    """The client was done long before a minute had passed."""
+def test_a_change_after_the_clients_end_is_not_required() -> None:
+    """The client ended long before the change was due."""
     config = planned(**EVERYTHING)
     result = happened(config)
     result["changes"].pop()
@@ -235,8 +232,8 @@ def test_a_change_that_was_not_due_need_not_have_been_made() -> None:
     assert check.limit == "5 of 6 were due, each at its time"
 
 
-def test_events_tell_what_they_changed() -> None:
-    """What did not come to pass is no fault; what nobody asked for is."""
+def test_changes_by_events_are_listed() -> None:
+    """An event that does not happen is no fault; a change without its event is one."""
     event = {"name": "half", "when": {"delivered": "1 MB", "to": "client"}, "state": "down"}
     config = planned(events=[event])
     quiet = happened(config)
@@ -249,8 +246,8 @@ def test_events_tell_what_they_changed() -> None:
     assert broken(config, strange) == ["changes by events"]
 
 
-def test_a_rebinding_is_told_in_words() -> None:
-    """A command has no check of its own; what an event did is said as any change."""
+def test_a_nat_rebinding_is_described() -> None:
+    """Commands have no check; a change by an event is described like any other."""
     config = planned()
     change = {"at_ns": 10**9, "link": "client-server", "direction": 0, "change": {"rebind": True}}
     fired = happened(config) | {"changes": [{**change, "by": "trigger:half"}]}
@@ -262,8 +259,8 @@ CHANGING = {"loss": "1 %", "schedule": [{"at": "1 s", "loss": "50 %", "direction
 
 
 @pytest.mark.parametrize("shift", [-1, 1, 300])
-def test_a_loss_that_changes_is_checked_packet_by_packet(shift: int) -> None:
-    """Losses that set in a few packets away from the change are another link's."""
+def test_a_loss_change_is_checked_packet_by_packet(shift: int) -> None:
+    """A loss that changes a few packets too early or too late belongs to another link."""
     config = planned(**CHANGING)
     way = config["links"][0]["directions"][1]["loss"]
     result = happened(config)
@@ -279,8 +276,8 @@ def test_a_loss_that_changes_is_checked_packet_by_packet(shift: int) -> None:
         assert (broken(config, result) == []) == (number == first)
 
 
-def test_a_loss_that_changes_before_the_first_packet_holds_for_all() -> None:
-    """A direction that has no number yet says none."""
+def test_a_loss_change_before_the_first_packet_applies_to_all() -> None:
+    """A direction without packets has no packet number yet."""
     config = planned(**CHANGING)
     result = happened(config)
     result["changes"][0]["next_number"] = None
@@ -300,7 +297,7 @@ OF_LINKS = ("client-proxy", "proxy-server")
 
 
 def test_every_link_is_checked_by_its_own_draws_and_changes() -> None:
-    """Each check says of which direction or link it is, and nothing is told of another's."""
+    """Each check names its direction or link."""
     config = configured(*TWO)
     checks = found(config, happened(config))
     assert [check.name for check in checks if check.passed is False] == []
@@ -310,8 +307,8 @@ def test_every_link_is_checked_by_its_own_draws_and_changes() -> None:
 
 
 @pytest.mark.parametrize("link", [0, 1])
-def test_a_deviation_is_told_of_its_own_link_only(link: int) -> None:
-    """A loss too many, and a change that is missing."""
+def test_a_deviation_is_reported_for_its_own_link_only(link: int) -> None:
+    """An extra loss, and a missing change."""
     config = configured(*TWO)
     one, other = config["links"][link]["hosts"]
     result = copy.deepcopy(happened(config))
@@ -325,7 +322,7 @@ def test_a_deviation_is_told_of_its_own_link_only(link: int) -> None:
 
 
 def test_a_change_on_the_wrong_link_is_caught_on_both() -> None:
-    """It is missing on the one and nobody asked for it on the other."""
+    """It is missing on one link and unplanned on the other."""
     config = configured(*TWO, {"between": ["server", "far"]})
     result = happened(config)
     result["changes"][0]["link"] = "server-far"

@@ -1,4 +1,4 @@
-"""What no link can do is found in what was seen, and no valid attempt is accused."""
+"""Impossible times and bytes are detected, and no valid attempt is rejected."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ DOWN = 1
 
 
 def witnessed(found: AttemptEvidence) -> AttemptEvidence:
-    """Add what a witness says of an attempt that was recorded before there was one.
+    """Add a witness's observations to an attempt recorded without one.
 
-    Of each direction it is the packet that arrived first, and the least that the link can do.
+    For each direction it takes the first packet and the least time that the link allows.
     """
     link: Any = copy.deepcopy(dict(found.link))
     link |= {"schema": 3, "early_ns": 0}
@@ -44,7 +44,7 @@ def witnessed(found: AttemptEvidence) -> AttemptEvidence:
 
 
 def divided(share: int, *where: str) -> Fault:
-    """Return the fault that all times are divided, or those of a part of the result only."""
+    """Return the fault that all times, or those of a part of the result, are divided."""
 
     def plant(found: AttemptEvidence) -> AttemptEvidence:
         link: Any = copy.deepcopy(dict(found.link))
@@ -69,7 +69,7 @@ def _divided(said: Any, share: int) -> Any:
 
 
 def in_direction(*path: str, to: object) -> Fault:
-    """Return the fault that the direction to the client is said to have done something else."""
+    """Return the fault that the direction to the client reports something else."""
     return on_link("directions", DOWN, *path, to=to)
 
 
@@ -100,8 +100,8 @@ FAULTS: dict[str, tuple[Fault, set[str]]] = {
 
 
 @pytest.mark.parametrize(("fault", "expected"), FAULTS.values(), ids=FAULTS)
-def test_the_impossible_makes_the_attempt_invalid(fault: Fault, expected: set[str]) -> None:
-    """By the checks that it concerns, and the reason says what it is."""
+def test_an_impossible_figure_makes_the_attempt_invalid(fault: Fault, expected: set[str]) -> None:
+    """The reason names the figure and its bound."""
     found = fault(witnessed(recorded_evidence(H2_LOSS)))
     assert {name for name in broken(found) if name.startswith("possible")} == expected
     outcome = ending(found)
@@ -110,35 +110,35 @@ def test_the_impossible_makes_the_attempt_invalid(fault: Fault, expected: set[st
 
 
 @pytest.mark.parametrize("name", [*ALL, HANDED_OVER])
-def test_nothing_recorded_is_impossible(name: str) -> None:
-    """Neither as it was recorded nor with a witness."""
+def test_recorded_attempts_are_possible(name: str) -> None:
+    """With and without a witness."""
     found = recorded_evidence(name)
     assert not {one for one in broken(found, name) if one.startswith("possible")}
 
 
-def test_a_witnessed_attempt_is_possible() -> None:
-    """What the faults are planted into has none."""
+def test_the_attempt_without_planted_faults_is_possible() -> None:
+    """The faults are planted into this attempt."""
     assert broken(witnessed(recorded_evidence(H2_LOSS))) == set()
 
 
-def test_the_figure_beside_its_bound_is_told() -> None:
-    """The one that is nearest to what is possible, with both figures."""
+def test_the_figure_nearest_to_its_bound_is_reported() -> None:
+    """The check shows the figure and the bound."""
     told = {one.name: one.figure for one in checks(recorded_evidence(H2_LOSS))}
     assert told[TIMES] == "2.27386 s for 1 MB to the client; possible: at least 850 ms"
     assert told[STORED].startswith("1 MB of bodies at the client; possible: at most 1.04194 MB")
     assert "possible: at most 2.77512 MB" in told[WINDOWS]
 
 
-def test_the_reason_begins_with_what_it_is() -> None:
-    """And has both figures."""
+def test_the_reason_begins_with_impossible() -> None:
+    """It has the figure and the bound."""
     found = on_link("connections", 0, "acknowledged_ahead", to=4000)
     reason = ending(found(witnessed(recorded_evidence(H2_LOSS)))).reason
     assert reason.startswith("impossible for this link: 4 kB acknowledged beyond what")
     assert reason.endswith("possible: at most 0 B")
 
 
-def test_a_body_whose_transfer_nobody_logged_is_not_judged() -> None:
-    """It may have been coded on its way."""
+def test_a_body_without_a_log_is_not_judged() -> None:
+    """The body may have been compressed in transit."""
     found = recorded_evidence(H3_CLEAN)
     (request,) = found.reports["server"].requests
     silent = replace(found.reports["server"], requests=(replace(request, body_bytes=None),))
@@ -147,8 +147,8 @@ def test_a_body_whose_transfer_nobody_logged_is_not_judged() -> None:
     assert received.passed is None
 
 
-def test_a_body_that_shrank_on_its_way_counts_as_it_was_sent() -> None:
-    """Ten times as much as was logged is no accusation: a client may decode what it stores."""
+def test_a_decoded_body_counts_with_its_logged_size() -> None:
+    """A client may decode what it stores."""
     found = recorded_evidence(H3_CLEAN)
     (request,) = found.reports["server"].requests
     coded = replace(found.reports["server"], requests=(replace(request, body_bytes=100_000),))

@@ -1,4 +1,4 @@
-"""Whether a load was this page's: each fault breaks the check that is named for it, no other."""
+"""Each fault of a page load breaks the check that is named for it, and no other."""
 
 from __future__ import annotations
 
@@ -43,13 +43,13 @@ SITE = Site(
 
 
 def load(visit: str = "cold", **known: Any) -> PageLoad:
-    """Ask for the page."""
+    """Load the page."""
     page = {"objects": 2, "size": "1 kB", **known}
     return PageLoad.model_validate({"kind": "page", "page": page, "visit": visit})
 
 
 def asked(path: str, **more: Any) -> LoggedRequest:
-    """Make a request as both sides tell of it."""
+    """Make a request that both logs list."""
     told = {"http_version": "3", "status": 200, "body_bytes": 1, "wire_bytes": 100}
     return LoggedRequest(
         **{**told, "path": path, "authority": OWN_ORIGIN, "connection": "a", **more}
@@ -60,13 +60,13 @@ PAGE = tuple(map(asked, PATHS))
 
 
 def chain_of(of: PageLoad) -> Chain:
-    """Have a browser load it from a server that logs all requests."""
+    """Return a browser with a server that logs all requests."""
     (chain,) = chains(H3_CLEAN)
     return Chain(chain.prefix, of, chain.roles, chain.hops)
 
 
 def seen_of(browser: Requests, log: Requests, remarks: tuple[str, ...] = ()) -> AttemptEvidence:
-    """Have them tell of these requests."""
+    """Return evidence with these requests."""
     findings = {
         "client": ProgramReport(requests=tuple(browser), remarks=remarks),
         "server": ProgramReport(requests=tuple(log)),
@@ -83,29 +83,29 @@ def judged(
 
 
 def broken(checks: Sequence[Check]) -> set[str]:
-    """Name the checks that found a fault."""
+    """Return the names of the broken checks."""
     return {check.name for check in checks if check.passed is False}
 
 
 def first(**more: Any) -> HandoverChange:
-    """HandoverChange the first image."""
+    """Change the first image's request."""
     return lambda requests: [
         replace(one, **more) if one.path == PATHS[1] else one for one in requests
     ]
 
 
 def with_stray(requests: Requests) -> Requests:
-    """Ask for what is not of the page."""
+    """Add a request that is not of the page."""
     return [*requests, asked("/stray.png")]
 
 
 def without_image(requests: Requests) -> Requests:
-    """Do not ask for an image."""
+    """Leave out an image."""
     return [one for one in requests if one.path != PATHS[1]]
 
 
 def same(requests: Requests) -> Requests:
-    """Leave all as it is."""
+    """Change nothing."""
     return requests
 
 
@@ -135,28 +135,28 @@ FAULTS: dict[str, tuple[HandoverChange, HandoverChange, set[str]]] = {
 }  # fmt: skip
 
 
-def test_a_page_that_came_whole_passes() -> None:
-    """And it is said which site it was."""
+def test_a_complete_page_passes() -> None:
+    """The figure names the site."""
     checks = judged(PAGE, PAGE)
     assert [check.passed for check in checks] == [True] * len(checks)
     assert checks[0].figure == f"a page, SHA-256 {SITE.digest[:12]}"
 
 
 @pytest.mark.parametrize("fault", FAULTS)
-def test_each_fault_breaks_its_check(fault: str) -> None:
-    """One thing is otherwise, and one check says so."""
+def test_each_fault_of_a_load_breaks_its_check(fault: str) -> None:
+    """One difference breaks one check."""
     of_browser, of_log, names = FAULTS[fault]
     assert broken(judged(of_browser(PAGE), of_log(PAGE))) == names
 
 
-def test_another_site_than_the_trial_names_is_told() -> None:
-    """By its digest."""
+def test_another_site_than_the_trials_is_reported() -> None:
+    """The digests differ."""
     assert broken(judged(PAGE, PAGE, load(sha256=SITE.digest))) == set()
     assert broken(judged(PAGE, PAGE, load(sha256="0" * 64))) == {"site"}
 
 
-def test_a_repeat_view_may_ask_for_less_and_be_told_of_no_change() -> None:
-    """Not for more."""
+def test_a_repeat_view_may_request_less_and_get_304() -> None:
+    """It may not request more."""
     again = [replace(PAGE[0], status=304)]
     assert broken(judged(again, again, load("repeat view"))) == set()
     assert broken(judged(again, again)) == {REQUESTS, "status of the answers"}
@@ -167,8 +167,8 @@ def test_a_repeat_view_may_ask_for_less_and_be_told_of_no_change() -> None:
     assert check.limit
 
 
-def test_a_recorded_status_is_right_although_it_is_an_error() -> None:
-    """And no other is."""
+def test_a_recorded_error_status_is_expected() -> None:
+    """Any other status is wrong."""
     answers = [
         one.model_copy(update={"answer": RecordedAnswer(status=404)})
         if one.path == PATHS[1]
@@ -182,21 +182,21 @@ def test_a_recorded_status_is_right_although_it_is_an_error() -> None:
 
 
 def test_a_log_without_bytes_is_not_compared() -> None:
-    """Nobody is blamed for what a program does not tell."""
+    """A figure that a program does not log breaks no check."""
     checks = judged(PAGE, first(wire_bytes=None)(PAGE))
     assert {one.name: one.passed for one in checks}["bytes by browser and log"] is None
 
 
-def test_what_is_not_known_of_a_load_fails_nothing() -> None:
-    """Pictures that were cut off, say."""
+def test_missing_pictures_of_a_load_are_a_note() -> None:
+    """No request depends on them."""
     found = seen_of(PAGE, PAGE, remarks=("the pictures end at 7.00 s",))
     *_, last = page_checks.checks(chain_of(load()), load(), SITE, found, "")
     assert (last.passed, last.figure) == (None, "the pictures end at 7.00 s")
 
 
 @pytest.mark.parametrize(("version", "most"), [("3", 2), ("1.1", 12)])
-def test_a_browser_opens_so_many_connections(version: str, most: int) -> None:
-    """One of each pool, and six over HTTP/1.1."""
+def test_connections_of_a_browser_are_bounded_by_its_pools(version: str, most: int) -> None:
+    """One per pool, and six over HTTP/1.1."""
     chain = chain_of(load())
     spoken = chain.hops[0].hop.model_copy(update={"http_version": version})
     hop = replace(chain.hops[0], hop=spoken)
@@ -206,7 +206,7 @@ def test_a_browser_opens_so_many_connections(version: str, most: int) -> None:
 
 
 def test_a_load_at_its_time_limit_timed_out_and_did_not_fail() -> None:
-    """What had come by then is told; slow treatments are not left out as failed ones are."""
+    """The responses so far are reported; failed treatments would be left out of the comparison."""
     found = seen_of(PAGE[:1], PAGE[:1])
     late = replace(found.reports["client"], complaint="the page was still loading", timed_out=True)
     found = replace(found, reports={**found.reports, "client": late})

@@ -1,4 +1,4 @@
-"""What was spoken on each hop, and who is believed of it."""
+"""The protocols of each hop, and which evidence counts."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from planted import Fault, broken, ended, ending, logged, on_link, other, reset,
 from recorded import H2_LOSS, H3_CLEAN, PROXIED, SERVED, chains, checks, recorded_evidence
 
 
-def test_a_reset_counts_where_something_is_missing() -> None:
-    """Some answer a client's goodbye by a reset when all has arrived, which broke nothing off."""
+def test_a_reset_counts_only_where_data_is_missing() -> None:
+    """Some servers answer the client's close with a reset after all data."""
     whole = reset(recorded_evidence(H2_LOSS))
     assert broken(whole) == set()
     (check,) = (one for one in checks(whole) if one.name == "connections not reset")
@@ -27,8 +27,8 @@ def test_a_reset_counts_where_something_is_missing() -> None:
         assert "connections not reset" in broken(fault(whole))
 
 
-def test_a_log_that_is_kept_has_every_request() -> None:
-    """An empty one may have been lost, with the flags in it; whoever keeps none owes nothing."""
+def test_an_empty_log_of_a_logging_program_breaks_its_check() -> None:
+    """The log may have been lost with its flags; a program that keeps no log owes nothing."""
     assert broken(logged()(recorded_evidence(H2_LOSS))) == {"status of the one answer"}
     for part in ("proxy", "server"):
         lost = logged(part=part)(recorded_evidence(PROXIED))
@@ -50,7 +50,7 @@ def test_a_log_that_is_kept_has_every_request() -> None:
 def test_early_data_needs_resumption(
     *, resumed: bool, early: bool | None, passed: bool | None
 ) -> None:
-    """Whatever is not told of early data, a connection that was not resumed had none."""
+    """A connection that was not resumed has no early data."""
     name, found = H3_CLEAN, said(resumed=resumed, early_data=early)(recorded_evidence(H3_CLEAN))
     (chain,) = chains(name)
     wanted = chain.workload.model_copy(update={"resumption": "early data"})
@@ -60,7 +60,7 @@ def test_early_data_needs_resumption(
 
 
 def over_http_1(count: int) -> tuple[Chain, AttemptEvidence]:
-    """Ask over HTTP/1.1 and four connections at the most, and see so many."""
+    """Return a client over HTTP/1.1 with at most four connections."""
     found = recorded_evidence(H2_LOSS)
     (chain,) = chains(H2_LOSS)
     hop = replace(chain.hops[0], hop=chain.hops[0].hop.model_copy(update={"http_version": "1.1"}))
@@ -71,8 +71,8 @@ def over_http_1(count: int) -> tuple[Chain, AttemptEvidence]:
 
 
 @pytest.mark.parametrize(("count", "passed"), [(1, False), (3, False), (4, True), (5, False)])
-def test_http_1_1_uses_all_connections_that_it_may(count: int, *, passed: bool) -> None:
-    """Six that were asked for are not one: each carries one request at a time."""
+def test_http_1_1_uses_all_its_connections(count: int, *, passed: bool) -> None:
+    """Each connection carries one request at a time."""
     chain, found = over_http_1(count)
     (check,) = (
         one
@@ -90,8 +90,8 @@ def test_http_1_1_uses_all_connections_that_it_may(count: int, *, passed: bool) 
         (on_link("connections", 0, "protocol", to="udp"), "protocol used"),
     ],
 )
-def test_a_client_that_waited_for_nobody_has_failed(fault: Fault, check: str) -> None:
-    """Its server was dead, or it spoke another version: the network is not what it waited for."""
+def test_a_client_of_a_dead_server_has_failed(fault: Fault, check: str) -> None:
+    """It did not wait for the network."""
     late = ended(status=None, signal=9, timed_out=True)(recorded_evidence(H2_LOSS))
     found = fault(late)
     assert ending(found).kind == "failed"
@@ -106,8 +106,8 @@ def test_a_client_that_waited_for_nobody_has_failed(fault: Fault, check: str) ->
         said(http_version="<BADREQ>"),
     ],
 )
-def test_what_a_cut_off_left_undone_is_no_failure(fault: Fault) -> None:
-    """Nobody may have logged, connected, or known the version of what was cut off."""
+def test_unfinished_work_of_a_cut_off_client_is_no_failure(fault: Fault) -> None:
+    """Its requests may be in no log, without connection or version."""
     late = ended(status=None, signal=9, timed_out=True)(recorded_evidence(H2_LOSS))
     late = stored(None)(late)
     assert ending(fault(late)).kind == "timed out"

@@ -1,4 +1,4 @@
-"""Whether a recorded site's answers were the recorded ones, as late, as long and in order."""
+"""Checks of a recorded site: delay, length and order of its responses."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ MS = 10**6
 
 
 def resource(number: int, length: int, **answer: object) -> Resource:
-    """Describe one of the site's."""
+    """Describe a resource of the site."""
     return Resource(
         origin=0, path=f"/{number}", file=f"0/{number}", bytes=length, sha256=DIGEST, type="",
         answer=RecordedAnswer.model_validate(answer),
@@ -51,7 +51,7 @@ LOGGED = tuple(
 def passed(
     replayed: tuple[ReplayedRequest, ...] = REPLAYED, logged: tuple[LoggedRequest, ...] = LOGGED
 ) -> dict[str, bool]:
-    """Check, and return what passed."""
+    """Return the checks that pass."""
     found = [
         replay.punctual(SITE, replayed, ""),
         *replay.checks(SITE, logged, replayed, ""),
@@ -59,8 +59,8 @@ def passed(
     return {one.name: bool(one.passed) for one in found}
 
 
-def test_as_recorded() -> None:
-    """Nothing is wrong."""
+def test_a_replay_as_recorded_passes() -> None:
+    """All checks pass."""
     assert passed() == {
         "recorded delays": True,
         "lengths of the bodies": True,
@@ -68,33 +68,33 @@ def test_as_recorded() -> None:
     }
 
 
-def test_too_early_and_too_late() -> None:
-    """An answer before its delay is over, and one long after."""
+def test_early_and_late_responses_are_caught() -> None:
+    """A response before its recorded delay, and one long after it."""
     early, late = replace(REPLAYED[0], begun_ns=39 * MS), replace(REPLAYED[0], begun_ns=150 * MS)
     assert not passed((early, *REPLAYED[1:]))["recorded delays"]
     assert not passed((late, *REPLAYED[1:]))["recorded delays"]
 
 
-def test_an_answer_that_is_given_again_is_not_what_led_to_the_rest() -> None:
-    """But that it was given at first."""
+def test_the_first_of_repeated_responses_leads_to_the_rest() -> None:
+    """A later repetition does not count."""
     again = replace(REPLAYED[0], asked_ns=93 * MS, begun_ns=93 * MS, ended_ns=94 * MS)
     assert passed((*REPLAYED, again))["recorded order"]
 
 
-def test_another_length_or_status() -> None:
-    """What the server sent is compared, not what it was given."""
+def test_another_length_or_status_is_caught() -> None:
+    """The server's log is compared with the recording."""
     assert not passed(logged=(replace(LOGGED[0], body_bytes=99),))["lengths of the bodies"]
     assert not passed(logged=(replace(LOGGED[0], status=500),))["lengths of the bodies"]
 
 
-def test_asked_before_its_cause() -> None:
-    """A request whose cause had not been answered for as long as it was recorded."""
+def test_a_request_before_its_cause_is_caught() -> None:
+    """The response that leads to it was not given long enough before."""
     early = replace(REPLAYED[1], asked_ns=50 * MS)
     assert not passed((REPLAYED[0], early, REPLAYED[2]))["recorded order"]
 
 
-def test_what_the_program_wrote_is_read(tmp_path: Path) -> None:
-    """A line each; of a server without recorded sites there is none."""
+def test_the_replay_log_is_read(tmp_path: Path) -> None:
+    """A server without a recorded site has none."""
     times = {"asked_ns": 1, "begun_ns": 2, "ended_ns": 3}
     line = json.dumps({"method": "GET", "host": "h", "path": "/", "answer": None, **times}) + "\n"
     (tmp_path / replay_origin.LOG).write_text(line * 2)

@@ -1,4 +1,4 @@
-"""Whether a load began in the state that its label says."""
+"""Whether a load began in the state that its trial names."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ PRIOR, DOCUMENT, IMAGE, STYLE = "/.httpbed/prior.txt", "/index.html", "/0.jpeg",
 
 
 def asked(path: str, connection: str, **more: Any) -> LoggedRequest:
-    """Make a request as both sides tell of it."""
+    """Make a request that both logs list."""
     said = {"http_version": "3", "status": 200, "body_bytes": 1, "resumed": False}
     return LoggedRequest(
         **{**said, "early_data": False, "path": path, "connection": connection, **more}
@@ -43,7 +43,7 @@ RIGHT: dict[Visit, tuple[tuple[LoggedRequest, ...], tuple[LoggedRequest, ...]]] 
 
 
 def load(visit: Visit) -> PageLoad:
-    """Ask for some page."""
+    """Load a page."""
     return PageLoad.model_validate(
         {"kind": "page", "page": {"objects": 2, "size": "1 kB"}, "visit": visit}
     )
@@ -52,14 +52,14 @@ def load(visit: Visit) -> PageLoad:
 def judged(
     visit: Visit, before: tuple[LoggedRequest, ...], measured: tuple[LoggedRequest, ...]
 ) -> set[str]:
-    """Return the names of the checks that do not pass, of what both sides tell alike."""
+    """Return the names of the checks that do not pass."""
     return {check.name for check in checks(visit, before, measured) if check.passed is not True}
 
 
 def checks(
     visit: Visit, before: tuple[LoggedRequest, ...], measured: tuple[LoggedRequest, ...]
 ) -> list[Check]:
-    """Check a visit, of which browser and server tell the same."""
+    """Check a visit that browser and server report alike."""
     (chain,) = chains(H3_CLEAN)
     chain = Chain(chain.prefix, load(visit), chain.roles, chain.hops)
     told = ProgramReport(requests=measured, before=before)
@@ -69,7 +69,7 @@ def checks(
 
 @pytest.mark.parametrize("visit", RIGHT)
 def test_every_visit_passes_as_itself_only(visit: Visit) -> None:
-    """What is right for one of them is wrong for all others."""
+    """Each kind of visit fails the checks of all others."""
     told = RIGHT[visit]
     assert judged(visit, *told) == set()
     for other in RIGHT:
@@ -88,21 +88,21 @@ def test_every_visit_passes_as_itself_only(visit: Visit) -> None:
         ("repeat view", PAGE, {"from the browser's cache"}),
     ],
 )
-def test_a_visit_that_was_another_is_told(
+def test_each_deviation_of_a_visit_breaks_one_check(
     visit: Visit, measured: tuple[LoggedRequest, ...], broken: set[str]
 ) -> None:
-    """One thing is otherwise, and one check says so."""
+    """One difference breaks one check."""
     assert judged(visit, RIGHT[visit][0], measured) == broken
 
 
 def test_over_http_1_only_the_documents_connection_counts() -> None:
-    """Further ones resume with tickets that the first one brought."""
+    """Further connections resume with tickets of the first one."""
     later = (PAGE[0], *(replace(one, connection="c", resumed=True) for one in PAGE[1:]))
     assert judged("cold", (), later) == set()
 
 
-def test_what_nobody_tells_is_not_observed() -> None:
-    """A server that keeps no log says nothing of its connections."""
+def test_a_connection_that_no_log_reports_is_not_observed() -> None:
+    """A server without a log reports no connections."""
     (chain,) = chains(H3_CLEAN)
     chain = Chain(chain.prefix, load("resumed"), chain.roles, chain.hops)
     told = ProgramReport(requests=PAGE, before=RIGHT["resumed"][0])
@@ -117,15 +117,15 @@ def test_what_nobody_tells_is_not_observed() -> None:
     assert [one.name for one in owed if one.passed is False] == ["document in the log"]
 
 
-def test_of_one_resource_the_first_answers_are_of_the_visit_before() -> None:
-    """A log tells of both visits, one after the other."""
+def test_the_first_log_entries_of_a_resource_are_of_the_prior_visit() -> None:
+    """A log lists both visits in order."""
     log = ProgramReport(requests=(asked(IMAGE, "a"), asked(DOCUMENT, "a"), asked(DOCUMENT, "b")))
     divided = evidence.divided(log, (asked(DOCUMENT, "1"), asked(IMAGE, "1")))
     assert [one.connection for one in divided.before] == ["a", "a"]
     assert [one.connection for one in divided.requests] == ["b"]
 
 
-def test_the_file_of_before_is_never_the_pages() -> None:
-    """Even where the browser did not live to tell of it."""
+def test_the_file_of_the_prior_visit_is_never_the_pages() -> None:
+    """This holds even if the browser reported nothing."""
     divided = evidence.divided(ProgramReport(requests=(asked(PRIOR, "a"), PAGE[0])), ())
     assert [one.path for one in divided.requests] == [DOCUMENT]

@@ -1,4 +1,4 @@
-"""Hand-overs judged: what the bed owes, and what the client made of them."""
+"""Checks of hand-overs: the bed's changes and the client's reaction."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ from handing_over import (
     changed,
     connections,
     described,
+    observed,
     of_subject,
     on,
     on_handover,
-    seen,
 )
 from httpbed.experiment.check import HANDOVER_COUNT, HANDOVER_PACE, HANDOVER_PROMPT
 from httpbed.experiment.trial import Check, Outcome
@@ -46,13 +46,13 @@ from recorded import (
 
 
 def of_bed(found: AttemptEvidence, **changes: Any) -> dict[str, Check]:
-    """Judge the bed."""
+    """Check the bed."""
     told = handover.of_bed(described(**changes), CHAIN.hops[0], found)
     return {check.name: check for check in told}
 
 
-def test_a_recorded_hand_over_is_as_asked_for(tmp_path: Path) -> None:
-    """Everything passes, its moments are told, and nothing is added to what was left."""
+def test_a_recorded_hand_over_passes(tmp_path: Path) -> None:
+    """Its events are reported, and judging adds no file."""
     folder = Path(shutil.copytree(artifacts(HANDED_OVER), tmp_path / "artifacts"))
     evidence = json.loads((folder / "evidence.json").read_text())
     (folder / "evidence.json").write_text(json.dumps({**evidence, "pressure": QUIET}))
@@ -74,7 +74,7 @@ def test_a_recorded_hand_over_is_as_asked_for(tmp_path: Path) -> None:
 
 
 def prepared() -> CampaignSetup:
-    """Make a bed on which nothing is run."""
+    """Return a setup without programs."""
     return CampaignSetup(CATALOG, nothing_built(), Path(), contents(HANDED_OVER))
 
 
@@ -88,16 +88,16 @@ def prepared() -> CampaignSetup:
         (on_handover(sockets_left={1: 2}), "sockets of a deleted address"),
     ],
 )
-def test_each_fault_is_caught_by_its_check(fault: Fault, name: str) -> None:
-    """And by no other."""
-    told = of_bed(fault(seen()))
+def test_each_fault_of_a_hand_over_breaks_its_check(fault: Fault, name: str) -> None:
+    """No other check fails."""
+    told = of_bed(fault(observed()))
     assert {one for one, check in told.items() if check.passed is False} == {name}
     assert {check.of for check in told.values()} == {"bed"}
 
 
-def test_a_client_that_was_done_before_completed() -> None:
-    """It was fast, which is data: to try until one takes longer would choose the slow ones."""
-    found, late = on_handover(changes=())(seen()), {"at": "60 s"}
+def test_a_client_that_ends_before_the_hand_over_completes() -> None:
+    """Repeating the trial until a transfer takes longer would select the slow ones."""
+    found, late = on_handover(changes=())(observed()), {"at": "60 s"}
     check = of_bed(found, when=late)["hand-over took place"]
     told = of_subject(found, when=late)
     assert (check.passed, told.passed) == (None, None)
@@ -109,18 +109,20 @@ def test_a_client_that_was_done_before_completed() -> None:
 
 
 @pytest.mark.parametrize("how", [{"status": 7}, {"status": None, "timed_out": True}])
-def test_a_client_that_failed_before_is_not_the_beds_fault(how: dict[str, Any]) -> None:
+def test_a_client_that_fails_before_the_hand_over_is_not_the_beds_fault(
+    how: dict[str, Any],
+) -> None:
     """There was nothing to hand over."""
-    found = ended(**how)(on_handover(changes=(), done=())(seen()))
+    found = ended(**how)(on_handover(changes=(), done=())(observed()))
     found = replace(connections(found, on(found, "wifi")), deliveries={})
     told = of_bed(found)
     assert told["hand-over took place"].passed is None
     assert all(check.passed is not False for check in told.values())
 
 
-def test_how_late_tcp_is_told_is_told() -> None:
-    """QUIC hears of the kernel itself; a client over TCP only when its sockets are destroyed."""
-    found = seen()
+def test_late_destruction_of_tcp_sockets_is_reported() -> None:
+    """QUIC sees a deleted address itself; TCP only when its sockets are destroyed."""
+    found = observed()
     assert found.handover is not None
     (_, destroy), (change,) = found.handover.done, found.handover.changes
     after_ms = (destroy.ended_ns - change.at_ns) / MS
@@ -129,9 +131,9 @@ def test_how_late_tcp_is_told_is_told() -> None:
     assert figure.endswith(f"TCP sockets destroyed {after_ms:.1f} ms after their address at most")
 
 
-def test_a_word_that_is_missing_among_many_is_told() -> None:
-    """One in ten may be; a moment that nobody told of is another kind of number."""
-    found = seen()
+def test_missing_kernel_messages_are_reported() -> None:
+    """One in ten may be missing; beyond that the times are of another kind."""
+    found = observed()
     assert found.handover is not None
     (change,) = found.handover.changes
     for count, passed in ((10, True), (9, False)):
@@ -141,20 +143,20 @@ def test_a_word_that_is_missing_among_many_is_told() -> None:
         assert COMMANDS_END in check.figure
 
 
-def test_an_address_that_was_back_too_soon_was_not_looked_at() -> None:
-    """Its sockets are then new ones, and nothing is known of the old."""
-    check = of_bed(on_handover(sockets_left={})(seen()))["sockets of a deleted address"]
+def test_sockets_are_not_judged_where_the_address_was_back_too_soon() -> None:
+    """Its sockets are then new ones."""
+    check = of_bed(on_handover(sockets_left={})(observed()))["sockets of a deleted address"]
     assert check.passed is None
 
 
-def test_lateness_alone_is_strain() -> None:
-    """A busy machine makes it; a campaign waits then until it is quiet."""
+def test_only_late_hand_overs_count_as_strain() -> None:
+    """A busy machine causes them, and the campaign waits until it is quiet."""
     assert HANDOVER_PROMPT.by_strain
     assert not HANDOVER_PACE.by_strain
 
 
 def steps(count: int, period_ms: int, takes_ms: int) -> tuple[CompletedStep, ...]:
-    """Carry out as many hand-overs, each of one step."""
+    """Return as many hand-overs of one step each."""
     return tuple(
         CompletedStep(number, "prefer", "wifi", at, at, at + takes_ms * MS)
         for number in range(1, count + 1)
@@ -163,19 +165,19 @@ def steps(count: int, period_ms: int, takes_ms: int) -> tuple[CompletedStep, ...
 
 
 @pytest.mark.parametrize(("takes_ms", "keeps"), [(5, True), (15, False)])
-def test_steps_that_take_longer_than_their_period(takes_ms: int, keeps: bool) -> None:
-    """Nothing is left out silently: how many were due, and how many were made."""
+def test_steps_longer_than_their_period_are_reported(takes_ms: int, keeps: bool) -> None:
+    """The figures count the hand-overs due and made."""
     own = HandoverEvidence(0, S, steps(40, 20, takes_ms), (), {}, {})
-    found = replace(seen(), handover=own)
+    found = replace(observed(), handover=own)
     check = of_bed(found, kind="route", when={"every": "10 ms"}, sockets="")[HANDOVER_PACE.name]
     assert check.passed is keeps
     assert ("use a longer period" in check.figure) is not keeps
 
 
 @pytest.mark.parametrize(("made", "passed"), [(55, False), (89, False), (90, True), (100, True)])
-def test_hand_overs_that_are_missing_are_counted(made: int, *, passed: bool) -> None:
-    """However short their steps: each waits for the one before, and none may be left out."""
-    found = seen()
+def test_missing_hand_overs_are_counted(made: int, *, passed: bool) -> None:
+    """Each waits for the one before, and none may be left out."""
+    found = observed()
     assert found.handover is not None
     (first,) = found.handover.changes
     end_ns = metrics.done_ns(CHAIN.hops[0], found, found.handover)
@@ -195,9 +197,9 @@ def test_hand_overs_that_are_missing_are_counted(made: int, *, passed: bool) -> 
     assert HANDOVER_COUNT.by_strain
 
 
-def test_the_client_is_on_its_first_link_until_it_must_go() -> None:
-    """A connection on another before any order is none of its own doing."""
-    found = seen()
+def test_a_connection_on_another_link_before_the_hand_over_is_caught() -> None:
+    """The client must stay on its first link until the first order."""
+    found = observed()
     assert found.handover is not None
     early = found.handover.done[0].began_ns + found.link["started_ns"] - 1
     planted = connections(found, on(found, "wifi"), on(found, "cellular", client_first_ns=early))
@@ -206,9 +208,11 @@ def test_the_client_is_on_its_first_link_until_it_must_go() -> None:
     assert list(stable) == ["client on its first link"]
 
 
-def test_a_client_that_stays_away_is_told_in_the_outcome() -> None:
-    """That nothing was sent is what explains a failure; by itself it is none."""
-    found = ended(status=56)(connections(seen(), on(seen(), "wifi"), on(seen(), "router-server")))
+def test_a_client_that_does_not_follow_is_named_in_the_outcome() -> None:
+    """It explains a failure, and is none by itself."""
+    found = ended(status=56)(
+        connections(observed(), on(observed(), "wifi"), on(observed(), "router-server"))
+    )
     check = of_subject(found)
     assert check.passed is None
     assert check.figure == "no hand-over was followed: nothing was sent over cellular"
@@ -222,9 +226,9 @@ def test_a_client_that_stays_away_is_told_in_the_outcome() -> None:
     )
 
 
-def test_several_are_counted() -> None:
-    """One sentence for all."""
-    found = seen()
+def test_several_hand_overs_are_counted_in_one_sentence() -> None:
+    """The figure has the number of each outcome."""
+    found = observed()
     assert found.handover is not None
     (first,) = found.handover.changes
     second = replace(first, number=2, left="cellular", entered="wifi", ordered_ns=20 * S)
@@ -234,9 +238,9 @@ def test_several_are_counted() -> None:
 
 
 @pytest.mark.parametrize("later_ms", [-30, 0, 500])
-def test_nobody_is_blamed_for_what_came_at_the_end(later_ms: int) -> None:
-    """Less than a round trip before the client was done, or after it: nobody could answer."""
-    found = seen()
+def test_a_hand_over_at_the_clients_end_is_not_judged(later_ms: int) -> None:
+    """No response can arrive within less than a round trip."""
+    found = observed()
     assert found.handover is not None
     (first,) = found.handover.changes
     end_ns = metrics.done_ns(CHAIN.hops[0], found, found.handover)
@@ -255,9 +259,9 @@ def test_nobody_is_blamed_for_what_came_at_the_end(later_ms: int) -> None:
     assert blamed.figure.endswith("nothing was sent over cellular")
 
 
-def test_one_connection_that_migrates_is_one() -> None:
-    """And a limit on connections does not hold where the client has to make new ones."""
-    found = seen()
+def test_a_migrated_connection_counts_once() -> None:
+    """The limit on connections does not apply where the client must reconnect."""
+    found = observed()
     check = next(one for one in checks(found, HANDED_OVER) if one.name == "connection count")
     assert (check.passed, check.figure, check.limit) == (True, "1, by the packets", "at most 2")
 
@@ -270,20 +274,20 @@ def test_one_connection_that_migrates_is_one() -> None:
         (2, on_handover(changes=()), False),
     ],
 )
-def test_new_connections_are_no_more_than_there_is_reason_for(
+def test_connections_are_bounded_by_the_hand_overs(
     count: int, fault: Fault, *, passed: bool
 ) -> None:
-    """One for each hand-over; where nothing happens, as always."""
-    first = on(seen(), "wifi")
+    """One new connection for each hand-over."""
+    first = on(observed(), "wifi")
     many = ({**first, "client": f"10.77.0.1:{1024 + number}"} for number in range(count))
-    found = connections(fault(seen()), *many)
+    found = connections(fault(observed()), *many)
     check = next(one for one in checks(found, HANDED_OVER) if one.name == "connection count")
     assert check.passed is passed
 
 
-def test_every_access_link_is_probed_and_judged() -> None:
-    """Each way by itself: one of them may be slow."""
-    found = seen()
+def test_every_access_link_is_pinged_and_judged() -> None:
+    """One of them may be slow."""
+    found = observed()
     slow = {
         title: (0.2,) if "cellular" in title else pings for title, pings in found.pings_s.items()
     }

@@ -1,4 +1,4 @@
-"""Both clocks at one moment, whoever gets the CPU meanwhile."""
+"""Reading both clocks at one time, whichever process gets the CPU in between."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ MS = 10**6
 
 @dataclass
 class Machine:
-    """Its time goes on by so much with each reading."""
+    """A machine whose time advances by a step with each reading."""
 
     steps: Iterator[int]
     now_ns: int = 0
@@ -24,12 +24,12 @@ class Machine:
         return self.now_ns
 
     def realtime_ns(self) -> int:
-        """Read the other."""
+        """Read the other clock."""
         return self.monotonic_ns() + APART_NS
 
 
-def test_whoever_was_put_off_between_two_readings_reads_again() -> None:
-    """All but one of the readings lost the CPU for 3 ms or more, before or after the second."""
+def test_the_closest_pair_of_readings_counts() -> None:
+    """All other readings lost the CPU for 3 ms or more."""
     took = [100, 3 * MS, 100, 100, 100, 9 * MS, 100, 60, 60, 100, 5 * MS, 5 * MS, 100, 100, 4 * MS]
     machine = Machine(iter(took))
     found = read_clocks(machine.monotonic_ns, machine.realtime_ns)
@@ -37,8 +37,8 @@ def test_whoever_was_put_off_between_two_readings_reads_again() -> None:
     assert found["realtime_ns"] - found["monotonic_ns"] == APART_NS
 
 
-def test_the_machines_own_clocks() -> None:
-    """As they are, ascending."""
+def test_the_clocks_of_this_machine_are_read() -> None:
+    """The readings ascend."""
     first, second = read_clocks(), read_clocks()
     assert first["monotonic_ns"] < second["monotonic_ns"]
     assert first["within_ns"] > 0

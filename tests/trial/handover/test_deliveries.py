@@ -1,4 +1,4 @@
-"""What was delivered to the client: read from the emulator's log, and its gaps."""
+"""Deliveries to the client, and their gaps."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ TOWARDS = {1: "wifi", 3: "cellular"}
 
 
 def line(at_ms: float, direction: int, size: int = 1500, fate: str = "delivered") -> str:
-    """Write a packet that left at a time; a dropped one did not."""
+    """Write a log line of a packet; a dropped one has no time of leaving."""
     left = "-" if fate == "lost" else str(round(at_ms * MS))
     return f"0\t{left}\t{size}\t{direction}\t0\t{fate}\n"
 
@@ -38,11 +38,8 @@ LOG = [
 ]
 
 
-def test_what_reached_the_client_counts(tmp_path: Path) -> None:
-    """Not what it sent, nor what was lost, nor what came to an address that was gone.
-
-    That it was gone is said when it is read: who knows better later has all that came.
-    """
+def test_only_packets_that_reached_the_client_count(tmp_path: Path) -> None:
+    """Reading leaves out deliveries to an address that was gone; the file keeps them."""
     (tmp_path / packet_log.FILE).write_text("".join([*LOG, "4000000"]))
     deliveries.reduce(tmp_path, TOWARDS, 9_500_000)
     kept = (tmp_path / DELIVERIES).read_text()
@@ -54,14 +51,14 @@ def test_what_reached_the_client_counts(tmp_path: Path) -> None:
     assert deliveries.read(tmp_path, {})["wifi"] == {10: 3000, 40: 1500, 90: 60}
 
 
-def test_a_trial_that_broke_off_left_no_log(tmp_path: Path) -> None:
-    """Nothing is kept then, and reading it is no error."""
+def test_a_trial_without_a_log_has_no_deliveries(tmp_path: Path) -> None:
+    """Reading is no error."""
     deliveries.reduce(tmp_path, TOWARDS, 0)
     assert deliveries.read(tmp_path, {}) == {}
 
 
-def test_an_address_may_go_and_come_again() -> None:
-    """A millisecond counts as what most of it was."""
+def test_deliveries_during_each_absence_are_left_out() -> None:
+    """A bin belongs to the state of its middle."""
     gone = {"wifi": [(10.0, 20.4), (29.6, float("inf"))]}
     came = [Delivered(bin_, "wifi", 1) for bin_ in (9, 10, 19, 20, 28, 29, 30, 1000)]
     assert [one.bin for one in received(came, gone)] == [9, 20, 28, 29]
@@ -70,8 +67,8 @@ def test_an_address_may_go_and_come_again() -> None:
     ]
 
 
-def test_whoever_reads_the_files_alone_knows_when_an_address_was_gone(tmp_path: Path) -> None:
-    """By the moments, on their own clock: the same deliveries as the trial's own reading."""
+def test_the_files_alone_say_when_an_address_was_gone(tmp_path: Path) -> None:
+    """The events give the same deliveries as the trial's own reading."""
     (tmp_path / packet_log.FILE).write_text("".join(LOG))
     deliveries.reduce(tmp_path, TOWARDS, 9_500_000)
     found = read_deliveries((tmp_path / DELIVERIES).read_text())
@@ -84,8 +81,8 @@ def test_whoever_reads_the_files_alone_knows_when_an_address_was_gone(tmp_path: 
     assert until == float("inf")
 
 
-def test_what_came_before_the_client_is_not_its_own() -> None:
-    """For every reader the same: neither a curve nor a silence begins with an answer to ping."""
+def test_deliveries_before_the_clients_first_packet_do_not_count() -> None:
+    """Answers to ping come before it."""
     text = "# origin_ms: 9.5\nbin\tlink\tbytes\n8\twifi\t84\n9\twifi\t60\n"
     assert read_deliveries(text).rows == (Delivered(9, "wifi", 60),)
 
@@ -94,7 +91,7 @@ BINS = st.dictionaries(st.integers(0, 200), st.integers(1, 6000), max_size=40)
 
 
 def gaps(bins: Mapping[int, int], least: int, begin: int, end: int) -> int:
-    """Try every pair of edges."""
+    """Return the longest gap by trying every pair of edges."""
     edges: Sequence[int] = [begin, *(at for at in sorted(bins) if begin < at < end), end]
     return max(
         late - early
@@ -105,10 +102,10 @@ def gaps(bins: Mapping[int, int], least: int, begin: int, end: int) -> int:
 
 
 @given(BINS, st.integers(1, 8000), st.integers(0, 100), st.integers(1, 150))
-def test_the_longest_time_with_little_is_found(
+def test_the_longest_gap_equals_an_exhaustive_search(
     bins: Mapping[int, int], least: int, begin: int, lasts: int
 ) -> None:
-    """As by trying all."""
+    """Every pair of edges is tried."""
     end = begin + lasts
     found = longest_below(least, bins, sorted(bins), begin, end)
     assert found == gaps(bins, least, begin, end)
@@ -118,15 +115,15 @@ def test_the_longest_time_with_little_is_found(
 def test_a_stall_is_no_shorter_than_a_silence(
     bins: Mapping[int, int], begin: int, lasts: int
 ) -> None:
-    """And neither is longer than the time in which it is looked for."""
+    """Neither is longer than the span that is searched."""
     times = sorted(bins)
     silence = longest_below(1, bins, times, begin, begin + lasts)
     stall = longest_below(deliveries.STALLED_BYTES, bins, times, begin, begin + lasts)
     assert 0 < silence <= stall <= lasts
 
 
-def test_a_handful_of_probes_is_no_progress() -> None:
-    """Silence ends with a packet, a stall with what brings the file further."""
+def test_path_validation_ends_a_silence_but_no_stall() -> None:
+    """A stall ends with data."""
     bins = {100: 1500, 140: 1228, 160: 1228, 180: 1500, 181: 1500}
     times = sorted(bins)
     assert longest_below(1, bins, times, 100, 200) == 40

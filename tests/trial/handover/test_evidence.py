@@ -1,4 +1,4 @@
-"""When the network changed: from what a real hand-over left, and from made-up words."""
+"""When the network changed, by a real hand-over's files and by altered ones."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ HOP = planned(HANDED_OVER).hops[0]
 
 @pytest.fixture
 def left(tmp_path: Path) -> Path:
-    """Return a copy of what the recorded attempt left."""
+    """Return a copy of the recorded attempt's files."""
     return Path(shutil.copytree(artifacts(HANDED_OVER), tmp_path / "artifacts"))
 
 
 def read(folder: Path, **changes: Any) -> HandoverEvidence:
-    """Read a folder, of a hand-over that may be another."""
+    """Read a folder, of the recorded hand-over or a changed one."""
     said = {**trial(HANDED_OVER).document["handover"], **changes}
     evidence = json.loads((folder / "evidence.json").read_text())
     link = json.loads((folder / "link-result.json").read_text())
@@ -39,12 +39,12 @@ def read(folder: Path, **changes: Any) -> HandoverEvidence:
 
 
 def rewritten(file: Path, change: Callable[[Any], Any]) -> None:
-    """HandoverChange a JSON file."""
+    """Change a JSON file."""
     file.write_text(json.dumps(change(json.loads(file.read_text()))))
 
 
-def test_the_moment_is_the_kernels_word(left: Path) -> None:
-    """Within the step that made the change, after what it waited for."""
+def test_a_change_has_the_time_of_the_kernels_message(left: Path) -> None:
+    """It lies within the step that made the change."""
     found = read(left)
     (change,) = found.changes
     detach, destroy = found.done
@@ -55,36 +55,36 @@ def test_the_moment_is_the_kernels_word(left: Path) -> None:
     assert found.began_ns < change.due_ns < destroy.ended_ns < found.ended_ns
 
 
-def test_an_address_is_gone_from_then_on(left: Path) -> None:
-    """A moment after its routes; and for good, if it does not come again."""
+def test_a_deleted_address_is_absent_until_it_returns(left: Path) -> None:
+    """Its absence begins shortly after its routes go."""
     found = read(left)
     ((since_ns, until_ns),) = found.absences["wifi"]
     assert 0 <= since_ns - found.changes[0].at_ns < 5 * MS
     assert until_ns == handover_seen.FOR_GOOD_NS
 
 
-def test_what_was_destroyed_left_nothing(left: Path) -> None:
-    """Else its sockets are counted."""
+def test_sockets_left_after_destruction_are_counted(left: Path) -> None:
+    """None is left in the recorded attempt."""
     assert read(left).sockets_left == {1: 0}
     (left / "sockets-left-1.txt").write_text("ESTAB 0 0 10.77.0.1:5 10.77.2.2:443\n")
     assert read(left).sockets_left == {1: 1}
 
 
-def test_where_nobody_looked_nothing_is_known(left: Path) -> None:
-    """It is no look without sockets."""
+def test_sockets_that_were_not_read_are_unknown(left: Path) -> None:
+    """An empty entry would claim that there were none."""
     (left / "sockets-left-1.txt").unlink()
     assert read(left).sockets_left == {}
 
 
-def test_without_the_kernels_word_the_commands_end_counts(left: Path) -> None:
-    """Which is later than the change, and said to be no more than that."""
+def test_without_a_kernel_message_the_commands_end_counts(left: Path) -> None:
+    """The source says so."""
     (left / "network-monitor.txt").write_text("[2026-11-21T22:14:08.0] torn off")
     (change,) = read(left).changes
     assert (change.at_ns, change.by) == (read(left).done[0].ended_ns, "the command's end")
 
 
-def test_a_clock_that_was_set_is_not_believed(left: Path) -> None:
-    """Its words would come at any time."""
+def test_messages_are_ignored_where_the_clock_was_set(left: Path) -> None:
+    """Their times could be anything."""
 
     def set_back(evidence: Any) -> Any:
         evidence["clocks"][1]["realtime_ns"] -= 2 * handover_seen.CLOCKS_APART_NS
@@ -94,8 +94,8 @@ def test_a_clock_that_was_set_is_not_believed(left: Path) -> None:
     assert read(left).changes[0].by == "the command's end"
 
 
-def test_a_step_does_not_take_the_word_of_the_one_before(left: Path) -> None:
-    """A moment earlier a route was preferred: that is no address which is deleted."""
+def test_a_step_ignores_the_message_of_the_previous_one(left: Path) -> None:
+    """A preferred route is no deleted address."""
     before, first = read(left).changes[0], min(_stamps(left))
     early = (first - timedelta(microseconds=200)).isoformat()
     monitor = left / "network-monitor.txt"
@@ -104,8 +104,8 @@ def test_a_step_does_not_take_the_word_of_the_one_before(left: Path) -> None:
     assert read(left).changes[0] == before
 
 
-def test_clocks_that_drift_a_little_are_believed(left: Path) -> None:
-    """A clock that is slewed moves by parts of a millisecond, and so do its words."""
+def test_a_slewed_clock_is_accepted(left: Path) -> None:
+    """It moves by parts of a millisecond."""
     before = read(left).changes[0]
 
     def slewed(evidence: Any) -> Any:
@@ -118,8 +118,8 @@ def test_clocks_that_drift_a_little_are_believed(left: Path) -> None:
     assert abs(after.at_ns - before.at_ns) <= handover_seen.CLOCKS_APART_NS // 2
 
 
-def test_a_word_outside_of_its_step_is_not_its(left: Path) -> None:
-    """Somebody else's, or of another time: then the command's end is all that is known."""
+def test_a_message_outside_its_step_is_ignored(left: Path) -> None:
+    """The command's end counts then."""
     monitor = left / "network-monitor.txt"
     stamps = [*_stamps(left)]
     text = monitor.read_text()
@@ -136,7 +136,7 @@ def _stamps(left: Path) -> list[datetime]:
 
 
 def commanded(change: dict[str, Any], at_ns: int, link: str = "wifi") -> dict[str, Any]:
-    """Make a change as the emulator tells of it."""
+    """Return a change in the emulator's result."""
     return {"at_ns": at_ns, "link": link, "direction": 0, "change": change, "by": "command"}
 
 
@@ -144,10 +144,10 @@ def commanded(change: dict[str, Any], at_ns: int, link: str = "wifi") -> dict[st
     ("kind", "step", "change"),
     [("blackhole", "down", {"down": True}), ("NAT rebinding", "rebind", {"rebind": True})],
 )
-def test_the_emulator_knows_when_it_changed_something(
+def test_the_emulators_changes_have_its_own_times(
     left: Path, kind: str, step: str, change: dict[str, Any]
 ) -> None:
-    """Itself; what others asked of it, or it was asked before, is none of it."""
+    """Changes by others, or ordered earlier, do not count."""
     first = json.loads((left / "handover.jsonl").read_text().splitlines()[0])
     (left / "handover.jsonl").write_text(json.dumps({**first, "step": step}) + "\n")
     before = read(left, kind=kind, sockets="kept").done[0]
@@ -167,7 +167,7 @@ def test_the_emulator_knows_when_it_changed_something(
 
 
 def steps(*said: tuple[int, str, str, int]) -> str:
-    """Write steps: number, what, link, when in ms of the recorded attempt's clock."""
+    """Write steps: number, what, link, time in ms of the recorded attempt's clock."""
     zero_ns = json.loads((artifacts(HANDED_OVER) / "link-result.json").read_text())
     zero_ns = zero_ns["origin_ns"] + zero_ns["started_ns"]
     return "".join(
@@ -185,8 +185,8 @@ def steps(*said: tuple[int, str, str, int]) -> str:
     )
 
 
-def test_links_that_come_and_go(left: Path) -> None:
-    """Each change is its own, and each absence ends when the address is back."""
+def test_alternating_links_have_one_change_and_absence_each(left: Path) -> None:
+    """An absence ends when the address is back."""
     (left / "handover.jsonl").write_text(
         steps(
             (1, "detach", "wifi", 100),
@@ -206,8 +206,8 @@ def test_links_that_come_and_go(left: Path) -> None:
     }
 
 
-def test_an_attempt_without_a_client_tells_nothing(left: Path) -> None:
-    """Neither does one without hand-overs."""
+def test_an_attempt_without_a_client_has_no_hand_overs(left: Path) -> None:
+    """Nor has a trial without hand-overs."""
     described = trial(HANDED_OVER).scenario().handover
     evidence = json.loads((left / "evidence.json").read_text())
     assert handover_seen.read(described, HOP, {"failures": {"server": "no"}}, {}, left) is None
@@ -215,8 +215,8 @@ def test_an_attempt_without_a_client_tells_nothing(left: Path) -> None:
     assert handover_seen.read(None, HOP, evidence, {"origin_ns": 0}, left) is None
 
 
-def test_a_hand_over_that_never_came_left_no_steps(left: Path) -> None:
-    """There is its client's time, and no change."""
+def test_a_hand_over_that_never_came_has_no_change(left: Path) -> None:
+    """The client's times are known."""
     (left / "handover.jsonl").write_text("")
     (left / "link-events.jsonl").unlink()
     found = read(left)

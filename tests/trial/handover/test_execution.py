@@ -1,4 +1,4 @@
-"""Hand-overs carried out: in order, as they are due, none left out, and none after the client."""
+"""Hand-overs are carried out in order, when they are due, and not after the client's end."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ ENDS_AFTER = 4
 
 @dataclass
 class Stage:
-    """Stands for sandbox and emulator, and for the client that they end."""
+    """Stands for sandbox, emulator and client."""
 
     folder: Path
     signals: Signals
@@ -69,7 +69,7 @@ def carried_out(
     status: int = 0,
     busy_s: float = 0.0,
 ) -> tuple[list[str], list[dict[str, Any]]]:
-    """Carry out hand-overs; return what was told, and what was written down."""
+    """Carry out hand-overs; return the orders and the log."""
 
     async def run() -> list[str]:
         signals = Signals()
@@ -86,8 +86,8 @@ def carried_out(
     return told, [json.loads(line) for line in lines]
 
 
-def test_each_has_its_whole_period(tmp_path: Path) -> None:
-    """Whatever it took, the next is due no sooner after it than was asked for."""
+def test_each_hand_over_has_its_whole_period(tmp_path: Path) -> None:
+    """The next one is due a period after the last one began."""
     told, lines = carried_out(tmp_path, planned(kind="blackhole", when={"every": "10 ms"}))
     assert told == [
         'change wifi {"down": true}',
@@ -101,8 +101,8 @@ def test_each_has_its_whole_period(tmp_path: Path) -> None:
     assert all(line["due_ns"] <= line["began_ns"] <= line["ended_ns"] for line in lines)
 
 
-def test_it_waits_until_so_much_was_delivered(tmp_path: Path) -> None:
-    """Then every step of that moment is made, and looked at afterwards."""
+def test_a_hand_over_waits_for_its_bytes(tmp_path: Path) -> None:
+    """Then its steps are made, and their effects read afterwards."""
 
     async def triggered(signals: Signals) -> None:
         await asyncio.sleep(0)
@@ -120,8 +120,8 @@ def test_it_waits_until_so_much_was_delivered(tmp_path: Path) -> None:
     ]
 
 
-def test_nobody_looks_at_an_address_that_is_back(tmp_path: Path) -> None:
-    """Where steps take so long that the next is due: what is there then are new sockets."""
+def test_sockets_of_an_address_that_is_back_are_not_read(tmp_path: Path) -> None:
+    """They are new sockets."""
     repeated = planned(kind="address deleted", when={"every": "10 ms"}, sockets="destroyed")
     told, lines = carried_out(tmp_path, repeated, busy_s=0.02)
     assert [(line["step"], line["link"]) for line in lines] == [
@@ -133,8 +133,8 @@ def test_nobody_looks_at_an_address_that_is_back(tmp_path: Path) -> None:
     assert "ss --tcp" not in told
 
 
-def test_a_client_that_is_done_before_is_left_alone(tmp_path: Path) -> None:
-    """Nothing is made after its end, however long the rest would have been waited for."""
+def test_no_step_follows_the_clients_end(tmp_path: Path) -> None:
+    """No wait goes on after it."""
 
     async def ends(signals: Signals) -> None:
         signals.ended.set()
@@ -143,13 +143,13 @@ def test_a_client_that_is_done_before_is_left_alone(tmp_path: Path) -> None:
         assert carried_out(tmp_path, planned(kind="route", when=when), ends) == ([], [])
 
 
-def test_a_stable_address_is_left_alone(tmp_path: Path) -> None:
-    """Without waiting for anything."""
+def test_a_stable_address_has_no_step_and_no_wait(tmp_path: Path) -> None:
+    """It is the control."""
     assert carried_out(tmp_path, planned(kind="none")) == ([], [])
 
 
 def test_a_step_that_fails_is_the_beds_fault(tmp_path: Path) -> None:
-    """With the command, as it was typed."""
+    """The message has the command."""
     plan = planned(kind="route", when={"at": "1 ms"})
     with pytest.raises(BedError, match=r"ip -4 -batch"):
         carried_out(tmp_path, plan, status=2)

@@ -1,4 +1,4 @@
-"""What a hand-over costs, taken from a recorded one and from made-up deliveries."""
+"""Metrics of hand-overs, from a recorded one and from made-up deliveries."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ HOP = CHAIN.hops[0]
 
 
 def taken(found: AttemptEvidence) -> dict[tuple[str, str], float]:
-    """Take the metrics of hand-overs."""
+    """Return the metrics of hand-overs."""
     told = metrics.observations(SCENARIO.handover, CHAIN, found)
     return {(one.metric, one.item): one.value for one in told}
 
 
-def test_a_recorded_migration() -> None:
-    """At 40 ms of round trip: silence, validation and first delivery take about that long."""
+def test_a_recorded_migration_takes_about_one_round_trip() -> None:
+    """Silence, validation and first delivery take about the 40 ms of one."""
     values = taken(recorded_evidence(HANDED_OVER))
     for metric in ("delivery_silence", "validation_delay", "new_path_delay"):
         assert 0.040 <= values[metric, ""] <= 0.050
@@ -41,8 +41,8 @@ def test_a_recorded_migration() -> None:
     assert {item for _, item in values} == {""}
 
 
-def test_all_metrics_are_those_of_the_trial() -> None:
-    """They stand beside its others, and a connection that migrated is one connection."""
+def test_metrics_of_hand_overs_stand_beside_the_trials_others() -> None:
+    """A migrated connection is one connection."""
     found = recorded_evidence(HANDED_OVER)
     told = observe.observations(SCENARIO, chains(HANDED_OVER), found)
     values = {one.metric: one.value for one in told if not one.item}
@@ -53,7 +53,7 @@ def test_all_metrics_are_those_of_the_trial() -> None:
 
 
 def moved(*at_ms: int) -> AttemptEvidence:
-    """Return what was seen if the client had gone to and fro at these times, for 600 ms."""
+    """Return evidence of a client that alternates at these times, for 600 ms."""
     found = recorded_evidence(HANDED_OVER)
     links = ["wifi", "cellular"]
     changes = tuple(
@@ -73,12 +73,12 @@ def moved(*at_ms: int) -> AttemptEvidence:
 
 
 def delivered(found: AttemptEvidence, **bins: dict[int, int]) -> AttemptEvidence:
-    """Let so many bytes have been delivered in these milliseconds, by link."""
+    """Set the bytes delivered in these milliseconds, by link."""
     return replace(found, deliveries=bins)
 
 
-def test_each_hand_over_and_the_worst_are_told() -> None:
-    """Each is looked for in its own time, which begins a second before it, and all tell."""
+def test_each_hand_over_and_the_worst_have_a_value() -> None:
+    """Each span begins a second before its hand-over."""
     wifi = dict.fromkeys((*range(5, 200), *range(430, 500)), 1500)
     cellular = dict.fromkeys(range(220, 400), 1500)
     values = taken(delivered(moved(200, 400), wifi=wifi, cellular=cellular))
@@ -88,8 +88,8 @@ def test_each_hand_over_and_the_worst_are_told() -> None:
     assert paths == {"hand-over 1": 0.0205, "hand-over 2": 0.0305, "": 0.0305}
 
 
-def test_the_worst_is_not_that_of_the_survivors() -> None:
-    """A hand-over that never came to pass would be the slowest: without it there is no worst."""
+def test_there_is_no_worst_value_if_a_hand_over_has_none() -> None:
+    """A hand-over that was never followed would be the slowest."""
     wifi = dict.fromkeys(range(5, 200), 1500)
     cellular = dict.fromkeys(range(220, 600), 1500)
     values = taken(delivered(moved(200, 400), wifi=wifi, cellular=cellular))
@@ -97,16 +97,16 @@ def test_the_worst_is_not_that_of_the_survivors() -> None:
     assert paths == {"hand-over 1": 0.0205}
 
 
-def test_who_never_gets_anything_again_is_silent_until_the_end() -> None:
-    """The client was ended at 600 ms; on the new path nothing came."""
+def test_silence_lasts_until_the_end_if_nothing_arrives() -> None:
+    """The client ended at 600 ms."""
     values = taken(delivered(moved(200), wifi=dict.fromkeys(range(5, 200), 1500)))
     assert values["delivery_silence", ""] == pytest.approx(0.401)
     assert ("new_path_delay", "") not in values
     assert ("probe_delay", "") not in values
 
 
-def test_a_stable_address_has_its_gaps_too() -> None:
-    """Over the whole transfer, so that there is something to compare with."""
+def test_a_stable_address_has_gaps_of_the_whole_transfer() -> None:
+    """They are the baseline."""
     wifi = dict.fromkeys((*range(5, 300), *range(350, 600)), 1500)
     found = delivered(moved(), wifi=wifi)
     stable = Handover.model_validate({"links": ["wifi", "cellular"], "kind": "none"})
@@ -117,20 +117,20 @@ def test_a_stable_address_has_its_gaps_too() -> None:
     assert taken(found) == {}
 
 
-def test_of_very_many_only_the_worst_is_told() -> None:
-    """A change each ten milliseconds would be a book."""
+def test_of_many_hand_overs_only_the_worst_is_reported() -> None:
+    """One every ten milliseconds would fill the report."""
     many = moved(*range(10, 10 + 4 * (metrics.MOST_ITEMS + 1), 4))
     values = taken(delivered(many, wifi=dict.fromkeys(range(5, 600), 1500)))
     assert {item for _, item in values} == {""}
 
 
-def test_without_deliveries_there_is_nothing_to_measure() -> None:
-    """Such as of a client that never had an answer."""
+def test_a_client_without_deliveries_has_no_gaps() -> None:
+    """It never got a response."""
     assert ("delivery_silence", "") not in taken(moved(100))
 
 
-def test_validation_is_the_clients_word() -> None:
-    """The first of the new path counts, put on the emulator's clock; not one that is late."""
+def test_validation_comes_from_the_clients_report() -> None:
+    """The first one on the new path counts, on the emulator's clock."""
     found = moved(200)
     zero_ns = found.link["origin_ns"] + found.link["started_ns"]
     events = tuple(
@@ -146,23 +146,23 @@ def test_validation_is_the_clients_word() -> None:
 
 
 @pytest.mark.parametrize(("sizes", "again"), [((300_000,), 0), ((120_000, 300_000), 120_000)])
-def test_what_was_fetched_twice(sizes: tuple[int, ...], again: int) -> None:
-    """By the client's word: all that its tries got, less one copy."""
+def test_bytes_beyond_one_copy_were_fetched_twice(sizes: tuple[int, ...], again: int) -> None:
+    """The client reports the bytes of all its requests."""
     requests = [LoggedRequest("3", 200, size) for size in sizes]
     found = logged(*requests, part="client")(recorded_evidence(HANDED_OVER))
     assert taken(found)["bytes_fetched_twice", ""] == again
 
 
-def test_a_client_that_does_not_tell_lengths_fetched_nobody_knows_what() -> None:
-    """Nor does one that failed say how much a whole copy would have taken."""
+def test_bytes_fetched_twice_are_unknown_without_lengths() -> None:
+    """They are unknown for a failed client, too."""
     found = recorded_evidence(HANDED_OVER)
     silent = logged(LoggedRequest("3", 200, None), part="client")(found)
     assert ("bytes_fetched_twice", "") not in taken(silent)
     assert ("bytes_fetched_twice", "") not in taken(ended(status=1)(found))
 
 
-def test_an_attempt_without_hand_overs_has_no_course() -> None:
-    """Whether none were planned, or its client did not run."""
+def test_an_attempt_without_hand_overs_has_no_metrics_of_them() -> None:
+    """None were planned, or the client did not run."""
     found = recorded_evidence(HANDED_OVER)
     assert metrics.observed(None, CHAIN, found) is None
     assert metrics.observed(SCENARIO.handover, CHAIN, replace(found, handover=None)) is None

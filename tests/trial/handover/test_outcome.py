@@ -1,4 +1,4 @@
-"""What a client made of a hand-over, as the wire shows it."""
+"""How a client reacted to a hand-over, by the packets."""
 
 from __future__ import annotations
 
@@ -7,15 +7,25 @@ from typing import Any
 
 import pytest
 
-from handing_over import CHAIN, MS, S, changed, connections, of_subject, on, on_handover, seen
+from handing_over import (
+    CHAIN,
+    MS,
+    S,
+    changed,
+    connections,
+    observed,
+    of_subject,
+    on,
+    on_handover,
+)
 from httpbed.trial.evidence import AttemptEvidence
 from httpbed.trial.handover import checks as handover
 from planted import ended
 
 
-def test_a_migrated_connection_is_told_by_the_wire() -> None:
-    """From where to where, without a handshake, and how large its first datagrams were."""
-    found = seen()
+def test_packets_show_a_migrated_connection() -> None:
+    """The verdict has both addresses and the sizes of the first datagrams."""
+    found = observed()
     check = of_subject(found)
     before, after = on(found, "wifi")["client"], on(found, "cellular")["client"]
     assert check.passed is True
@@ -27,9 +37,9 @@ def test_a_migrated_connection_is_told_by_the_wire() -> None:
     ("how", "words"),
     [({"opening": "initial"}, "QUIC, with"), ({"protocol": "tcp", "opening": None}, "TCP")],
 )
-def test_a_new_connection_is_told_by_its_handshake(how: dict[str, Any], words: str) -> None:
-    """Whatever carries it."""
-    found = seen()
+def test_a_handshake_shows_a_new_connection(how: dict[str, Any], words: str) -> None:
+    """Over TCP and QUIC."""
+    found = observed()
     check = of_subject(connections(found, on(found, "wifi"), on(found, "cellular", **how)))
     assert check.passed is True
     assert check.figure == f"a new connection: {words}{check.figure.split(words)[1]}"
@@ -37,7 +47,7 @@ def test_a_new_connection_is_told_by_its_handshake(how: dict[str, Any], words: s
 
 
 def only(found: AttemptEvidence, **changes: Any) -> AttemptEvidence:
-    """Let this have been all that the new link saw, and nothing else delivered there."""
+    """Leave this connection alone on the new link, without other deliveries there."""
     there = {"server_payload_bytes": 1, "handshake_ns": None, **changes}
     came = sum(there.get("server_first_sizes", ()))
     assert found.handover is not None
@@ -48,8 +58,8 @@ def only(found: AttemptEvidence, **changes: Any) -> AttemptEvidence:
 
 
 def test_a_stateless_reset_is_no_migration() -> None:
-    """One datagram that looks like a short header, and nothing after it."""
-    reset = only(ended(status=56)(seen()), server_first_sizes=[43], server_payload_bytes=43)
+    """It is one datagram that looks like a short header."""
+    reset = only(ended(status=56)(observed()), server_first_sizes=[43], server_payload_bytes=43)
     check = of_subject(reset)
     assert check.passed is None
     assert check.figure == (
@@ -59,9 +69,9 @@ def test_a_stateless_reset_is_no_migration() -> None:
     assert of_subject(ended(status=0)(reset)).passed is None
 
 
-def test_an_answered_probe_is_no_migration() -> None:
-    """The path was validated, and the client stayed where it was."""
-    probed = only(ended(status=56)(seen()), server_first_sizes=[1200, 1200])
+def test_a_validated_path_without_data_is_no_migration() -> None:
+    """The client stayed on its old path."""
+    probed = only(ended(status=56)(observed()), server_first_sizes=[1200, 1200])
     probed = replace(
         probed, deliveries={**probed.deliveries, "wifi": dict.fromkeys(range(600), 900)}
     )
@@ -74,28 +84,30 @@ def test_an_answered_probe_is_no_migration() -> None:
         )
 
 
-def test_the_rest_of_a_body_may_be_small() -> None:
-    """The client ended well, with what came there and nowhere else."""
+def test_a_small_rest_of_a_body_is_a_migration() -> None:
+    """The client ended well, and all of it came on the new path."""
     rest = {"server_first_sizes": [1200, 700], "server_payload_bytes": 1900}
-    assert of_subject(only(seen(), **rest)).figure.startswith("migrated: ")
-    assert of_subject(only(ended(status=56)(seen()), **rest)).passed is None
+    assert of_subject(only(observed(), **rest)).figure.startswith("migrated: ")
+    assert of_subject(only(ended(status=56)(observed()), **rest)).passed is None
 
 
-def test_a_refusal_is_no_connection() -> None:
-    """Somebody answered, to say no."""
+def test_a_refused_connection_is_no_connection() -> None:
+    """The response was a reset."""
     tcp = {"protocol": "tcp", "opening": None, "server_first_sizes": None}
-    found = only(ended(status=7)(seen()), **{**tcp, "server_first_sizes": []}, server_reset=True)
+    found = only(
+        ended(status=7)(observed()), **{**tcp, "server_first_sizes": []}, server_reset=True
+    )
     check = of_subject(found)
     assert check.passed is None
     assert check.figure == "answered only: a new connection over cellular was refused"
     closed = {"opening": "initial", "server_first_sizes": [90], "server_payload_bytes": 90}
-    check = of_subject(only(ended(status=7)(seen()), **closed))
+    check = of_subject(only(ended(status=7)(observed()), **closed))
     assert check.figure == "answered once over cellular, by a datagram of 90 bytes"
 
 
-def test_a_greased_short_header_is_no_handshake() -> None:
-    """RFC 9287: its first bits may be any. With data it goes on; without, it is not known what."""
-    found = seen()
+def test_a_greased_short_header_with_data_is_a_migration() -> None:
+    """RFC 9287: without data the kind is unknown."""
+    found = observed()
     assert CHAIN.hops[0].opened(greased(found).connections) == [on(found, "wifi")]
     assert of_subject(greased(found)).figure.startswith("migrated: same connection")
     answered = {"opening": "other", "server_first_sizes": [1200, 1200]}
@@ -105,22 +117,22 @@ def test_a_greased_short_header_is_no_handshake() -> None:
 
 
 def greased(found: AttemptEvidence) -> AttemptEvidence:
-    """Let the connection have moved with a datagram that looks like nothing known."""
+    """Let the connection migrate with a datagram of an unknown kind."""
     return connections(found, on(found, "wifi"), on(found, "cellular", opening="other"))
 
 
-def test_what_is_not_answered_is_no_connection() -> None:
-    """Whatever was sent there: nobody had anything of it."""
-    found = seen()
+def test_packets_without_a_response_are_no_connection() -> None:
+    """Whatever the client sent."""
+    found = observed()
     unanswered = on(found, "cellular", server_first_ns=None, server_first_sizes=[])
     check = of_subject(connections(found, on(found, "wifi"), unanswered))
     assert check.passed is None
     assert check.figure.endswith("nothing was answered of what was sent over cellular")
 
 
-def test_behind_a_nat_the_next_link_tells() -> None:
-    """The same connection has another port there; on the client's link nothing is new."""
-    found = seen()
+def test_the_link_behind_a_nat_shows_the_new_port() -> None:
+    """The client's own link shows nothing new."""
+    found = observed()
     assert found.handover is not None
     at_ns = found.handover.changes[0].at_ns
     found = changed(found, left="wifi", entered="wifi", ordered_ns=at_ns - MS)
@@ -137,9 +149,9 @@ def test_behind_a_nat_the_next_link_tells() -> None:
     assert of_subject(connections(found, *before), **kind).figure.startswith("nothing more came")
 
 
-def test_a_path_that_is_used_again_is_known_by_what_came_there() -> None:
-    """The old socket sends again: nothing begins on the wire, and everything goes there."""
-    found = seen()
+def test_deliveries_show_a_path_that_is_used_again() -> None:
+    """The old socket sends again, without a new beginning."""
+    found = observed()
     assert found.handover is not None
     (first,) = found.handover.changes
     later = first.at_ns + S

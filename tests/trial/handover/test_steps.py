@@ -1,4 +1,4 @@
-"""What a hand-over consists of: which steps, of which link, in which order, and when."""
+"""The steps of a hand-over: which, on which link, in which order, and when."""
 
 from __future__ import annotations
 
@@ -30,30 +30,30 @@ def told(found: Handover, number: int = 1) -> list[str]:
     return [f"{one.after_s:g} {one.what} {one.link}" for one in handover.steps(found, number)]
 
 
-def test_a_deleted_address_takes_its_sockets_along() -> None:
-    """Where the operating system does that; nothing has to be done about the next link."""
+def test_sockets_are_destroyed_with_a_deleted_address() -> None:
+    """The next link needs no step."""
     assert told(described("address deleted")) == ["0 detach a"]
     destroyed = described("address deleted", sockets="destroyed")
     assert told(destroyed) == ["0 detach a", "0 destroy a"]
 
 
-def test_without_a_link_for_a_while() -> None:
-    """The next one comes later, each time."""
+def test_a_gap_delays_the_next_address() -> None:
+    """Each time."""
     gap = described("address deleted", gap="200 ms", when=REPEATED)
     assert told(gap) == ["0 detach a", "0.2 attach b"]
     assert told(gap, 2) == ["0 detach b", "0.2 attach a"]
     assert gap.up_at_first() == ["a"]
 
 
-def test_a_link_that_went_is_back_before_it_is_needed() -> None:
-    """And is not preferred then: the client stays where it is."""
+def test_a_link_gets_its_address_back_before_it_is_needed() -> None:
+    """It is not preferred then."""
     repeated = described("address deleted", when=REPEATED)
     assert told(repeated, 1) == ["0 detach a", "0 prefer b", "1 attach a"]
     assert told(repeated, 2) == ["0 detach b", "0 prefer a", "1 attach b"]
 
 
-def test_of_three_links_one_comes_back_when_it_is_the_next() -> None:
-    """The third was there all along."""
+def test_of_three_links_only_the_next_one_gets_its_address_back() -> None:
+    """The third had its address all along."""
     three = described("address deleted", links=3, when=REPEATED)
     assert told(three, 1) == ["0 detach a", "0 prefer b"]
     assert told(three, 2) == ["0 detach b", "0 prefer c", "1 attach a"]
@@ -61,21 +61,21 @@ def test_of_three_links_one_comes_back_when_it_is_the_next() -> None:
 
 
 @pytest.mark.parametrize(("number", "old", "new"), [(1, "a", "b"), (2, "b", "a")])
-def test_make_before_break(number: int, old: str, new: str) -> None:
-    """The next link first, and the old one goes when both have been there for a while."""
+def test_make_before_break_adds_before_it_deletes(number: int, old: str, new: str) -> None:
+    """Both addresses exist during the overlap."""
     both = described("make before break", overlap="1 s", sockets="destroyed", when=REPEATED)
     steps = [f"0 attach {new}", f"0 prefer {new}", f"1 detach {old}", f"1 destroy {old}"]
     assert told(both, number) == steps
     assert both.up_at_first() == ["a"]
 
 
-def test_a_route_only() -> None:
-    """The next link is preferred, and that is all."""
+def test_a_route_change_only_prefers_the_next_link() -> None:
+    """Nothing else changes."""
     assert told(described("route", when=REPEATED), 2) == ["0 prefer a"]
 
 
 def test_a_blackhole_ends_when_the_next_begins() -> None:
-    """A link that has never gone down is not told to come up."""
+    """A link that never went down needs no step up."""
     hole = described("blackhole", when=REPEATED)
     assert told(hole, 1) == ["0 down a"]
     assert told(hole, 2) == ["0 up a", "0 down b"]
@@ -83,20 +83,20 @@ def test_a_blackhole_ends_when_the_next_begins() -> None:
     assert [told(three, number) for number in (2, 3)] == [["0 down b"], ["0 up a", "0 down c"]]
 
 
-def test_a_nat_forgets_where_it_is() -> None:
-    """The client stays on its link, however many it has."""
+def test_a_nat_rebinding_stays_on_the_first_link() -> None:
+    """However many links the client has."""
     assert told(described("NAT rebinding", links=2, when=REPEATED), 2) == ["0 rebind a"]
 
 
 def test_a_stable_address_has_no_steps() -> None:
-    """It is there to compare with."""
+    """It is the control."""
     assert told(described("none", when=None)) == []
 
 
 @pytest.mark.parametrize("kind", sorted(handover.DECISIVE))
 @pytest.mark.parametrize("number", [1, 2, 5])
-def test_every_hand_over_has_a_change_and_ascends(kind: str, number: int) -> None:
-    """One step is the change, and none is due after the next hand-over is."""
+def test_every_hand_over_has_one_change_and_ascending_times(kind: str, number: int) -> None:
+    """No step is due after the next hand-over."""
     overlap = "1 s" if kind == "make before break" else None
     repeated = described(kind, when=REPEATED, overlap=overlap)
     steps = handover.steps(repeated, number)
@@ -106,16 +106,16 @@ def test_every_hand_over_has_a_change_and_ascends(kind: str, number: int) -> Non
     assert times[-1] < 2.0
 
 
-def test_when_a_hand_over_is_due() -> None:
-    """After the one before, at a time, or when so much has been delivered."""
+def test_a_hand_over_is_due_by_time_period_or_bytes() -> None:
+    """Each way gives its due time."""
     every, at = described("route", when=REPEATED), described("route", when={"at": "3 s"})
     assert [handover.after_last_s(every, number) for number in (1, 7)] == [2.0, 2.0]
     assert [handover.after_last_s(at, number) for number in (1, 2)] == [3.0, None]
     assert handover.after_last_s(described("route"), 1) is None
 
 
-def test_the_emulator_watches_what_a_hand_over_waits_for() -> None:
-    """Deliveries to the client on its first link; the topology itself stays as it was written."""
+def test_the_emulators_trigger_counts_deliveries_on_the_first_link() -> None:
+    """The experiment's topology stays unchanged."""
     scenario = trial(HANDED_OVER).scenario()
     watched = handover.with_trigger(scenario)
     assert [link.events for link in scenario.topology.links] == [[], [], []]
@@ -130,29 +130,29 @@ def test_the_emulator_watches_what_a_hand_over_waits_for() -> None:
     }
 
 
-def test_a_nat_is_where_the_hand_over_needs_one() -> None:
-    """On the first link, and only for that kind."""
+def test_only_a_nat_rebinding_has_a_nat() -> None:
+    """It is on the first link."""
     assert handover.nat(trial(HANDED_OVER).scenario()) == ()
     assert handover.nat(scenario(kind="NAT rebinding")) == (0,)
 
 
 def scenario(**changes: Any) -> Scenario:
-    """HandoverChange the hand-over of a recorded attempt."""
+    """Change the hand-over of a recorded attempt."""
     said = copy.deepcopy(trial(HANDED_OVER).document)
     said["handover"] = {**said["handover"], "sockets": "kept", **changes}
     return Scenario.model_validate(said)
 
 
-def test_links_that_are_not_there_at_first_are_taken_before() -> None:
-    """Not of a client that has all of them all along."""
+def test_addresses_of_later_links_are_removed_at_first() -> None:
+    """Only where the client does not have them all along."""
     whole, part = trial(HANDED_OVER), trial(HANDED_OVER)
     part.document["handover"]["gap"] = "100 ms"
     plans = [bed.plan(one, CATALOG).handover for one in (whole, part)]
     assert [len(one.before()) for one in plans if one] == [0, 1]
 
 
-def test_a_step_is_carried_out_on_the_clients_host() -> None:
-    """Or by the emulator; what it leaves has the number of the hand-over in its name."""
+def test_a_step_runs_on_the_clients_host_or_in_the_emulator() -> None:
+    """Its output file has the number of the hand-over."""
     plan = planned(HANDED_OVER).handover
     assert plan is not None
     destroy = Step(0.0, "destroy", "wifi")
@@ -164,8 +164,8 @@ def test_a_step_is_carried_out_on_the_clients_host() -> None:
     assert plan.verified_by(Step(0.0, "detach", "wifi"), 1) == ()
 
 
-def test_packets_are_logged_where_somebody_knows_of_each() -> None:
-    """The emulator does; of what the kernel carries only connections are known."""
+def test_packets_are_logged_only_by_the_emulator() -> None:
+    """The kernel's backends know only connections."""
     backends: tuple[Backend, ...] = ("af_packet", "tun", "netem")
     plans = [bed.plan(trial(HANDED_OVER), CATALOG, backend=backend) for backend in backends]
     logs = [plan.network.emulator_config["log"] for plan in plans]

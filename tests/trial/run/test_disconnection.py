@@ -1,4 +1,4 @@
-"""What a driver asks for is ended; what means nothing is not done."""
+"""Connections end at a driver's request; an invalid request does nothing."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ import pytest
 from httpbed.trial.run import disconnection
 
 
-def test_the_sockets_of_the_ports_are_ended() -> None:
-    """On the client's host, by the kernel, and no others."""
+def test_only_the_sockets_of_the_ports_are_ended() -> None:
+    """On the client's host."""
     spec = disconnection.ending("client", "udp", [5000, 5001])
     assert spec.host == "client"
     assert spec.part is None
@@ -36,14 +36,14 @@ def test_the_sockets_of_the_ports_are_ended() -> None:
         json.dumps({"transport": "tcp", "ports": [5]}) + " " * 5000,
     ],
 )
-def test_what_means_nothing_is_not_done(tmp_path: Path, said: str) -> None:
-    """The driver is then not answered, and says so."""
+def test_an_invalid_request_is_ignored(tmp_path: Path, said: str) -> None:
+    """The driver gets no answer."""
     file = tmp_path / "disconnect-0.json"
     file.write_text(said)
     assert disconnection._command(file, "client") is None
 
 
-def test_a_link_is_not_followed(tmp_path: Path) -> None:
+def test_a_request_file_that_is_a_link_is_not_followed(tmp_path: Path) -> None:
     """Whatever it leads to."""
     (tmp_path / "other").write_text(json.dumps({"transport": "tcp", "ports": [5]}))
     (tmp_path / "disconnect-0.json").symlink_to("other")

@@ -1,4 +1,4 @@
-"""What folders of programs hold is counted, and cut, whatever is in them."""
+"""Folders of parts are counted, cut and cleaned, whatever is in them."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ MOST = 10**6
 
 
 def said(artifacts: Path, most: int = MOST) -> str:
-    """Look at the folder of the client; what is said of it, if anything."""
+    """Check the client's folder; return what is wrong with it."""
     return part_folders.excess(artifacts, {"client": most}).get("client", "")
 
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """Make the client's folder, with what no program should leave."""
+    """Make the client's folder with entries that no program should leave."""
     folder = tmp_path / "client"
     (folder / "inner").mkdir(parents=True)
     (tmp_path / "victim").mkdir()
@@ -30,7 +30,7 @@ def folder(tmp_path: Path) -> Path:
     return folder
 
 
-def test_links_are_not_followed(tmp_path: Path, folder: Path) -> None:
+def test_links_in_a_folder_are_not_followed(tmp_path: Path, folder: Path) -> None:
     """Neither to count nor to cut."""
     assert said(tmp_path) == ""
     (folder / "inner/long").write_bytes(bytes(2 * MOST))
@@ -43,8 +43,8 @@ def test_links_are_not_followed(tmp_path: Path, folder: Path) -> None:
 
 
 @pytest.mark.parametrize("make", ["file", "folder"])
-def test_what_is_empty_counts_too(tmp_path: Path, folder: Path, make: str) -> None:
-    """A disk takes a block for each."""
+def test_empty_files_count(tmp_path: Path, folder: Path, make: str) -> None:
+    """Each takes a block of the disk."""
     for number in range(300):
         (folder / f"{number}").mkdir() if make == "folder" else (folder / f"{number}").touch()
     assert said(tmp_path).startswith("wrote more than")
@@ -52,8 +52,8 @@ def test_what_is_empty_counts_too(tmp_path: Path, folder: Path, make: str) -> No
     assert sum(path.is_file() for path in folder.iterdir()) <= 64
 
 
-def test_few_folders_deep_is_enough(tmp_path: Path, folder: Path) -> None:
-    """Else looking would take a descriptor for each."""
+def test_deeply_nested_folders_are_excess(tmp_path: Path, folder: Path) -> None:
+    """Each level would take a descriptor."""
     (folder / "/".join("d" * 30)).mkdir(parents=True)
     assert said(tmp_path) == ""
     (folder / "/".join("d" * 300)).mkdir(parents=True)
@@ -62,8 +62,8 @@ def test_few_folders_deep_is_enough(tmp_path: Path, folder: Path) -> None:
 
 
 @pytest.mark.parametrize("other", ["link", "file", "nothing"])
-def test_a_folder_must_stay(tmp_path: Path, folder: Path, other: str) -> None:
-    """A program that replaced it hides what it writes; nothing of the other is touched."""
+def test_a_replaced_folder_is_excess(tmp_path: Path, folder: Path, other: str) -> None:
+    """The replacement is not touched."""
     folder.rename(tmp_path / "moved")
     if other == "link":
         folder.symlink_to(tmp_path / "victim")
@@ -75,11 +75,13 @@ def test_a_folder_must_stay(tmp_path: Path, folder: Path, other: str) -> None:
 
 
 def claimed(artifacts: Path, most: int = MOST) -> str:
-    """Take over the client's folder; what was wrong with it."""
+    """Take over the client's folder; return what was wrong with it."""
     return part_folders.claim(artifacts, {"client": most}).get("client", "")
 
 
-def test_what_is_no_plain_file_is_removed_and_named(tmp_path: Path, folder: Path) -> None:
+def test_entries_that_are_no_plain_files_are_removed_and_named(
+    tmp_path: Path, folder: Path
+) -> None:
     """Nothing that a link leads to is touched."""
     os.close(os.open(os.fsencode(folder) + b"/\xff\x1b", os.O_CREAT))
     said = claimed(tmp_path)
@@ -102,7 +104,7 @@ def test_closed_folders_and_files_are_opened(tmp_path: Path, folder: Path) -> No
     assert (folder / "inner/file").read_text() == "text"
 
 
-def test_what_is_beyond_a_bound_is_cut(tmp_path: Path, folder: Path) -> None:
+def test_files_beyond_a_bound_are_cut(tmp_path: Path, folder: Path) -> None:
     """In bytes or in names."""
     (folder / "long").write_bytes(bytes(2 * MOST))
     assert "wrote more than 1 MB" in claimed(tmp_path)
@@ -113,7 +115,7 @@ def test_what_is_beyond_a_bound_is_cut(tmp_path: Path, folder: Path) -> None:
     assert len(list(folder.iterdir())) < 200
 
 
-def test_what_replaced_a_folder_is_named(tmp_path: Path) -> None:
-    """It stays as it is."""
+def test_a_replacement_of_a_folder_is_named(tmp_path: Path) -> None:
+    """It stays unchanged."""
     (tmp_path / "client").touch()
     assert claimed(tmp_path) == "put something else in its folder's place"
