@@ -84,9 +84,9 @@ def ensure(seed: int, target: Target) -> Content:
     own_seed = seeds.content(seed, target.size, target.number)
     stem = f"{target.size}-{own_seed:016x}"
     for path in folder.glob(f"{stem}-*.txt"):
-        found = Content(path, target.size, path.stem.rsplit("-", 1)[1])
-        if found.is_whole():
-            return found
+        content = Content(path, target.size, path.stem.rsplit("-", 1)[1])
+        if content.is_whole():
+            return content
     return _make(folder, stem, _text(seed, own_seed, target.size), target.size)
 
 

@@ -45,19 +45,19 @@ def reduce(artifacts: Path) -> None:
     log = artifacts / packet_log.FILE
     if not log.exists():
         return
-    found = delivered(packet_log.load(log, is_cut_off=True))
-    rows = (f"{direction}\t{bin_}\t{size}\n" for (direction, bin_), size in sorted(found.items()))
+    sizes = delivered(packet_log.load(log, is_cut_off=True))
+    rows = (f"{direction}\t{bin_}\t{size}\n" for (direction, bin_), size in sorted(sizes.items()))
     untrusted_files.write(artifacts, DELIVERED, "direction\tbin\tbytes\n" + "".join(rows))
 
 
 def delivered(log: PacketLog) -> dict[tuple[int, int], int]:
     """Count the bytes that left the emulator, by direction and :data:`BIN_NS`."""
-    found: Counter[tuple[int, int]] = Counter()
+    sizes: Counter[tuple[int, int]] = Counter()
     own = log.where(log.left)
     bins = own.out_ns // BIN_NS
     for direction, bin_, size in zip(own.direction, bins, own.bytes, strict=True):
-        found[int(direction), int(bin_)] += int(size)
-    return found
+        sizes[int(direction), int(bin_)] += int(size)
+    return sizes
 
 
 def read(artifacts: Path, clients: Mapping[str, int]) -> FairShares | None:
@@ -72,10 +72,10 @@ def read(artifacts: Path, clients: Mapping[str, int]) -> FairShares | None:
     return shared({(direction, bin_): size for direction, bin_, size in rows}, clients)
 
 
-def shared(found: Mapping[tuple[int, int], int], clients: Mapping[str, int]) -> FairShares | None:
+def shared(sizes: Mapping[tuple[int, int], int], clients: Mapping[str, int]) -> FairShares | None:
     """Return the shares over the whole bins in which all clients were active."""
     flows = {
-        name: {bin_: size for (index, bin_), size in found.items() if index == direction}
+        name: {bin_: size for (index, bin_), size in sizes.items() if index == direction}
         for name, direction in clients.items()
     }
     if not all(flows.values()):

@@ -60,9 +60,9 @@ class LinkFiles:
     def completed(self, document: dict[str, Any]) -> dict[str, Any]:
         """Return a scenario's document with the digest of every file, and the rate of traces."""
         for named in places(document):
-            found = self._look(named)
-            assert isinstance(found, LinkFile)  # noqa: S101 - mistakes() ran before
-            document = replaced(document, named.path, {**named.table, **found.known()})
+            file = self._look(named)
+            assert isinstance(file, LinkFile)  # noqa: S101 - mistakes() ran before
+            document = replaced(document, named.path, {**named.table, **file.known()})
         return document
 
     def found(self) -> dict[str, LinkFile]:
@@ -71,22 +71,22 @@ class LinkFiles:
         return {file.sha256: file for file in good}
 
     def _reason(self, named: Named) -> str:
-        found = self._look(named)
-        if isinstance(found, str):
-            return found
-        demanded = named.table.get("sha256", found.sha256)
-        if demanded != found.sha256:
-            return f"is another file than the one meant: its SHA-256 is {found.sha256}"
+        file = self._look(named)
+        if isinstance(file, str):
+            return file
+        demanded = named.table.get("sha256", file.sha256)
+        if demanded != file.sha256:
+            return f"is another file than the one meant: its SHA-256 is {file.sha256}"
         return ""
 
     def _look(self, named: Named) -> LinkFile | str:
         name = str(named.table[named.kind])
         if (name, named.kind) not in self._known:
             try:
-                found: LinkFile | str = LinkFile.read(self._folder / name, named.kind)
+                known: LinkFile | str = LinkFile.read(self._folder / name, named.kind)
             except FileError as error:
-                found = str(error)
-            self._known[name, named.kind] = found
+                known = str(error)
+            self._known[name, named.kind] = known
         return self._known[name, named.kind]
 
 
@@ -106,13 +106,13 @@ def places(document: Mapping[str, Any]) -> Iterator[Named]:
                     yield Named(("topology", "links", index, *side, impairment), kind, table)
 
 
-def kept(found: Mapping[str, LinkFile]) -> dict[str, LinkFile]:
+def kept(files: Mapping[str, LinkFile]) -> dict[str, LinkFile]:
     """Copy files into the cache, where they cannot change under a campaign.
 
     Raises:
         ConfigError: One has changed since it was read.
     """
-    return {digest: replace(file, path=_kept(file)) for digest, file in found.items()}
+    return {digest: replace(file, path=_kept(file)) for digest, file in files.items()}
 
 
 def _kept(file: LinkFile) -> Path:

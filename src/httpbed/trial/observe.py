@@ -152,13 +152,13 @@ def _cpu(chain: Chain, evidence: AttemptEvidence) -> Iterator[Observation]:
 
 
 def _shares(chain: Chain, evidence: AttemptEvidence) -> Iterator[Observation]:
-    if (found := evidence.fairness) is None:
+    if (shares := evidence.fairness) is None:
         return
-    for client, rate in found.rates_bit_s.items():
+    for client, rate in shares.rates_bit_s.items():
         yield Observation(metric="rate_while_shared", value=rate, source="wire", item=client)
-    yield _on_wire("time_shared", found.lasted_s)
-    yield _on_wire("share", found.share(chain.client))
-    yield _on_wire("jain_index", jain(found.rates_bit_s.values()))
+    yield _on_wire("time_shared", shares.lasted_s)
+    yield _on_wire("share", shares.share(chain.client))
+    yield _on_wire("jain_index", jain(shares.rates_bit_s.values()))
 
 
 def _on_wire(metric: str, value: float) -> Observation:

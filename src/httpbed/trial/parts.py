@@ -46,14 +46,14 @@ def parts(
     scenario: Scenario, catalog: Catalog, net: NetworkPlan, time_limit_s: float
 ) -> dict[str, Part]:
     """Describe every part of a scenario by its name, in the order of :meth:`Scenario.parts`."""
-    described = _Group(scenario.roles, scenario.workload, "", scenario, catalog, net, time_limit_s)
-    found = described.parts()
+    group = _Group(scenario.roles, scenario.workload, "", scenario, catalog, net, time_limit_s)
+    described = group.parts()
     for number, competitor in enumerate(scenario.competitors, start=1):
         workload = competitor.workload or scenario.workload
         roles, prefix = competitor.roles(), f"competitor-{number}-"
         group = _Group(roles, workload, prefix, scenario, catalog, net, time_limit_s)
-        found |= group.parts()
-    return found
+        described |= group.parts()
+    return described
 
 
 def prior_visit(client: Part) -> Part:

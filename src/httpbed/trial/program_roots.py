@@ -57,9 +57,9 @@ class Programs:
 
     def roots(self) -> dict[str, Path]:
         """Return every root filesystem of the sandbox, by the name that processes use."""
-        found = {name: place.root.path for name, place in self.places.items() if place.root}
+        roots = {name: place.root.path for name, place in self.places.items() if place.root}
         own = {replay_origin.ROOT: self.replay_origin.path} if self.replay_origin else {}
-        return {**found, **own, TOOLS: self.tools.path}
+        return {**roots, **own, TOOLS: self.tools.path}
 
     def part(self, seen: PartSpec) -> PartSpec:
         """Return a part with its program: a root filesystem, or files of this machine."""
@@ -75,10 +75,10 @@ class Programs:
             return identity.identity(place.root, program)
         if place.program and program.startswith(install.folder(name)):
             return identity.of_this_machine(place.program)
-        found = shutil.which(program)
-        if found is None:
+        path = shutil.which(program)
+        if path is None:
             raise HostError(f"this machine has no {program}", f"mend the recipe of {name}")
-        return identity.of_this_machine(Path(found))
+        return identity.of_this_machine(Path(path))
 
     def wheels(self, name: str) -> dict[str, str]:
         """Return the versions of the wheels in its root."""
@@ -135,11 +135,11 @@ def _places_here(recipes: Iterable[Recipe], say: Say) -> dict[str, Place]:
     """Find the programs of this machine; every mistake is reported before any build."""
     several = list(recipes)
     require(several)
-    found = [(recipe, _found(recipe)) for recipe in several if recipe.install.binary]
-    found += [(recipe, own_executable(recipe, say)) for recipe in several if recipe.install.own]
+    programs = [(recipe, _found(recipe)) for recipe in several if recipe.install.binary]
+    programs += [(recipe, own_executable(recipe, say)) for recipe in several if recipe.install.own]
     return {
         recipe.name: Place(None, program, dict(_shown(recipe, program)))
-        for recipe, program in found
+        for recipe, program in programs
     }
 
 

@@ -42,8 +42,8 @@ class Pages:
         for levels in read.treatments:
             document = scenario_document(read.document, levels)
             for path, load in loads(document):
-                found = self._look(load)
-                for one in found if isinstance(found, list) else ():
+                outline = self._look(load)
+                for one in outline if isinstance(outline, list) else ():
                     at, reason = (*path, "page"), one.reason
                     whole = parser.mistake_at(read.document, at, levels, reason, one.remedy)
                     place = f"{whole.place}.{one.place}" if one.place else whole.place
@@ -52,20 +52,20 @@ class Pages:
     def completed(self, document: dict[str, Any]) -> dict[str, Any]:
         """Return a scenario's document with what is known of each page."""
         for path, load in loads(document):
-            found = self._look(load)
-            assert isinstance(found, Outline)  # noqa: S101 - mistakes() ran before
+            outline = self._look(load)
+            assert isinstance(outline, Outline)  # noqa: S101 - mistakes() ran before
             at = (*path, "page")
-            document = replaced(document, at, {**found.known(), **_table(document, at)})
+            document = replaced(document, at, {**outline.known(), **_table(document, at)})
         return document
 
     def _look(self, load: PageLoad) -> Outline | list[Mistake]:
         if load.key not in self._known:
             try:
                 outline = catalog.outline(load.page, self._folder)
-                found: Outline | list[Mistake] = [*outline.contradicts(load.page)] or outline
+                known: Outline | list[Mistake] = [*outline.contradicts(load.page)] or outline
             except ConfigError as error:
-                found = list(error.mistakes)
-            self._known[load.key] = found
+                known = list(error.mistakes)
+            self._known[load.key] = known
         return self._known[load.key]
 
 
@@ -78,11 +78,11 @@ def ensure_all(
         HostError: A site cannot be built on this machine, or not now.
         ConfigError: A site has another digest than the experiment gives.
     """
-    found: dict[str, CachedSite] = {}
+    built: dict[str, CachedSite] = {}
     for load in workloads:
-        if isinstance(load, PageLoad) and load.key not in found:
-            found[load.key] = catalog.ensure(load.page, seed, folder, say)
-    return found
+        if isinstance(load, PageLoad) and load.key not in built:
+            built[load.key] = catalog.ensure(load.page, seed, folder, say)
+    return built
 
 
 def loads(document: Mapping[str, Any]) -> Iterator[tuple[Path_, PageLoad]]:

@@ -114,9 +114,9 @@ def _resumption(load: PageLoad, document: LoggedRequest | None, of: str) -> Chec
     if document is None or (document.resumed is None and document.early_data is None):
         return RESUMPTION.result(where=of, passed=None, figure=NOT_TOLD, limit=expected)
     used = (bool(document.resumed), bool(document.early_data))
-    found = "early data" if used[1] else "resumed" if used[0] else "none"
-    figure = f"{found}, by the log of the document"
-    passed = found == expected
+    observed = "early data" if used[1] else "resumed" if used[0] else "none"
+    figure = f"{observed}, by the log of the document"
+    passed = observed == expected
     return RESUMPTION.result(where=of, passed=passed, figure=figure, limit=expected)
 
 

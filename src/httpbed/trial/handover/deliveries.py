@@ -38,18 +38,18 @@ def reduce(artifacts: Path, towards: Mapping[int, str], origin_ns: int) -> None:
     if not log.exists():
         return
     rows = delivered(packet_log.load(log, is_cut_off=True), towards)
-    found = Deliveries(origin_ns / BIN_NS, tuple(rows))
-    untrusted_files.write(artifacts, DELIVERIES, handover_files.deliveries_text(found))
+    deliveries = Deliveries(origin_ns / BIN_NS, tuple(rows))
+    untrusted_files.write(artifacts, DELIVERIES, handover_files.deliveries_text(deliveries))
 
 
 def delivered(log: PacketLog, towards: Mapping[int, str]) -> list[Delivered]:
     """Count the bytes of each millisecond and link."""
-    found: Counter[tuple[int, str]] = Counter()
+    sizes: Counter[tuple[int, str]] = Counter()
     for direction, link in towards.items():
         own = log.where(log.left & (log.direction == direction))
         for bin_, size in zip(own.out_ns // BIN_NS, own.bytes, strict=True):
-            found[int(bin_), link] += int(size)
-    return [Delivered(*where, size) for where, size in sorted(found.items())]
+            sizes[int(bin_), link] += int(size)
+    return [Delivered(*where, size) for where, size in sorted(sizes.items())]
 
 
 def read(artifacts: Path, absences: AbsencesNs) -> dict[str, dict[int, int]]:
@@ -62,10 +62,10 @@ def read(artifacts: Path, absences: AbsencesNs) -> dict[str, dict[int, int]]:
         link: [(since / BIN_NS, until / BIN_NS) for since, until in spans]
         for link, spans in absences.items()
     }
-    found: defaultdict[str, dict[int, int]] = defaultdict(dict)
+    bins: defaultdict[str, dict[int, int]] = defaultdict(dict)
     for one in handover_files.received(kept.rows, gone):
-        found[one.link][one.bin] = one.ip_bytes
-    return dict(found)
+        bins[one.link][one.bin] = one.ip_bytes
+    return dict(bins)
 
 
 def together(links: Iterable[Bins]) -> dict[int, int]:

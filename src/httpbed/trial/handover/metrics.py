@@ -165,8 +165,8 @@ class ObservedHandovers:
 
     def is_on(self, link: str, window: HandoverWindow) -> bool:
         """Whether a link delivered more than path validation and closes within a span."""
-        found = self.delivered_bytes(link, window.change.at_ns, window.until_ns)
-        return found >= STALLED_BYTES
+        delivered = self.delivered_bytes(link, window.change.at_ns, window.until_ns)
+        return delivered >= STALLED_BYTES
 
     def delivered_bytes(self, link: str, from_ns: int, until_ns: int) -> int:
         """Return the bytes that a link delivered between two times."""
@@ -190,12 +190,12 @@ class ObservedHandovers:
     @cached_property
     def _begun(self) -> dict[str, list[tuple[int, Mapping[str, Any]]]]:
         """Connections by link, each with the ns of its first packet."""
-        found: dict[str, list[tuple[int, Mapping[str, Any]]]] = {}
+        begun: dict[str, list[tuple[int, Mapping[str, Any]]]] = {}
         for one in self.evidence.connections:
             if self.chain.hops[0].is_between(one) and one["client_first_ns"] is not None:
                 at_ns = one["client_first_ns"] - self.evidence.link["started_ns"]
-                found.setdefault(one["link"], []).append((at_ns, one))
-        return {link: sorted(known, key=_when) for link, known in found.items()}
+                begun.setdefault(one["link"], []).append((at_ns, one))
+        return {link: sorted(known, key=_when) for link, known in begun.items()}
 
     @cached_property
     def _validated(self) -> list[tuple[int, str]]:
@@ -228,7 +228,7 @@ def _when(known: tuple[int, Mapping[str, Any]]) -> int:
     return known[0]
 
 
-def done_ns(hop: NetworkHop, evidence: AttemptEvidence, found: HandoverEvidence) -> int:
+def done_ns(hop: NetworkHop, evidence: AttemptEvidence, handovers: HandoverEvidence) -> int:
     """Return when the client ended, by its last close, or else when it was ended.
 
     In ns since the emulator's start. ``hop`` is the client's. The end of a process is known later
@@ -240,7 +240,7 @@ def done_ns(hop: NetworkHop, evidence: AttemptEvidence, found: HandoverEvidence)
         for one in hop.near(evidence.connections)
     ]
     done = evidence.client is not None and evidence.client.clean
-    return max(closes) if done and closes else found.ended_ns
+    return max(closes) if done and closes else handovers.ended_ns
 
 
 def observed(

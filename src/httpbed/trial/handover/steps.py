@@ -111,7 +111,7 @@ def sockets_left_file(number: int) -> str:
 def steps(handover: Handover, number: int) -> tuple[Step, ...]:
     """Return the steps of hand-over ``number``, counted from 1, in order of time."""
     left, entered = handover.from_and_to(number)
-    found: dict[str, list[Step]] = {
+    by_kind: dict[str, list[Step]] = {
         "none": [],
         "address deleted": [*_deletion(handover, left), *_arrival(handover, number)],
         "make before break": [
@@ -123,7 +123,7 @@ def steps(handover: Handover, number: int) -> tuple[Step, ...]:
         "blackhole": [*_revival(handover, number), Step(0.0, "down", left)],
         "NAT rebinding": [Step(0.0, "rebind", handover.links[0])],
     }
-    return tuple(found[handover.kind])
+    return tuple(by_kind[handover.kind])
 
 
 def change(handover: Handover, number: int) -> Step:

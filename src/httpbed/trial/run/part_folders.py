@@ -50,8 +50,8 @@ async def until_excess(look: Callable[[], dict[str, str]]) -> dict[str, str]:
 
 def excess(artifacts: Path, most: Mapping[str, int]) -> dict[str, str]:
     """Return why a folder holds more than ``most`` bytes or cannot be read, by name."""
-    found = {name: _wrong(artifacts / name, bound) for name, bound in most.items()}
-    return {name: f"{wrong}, and was ended" for name, wrong in found.items() if wrong}
+    reasons = {name: _wrong(artifacts / name, bound) for name, bound in most.items()}
+    return {name: f"{wrong}, and was ended" for name, wrong in reasons.items() if wrong}
 
 
 def _wrong(folder: Path, most: int) -> str:
@@ -102,8 +102,8 @@ def claim(artifacts: Path, most: Mapping[str, int]) -> dict[str, str]:
                 removal.take_over(entry.name, handle)
     finally:
         os.close(handle)
-    found = {name: _claimed(artifacts / name, bound) for name, bound in most.items()}
-    return {name: wrong for name, wrong in found.items() if wrong}
+    reasons = {name: _claimed(artifacts / name, bound) for name, bound in most.items()}
+    return {name: wrong for name, wrong in reasons.items() if wrong}
 
 
 def _claimed(folder: Path, most: int) -> str:
