@@ -84,5 +84,5 @@ def test_mirror_never_overwrites_a_folder(httpbed: Command, tmp_path: Path) -> N
     (tmp_path / "kept").write_text("")
     code, _, err = httpbed("mirror", tmp_path, "-o", tmp_path)
     assert code == 2
-    assert "is there already" in err
+    assert "exists already" in err
     assert (tmp_path / "kept").exists()

@@ -10,9 +10,8 @@ from browsing import SHELL, catalog
 from httpbed.experiment.errors import ConfigError
 from httpbed.host.packages import curl
 from httpbed.studies.mirror import session
-from httpbed.studies.mirror.agreement import differences
-from httpbed.studies.mirror.browser_load import Asked, Loader
-from httpbed.studies.mirror.crawler import Bounds
+from httpbed.studies.mirror.browser_load import BrowserLoader, LoadedRequests, differences
+from httpbed.studies.mirror.crawler import MirrorLimits
 from httpbed.web.load import driver_output
 from httpbed.web.sites import catalog as catalog_of_sites
 from httpbed.web.sites import content_types
@@ -20,16 +19,18 @@ from web import PNG, web
 
 pytestmark = [pytest.mark.namespaces, pytest.mark.toolbox]
 
-AMPLE = Bounds(1_000_000, 100, 60.0)
+AMPLE = MirrorLimits(1_000_000, 100, 60.0)
 
 
 @pytest.fixture
-def loader() -> Loader:
+def loader() -> BrowserLoader:
     """Load pages by Chromium from nginx."""
-    return Loader(catalog(), SHELL, "nginx", print)
+    return BrowserLoader(catalog(), SHELL, "nginx", print)
 
 
-def test_a_page_is_mirrored_with_what_its_scripts_insert(tmp_path: Path, loader: Loader) -> None:
+def test_a_page_is_mirrored_with_what_its_scripts_insert(
+    tmp_path: Path, loader: BrowserLoader
+) -> None:
     """The mirror holds two hosts' resources, a lazy image and one of an imported sheet."""
     program = curl.command(print)
     with web() as (main, other):
@@ -52,11 +53,11 @@ def test_a_page_is_mirrored_with_what_its_scripts_insert(tmp_path: Path, loader:
         1,
     )
     assert (tmp_path / f"mine/files/0/-/{other}/in.png").read_bytes() == PNG
-    assert differences(site, Asked({"/start.html": 1}, (), (), "")) != []
+    assert differences(site, LoadedRequests({"/start.html": 1}, (), (), "")) != []
 
 
 def test_a_page_that_asks_outside_is_refused_with_the_list(
-    tmp_path: Path, loader: Loader, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, loader: BrowserLoader, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Neither the folder nor the cache keeps anything of it."""
     monkeypatch.delattr(catalog_of_sites, "ensure")
@@ -70,8 +71,8 @@ def test_a_page_that_asks_outside_is_refused_with_the_list(
     with pytest.raises(ConfigError) as caught:
         session.mirror(source, tmp_path / "mine", loader, print)
     assert [(one.place, one.reason) for one in caught.value.mistakes] == [
-        ("https://outside.example/a.png", "is asked for outside"),
-        ("/gone.png", "is asked for and not there"),
+        ("https://outside.example/a.png", "is requested from another origin"),
+        ("/gone.png", "is requested and does not exist"),
     ]
     assert not (tmp_path / "mine").exists()
 
@@ -88,7 +89,7 @@ def test_servers_give_every_file_the_type_that_is_listed(tmp_path: Path, server:
     (page / "index.html").write_text(f"<!doctype html><script>{asking}</script>")
     source = session.from_folder(page, "index.html", AMPLE, strip=False)
     session.write(source, source.files()[0], None, (), tmp_path / "site")
-    Loader(catalog(), SHELL, server, print).load(tmp_path / "site", tmp_path)
+    BrowserLoader(catalog(), SHELL, server, print).load(tmp_path / "site", tmp_path)
     requests = driver_output.read(tmp_path / "load-1/client").requests
     told = {
         one.url.rpartition("/")[2]: dict(one.response_headers).get("content-type")

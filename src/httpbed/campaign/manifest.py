@@ -28,7 +28,7 @@ from httpbed.trial.plan import CampaignSetup
 from httpbed.trial.run.runner import MEMORY_BYTES
 
 UNKNOWN = "unknown"
-"""ReportedVersion of a binary of the user's that tells none: its digest tells it apart."""
+"""Version of a user's own binary that reports none; its digest identifies it."""
 RECORDING_PROGRAM = "python3"
 """What answers for recorded sites is written in, and its package."""
 TOOLS_USED = {"ip": "iproute2", "ss": "iproute2", "ethtool": "ethtool", "ping": "iputils-ping"}

@@ -26,8 +26,8 @@ from httpbed.store import capacity_records
 from httpbed.store.capacity_records import METRICS
 from httpbed.studies.capacity import session
 from httpbed.studies.capacity.experiment import VERSIONS
-from httpbed.studies.capacity.judgement import LEAST_LOADS, MARGIN, Level
-from httpbed.studies.capacity.session import Found, Test
+from httpbed.studies.capacity.judgement import LEAST_LOADS, MARGIN, ConcurrencyLevel
+from httpbed.studies.capacity.session import CapacityResult, CapacityTest
 
 DEFAULT_TURNS = 6
 
@@ -80,7 +80,7 @@ def command(
     the machine was busy. It takes about five minutes on two cores.
     """
     catalog = experiment_argument.catalog(recipe_folders)
-    test = Test(browser, most, turns, backend.choose(link_backend), _command_line())
+    test = CapacityTest(browser, most, turns, backend.choose(link_backend), _command_line())
     with _folder(keep) as folder, Reporter(test.loads(), test.loads()) as reporter:
         found = session.run(test, catalog, folder, tell=reporter.report, say=_say)
     record = _record(test, found)
@@ -102,7 +102,7 @@ def _folder(keep: Path | None) -> Iterator[Path]:
         yield Path(name)
 
 
-def _record(test: Test, found: Found) -> dict[str, Any]:
+def _record(test: CapacityTest, found: CapacityResult) -> dict[str, Any]:
     programs = {one["name"]: one for one in found.made_by["programs"]}
     browser = programs[test.browser]
     return {
@@ -116,7 +116,7 @@ def _record(test: Test, found: Found) -> dict[str, Any]:
     }
 
 
-def _show(test: Test, found: Found, kept: Path) -> None:
+def _show(test: CapacityTest, found: CapacityResult, kept: Path) -> None:
     out = Console()
     table = Table(box=None, pad_edge=False)
     table.add_column("side by side", justify="right")
@@ -142,7 +142,7 @@ def _show(test: Test, found: Found, kept: Path) -> None:
     out.print(f"record            {kept}", soft_wrap=True)
 
 
-def _cells(level: Level) -> list[str]:
+def _cells(level: ConcurrencyLevel) -> list[str]:
     cells = [f"{level.at_once}", f"{level.loads}", f"{level.failed}", f"{level.strained}"]
     cells.append(f"{level.loads_per_minute:.0f}")
     for metric in METRICS:

@@ -12,8 +12,8 @@ from httpbed.cli.experiment_argument import catalog, json_option, recipes_option
 from httpbed.experiment.errors import ConfigError, Mistake
 from httpbed.host.packages import curl, ssrf_guard
 from httpbed.studies.mirror import session
-from httpbed.studies.mirror.browser_load import Loader
-from httpbed.studies.mirror.crawler import Bounds
+from httpbed.studies.mirror.browser_load import BrowserLoader
+from httpbed.studies.mirror.crawler import MirrorLimits
 
 
 @click.command("mirror")
@@ -90,9 +90,9 @@ def command(
     """
     session.refuse_existing(output)
     known = catalog(recipe_folders)
-    bounds = Bounds(most_bytes, most_files, time_limit)
+    bounds = MirrorLimits(most_bytes, most_files, time_limit)
     origin = _origin(source, entry, bounds, strip=strip)
-    made = session.mirror(origin, output, Loader(known, browser, server, _say), _say)
+    made = session.mirror(origin, output, BrowserLoader(known, browser, server, _say), _say)
     values = {
         "schema": 1,
         "folder": str(output),
@@ -110,8 +110,8 @@ def command(
 
 
 def _origin(
-    source: str, entry: str, bounds: Bounds, *, strip: bool
-) -> session.Address | session.Folder:
+    source: str, entry: str, bounds: MirrorLimits, *, strip: bool
+) -> session.UrlSource | session.FolderSource:
     if source.startswith(("http://", "https://")):
         program, inside = curl.command(_say), ssrf_guard.leads_inside(source)
         return session.from_url(

@@ -15,8 +15,8 @@ from httpbed.experiment.errors import ConfigError, HostError, Mistake
 from httpbed.experiment.page import NamedPage
 from httpbed.host import folders
 from httpbed.studies.interop import table
-from httpbed.studies.mirror import agreement
-from httpbed.studies.mirror.browser_load import Loader
+from httpbed.studies.mirror import browser_load
+from httpbed.studies.mirror.browser_load import BrowserLoader
 from httpbed.web.sites import catalog as sites
 from httpbed.web.sites import corpus
 
@@ -92,14 +92,16 @@ def check(
     Use it with your own browser or a new one. The exit code is 1 if any page makes more or fewer
     requests than listed.
     """
-    loader = Loader(catalog(recipe_folders), browser, server, _say)
+    loader = BrowserLoader(catalog(recipe_folders), browser, server, _say)
     wrong = False
     parent = folders.cache() / "work"
     parent.mkdir(parents=True, exist_ok=True)
     for name in _chosen(names, every=every):
         made = sites.ensure(NamedPage(name=name), _SEED, Path(), _say)
         with tempfile.TemporaryDirectory(dir=parent) as scratch:
-            differences = agreement.differences(made.site, loader.load(made.folder, Path(scratch)))
+            differences = browser_load.differences(
+                made.site, loader.load(made.folder, Path(scratch))
+            )
         echo(f"{name}: {'as listed' if not differences else ''}".rstrip())
         for line in differences:
             echo(f"  {line}")

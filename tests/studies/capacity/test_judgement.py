@@ -1,20 +1,22 @@
-"""From loads side by side to how many may run: by figures that are made up, and known."""
+"""How many loads may run side by side, by invented figures."""
 
 from __future__ import annotations
 
 import pytest
 
 from httpbed.studies.capacity import judgement
-from httpbed.studies.capacity.judgement import Level, Seen
+from httpbed.studies.capacity.judgement import ConcurrencyLevel, ConcurrentLoad
 
 METRIC = "speed_index"
 
 
-def loads(worse: float, *, version: str = "2", strained: int = 0, count: int = 10) -> list[Seen]:
-    """Return loads around a second, so much worse."""
+def loads(
+    worse: float, *, version: str = "2", strained: int = 0, count: int = 10
+) -> list[ConcurrentLoad]:
+    """Return loads of about one second, worsened by a factor."""
     times = [worse * (1 + 0.002 * at) for at in range(count)]
     return [
-        Seen(version, {METRIC: one, "page_load_time": one}, strained=at < strained)
+        ConcurrentLoad(version, {METRIC: one, "page_load_time": one}, strained=at < strained)
         for at, one in enumerate(times)
     ]
 
@@ -22,44 +24,44 @@ def loads(worse: float, *, version: str = "2", strained: int = 0, count: int = 1
 ALONE = loads(1.0) + loads(1.0, version="3")
 
 
-def level(at_once: int, seen: list[Seen]) -> Level:
+def level(at_once: int, seen: list[ConcurrentLoad]) -> ConcurrencyLevel:
     """Judge loads beside those that ran alone."""
     return judgement.level(at_once, seen, ALONE, lasted_s=60.0)
 
 
 @pytest.mark.parametrize(("worse", "most"), [(1.0, 2), (1.04, 2), (1.06, 1), (1.3, 1)])
-def test_a_figure_may_be_a_twentieth_worse(worse: float, most: int) -> None:
-    """Over either HTTP version."""
+def test_a_figure_may_be_five_percent_worse(worse: float, most: int) -> None:
+    """In either HTTP version."""
     beside = level(2, loads(1.0) + loads(worse, version="3"))
     assert judgement.undisturbed([level(1, ALONE), beside], METRIC) == most
     assert beside.worsening[METRIC].ratio == pytest.approx(worse, rel=1e-6)
 
 
 @pytest.mark.parametrize(("strained", "most"), [(0, 2), (5, 2), (6, 1)])
-def test_a_busy_machine_is_too_much_whatever_the_figures(strained: int, most: int) -> None:
-    """A quarter of twenty loads may be invalid, and no more."""
+def test_too_many_invalid_loads_count_as_disturbed(strained: int, most: int) -> None:
+    """Up to a quarter of the loads may be invalid, whatever the figures."""
     beside = level(2, loads(1.0, strained=strained) + loads(1.0, version="3"))
     assert judgement.undisturbed([beside], METRIC) == most
 
 
 @pytest.mark.parametrize("failed", [1, 20])
-def test_loads_that_fail_beside_others_are_disturbed(failed: int) -> None:
-    """However good the rest looks, and where nothing is left to look at."""
+def test_failed_loads_count_as_disturbed(failed: int) -> None:
+    """Even if the other loads are good, or all failed."""
     seen = loads(1.0) + loads(1.0, version="3")
-    seen = [Seen("2", {}, strained=False)] * failed + seen[failed:]
+    seen = [ConcurrentLoad("2", {}, strained=False)] * failed + seen[failed:]
     beside = level(2, seen)
     assert beside.failed == failed
     assert judgement.undisturbed([level(1, ALONE), beside], METRIC) == 1
 
 
-def test_more_count_only_where_fewer_are_good() -> None:
-    """Three that happen to look well do not mend two that do not."""
+def test_a_number_counts_only_if_smaller_ones_are_undisturbed() -> None:
+    """Good figures at three do not outweigh bad ones at two."""
     levels = [level(2, loads(1.2) + loads(1.2, version="3")), level(3, ALONE)]
     assert judgement.undisturbed(levels, METRIC) == 1
 
 
-def test_the_interval_is_about_the_ratio() -> None:
-    """And loads a minute are counted over the time that all took."""
+def test_the_interval_contains_the_ratio() -> None:
+    """Loads per minute are counted over the time of all loads."""
     beside = level(3, loads(1.1) + loads(1.0, version="3"))
     worse = beside.worsening[METRIC]
     assert worse.version == "2"

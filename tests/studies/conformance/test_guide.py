@@ -1,4 +1,4 @@
-"""Every conformance test that a document shows can be planned as it is typed."""
+"""Every httpbed conformance command in the documentation can be planned."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ ROOT = Path(__file__).parents[3]
 CATALOG = catalog.load()
 LINE = re.compile(r"httpbed conformance [^`&\n]+")
 ELSEWHERE = {"--recipes", "--program"}
-"""Options that name what only the reader has."""
+"""Options whose values only the reader has."""
 
 
 def lines() -> Iterator[str]:
-    """Yield every line of a document, without its comment."""
+    """Yield every command of the documents, without its comment."""
     documents = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
     for document in documents:
         if "reference" not in document.parts:
@@ -32,14 +32,14 @@ def lines() -> Iterator[str]:
 
 
 def options(line: str) -> dict[str, Any]:
-    """Parse a line as the shell and the verb do."""
+    """Parse a command as the shell and click do."""
     words = shlex.split(line, comments=True)[2:]
     return dict(verb.command.make_context("conformance", words).params)
 
 
 @pytest.mark.parametrize("line", sorted(set(lines())))
-def test_a_line_that_is_shown_can_be_planned(line: str) -> None:
-    """Its sender is known, and its experiment is without mistakes."""
+def test_a_documented_command_can_be_planned(line: str) -> None:
+    """Its sender is known, and its experiment has no mistakes."""
     said = options(line)
     if ELSEWHERE & set(line.replace("=", " ").split()):
         return

@@ -1,4 +1,4 @@
-"""Records, and how a judgement is shown."""
+"""Records of conformance tests, and how a judgement is shown."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ NASTY = "<script>alert(1)</script>"
 
 
 def key(control: str = "reno") -> SenderKey:
-    """Identify a sender that somebody named maliciously."""
+    """Return the key of a sender with a malicious name."""
     return SenderKey("own", NASTY, "00", "", "3", "quic", control, (("knob", "1"),))
 
 
 def judgement() -> Judgement:
-    """Judge a sender of which one network was seen."""
+    """Judge a sender with trials of one network."""
     start = networks("smoke", "reno")[0]
     transfers = Transfers(
         networks("smoke", "reno"), [SenderTransfer(start, Ideal(lasts_s=3.0).transfer())]
@@ -42,8 +42,8 @@ def judgement() -> Judgement:
     return reach(sender, key(), "smoke", evidence)
 
 
-def test_without_a_download_nothing_is_judged(state: Path) -> None:
-    """It is told in a sentence, and no record says that the sender misbehaves."""
+def test_a_test_without_a_download_leaves_no_record(state: Path) -> None:
+    """The terminal says so in one sentence."""
     seen = judgement()
     none = replace(seen.evidence, transfers=Transfers(networks("smoke", "reno"), []))
     found = reach(seen.sender, key(), "smoke", none)
@@ -52,7 +52,7 @@ def test_without_a_download_nothing_is_judged(state: Path) -> None:
     assert not list(state.iterdir())
 
 
-def test_the_end_of_a_tunnel_is_not_sent_to_a_test() -> None:
+def test_no_note_recommends_testing_the_end_of_a_tunnel() -> None:
     """Its command could not work."""
     said = {"sender": key().as_json(), "passed": None, "testable": False}
     (told,) = senders.untested({"senders": [said]})
@@ -61,13 +61,13 @@ def test_the_end_of_a_tunnel_is_not_sent_to_a_test() -> None:
 
 @pytest.fixture
 def state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Keep records in a folder of the test's."""
+    """Keep records in the test's own folder."""
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
     return tmp_path
 
 
-def test_what_was_not_seen_does_not_pass() -> None:
-    """Some properties passed, none failed, and yet it is no pass."""
+def test_a_property_that_was_not_judged_does_not_pass() -> None:
+    """Some properties passed and none failed."""
     found = judgement()
     assert not found.failed
     assert not found.passed
@@ -87,8 +87,8 @@ def test_the_record_is_json_that_can_be_read_back(state: Path) -> None:
 
 
 @pytest.mark.usefixtures("state")
-def test_a_standing_tells_failed_and_never_tested_apart() -> None:
-    """What a manifest says of a sender."""
+def test_a_standing_distinguishes_failed_from_never_tested() -> None:
+    """The manifest contains the standing."""
     assert records.standing(key())["passed"] is None
     records.write(key(), "smoke", judgement().as_json())
     standing = records.standing(key())
@@ -98,8 +98,8 @@ def test_a_standing_tells_failed_and_never_tested_apart() -> None:
 
 
 @pytest.mark.usefixtures("state")
-def test_a_smaller_test_does_not_take_back_what_a_larger_one_found() -> None:
-    """Nor does it hide that a larger one passed."""
+def test_the_largest_scale_decides() -> None:
+    """A smaller test neither hides a failure nor a pass of a larger one."""
     records.write(key(), "full", judgement().as_json() | {"scale": "full"})
     records.write(key(), "smoke", judgement().as_json() | {"passed": True})
     assert records.standing(key())["scale"] == "full"
@@ -107,8 +107,8 @@ def test_a_smaller_test_does_not_take_back_what_a_larger_one_found() -> None:
 
 
 @pytest.mark.usefixtures("state")
-def test_a_report_knows_of_tests_after_the_campaign() -> None:
-    """The manifest stays what it was; a sender of an older one is left as it is."""
+def test_a_report_uses_tests_made_after_the_campaign() -> None:
+    """The manifest stays unchanged; senders of older manifests are left out."""
     before: dict[str, Any] = {"sender": key().as_json(), "passed": None, "set": {"knob": "1"}}
     older = {"sender": {"implementation": "own"}, "passed": None}
     manifest: dict[str, Any] = {"senders": [before, older], "seed": 1}
@@ -120,37 +120,37 @@ def test_a_report_knows_of_tests_after_the_campaign() -> None:
 
 
 def test_a_sender_judged_as_another_leaves_no_record() -> None:
-    """That Reno is no BBR says nothing against Reno."""
+    """A Reno sender that fails as BBR is not wrong."""
     assert not Sender("own", "3", "reno", "reno", "bbr").is_judged_by_name
     assert Sender("own", "3", None, "newreno", "reno").is_judged_by_name
     assert Sender("own", "3", None, "copa", "reno").is_judged_by_name
 
 
-def test_a_damaged_record_is_none(state: Path) -> None:
-    """It counts as never tested."""
+def test_a_damaged_record_is_ignored(state: Path) -> None:
+    """The sender counts as never tested."""
     del state
     records.write(key(), "smoke", {"schema": 1})
     assert records.read(key()) is None
 
 
-def test_the_page_escapes_everything() -> None:
-    """Names, knobs and commands are other people's words."""
+def test_the_html_report_escapes_everything() -> None:
+    """Names, knobs and commands come from users."""
     page = conformance.render(judgement())
     assert NASTY not in page
     assert "&lt;script&gt;" in page
     assert page.count("<svg") == 2
 
 
-def test_the_table_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
-    """A line for each property, and what it rests on."""
+def test_the_terminal_shows_a_table_of_properties(capsys: pytest.CaptureFixture[str]) -> None:
+    """A line for each property, and the evidence below."""
     conformance.show(judgement(), Path("r.json"), None, terminal.console())
     printed = capsys.readouterr().out
     assert "initial window" in printed
     assert "not read: x: y" in printed
 
 
-def test_reports_warn_of_senders() -> None:
-    """With the command that settles it; of one that passed nothing is said."""
+def test_reports_warn_of_failed_and_untested_senders() -> None:
+    """The note has the command that tests a sender; senders that passed have none."""
     said = {
         "sender": key().as_json(),
         "failed": ["growth"],
@@ -169,8 +169,8 @@ def test_reports_warn_of_senders() -> None:
     assert "did not pass: growth; not seen: start" in told[1]
 
 
-def test_plots_have_plain_figures_at_the_losses_that_were_asked_for() -> None:
-    """No mark-up of another language, and no line beyond what is drawn."""
+def test_plots_have_plain_figures_at_the_configured_losses() -> None:
+    """They contain no mark-up, and no line leaves the plot."""
     planned = networks("smoke", "reno")
     every = [
         SenderTransfer(network, Ideal(lasts_s=5.0).transfer())

@@ -1,4 +1,4 @@
-"""Ideal senders are found to be what they are, and are not taken for another."""
+"""Ideal senders pass as what they are, and fail as others."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ BETA: dict[str, float] = {"reno": 0.5, "cubic": 0.7}
 
 @cache
 def transfers(control: str, most: int = HELD, *, strained: bool = False) -> Transfers:
-    """Let an ideal sender go through every network of the smallest scale."""
+    """Return an ideal sender's transfers in every network of scale smoke."""
     planned = networks("smoke", "reno")
     every = [transfer(network, control, most, strained) for network in planned]
     return Transfers(planned, every)
 
 
 def transfer(network: Network, control: str, most: int, strained: bool) -> SenderTransfer:
-    """Let an ideal sender go through one network; a full queue is a limit of the window here."""
+    """Return an ideal sender's transfer in one network; here a full queue limits the window."""
     generator = np.random.default_rng(7)
     lost = network.lost or np.flatnonzero(generator.random(60_000) < network.loss).tolist()
     brim = round(network.pipe(1500).bdp + network.queue_packets)
@@ -43,13 +43,13 @@ def transfer(network: Network, control: str, most: int, strained: bool) -> Sende
 
 
 def judged(control: Control, ideal: str) -> dict[str, PropertyResult]:
-    """Judge an ideal sender as what it may not be."""
+    """Judge an ideal sender as another control."""
     return {finding.name: finding for finding in properties.judge(control, transfers(ideal))}
 
 
 @pytest.mark.parametrize("control", ["reno", "cubic"])
-def test_an_ideal_sender_passes_as_what_it_is(control: Control) -> None:
-    """Every property is seen, and within its tolerance."""
+def test_an_ideal_sender_passes_as_its_own_control(control: Control) -> None:
+    """Every property is judged, and within its tolerance."""
     found = judged(control, control)
     assert {name: one.observed for name, one in found.items() if not one.passed} == {}
 
@@ -58,19 +58,19 @@ def test_an_ideal_sender_passes_as_what_it_is(control: Control) -> None:
     ("control", "ideal"),
     [(a, b) for a in CONTROLS for b in ("reno", "cubic") if a not in {b, "bbr2"}],
 )
-def test_none_passes_as_another(control: Control, ideal: str) -> None:
-    """The positive control: what a loss leaves of the window tells all of them apart."""
+def test_an_ideal_sender_fails_as_another_control(control: Control, ideal: str) -> None:
+    """The window after a loss distinguishes all controls."""
     assert judged(control, ideal)["window after one loss"].passed is False
 
 
-def test_reno_is_not_near_capacity() -> None:
-    """Judged as BBR, it fails in every network with loss."""
+def test_reno_judged_as_bbr_fails_in_every_network_with_loss() -> None:
+    """Its throughput is far below the capacity."""
     found = judged("bbr", "reno")
     assert all(one.passed is False for name, one in found.items() if name.startswith("throughput"))
 
 
-def test_a_held_window_hides_what_congestion_control_would_do() -> None:
-    """It fails for being held, and nothing is said of what cannot be seen."""
+def test_a_window_held_by_flow_control_fails_and_hides_other_properties() -> None:
+    """Properties that a held window hides are not judged."""
     found = {one.name: one for one in properties.judge("cubic", transfers("cubic", 46))}
     held = found["largest window, nothing lost"]
     assert held.passed is False
@@ -80,22 +80,22 @@ def test_a_held_window_hides_what_congestion_control_would_do() -> None:
     assert found["throughput, 4 %, 50 ms"].passed is True
 
 
-def test_a_busy_machine_is_not_the_senders_fault() -> None:
-    """What passes counts; what fails is not judged."""
+def test_a_failure_on_a_busy_machine_is_not_judged() -> None:
+    """A pass still counts."""
     found = properties.judge("cubic", transfers("reno", strained=True))
     assert {one.passed for one in found} == {True, None}
     assert BUSY in {one.why for one in found if one.passed is None}
 
 
-def test_nothing_seen_is_not_passed() -> None:
-    """A test without trials judges nothing."""
+def test_a_test_without_trials_does_not_pass() -> None:
+    """No property is judged."""
     found = properties.judge("reno", Transfers(networks("smoke", "reno"), []))
     assert {one.passed for one in found} == {None}
     assert len(found) == len(properties.judge("reno", transfers("reno")))
 
 
-def test_a_grid_of_which_nothing_is_seen_is_not_passed() -> None:
-    """Its networks were planned, so they are asked about."""
+def test_a_grid_without_trials_does_not_pass() -> None:
+    """Every planned network has its property."""
     seen = transfers("reno")
     blind = Transfers(seen.planned, [one for one in seen.every if not one.network.loss])
     found = {one.name: one.passed for one in properties.judge("reno", blind)}
@@ -107,8 +107,8 @@ def test_a_grid_of_which_nothing_is_seen_is_not_passed() -> None:
     ]
 
 
-def test_the_second_bbr_may_give_way_to_much_loss() -> None:
-    """At 4 % it may be as slow as CUBIC; at 0.5 % Reno is far below what it should be."""
+def test_bbr2_may_be_as_slow_as_cubic_at_high_loss_only() -> None:
+    """At 4 % it may be as slow as CUBIC; at 0.5 % Reno is too slow for BBRv2."""
     found = judged("bbr2", "reno")
     assert found["throughput, 4 %, 50 ms"].unit == "of CUBIC"
     assert found["throughput, 4 %, 50 ms"].passed is True

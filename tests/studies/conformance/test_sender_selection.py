@@ -1,4 +1,4 @@
-"""What a user asks becomes a sender, or every mistake at once."""
+"""From the command line to the sender under test, or all mistakes."""
 
 from __future__ import annotations
 
@@ -16,41 +16,41 @@ CATALOG = catalog.load()
 ONCE = {"replicates": 1}
 
 
-def mistakes(asked: SenderOptions) -> str:
-    """List what is wrong with what is asked."""
+def mistakes(options: SenderOptions) -> str:
+    """Return the mistakes in a description of a sender."""
     with pytest.raises(ConfigError) as caught:
-        choose(CATALOG, asked)
+        choose(CATALOG, options)
     return "\n".join(map(str, caught.value.mistakes))
 
 
-def test_the_highest_version_and_its_own_control_are_the_default() -> None:
-    """``httpbed conformance nginx`` asks about its QUIC, which is CUBIC by its documentation."""
+def test_the_highest_version_and_the_default_control_are_tested_by_default() -> None:
+    """``httpbed conformance nginx`` tests its QUIC, which uses CUBIC by its documentation."""
     sender = choose(CATALOG, SenderOptions("nginx"))
     assert (sender.transport, sender.judged_as, sender.algorithm) == ("quic", "cubic", "cubic")
     assert sender.congestion_control is None
 
 
-def test_all_mistakes_are_told() -> None:
-    """Unknown client, control and knob together."""
-    asked = SenderOptions("nginx", control="vegas", client="curly", knobs={"no_such": "1"})
-    told = mistakes(asked)
+def test_all_mistakes_are_reported() -> None:
+    """An unknown client, control and knob are reported together."""
+    options = SenderOptions("nginx", control="vegas", client="curly", knobs={"no_such": "1"})
+    told = mistakes(options)
     assert "did you mean 'curl'?" in told
     assert "known: fixed, cubic" in told
     assert "no knob 'no_such'" in told
 
 
-def test_a_client_is_no_sender() -> None:
-    """It is told what to test instead."""
+def test_a_client_cannot_be_tested() -> None:
+    """The message says what to test instead."""
     assert "test the server or proxy" in mistakes(SenderOptions("curl"))
 
 
-def test_a_tunnel_is_no_sender() -> None:
-    """It passes on what others send, under their congestion control."""
+def test_an_end_of_a_tunnel_cannot_be_tested() -> None:
+    """It forwards what others send under their congestion control."""
     assert "test the server behind it" in mistakes(SenderOptions("envoy-tunnel", judged_as="cubic"))
 
 
-def test_unknown_names_get_the_nearest() -> None:
-    """A slip of the finger."""
+def test_the_nearest_known_name_is_suggested() -> None:
+    """For a misspelled name."""
     assert "did you mean 'nginx'?" in mistakes(SenderOptions("ngnix"))
 
 
@@ -58,12 +58,12 @@ def test_unknown_names_get_the_nearest() -> None:
     ("name", "known"),
     [("newreno", "reno"), ("BBRv3", "bbr2"), ("bbr1", "bbr"), ("cubic", "cubic"), ("copa", None)],
 )
-def test_families(name: str, known: Control | None) -> None:
+def test_names_of_controls_map_to_their_behaviour(name: str, known: Control | None) -> None:
     """Several names promise the same behaviour."""
     assert family(name) == known
 
 
-def test_knobs_are_pairs() -> None:
+def test_a_knob_is_a_name_with_a_value() -> None:
     """A value may have an equals sign; a name alone is refused."""
     assert sender_selection.pairs(("a=1=2",)) == {"a": "1=2"}
     with pytest.raises(ConfigError, match="NAME=VALUE"):
@@ -71,16 +71,16 @@ def test_knobs_are_pairs() -> None:
 
 
 @pytest.mark.parametrize("word", ["nginx:4", "nginx:2:reno:x", ":::"])
-def test_competitors_are_named_in_one_word(word: str) -> None:
-    """Name, version, control."""
+def test_one_word_describes_a_competitor(word: str) -> None:
+    """The word has name, version and control."""
     assert sender_selection.competitor("nginx:1.1:bbr", "curl").control == "bbr"
     with pytest.raises(ConfigError, match="--against"):
         sender_selection.competitor(word, "curl")
 
 
 @pytest.mark.parametrize("word", ["ngin", "nginx:3:copa", "curl", "h2o:1.1:vegas"])
-def test_a_mistake_in_a_competitor_is_placed_where_it_was_written(word: str) -> None:
-    """The user wrote one word, and may have written several such."""
+def test_a_mistake_in_a_competitor_names_its_word(word: str) -> None:
+    """The option may be given several times."""
     with pytest.raises(ConfigError) as found:
         choose(CATALOG, sender_selection.competitor(word, "curl"))
     assert {mistake.place for mistake in found.value.mistakes} == {f"--against {word}"}
@@ -95,8 +95,8 @@ def test_neither_end_of_a_tunnel_can_be_tested_alone(name: str) -> None:
 
 @pytest.mark.parametrize("scale", SCALES)
 @pytest.mark.parametrize("control", ["reno", "bbr"])
-def test_every_scale_is_an_experiment_without_mistakes(scale: Scale, control: Control) -> None:
-    """What is run is an ordinary experiment file."""
+def test_the_experiment_of_every_scale_is_valid(scale: Scale, control: Control) -> None:
+    """It is an ordinary experiment file."""
     sender = choose(CATALOG, SenderOptions("nginx", control=control, http_version="1.1"))
     text = networks.experiment(sender, networks.networks(scale, control), replicates=2, seed=1)
     loaded = preparation.load(text, CATALOG)
@@ -104,7 +104,7 @@ def test_every_scale_is_an_experiment_without_mistakes(scale: Scale, control: Co
 
 
 def senders() -> list[SenderOptions]:
-    """Ask for every sender of every recipe that comes with httpbed, over every version."""
+    """Return every sender of every shipped recipe in every HTTP version."""
     return [
         SenderOptions(recipe.name, control=control, http_version=version, judged_as="cubic")
         for recipe in CATALOG.recipes.values()
@@ -114,17 +114,17 @@ def senders() -> list[SenderOptions]:
     ]
 
 
-@pytest.mark.parametrize("asked", senders(), ids=str)
-def test_every_sender_of_every_recipe_can_be_asked(asked: SenderOptions) -> None:
-    """Servers, and proxies in front of a server that does not matter."""
+@pytest.mark.parametrize("options", senders(), ids=str)
+def test_every_sender_of_every_recipe_has_an_experiment(options: SenderOptions) -> None:
+    """Servers, and proxies with an origin."""
     text = networks.experiment(
-        choose(CATALOG, asked), networks.networks("smoke", "cubic"), seed=1, **ONCE
+        choose(CATALOG, options), networks.networks("smoke", "cubic"), seed=1, **ONCE
     )
     assert preparation.load(text, CATALOG).trials
 
 
-def test_words_of_users_stay_words() -> None:
-    """A knob's value cannot become part of the file's grammar."""
+def test_a_knobs_value_is_quoted() -> None:
+    """It cannot change the structure of the file."""
     nasty = 'x" }\n[roles.client]\x7f\\'
     sender = Sender("nginx", "3", None, "cubic", "cubic", knobs={"k": nasty})
     text = networks.experiment(sender, networks.networks("smoke", "cubic"), replicates=1, seed=1)
@@ -132,8 +132,8 @@ def test_words_of_users_stay_words() -> None:
         preparation.load(text, CATALOG)
 
 
-def test_a_competition_is_an_experiment_without_mistakes() -> None:
-    """Three flows on one bottleneck, each with a link of its own."""
+def test_the_experiment_of_a_competition_is_valid() -> None:
+    """Three flows share one bottleneck, and each has its own link."""
     controls = ("reno", "cubic", "bbr")
     senders = [
         choose(CATALOG, SenderOptions("nginx", control=one, http_version="1.1")) for one in controls
@@ -150,14 +150,16 @@ def test_a_competition_is_an_experiment_without_mistakes() -> None:
     ]
 
 
-def test_proxies_compete_with_an_origin_of_their_own() -> None:
-    """The one in question and its competitors alike; the directions of the log stay as they are."""
-    asked = [
+def test_each_competing_proxy_has_its_own_origin() -> None:
+    """The directions of the packet log are those of servers."""
+    options = [
         SenderOptions("haproxy", control="bbr"),
         SenderOptions("nginx", http_version="1.1"),
         SenderOptions("envoy"),
     ]
-    chosen = [choose(CATALOG, one) for one in (*asked, SenderOptions("haproxy", http_version="2"))]
+    chosen = [
+        choose(CATALOG, one) for one in (*options, SenderOptions("haproxy", http_version="2"))
+    ]
     scenario = session.prepare_competition(chosen, CATALOG, "smoke").trials[0].scenario()
     hosts = {name: host for name, host in scenario.hosts.items() if "proxy" in name}
     assert hosts == {"proxy": "proxy", "competitor-3-proxy": "proxy4"}

@@ -1,4 +1,4 @@
-"""What a load asked for, sorted for who mirrors the page."""
+"""How the requests of a page load are sorted."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ def _request(url: str, status: int = 200, failed: str = "") -> PageRequest:
 
 
 def test_requests_are_sorted_by_what_they_mean_for_the_page() -> None:
-    """There, not there, outside, in parts; what asks nobody is none."""
-    found = browser_load.asked(
+    """Answered, missing, on another origin, in parts; data URLs are no requests."""
+    found = browser_load.requests_of(
         _asked(
             _request(f"{OWN}/a.png"),
             _request(f"{OWN}/a.png"),
@@ -35,7 +35,7 @@ def test_requests_are_sorted_by_what_they_mean_for_the_page() -> None:
             _request(f"{OWN}/film.mp4", 206),
         )
     )
-    assert found == browser_load.Asked(
+    assert found == browser_load.LoadedRequests(
         {"/a.png": 2}, ("/gone", "/broken"), ("https://other.test/x",), "", ("/film.mp4",)
     )
 
@@ -43,6 +43,6 @@ def test_requests_are_sorted_by_what_they_mean_for_the_page() -> None:
 @pytest.mark.parametrize(
     "cut", [{"notes": ("5 further requests are dropped",)}, {"ended": "crashed", "reason": "oh"}]
 )
-def test_a_load_that_is_not_known_as_a_whole_is_no_list(cut: dict[str, object]) -> None:
-    """What it leaves out may be asked for each time."""
-    assert browser_load.asked(replace(_asked(), **cut)).ended  # type: ignore[arg-type]
+def test_a_load_that_is_not_known_completely_has_a_reason(cut: dict[str, object]) -> None:
+    """A request that is missing from its record may occur at each load."""
+    assert browser_load.requests_of(replace(_asked(), **cut)).ended  # type: ignore[arg-type]

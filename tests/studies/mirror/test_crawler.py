@@ -7,7 +7,7 @@ import pytest
 from httpbed.experiment.errors import ConfigError
 from httpbed.host.packages.curl import Fetched
 from httpbed.studies.mirror import crawler
-from httpbed.studies.mirror.crawler import Bounds, Collected
+from httpbed.studies.mirror.crawler import CollectedPage, MirrorLimits
 
 WEB = {
     "https://page.test/start": (
@@ -25,7 +25,7 @@ WEB = {
     "https://page.test/file.pdf": ("application/pdf", ""),
 }
 MOVED = {"https://page.test/": "https://page.test/start"}
-AMPLE = Bounds(10_000, 100, 60.0)
+AMPLE = MirrorLimits(10_000, 100, 60.0)
 
 
 def _fetch(urls: Sequence[str], most_bytes: int, time_limit_s: float) -> dict[str, Fetched]:
@@ -41,12 +41,12 @@ def _got(url: str) -> Fetched:
     return Fetched(url, kind, body.encode())
 
 
-def _written(found: Collected) -> dict[str, str]:
+def _written(found: CollectedPage) -> dict[str, str]:
     return {path: body.decode() for path, body, _, _ in crawler.rewritten(found, strip=False)}
 
 
-def test_a_page_is_collected_from_where_redirects_lead_with_all_that_it_names() -> None:
-    """Even what scripts name by its whole URL leads to the mirrored file."""
+def test_a_page_is_collected_after_redirects_with_everything_it_refers_to() -> None:
+    """Absolute URLs in scripts lead to the mirrored files, too."""
     found = crawler.collect("https://page.test/", _fetch, AMPLE)
     assert _written(found) == {
         "start.html": '<link rel=stylesheet href="/-/cdn.test/css.css"><img src="/sub/a.png">'
@@ -59,8 +59,8 @@ def test_a_page_is_collected_from_where_redirects_lead_with_all_that_it_names() 
     }
 
 
-def test_what_could_not_be_had_is_told() -> None:
-    """In the words of who did not give it."""
+def test_a_file_that_cannot_be_fetched_is_reported() -> None:
+    """The reason is that of the download."""
     found = crawler.collect("https://page.test/", _fetch, AMPLE)
     changes = [one for *_, changed in crawler.rewritten(found, strip=False) for one in changed]
     assert changes == ["base removed: /sub/", "its server answered 404: gone.png"]
@@ -68,25 +68,28 @@ def test_what_could_not_be_had_is_told() -> None:
 
 @pytest.mark.parametrize(
     ("bounds", "option"),
-    [(Bounds(100, 100, 60.0), "--bytes"), (Bounds(10_000, 3, 60.0), "--files")],
+    [(MirrorLimits(100, 100, 60.0), "--bytes"), (MirrorLimits(10_000, 3, 60.0), "--files")],
 )
-def test_a_page_beyond_its_bounds_is_refused(bounds: Bounds, option: str) -> None:
-    """With the option that raises the bound."""
+def test_a_page_that_exceeds_a_limit_is_refused(bounds: MirrorLimits, option: str) -> None:
+    """The message names the option that raises the limit."""
     with pytest.raises(ConfigError, match=f"raise {option}"):
         crawler.collect("https://page.test/", _fetch, bounds)
 
 
-def test_time_is_bounded() -> None:
-    """From the first request on."""
+def test_fetching_ends_at_the_time_limit() -> None:
+    """The time counts from the first request."""
     with pytest.raises(ConfigError, match="raise --time-limit"):
-        crawler.collect("https://page.test/", _fetch, Bounds(10_000, 100, 1e-9))
+        crawler.collect("https://page.test/", _fetch, MirrorLimits(10_000, 100, 1e-9))
 
 
 @pytest.mark.parametrize(
     ("url", "reason"),
-    [("https://page.test/nobody", "answered 404"), ("https://page.test/file.pdf", "no page")],
+    [
+        ("https://page.test/nobody", "answered 404"),
+        ("https://page.test/file.pdf", "not an HTML page"),
+    ],
 )
-def test_what_is_no_page_is_refused(url: str, reason: str) -> None:
-    """A missing one, and a document of another kind."""
+def test_a_url_that_is_not_an_html_page_is_refused(url: str, reason: str) -> None:
+    """A missing page, and a document of another type."""
     with pytest.raises(ConfigError, match=reason):
         crawler.collect(url, _fetch, AMPLE)

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from httpbed.studies.mirror.file_names import Places
+from httpbed.studies.mirror.file_names import FileNames
 
 PARTS = st.sampled_from(
     [
@@ -36,7 +36,7 @@ TYPES = st.sampled_from(["text/html", "text/css", "image/png", "", "x/y"])
 
 
 def _place(url: str, kind: str) -> str:
-    return Places("page.test").add(url, kind)
+    return FileNames("page.test").add(url, kind)
 
 
 @pytest.mark.parametrize(
@@ -50,39 +50,39 @@ def _place(url: str, kind: str) -> str:
         ("https://page.test/data", "application/x-of-nobody", "data"),
     ],
 )
-def test_a_file_is_where_its_url_says(url: str, kind: str, path: str) -> None:
-    """With the ending that its type needs; other hosts have a folder each."""
+def test_a_file_has_the_path_of_its_url(url: str, kind: str, path: str) -> None:
+    """The suffix fits its type; each other host has its own folder."""
     assert _place(url, kind) == path
 
 
 @pytest.mark.parametrize(
     "part", ["%2e%2e", "..", "%00", "a%2fb", "a%5cb", "x" * 300, "%ff", "%0a", "."]
 )
-def test_a_name_that_could_do_harm_is_another_one(part: str) -> None:
+def test_a_harmful_name_is_replaced(part: str) -> None:
     """Upwards, NUL, slashes, too long, no UTF-8, a line break."""
     (only,) = Path(_place(f"https://page.test/{part}", "")).parts
     assert len(only) == 12
     assert only.isalnum()
 
 
-def test_equal_urls_share_a_place_and_others_never_do() -> None:
-    """A query may make another file."""
-    places = Places("page.test")
+def test_each_url_has_its_own_path() -> None:
+    """URLs with other queries are other files."""
+    places = FileNames("page.test")
     first = places.add("https://page.test/a.png?1", "image/png")
     assert places.add("https://page.test/a.png?1", "image/png") == first
     assert places.add("https://page.test/a.png?2", "image/png") != first
 
 
-def test_a_file_of_the_page_is_not_where_the_folder_of_other_hosts_is() -> None:
-    """Which may be needed later."""
-    places = Places("page.test")
+def test_no_file_takes_the_name_of_the_folder_of_other_hosts() -> None:
+    """The folder may be needed later."""
+    places = FileNames("page.test")
     assert places.add("https://page.test/-", "").startswith("-/")
 
 
 @given(st.lists(st.tuples(URLS, TYPES), max_size=20, unique_by=lambda one: one[0]))
-def test_all_places_can_be_written_on_any_filesystem(asked: list[tuple[str, str]]) -> None:
-    """No two differ by case alone, none is file and folder, none leads out."""
-    places = Places("page.test")
+def test_all_paths_can_be_written_on_any_file_system(asked: list[tuple[str, str]]) -> None:
+    """No two differ only in case, none is both a file and a folder, none leads out."""
+    places = FileNames("page.test")
     made = [Path(places.add(url, kind)) for url, kind in asked]
     lower = [str(path).lower() for path in made]
     assert len(set(lower)) == len(lower)

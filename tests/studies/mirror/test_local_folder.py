@@ -7,15 +7,15 @@ import pytest
 
 from httpbed.experiment.errors import ConfigError
 from httpbed.studies.mirror import local_folder
-from httpbed.studies.mirror.crawler import Bounds
+from httpbed.studies.mirror.crawler import MirrorLimits
 
-AMPLE = Bounds(10_000, 100, 60.0)
+AMPLE = MirrorLimits(10_000, 100, 60.0)
 ICON = b'<link rel="icon" href="data:,">'
 
 
 @pytest.fixture
 def page(tmp_path: Path) -> Path:
-    """A folder with a page."""
+    """Make a folder with a page."""
     folder = tmp_path / "page"
     (folder / "img").mkdir(parents=True)
     (folder / "index.html").write_text(
@@ -25,8 +25,8 @@ def page(tmp_path: Path) -> Path:
     return folder
 
 
-def test_a_folder_is_read_with_all_below_it(page: Path) -> None:
-    """A link inside the folder is as good as a file."""
+def test_all_files_below_a_folder_are_read(page: Path) -> None:
+    """A link to a file inside the folder counts as a file."""
     (page / "link.png").symlink_to("img/a.png")
     assert set(local_folder.read(page, "index.html", AMPLE)) == {
         "index.html",
@@ -35,15 +35,15 @@ def test_a_folder_is_read_with_all_below_it(page: Path) -> None:
     }
 
 
-def test_a_page_is_copied_as_it_is_but_for_its_icon(page: Path) -> None:
-    """Some browsers would ask for one, and some not."""
+def test_a_page_is_copied_unchanged_except_for_its_icon(page: Path) -> None:
+    """Without one, some browsers request an icon and some do not."""
     files = local_folder.read(page, "index.html", AMPLE)
     made = {path: body for path, body, _ in local_folder.repaired(files, strip=False)}
     assert made["index.html"] == files["index.html"].replace(b"<head>", b"<head>" + ICON)
 
 
-def test_what_is_outside_goes_where_that_is_asked_for(page: Path) -> None:
-    """And what went is told."""
+def test_strip_removes_references_to_the_outside(page: Path) -> None:
+    """Each removal is listed as a change."""
     files = local_folder.read(page, "index.html", AMPLE)
     made = {path: (body, told) for path, body, told in local_folder.repaired(files, strip=True)}
     assert made["index.html"] == (
@@ -52,7 +52,7 @@ def test_what_is_outside_goes_where_that_is_asked_for(page: Path) -> None:
     )
 
 
-def test_everything_that_cannot_be_served_is_told_at_once(page: Path) -> None:
+def test_everything_that_cannot_be_served_is_reported_at_once(page: Path) -> None:
     """Links out, to nothing and upwards, a pipe, a name that moves the cursor, a missing page."""
     (page / "out").symlink_to("/etc/hostname")
     (page / "dangling").symlink_to("nowhere")
@@ -74,8 +74,8 @@ def test_everything_that_cannot_be_served_is_told_at_once(page: Path) -> None:
     ]
 
 
-@pytest.mark.parametrize("bounds", [Bounds(10, 100, 60.0), Bounds(10_000, 1, 60.0)])
-def test_a_folder_beyond_its_bounds_is_refused(page: Path, bounds: Bounds) -> None:
-    """By bytes and by files."""
+@pytest.mark.parametrize("bounds", [MirrorLimits(10, 100, 60.0), MirrorLimits(10_000, 1, 60.0)])
+def test_a_folder_that_exceeds_a_limit_is_refused(page: Path, bounds: MirrorLimits) -> None:
+    """Both bytes and files are limited."""
     with pytest.raises(ConfigError, match="raise --bytes or --files"):
         local_folder.read(page, "index.html", bounds)

@@ -1,4 +1,4 @@
-"""A page is mirrored without a browser: what loads ask for is said by the tests."""
+"""Mirroring a page without a browser: the tests provide the requests of its loads."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ import pytest
 from httpbed.experiment.errors import ConfigError
 from httpbed.host.packages.curl import Fetched
 from httpbed.studies.mirror import session
-from httpbed.studies.mirror.browser_load import Asked
-from httpbed.studies.mirror.crawler import Bounds
+from httpbed.studies.mirror.browser_load import LoadedRequests
+from httpbed.studies.mirror.crawler import MirrorLimits
 from httpbed.web.sites import site as sites
 
-AMPLE = Bounds(10_000, 100, 60.0)
+AMPLE = MirrorLimits(10_000, 100, 60.0)
 PAGE = "https://page.test/index.html"
 
 
@@ -25,18 +25,18 @@ def _fetch(urls: Sequence[str], most_bytes: int, time_limit_s: float) -> dict[st
 
 
 class Script:
-    """A page's script, which asks for some paths each time."""
+    """A page's script that requests some paths at each load."""
 
     def __init__(self, *paths: str) -> None:
         self._paths = paths
 
-    def load(self, site: Path, scratch: Path) -> Asked:
+    def load(self, site: Path, scratch: Path) -> LoadedRequests:
         """Ask for the page and the paths."""
         assert scratch.is_dir()
         served = {one.path for one in sites.read(site).resources}
         missing = tuple(path for path in self._paths if path not in served)
         found = [path for path in self._paths if path in served]
-        return Asked(dict.fromkeys(["/index.html", *found], 1), missing, (), "")
+        return LoadedRequests(dict.fromkeys(["/index.html", *found], 1), missing, (), "")
 
 
 def _mirrored(folder: Path, *paths: str) -> sites.Site:
@@ -44,8 +44,8 @@ def _mirrored(folder: Path, *paths: str) -> sites.Site:
     return session.mirror(source, folder / "mine", Script(*paths), lambda _: None)
 
 
-def test_what_a_script_asks_for_is_where_it_asks(tmp_path: Path) -> None:
-    """Even where its name says nothing of its type."""
+def test_a_file_is_served_where_a_script_requests_it(tmp_path: Path) -> None:
+    """The path's suffix may not fit the type."""
     site = _mirrored(tmp_path, "/api/one", "/two.json")
     assert {one.path: one.requested for one in site.resources} == {
         "/index.html": 1,
@@ -71,8 +71,8 @@ def test_what_a_script_asks_for_is_where_it_asks(tmp_path: Path) -> None:
         ("/folder/",),
     ],
 )
-def test_what_cannot_be_where_a_script_asks_is_told(paths: tuple[str, ...], tmp_path: Path) -> None:
-    """As not there, whichever file it would break."""
-    with pytest.raises(ConfigError, match="is asked for and not there"):
+def test_a_path_that_no_file_can_have_is_reported(paths: tuple[str, ...], tmp_path: Path) -> None:
+    """Such paths are too deep, or the name of a folder."""
+    with pytest.raises(ConfigError, match="is requested and does not exist"):
         _mirrored(tmp_path, *paths)
     assert [*tmp_path.iterdir()] == []

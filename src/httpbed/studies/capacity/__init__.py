@@ -1,1 +1,5 @@
-"""How many page loads this machine carries side by side without disturbing what is measured."""
+"""``httpbed capacity``: how many page loads run side by side without disturbing each other.
+
+Not here: the record of the result (``store/capacity_records``).
+Start at ``session``, then ``judgement``.
+"""

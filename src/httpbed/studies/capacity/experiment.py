@@ -1,7 +1,7 @@
-"""The page loads of a capacity test: an ordinary experiment, with a page that keeps a browser busy.
+"""The experiment of a capacity test: a page that keeps a browser busy.
 
-The link is fast, so that processors are what loads share; 40 images make some hundred pictures to
-decode and paint, which is what disturbs Speed Index first.
+The link is fast, so that loads compete for processors only. Speed Index suffers first, because the
+browser decodes and paints 40 images.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ TIME_LIMIT_S = 60
 
 
 def text(browser: str, blocks: int) -> str:
-    """Write the experiment: each block loads the page once over each version."""
+    """Return the experiment; each block loads the page once in each HTTP version."""
     return f"""\
 schema = 1
 name = "capacity"

@@ -1,11 +1,11 @@
-"""From the loads that ran so many side by side to how many may; pure.
+"""Judges how many page loads may run side by side.
 
-A load is disturbed where others beside it make its figures worse than alone. So the median with k
-side by side is compared with that of one at a time, for each HTTP version, and the worst of them
-counts. A number is undisturbed where that ratio is within the margin, few loads were invalid
-because the machine was busy, and all smaller numbers are undisturbed, too. The ratio's interval is
-the bootstrap's (Efron and Tibshirani 1993, percentile, 95 %) of the ratio of medians, for loads at
-different numbers are not pairs.
+Loads are disturbed if their figures are worse than those of loads that ran alone. So the median of
+k loads side by side is divided by that of single loads, for each HTTP version; the worst ratio
+counts. A number is undisturbed if that ratio is within the margin, few loads were invalid because
+the machine was busy, and all smaller numbers are undisturbed, too. The ratio's interval is a
+percentile bootstrap of the ratio of medians (Efron and Tibshirani 1993, 95 %), because loads are
+not paired.
 """
 
 from __future__ import annotations
@@ -19,32 +19,32 @@ import numpy as np
 from httpbed.store.capacity_records import METRICS
 
 MARGIN = 1.05
-"""Figures may be a twentieth worse: less than what a comparison of ten loads can tell."""
+"""Figures may be 5 % worse, which is less than a comparison of ten loads can detect."""
 MOST_STRAINED = 0.25
-"""Share of loads that may be invalid because the machine was busy: they are run again, and more of
-them cost more than running side by side saves."""
+"""Share of loads that may be invalid because of a busy machine. They are retried, and more retries
+cost more time than running side by side saves."""
 LEAST_LOADS = 3
-"""Of each HTTP version, that are compared."""
+"""Loads of each HTTP version that a comparison needs."""
 RESAMPLES = 4000
 INTERVAL = (2.5, 97.5)
 SEED = 1
 
 
 @dataclass(frozen=True)
-class Seen:
-    """One load that ran beside others."""
+class ConcurrentLoad:
+    """One load that ran at the same time as others."""
 
     version: str
     values: Mapping[str, float]
-    """Of each metric; empty where it failed. Those of a load that is invalid because the machine
-    was busy are among them: how much worse they are is what is asked."""
+    """Values by metric; empty for a failed load. Loads that are invalid because of a busy machine
+    have values, too: how much worse they are is the question."""
     strained: bool
-    """Whether the machine was too busy, by the validity checks."""
+    """Whether the validity checks found the machine too busy."""
 
 
 @dataclass(frozen=True)
 class Worsening:
-    """How much worse a metric was than alone, over the HTTP version where it was worst."""
+    """How much worse a metric is than alone, in the HTTP version where it is worst."""
 
     version: str
     ratio: float
@@ -53,28 +53,28 @@ class Worsening:
 
     @property
     def is_disturbed(self) -> bool:
-        """Whether it is worse by more than the margin."""
+        """Whether the ratio exceeds the margin."""
         return self.ratio > MARGIN
 
 
 @dataclass(frozen=True)
-class Level:
-    """What was seen with so many side by side."""
+class ConcurrencyLevel:
+    """The result of one number of loads side by side."""
 
     at_once: int
     loads: int
     strained: int
-    """Those that were invalid because the machine was busy."""
+    """Loads that were invalid because the machine was busy."""
     failed: int
-    """Those that have no values, for whatever reason."""
+    """Loads without values."""
     loads_per_minute: float
     medians: Mapping[str, float]
-    """Of each metric, in seconds, over all versions; without those that no load has."""
+    """Medians by metric in seconds, over all HTTP versions; metrics without values are left out."""
     worsening: Mapping[str, Worsening]
-    """By metric; empty for one at a time, and where too few loads have values to be compared."""
+    """By metric; empty for single loads, and if too few loads have values."""
 
     def is_undisturbed(self, metric: str) -> bool:
-        """Whether this metric may be measured so; one at a time there is nothing that disturbs."""
+        """Whether a metric can be measured so; single loads are undisturbed by definition."""
         if self.at_once == 1:
             return True
         worse = self.worsening.get(metric)
@@ -82,13 +82,15 @@ class Level:
         return sound and worse is not None and not worse.is_disturbed
 
     def as_json(self) -> dict[str, Any]:
-        """Return it ready for :func:`json.dumps`."""
+        """Return it for :func:`json.dumps`."""
         return asdict(self)
 
 
-def level(at_once: int, seen: Sequence[Seen], alone: Sequence[Seen], lasted_s: float) -> Level:
-    """Judge the loads that ran ``at_once``, which took ``lasted_s``, by those that ran alone."""
-    return Level(
+def level(
+    at_once: int, seen: Sequence[ConcurrentLoad], alone: Sequence[ConcurrentLoad], lasted_s: float
+) -> ConcurrencyLevel:
+    """Judge loads that ran ``at_once`` and took ``lasted_s`` in all, by those that ran alone."""
+    return ConcurrencyLevel(
         at_once=at_once,
         loads=len(seen),
         strained=sum(one.strained for one in seen),
@@ -99,8 +101,8 @@ def level(at_once: int, seen: Sequence[Seen], alone: Sequence[Seen], lasted_s: f
     )
 
 
-def undisturbed(levels: Iterable[Level], metric: str) -> int:
-    """Return the largest number side by side up to which none is disturbed; at least 1."""
+def undisturbed(levels: Iterable[ConcurrencyLevel], metric: str) -> int:
+    """Return the largest number such that it and all smaller ones are undisturbed; at least 1."""
     most = 1
     for one in sorted(levels, key=lambda level: level.at_once):
         if not one.is_undisturbed(metric):
@@ -109,14 +111,16 @@ def undisturbed(levels: Iterable[Level], metric: str) -> int:
     return most
 
 
-def _medians(seen: Sequence[Seen]) -> Iterator[tuple[str, float]]:
+def _medians(seen: Sequence[ConcurrentLoad]) -> Iterator[tuple[str, float]]:
     for metric in METRICS:
         if (values := _values(seen, metric)).size:
             yield metric, float(np.median(values))
 
 
-def _compared(seen: Sequence[Seen], alone: Sequence[Seen]) -> Iterator[tuple[str, Worsening]]:
-    """Yield each metric with how much worse it was over the HTTP version where it was worst."""
+def _compared(
+    seen: Sequence[ConcurrentLoad], alone: Sequence[ConcurrentLoad]
+) -> Iterator[tuple[str, Worsening]]:
+    """Yield each metric with its worsening in the HTTP version where it is worst."""
     versions = sorted({one.version for one in alone})
     for metric in METRICS:
         pairs = [[_values(some, metric, version) for some in (seen, alone)] for version in versions]
@@ -138,7 +142,7 @@ def _worsening(version: str, beside: Any, base: Any) -> Worsening:
     return Worsening(version, ratio, float(low), float(high))
 
 
-def _values(seen: Iterable[Seen], metric: str, version: str | None = None) -> Any:
+def _values(seen: Iterable[ConcurrentLoad], metric: str, version: str | None = None) -> Any:
     return np.array(
         [
             one.values[metric]

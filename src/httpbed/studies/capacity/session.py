@@ -1,4 +1,4 @@
-"""A capacity test: the same loads one, two, three at a time, by turns, so that drift is shared."""
+"""Runs a capacity test: the same loads one, two, three at a time, in turns that share any drift."""
 
 from __future__ import annotations
 
@@ -20,43 +20,43 @@ from httpbed.host.backend import Backend
 from httpbed.programs.catalog import Catalog
 from httpbed.store.capacity_records import METRICS
 from httpbed.studies.capacity import experiment, judgement
-from httpbed.studies.capacity.judgement import LEAST_LOADS, Level, Seen
+from httpbed.studies.capacity.judgement import LEAST_LOADS, ConcurrencyLevel, ConcurrentLoad
 from httpbed.trial import verdict
 
 
 @dataclass(frozen=True)
-class Test:
-    """What is asked of this machine."""
+class CapacityTest:
+    """A capacity test before it runs."""
 
     browser: str
     most: int
-    """Side by side."""
+    """Largest number of loads side by side."""
     turns: int
-    """How often each number has its turn: so many loads of each HTTP version run one at a time."""
+    """How often each number has its turn, and so how many loads of each HTTP version run alone."""
     backend: Backend
     command: str
 
     def loads(self) -> int:
-        """How many loads it has."""
+        """Return the number of its loads."""
         return sum(range(1, self.most + 1)) * self.turns * len(experiment.VERSIONS)
 
 
 @dataclass(frozen=True)
-class Found:
-    """What came of a test."""
+class CapacityResult:
+    """The result of a capacity test."""
 
-    levels: tuple[Level, ...]
+    levels: tuple[ConcurrencyLevel, ...]
     made_by: dict[str, Any] = field(repr=False)
-    """Programs and machine, as in a campaign's manifest."""
+    """The campaign's manifest, with programs and machine."""
 
     def undisturbed(self, metric: str) -> int:
-        """Return how many side by side leave a metric as it is."""
+        """Return how many loads side by side leave a metric undisturbed."""
         return judgement.undisturbed(self.levels, metric)
 
 
 @dataclass
 class _Side:
-    """The loads of one number side by side: a campaign of their own."""
+    """The loads of one number side by side, in their own campaign."""
 
     at_once: int
     run: OpenRun
@@ -69,26 +69,26 @@ class _Side:
         await executor.execute(run.campaign, run.bed, work, jobs=self.at_once, tell=tell, retries=0)
         self.lasted_s += time.monotonic() - began
 
-    def level(self, alone: Sequence[Seen]) -> Level:
+    def level(self, alone: Sequence[ConcurrentLoad]) -> ConcurrencyLevel:
         return judgement.level(self.at_once, self.seen(), alone, self.lasted_s)
 
-    def seen(self) -> list[Seen]:
+    def seen(self) -> list[ConcurrentLoad]:
         return [_seen(record) for record in self.run.campaign.records()]
 
 
 def run(
-    test: Test,
+    test: CapacityTest,
     catalog: Catalog,
     folder: Path,
     *,
     tell: Callable[[Progress], None],
     say: Callable[[str], None],
-) -> Found:
+) -> CapacityResult:
     """Run a test in an empty folder.
 
     Raises:
-        ConfigError: There is no such browser.
-        HostError: This machine cannot run it, or nothing completed.
+        ConfigError: The browser is unknown.
+        HostError: This machine cannot run it, or even single loads were disturbed.
     """
     loaded = preparation.load(experiment.text(test.browser, test.turns * test.most), catalog)
     options = campaign_run.RunOptions(test.backend, test.command)
@@ -102,7 +102,7 @@ def run(
         asyncio.run(_by_turns(sides, test.turns, tell))
         alone = sides[0].seen()
         _require(alone)
-        return Found(tuple(side.level(alone) for side in sides), ready.manifest)
+        return CapacityResult(tuple(side.level(alone) for side in sides), ready.manifest)
 
 
 async def _by_turns(sides: Sequence[_Side], turns: int, tell: Callable[[Progress], None]) -> None:
@@ -111,24 +111,24 @@ async def _by_turns(sides: Sequence[_Side], turns: int, tell: Callable[[Progress
             await side.turn(number, tell)
 
 
-def _seen(record: Record) -> Seen:
+def _seen(record: Record) -> ConcurrentLoad:
     attempt = record.attempt
     strained = verdict.is_strained(attempt)
     values = {one.metric: one.value for one in record.observations if one.metric in METRICS}
-    return Seen(
+    return ConcurrentLoad(
         version=attempt.trial.levels[experiment.FACTOR],
         values=values if strained or attempt.outcome.kind == "completed" else {},
         strained=strained,
     )
 
 
-def _require(alone: Sequence[Seen]) -> None:
-    """Refuse to judge others by loads that were not undisturbed themselves."""
+def _require(alone: Sequence[ConcurrentLoad]) -> None:
+    """Refuse to compare with single loads that were disturbed themselves."""
     for version in experiment.VERSIONS:
         own = [one for one in alone if one.version == version]
         whole = sum(bool(one.values) and not one.strained for one in own)
         if whole < LEAST_LOADS:
             raise HostError(
-                f"only {whole} of {len(own)} loads over HTTP/{version} were undisturbed even alone",
-                "try again when the machine is quiet; --keep leaves the trials to look at",
+                f"only {whole} of {len(own)} loads in HTTP/{version} were undisturbed even alone",
+                "try again when the machine is quiet; --keep DIR keeps the trials",
             )

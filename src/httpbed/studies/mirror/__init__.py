@@ -1,1 +1,5 @@
-"""A page made self-contained: collected, loaded by a browser, mended, and listed."""
+"""``httpbed mirror``: makes a user's own page self-contained, so that experiments can load it.
+
+Not here: the format of sites (``web/sites``), downloads and their guard (``host/packages``).
+Start at ``session``: ``crawler`` reads what a page's text refers to, ``browser_load`` the rest.
+"""

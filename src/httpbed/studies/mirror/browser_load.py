@@ -1,4 +1,4 @@
-"""One cold load of a folder's page by a browser, on a bed of its own without impairments."""
+"""One cold load of a site by a browser over a link without impairments, and its requests."""
 
 from __future__ import annotations
 
@@ -21,6 +21,7 @@ from httpbed.web.load.browser_load import BrowserLoad
 from httpbed.web.load.driver_output import LoadError
 from httpbed.web.sites import site as sites
 from httpbed.web.sites.catalog import CachedSite
+from httpbed.web.sites.site import Site
 
 TIME_LIMIT_S = 60.0
 _OWN = f"https://{OWN_ORIGIN}"
@@ -29,40 +30,40 @@ Say = Callable[[str], None]
 
 
 @dataclass(frozen=True)
-class Asked:
-    """What a load asked for."""
+class LoadedRequests:
+    """The requests of one page load."""
 
     paths: dict[str, int]
-    """Paths on the page's own origin that were answered -> how often."""
+    """Paths on the page's own origin with a complete response, and how many requests each had."""
     missing: tuple[str, ...]
-    """Paths on it that were not."""
+    """Paths on that origin without one."""
     outside: tuple[str, ...]
-    """URLs elsewhere."""
+    """URLs on other origins."""
     ended: str
-    """Why the load did not end well, or is not known as a whole; empty if it did and is."""
+    """Why the load failed, or is not known completely; empty for a complete load."""
     in_parts: tuple[str, ...] = ()
-    """Paths of which parts were asked for, as players do."""
+    """Paths with requests for parts, as players send."""
 
 
-class Loader:
+class BrowserLoader:
     """Loads pages, each as a trial."""
 
     def __init__(self, catalog: Catalog, browser: str, server: str, say: Say) -> None:
-        """Take the names of a client that loads pages and of a server that has them."""
+        """Use a client that loads pages and a server, by the names of their recipes."""
         self._catalog, self._browser, self._server, self._say = catalog, browser, server, say
         self._number = 0
 
-    def load(self, site: Path, scratch: Path) -> Asked:
-        """Load a site, leaving what was seen below ``scratch``.
+    def load(self, site: Path, scratch: Path) -> LoadedRequests:
+        """Load a site once; artifacts stay below ``scratch``.
 
         Raises:
             BedError: The bed failed.
-            HostError: This machine cannot.
+            HostError: This machine cannot run the load.
         """
         self._number += 1
         document = _experiment(site, self._browser, self._server)
         loaded = preparation.load(document, self._catalog)
-        # Served from where it is, for no campaign needs a copy of what is still in the making.
+        # The site is served in place: it is not finished, and no campaign needs a copy.
         stored = CachedSite(sites.read(site), site)
         found = {one.key: stored for one in loaded.workloads() if isinstance(one, PageLoad)}
         loaded = replace(loaded, sites=found)
@@ -70,17 +71,19 @@ class Loader:
         artifacts = scratch / f"load-{self._number}"
         asyncio.run(self._run(loaded, bed, artifacts))
         try:
-            return asked(driver_output.read(artifacts / "client"))
+            return requests_of(driver_output.read(artifacts / "client"))
         except LoadError as error:
             said = untrusted_files.last_line(artifacts / "client", "chromium-output.txt")
-            raise BedError(f"{self._browser} left nothing of its load: {error} ({said})") from None
+            raise BedError(
+                f"{self._browser} wrote no record of its load: {error} ({said})"
+            ) from None
 
     async def _run(self, loaded: preparation.Loaded, bed: CampaignSetup, artifacts: Path) -> None:
         await runner.run(bed.plan(loaded.trials[0]), bed, artifacts)
 
 
-def asked(load: BrowserLoad) -> Asked:
-    """Sort what a load asked for."""
+def requests_of(load: BrowserLoad) -> LoadedRequests:
+    """Sort the requests of a load."""
     paths: dict[str, int] = {}
     missing, outside, in_parts = list[str](), list[str](), list[str]()
     for request in load.requests:
@@ -97,7 +100,21 @@ def asked(load: BrowserLoad) -> Asked:
             paths[path] = paths.get(path, 0) + 1
     wrong = [] if load.ended == "loaded" else [f"{load.ended}: {load.reason}"]
     ended = "; ".join([*wrong, *load.notes])
-    return Asked(paths, _once(missing), _once(outside), ended, _once(in_parts))
+    return LoadedRequests(paths, _once(missing), _once(outside), ended, _once(in_parts))
+
+
+def differences(site: Site, load: LoadedRequests) -> list[str]:
+    """Return how the requests of a cold load differ from those that its site lists."""
+    listed = {one.path: one.requested for one in site.resources if one.requested}
+    found = [
+        f"{path} was requested {load.paths.get(path, 0)} times instead of {listed.get(path, 0)}"
+        for path in sorted({*listed, *load.paths})
+        if load.paths.get(path, 0) != listed.get(path, 0)
+    ]
+    found += [f"{path} was requested and does not exist" for path in load.missing]
+    found += [f"{url} on another origin was requested" for url in load.outside]
+    found += [f"{path} was requested in parts" for path in load.in_parts]
+    return found + ([f"the load ended: {load.ended}"] if load.ended else [])
 
 
 def _once(found: Iterable[str]) -> tuple[str, ...]:
@@ -108,7 +125,7 @@ _OK, _PARTIAL = 200, 206
 
 
 def _experiment(site: Path, browser: str, server: str) -> str:
-    """Write the experiment: JSON's texts are TOML's, too."""
+    """Return the experiment; a JSON string is also a TOML string."""
     said: dict[str, Any] = {"browser": browser, "server": server, "folder": str(site.absolute())}
     quoted = {name: json.dumps(text, ensure_ascii=False) for name, text in said.items()}
     return _EXPERIMENT.format(**quoted, time_limit=TIME_LIMIT_S)

@@ -1,4 +1,4 @@
-"""A page with all that its text says it needs, collected from where it is."""
+"""Fetches a page and everything that its text and its style sheets refer to."""
 
 from __future__ import annotations
 
@@ -9,20 +9,20 @@ from urllib.parse import urldefrag, urljoin, urlsplit
 
 from httpbed.experiment.errors import ConfigError, Mistake
 from httpbed.host.packages.curl import Fetched
-from httpbed.studies.mirror.file_names import Places
+from httpbed.studies.mirror.file_names import FileNames
 from httpbed.web.sites import repair
 from httpbed.web.sites.markup import Element, change_elements
 from httpbed.web.sites.repair import LinkTarget
 from httpbed.web.sites.site import url_path
 
 Fetch = Callable[[Sequence[str], int, float], dict[str, Fetched]]
-"""Gets URLs, each at most so many bytes long, all within so many seconds."""
+"""Fetches URLs; arguments are the limits in bytes and in seconds."""
 _TEXTS = ("text/html", "text/css", "text/javascript")
 
 
 @dataclass(frozen=True)
-class Bounds:
-    """How much a page may be."""
+class MirrorLimits:
+    """The limits of a mirrored page."""
 
     most_bytes: int
     most_files: int
@@ -30,24 +30,24 @@ class Bounds:
 
 
 @dataclass
-class Collected:
-    """What came, by URL."""
+class CollectedPage:
+    """A page being collected; its files by URL."""
 
     entry: str
-    """URL of the document, where redirects led."""
-    bounds: Bounds
-    places: Places
+    """URL of the document after redirects."""
+    bounds: MirrorLimits
+    places: FileNames
     got: dict[str, Fetched] = field(default_factory=dict)
     missing: dict[str, str] = field(default_factory=dict)
-    """What could not be had -> why."""
+    """URLs that could not be fetched, and why."""
     ends: float = 0.0
-    """When the time is up, by the monotonic clock."""
+    """The deadline on the monotonic clock."""
 
     def add(self, urls: Iterable[str], fetch: Fetch) -> list[str]:
-        """Fetch URLs that are not there yet; return those that came.
+        """Fetch new URLs; return those that were fetched.
 
         Raises:
-            ConfigError: The page is larger than it may be, or takes longer.
+            ConfigError: The page exceeds its limits.
         """
         wanted = [url for url in dict.fromkeys(urls) if url not in self.got | self.missing]
         fetchable = [url for url in wanted if url.startswith(("http://", "https://"))]
@@ -55,7 +55,7 @@ class Collected:
         room = self.bounds.most_bytes - self._weight()
         answers = fetch(fetchable, room, self.ends - time.monotonic()) if fetchable else {}
         for url in wanted:
-            one = answers.get(url, Fetched(url, "", b"", "it has no address that can be fetched"))
+            one = answers.get(url, Fetched(url, "", b"", "it is not an http or https URL"))
             if one.failed:
                 self.missing[url] = one.failed
             else:
@@ -87,42 +87,42 @@ class Collected:
             ),
         ]
         if mistakes := [
-            Mistake(self.entry, reason, f"raise --{option} if that is meant")
+            Mistake(self.entry, reason, f"raise --{option} if the page is meant to be so large")
             for is_wrong, reason, option in wrong
             if is_wrong
         ]:
             raise ConfigError(mistakes)
 
 
-def collect(url: str, fetch: Fetch, bounds: Bounds) -> Collected:
-    """Fetch a page, and all that it and its style sheets refer to.
+def collect(url: str, fetch: Fetch, bounds: MirrorLimits) -> CollectedPage:
+    """Fetch a page and everything that it and its style sheets refer to.
 
     Raises:
-        ConfigError: The page cannot be had, is no page, or goes beyond its bounds.
+        ConfigError: The page cannot be fetched, is not HTML, or exceeds its limits.
     """
     ends = time.monotonic() + bounds.time_limit_s
     first = fetch([url], bounds.most_bytes, bounds.time_limit_s)[url]
     if first.failed or first.type not in {"text/html", "application/xhtml+xml"}:
-        reason = first.failed or f"is no page but {first.type or 'of a type that is not said'}"
-        raise ConfigError([Mistake(url, reason, "give the address of a page")])
+        reason = first.failed or f"is not an HTML page but {first.type or 'of unknown type'}"
+        raise ConfigError([Mistake(url, reason, "give the URL of a page")])
     entry = urldefrag(first.url).url
-    found = Collected(entry, bounds, Places(urlsplit(entry).netloc), ends=ends)
+    found = CollectedPage(entry, bounds, FileNames(urlsplit(entry).netloc), ends=ends)
     found.got[entry] = first
     found.places.add(entry, "text/html")
     follow(found, [entry], fetch)
     return found
 
 
-def follow(found: Collected, urls: Iterable[str], fetch: Fetch) -> None:
-    """Fetch what some of the texts refer to, and what that refers to in its turn."""
+def follow(found: CollectedPage, urls: Iterable[str], fetch: Fetch) -> None:
+    """Fetch what these texts refer to, directly or not."""
     todo = list(urls)
     while todo:
         wanted = [one for url in todo for one in _wanted(found.got[url])]
         todo = found.add(wanted, fetch)
 
 
-def rewritten(found: Collected, *, strip: bool) -> Iterator[tuple[str, bytes, str, list[str]]]:
-    """Yield path, content, URL and changes of each file, with references to each other."""
+def rewritten(found: CollectedPage, *, strip: bool) -> Iterator[tuple[str, bytes, str, list[str]]]:
+    """Yield path, content, URL and changes of each file; references point to the new paths."""
     outside = {url: "/" + url_path(path).lstrip("/") for url, path in _literal(found)}
     for url, one in found.got.items():
         path = found.places.add(url, one.type)
@@ -137,7 +137,7 @@ def rewritten(found: Collected, *, strip: bool) -> Iterator[tuple[str, bytes, st
 
 
 def _wanted(one: Fetched) -> list[str]:
-    """List the URLs that a text refers to."""
+    """Return the URLs that a text refers to."""
     if one.type not in {"text/html", "text/css"}:
         return []
     finder = _Listed(one.url)
@@ -155,7 +155,7 @@ def _repaired(text: str, kind: str, finder: repair.LinkResolver, *, strip: bool)
 
 
 def _base(text: str) -> str:
-    """Return the URL that a page says its links start from; empty where it says none."""
+    """Return the URL of a page's base element; empty if it has none."""
     said: list[str] = []
 
     def look(element: Element) -> str:
@@ -169,7 +169,7 @@ def _base(text: str) -> str:
 
 @dataclass
 class _Listed:
-    """Finds everything, to know what there is to fetch."""
+    """Notes every reference, to know what to fetch."""
 
     base: str
     wanted: list[str] = field(default_factory=list)
@@ -183,32 +183,32 @@ class _Listed:
 
 @dataclass
 class _Linked:
-    """Finds what was fetched, by the path that it has now."""
+    """Replaces references by the paths of fetched files."""
 
     base: str
-    found: Collected
+    found: CollectedPage
 
     def find(self, url: str) -> LinkTarget:
         """Look up a URL as it stands in the text."""
         absolute = _absolute(self.base, url)
         path = self.found.places.get(absolute)
         if path is None:
-            return LinkTarget(None, note=self.found.missing.get(absolute, "not to be had"))
+            return LinkTarget(None, note=self.found.missing.get(absolute, "not available"))
         fragment = urldefrag(url).fragment
         here = url_path(path)
         return LinkTarget(here, here + (f"#{fragment}" if fragment else ""))
 
 
 def _absolute(base: str, url: str) -> str:
-    """Return the whole URL, without a fragment; empty where there is none."""
+    """Return the absolute URL without its fragment; empty for an invalid one."""
     try:
         return urldefrag(urljoin(base, url)).url
     except ValueError:  # as of unbalanced brackets
         return ""
 
 
-def _literal(found: Collected) -> Iterator[tuple[str, str]]:
-    """Yield the URLs on other hosts than the page's with their paths, the longest first."""
+def _literal(found: CollectedPage) -> Iterator[tuple[str, str]]:
+    """Yield URLs on other hosts with their paths, the longest first."""
     own = urlsplit(found.entry).netloc
     for url in sorted(found.got, key=len, reverse=True):
         if urlsplit(url).netloc != own:
@@ -216,7 +216,7 @@ def _literal(found: Collected) -> Iterator[tuple[str, str]]:
 
 
 def _with_literals(text: str, outside: dict[str, str]) -> str:
-    """Let scripts ask here for what they name by its whole URL."""
+    """Replace absolute URLs in scripts by the paths of their copies."""
     for url, path in outside.items():
         text = text.replace(url, path)
         for quoted in ('"', "'"):

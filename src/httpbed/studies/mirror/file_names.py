@@ -1,9 +1,9 @@
-"""Where a mirrored page keeps what it got from each URL.
+"""The file name of each URL of a mirrored page.
 
-What was on the page's own host keeps its path, for scripts ask for it there; what was on others is
-below ``/-/HOST/``. Names come from servers, so each is made a harmless one: no part leads upwards,
-none is too long, none differs from another by case alone, and none is both a file and a folder. A
-file's ending tells its type, for that is what servers go by.
+Files of the page's own host keep their paths, because scripts request them there; files of other
+hosts are below ``/-/HOST/``. Names come from servers, so they are made harmless: no part leads
+upwards or is too long, no two names differ only in case, and none is both a file and a folder. The
+suffix gives the type, as servers expect.
 """
 
 from __future__ import annotations
@@ -17,33 +17,33 @@ from httpbed.web.sites.site import RESERVED
 
 _LONGEST_PART = 100
 _DEEPEST = 25
-"""A path of so many such parts, quoted, is no longer than a list of a site may have it."""
+"""A quoted path of so many parts still fits a site's list."""
 OTHERS = "-"
-"""The folder of what was on other hosts."""
+"""The folder of files from other hosts."""
 
 
-class Places:
-    """The paths of all files of a mirrored page; the same URLs in the same order get the same."""
+class FileNames:
+    """The paths of a page's files; the same URLs in the same order have the same paths."""
 
     def __init__(self, host: str) -> None:
-        """Keep what is on ``host``, a name with its port, at its own path."""
+        """Start with the page's own host, a name with its port."""
         self._host = host
         self._by_url: dict[str, str] = {}
         self._taken = {RESERVED}
         self._folders = {OTHERS}
 
     def get(self, url: str) -> str | None:
-        """Return the path of what came from a URL."""
+        """Return the path of a URL's file; None if it has none."""
         return self._by_url.get(url)
 
     def add(self, url: str, kind: str) -> str:
-        """Return the path, below the site's root, for what came from a URL as a media type."""
+        """Return the path below the site's root for the file of a URL, given its media type."""
         if url not in self._by_url:
             self._by_url[url] = self._free(self._wanted(url, kind), url)
         return self._by_url[url]
 
     def take(self, path: str) -> bool:
-        """Take a path for what is asked for there and nowhere else; tell whether it may be."""
+        """Reserve exactly this path; return whether that is possible."""
         parts = path.split("/")
         if len(parts) > _DEEPEST or not all(map(_is_harmless, parts)):
             return False
@@ -67,7 +67,7 @@ class Places:
         return path
 
     def _free(self, path: PurePosixPath, url: str) -> str:
-        """Take a path, or one with another name where it is somebody else's."""
+        """Reserve a path, or another one if it is taken."""
         if self._clashes(path):
             mark = hashlib.sha256(url.encode(errors="surrogateescape")).hexdigest()[:12]
             path = PurePosixPath(OTHERS, mark + path.suffix.lower())
@@ -85,7 +85,7 @@ class Places:
 
 
 def _harmless(part: str) -> str:
-    """Return a part of a URL's path as a file's name."""
+    """Return a file name for a part of a URL's path."""
     raw = unquote_to_bytes(part)
     try:
         name = raw.decode()
@@ -99,7 +99,7 @@ def _harmless(part: str) -> str:
 
 
 def _is_harmless(name: str) -> bool:
-    """Whether a file may be called so on every filesystem."""
+    """Whether every file system accepts this name."""
     fits = _is_shown(name) and len(name.encode()) <= _LONGEST_PART
     return fits and bool(name.strip(". "))
 

@@ -1,4 +1,4 @@
-"""A page in a folder of the user's, read within bounds, and never from outside that folder."""
+"""Reads a page from a user's folder, within limits and never from outside of it."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from httpbed.experiment.errors import ConfigError, Mistake
-from httpbed.studies.mirror.crawler import Bounds
+from httpbed.studies.mirror.crawler import MirrorLimits
 from httpbed.web.sites import content_types, repair
 from httpbed.web.sites.site import RESERVED
 
 
-def read(folder: Path, entry: str, bounds: Bounds) -> dict[str, bytes]:
-    """Return the files of a folder by their path in it.
+def read(folder: Path, entry: str, bounds: MirrorLimits) -> dict[str, bytes]:
+    """Return a folder's files by their paths in it.
 
     Raises:
         ConfigError: With everything in it that cannot be served.
@@ -23,24 +23,24 @@ def read(folder: Path, entry: str, bounds: Bounds) -> dict[str, bytes]:
     for path in _files(folder):
         name = str(path.relative_to(folder))
         if reason := _wrong(path, name):
-            mistakes.append(Mistake(str(path), reason, "take it out of the folder"))
+            mistakes.append(Mistake(str(path), reason, "remove it from the folder"))
             continue
         weight += path.stat().st_size
         if weight > bounds.most_bytes or len(found) >= bounds.most_files:
             limits = f"more than {bounds.most_bytes} bytes or {bounds.most_files} files"
-            remedy = "raise --bytes or --files if that is meant"
+            remedy = "raise --bytes or --files if the page is meant to be so large"
             raise ConfigError([*mistakes, Mistake(str(folder), f"has {limits}", remedy)])
         found[name] = path.read_bytes()
     if entry not in found:
-        remedy = "say which is the page with --entry"
-        mistakes.append(Mistake(str(folder / entry), "is not there", remedy))
+        remedy = "name the page with --entry"
+        mistakes.append(Mistake(str(folder / entry), "does not exist", remedy))
     if mistakes:
         raise ConfigError(mistakes)
     return found
 
 
 def repaired(files: dict[str, bytes], *, strip: bool) -> Iterator[tuple[str, bytes, list[str]]]:
-    """Yield path, content and changes of each file; only where asked to, what is outside goes."""
+    """Yield path, content and changes of each file; ``strip`` removes references to the outside."""
     known = repair.FileIndex(files)
     for path, body in files.items():
         kind = content_types.of(path)
@@ -53,7 +53,7 @@ def repaired(files: dict[str, bytes], *, strip: bool) -> Iterator[tuple[str, byt
 
 
 def _files(folder: Path) -> Iterator[Path]:
-    """Yield what is in a folder, in order; no link to a folder is followed."""
+    """Yield the files of a folder in order, without following links to folders."""
     for place, folders, names in os.walk(folder):
         folders.sort()
         yield from (Path(place, name) for name in folders if Path(place, name).is_symlink())
@@ -65,13 +65,17 @@ def _wrong(path: Path, name: str) -> str:
         inside = path.resolve().is_relative_to(path.parents[name.count("/")].resolve())
         if inside and path.is_file():
             return ""
-        return "is a link to no file" if inside else "is a link that leads out of the folder"
+        return (
+            "is a link to something else than a file"
+            if inside
+            else "is a link that leads out of the folder"
+        )
     if not path.is_file():
-        return "is no regular file"
+        return "is not a regular file"
     if name.split("/", maxsplit=1)[0] == RESERVED:
-        return "is where httpbed has a file of its own"
+        return "is a name that httpbed uses for its own file"
     try:
         name.encode()
     except UnicodeEncodeError:
-        return "has a name that is no UTF-8"
+        return "has a name that is not UTF-8"
     return "" if name.isprintable() else "has a name with control characters"
