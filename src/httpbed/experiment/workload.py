@@ -94,14 +94,14 @@ Workload = Annotated[
         custom_error_message='is no kind of workload: say "download" or "page"',
     ),
 ]
-"""Files, or a page."""
+"""A download of files, or a page load."""
 _READER: TypeAdapter[Download | PageLoad] = TypeAdapter(Workload)
 
 
-def parse(said: object) -> Download | PageLoad:
+def parse(document: object) -> Download | PageLoad:
     """Read a workload's table.
 
     Raises:
         ValidationError: With every mistake in it.
     """
-    return _READER.validate_python(said)
+    return _READER.validate_python(document)

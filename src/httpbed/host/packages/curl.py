@@ -79,38 +79,38 @@ def fetch(
         may_be_inside: Whether URLs in this machine's own network are permitted.
     """
     ends = time.monotonic() + time_limit_s
-    got: dict[str, Fetched] = {}
-    at = {url: url for url in urls}
+    results: dict[str, Fetched] = {}
+    redirected = {url: url for url in urls}
     for _ in range(_MOST_REDIRECTS + 1):
-        found = ssrf_guard.destinations(at.values(), may_be_inside=may_be_inside, ends=ends)
-        open_ = {
-            url: way for url, here in at.items() if isinstance(way := found[here], Destination)
-        }
-        got |= {
-            url: Fetched(here, "", b"", str(found[here]))
-            for url, here in at.items()
-            if url not in open_
-        }
-        room = most_bytes - sum(len(one.body) for one in got.values())
-        came = _round(program, open_, room, ends) if open_ else {}
-        got |= {url: one for url, one in came.items() if isinstance(one, Fetched)}
-        at = {url: one for url, one in came.items() if isinstance(one, str)}
-    return got | {
-        url: Fetched(here, "", b"", f"more than {_MOST_REDIRECTS} redirects")
-        for url, here in at.items()
+        permitted: dict[str, Destination] = {}
+        checked = ssrf_guard.destinations(
+            redirected.values(), may_be_inside=may_be_inside, ends=ends
+        )
+        for url, current in redirected.items():
+            destination = checked[current]
+            if isinstance(destination, Destination):
+                permitted[url] = destination
+            else:
+                results[url] = Fetched(current, "", b"", str(destination))
+        left_bytes = most_bytes - sum(len(result.body) for result in results.values())
+        answers = _fetch_once(program, permitted, left_bytes, ends) if permitted else {}
+        results |= {url: one for url, one in answers.items() if isinstance(one, Fetched)}
+        redirected = {url: one for url, one in answers.items() if isinstance(one, str)}
+    too_many = f"more than {_MOST_REDIRECTS} redirects"
+    return results | {
+        url: Fetched(current, "", b"", too_many) for url, current in redirected.items()
     }
 
 
-def _round(
-    program: Sequence[str], ways: Mapping[str, Destination], most_bytes: int, ends: float
+def _fetch_once(
+    program: Sequence[str], destinations: Mapping[str, Destination], most_bytes: int, ends: float
 ) -> dict[str, Fetched | str]:
     """Fetch each URL from its destination; return the result, or the URL of a redirect."""
     with tempfile.TemporaryDirectory() as scratch:
-        files = {url: Path(scratch, str(at)) for at, url in enumerate(ways)}
-        pinned = {_pin(way) for way in ways.values() if way.addresses}
-        settings = "".join(
-            [*sorted(pinned), *(_setting(ways[url].url, files[url]) for url in ways)]
-        )
+        files = {url: Path(scratch, str(number)) for number, url in enumerate(destinations)}
+        pins = {_pin(one) for one in destinations.values() if one.addresses}
+        transfers = (_setting(one.url, files[url]) for url, one in destinations.items())
+        settings = "".join([*sorted(pins), *transfers])
         reports = _reports(_run(program, settings, Path(scratch), most_bytes, ends))
         answers: dict[str, Fetched | str] = {}
         for url, file in files.items():
@@ -154,10 +154,10 @@ def _weight(folder: Path) -> int:
     return sum(path.stat().st_size for path in folder.iterdir())
 
 
-def _pin(way: Destination) -> str:
+def _pin(destination: Destination) -> str:
     """Return the setting that pins a name to the checked addresses."""
-    shown = ",".join(f"[{one}]" if ":" in one else one for one in way.addresses)
-    return f'resolve = "{way.host}:{way.port}:{shown}"\n'
+    shown = ",".join(f"[{one}]" if ":" in one else one for one in destination.addresses)
+    return f'resolve = "{destination.host}:{destination.port}:{shown}"\n'
 
 
 def _setting(url: str, file: Path) -> str:

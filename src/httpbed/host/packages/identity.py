@@ -78,12 +78,12 @@ def libraries(program: Path) -> dict[str, Path]:
         return {}
     if not Path(loader).exists():
         raise _missing_here(program, loader)
-    found = {Path(loader).name: Path(loader)}
+    paths = {Path(loader).name: Path(loader)}
     for name, place in _listed([loader, "--list", str(program)]):
         if not place.startswith("/"):
             raise _missing_here(program, name)
-        found[Path(name).name] = Path(place)
-    return found
+        paths[Path(name).name] = Path(place)
+    return paths
 
 
 def _missing_here(program: Path, name: str) -> HostError:
@@ -102,9 +102,9 @@ def argv(root: Root, program: str) -> list[str] | None:
 def _find(root: Path, program: str) -> str | None:
     places = [program] if program.startswith("/") else [f"{place}/{program}" for place in _PATH]
     for place in places:
-        found = elf.resolved(root, place)
-        if found is not None and os.access(elf.outside(root, found), os.X_OK):
-            return found
+        path = elf.resolved(root, place)
+        if path is not None and os.access(elf.outside(root, path), os.X_OK):
+            return path
     return None
 
 
@@ -157,9 +157,9 @@ def _listed(command: list[str]) -> Iterator[tuple[str, str]]:
 def _inside(root: Path, name: str, place: str) -> str:
     """Return the path inside the root of a library that the loader found."""
     if place.startswith(f"{root}/"):
-        found = elf.resolved(root, place.removeprefix(str(root)))
-        if found is not None:
-            return found
+        path = elf.resolved(root, place.removeprefix(str(root)))
+        if path is not None:
+            return path
     raise _lacking(name)
 
 
