@@ -326,8 +326,8 @@ def test_a_load_whose_document_failed_was_refused() -> None:
         ((301, 200), {"onLoad": 900}, "loaded"),
         ((404, 200), {"onLoad": 900}, "refused"),
         ((301, 503), {"onLoad": 900}, "refused"),
-        ((200, 200), {"onLoad": -1}, "not told"),
-        ((200, 200), {}, "not told"),
+        ((200, 200), {"onLoad": -1}, "unknown"),
+        ((200, 200), {}, "unknown"),
     ],
 )
 def test_only_a_whole_load_of_a_page_has_metrics_of_the_page(

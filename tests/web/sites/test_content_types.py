@@ -36,6 +36,6 @@ def test_builtin_programs_have_the_table_of_content_types() -> None:
     (table,) = (
         one.value
         for one in ast.parse(text).body
-        if isinstance(one, ast.Assign) and ast.unparse(one.targets[0]) == "TYPES"
+        if isinstance(one, ast.Assign) and ast.unparse(one.targets[0]) == "CONTENT_TYPES"
     )
     assert ast.literal_eval(table) == content_types.TYPES

@@ -226,8 +226,8 @@ class Http3Client:
         """Handle the connection's events."""
         while (event := self.quic.next_event()) is not None:
             self._quic_event(event)
-            for found in self.http.handle_event(event):
-                self._http_event(found)
+            for http_event in self.http.handle_event(event):
+                self._http_event(http_event)
 
     def _quic_event(self, event: QuicEvent) -> None:
         if isinstance(event, HandshakeCompleted):

@@ -25,7 +25,7 @@ NEVER_IDLE_S = 86400.0
 FOUND, NOT_FOUND = 200, 404
 
 
-TYPES = {
+CONTENT_TYPES = {
     "html": "text/html",
     "htm": "text/html",
     "css": "text/css",
@@ -76,9 +76,9 @@ class Http3Connection(QuicConnectionProtocol):
         elif isinstance(event, HandshakeCompleted):
             self.handshake = event
         if self.http is not None:
-            for found in self.http.handle_event(event):
-                if isinstance(found, HeadersReceived):
-                    self._answer(self.http, found)
+            for http_event in self.http.handle_event(event):
+                if isinstance(http_event, HeadersReceived):
+                    self._answer(self.http, http_event)
 
     def _answer(self, http: H3Connection, request: HeadersReceived) -> None:
         request_headers = dict(request.headers)
@@ -128,7 +128,7 @@ class Http3Connection(QuicConnectionProtocol):
 
 def media_type(file: Path | None) -> str:
     """Return a file's content type by its name."""
-    return TYPES.get(file.suffix[1:].lower(), "text/plain") if file else "text/plain"
+    return CONTENT_TYPES.get(file.suffix[1:].lower(), "text/plain") if file else "text/plain"
 
 
 async def run(options: argparse.Namespace) -> None:

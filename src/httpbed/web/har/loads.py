@@ -86,7 +86,7 @@ def _ending(entries: Sequence[HarEntry], page: HarPage) -> tuple[Ending, str]:
     if document.status >= ERROR:
         return "refused", f"the page was answered with status {document.status}"
     if page.onload_s is None:
-        return "not told", NO_ONLOAD
+        return "unknown", NO_ONLOAD
     return "loaded", ""
 
 

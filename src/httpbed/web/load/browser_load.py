@@ -13,12 +13,12 @@ from typing import Literal
 from urllib.parse import urlsplit
 
 Ending = Literal[
-    "loaded", "time limit", "crashed", "left", "refused", "browser ended", "download", "not told"
+    "loaded", "time limit", "crashed", "left", "refused", "browser ended", "download", "unknown"
 ]
 """How a load ended.
 
 ``left``: the page navigated away. ``refused``: the navigation failed, or the page's response was
-an error. ``not told``: a HAR file does not say, so it may be half a load."""
+an error. ``unknown``: a HAR file does not say, so it may be half a load."""
 Headers = tuple[tuple[str, str], ...]
 """Names and values, in order."""
 

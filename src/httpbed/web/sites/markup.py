@@ -50,43 +50,43 @@ class Element:
 
     def with_value(self, name: str, value: str) -> str:
         """Return its source with another value of an attribute."""
-        said = f'{name}="{html.escape(value)}"'
+        attribute = f'{name}="{html.escape(value)}"'
         return self._start(
-            lambda each: each["before"] + said if each["name"].lower() == name else each[0]
+            lambda each: each["before"] + attribute if each["name"].lower() == name else each[0]
         )
 
     def with_text(self, text: str) -> str:
         """Return its source with another element text."""
-        found = _TAG.match(self.source)
-        if found is None or not found["raw"]:
+        match = _TAG.match(self.source)
+        if match is None or not match["raw"]:
             return self.source
-        start, end = found.span("text")
+        start, end = match.span("text")
         return self.source[:start] + text + self.source[end:]
 
     def _start(self, change: Callable[[re.Match[str]], str]) -> str:
         """Return its source with changed attributes of the start tag."""
-        found = _TAG.match(self.source)
-        if found is None:
+        match = _TAG.match(self.source)
+        if match is None:
             return self.source
-        at = found.span("raw_attributes" if found["raw"] else "attributes")
+        at = match.span("raw_attributes" if match["raw"] else "attributes")
         changed = _ATTRIBUTE.sub(change, self.source[at[0] : at[1]])
         return self.source[: at[0]] + changed + self.source[at[1] :]
 
 
 def change_elements(text: str, change: Callable[[Element], str]) -> str:
     """Return a page in which ``change`` replaces each element; comments stay."""
-    return _TAG.sub(lambda found: _changed(found, change), text)
+    return _TAG.sub(lambda match: _changed(match, change), text)
 
 
-def _changed(found: re.Match[str], change: Callable[[Element], str]) -> str:
-    name = found["raw"] or found["name"]
+def _changed(match: re.Match[str], change: Callable[[Element], str]) -> str:
+    name = match["raw"] or match["name"]
     if not name:
-        return found[0]
+        return match[0]
     attributes: dict[str, str] = {}
-    for each in _ATTRIBUTE.finditer(found["raw_attributes"] or found["attributes"] or ""):
-        said = each["double"] or each["single"] or each["bare"] or ""
-        attributes.setdefault(each["name"].lower(), html.unescape(said).strip())
-    return change(Element(name.lower(), attributes, found[0], found["text"]))
+    for each in _ATTRIBUTE.finditer(match["raw_attributes"] or match["attributes"] or ""):
+        value = each["double"] or each["single"] or each["bare"] or ""
+        attributes.setdefault(each["name"].lower(), html.unescape(value).strip())
+    return change(Element(name.lower(), attributes, match[0], match["text"]))
 
 
 def change_references(text: str, change: Callable[[str], str | None]) -> str:
@@ -94,16 +94,16 @@ def change_references(text: str, change: Callable[[str], str | None]) -> str:
 
     For ``None``, an ``@import`` is removed and any other URL becomes an empty ``data:`` URL.
     """
-    return _CSS.sub(lambda found: _changed_reference(found, change), text)
+    return _CSS.sub(lambda match: _changed_reference(match, change), text)
 
 
-def _changed_reference(found: re.Match[str], change: Callable[[str], str | None]) -> str:
-    said = found["sheet"] or found["double"] or found["single"] or found["bare"]
-    if said is None:
-        return found[0]
-    now = change(said)
-    if now == said:
-        return found[0]
+def _changed_reference(match: re.Match[str], change: Callable[[str], str | None]) -> str:
+    url = match["sheet"] or match["double"] or match["single"] or match["bare"]
+    if url is None:
+        return match[0]
+    now = change(url)
+    if now == url:
+        return match[0]
     if now is None:
-        return "" if found["import"] else 'url("data:,")'
-    return found[0].replace(said, now, 1)
+        return "" if match["import"] else 'url("data:,")'
+    return match[0].replace(url, now, 1)

@@ -23,15 +23,15 @@ def outline(page: FolderPage, folder: Path) -> Outline:
     Raises:
         ConfigError: With every mistake in its folder.
     """
-    found = checked(folder / page.folder)
+    site = checked(folder / page.folder)
     return Outline(
         name="mirrored",
-        version=found.digest,
-        requests=found.requests(),
-        weight=found.weight(),
-        entry=found.entry,
-        origins=tuple(found.origins),
-        sha256=found.digest,
+        version=site.digest,
+        requests=site.requests(),
+        weight=site.weight(),
+        entry=site.entry,
+        origins=tuple(site.origins),
+        sha256=site.digest,
         uses_seed=False,
     )
 

@@ -82,7 +82,7 @@ class _Archived:
 
 
 def _archived(file: Path, top: str) -> _Archived:
-    found: dict[str, bytes] = {}
+    contents: dict[str, bytes] = {}
     with tarfile.open(file) as archive:
         for number, member in enumerate(archive):
             path = PurePosixPath(member.name)
@@ -93,8 +93,8 @@ def _archived(file: Path, top: str) -> _Archived:
                 )
             if member.isreg() and ".." not in path.parts and path.is_relative_to(top):
                 content = archive.extractfile(member)
-                found[str(path.relative_to(top))] = content.read() if content else b""
-    return _Archived(found)
+                contents[str(path.relative_to(top))] = content.read() if content else b""
+    return _Archived(contents)
 
 
 @dataclass(frozen=True)

@@ -120,8 +120,8 @@ class FileIndex:
 
     def alone(self, path: str) -> str | None:
         """Return the path of the only file with the name of a missing one."""
-        found = self._by_name.get(posixpath.basename(unquote(urlsplit(path).path)).lower())
-        return url_path(found) if found else None
+        only = self._by_name.get(posixpath.basename(unquote(urlsplit(path).path)).lower())
+        return url_path(only) if only else None
 
 
 @dataclass(frozen=True)
@@ -252,11 +252,11 @@ class _Page:
         return _again(element, element.without("srcset", "sizes"))
 
     def _inline_style(self, element: Element) -> Element:
-        said = element.attributes.get("style", "")
-        if "url(" not in said.lower():
+        style = element.attributes.get("style", "")
+        if "url(" not in style.lower():
             return element
-        now = change_references(said, self.style)
-        return element if now == said else _again(element, element.with_value("style", now))
+        now = change_references(style, self.style)
+        return element if now == style else _again(element, element.with_value("style", now))
 
     def _eager(self, element: Element) -> str:
         if element.attributes.get("loading", "").lower() != "lazy":

@@ -44,15 +44,15 @@ def local_ports(transport: str, port: int, pids: Collection[int]) -> list[int]:
     """
     protocol = socket.IPPROTO_TCP if transport == "tcp" else socket.IPPROTO_UDP
     mine = set(_inodes(pids))
-    found = set[int]()
+    ports = set[int]()
     with socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, SOCK_DIAG) as diag:
         diag.settimeout(ANSWER_S)
         for family in (socket.AF_INET, socket.AF_INET6):
             for identity, inode in list(_sockets(diag, family, protocol)):
                 local, remote = _ports(identity)
                 if inode in mine and remote == port:
-                    found.add(local)
-    return sorted(found)
+                    ports.add(local)
+    return sorted(ports)
 
 
 def have_ended(folder: Path, number: int, transport: str, ports: Collection[int]) -> bool:

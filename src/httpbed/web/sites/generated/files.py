@@ -81,20 +81,20 @@ def document(title: str, head: str, body: str) -> GeneratedFile:
 
 def style(path: str, head: str, seed: int, size: int) -> GeneratedFile:
     """Return a style of exactly ``size`` bytes that begins with ``head``."""
-    drawn = Random(seed, size, 1).bytes(size // 8 + 1)
+    random_bytes = Random(seed, size, 1).bytes(size // 8 + 1)
     rules = (
-        f".r{at} {{ color: #{drawn[at : at + 3].hex()}; margin: {drawn[at]}px; }}\n"
-        for at in range(len(drawn) - 3)
+        f".r{at} {{ color: #{random_bytes[at : at + 3].hex()}; margin: {random_bytes[at]}px; }}\n"
+        for at in range(len(random_bytes) - 3)
     )
     return GeneratedFile(path, _filled(head, rules, "", size))
 
 
 def script(path: str, seed: int, size: int) -> GeneratedFile:
     """Return a script of exactly ``size`` bytes, at least 1000, that computes a little."""
-    drawn = Random(seed, size, 2).bytes(size)
+    random_bytes = Random(seed, size, 2).bytes(size)
     rows = (
-        f'"{base64.b64encode(drawn[at : at + _ROW]).decode()}",\n'
-        for at in range(0, len(drawn), _ROW)
+        f'"{base64.b64encode(random_bytes[at : at + _ROW]).decode()}",\n'
+        for at in range(0, len(random_bytes), _ROW)
     )
     return GeneratedFile(path, _filled(_BEFORE, rows, _AFTER, size))
 

@@ -20,11 +20,13 @@ def font(path: str, seed: int, family: str, characters: int) -> GeneratedFile:
     """
     codes = range(_FIRST_CHARACTER, _FIRST_CHARACTER + characters)
     names = [".notdef", *(f"u{code:04X}" for code in codes)]
-    drawn = Random(seed, characters, 3).bytes(2 * len(names))
+    random_bytes = Random(seed, characters, 3).bytes(2 * len(names))
     builder = FontBuilder(unitsPerEm=1000, isTTF=True)
     builder.setupGlyphOrder(names)
     builder.setupCharacterMap(dict(zip(codes, names[1:], strict=True)))
-    builder.setupGlyf({name: _glyph(*drawn[2 * at : 2 * at + 2]) for at, name in enumerate(names)})
+    builder.setupGlyf(
+        {name: _glyph(*random_bytes[2 * at : 2 * at + 2]) for at, name in enumerate(names)}
+    )
     builder.setupHorizontalMetrics(dict.fromkeys(names, (600, 50)))
     builder.setupHorizontalHeader(ascent=800, descent=-200)
     builder.setupNameTable({"familyName": family, "styleName": "Regular"})

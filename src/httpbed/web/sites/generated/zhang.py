@@ -54,9 +54,9 @@ NAMES: Collection[str] = SITES.keys()
 
 def outline(page: NamedPage, _folder: Path) -> Outline:
     """Return what is known of a site, which is all but its bytes."""
-    drawn = _own(page.name)
+    page_file = _own(page.name)
     of = SITES[page.name]
-    weight = sum((*of.styles, *of.scripts, *of.images)) + len(drawn.body)
+    weight = sum((*of.styles, *of.scripts, *of.images)) + len(page_file.body)
     return Outline(page.name, images.ENCODER, of.count(), weight)
 
 

@@ -25,7 +25,7 @@ from httpbed.web.sites.replay import bodies, headers, order, selection, sizes, s
 from httpbed.web.sites.replay.bodies import Body
 from httpbed.web.sites.replay.headers import Fields
 from httpbed.web.sites.replay.order import Trigger
-from httpbed.web.sites.replay.selection import ReplayedRequest, Selection
+from httpbed.web.sites.replay.selection import SelectedRequest, Selection
 from httpbed.web.sites.replay.sizes import Size
 from httpbed.web.sites.replay.skeleton import PLAN_PATH
 from httpbed.web.sites.site import FILES, MOST_BYTES, RecordedAnswer, Resource, Site
@@ -39,7 +39,7 @@ ANSWERS_FILE = "answers.json"
 class ReplayedResponse:
     """What is sent for one recorded request."""
 
-    request: ReplayedRequest
+    request: SelectedRequest
     body: Body
     fields: Fields
     delay_s: float
@@ -165,7 +165,7 @@ def _short(name: str) -> str:
     return f"har-{stem.strip('-').lower()[:60]}"
 
 
-def _kind(one: ReplayedRequest) -> str:
+def _kind(one: SelectedRequest) -> str:
     content_type = one.entry.mime_type or sizes.header(one.entry, "content-type")
     return content_type.lower() if content_type != "x-unknown" else ""
 
@@ -190,7 +190,7 @@ def _responses(read: ReplayedHar, changes: list[str]) -> tuple[list[ReplayedResp
     return sent, is_own
 
 
-def _encoded(one: ReplayedRequest, length: int) -> Body:
+def _encoded(one: SelectedRequest, length: int) -> Body:
     """Encode the recorded body to the recorded length, or return a filler."""
     coding = sizes.header(one.entry, "content-encoding")
     if one.entry.body is not None and length:
@@ -200,7 +200,7 @@ def _encoded(one: ReplayedRequest, length: int) -> Body:
     return bodies.filler(_kind(one), length)
 
 
-def _is_own(one: ReplayedRequest, body: Body) -> bool:
+def _is_own(one: SelectedRequest, body: Body) -> bool:
     """Return whether a body causes the requests that the recorded one did."""
     return not (body.is_filler and body.length and bodies.leads_further(_kind(one)))
 
@@ -251,7 +251,7 @@ def _script(read: ReplayedHar, text: str) -> ReplayedResponse:
     data = text.encode()
     document = read.selected.requests[read.selected.document]
     entry = replace(document.entry, method="GET", status=200)
-    request = ReplayedRequest(entry, document.host, PLAN_PATH)
+    request = SelectedRequest(entry, document.host, PLAN_PATH)
     trigger = Trigger(read.selected.document, "head", 0.0)
     fields = [("content-type", "text/javascript")]
     return ReplayedResponse(request, Body(data, len(data)), fields, 0.0, trigger, "text/javascript")

@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from httpbed.web.sites.replay.selection import ReplayedRequest, Selection
+from httpbed.web.sites.replay.selection import SelectedRequest, Selection
 from httpbed.web.sites.site import MOST_S
 
 
@@ -58,7 +58,7 @@ def triggers(selected: Selection) -> list[Trigger]:
     return causes
 
 
-def _times(one: ReplayedRequest) -> _Times:
+def _times(one: SelectedRequest) -> _Times:
     timings = one.entry.timings
     # ssl is part of connect, and queued is part of blocked
     parts = (
@@ -81,7 +81,7 @@ def _trigger(after: int, times: Sequence[_Times], start: float) -> Trigger:
     return Trigger(after, since, round(min(MOST_S, max(0.0, start - begun)), 4))
 
 
-def _chain_ends(requests: Sequence[ReplayedRequest]) -> list[int]:
+def _chain_ends(requests: Sequence[SelectedRequest]) -> list[int]:
     """Map each request to the last of its redirects, or to itself."""
     last = list(range(len(requests)))
     for number in range(len(requests) - 1, -1, -1):
@@ -90,7 +90,7 @@ def _chain_ends(requests: Sequence[ReplayedRequest]) -> list[int]:
     return last
 
 
-def _initiators(requests: Sequence[ReplayedRequest], last: Sequence[int]) -> list[int | None]:
+def _initiators(requests: Sequence[SelectedRequest], last: Sequence[int]) -> list[int | None]:
     """Return the recorded initiator of each request, if it was requested before."""
     seen: dict[str, int] = {}
     initiators: list[int | None] = []
@@ -102,7 +102,7 @@ def _initiators(requests: Sequence[ReplayedRequest], last: Sequence[int]) -> lis
 
 
 def _ended_before(
-    requests: Sequence[ReplayedRequest], times: Sequence[_Times], document: int
+    requests: Sequence[SelectedRequest], times: Sequence[_Times], document: int
 ) -> list[int | None]:
     """Return the response that ended last before each request, from the document on."""
     open_: list[tuple[float, int]] = []

@@ -31,7 +31,7 @@ _CACHED = "from the browser's cache"
 
 
 @dataclass(frozen=True)
-class ReplayedRequest:
+class SelectedRequest:
     """An entry that is replayed."""
 
     entry: HarEntry
@@ -52,7 +52,7 @@ class ReplayedRequest:
 class Selection:
     """The replayed part of a HAR file."""
 
-    requests: tuple[ReplayedRequest, ...]
+    requests: tuple[SelectedRequest, ...]
     """In order of time, but first the document and its redirects."""
     document: int
     """Index of the document."""
@@ -72,7 +72,7 @@ def choose(document: HarDocument, name: str) -> Selection:
     """
     entries, changes = _of_page(document)
     dropped: list[tuple[HarEntry, str]] = []
-    requests: list[ReplayedRequest] = []
+    requests: list[SelectedRequest] = []
     mistakes: list[Mistake] = []
     for entry in entries:
         if reason := _reason_against(entry):
@@ -81,7 +81,7 @@ def choose(document: HarDocument, name: str) -> Selection:
         place = f"{name}: log.entries[{entry.index}]"
         mistakes += _mistakes(entry, place)
         try:
-            requests.append(ReplayedRequest(entry, *urls.place(entry.url)))
+            requests.append(SelectedRequest(entry, *urls.place(entry.url)))
         except WrongUrlError as error:
             mistakes.append(Mistake(f"{place}.request.url", str(error), "delete the entry"))
     mistakes += _mistakes_of_all(requests, name)
@@ -143,7 +143,7 @@ def _mistakes(entry: HarEntry, place: str) -> Iterator[Mistake]:
         yield Mistake(f"{place}.response.headers", reason, "delete the entry")
 
 
-def _mistakes_of_all(requests: Sequence[ReplayedRequest], name: str) -> Iterator[Mistake]:
+def _mistakes_of_all(requests: Sequence[SelectedRequest], name: str) -> Iterator[Mistake]:
     hosts = {one.host for one in requests}
     if len(hosts) > MOST_ORIGINS:
         reason = f"has {len(hosts)} origins, more than {MOST_ORIGINS}"
@@ -161,7 +161,7 @@ def _bounded(mistakes: list[Mistake], name: str) -> list[Mistake]:
 
 
 def _ordered(
-    requests: list[ReplayedRequest], left_out: Counter[str], changes: tuple[str, ...], name: str
+    requests: list[SelectedRequest], left_out: Counter[str], changes: tuple[str, ...], name: str
 ) -> Selection:
     """Put the document and its redirects first, and link all redirects."""
     secured = [one for one in requests if not _only_secures(one)]
@@ -185,12 +185,12 @@ def _ordered(
     return Selection(tuple(linked), len(leading) - 1, counted, changes)
 
 
-def _only_secures(one: ReplayedRequest) -> bool:
+def _only_secures(one: SelectedRequest) -> bool:
     """Return whether a response redirects from http: to the same https: URL."""
     return one.entry.url.lower().startswith("http:") and _leads_to(one) == one.target
 
 
-def _leads_to(one: ReplayedRequest) -> tuple[str, str] | None:
+def _leads_to(one: SelectedRequest) -> tuple[str, str] | None:
     """Return a redirect's target; None for other responses and for redirects to nowhere."""
     if one.entry.status not in REDIRECTS:
         return None
@@ -203,7 +203,7 @@ def _leads_to(one: ReplayedRequest) -> tuple[str, str] | None:
         return None
 
 
-def _leading(requests: Sequence[ReplayedRequest]) -> list[int]:
+def _leading(requests: Sequence[SelectedRequest]) -> list[int]:
     """Return the indices of the document and of the redirects that led to it."""
     numbered = [(number, one.entry) for number, one in enumerate(requests)]
     of_kind = [number for number, entry in numbered if entry.kind.lower() == "document"]
@@ -228,7 +228,7 @@ def _leading(requests: Sequence[ReplayedRequest]) -> list[int]:
     return leading
 
 
-def _linked(requests: Sequence[ReplayedRequest]) -> list[ReplayedRequest]:
+def _linked(requests: Sequence[SelectedRequest]) -> list[SelectedRequest]:
     """Link each redirect's target to the first redirect that leads there and is free."""
     waiting: dict[tuple[str, str], list[int]] = {}
     follows: dict[int, int] = {}
@@ -239,6 +239,6 @@ def _linked(requests: Sequence[ReplayedRequest]) -> list[ReplayedRequest]:
             waiting.setdefault(target, []).append(number)
     redirects = set(follows.values())
     return [
-        ReplayedRequest(one.entry, one.host, one.path, follows.get(number), number in redirects)
+        SelectedRequest(one.entry, one.host, one.path, follows.get(number), number in redirects)
         for number, one in enumerate(requests)
     ]

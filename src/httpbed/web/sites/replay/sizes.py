@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from httpbed.web.har.entries import HarEntry
-from httpbed.web.sites.replay.selection import WITHOUT_BODY, ReplayedRequest
+from httpbed.web.sites.replay.selection import WITHOUT_BODY, SelectedRequest
 
 _HEAD_SHARE = 0.5
 """Share of a head's text that HTTP/2 and HTTP/3 send (RFC 7541, RFC 9204), approximately."""
@@ -56,7 +56,7 @@ def header(entry: HarEntry, name: str) -> str:
     return next((value for own, value in entry.response_headers if own.lower() == name), "")
 
 
-def round_trips_s(requests: Iterable[ReplayedRequest]) -> Mapping[str, float]:
+def round_trips_s(requests: Iterable[SelectedRequest]) -> Mapping[str, float]:
     """Return each host's round-trip time, from the recorded connects.
 
     A TCP connect without TLS takes one round trip; some tools' figure does not include TLS. So does

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from httpbed.web.sites.replay.order import Trigger
-from httpbed.web.sites.replay.selection import ReplayedRequest, Selection
+from httpbed.web.sites.replay.selection import SelectedRequest, Selection
 
 PLAN_PATH = "/.httpbed/replay.js"
 """Path of the script if the document is too short for it."""
@@ -87,7 +87,7 @@ def _planned(
     return [*entry, options] if options else entry
 
 
-def _options(one: ReplayedRequest, times: int) -> dict[str, Any]:
+def _options(one: SelectedRequest, times: int) -> dict[str, Any]:
     entry, options = one.entry, dict[str, Any]()
     if entry.method.upper() != "GET":
         options["method"] = entry.method.upper()
