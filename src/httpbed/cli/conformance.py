@@ -113,7 +113,7 @@ def command(
     Exit codes: 0 every property passed (with --against: every trial could be read); 1 some did
     not; 2 usage; 3 this machine cannot.
     """
-    asked = SenderOptions(
+    sender_options = SenderOptions(
         implementation=implementation,
         control=congestion_control,
         http_version=http_version,
@@ -122,7 +122,7 @@ def command(
         client=client,
     )
     catalog = experiment_argument.catalog(recipe_folders)
-    sender = choose(catalog, asked)
+    sender = choose(catalog, sender_options)
     if against:
         competitors = [choose(catalog, competitor(word, client)) for word in against]
         code = _compete([sender, *competitors], catalog, scale, output, as_json=as_json)

@@ -33,16 +33,16 @@ _SETTINGS = {"allow_interspersed_args": False, "max_content_width": 100}
 
 
 def _impairments(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Add the options of the table: for both ways with their help, for one way without."""
+    """Add an option per impairment: for both directions, and hidden ones for each direction."""
     for option in reversed((*OPTIONS, live.STATE)):
-        for way in reversed((options.BOTH, *options.WAYS)):
+        for direction in reversed((options.BOTH, *options.WAYS)):
             is_flag = option.kind == "flag"
             function = click.option(
-                option.flag(way),
+                option.flag(direction),
                 is_flag=is_flag,
                 metavar=None if is_flag else option.example,
                 help=option.help,
-                hidden=way != options.BOTH,
+                hidden=direction != options.BOTH,
             )(function)
     return function
 
@@ -114,7 +114,7 @@ def command(
     isolated: bool | None,
     metered: bool | None,
     as_json: bool,
-    **said: Any,
+    **values: Any,
 ) -> None:
     """Run COMMAND behind an emulated link; by default your shell.
 
@@ -128,7 +128,7 @@ def command(
     it.
     """  # fmt: skip
     _open_streams()
-    by_flag = {name.replace("_", "-"): value for name, value in said.items()}
+    by_flag = {name.replace("_", "-"): value for name, value in values.items()}
     if change:
         _change(by_flag, argv, as_json=as_json)
         return
@@ -140,28 +140,28 @@ def command(
     outcome = asyncio.run(run(request, _say))
     if as_json and request.meter:
         echo(err=True)  # end the meter's line before the counters
-    told = _json(request, outcome) if as_json else _table(request, outcome, by_flag["seed"])
-    echo(told, err=True)
+    summary = _json(request, outcome) if as_json else _table(request, outcome, by_flag["seed"])
+    echo(summary, err=True)
     context.exit(_status(outcome))
 
 
 def _request(
-    argv: tuple[str, ...], said: Mapping[str, Any], *, isolated: bool | None, metered: bool | None
+    argv: tuple[str, ...], values: Mapping[str, Any], *, isolated: bool | None, metered: bool | None
 ) -> LinkRequest:
-    """Read all that was said, by option without dashes; raise ConfigError with every mistake."""
-    seed, trace, name = said["seed"], said["trace"], said["link-backend"]
-    outputs = {f"--{name}": said[name] for name in ("pcap", "log")}
+    """Read the values of all options, by name without dashes; raise ConfigError with mistakes."""
+    seed, trace, name = values["seed"], values["trace"], values["link-backend"]
+    outputs = {f"--{name}": values[name] for name in ("pcap", "log")}
     mistakes = [
         *_seed_mistakes(seed),
-        *output_files.mistakes(outputs, _inputs(said, trace)),
+        *output_files.mistakes(outputs, _inputs(values, trace)),
         *_text_mistakes(argv),
-        *_live_mistakes(said),
+        *_live_mistakes(values),
         *_backend_mistakes(name),
     ]
     pcap, log = (Path(file) if file else None for file in outputs.values())
     return LinkRequest(
         argv=argv,
-        described=_described(said, said["profile"], trace, mistakes),
+        described=_described(values, values["profile"], trace, mistakes),
         seed=int(seed) if seed else secrets.randbits(SEED_BITS),
         backend=backend.choose(name),
         outside=None if isolated is None else not isolated,
@@ -177,62 +177,64 @@ def _meter_is_shown(wanted: bool | None) -> bool:
 
 
 def _described(
-    said: Mapping[str, str | bool],
+    values: Mapping[str, str | bool],
     profile: str | None,
     trace: tuple[str, str] | None,
     mistakes: list[Mistake],
 ) -> Described:
     """Read the impairments; raise ConfigError with every mistake, those found before too."""
     try:
-        described = options.describe(said, profile, trace)
+        described = options.describe(values, profile, trace)
     except ConfigError as error:
         raise ConfigError([*error.mistakes, *mistakes]) from None
-    mistakes += options.idle(said, described.link)
+    mistakes += options.idle(values, described.link)
     if mistakes:
         raise ConfigError(mistakes)
     return described
 
 
-def _change(said: Mapping[str, Any], argv: tuple[str, ...], *, as_json: bool) -> None:
-    """Change the link around us, and tell what was changed."""
+def _change(values: Mapping[str, Any], argv: tuple[str, ...], *, as_json: bool) -> None:
+    """Change the link around this command, and print each change."""
     if argv:
         raise ConfigError([Mistake("COMMAND", "runs behind a new link", f"omit {live.CHANGE}")])
     beside = {"of", "link-backend"}  # the latter may well stand in the environment
-    asked = live.requested({flag: value for flag, value in said.items() if flag not in beside})
-    whose = live.Target.of(said["of"]) if said["of"] else live.Target(os.environ)
-    changed = asyncio.run(live.change(asked, whose))
+    requested = live.requested(
+        {flag: value for flag, value in values.items() if flag not in beside}
+    )
+    target = live.Target.of(values["of"]) if values["of"] else live.Target(os.environ)
+    changed = asyncio.run(live.change(requested, target))
     if as_json:
         echo(json.dumps({"schema": 1, "changed": changed}))
     for each in () if as_json else changed:
         echo(live.words(each))
 
 
-def _live_mistakes(said: Mapping[str, str | bool]) -> Iterator[Mistake]:
-    for flag in (*(live.STATE.flag(way) for way in (options.BOTH, *options.WAYS)), live.OF):
-        if said.get(flag[2:]):
-            yield Mistake(flag, "is of a link that runs", f"add {live.CHANGE}, or leave it out")
+def _live_mistakes(values: Mapping[str, str | bool]) -> Iterator[Mistake]:
+    for flag in (*(live.STATE.flag(one) for one in (options.BOTH, *options.WAYS)), live.OF):
+        if values.get(flag[2:]):
+            yield Mistake(flag, "applies to a running link", f"add {live.CHANGE}, or omit it")
 
 
 def _backend_mistakes(name: str | None) -> Iterator[Mistake]:
     if name in kernel.KINDS:
-        reason = f"with {name} the kernel carries the packets; nobody could change or log them"
-        yield Mistake("--link-backend", reason, "use af_packet or tun, or leave it out")
+        reason = f"with {name} the kernel carries the packets; httpbed cannot change or log them"
+        yield Mistake("--link-backend", reason, "use af_packet or tun, or omit it")
 
 
 def _seed_mistakes(seed: str | None) -> Iterator[Mistake]:
     if seed is not None and not (seed.isascii() and seed.isdigit() and len(seed) <= SEED_BITS):
-        yield Mistake("--seed", f"{seed!r} is not a whole number", "write it like 7")
+        yield Mistake("--seed", f"{seed!r} is not a whole number", "write for example 7")
 
 
 def _inputs(
-    said: Mapping[str, str | bool | None], trace: tuple[str, str] | None
+    values: Mapping[str, str | bool | None], trace: tuple[str, str] | None
 ) -> Iterator[tuple[str, str]]:
     """Name the files that are read, each with its option."""
-    for way in (options.BOTH, *options.WAYS):
+    for direction in (options.BOTH, *options.WAYS):
         for option in OPTIONS:
-            file = said.get(option.flag(way)[2:]) if option.path[-1] in READERS else None
+            file = values.get(option.flag(direction)[2:]) if option.path[-1] in READERS else None
             if isinstance(file, str):
-                yield option.flag(way), file
+                yield option.flag(direction), file
     yield from (("--trace", file) for file in trace or ())
 
 
@@ -273,7 +275,7 @@ def _table(request: LinkRequest, outcome: LinkRun, seed: str | None) -> str:
 
 
 def _json(request: LinkRequest, outcome: LinkRun) -> str:
-    said = {
+    document = {
         "schema": 1,
         "command": request.argv,
         "exit_status": _status(outcome),
@@ -283,7 +285,7 @@ def _json(request: LinkRequest, outcome: LinkRun) -> str:
         "real_time": outcome.real_time,
         "link": outcome.result,
     }
-    return json.dumps(said)
+    return json.dumps(document)
 
 
 def _say(line: str) -> None:
