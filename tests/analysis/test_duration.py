@@ -25,14 +25,14 @@ def seconds(
     retry: str = "none",
     handover: Mapping[str, object] | None = None,
     notices_s: float = inf,
-    **said: str,
+    **text: str,
 ) -> float:
     """Expect 10 MB over 10 Mbit/s with changes of the link, the workload or the address.
 
     When nobody tells the client that its address is gone, it ``notices`` after so long.
     """
     link = {"rate": "10 Mbit/s", "delay": "0 ms", "loss": "0 %"}
-    link |= {name: value for name, value in said.items() if name in link}
+    link |= {name: value for name, value in text.items() if name in link}
     scenario = Scenario.model_validate(
         {
             "topology": {
@@ -48,10 +48,10 @@ def seconds(
                 "client": {"implementation": "any", "http_version": version, "retry": retry},
                 "server": {"implementation": "any", "congestion_control": control},
             },
-            "workload": {"kind": "download", "size": said.get("size", "10 MB")},
+            "workload": {"kind": "download", "size": text.get("size", "10 MB")},
         }
     )
-    return expected_s(scenario, lambda _name, _quic, said: str(said), lambda *_: notices_s)
+    return expected_s(scenario, lambda _name, _quic, text: str(text), lambda *_: notices_s)
 
 
 def test_a_clean_link_is_filled() -> None:

@@ -242,10 +242,10 @@ def test_unknown_metric_and_base_are_refused_together() -> None:
     """All mistakes at once, each with what is known."""
     with pytest.raises(ConfigError) as caught:
         find(campaign(steady), "speed", {"http": "2", "loss": "3 %"})
-    said = str(caught.value)
-    assert "unknown metric 'speed'" in said
-    assert "'http' is not a factor; the factors are: http_version, loss" in said
-    assert "'3 %' is not a level of 'loss'; the levels are: 0 %, 2 %" in said
+    text = str(caught.value)
+    assert "unknown metric 'speed'" in text
+    assert "'http' is not a factor; the factors are: http_version, loss" in text
+    assert "'3 %' is not a level of 'loss'; the levels are: 0 %, 2 %" in text
 
 
 @pytest.mark.parametrize(

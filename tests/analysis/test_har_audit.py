@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 import archives
 from httpbed.analysis import har_audit, har_throughput
-from httpbed.analysis.har_audit import Claims, Finding
+from httpbed.analysis.har_audit import AuditResult, Claims
 from httpbed.analysis.har_throughput import Transfer
 from httpbed.web.har import loads, parser
 
@@ -20,7 +20,7 @@ DIALECTS = Path(__file__).parents[1] / "web/har/dialects"
 RTT = Claims(rtt_s=0.040)
 
 
-def audit(claims: Claims, *entries: dict[str, Any]) -> dict[str, Finding]:
+def audit(claims: Claims, *entries: dict[str, Any]) -> dict[str, AuditResult]:
     """Audit a HAR file of these entries; return findings by what they are about."""
     (archived,) = loads.loads(parser.read(archives.as_bytes(archives.har(*entries))))
     return {one.about: one for one in har_audit.audit(archived, claims)}
@@ -42,7 +42,7 @@ def transfer(at_ms: float, took_ms: float, size: int) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize(
-    ("versions", "verdict", "said"),
+    ("versions", "verdict", "text"),
     [
         (["h3", "HTTP/3", "h3-29"], "borne out", "all 3 over HTTP/3"),
         (["h3", "h2", "h3"], "contradicted", "1 of 3 (33.33 %) were not over HTTP/3"),
@@ -54,18 +54,18 @@ def transfer(at_ms: float, took_ms: float, size: int) -> dict[str, Any]:
     ],
 )
 def test_every_response_speaks_for_the_protocol(
-    versions: list[str], verdict: str, said: str
+    versions: list[str], verdict: str, text: str
 ) -> None:
     """One stray is enough; one that tells nothing leaves it open."""
     found = audit(Claims(http_version="3"), *map(answered, versions))["protocol"]
     assert found.verdict == verdict
-    assert said in found.said
+    assert text in found.text
 
 
 def test_without_claims_the_mix_is_told() -> None:
     """And strays are none."""
     found = audit(Claims(), answered("h2"), answered("h2"), answered("http/1.1"))["protocol"]
-    assert (found.verdict, found.said) == ("told", "HTTP/2: 2, HTTP/1.1: 1")
+    assert (found.verdict, found.text) == ("told", "HTTP/2: 2, HTTP/1.1: 1")
 
 
 @pytest.mark.parametrize(
@@ -113,11 +113,11 @@ def test_a_set_up_of_which_chrome_tells_the_rest_proves_nothing(name: str) -> No
     assert verdicts.pop("rate") == "cannot be told"
     assert {verdicts.pop(about) for about in ("failed requests", "redirects")} == {"told"}
     assert set(verdicts.values()) == {"borne out"}
-    assert found["connections over TCP"].said.startswith("the fastest of 1 was set up in 86")
+    assert found["connections over TCP"].text.startswith("the fastest of 1 was set up in 86")
 
 
 @pytest.mark.parametrize(
-    ("rate_bit_s", "verdict", "said"),
+    ("rate_bit_s", "verdict", "text"),
     [
         (None, "told", "500 kB came in 400 ms: 9.98 Mbit/s"),
         (10_000_000, "borne out", "500 kB came in 400 ms: 9.98 Mbit/s"),
@@ -127,13 +127,13 @@ def test_a_set_up_of_which_chrome_tells_the_rest_proves_nothing(name: str) -> No
     ],
 )
 def test_no_stretch_is_faster_than_the_link(
-    rate_bit_s: int | None, verdict: str, said: str
+    rate_bit_s: int | None, verdict: str, text: str
 ) -> None:
     """Three responses share a link: 500 kB in 400 ms are 10 Mbit/s."""
     three = [transfer(0, 200, 125_000), transfer(100, 300, 125_000), transfer(100, 290, 250_000)]
     found = audit(Claims(rate_bit_s=rate_bit_s), *three)["rate"]
     assert found.verdict == verdict
-    assert said in found.said
+    assert text in found.text
 
 
 @pytest.mark.parametrize(
@@ -181,7 +181,7 @@ def test_caches(claimed: str | None, verdict: str) -> None:
     """A cold load finds nothing in one."""
     kept = answered(wait=1) | {"_fromCache": "memory"}
     found = audit(Claims(visit=claimed), answered(wait=1), kept, answered(status=304))["cache"]
-    assert (found.verdict, found.said) == (verdict, "1 from a cache, 1 not modified, of 3")
+    assert (found.verdict, found.text) == (verdict, "1 from a cache, 1 not modified, of 3")
     assert audit(Claims(visit="cold"), answered())["cache"].verdict == "borne out"
     assert audit(Claims(visit="repeat view"), answered())["cache"].verdict == "cannot be told"
 
@@ -191,11 +191,11 @@ def test_failures_and_redirects_are_told_with_their_places() -> None:
     refused = archives.entry(response={"status": 0, "_error": "net::ERR_TIMED_OUT"})
     moved = archives.entry(response={"status": 302, "redirectURL": "/b"})
     found = audit(Claims(), answered(), refused, answered(status=404), moved)
-    assert found["failed requests"].said == (
+    assert found["failed requests"].text == (
         "1 without a response, 1 with an error, of 4; net::ERR_TIMED_OUT: 1"
     )
     assert found["failed requests"].entries == (1, 2)
-    assert (found["redirects"].said, found["redirects"].entries) == ("1 of 4", (3,))
+    assert (found["redirects"].text, found["redirects"].entries) == ("1 of 4", (3,))
 
 
 @pytest.mark.parametrize(

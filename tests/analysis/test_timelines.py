@@ -110,13 +110,13 @@ def test_hand_overs_are_read_as_far_as_they_can_be(tmp_path: Path) -> None:
     results = moving(lambda *_: TrialCourse(), tmp_path)
     row = timelines.attempts(results)[0]
     path = campaigns.artifacts(tmp_path, row["block"], row["trial"], row["attempt"]).parent
-    said = [
+    text = [
         {"number": 1, "from": "wifi", "to": "cellular", "at_s": 1.5, "first_sent_s": None},
         {"number": 2, "at_s": 2, "validated_s": "soon", "verdict": "migrated", "more": 1},
         {"number": 3, "at_s": None},
         "not a table",
     ]
-    (path / "handovers.json").write_text(json.dumps(said))
+    (path / "handovers.json").write_text(json.dumps(text))
     first, second = timelines.moments(results, row)
     assert (first.left, first.entered, first.at_s, first.verdict) == ("wifi", "cellular", 1.5, "")
     assert list(first.milestones()) == []

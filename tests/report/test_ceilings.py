@@ -68,6 +68,6 @@ def test_the_table_has_the_note() -> None:
     out = console(stream)
     out.width = 100
     terminal_table.show(results, find(results), None, out)
-    said = " ".join(stream.getvalue().split())
-    assert "of 10 Mbit/s" in said
-    assert "note client-server from server: the bucket of 12.5 MB holds the whole transfer" in said
+    words = " ".join(stream.getvalue().split())
+    assert "of 10 Mbit/s" in words
+    assert "note client-server from server: the bucket of 12.5 MB holds the whole transfer" in words

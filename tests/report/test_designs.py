@@ -35,8 +35,8 @@ def test_levels_that_are_tables_are_explained() -> None:
     printed = io.StringIO()
     terminal_table.show(results, findings, None, terminal.console(printed))
     assert "client <-> proxy: access slow | fast" in printed.getvalue()
-    told = [levels.line(legend) for legend in levels.legends(results.document)]
-    assert "rate 1 Mbit/s" in "".join(told)
+    texts = [levels.line(legend) for legend in levels.legends(results.document)]
+    assert "rate 1 Mbit/s" in "".join(texts)
     hosts = {host.name: list(map(str, host.roles)) for host in network.hosts(results.document)}
     assert hosts["client"] == ["client: curl-h2 | curl-h3"]
     assert "proxy: none or envoy" in hosts["proxy"][0]
@@ -62,8 +62,8 @@ def test_a_delay_that_is_read_as_round_trip_is_not_called_one_way() -> None:
                             'delay_reading = { factor = "reading" }')  # fmt: skip
     text = text.replace("[factors]", '[factors]\ndelay = ["25 ms"]\nreading = ["round-trip"]')
     results = campaign(lambda _levels, _block: 1.0, text)
-    told = network.condition(results.document, {"delay": "25 ms", "reading": "round-trip"})
-    assert told == "25 ms delay, round-trip"
+    texts = network.condition(results.document, {"delay": "25 ms", "reading": "round-trip"})
+    assert texts == "25 ms delay, round-trip"
 
 
 def test_what_is_left_out_is_told_and_another_is_the_base() -> None:
@@ -92,7 +92,7 @@ reason = "known\\u001b[31m"
     assert "known\\x1b[31m" in page
     assert "\x1b" not in page
     lacking = notes.notes(find(results, base={"cc": "bbr"}), results)
-    assert any(said.startswith("cubic at 0 % loss is compared with nothing") for said in lacking)
+    assert any(words.startswith("cubic at 0 % loss is compared with nothing") for words in lacking)
 
 
 COMPETING = """
@@ -119,9 +119,9 @@ def test_competitors_are_told_with_what_they_left_to_the_client() -> None:
     findings = find(results)
     printed = io.StringIO()
     terminal_table.show(results, findings, None, terminal.console(printed))
-    told = " ".join(printed.getvalue().split())
+    texts = " ".join(printed.getvalue().split())
     who = "competes curl, HTTP/1.1 on other, from nginx, bbr on another"
-    assert f"{who}: download of 2 MB, beginning 100 ms after the client" in told
-    assert "40.00 % 0.712" in told
-    assert "HTTP/3 at 2 % loss on client-server: nothing was shared" in told
+    assert f"{who}: download of 2 MB, beginning 100 ms after the client" in texts
+    assert "40.00 % 0.712" in texts
+    assert "HTTP/3 at 2 % loss on client-server: nothing was shared" in texts
     assert "Jain&#39;s index" in html.render(results, findings, [])

@@ -50,7 +50,7 @@ def said_of(**table: Any) -> str:
 
 
 @pytest.mark.parametrize(
-    ("table", "said"),
+    ("table", "text"),
     [
         (
             {"kind": "address deleted", "sockets": "destroyed"},
@@ -100,9 +100,9 @@ def said_of(**table: Any) -> str:
         ),
     ],
 )
-def test_each_kind_is_a_sentence(table: dict[str, Any], said: str) -> None:
+def test_each_kind_is_a_sentence(table: dict[str, Any], text: str) -> None:
     """What happens to which link, when, and what is up besides."""
-    assert said_of(**table) == said
+    assert said_of(**table) == text
 
 
 def test_factors_in_a_hand_over_are_told_with_their_levels() -> None:
@@ -127,9 +127,9 @@ def test_alike_links_are_told_once_by_their_names() -> None:
     document = tomllib.loads(MIGRATION)
     assert network.sentences(document)[0].startswith("wifi and cellular, client <-> router: 10 ")
     document["topology"]["links"][1]["rate"] = "5 Mbit/s"
-    told = network.sentences(document)
-    assert [line.partition(",")[0] for line in told[:2]] == ["wifi", "cellular"]
-    assert len(told) == 3
+    texts = network.sentences(document)
+    assert [line.partition(",")[0] for line in texts[:2]] == ["wifi", "cellular"]
+    assert len(texts) == 3
 
 
 @pytest.mark.parametrize("upright", [False, True])
@@ -155,25 +155,25 @@ def shown(results: Results) -> str:
 
 def test_the_terminal_tells_stall_and_what_became_of_connections(results: Results) -> None:
     """Beside the metric, and summed up among the evidence."""
-    said = shown(results)
-    assert re.search(r"quiche +changed .* 120 ms +migrated 3/3 +3/3\n", said)
-    assert re.search(r"wget +changed .* 1 s +new connection 3/3 +3/3\n", said)
-    words = " ".join(said.split())
+    text = shown(results)
+    assert re.search(r"quiche +changed .* 120 ms +migrated 3/3 +3/3\n", text)
+    assert re.search(r"wget +changed .* 1 s +new connection 3/3 +3/3\n", text)
+    words = " ".join(text.split())
     assert "hand-over address stable | changed" in words
     assert (
         "hand-overs: migrated, same connection on the wire 6/18, a new connection 10/18,"
         " nothing on the new path 2/18" in words
     )
-    assert max(map(len, said.splitlines())) <= terminal.PIPED_WIDTH
+    assert max(map(len, text.splitlines())) <= terminal.PIPED_WIDTH
 
 
 def test_notes_name_what_limits_and_the_way_out(results: Results) -> None:
     """Once for each treatment, whatever the conditions."""
-    told = notes.notes(find(results), results)
-    assert [one for one in told if "silent on the new link in 2 of 6 hand-overs" in one]
-    assert [one for one in told if "wget (changed)" in one and "does not migrate" in one]
-    assert [one for one in told if "up to 2 MB of the body were fetched twice" in one]
-    assert not [one for one in told if "quiche (changed)" in one and "noise" not in one]
+    texts = notes.notes(find(results), results)
+    assert [one for one in texts if "silent on the new link in 2 of 6 hand-overs" in one]
+    assert [one for one in texts if "wget (changed)" in one and "does not migrate" in one]
+    assert [one for one in texts if "up to 2 MB of the body were fetched twice" in one]
+    assert not [one for one in texts if "quiche (changed)" in one and "noise" not in one]
 
 
 def test_trials_that_were_over_before_are_noted(tmp_path: Path) -> None:
@@ -182,10 +182,10 @@ def test_trials_that_were_over_before_are_noted(tmp_path: Path) -> None:
         lambda levels, _: TrialCourse(verdict="migrated" if levels["client"] == "quiche" else ""),
         tmp_path,
     )
-    told = notes.notes(find(results), results)
-    assert [one for one in told if "wget (changed)" in one and "6 trials were over before" in one]
-    assert not [one for one in told if "no client" in one]
-    (short,) = [one for one in told if "round trip" in one]
+    texts = notes.notes(find(results), results)
+    assert [one for one in texts if "wget (changed)" in one and "6 trials were over before" in one]
+    assert not [one for one in texts if "no client" in one]
+    (short,) = [one for one in texts if "round trip" in one]
     assert short.startswith("quiche (changed), wget (changed)")
 
 
@@ -224,22 +224,22 @@ def test_silence_is_told_with_what_can_be_done_about_it(
     """No advice that is followed already, and none where nothing is wrong."""
     text = MIGRATION.replace('"address deleted"', f'"{kind}"')
     text = text if kind == "address deleted" else text.replace('sockets = "destroyed"', "")
-    said = f'implementation = "curl"\nretry = "{retry}"'
-    text = text.replace('implementation = "httpbed-quiche"', said)
+    words = f'implementation = "curl"\nretry = "{retry}"'
+    text = text.replace('implementation = "httpbed-quiche"', words)
     found = find(moving(lambda *_: TrialCourse(verdict="nothing"), tmp_path, text))
     assert f"{word} 3/3" in {cell for one in handovers.brief(found) for cell in one.cells}
-    told = list(handovers.silent(found))
-    assert bool(told) == (word == "silent")
-    assert any("a retry starts" in one.remedy for one in told) == advised
+    texts = list(handovers.silent(found))
+    assert bool(texts) == (word == "silent")
+    assert any("a retry starts" in one.remedy for one in texts) == advised
 
 
 def test_hand_overs_at_the_clients_end_are_counted_apart(tmp_path: Path) -> None:
     """They are no failure to follow: of one alone its trial was over before."""
     results = moving(lambda *_: TrialCourse(verdict="over before"), tmp_path)
     found = find(results)
-    told = notes.notes(found, results)
-    assert [one for one in told if "wget (changed)" in one and "6 trials were over before" in one]
-    assert not [one for one in told if "silent" in one or "does not migrate" in one]
+    texts = notes.notes(found, results)
+    assert [one for one in texts if "wget (changed)" in one and "6 trials were over before" in one]
+    assert not [one for one in texts if "silent" in one or "does not migrate" in one]
     assert list(handovers.evidence(found)) == ["hand-overs: 18 when the client was done"]
     assert {cell for one in handovers.brief(found) for cell in one.cells if "/" in cell} == set()
 
@@ -266,10 +266,10 @@ def test_who_cannot_tell_of_a_validation_is_not_asked_to(tmp_path: Path) -> None
     results = moving(lambda *_: silent, tmp_path)
     for row in reading.attempts(results):
         path = campaigns.artifacts(tmp_path, row["block"], row["trial"], row["attempt"])
-        said = json.loads((path.parent / "handovers.json").read_text())
-        for one in said:
+        text = json.loads((path.parent / "handovers.json").read_text())
+        for one in text:
             one["to"] = one["from"]
-        (path.parent / "handovers.json").write_text(json.dumps(said))
+        (path.parent / "handovers.json").write_text(json.dumps(text))
     assert not [one for one in notes.notes(find(results), results) if "no client" in one]
 
 
@@ -277,9 +277,9 @@ def test_a_path_that_nobody_validated_is_noted(tmp_path: Path) -> None:
     """A server need not send much there."""
     silent = TrialCourse(verdict="migrated", validated=False)
     results = moving(lambda *_: silent, tmp_path)
-    told = [one for one in notes.notes(find(results), results) if "no client" in one]
-    assert told[0].startswith("quiche (changed), ")
-    assert ": in 6 of 6 hand-overs that migrated, no client reported" in told[0]
+    texts = [one for one in notes.notes(find(results), results) if "no client" in one]
+    assert texts[0].startswith("quiche (changed), ")
+    assert ": in 6 of 6 hand-overs that migrated, no client reported" in texts[0]
 
 
 def test_columns_without_a_value_are_left_out(results: Results) -> None:
@@ -324,10 +324,10 @@ def test_scripts_in_what_trials_left_are_text(tmp_path: Path) -> None:
     results = moving(usual, tmp_path)
     for row in reading.attempts(results):
         path = campaigns.artifacts(tmp_path, row["block"], row["trial"], row["attempt"]).parent
-        said = json.loads((path / "handovers.json").read_text())
-        for one in said:
+        words = json.loads((path / "handovers.json").read_text())
+        for one in words:
             one |= {"verdict": EVIL, "from": EVIL, "to": EVIL}
-        (path / "handovers.json").write_text(json.dumps(said))
+        (path / "handovers.json").write_text(json.dumps(words))
     text = publish.report(results).read_text()
     assert "<script" not in text
     assert "script" not in shown(results)

@@ -125,7 +125,7 @@ def test_tables_and_figures_can_be_heard(text: str) -> None:
 
 def test_it_says_what_it_must(text: str) -> None:
     """Question, answer, evidence, manifest and definitions are there."""
-    for said in (
+    for words in (
         "within noise",
         "Median request time",
         "Invalid attempts",
@@ -136,7 +136,7 @@ def test_it_says_what_it_must(text: str) -> None:
         "&gt; 600",
         "1 timed out",
     ):
-        assert said in text
+        assert words in text
 
 
 def test_figures_take_the_colours_of_the_page(text: str) -> None:

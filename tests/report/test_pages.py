@@ -110,11 +110,11 @@ def test_a_waterfall_and_a_har_tell_the_same_phases() -> None:
     """A reader who opens the exported file in another tool sees the bars of the report."""
     load = BrowserLoad("https://server.httpbed.test/", "loaded", requests=(FULL,))
     (entry,) = writer.har(load, datetime.now(UTC))["log"]["entries"]
-    told = entry["timings"]
+    texts = entry["timings"]
     of_har = {
-        "queue": told["blocked"],
-        "connect": told["dns"] + told["connect"],
-        **{name: told[name] for name in ("send", "wait", "receive")},
+        "queue": texts["blocked"],
+        "connect": texts["dns"] + texts["connect"],
+        **{name: texts[name] for name in ("send", "wait", "receive")},
     }
     drawn = {one.kind: 1000 * (one.end_s - one.begin_s) for one in phases.bars(FULL)}
     assert drawn == pytest.approx(of_har)
@@ -241,8 +241,8 @@ def test_nothing_of_a_page_is_markup(page: str) -> None:
 
 def test_a_campaign_of_downloads_has_no_such_section(results: Results) -> None:
     """Nor bands."""
-    told = dict(results.document) | {"workload": {"kind": "download", "size": "1 MB"}}
-    found = find(replace(results, document=told))
+    texts = dict(results.document) | {"workload": {"kind": "download", "size": "1 MB"}}
+    found = find(replace(results, document=texts))
     assert not found.has_pages
     assert section.make(found, results) is None
     assert not list(bands.brief(found))
@@ -250,9 +250,9 @@ def test_a_campaign_of_downloads_has_no_such_section(results: Results) -> None:
 
 def test_pages_are_compared_by_their_load_time(results: Results) -> None:
     """Where the experiment does not say; and the answer is a sentence about pages."""
-    said = {key: part for key, part in tomllib.loads(PAGES).items() if key != "report"}
+    text = {key: part for key, part in tomllib.loads(PAGES).items() if key != "report"}
     silent = results.experiment.model_validate(
-        {key: said[key] for key in ("schema", "name", "question", "replicates", "seed", "factors")}
+        {key: text[key] for key in ("schema", "name", "question", "replicates", "seed", "factors")}
     )
     found = find(replace(results, experiment=silent))
     assert found.metric == "page_load_time"
@@ -261,7 +261,7 @@ def test_pages_are_compared_by_their_load_time(results: Results) -> None:
 
 
 @pytest.mark.parametrize(
-    ("workload", "said"),
+    ("workload", "text"),
     [
         (
             {"page": {"objects": 64, "size": "10 kB"}},
@@ -284,10 +284,10 @@ def test_pages_are_compared_by_their_load_time(results: Results) -> None:
         ({"page": {"har": "x.har"}}, "page recorded in x.har, cold"),
     ],
 )
-def test_a_page_in_words(workload: dict[str, Any], said: str) -> None:
+def test_a_page_in_words(workload: dict[str, Any], text: str) -> None:
     """Which one, in which state."""
     factors = {"n": ["2", "8"], "visit": ["cold", "repeat view"], "site": {"a": {}, "b": {}}}
-    assert roles.workload({"factors": factors, "workload": {"kind": "page", **workload}}) == said
+    assert roles.workload({"factors": factors, "workload": {"kind": "page", **workload}}) == text
 
 
 def test_few_scenes_of_many(tmp_path: Path) -> None:
@@ -321,7 +321,7 @@ def test_a_typical_load_is_told_in_its_unit(tmp_path: Path) -> None:
     """Of a quick page that is milliseconds."""
     results = paging(tmp_path, PAGES, lambda _, block: Ending({"speed_index": 0.1 + block / 1000}))
     (chosen, *_) = scenes.choose(find(results), results)
-    assert chosen.treatments[0].told.startswith("Speed Index 103.0 ms, trial ")
+    assert chosen.treatments[0].text.startswith("Speed Index 103.0 ms, trial ")
 
 
 STUDIES = Path(__file__).parents[2] / "experiments"
@@ -371,12 +371,19 @@ def test_one_load_by_itself(results: Results) -> None:
     out = terminal.console(io.StringIO())
     one_trial.show(trial, paths, out)
     text = out.file.getvalue()  # type: ignore[attr-defined]
-    for said in ("13 over the network", "13 HTTP/3", "Speed Index", "onload", "10 image", "dialog"):
-        assert said in text
-    told = json.loads(json.dumps(one_trial.values(trial, paths)))
-    assert len(told["requests"]) == 13
-    assert told["page"]["title"] == EVIL
-    assert told["page"]["visual_progress"][-1][1] == 1.0
+    for words in (
+        "13 over the network",
+        "13 HTTP/3",
+        "Speed Index",
+        "onload",
+        "10 image",
+        "dialog",
+    ):
+        assert words in text
+    texts = json.loads(json.dumps(one_trial.values(trial, paths)))
+    assert len(texts["requests"]) == 13
+    assert texts["page"]["title"] == EVIL
+    assert texts["page"]["visual_progress"][-1][1] == 1.0
     svg = paths[0].read_text()
     assert "<script" not in svg
     assert "script&gt;.js" in svg

@@ -77,8 +77,8 @@ def test_the_workload_is_told_with_what_is_not_the_default() -> None:
 
 def test_a_condition_names_the_link_that_it_is_about() -> None:
     """Where there are several, and it is not about all of them."""
-    told = network.condition(DOCUMENT, {"loss": "4 %", "rate": "10 Mbit/s"})
-    assert told == "4 % loss on client-proxy, 10 Mbit/s"
+    texts = network.condition(DOCUMENT, {"loss": "4 %", "rate": "10 Mbit/s"})
+    assert texts == "4 % loss on client-proxy, 10 Mbit/s"
 
 
 def test_a_chain_without_proxies_is_called_none() -> None:

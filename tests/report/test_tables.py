@@ -91,20 +91,20 @@ def test_a_median_past_the_limit_is_printed_as_such() -> None:
             return Ending({}, "timed out", "still busy")
         return timed(steady(levels, block))
 
-    said = " ".join(shown(campaign(ends)).split())
-    assert re.search(r" 3 5 > 600 s 1\.\d\d \.\. > 600 > \d+x .* 2/5 ", said)
+    text = " ".join(shown(campaign(ends)).split())
+    assert re.search(r" 3 5 > 600 s 1\.\d\d \.\. > 600 > \d+x .* 2/5 ", text)
     assert (
         "HTTP/3 at 2 % loss: 3 of 5 timed out (ranked as longer than 600 s, left out of the mean)"
-        in said
+        in text
     )
 
 
 def test_goodput_is_written_in_the_unit_of_its_ceiling() -> None:
     """A slow link's is not nothing."""
     text = VERSIONS.replace('rate = "10 Mbit/s"', 'rate = "50 kbit/s"')
-    said = shown(campaign(lambda *_: 200.0, text))
-    assert "of 50 kbit/s" in said
-    assert re.search(r" 40\.0 +5/5\n", said)
+    words = shown(campaign(lambda *_: 200.0, text))
+    assert "of 50 kbit/s" in words
+    assert re.search(r" 40\.0 +5/5\n", words)
 
 
 def test_each_goodput_has_its_own_ceiling_where_they_differ() -> None:
@@ -113,24 +113,24 @@ def test_each_goodput_has_its_own_ceiling_where_they_differ() -> None:
         "[factors]", '[factors]\nslow = ["50 kbit/s", "2 Gbit/s"]'
     )
     times = {"50 kbit/s": 200.0, "2 Gbit/s": 0.008}
-    said = shown(campaign(lambda levels, _: times[levels["slow"]], text), width=140)
-    assert " 40.0 of 50 kbit/s " in said
-    assert " 1.0 of 2 Gbit/s " in said
+    words = shown(campaign(lambda levels, _: times[levels["slow"]], text), width=140)
+    assert " 40.0 of 50 kbit/s " in words
+    assert " 1.0 of 2 Gbit/s " in words
 
 
 def test_the_bound_on_a_goodput_is_not_nothing() -> None:
     """The body over the limit, however little of the ceiling it is."""
-    said = shown(campaign(lambda *_: Ending({}, "timed out", "still busy")))
-    assert re.search(r" < 0\.013 +0/5\n", said)
+    text = shown(campaign(lambda *_: Ending({}, "timed out", "still busy")))
+    assert re.search(r" < 0\.013 +0/5\n", text)
 
 
 def test_a_narrow_terminal_loses_columns_before_cells_are_split() -> None:
     """First goodput, then the ratio's interval, then the interval."""
     results = campaign(steady)
     kept = {
-        width: (said.count(" .. "), "goodput" in said)
+        width: (text.count(" .. "), "goodput" in text)
         for width in (100, 80, 66, 60)
-        for said in [shown(results, width=width)]
+        for text in [shown(results, width=width)]
     }
     assert kept == {100: (10, True), 80: (10, False), 66: (6, False), 60: (0, False)}
     for width in kept:
@@ -155,10 +155,10 @@ def test_trials_left_invalid_have_a_reason_and_a_remedy() -> None:
             return Ending({}, "invalid", "link lateness: p99 3 ms" if late else "clock stepped")
         return timed(steady(levels, block))
 
-    said = " ".join(shown(campaign(ends)).split())
+    text = " ".join(shown(campaign(ends)).split())
     assert (
         "6 trials without a valid attempt, for the bed failed each time: link lateness: p99 3 ms,"
-        " and 1 other reason; a quieter machine, fewer --jobs or a lower rate can mend it" in said
+        " and 1 other reason; a quieter machine, fewer --jobs or a lower rate can mend it" in text
     )
 
 
@@ -171,10 +171,10 @@ def test_what_a_time_out_means_depends_on_the_metric() -> None:
         return Ending(seen, "timed out" if block == 1 else "completed")
 
     results = campaign(ends)
-    said = " ".join(shown(results, metric="rtt").split())
-    assert "treatments (RTT ended before the limit and counts where observed)" in said
-    said = " ".join(shown(results, metric="wire_overhead").split())
-    assert "treatments (left out: wire overhead needs whole transfers)" in said
+    text = " ".join(shown(results, metric="rtt").split())
+    assert "treatments (RTT ended before the limit and counts where observed)" in text
+    text = " ".join(shown(results, metric="wire_overhead").split())
+    assert "treatments (left out: wire overhead needs whole transfers)" in text
 
 
 def test_failures_are_told_with_their_reason() -> None:
@@ -185,15 +185,15 @@ def test_failures_are_told_with_their_reason() -> None:
             return Ending({}, "failed", "body as served: 12 bytes")
         return timed(steady(levels, block))
 
-    said = " ".join(shown(campaign(ends)).split())
+    text = " ".join(shown(campaign(ends)).split())
     places = "HTTP/3 at 0 % loss: 1 of 5 failed; HTTP/3 at 2 % loss: 1 of 5 failed"
-    assert f"{places}: body as served: 12 bytes" in said
+    assert f"{places}: body as served: 12 bytes" in text
 
 
 def test_an_open_comparison_names_the_number_of_blocks() -> None:
     """As hyperfine's warnings name the remedy."""
-    said = " ".join(shown(campaign(steady)).split())
-    assert "1.12x of HTTP/1.1 at 2 % loss is within noise for n = 5; about 7 blocks" in said
+    text = " ".join(shown(campaign(steady)).split())
+    assert "1.12x of HTTP/1.1 at 2 % loss is within noise for n = 5; about 7 blocks" in text
 
 
 def test_few_blocks_say_what_their_interval_covers() -> None:
@@ -203,9 +203,9 @@ def test_few_blocks_say_what_their_interval_covers() -> None:
 
 def test_a_campaign_without_a_trial_is_shown() -> None:
     """It has a table of dashes."""
-    said = shown(campaign(lambda *_: None))
-    assert "0 of 30 trials have run so far" in said
-    assert "0/5" in said
+    text = shown(campaign(lambda *_: None))
+    assert "0 of 30 trials have run so far" in text
+    assert "0/5" in text
 
 
 def test_nothing_from_a_file_is_read_as_markup() -> None:
@@ -230,26 +230,26 @@ def test_no_colour_in_a_pipe(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_the_heading_of_unequal_samples_names_the_least_coverage() -> None:
     """Two values cover 50 %, five 93.75 %."""
     few = {"http_version": "3", "loss": "2 %"}
-    said = shown(
+    text = shown(
         campaign(
             lambda levels, block: None if levels == few and block > 2 else steady(levels, block)
         )
     )
-    assert re.search(r" at least 50 % .* at least 50 % ", said)
-    assert "95 % " not in said.split("\n\n")[1]
+    assert re.search(r" at least 50 % .* at least 50 % ", text)
+    assert "95 % " not in text.split("\n\n")[1]
 
 
 def test_a_goodput_stands_beside_the_highest_rate_of_a_link_that_changes() -> None:
     """And it is said that this is the most."""
     change = 'delay = "25 ms"\nschedule = [{ at = "300 ms", rate = "1 Mbit/s" }]'
-    said = shown(campaign(steady, VERSIONS.replace('delay = "25 ms"', change)), width=120)
-    assert "of at most 10 Mbit/s" in said
+    text = shown(campaign(steady, VERSIONS.replace('delay = "25 ms"', change)), width=120)
+    assert "of at most 10 Mbit/s" in text
 
 
 def test_names_of_levels_are_explained_in_a_line() -> None:
     """Above the table that uses them."""
     named = '{ "0 %" = "0 %", "2 %" = { to_bad = "0.5 %", to_good = "30 %" } }'
-    said = " ".join(shown(campaign(steady, VERSIONS.replace('["0 %", "2 %"]', named))).split())
+    text = " ".join(shown(campaign(steady, VERSIONS.replace('["0 %", "2 %"]', named))).split())
     assert (
-        "levels loss: 0 % = 0 % loss | 2 % = 1.6 % loss in bursts of 3.3 packets on average" in said
+        "levels loss: 0 % = 0 % loss | 2 % = 1.6 % loss in bursts of 3.3 packets on average" in text
     )

@@ -38,9 +38,9 @@ def test_the_table_and_the_page(directory: Path) -> None:
 def test_another_metric_base_and_place(directory: Path) -> None:
     """All by option, and the page where it was asked for."""
     page = directory / "other.html"
-    said = run(str(directory), "--metric", "goodput", "--base", "http_version=3", "-o", str(page))
-    assert "goodput" in said
-    assert "against H3" in said
+    text = run(str(directory), "--metric", "goodput", "--base", "http_version=3", "-o", str(page))
+    assert "goodput" in text
+    assert "against H3" in text
     assert page.is_file()
     assert not (directory / "report.html").exists()
 

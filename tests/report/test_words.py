@@ -18,7 +18,7 @@ from httpbed.analysis.sample import Bounded
 from httpbed.report import drawing, html_tables, levels, network, notes, publish
 from httpbed.report.answer import answer
 from httpbed.report.figures import LABEL_POINTS, against_factors, plots, spread
-from httpbed.report.phrasing import beside, covering, goodput_number, ratio_text, scale
+from httpbed.report.phrasing import beside, covering, goodput_number, number_format, ratio_text
 
 
 def sentences(findings: Findings, document: Mapping[str, Any]) -> list[str]:
@@ -55,12 +55,12 @@ def apart(levels: Mapping[str, str], block: int) -> float:
 )
 def test_units_by_size(metric: str, values: list[float], first: str) -> None:
     """A value is written with the prefix that its table needs."""
-    assert scale(metric, values).bounded(Bounded(values[0])) == first
+    assert number_format(metric, values).bounded(Bounded(values[0])) == first
 
 
 def test_bounds_are_marked() -> None:
     """A bound carries its sign, and no decimals that it does not have."""
-    times = scale("request_time", [1.5])
+    times = number_format("request_time", [1.5])
     assert times.bounded(Bounded(600.0, ">")) == "> 600 s"
     assert times.interval(Interval(Bounded(1.5), Bounded(600.0, ">"), 0.95)) == "1.50 .. > 600"
     assert ratio_text(Bounded(0.004, "<")) == "< 0.004x"
@@ -68,7 +68,7 @@ def test_bounds_are_marked() -> None:
 
 
 @pytest.mark.parametrize(
-    ("value", "ceiling", "said"),
+    ("value", "ceiling", "text"),
     [
         (Bounded(40e3), 50e3, "40.00"),
         (Bounded(8.2e6), 10e6, "8.20"),
@@ -79,9 +79,9 @@ def test_bounds_are_marked() -> None:
         (Bounded(0.0), 10e6, "0.00"),
     ],
 )
-def test_goodput_by_its_ceiling(value: Bounded, ceiling: float | None, said: str) -> None:
+def test_goodput_by_its_ceiling(value: Bounded, ceiling: float | None, text: str) -> None:
     """In the ceiling's unit, and never rounded to nothing."""
-    assert goodput_number(value, ceiling, 2) == said
+    assert goodput_number(value, ceiling, 2) == text
 
 
 def test_the_page_writes_goodput_in_the_unit_of_its_ceiling(tmp_path: Path) -> None:
@@ -97,9 +97,9 @@ def test_the_page_writes_goodput_in_the_unit_of_its_ceiling(tmp_path: Path) -> N
 def test_the_answer_in_words() -> None:
     """Each comparison is a sentence with its evidence."""
     results = campaign(apart)
-    told = sentences(find(results), results.document)
-    assert told[0] == "The link: 10 Mbit/s and 25 ms each way."
-    assert told[-1] == (
+    texts = sentences(find(results), results.document)
+    assert texts[0] == "The link: 10 Mbit/s and 25 ms each way."
+    assert texts[-1] == (
         "At 2 % loss, HTTP/3 needed 0.80x the time of HTTP/2"
         " (93.75 % interval 0.80 .. 0.80; less in 5 of 5 blocks)."
     )
@@ -111,8 +111,8 @@ def test_the_answer_in_words() -> None:
 def test_equal_treatments_are_called_equal() -> None:
     """To within the margin, which is said."""
     results = campaign(lambda _levels, block: 1 + block / 100)
-    told = sentences(find(results), results.document)
-    assert "needed the same time as HTTP/2, to within 1 % (" in told[1]
+    texts = sentences(find(results), results.document)
+    assert "needed the same time as HTTP/2, to within 1 % (" in texts[1]
 
 
 def test_another_metric_is_named() -> None:
@@ -128,9 +128,9 @@ def test_many_comparisons_are_summed_up() -> None:
     """Forty sentences are no answer."""
     text = VERSIONS.replace('["0 %", "2 %"]', '["0 %", "1 %", "2 %", "3 %"]')
     results = campaign(apart, text)
-    told = sentences(find(results), results.document)
-    assert len(told) == 3
-    assert told[2].startswith(
+    texts = sentences(find(results), results.document)
+    assert len(texts) == 3
+    assert texts[2].startswith(
         "Request time of HTTP/3 against HTTP/2, over 4 conditions: less in 4;"
     )
 
@@ -140,16 +140,16 @@ def test_that_nothing_is_settled_is_said_once() -> None:
     text = VERSIONS.replace("replicates = 5", "replicates = 1")
     results = campaign(apart, text)
     findings = find(results)
-    said = sentences(findings, results.document)[-1]
-    assert said.startswith("Nothing is settled at n = 1: all 4 comparisons are of a single block")
-    assert "went from 0.80x (HTTP/3 at 0 % loss) to 1.30x (HTTP/1.1 at" in said
+    words = sentences(findings, results.document)[-1]
+    assert words.startswith("Nothing is settled at n = 1: all 4 comparisons are of a single block")
+    assert "went from 0.80x (HTTP/3 at 0 % loss) to 1.30x (HTTP/1.1 at" in words
     lines = [
         line for group in html_tables.groups(findings, results.document) for line in group.lines
     ]
     assert {line.aside for line in lines} == {"", "n = 1"}
-    told = "; ".join(notes.notes(findings, results))
-    assert "4 comparisons of a single block cannot be told from noise" in told
-    assert "within noise" not in told
+    texts = "; ".join(notes.notes(findings, results))
+    assert "4 comparisons of a single block cannot be told from noise" in texts
+    assert "within noise" not in texts
 
 
 def test_many_treatments_are_rows() -> None:
@@ -171,12 +171,12 @@ def test_the_base_is_named_as_treatments_are() -> None:
 
 
 @pytest.mark.parametrize(
-    ("metric", "value", "said"),
+    ("metric", "value", "text"),
     [("jain_index", 0.7116, "0.712"), ("connections", 6.0, "6"), ("share", 0.7116, "71.16 %")],
 )
-def test_what_is_no_share_has_no_percent(metric: str, value: float, said: str) -> None:
+def test_what_is_no_share_has_no_percent(metric: str, value: float, text: str) -> None:
     """A number between 0 and 1, or a count, is one."""
-    assert scale(metric, [value]).bounded(Bounded(value)) == said
+    assert number_format(metric, [value]).bounded(Bounded(value)) == text
 
 
 def test_nothing_compared_is_said() -> None:
@@ -195,8 +195,8 @@ def test_conditions_are_phrased_by_what_they_change() -> None:
     text = text.replace("queue = {", 'down = { rate = { factor = "slow" } }\nqueue = {')
     results = campaign(lambda *_: 1.0, text)
     levels = {"far": "10 ms", "slow": "1 Mbit/s", "loss": "2 %"}
-    said = network.condition(results.document, levels)
-    assert said == "10 ms each way, 1 Mbit/s down, 2 % loss"
+    words = network.condition(results.document, levels)
+    assert words == "10 ms each way, 1 Mbit/s down, 2 % loss"
     (link,) = network.links(results.document)
     assert not link.symmetric
     assert "server to client: 1 Mbit/s | 2 Mbit/s, 10 ms | 50 ms" in network.sentence(link)
@@ -224,14 +224,14 @@ def test_json_holds_no_infinity(tmp_path: Path) -> None:
     assert publish.invalid_remain(results) is False
 
 
-@pytest.mark.parametrize(("ceiling", "said"), [(50e3, "40.0"), (1e7, "0.0"), (None, "0.0")])
-def test_a_goodput_is_told_in_its_ceilings_unit(ceiling: float | None, said: str) -> None:
+@pytest.mark.parametrize(("ceiling", "text"), [(50e3, "40.0"), (1e7, "0.0"), (None, "0.0")])
+def test_a_goodput_is_told_in_its_ceilings_unit(ceiling: float | None, text: str) -> None:
     """At 50 kbit/s, 40 kbit/s are not nothing."""
-    assert beside(ceiling, 1).number(40e3) == said
+    assert beside(ceiling, 1).number(40e3) == text
 
 
 @pytest.mark.parametrize(
-    ("link", "said"),
+    ("link", "text"),
     [
         ({"profile": "lte"}, "network lte, 12 Mbit/s, 35 ms, no loss, queue 1000 packets"),
         ({"profile": {"factor": "net"}}, "network lte | dsl, queue 1000 packets"),
@@ -301,12 +301,12 @@ def test_a_goodput_is_told_in_its_ceilings_unit(ceiling: float | None, said: str
     ],
     ids=str,
 )
-def test_a_link_is_said_in_words(link: dict[str, Any], said: str) -> None:
+def test_a_link_is_said_in_words(link: dict[str, Any], text: str) -> None:
     """As its author wrote it, with what its profile fills in."""
     described = {"between": ["client", "server"], **link}
     document = {"topology": {"links": [described]}, "factors": FACTORS}
     (facts,) = network.links(document)
-    assert said in network.sentence(facts)
+    assert text in network.sentence(facts)
 
 
 @pytest.mark.parametrize(
@@ -416,8 +416,8 @@ def test_the_answer_does_not_hide_that_the_link_changes() -> None:
     """Its rate holds at first only."""
     change = 'delay = "25 ms"\nschedule = [{ at = "300 ms", rate = "1 Mbit/s" }]'
     results = campaign(apart, VERSIONS.replace('delay = "25 ms"', change))
-    told = sentences(find(results), results.document)
-    assert told[0] == "The link: 10 Mbit/s and 25 ms each way, at first."
+    texts = sentences(find(results), results.document)
+    assert texts[0] == "The link: 10 Mbit/s and 25 ms each way, at first."
 
 
 @pytest.mark.parametrize(
@@ -448,9 +448,9 @@ def test_the_drawing_is_short_by_meaning(link: dict[str, Any], lines: list[str])
         "factors": FACTORS | many,
     }
     drawn = str(drawing.topology(document, upright=False))
-    told = re.findall(r'<text class="fact"[^>]*>([^<]*)</text>', drawn)
-    assert all(any(line in text for text in told) for line in lines), told
-    assert not [text for text in told if "…" in text or len(text) > drawing.MOST_CHARACTERS + 2]
+    texts = re.findall(r'<text class="fact"[^>]*>([^<]*)</text>', drawn)
+    assert all(any(line in text for text in texts) for line in lines), texts
+    assert not [text for text in texts if "…" in text or len(text) > drawing.MOST_CHARACTERS + 2]
 
 
 def test_names_of_curves_stay_apart_and_within_their_panel() -> None:

@@ -166,9 +166,9 @@ def find(
 
 def default_metric(results: Results) -> str:
     """Name what is compared: what the experiment says, else a request's or a page's time."""
-    said = results.experiment.report
-    if "metric" in said.model_fields_set or not loads.has_pages(results):
-        return str(said.metric)
+    text = results.experiment.report
+    if "metric" in text.model_fields_set or not loads.has_pages(results):
+        return str(text.metric)
     return METRIC_OF_PAGES
 
 

@@ -73,14 +73,14 @@ def of_campaign(results: Results) -> dict[Key, Moves]:
     if "handover" not in results.document:
         return {}
     medians = {name: samples(results, name) for name in MEDIANS}
-    told = {name: of_trials(results, name) for name in COUNTS}
+    texts = {name: of_trials(results, name) for name in COUNTS}
     rows = by_treatment(results, timelines.attempts(results))
     return {
         key: _moves(
             results,
             levels,
             medians={name: estimate(found[key]) for name, found in medians.items()},
-            counts={name: _total(found, rows.get(key, [])) for name, found in told.items()},
+            counts={name: _total(found, rows.get(key, [])) for name, found in texts.items()},
             rows=rows.get(key, []),
         )
         for levels in results.experiment.treatments()
@@ -131,8 +131,8 @@ def _is_unvalidated(one: HandoverEvent) -> bool:
     return one.verdict == MIGRATED and one.left != one.entered and one.validated_s is None
 
 
-def _total(told: Mapping[tuple[str, int], float], rows: Iterable[Mapping[str, Any]]) -> int | None:
+def _total(node: Mapping[tuple[str, int], float], rows: Iterable[Mapping[str, Any]]) -> int | None:
     found = [
-        value for row in rows if (value := told.get((row["trial"], row["attempt"]))) is not None
+        value for row in rows if (value := node.get((row["trial"], row["attempt"]))) is not None
     ]
     return round(sum(found)) if found else None

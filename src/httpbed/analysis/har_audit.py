@@ -55,18 +55,18 @@ class Claims:
 
 
 @dataclass(frozen=True)
-class Finding:
+class AuditResult:
     """What a HAR says of one thing."""
 
     about: str
     verdict: Verdict
-    said: str
+    text: str
     """In words, with figures."""
     entries: tuple[int, ...] = ()
     """Places in the file of what speaks against it, the first few."""
 
 
-def audit(archived: ArchivedLoad, claims: Claims) -> list[Finding]:
+def audit(archived: ArchivedLoad, claims: Claims) -> list[AuditResult]:
     """Judge each claim, and tell what nothing was claimed of."""
     pairs = [
         (request, entry)
@@ -88,22 +88,22 @@ Lengths = Sequence[tuple[float, HarEntry]]
 """In seconds, with what took them."""
 
 
-def _protocol(answered: Pairs, claimed: str | None) -> Finding:
+def _protocol(answered: Pairs, claimed: str | None) -> AuditResult:
     counts = Counter(request.http_version for request, _ in answered)
     mix = ", ".join(f"{_version(name)}: {count}" for name, count in counts.most_common())
     about = "protocol"
     if claimed is None:
-        return Finding(about, "told", mix or "no request was answered over the network")
+        return AuditResult(about, "told", mix or "no request was answered over the network")
     others = [entry for request, entry in answered if request.http_version not in (claimed, "")]
     if others:
         share = units.format_share(len(others) / len(answered))
-        said = f"{len(others)} of {len(answered)} ({share}) were not over HTTP/{claimed}: {mix}"
-        return _finding(about, "contradicted", said + _downgrades(answered, claimed), others)
+        text = f"{len(others)} of {len(answered)} ({share}) were not over HTTP/{claimed}: {mix}"
+        return _finding(about, "contradicted", text + _downgrades(answered, claimed), others)
     untold = counts[""]
     if untold or not answered:
-        said = f"{untold} of {len(answered)} do not tell their version"
-        return Finding(about, "cannot be told", said)
-    return Finding(about, "borne out", f"all {len(answered)} over HTTP/{claimed}")
+        text = f"{untold} of {len(answered)} do not tell their version"
+        return AuditResult(about, "cannot be told", text)
+    return AuditResult(about, "borne out", f"all {len(answered)} over HTTP/{claimed}")
 
 
 def _downgrades(answered: Pairs, claimed: str) -> str:
@@ -114,15 +114,15 @@ def _downgrades(answered: Pairs, claimed: str) -> str:
             by_origin.setdefault(entry.origin, []).append(request.http_version)
     begun = sum(one[0] < claimed and claimed in one for one in by_origin.values())
     fallen = sum(claimed in one and one[-1] < claimed for one in by_origin.values())
-    said = f"; {begun} origins changed to it on the way" if begun else ""
-    return said + (f"; {fallen} origins ended below it" if fallen else "")
+    text = f"; {begun} origins changed to it on the way" if begun else ""
+    return text + (f"; {fallen} origins ended below it" if fallen else "")
 
 
 def _version(name: str) -> str:
     return f"HTTP/{name}" if name[:1].isdigit() else name or "not told"
 
 
-def _answers(answered: Pairs, rtt_s: float) -> Finding:
+def _answers(answered: Pairs, rtt_s: float) -> AuditResult:
     """Compare the time from sending a request to its answer with a round trip."""
     waits = [
         (request.headers_end_s - request.send_start_s, entry)
@@ -132,7 +132,7 @@ def _answers(answered: Pairs, rtt_s: float) -> Finding:
     return _round_trips("responses", "answered", waits, rtt_s)
 
 
-def _handshakes(answered: Pairs, rtt_s: float) -> Iterator[Finding]:
+def _handshakes(answered: Pairs, rtt_s: float) -> Iterator[AuditResult]:
     """Compare what setting connections up took with a round trip."""
     whole = [
         (request.connect_end_s - request.connect_start_s, request.http_version, entry)
@@ -151,23 +151,23 @@ def _handshakes(answered: Pairs, rtt_s: float) -> Iterator[Finding]:
         yield _quic_handshakes(over_quic, rtt_s)
 
 
-def _tcp_handshakes(lengths: Lengths, rtt_s: float) -> Finding:
+def _tcp_handshakes(lengths: Lengths, rtt_s: float) -> AuditResult:
     found = _round_trips("connections over TCP", "set up", lengths, rtt_s)
     if not lengths or not rtt_s:
         return found
     trips = min(length for length, _ in lengths) / rtt_s
-    said = f"{found.said}: {trips:.1f} round trips, of which TCP takes one and TLS 1.3 one more"
+    text = f"{found.text}: {trips:.1f} round trips, of which TCP takes one and TLS 1.3 one more"
     is_many = found.verdict == "cannot be told" and trips <= 3 * _NEAR_SHARE + _NEAR_S / rtt_s
-    return replace(found, said=said, verdict="borne out" if is_many else found.verdict)
+    return replace(found, text=text, verdict="borne out" if is_many else found.verdict)
 
 
-def _quic_handshakes(lengths: Lengths, rtt_s: float) -> Finding:
+def _quic_handshakes(lengths: Lengths, rtt_s: float) -> AuditResult:
     """With 0-RTT a request is sent before the handshake's round trip is over: no contradiction."""
     found = _round_trips("connections over QUIC", "set up", lengths, rtt_s)
     if found.verdict != "contradicted":
         return found
-    said = f"{found.said}; with 0-RTT that can be"
-    return Finding(found.about, "cannot be told", said)
+    text = f"{found.text}; with 0-RTT that can be"
+    return AuditResult(found.about, "cannot be told", text)
 
 
 def _is_whole(request: PageRequest, entry: HarEntry) -> bool:
@@ -182,35 +182,35 @@ def _is_whole(request: PageRequest, entry: HarEntry) -> bool:
     return (request.connect_start_s or 0.0) - (request.started_s or 0.0) > _SAME_S
 
 
-def _round_trips(about: str, done: str, lengths: Lengths, rtt_s: float) -> Finding:
+def _round_trips(about: str, done: str, lengths: Lengths, rtt_s: float) -> AuditResult:
     if not lengths:
-        return Finding(about, "cannot be told", "none has its times")
+        return AuditResult(about, "cannot be told", "none has its times")
     fast = [entry for length, entry in lengths if length < rtt_s - CLOCK_S]
     shortest = min(length for length, _ in lengths)
-    told = f"the fastest of {len(lengths)} was {done} in {_time(shortest)}"
+    texts = f"the fastest of {len(lengths)} was {done} in {_time(shortest)}"
     if fast:
-        said = f"{len(fast)} of {len(lengths)} were {done} within less than {_time(rtt_s)}; {told}"
-        return _finding(about, "contradicted", said, fast)
+        text = f"{len(fast)} of {len(lengths)} were {done} within less than {_time(rtt_s)}; {texts}"
+        return _finding(about, "contradicted", text, fast)
     is_near = shortest <= rtt_s * _NEAR_SHARE + _NEAR_S
-    return Finding(about, "borne out" if is_near else "cannot be told", told)
+    return AuditResult(about, "borne out" if is_near else "cannot be told", texts)
 
 
-def _rate(answered: Pairs, claimed: int | None) -> Finding:
+def _rate(answered: Pairs, claimed: int | None) -> AuditResult:
     transfers = list(_transfers(answered))
     certain = har_throughput.beyond_a_burst(transfers)
     if claimed is not None and certain is not None and certain.bit_s > claimed:
         beyond = f"{units.format_size(ALLOWANCE_BYTES, 2)} of it a burst, the rest takes"
         more = f"more than {units.format_rate(claimed)}"
-        said = f"{_stretch(certain)}: {beyond} {_rate_of(certain)}, {more}"
-        return Finding("rate", "contradicted", said, certain.entries[:MOST_PLACES])
+        text = f"{_stretch(certain)}: {beyond} {_rate_of(certain)}, {more}"
+        return AuditResult("rate", "contradicted", text, certain.entries[:MOST_PLACES])
     fastest = har_throughput.fastest(transfers)
     untold: Verdict = "told" if claimed is None else "cannot be told"
     if fastest is None:
         least = units.format_size(har_throughput.FEWEST_BYTES, units.SHORT_DIGITS)
-        return Finding("rate", untold, f"no stretch has {least} with their times")
+        return AuditResult("rate", untold, f"no stretch has {least} with their times")
     is_full = claimed is not None and fastest.bit_s >= _FULL_SHARE * claimed
-    said = f"{_stretch(fastest)}: {_rate_of(fastest)}"
-    return Finding("rate", "borne out" if is_full else untold, said)
+    text = f"{_stretch(fastest)}: {_rate_of(fastest)}"
+    return AuditResult("rate", "borne out" if is_full else untold, text)
 
 
 def _stretch(found: har_throughput.Stretch) -> str:
@@ -224,50 +224,50 @@ def _rate_of(found: har_throughput.Stretch) -> str:
 def _transfers(answered: Pairs) -> Iterator[har_throughput.Transfer]:
     """Yield what certainly came over the link: a length as it was sent, and between which times."""
     for request, entry in answered:
-        told = entry.wire_bytes if entry.wire_bytes is not None else entry.sent_body_bytes
+        texts = entry.wire_bytes if entry.wire_bytes is not None else entry.sent_body_bytes
         start, end = request.send_start_s, request.ended_s
-        if told and start is not None and end is not None and end >= start:
-            yield har_throughput.Transfer(start, end, told, entry.index)
+        if texts and start is not None and end is not None and end >= start:
+            yield har_throughput.Transfer(start, end, texts, entry.index)
 
 
-def _cache(archived: ArchivedLoad, claimed: str | None) -> Finding:
+def _cache(archived: ArchivedLoad, claimed: str | None) -> AuditResult:
     kept = [entry for entry in archived.entries if entry.from_cache]
     revalidated = [entry for entry in archived.entries if entry.status == _NOT_MODIFIED]
-    said = f"{len(kept)} from a cache, {len(revalidated)} not modified"
-    said += f", of {len(archived.entries)}"
+    text = f"{len(kept)} from a cache, {len(revalidated)} not modified"
+    text += f", of {len(archived.entries)}"
     if claimed is None:
-        return Finding("cache", "told", said)
+        return AuditResult("cache", "told", text)
     hits = kept + revalidated
     if claimed == "cold":
         verdict: Verdict = "contradicted" if hits else "borne out"
-        return _finding("cache", verdict, said, hits)
-    return Finding("cache", "borne out" if hits else "cannot be told", said)
+        return _finding("cache", verdict, text, hits)
+    return AuditResult("cache", "borne out" if hits else "cannot be told", text)
 
 
-def _failures(pairs: Pairs) -> Finding:
+def _failures(pairs: Pairs) -> AuditResult:
     failed = [entry for _, entry in pairs if entry.failed]
     refused = [entry for _, entry in pairs if entry.status >= 400]  # noqa: PLR2004 - RFC 9110, 15
     reasons = Counter(entry.failed for entry in failed)
     why = "".join(f"; {reason}: {count}" for reason, count in reasons.most_common(MOST_PLACES))
-    said = f"{len(failed)} without a response, {len(refused)} with an error, of {len(pairs)}{why}"
-    return _finding("failed requests", "told", said, failed + refused)
+    text = f"{len(failed)} without a response, {len(refused)} with an error, of {len(pairs)}{why}"
+    return _finding("failed requests", "told", text, failed + refused)
 
 
-def _redirects(pairs: Pairs) -> Finding:
+def _redirects(pairs: Pairs) -> AuditResult:
     moved = [entry for _, entry in pairs if entry.redirected_to]
     return _finding("redirects", "told", f"{len(moved)} of {len(pairs)}", moved)
 
 
-def _sums(entries: Iterable[HarEntry]) -> Finding:
+def _sums(entries: Iterable[HarEntry]) -> AuditResult:
     """Check what HAR 1.2 demands: phases add up to the time, and TLS is part of connecting."""
-    told = [entry for entry in entries if entry.time_s is not None and _phases(entry)]
-    wrong = [entry for entry in told if not _adds_up(entry)]
-    if not told:
-        return Finding("timings", "cannot be told", "no entry has both a time and its phases")
+    texts = [entry for entry in entries if entry.time_s is not None and _phases(entry)]
+    wrong = [entry for entry in texts if not _adds_up(entry)]
+    if not texts:
+        return AuditResult("timings", "cannot be told", "no entry has both a time and its phases")
     if wrong:
-        said = f"of {len(wrong)} of {len(told)} entries the phases do not add up to the time"
-        return _finding("timings", "contradicted", said, wrong)
-    return Finding("timings", "borne out", f"the phases of all {len(told)} add up")
+        text = f"of {len(wrong)} of {len(texts)} entries the phases do not add up to the time"
+        return _finding("timings", "contradicted", text, wrong)
+    return AuditResult("timings", "borne out", f"the phases of all {len(texts)} add up")
 
 
 def _phases(entry: HarEntry) -> list[float]:
@@ -283,8 +283,8 @@ def _adds_up(entry: HarEntry) -> bool:
     return abs(sum(_phases(entry)) - total) <= allowed and is_nested
 
 
-def _finding(about: str, verdict: Verdict, said: str, against: Iterable[HarEntry]) -> Finding:
-    return Finding(about, verdict, said, tuple(one.index for one in against)[:MOST_PLACES])
+def _finding(about: str, verdict: Verdict, text: str, against: Iterable[HarEntry]) -> AuditResult:
+    return AuditResult(about, verdict, text, tuple(one.index for one in against)[:MOST_PLACES])
 
 
 def _time(seconds: float) -> str:

@@ -10,7 +10,7 @@ from typing import Any
 import pyarrow as pa
 
 from httpbed.analysis import har_audit
-from httpbed.analysis.har_audit import Claims, Finding
+from httpbed.analysis.har_audit import AuditResult, Claims
 from httpbed.experiment.errors import ConfigError, Mistake
 from httpbed.experiment.metric import Observation
 from httpbed.web.har import loads, parser
@@ -27,7 +27,7 @@ class Imported:
     file: Path
     archived: ArchivedLoad
     observations: tuple[Observation, ...]
-    findings: tuple[Finding, ...]
+    findings: tuple[AuditResult, ...]
 
     @property
     def is_contradicted(self) -> bool:
@@ -102,9 +102,9 @@ def _rows(one: Imported, claimed: Mapping[str, str]) -> Iterator[dict[str, Any]]
         "product": load.product,
     }
     for observation in one.observations:
-        told = observation.model_dump() | {"unit": observation.unit}
+        texts = observation.model_dump() | {"unit": observation.unit}
         # Claims come last: who claims a visit knows more than a tool that tells none.
-        yield about | {"visit": load.visit} | told | dict(claimed)
+        yield about | {"visit": load.visit} | texts | dict(claimed)
 
 
 def _in_utf8(file: Path) -> str:

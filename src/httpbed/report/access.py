@@ -16,18 +16,18 @@ _WHEN = {"delivered": "after {}", "at": "at {}", "every": "every {}"}
 
 def line(document: Document) -> str:
     """Say what becomes of the client's links in a line; nothing where there is no hand-over."""
-    said = document.get("handover")
-    if is_reference(said) and isinstance(said, Mapping):
-        return f"{title(said['factor'])} {roles.said(document, said)}"
-    return sentence(document, said) if isinstance(said, Mapping) else ""
+    text = document.get("handover")
+    if is_reference(text) and isinstance(text, Mapping):
+        return f"{title(text['factor'])} {roles.value_text(document, text)}"
+    return sentence(document, text) if isinstance(text, Mapping) else ""
 
 
-def told(document: Document) -> list[tuple[str, str]]:
+def facts(document: Document) -> list[tuple[str, str]]:
     """Say the same with what each level stands for, where a factor stands for all of it."""
-    said = document.get("handover")
-    if not (is_reference(said) and isinstance(said, Mapping)):
+    text = document.get("handover")
+    if not (is_reference(text) and isinstance(text, Mapping)):
         return [("hand-over", line(document))]
-    factor = said["factor"]
+    factor = text["factor"]
     levels = document.get("factors", {}).get(factor, {})
     tables = levels if isinstance(levels, Mapping) else {}
     return [
@@ -37,25 +37,25 @@ def told(document: Document) -> list[tuple[str, str]]:
     ]
 
 
-def sentence(document: Document, said: Document) -> str:
+def sentence(document: Document, node: Document) -> str:
     """Say what a table ``handover`` describes; of several kinds, each."""
-    kinds = _levels(document, said.get("kind", "?"))
-    told = dict.fromkeys(_of_kind(document, {**said, "kind": kind}) for kind in kinds)
-    return " | ".join(told)
+    kinds = _levels(document, node.get("kind", "?"))
+    texts = dict.fromkeys(_of_kind(document, {**node, "kind": kind}) for kind in kinds)
+    return " | ".join(texts)
 
 
-def _of_kind(document: Document, said: Document) -> str:
-    kind = said["kind"]
-    names = [str(name) for name in said["links"]] if isinstance(said.get("links"), list) else []
-    repeated = isinstance(said.get("when"), Mapping) and "every" in said["when"]
+def _of_kind(document: Document, node: Document) -> str:
+    kind = node["kind"]
+    names = [str(name) for name in node["links"]] if isinstance(node.get("links"), list) else []
+    repeated = isinstance(node.get("when"), Mapping) and "every" in node["when"]
     used = "the link in use" if repeated else (names or ["the first link"])[0]
     following = "the next one" if repeated else (names[1:] or ["the next one"])[0]
     form = _FORMS.get(kind)
     what = form.format(used=used, next=following) if form else str(kind)
-    told = [f"{_when(document, said.get('when'))}{what}{_destroyed(document, said)}"]
-    told += _beside(document, said, following if not repeated else ", ".join(names[1:]))
+    texts = [f"{_when(document, node.get('when'))}{what}{_destroyed(document, node)}"]
+    texts += _beside(document, node, following if not repeated else ", ".join(names[1:]))
     order = " -> ".join([*names, names[0]]) if repeated and len(names) > 1 else ""
-    return "; ".join(told) + (f" ({order})" if order else "")
+    return "; ".join(texts) + (f" ({order})" if order else "")
 
 
 _FORMS = {
@@ -69,40 +69,42 @@ _FORMS = {
 }
 
 
-def _when(document: Document, said: object) -> str:
-    if is_reference(said):
-        return f"{roles.said(document, said)}: "
-    if not isinstance(said, Mapping):
+def _when(document: Document, node: object) -> str:
+    if is_reference(node):
+        return f"{roles.value_text(document, node)}: "
+    if not isinstance(node, Mapping):
         return ""
     forms = (
-        form.format(roles.said(document, said[key])) for key, form in _WHEN.items() if key in said
+        form.format(roles.value_text(document, node[key]))
+        for key, form in _WHEN.items()
+        if key in node
     )
     return " ".join([*forms, ""])
 
 
-def _destroyed(document: Document, said: Document) -> str:
+def _destroyed(document: Document, node: Document) -> str:
     """Tell what the operating system does to TCP sockets, where an address is deleted at once."""
-    if said["kind"] != "address deleted":
+    if node["kind"] != "address deleted":
         return ""
-    return f" and its TCP sockets are {roles.said(document, said.get('sockets', 'kept'))}"
+    return f" and its TCP sockets are {roles.value_text(document, node.get('sockets', 'kept'))}"
 
 
-def _beside(document: Document, said: Document, others: str) -> Iterator[str]:
+def _beside(document: Document, node: Document, others: str) -> Iterator[str]:
     """Tell what is up besides, and what comes later."""
-    kind = said["kind"]
+    kind = node["kind"]
     if kind == "make before break":
         later, sockets = (
-            roles.said(document, said.get(key, "?")) for key in ("overlap", "sockets")
+            roles.value_text(document, node.get(key, "?")) for key in ("overlap", "sockets")
         )
         kept = f", and its TCP sockets are {sockets}" if sockets != "?" else ""
         yield f"the old address is deleted {later} later{kept}"
-    elif "gap" in said and kind != "none":
-        yield f"{others} has no address until {roles.said(document, said['gap'])} later"
+    elif "gap" in node and kind != "none":
+        yield f"{others} has no address until {roles.value_text(document, node['gap'])} later"
     elif kind != "NAT rebinding" and others and others != "the next one":
         yield f"{others} is up all along"
 
 
-def _levels(document: Document, said: object) -> list[str]:
-    if is_reference(said) and isinstance(said, Mapping):
-        return [str(level) for level in document.get("factors", {}).get(said["factor"], ("?",))]
-    return [str(said)]
+def _levels(document: Document, node: object) -> list[str]:
+    if is_reference(node) and isinstance(node, Mapping):
+        return [str(level) for level in document.get("factors", {}).get(node["factor"], ("?",))]
+    return [str(node)]

@@ -181,7 +181,7 @@ def _sum_of_one(
         ((_, ratio),) = comparisons
         return f"{what}: {ratio_text(ratio.median)}, {WORDS[ratio.judgement]}"
     counts = {words: judgements.count(judgement) for judgement, words in WORDS.items()}
-    told = ", ".join(f"{words} in {count}" for words, count in counts.items() if count)
+    texts = ", ".join(f"{words} in {count}" for words, count in counts.items() if count)
     ends = " to ".join(
         f"{ratio_text(ratio.median)} (at {network.condition(document, condition.levels)})"
         for condition, ratio in (
@@ -189,4 +189,4 @@ def _sum_of_one(
             max(comparisons, key=lambda pair: pair[1].median.value),
         )
     )
-    return f"{what}, over {len(comparisons)} conditions: {told}; from {ends}"
+    return f"{what}, over {len(comparisons)} conditions: {texts}; from {ends}"

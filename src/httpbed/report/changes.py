@@ -16,7 +16,7 @@ _ROLES = {"client", "server", "proxy"}
 
 
 @dataclass(frozen=True)
-class Change:
+class LinkChange:
     """One entry of a link's schedule or events."""
 
     text: str
@@ -24,14 +24,14 @@ class Change:
     """``up``, ``down``; None for both."""
 
 
-def changes(link: Table) -> Iterator[Change]:
+def changes(link: Table) -> Iterator[LinkChange]:
     """Describe the entries of a link's schedule, then those of its events.
 
     Factors are filled in with all their levels before.
     """
     for key in ("schedule", "events"):
         if isinstance(link.get(key), str):  # a factor stands for all of it
-            yield Change(f"{key} {link[key]}", None)
+            yield LinkChange(f"{key} {link[key]}", None)
     ends = tuple(str(host) for host in link.get("between", ()))
     for entry in _tables(link.get("schedule")):
         yield _change(entry, f"from {entry.get('at', '?')}", ends)
@@ -48,27 +48,27 @@ def _tables(entries: object) -> list[Table]:
     return [entry for entry in listed if isinstance(entry, Mapping)]
 
 
-def _change(entry: Table, time: str, ends: Sequence[str]) -> Change:
+def _change(entry: Table, time: str, ends: Sequence[str]) -> LinkChange:
     direction = entry.get("direction")
     along = ends if direction == "up" else ends[::-1]
     side = f", {' to '.join(along)} only" if direction in {"up", "down"} else ""
-    return Change(f"{_what(entry)} {time}{side}", direction)
+    return LinkChange(f"{_what(entry)} {time}{side}", direction)
 
 
 def _what(entry: Table) -> str:
     if "state" in entry:
         return _STATES.get(str(entry["state"]), f"link {entry['state']}")
-    told = [form.format(entry[key]) for key, form in _FORMS.items() if key in entry]
-    return " and ".join(told) or f"{entry.get('name', 'an event')} noted"
+    texts = [form.format(entry[key]) for key, form in _FORMS.items() if key in entry]
+    return " and ".join(texts) or f"{entry.get('name', 'an event')} noted"
 
 
-def _when(said: object) -> str:
-    if not isinstance(said, Mapping):
-        return str(said)
-    if "delivered" in said:
-        return f"{said['delivered']} were delivered to {_host(said.get('to', '?'))}"
-    if "first_packet_of" in said:
-        return f"the first packet of {_host(said['first_packet_of'])} arrived"
+def _when(node: object) -> str:
+    if not isinstance(node, Mapping):
+        return str(node)
+    if "delivered" in node:
+        return f"{node['delivered']} were delivered to {_host(node.get('to', '?'))}"
+    if "first_packet_of" in node:
+        return f"the first packet of {_host(node['first_packet_of'])} arrived"
     return "a handshake was over"
 
 

@@ -51,9 +51,9 @@ def who(judgement: Judgement) -> str:
     """Name the sender in a line."""
     key = judgement.key
     over = f"TCP of Linux {key.kernel}" if key.transport == "tcp" else "QUIC"
-    told = [f"{key.implementation} {key.version}".strip(), over, key.congestion_control]
-    told += [f"{name} = {value}" for name, value in judgement.sender.knobs.items()]
-    return ", ".join(told)
+    texts = [f"{key.implementation} {key.version}".strip(), over, key.congestion_control]
+    texts += [f"{name} = {value}" for name, value in judgement.sender.knobs.items()]
+    return ", ".join(texts)
 
 
 def figure(value: float | None) -> str:
@@ -80,10 +80,10 @@ def outcome(judgement: Judgement) -> str:
         return (
             f"passed: {len(findings)} of {len(findings)} properties as {judgement.sender.judged_as}"
         )
-    told = f"{len(failed)} of {len(findings)} properties out of tolerance"
-    told += f", {unseen} not seen" if unseen else ""
+    texts = f"{len(failed)} of {len(findings)} properties out of tolerance"
+    texts += f", {unseen} not seen" if unseen else ""
     blind = len(judgement.evidence.unreadable)
-    return f"not passed: {told}" + (f", {blind} trial(s) not read" if blind else "")
+    return f"not passed: {texts}" + (f", {blind} trial(s) not read" if blind else "")
 
 
 def notes(judgement: Judgement) -> Iterator[str]:
@@ -107,13 +107,13 @@ def _is_held(judgement: Judgement) -> bool:
 
 def delivered(judgement: Judgement) -> str:
     """Say how long short transfers take."""
-    told = (
+    texts = (
         f"{units.format_size(size)} in {units.format_duration(seconds, units.SHORT_DIGITS)}"
         if seconds is not None
         else f"{units.format_size(size)} never"
         for size, seconds in judgement.short_s.items()
     )
-    return ", ".join(told)
+    return ", ".join(texts)
 
 
 def closing(

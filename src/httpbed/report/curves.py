@@ -258,8 +258,8 @@ def _close_by(axes: Axes, trial: Timeline, moment: HandoverEvent) -> None:
     _by_link(axes, trial, curve, moment.at_s, 1e-3)
     axes.axvline(0, color=QUIET, linewidth=0.8, linestyle=DASHED)
     for row, (name, after) in enumerate(events):
-        said = f"{name} +{units.format_duration(after, units.SHORT_DIGITS)}"
-        _event(axes, said, after * 1e3, 0.04 + 0.15 * row)
+        text = f"{name} +{units.format_duration(after, units.SHORT_DIGITS)}"
+        _event(axes, text, after * 1e3, 0.04 + 0.15 * row)
     axes.set_xlim(low * 1e3, high * 1e3)
     least, most = float(curve.total_bytes[0]) / MB, curve.end_bytes / MB
     room = most - least or 1.0
@@ -291,11 +291,11 @@ def _plain(axes: Axes) -> None:
     axes.set_axisbelow(True)
 
 
-def _event(axes: Axes, said: str, at_ms: float, height: float) -> None:
+def _event(axes: Axes, text: str, at_ms: float, height: float) -> None:
     """Mark a moment, and name it below the curve and below the lines of all that followed."""
     axes.axvline(at_ms, ymin=height, color=QUIET, linewidth=0.8)
     axes.annotate(
-        said,
+        text,
         (at_ms, height),
         xycoords=("data", "axes fraction"),
         xytext=(3, 0),

@@ -128,12 +128,12 @@ def topology(document: Mapping[str, Any], *, upright: bool) -> Markup:
 
 def alternative(document: Mapping[str, Any]) -> str:
     """Tell the drawing in words."""
-    told = [
+    texts = [
         f"host {host.name} ({'; '.join(map(str, host.roles))})" for host in network.hosts(document)
     ]
-    told += [f"link {line}" for line in network.sentences(document)]
-    told += [f"hand-over: {line}" for line in [access.line(document)] if line]
-    return "Topology: " + "; ".join(told)
+    texts += [f"link {line}" for line in network.sentences(document)]
+    texts += [f"hand-over: {line}" for line in [access.line(document)] if line]
+    return "Topology: " + "; ".join(texts)
 
 
 def _lanes(links: Sequence[LinkFacts]) -> list[Lane]:
@@ -227,8 +227,8 @@ def _called(link: LinkFacts, texts: list[str]) -> list[str]:
     """Begin with the link's name, if it has one: on a line of its own where it needs that."""
     if not link.name:
         return texts
-    said = f"{link.name}: {texts[0]}" if texts else link.name
-    return [said, *texts[1:]] if len(said) <= MOST_CHARACTERS else [link.name, *texts]
+    text = f"{link.name}: {texts[0]}" if texts else link.name
+    return [text, *texts[1:]] if len(text) <= MOST_CHARACTERS else [link.name, *texts]
 
 
 FIRST, LAST = ("profile", "rate", "delay"), ("queue",)
@@ -255,18 +255,18 @@ def _fitted(facts: list[Fact]) -> str:
     A line that ended in the middle of a word would say something else: ``0.0`` is not ``0.048 %``.
     """
     figures = [fact for fact in facts if fact.name != "profile"] or facts
-    for told in (
+    for texts in (
         [fact.text for fact in facts],
         [fact.short for fact in facts],
         [fact.short for fact in figures],
     ):
-        if len(", ".join(told)) <= MOST_CHARACTERS:
-            return ", ".join(told)
+        if len(", ".join(texts)) <= MOST_CHARACTERS:
+            return ", ".join(texts)
     names = [fact.short if len(fact.short) <= LONGEST_FACT else fact.name for fact in figures]
     for count in range(len(names), 1, -1):
         rest = [f"{len(names) - count} more"] if count < len(names) else []
-        if len(said := ", ".join([*names[:count], *rest])) <= MOST_CHARACTERS:
-            return said
+        if len(phrase := ", ".join([*names[:count], *rest])) <= MOST_CHARACTERS:
+            return phrase
     return ", ".join([names[0], *([f"{len(names) - 1} more"] if names[1:] else [])])
 
 

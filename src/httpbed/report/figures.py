@@ -26,7 +26,7 @@ from httpbed.experiment import units
 from httpbed.experiment.impairments.queue import parse_queue_limit
 from httpbed.report import network
 from httpbed.report.pages.phases import shortened
-from httpbed.report.phrasing import Scale, covering, level, scale_of, title, treatment
+from httpbed.report.phrasing import NumberFormat, covering, level, table_format, title, treatment
 from httpbed.report.visible_figure import VisibleFigure
 
 INK = "#1b1b1b"
@@ -70,6 +70,8 @@ _AXES: tuple[tuple[Callable[[object], float], float, str], ...] = (
     (lambda text: parse_queue_limit(text).amount, 1.0, "packets or BDP"),
 )
 
+Curves = Mapping[str, list[tuple[float, Row]]]
+"""By treatment: values of the factor with their rows."""
 End = tuple[tuple[float, float], str, str]
 """Where a curve ends, its name and its colour."""
 
@@ -123,7 +125,7 @@ def plots(findings: Findings, document: Mapping[str, Any]) -> list[Plot]:
 
 def distribution(findings: Findings, document: Mapping[str, Any]) -> Plot:
     """Draw every value as a dot, with median and interval, a line for each treatment."""
-    scale = scale_of(findings)
+    form = table_format(findings)
     every, styles = list(_lines(findings, document)), _styles(findings)
     lines = every[:MOST_LINES]
     figure = VisibleFigure(figsize=(WIDTH_IN, 0.75 + ROW_IN * len(lines)), layout="constrained")
@@ -132,12 +134,12 @@ def distribution(findings: Findings, document: Mapping[str, Any]) -> Plot:
         if row is None:
             _heading(figure, axes, y, label)
         else:
-            _strip(axes, y, row, scale, styles[label])
-    axes.set_yticks(range(len(lines)), [shortened(said, MOST_NAME) * bool(r) for said, r in lines])
+            _strip(axes, y, row, form, styles[label])
+    axes.set_yticks(range(len(lines)), [shortened(text, MOST_NAME) * bool(r) for text, r in lines])
     axes.set_ylim(len(lines) - 0.4, -0.6)
     axes.tick_params(axis="y", length=0)
     _quiet(axes, grid="x")
-    _value_axis(axes, findings, scale, "x")
+    _value_axis(axes, findings, form, "x")
     intervals = [row.estimate.interval for _, row in findings.rows() if row.estimate]
     what = title(findings.metric)
     censored = any(row.sample.censored for _, row in findings.rows())
@@ -149,7 +151,7 @@ def distribution(findings: Findings, document: Mapping[str, Any]) -> Plot:
         caption=f"Each dot is one trial's {what}; the tall tick is the median, the bar its"
         f" {covering(intervals)}.{beyond}",
         alternative=f"Distribution of {what} for each treatment. "
-        + " ".join(_told(findings, document, scale)),
+        + " ".join(_told(findings, document, form)),
         figure=figure,
     )
 
@@ -164,7 +166,7 @@ def against_factors(findings: Findings) -> Iterator[Plot]:
 
 
 def _against(findings: Findings, name: str, places: Mapping[str, float], unit: str) -> Plot:
-    scale = scale_of(findings)
+    form = table_format(findings)
     every, chosen = _facets(findings, name), _chosen(findings)
     facets = dict(itertools.islice(every.items(), MOST_PANELS))
     size = (WIDTH_IN, 0.4 + 2.4 * len(facets))
@@ -174,10 +176,10 @@ def _against(findings: Findings, name: str, places: Mapping[str, float], unit: s
     for axes, (facet, conditions) in zip(grid, facets.items(), strict=True):
         points = _points(findings, conditions, name, places)
         kept = {label: points[label] for label in points if label in chosen}
-        drawn = _curves(axes, findings, kept, scale)
+        drawn = _curves(axes, findings, kept, form)
         axes.set_title(shortened(facet, MOST_HEADING), loc="left", fontsize=9, fontweight="bold")
         _quiet(axes, grid="y")
-        _value_axis(axes, findings, scale, "y")
+        _value_axis(axes, findings, form, "y")
         axes.set_xticks(sorted(set(places.values())))
         axes.margins(x=0.06)
         ends.append((axes, drawn))
@@ -216,18 +218,18 @@ def _chosen(findings: Findings) -> list[str]:
 
 
 def _left_out(curves: int, panels: int) -> str:
-    said = [
+    text = [
         f"{count} further {what}"
         for count, what in ((curves, "treatments"), (panels, "conditions"))
         if count > 0
     ]
-    return f" {' and '.join(said)} are not drawn; the table has all." if said else ""
+    return f" {' and '.join(text)} are not drawn; the table has all." if text else ""
 
 
-def _heading(figure: VisibleFigure, axes: Axes, y: float, said: str) -> None:
+def _heading(figure: VisibleFigure, axes: Axes, y: float, words: str) -> None:
     """Write what the lines below have in common, from the figure's edge on."""
     place = blended_transform_factory(figure.transFigure, axes.transData)
-    text = shortened(said, MOST_HEADING)
+    text = shortened(words, MOST_HEADING)
     axes.text(0.01, y, text, transform=place, va="center", fontweight="bold").set_in_layout(False)
 
 
@@ -235,27 +237,27 @@ def _lines(findings: Findings, document: Mapping[str, Any]) -> Iterator[tuple[st
     """Yield the label of each line; a condition's heading has no row."""
     for condition in findings.conditions:
         if condition.levels:
-            told = _told_apart(findings, condition)
-            yield told or network.condition(document, condition.levels), None
+            texts = _told_apart(findings, condition)
+            yield texts or network.condition(document, condition.levels), None
         for row in condition.rows:
             yield treatment(row.levels, findings.others), row
 
 
-def _strip(axes: Axes, y: float, row: Row, scale: Scale, style: tuple[str, str]) -> None:
+def _strip(axes: Axes, y: float, row: Row, form: NumberFormat, style: tuple[str, str]) -> None:
     color = style[0]
-    dots = [value / scale.factor for value in row.sample.observed.values()]
+    dots = [value / form.factor for value in row.sample.observed.values()]
     offsets = list(itertools.islice(itertools.cycle((0.0, -0.14, 0.14, -0.07, 0.07)), len(dots)))
     heights = [y + offset for offset in offsets]
     axes.plot(dots, heights, "o", markersize=4.5, color=color, alpha=0.6, markeredgewidth=0)
-    beyond = [bound / scale.factor for bound in row.sample.censored.values()]
+    beyond = [bound / form.factor for bound in row.sample.censored.values()]
     marker = "<" if row.sample.side == "<" else ">"
     axes.plot(beyond, [y] * len(beyond), marker, markersize=5, color=color, fillstyle="none")
     if row.estimate is None:
         return
     if row.estimate.interval is not None:
         ends = (row.estimate.interval.low, row.estimate.interval.high)
-        axes.plot([end.value / scale.factor for end in ends], [y, y], color=color, linewidth=1.2)
-    median = row.estimate.median.value / scale.factor
+        axes.plot([end.value / form.factor for end in ends], [y, y], color=color, linewidth=1.2)
+    median = row.estimate.median.value / form.factor
     axes.plot([median, median], [y - 0.34, y + 0.34], color=color, linewidth=2.4)
 
 
@@ -276,17 +278,15 @@ def _points(
     }
 
 
-def _curves(
-    axes: Axes, findings: Findings, curves: Mapping[str, list[tuple[float, Row]]], scale: Scale
-) -> list[End]:
+def _curves(axes: Axes, findings: Findings, curves: Curves, form: NumberFormat) -> list[End]:
     ends, styles = [], _styles(findings)
     for label, points in curves.items():
-        ends.append((_curve(axes, points, scale, styles[label]), label, styles[label][0]))
+        ends.append((_curve(axes, points, form, styles[label]), label, styles[label][0]))
     return ends
 
 
 def _curve(
-    axes: Axes, points: list[tuple[float, Row]], scale: Scale, style: tuple[str, str]
+    axes: Axes, points: list[tuple[float, Row]], form: NumberFormat, style: tuple[str, str]
 ) -> tuple[float, float]:
     color, marker = style
     xs, ys = [], []
@@ -294,10 +294,10 @@ def _curve(
         if row.estimate is None:
             continue
         xs.append(x)
-        ys.append(row.estimate.median.value / scale.factor)
+        ys.append(row.estimate.median.value / form.factor)
         if row.estimate.interval is not None:
             ends = (row.estimate.interval.low, row.estimate.interval.high)
-            bar = [end.value / scale.factor for end in ends]
+            bar = [end.value / form.factor for end in ends]
             axes.plot([x, x], bar, color=color, linewidth=1.2, alpha=0.7)
     axes.plot(xs, ys, color=color, marker=marker, markersize=5, linewidth=1.5)
     return xs[-1], ys[-1]
@@ -372,14 +372,14 @@ def _quiet(axes: Axes, grid: str) -> None:
     axes.set_axisbelow(True)
 
 
-def _value_axis(axes: Axes, findings: Findings, scale: Scale, which: str) -> None:
+def _value_axis(axes: Axes, findings: Findings, form: NumberFormat, which: str) -> None:
     values = [
         value for _, row in findings.rows() for value in row.sample.at_bound().values() if value > 0
     ]
     axis = axes.xaxis if which == "x" else axes.yaxis
-    unit = f" ({scale.unit})" if scale.unit else ""
-    said = f"{title(findings.metric)}{unit}"
-    axis.set_label_text("\n".join(wrap(said, MOST_AXIS)) if which == "y" else said)
+    unit = f" ({form.unit})" if form.unit else ""
+    text = f"{title(findings.metric)}{unit}"
+    axis.set_label_text("\n".join(wrap(text, MOST_AXIS)) if which == "y" else text)
     if values and max(values) / min(values) >= LOG_SPAN:
         (axes.set_xscale if which == "x" else axes.set_yscale)("log")
         axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
@@ -391,10 +391,10 @@ def _value_axis(axes: Axes, findings: Findings, scale: Scale, which: str) -> Non
         axes.set_ylim(bottom=0)
 
 
-def _told(findings: Findings, document: Mapping[str, Any], scale: Scale) -> Iterator[str]:
+def _told(findings: Findings, document: Mapping[str, Any], form: NumberFormat) -> Iterator[str]:
     for condition, row in findings.rows():
         if row.estimate is not None:
             at = network.condition(document, condition.levels)
             label = treatment(row.levels, findings.others)
             where = f"{label} at {at}" if at else label
-            yield f"{where}: median {scale.bounded(row.estimate.median)}."
+            yield f"{where}: median {form.bounded(row.estimate.median)}."

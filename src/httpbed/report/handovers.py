@@ -12,7 +12,7 @@ from httpbed.analysis.handovers import Moves
 from httpbed.analysis.sample import Bounded
 from httpbed.experiment import units
 from httpbed.experiment.handover_event import ANSWERED, MIGRATED, NEW_CONNECTION, NOTHING, UNKNOWN
-from httpbed.report.phrasing import DASH, done, mark, scale, treatment_in_sentence
+from httpbed.report.phrasing import DASH, done, mark, number_format, treatment_in_sentence
 from httpbed.report.remark import Remark
 
 WORDS: Mapping[str, str] = {
@@ -74,11 +74,11 @@ def evidence(findings: Findings) -> Iterator[str]:
         NOTHING: "nothing on the new path",
         UNKNOWN: "not known",
     }
-    told = [f"{said} {found[kind]}/{found.total()}" for kind, said in words.items() if found[kind]]
+    texts = [f"{text} {found[kind]}/{found.total()}" for kind, text in words.items() if found[kind]]
     if over_before:
-        told.append(f"{over_before} when the client was done")
-    if told:
-        yield f"hand-overs: {', '.join(told)}"
+        texts.append(f"{over_before} when the client was done")
+    if texts:
+        yield f"hand-overs: {', '.join(texts)}"
 
 
 def silent(findings: Findings) -> Iterator[Remark]:
@@ -186,13 +186,13 @@ def _sum(found: Iterable[Moves], verdict: str = "") -> int:
 
 
 def _column(
-    findings: Findings, header: str, said: Callable[[Moves], str], *, right: bool = True
+    findings: Findings, header: str, write: Callable[[Moves], str], *, right: bool = True
 ) -> Column:
-    cells = (said(row.moves) if row.moves else DASH for _, row in findings.rows())
+    cells = (write(row.moves) if row.moves else DASH for _, row in findings.rows())
     return Column(header, tuple(cells), right)
 
 
-def _of_median(metric: str, said: Callable[[float], str]) -> Callable[[Moves], str]:
+def _of_median(metric: str, write: Callable[[float], str]) -> Callable[[Moves], str]:
     """Tell a median, with the interval where that is wide.
 
     Where not all trials that ended have a value, it is told how many have.
@@ -203,20 +203,20 @@ def _of_median(metric: str, said: Callable[[float], str]) -> Callable[[Moves], s
         if found is None:
             return DASH
         of = f" ({found.n}/{whole.n})" if whole and found.n < whole.n else ""
-        middle = mark(found.median) + (said(found.median.value) if found.median.value else "0")
-        return middle + _between(found, said) + of
+        middle = mark(found.median) + (write(found.median.value) if found.median.value else "0")
+        return middle + _between(found, write) + of
 
     return cell
 
 
-def _between(found: Estimate, said: Callable[[float], str]) -> str:
+def _between(found: Estimate, write: Callable[[float], str]) -> str:
     """Tell an interval whose ends differ by a factor: its middle may be a value of no trial."""
     if found.interval is None:
         return ""
     low, high = found.interval.low, found.interval.high
     if not 0 < low.value * WIDE < high.value:
         return ""
-    return f" ({mark(low)}{said(low.value)} .. {mark(high)}{said(high.value)})"
+    return f" ({mark(low)}{write(low.value)} .. {mark(high)}{write(high.value)})"
 
 
 def _time(metric: str) -> Callable[[Moves], str]:
@@ -225,7 +225,7 @@ def _time(metric: str) -> Callable[[Moves], str]:
 
 def _request_time(findings: Findings) -> Callable[[Moves], str]:
     medians = [row.moves.median("request_time") for _, row in findings.rows() if row.moves]
-    chosen = scale("request_time", [value for value in medians if value])
+    chosen = number_format("request_time", [value for value in medians if value])
     return _of_median("request_time", lambda value: chosen.bounded(Bounded(value)))
 
 

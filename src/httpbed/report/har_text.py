@@ -5,7 +5,7 @@ from __future__ import annotations
 import statistics
 from collections.abc import Iterator, Sequence
 
-from httpbed.analysis.har_audit import Finding
+from httpbed.analysis.har_audit import AuditResult
 from httpbed.analysis.har_import import Imported
 from httpbed.experiment import units
 from httpbed.experiment.errors import visible
@@ -58,9 +58,9 @@ def _value(value: float, unit: str) -> str:
     return f"{value:g}" if unit == "1" else f"{value:.3g} {unit}"
 
 
-def _said(finding: Finding) -> str:
+def _said(finding: AuditResult) -> str:
     where = ", ".join(map(str, finding.entries))
-    return _told(finding.said, 300) + (f" (entries {where})" if where else "")
+    return _told(finding.text, 300) + (f" (entries {where})" if where else "")
 
 
 def _told(text: str, most: int = MOST_LETTERS) -> str:

@@ -63,7 +63,7 @@ def _moves(
         return None
     columns = handovers.whole(findings)
     return {
-        "said": access.told(results.document),
+        "facts": access.facts(results.document),
         "columns": columns,
         "groups": html_tables.cells(findings, results.document, columns),
         "plots": _drawn(over_time),

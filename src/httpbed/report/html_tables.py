@@ -24,8 +24,8 @@ from httpbed.report.phrasing import (
     percent,
     ratio_interval,
     ratio_text,
-    scale_of,
     shared,
+    table_format,
     title,
     treatment,
 )
@@ -44,7 +44,7 @@ JUDGEMENTS: Mapping[Judgement, str] = {
 
 
 @dataclass(frozen=True)
-class Line:
+class TreatmentRow:
     """One treatment in the table of medians, and in that of completion."""
 
     treatment: str
@@ -73,11 +73,11 @@ class Line:
 
 
 @dataclass(frozen=True)
-class Group:
+class ConditionRows:
     """A condition and its treatments."""
 
     condition: str
-    lines: tuple[Line, ...]
+    lines: tuple[TreatmentRow, ...]
 
 
 @dataclass(frozen=True)
@@ -86,7 +86,7 @@ class Overview:
 
     corner: str
     columns: tuple[str, ...]
-    rows: tuple[tuple[str, tuple[Line | None, ...]], ...]
+    rows: tuple[tuple[str, tuple[TreatmentRow | None, ...]], ...]
 
 
 @dataclass(frozen=True)
@@ -116,12 +116,12 @@ class Definition:
     meaning: str
 
 
-def groups(findings: Findings, document: Mapping[str, Any]) -> list[Group]:
+def groups(findings: Findings, document: Mapping[str, Any]) -> list[ConditionRows]:
     """Lay out every condition with its treatments."""
-    told = _shared(findings).values()
-    beside = zip(*told, strict=True) if told else itertools.repeat(())
+    texts = _shared(findings).values()
+    beside = zip(*texts, strict=True) if texts else itertools.repeat(())
     return [
-        Group(
+        ConditionRows(
             network.condition(document, condition.levels) or "the one condition",
             tuple(_line(findings, row, next(beside)) for row in condition.rows),
         )
@@ -206,9 +206,9 @@ def _shared(findings: Findings) -> dict[str, list[str]]:
     return {name: cells for name, cells in shared(findings).items() if name != findings.metric}
 
 
-def _line(findings: Findings, row: Row, beside: tuple[str, ...]) -> Line:
-    scale, found, ratio = scale_of(findings), row.estimate, row.ratio
-    return Line(
+def _line(findings: Findings, row: Row, beside: tuple[str, ...]) -> TreatmentRow:
+    scale, found, ratio = table_format(findings), row.estimate, row.ratio
+    return TreatmentRow(
         treatment=treatment(row.levels, findings.others),
         n=str(row.sample.n),
         median=scale.bounded(found.median) if found else DASH,
@@ -222,7 +222,7 @@ def _line(findings: Findings, row: Row, beside: tuple[str, ...]) -> Line:
         tone=_tone(findings.metric, row),
         goodput=_goodput(findings, row),
         shared=beside,
-        bands=bands.said(row),
+        bands=bands.cell(row),
         done=f"{row.tally.completed}/{row.tally.planned}",
         endings=_endings(row),
         share=row.tally.completed / row.tally.planned if row.tally.planned else 0.0,
@@ -238,13 +238,13 @@ def _aside(ratio: Ratio) -> str:
 
 
 def _mean(findings: Findings, row: Row) -> str:
-    found, scale = row.estimate, scale_of(findings).finer()
+    found, scale = row.estimate, table_format(findings).finer()
     if found is None or found.mean is None:
         return DASH
-    said = scale.number(found.mean)
+    text = scale.number(found.mean)
     if found.deviation is not None:
-        said += f" ± {scale.number(found.deviation)}"
-    return f"{said} ({found.left_out} left out)" if found.left_out else said
+        text += f" ± {scale.number(found.deviation)}"
+    return f"{text} ({found.left_out} left out)" if found.left_out else text
 
 
 def _tone(metric: str, row: Row) -> str:
@@ -258,8 +258,8 @@ def _tone(metric: str, row: Row) -> str:
 def _goodput(findings: Findings, row: Row) -> str:
     if row.goodput is None:
         return DASH
-    said = goodput_number(row.goodput, row.ceiling_bit_s, 2)
-    return said if _shared_ceiling(findings) else f"{said} {ceiling(row)}"
+    text = goodput_number(row.goodput, row.ceiling_bit_s, 2)
+    return text if _shared_ceiling(findings) else f"{text} {ceiling(row)}"
 
 
 def _shared_ceiling(findings: Findings) -> str:
@@ -270,9 +270,9 @@ def _shared_ceiling(findings: Findings) -> str:
 
 def _endings(row: Row) -> str:
     kinds = ("timed out", "failed", "unsupported", "invalid")
-    told = [f"{row.tally.outcomes[kind]} {kind}" for kind in kinds if row.tally.outcomes[kind]]
+    texts = [f"{row.tally.outcomes[kind]} {kind}" for kind in kinds if row.tally.outcomes[kind]]
     missing = row.tally.planned - sum(row.tally.outcomes.values())
-    return ", ".join([*told, f"{missing} not run yet"] if missing > 0 else told)
+    return ", ".join([*texts, f"{missing} not run yet"] if missing > 0 else texts)
 
 
 def reasons(findings: Findings, document: Mapping[str, Any]) -> list[tuple[str, str, int, str]]:

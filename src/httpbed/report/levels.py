@@ -16,7 +16,7 @@ from httpbed.report.network import Document
 from httpbed.report.phrasing import title
 
 Path = tuple[str | int, ...]
-WAYS = ("up", "down")
+DIRECTIONS = ("up", "down")
 
 
 @dataclass(frozen=True)
@@ -34,16 +34,16 @@ def legends(document: Document) -> tuple[Legend, ...]:
     for path, name in factor_references(document):
         places.setdefault(name, []).append(path)
     return tuple(
-        Legend(title(name), tuple(_explained(document, said, places.get(name, []))))
-        for name, said in document.get("factors", {}).items()
-        if isinstance(said, Mapping) or any(path[-1] == "profile" for path in places.get(name, []))
+        Legend(title(name), tuple(_explained(document, text, places.get(name, []))))
+        for name, text in document.get("factors", {}).items()
+        if isinstance(text, Mapping) or any(path[-1] == "profile" for path in places.get(name, []))
     )
 
 
 def line(legend: Legend) -> str:
     """Say a legend in a line."""
-    told = " | ".join(f"{level} = {meaning}" for level, meaning in legend.levels)
-    return f"{legend.factor}: {told}"
+    texts = " | ".join(f"{level} = {meaning}" for level, meaning in legend.levels)
+    return f"{legend.factor}: {texts}"
 
 
 def left_out(experiment: Experiment) -> list[str]:
@@ -56,10 +56,10 @@ def left_out(experiment: Experiment) -> list[str]:
 
 
 def _explained(
-    document: Document, said: Mapping[str, Any] | list[str], places: list[Path]
+    document: Document, node: Mapping[str, Any] | list[str], places: list[Path]
 ) -> Iterator[tuple[str, str]]:
-    for level in said:
-        value = said[level] if isinstance(said, Mapping) else level
+    for level in node:
+        value = node[level] if isinstance(node, Mapping) else level
         meanings = dict.fromkeys(_meaning(document, path, value) for path in places)
         yield level, ", ".join(meanings) or _plain(value)
 
@@ -72,25 +72,27 @@ def _meaning(document: Document, path: Path, value: Any) -> str:
         return _profile(document, path, value)
     if path == ("handover",) and isinstance(value, Mapping):
         return access.sentence(document, value)
-    said = _texts(document, value) if name in WAYS else _impairment(document, path, name, value)
-    side = next((f" {way}" for way in WAYS if way in keys), "")
-    return said + side
+    words = (
+        _texts(document, value) if name in DIRECTIONS else _impairment(document, path, name, value)
+    )
+    side = next((f" {direction}" for direction in DIRECTIONS if direction in keys), "")
+    return words + side
 
 
 def _impairment(document: Document, path: Path, name: str, value: Any) -> str:
     if name in {"schedule", "events"}:
         entries = value if isinstance(value, list) else [value]
-        told = changes({**_link(document, path), "schedule": [], "events": [], name: entries})
-        return "; ".join(change.text for change in told) or "no changes"
+        texts = changes({**_link(document, path), "schedule": [], "events": [], name: entries})
+        return "; ".join(change.text for change in texts) or "no changes"
     if name in BY_FIELD and path[0] == "topology":
         return _texts(document, {name: value})
     return _plain(value)
 
 
-def _texts(document: Document, said: Document) -> str:
-    if isinstance(queue := said.get("queue"), Mapping):
-        said = {**said, "queue": {"limit": network.QUEUE_LIMIT, **queue}}
-    found = network.impairment_facts(document, said, known=False)
+def _texts(document: Document, node: Document) -> str:
+    if isinstance(queue := node.get("queue"), Mapping):
+        node = {**node, "queue": {"limit": network.QUEUE_LIMIT, **queue}}
+    found = network.impairment_facts(document, node, known=False)
     return ", ".join(fact.text for fact in found)
 
 
@@ -111,16 +113,17 @@ def _profile(document: Document, path: Path, name: str) -> str:
     (facts,) = network.links({**document, "topology": topology})
     own = {"profile", *link} | ({"queue"} - set(known.link))
     up, down = (
-        tuple(fact for fact in way if fact.name not in own) for way in (facts.up, facts.down)
+        tuple(fact for fact in direction if fact.name not in own)
+        for direction in (facts.up, facts.down)
     )
-    told = network.sentence(replace(facts, up=up, down=down, changes=()))
-    return f"{known.title}; {told}" if up or down else known.title
+    texts = network.sentence(replace(facts, up=up, down=down, changes=()))
+    return f"{known.title}; {texts}" if up or down else known.title
 
 
 def _plain(value: Any) -> str:
     if isinstance(value, Mapping):
-        told = {key: part for key, part in value.items() if not is_reference(part)}
-        return ", ".join(f"{title(key)} {_plain(part)}" for key, part in told.items())
+        texts = {key: part for key, part in value.items() if not is_reference(part)}
+        return ", ".join(f"{title(key)} {_plain(part)}" for key, part in texts.items())
     if isinstance(value, list):
         return ", ".join(map(_plain, value)) or "none"
     return str(value).lower() if isinstance(value, bool) else str(value)

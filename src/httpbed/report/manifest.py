@@ -15,7 +15,7 @@ GIB = 2**30
 
 
 @dataclass(frozen=True)
-class Program:
+class UsedProgram:
     """A program that took part, and how to recognise it."""
 
     name: str
@@ -26,14 +26,14 @@ class Program:
     """Path and SHA-256 of each library that it loads."""
 
 
-def programs(manifest: Manifest) -> list[Program]:
+def programs(manifest: Manifest) -> list[UsedProgram]:
     """List all programs: those under test first, then the tools around them."""
-    found = [_program(said) for said in manifest.get("programs") or ()]
+    found = [_program(text) for text in manifest.get("programs") or ()]
     tested = manifest.get("recipes") or {}
     return sorted(found, key=lambda program: program.name not in tested)
 
 
-def under_test(manifest: Manifest) -> list[Program]:
+def under_test(manifest: Manifest) -> list[UsedProgram]:
     """List the programs that a recipe names; all, where the manifest names no recipe."""
     tested = manifest.get("recipes") or {}
     return [one for one in programs(manifest) if not tested or one.name in tested]
@@ -64,15 +64,15 @@ def facts(results: Results) -> list[tuple[str, str]]:
         ("trials side by side", str(manifest.get("jobs", ""))),
         ("calibration", certificate(manifest)),
     ]
-    return [(key, said) for key, said in found if said]
+    return [(key, text) for key, text in found if text]
 
 
 def host(manifest: Manifest) -> Iterator[tuple[str, str]]:
     """List the facts of the machine."""
     for key, value in (manifest.get("host") or {}).items():
-        said = _said(key, value)
-        if said:
-            yield title(key.removesuffix("_bytes")), said
+        text = _said(key, value)
+        if text:
+            yield title(key.removesuffix("_bytes")), text
 
 
 def recipes(manifest: Manifest) -> list[tuple[str, str]]:
@@ -80,13 +80,13 @@ def recipes(manifest: Manifest) -> list[tuple[str, str]]:
     return [(str(name), str(digest)) for name, digest in (manifest.get("recipes") or {}).items()]
 
 
-def _program(said: Mapping[str, Any]) -> Program:
-    libraries = said.get("libraries") or {}
-    return Program(
-        name=str(said.get("name", "?")),
-        version=str(said.get("version", "")),
-        path=str(said.get("path", "")),
-        sha256=str(said.get("sha256", "")),
+def _program(node: Mapping[str, Any]) -> UsedProgram:
+    libraries = node.get("libraries") or {}
+    return UsedProgram(
+        name=str(node.get("name", "?")),
+        version=str(node.get("version", "")),
+        path=str(node.get("path", "")),
+        sha256=str(node.get("sha256", "")),
         libraries=tuple((str(path), str(digest)) for path, digest in libraries.items()),
     )
 

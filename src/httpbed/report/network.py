@@ -11,7 +11,7 @@ from httpbed.experiment.document import is_reference, references
 from httpbed.experiment.impairments.queue import Queue
 from httpbed.experiment.impairments.registry import ALL, BY_FIELD
 from httpbed.report import roles
-from httpbed.report.changes import Change, changes
+from httpbed.report.changes import LinkChange, changes
 from httpbed.report.phrasing import title
 from httpbed.report.roles import HostedRole
 
@@ -45,7 +45,7 @@ class LinkFacts:
     """From the first host to the second."""
     down: tuple[Fact, ...]
     """From the second host to the first."""
-    changes: tuple[Change, ...] = ()
+    changes: tuple[LinkChange, ...] = ()
     """What becomes of it while it runs."""
     name: str = ""
     """As its author calls it; empty where that is nothing but its hosts."""
@@ -98,19 +98,19 @@ def sentence(facts: LinkFacts, most_changes: int = MOST_CHANGES) -> str:
     """Say what a link does in a line, and what becomes of it while it runs."""
     here, there = facts.hosts
     called = f"{facts.name}, " if facts.name else ""
-    said = f"{called}{here} <-> {there}: {_listed(facts.up)}, in each direction"
+    text = f"{called}{here} <-> {there}: {_listed(facts.up)}, in each direction"
     if not facts.symmetric:
         up, down = _listed(facts.up), _listed(facts.down)
-        said = f"{called}{here} to {there}: {up}; {there} to {here}: {down}"
-    return said + _then(facts.changes, most_changes)
+        text = f"{called}{here} to {there}: {up}; {there} to {here}: {down}"
+    return text + _then(facts.changes, most_changes)
 
 
-def _then(found: tuple[Change, ...], most: int) -> str:
+def _then(found: tuple[LinkChange, ...], most: int) -> str:
     if not found:
         return ""
-    told = [change.text for change in found[:most]]
+    texts = [change.text for change in found[:most]]
     rest = [f"and {len(found) - most} more changes"] if len(found) > most else []
-    return f"; then {'; '.join([*told, *rest])}"
+    return f"; then {'; '.join([*texts, *rest])}"
 
 
 def fixed(document: Document) -> str:
@@ -118,12 +118,12 @@ def fixed(document: Document) -> str:
     found = links(document)
     if len(found) != 1 or not found[0].symmetric:
         return ""
-    told = [
+    texts = [
         fact.text + (" each way" if fact.name == "delay" else "")
         for fact in found[0].up
         if fact.name in {"rate", "delay"} and not fact.varied
     ]
-    return " and ".join(told) + (", at first" if told and found[0].changes else "")
+    return " and ".join(texts) + (", at first" if texts and found[0].changes else "")
 
 
 def condition(document: Document, levels: Mapping[str, str]) -> str:
@@ -174,28 +174,28 @@ def _on_link(document: Document, factor: str) -> str:
     if len(all_links) < 2 or len(found) != 1:  # noqa: PLR2004 - a single link needs no name
         return ""
     (index,) = found
-    said = all_links[index] if isinstance(index, int) else {}
-    hosts = said.get("between")
-    called = said.get("name") or ("-".join(hosts) if isinstance(hosts, list) else "")
+    text = all_links[index] if isinstance(index, int) else {}
+    hosts = text.get("between")
+    called = text.get("name") or ("-".join(hosts) if isinstance(hosts, list) else "")
     return f" on {called}" if called else ""
 
 
-def _link(document: Document, said: Document) -> LinkFacts:
-    if is_reference(said):
-        return _varied_link(document, said)
-    link = profiles.expanded(said)
+def _link(document: Document, node: Document) -> LinkFacts:
+    if is_reference(node):
+        return _varied_link(document, node)
+    link = profiles.expanded(node)
     one, other = link["between"]
     up, down = (_one_way(document, link, side) for side in ("up", "down"))
     name = str(link.get("name", ""))
     return LinkFacts((one, other), up, down, tuple(changes(_filled(document, link))), name)
 
 
-def _varied_link(document: Document, said: Document) -> LinkFacts:
+def _varied_link(document: Document, node: Document) -> LinkFacts:
     """Describe a link for which a factor stands: by the names of its levels."""
-    levels = document.get("factors", {}).get(said["factor"], {})
+    levels = document.get("factors", {}).get(node["factor"], {})
     known = levels.values() if isinstance(levels, Mapping) else ()
     one, other = next((level["between"] for level in known if "between" in level), ("?", "?"))
-    facts = (_fact(document, said["factor"], "{}", said),)
+    facts = (_fact(document, node["factor"], "{}", node),)
     return LinkFacts((one, other), facts, facts)
 
 
@@ -209,25 +209,25 @@ def _one_way(document: Document, link: Document, side: str) -> tuple[Fact, ...]:
 def _filled(document: Document, node: Any) -> Any:
     """Copy a node with all levels of a factor in its place."""
     if is_reference(node):
-        return roles.said(document, node)
+        return roles.value_text(document, node)
     if isinstance(node, Mapping):
         return {key: _filled(document, part) for key, part in node.items()}
     return [_filled(document, part) for part in node] if isinstance(node, list) else node
 
 
-def _direction(document: Document, said: Document) -> tuple[Fact, ...]:
-    queue = said.get("queue", {})
-    whole = {**said, "queue": queue if is_reference(queue) else {"limit": QUEUE_LIMIT, **queue}}
-    profile = said.get("profile")
+def _direction(document: Document, node: Document) -> tuple[Fact, ...]:
+    queue = node.get("queue", {})
+    whole = {**node, "queue": queue if is_reference(queue) else {"limit": QUEUE_LIMIT, **queue}}
+    profile = node.get("profile")
     varied = is_reference(profile)  # then what it fills in is not known here
     named = [_fact(document, "profile", "network {}", profile)] if profile else []
     return (*named, *impairment_facts(document, whole, known=not varied))
 
 
-def impairment_facts(document: Document, said: Document, *, known: bool) -> Iterator[Fact]:
+def impairment_facts(document: Document, node: Document, *, known: bool) -> Iterator[Fact]:
     """Describe the impairments of a direction; what is absent only if that is ``known``."""
     for impairment in ALL:
-        value = said.get(impairment.field)
+        value = node.get(impairment.field)
         if value is not None:
             yield _fact(document, impairment.field, impairment.text, value)
         elif known and impairment.absent:
@@ -237,9 +237,9 @@ def impairment_facts(document: Document, said: Document, *, known: bool) -> Iter
 def _fact(document: Document, name: str, form: str, value: Any) -> Fact:
     if is_reference(value):
         levels = document.get("factors", {}).get(value["factor"], ("?",))
-        said = roles.said(document, value)
+        phrase = roles.value_text(document, value)
         # Names are no quantities: "loss none | bursts", but "0 % | 2 % loss".
-        text = f"{title(name)} {said}" if isinstance(levels, Mapping) else form.format(said)
+        text = f"{title(name)} {phrase}" if isinstance(levels, Mapping) else form.format(phrase)
         return Fact(name, text, varied=True, short=f"{title(name)} of {len(levels)} levels")
     if isinstance(value, Mapping):
         table = {key: _filled(document, part) for key, part in value.items()}

@@ -30,7 +30,7 @@ MOST_LINES = 20
 """Hand-overs that are told in lines."""
 
 
-def find(results: Results, said: str) -> Timeline | PageTrial:
+def find(results: Results, text: str) -> Timeline | PageTrial:
     """Return the trial that ``BLOCK/TRIAL`` names; of TRIAL its first characters suffice.
 
     It is a page's load where it left one.
@@ -38,7 +38,7 @@ def find(results: Results, said: str) -> Timeline | PageTrial:
     Raises:
         ConfigError: It names none, or several.
     """
-    block, slash, name = said.partition("/")
+    block, slash, name = text.partition("/")
     rows = timelines.attempts(results)
     found = [
         row
@@ -50,7 +50,7 @@ def find(results: Results, said: str) -> Timeline | PageTrial:
     ]
     if len(found) == 1:
         return loads.read(results, found[0]) or timelines.timeline(results, found[0])
-    reason = f"{said!r} names {len(found) or 'no'} trial{'s' * (len(found) > 1)} that is data"
+    reason = f"{text!r} names {len(found) or 'no'} trial{'s' * (len(found) > 1)} that is data"
     some = [f"{row['block']}/{row['trial']}" for row in (found or rows)]
     more = ", ..." if len(some) > MOST_NAMED else ""
     known = ", ".join(some[:MOST_NAMED]) + more
@@ -67,7 +67,7 @@ def plot(trial: Timeline) -> Plot | None:
     return Plot(
         name=f"trial-{trial.block}-{trial.trial}",
         caption="Delivered to the client in one trial, and each hand-over from close by.",
-        alternative="; ".join(f"{key} {said}" for key, said in lines(trial)),
+        alternative="; ".join(f"{key} {text}" for key, text in lines(trial)),
         figure=figure,
     )
 
@@ -75,9 +75,9 @@ def plot(trial: Timeline) -> Plot | None:
 def show(trial: Timeline | PageTrial, figures: list[Path], out: Console) -> None:
     """Print what happened when; the figures' paths are the last lines."""
     course = one_load.lines(trial) if isinstance(trial, PageTrial) else lines(trial)
-    told = [*course, *(("figure", str(path)) for path in figures)]
-    for key, said in told:
-        out.print(Text(f"{key:<{KEY_WIDTH}}  {visible(said)}"), soft_wrap=True)
+    texts = [*course, *(("figure", str(path)) for path in figures)]
+    for key, text in texts:
+        out.print(Text(f"{key:<{KEY_WIDTH}}  {visible(text)}"), soft_wrap=True)
 
 
 def lines(trial: Timeline) -> Iterator[tuple[str, str]]:
@@ -117,9 +117,9 @@ def values(trial: Timeline | PageTrial, figures: list[Path]) -> dict[str, Any]:
 
 
 def _said(moment: HandoverEvent) -> str:
-    told = [f"{name} +{_time(at_s - moment.at_s)}" for name, at_s in moment.milestones()]
+    texts = [f"{name} +{_time(at_s - moment.at_s)}" for name, at_s in moment.milestones()]
     way = f"{moment.left} to {moment.entered} at {_time(moment.at_s)}"
-    return f"{moment.number}, {way}: {', '.join(told) or 'nothing followed'}"
+    return f"{moment.number}, {way}: {', '.join(texts) or 'nothing followed'}"
 
 
 def _time(seconds: float) -> str:

@@ -29,7 +29,7 @@ _LEAST_DECIMALS: Mapping[Form, int] = {"count": 0, "index": 3}
 
 
 @dataclass(frozen=True)
-class Scale:
+class NumberFormat:
     """How the values of one metric are written, alike in one table."""
 
     factor: float
@@ -43,10 +43,10 @@ class Scale:
 
     def end(self, value: Bounded) -> str:
         """Write a value without its unit, with ``>`` or ``<`` where it is a bound."""
-        said = self.number(value.value)
+        text = self.number(value.value)
         if not value.beyond:
-            return said
-        return f"{value.beyond} {said.rstrip('0').rstrip('.') if '.' in said else said}"
+            return text
+        return f"{value.beyond} {text.rstrip('0').rstrip('.') if '.' in text else text}"
 
     def bounded(self, value: Bounded) -> str:
         """Write a value with its unit, likewise."""
@@ -59,29 +59,31 @@ class Scale:
         low, high = self.end(interval.low), self.end(interval.high)
         return low if low == high and interval.low.beyond else f"{low} .. {high}"
 
-    def finer(self) -> Scale:
+    def finer(self) -> NumberFormat:
         """Return the scale with one more decimal, for means and deviations."""
-        return Scale(self.factor, self.unit, self.decimals + 1)
+        return NumberFormat(self.factor, self.unit, self.decimals + 1)
 
 
-def scale(metric: str, values: Iterable[float]) -> Scale:
+def number_format(metric: str, values: Iterable[float]) -> NumberFormat:
     """Choose the prefix by the largest of the values, the decimals by the smallest."""
     sizes = [abs(value) for value in values if value and math.isfinite(value)]
     form, unit = METRICS[metric].form, METRICS[metric].unit
     if form in _LEAST_DECIMALS:
-        return Scale(1.0, "", max(_LEAST_DECIMALS[form], int(any(size % 1 for size in sizes))))
+        return NumberFormat(
+            1.0, "", max(_LEAST_DECIMALS[form], int(any(size % 1 for size in sizes)))
+        )
     largest = max(sizes, default=0.0)
     prefixes = _PREFIXES.get(unit, ((0.0, 1.0, unit),))
     factor, name = next((factor, name) for least, factor, name in prefixes if largest >= least)
     shown = min(sizes, default=factor) / factor
     decimals = next((places for places, least in _DECIMALS if shown >= least), 3)
-    return Scale(factor, name, decimals)
+    return NumberFormat(factor, name, decimals)
 
 
-def scale_of(findings: Findings) -> Scale:
+def table_format(findings: Findings) -> NumberFormat:
     """Choose the scale of a table of findings."""
     medians = (row.estimate.median.value for _, row in findings.rows() if row.estimate)
-    return scale(findings.metric, medians)
+    return number_format(findings.metric, medians)
 
 
 def shared(findings: Findings) -> dict[str, list[str]]:
@@ -91,7 +93,7 @@ def shared(findings: Findings) -> dict[str, list[str]]:
         "jain_index": [row.jain_index for _, row in findings.rows()],
     }
     scales = {
-        name: scale(name, (one.median.value for one in estimates if one))
+        name: number_format(name, (one.median.value for one in estimates if one))
         for name, estimates in found.items()
         if any(estimates)
     }
@@ -217,10 +219,10 @@ def ceiling(row: Row) -> str:
     return f"of {most}{bits_per_second(row.ceiling_bit_s)}"
 
 
-def beside(ceiling_bit_s: float | None, decimals: int) -> Scale:
+def beside(ceiling_bit_s: float | None, decimals: int) -> NumberFormat:
     """Choose the scale of a goodput: its ceiling's unit, Mbit/s where there is no ceiling."""
     known = (least for least, _ in units.RATE_PREFIXES if ceiling_bit_s and ceiling_bit_s >= least)
-    return Scale(next(known, 1e6), "", decimals)
+    return NumberFormat(next(known, 1e6), "", decimals)
 
 
 def goodput_number(value: Bounded, ceiling_bit_s: float | None, decimals: int) -> str:
@@ -228,7 +230,7 @@ def goodput_number(value: Bounded, ceiling_bit_s: float | None, decimals: int) -
     scale = beside(ceiling_bit_s, decimals)
     shown = value.value / scale.factor
     if 0 < shown < 10**-decimals:
-        scale = Scale(scale.factor, "", 1 - math.floor(math.log10(shown)))
+        scale = NumberFormat(scale.factor, "", 1 - math.floor(math.log10(shown)))
     return scale.end(value)
 
 

@@ -38,7 +38,7 @@ def roles(document: Document) -> dict[str, list[HostedRole]]:
     return by_host
 
 
-def said(document: Document, value: object) -> str:
+def value_text(document: Document, value: object) -> str:
     """Write a value of the document, or all levels of the factor that stands for it."""
     if is_reference(value) and isinstance(value, Mapping):
         return " | ".join(document.get("factors", {}).get(value["factor"], ("?",)))
@@ -58,51 +58,55 @@ def competitors(document: Document) -> list[str]:
     return [_competitor(document, _table(one)) for one in _list(document, "competitors")]
 
 
-def _competitor(document: Document, told: Document) -> str:
-    client, server = _table(told.get("client")), _table(told.get("server"))
+def _competitor(document: Document, node: Document) -> str:
+    client, server = _table(node.get("client")), _table(node.get("server"))
     asks = f"{_role(document, client)} on {_host(client, 'client')}"
     answers = f"{_role(document, server)} on {_host(server, 'server')}"
-    what = _fetched(document, told["workload"]) if "workload" in told else "the same workload"
-    after = said(document, told.get("after", "0 s"))
+    what = _fetched(document, node["workload"]) if "workload" in node else "the same workload"
+    after = value_text(document, node.get("after", "0 s"))
     begins = "together with the client" if after == "0 s" else f"{after} after the client"
     return f"{asks}, from {answers}: {what}, beginning {begins}"
 
 
-def _fetched(document: Document, told: Any) -> str:
-    if is_reference(told):
-        return said(document, told)
-    if _table(told).get("kind") == "page":
-        return _page(document, told)
-    text = f"{told.get('kind', '?')} of {said(document, told.get('size', '?'))}"
+def _fetched(document: Document, node: Any) -> str:
+    if is_reference(node):
+        return value_text(document, node)
+    if _table(node).get("kind") == "page":
+        return _page(document, node)
+    text = f"{node.get('kind', '?')} of {value_text(document, node.get('size', '?'))}"
     forms = {
         "files": "{} files at once",
         "connections": "over at most {} connection(s)",
         "rounds": "{} rounds",
         "resumption": "resumption {}",
     }
-    more = [form.format(said(document, told[key])) for key, form in forms.items() if key in told]
+    more = [
+        form.format(value_text(document, node[key])) for key, form in forms.items() if key in node
+    ]
     return ", ".join([text, *more])
 
 
-def _page(document: Document, told: Document) -> str:
-    page = told.get("page", "?")
+def _page(document: Document, node: Document) -> str:
+    page = node.get("page", "?")
     if is_reference(page) or not isinstance(page, Mapping):
-        which = f"page {said(document, page)}"
+        which = f"page {value_text(document, page)}"
     elif "objects" in page or "size" in page:
-        count, size = (said(document, page.get(key, "?")) for key in ("objects", "size"))
+        count, size = (value_text(document, page.get(key, "?")) for key in ("objects", "size"))
         which = f"page of {count} images of {size} each"
     else:
-        found = (form.format(said(document, page[key])) for key, form in _PAGES if key in page)
+        found = (
+            form.format(value_text(document, page[key])) for key, form in _PAGES if key in page
+        )
         which = next(found, "page")
-    view = [f"viewport {said(document, told['viewport'])}"] if "viewport" in told else []
-    return ", ".join([which, said(document, told.get("visit", "cold")), *view])
+    view = [f"viewport {value_text(document, node['viewport'])}"] if "viewport" in node else []
+    return ", ".join([which, value_text(document, node.get("visit", "cold")), *view])
 
 
 def _all_roles(document: Document) -> Iterator[tuple[str, HostedRole]]:
     yield from _of_alternatives(document)
     for number, competitor in enumerate(_list(document, "competitors"), start=1):
         table = _table(competitor)
-        after = f", after {said(document, table['after'])}" if "after" in table else ""
+        after = f", after {value_text(document, table['after'])}" if "after" in table else ""
         for host, role in _of_roles(document, table, f"competitor-{number}-"):
             late = after if role.kind == "client" else ""
             yield host, replace(role, text=role.text + late)
@@ -160,15 +164,17 @@ def _alternatives(document: Document, node: object) -> list[object]:
 
 def _role(document: Document, role: Document) -> str:
     if is_reference(role):
-        return said(document, role)
-    parts = [said(document, role.get("implementation", "?"))]
+        return value_text(document, role)
+    parts = [value_text(document, role.get("implementation", "?"))]
     if "congestion_control" in role:
-        control = said(document, role["congestion_control"])
+        control = value_text(document, role["congestion_control"])
         parts.append("fixed by the program" if control == FIXED else control)
     if "http_version" in role:
-        parts.append(f"HTTP/{said(document, role['http_version'])}")
+        parts.append(f"HTTP/{value_text(document, role['http_version'])}")
     knobs = _table(role.get("knobs")).items()
-    return ", ".join([*parts, *(f"{title(name)} {said(document, value)}" for name, value in knobs)])
+    return ", ".join(
+        [*parts, *(f"{title(name)} {value_text(document, value)}" for name, value in knobs)]
+    )
 
 
 def _host(role: Document, name: str) -> str:

@@ -18,15 +18,15 @@ def failed(manifest: Mapping[str, Any]) -> Iterator[Remark]:
 
     Manifests from before such tests have no senders, and give no remarks.
     """
-    for said, command in _tests(manifest):
-        if said.get("passed") is False:
-            text = f"did not pass: {_reasons(said)}"
-            yield Remark(_named(said["sender"]), text, f"{command} -o DIR shows why")
+    for words, command in _tests(manifest):
+        if words.get("passed") is False:
+            text = f"did not pass: {_reasons(words)}"
+            yield Remark(_named(words["sender"]), text, f"{command} -o DIR shows why")
 
 
 def untested(manifest: Mapping[str, Any]) -> Iterator[str]:
     """Name the senders that never had a conformance test, with the commands that test them."""
-    lacking = [(said, command) for said, command in _tests(manifest) if said.get("passed") is None]
+    lacking = [(text, command) for text, command in _tests(manifest) if text.get("passed") is None]
     testable = [(_named(s["sender"]), command) for s, command in lacking if s.get("testable", True)]
     if len(testable) == 1:
         ((who, command),) = testable
@@ -37,7 +37,7 @@ def untested(manifest: Mapping[str, Any]) -> Iterator[str]:
             f"{len(testable)} senders were never tested for conformance on this machine; test them"
             f" with {commands}"
         )
-    ends = [_named(said["sender"]) for said, _ in lacking if not said.get("testable", True)]
+    ends = [_named(text["sender"]) for text, _ in lacking if not text.get("testable", True)]
     if ends:
         have = "has" if len(ends) == 1 else "have"
         yield f"{', '.join(few(ends, 'senders'))} {have} no conformance test: ends of a tunnel"
@@ -46,15 +46,15 @@ def untested(manifest: Mapping[str, Any]) -> Iterator[str]:
 def _tests(manifest: Mapping[str, Any]) -> Iterator[tuple[Mapping[str, Any], str]]:
     """Yield what is known of each sender, with the command that tests it."""
     programs = _programs(str(manifest.get("command", "")))
-    for said in manifest.get("senders", ()):
-        yield said, _command(said, programs)
+    for text in manifest.get("senders", ()):
+        yield text, _command(text, programs)
 
 
-def _reasons(said: Mapping[str, Any]) -> str:
-    failed, unseen = ", ".join(said.get("failed", ())), ", ".join(said.get("unseen", ()))
-    told = [failed] if failed else []
-    told += [f"not seen: {unseen}"] if unseen else []
-    return "; ".join(told) or "its conformance test"
+def _reasons(node: Mapping[str, Any]) -> str:
+    failed, unseen = ", ".join(node.get("failed", ())), ", ".join(node.get("unseen", ()))
+    texts = [failed] if failed else []
+    texts += [f"not seen: {unseen}"] if unseen else []
+    return "; ".join(texts) or "its conformance test"
 
 
 def _named(sender: Mapping[str, Any]) -> str:
@@ -69,14 +69,14 @@ def _control(sender: Mapping[str, Any]) -> str:
     return str(sender["congestion_control"])
 
 
-def _command(said: Mapping[str, Any], programs: Sequence[str]) -> str:
+def _command(node: Mapping[str, Any], programs: Sequence[str]) -> str:
     """Write the test that is lacking; knobs at upstream's default need not be said."""
-    sender = said["sender"]
+    sender = node["sender"]
     version = sender.get("http_version", "3" if sender["transport"] == "quic" else "1.1")
     words = ["httpbed", "conformance", sender["implementation"], "--http-version", version]
-    if sender["transport"] == "tcp" or said.get("chosen"):
+    if sender["transport"] == "tcp" or node.get("chosen"):
         words += ["--congestion-control", _control(sender)]
-    words += [f"--knob={name}={value}" for name, value in said.get("set", {}).items()]
+    words += [f"--knob={name}={value}" for name, value in node.get("set", {}).items()]
     return shlex.join([*words, *programs])
 
 

@@ -32,8 +32,8 @@ from httpbed.report.phrasing import (
     open_word,
     ratio_interval,
     ratio_text,
-    scale_of,
     shared,
+    table_format,
     title,
 )
 from httpbed.report.terminal import Console
@@ -57,10 +57,10 @@ def show(results: Results, findings: Findings, report: Path | None, out: Console
     """Print findings; the report's path, if there is one, is the last line."""
     proof = [*evidence(findings), *handovers.evidence(findings), certificate(results.manifest)]
     sentences = answer(findings, results.document, with_link=False)
-    told = [("answer", f"{sentence.text}.") for sentence in sentences]
-    told += [("evidence", "; ".join(proof))]
-    told += [("note", line) for line in notes(findings, results)]
-    parts = (_facts(_heading(results)), "", _fitting(findings, out), "", _facts(told))
+    texts = [("answer", f"{sentence.text}.") for sentence in sentences]
+    texts += [("evidence", "; ".join(proof))]
+    texts += [("note", line) for line in notes(findings, results)]
+    parts = (_facts(_heading(results)), "", _fitting(findings, out), "", _facts(texts))
     if out.is_terminal:
         out.print(*parts, sep="\n")
     else:
@@ -81,16 +81,16 @@ def evidence(findings: Findings) -> list[str]:
     """Sum up validity in a line: how many trials are valid, and what each check found."""
     kept, valid = len(findings.invalid), findings.tally.recorded
     trials, attempts = f"trial{'s' * (valid != 1)}", f"attempt{'s' * (kept != 1)}"
-    told = [f"{valid} {trials} valid, {kept} invalid {attempts} kept aside"]
-    told += [_passed(check) for check in findings.checks if check.failed]
+    texts = [f"{valid} {trials} valid, {kept} invalid {attempts} kept aside"]
+    texts += [_passed(check) for check in findings.checks if check.failed]
     unseen = [one for one in findings.checks if one.not_observed and not one.failed]
-    told += _listed("passed where observed", [_seen_in(one) for one in unseen if one.passed])
-    told += _listed("never observed", [one.name for one in unseen if not one.passed])
+    texts += _listed("passed where observed", [_seen_in(one) for one in unseen if one.passed])
+    texts += _listed("never observed", [one.name for one in unseen if not one.passed])
     # Directions, hops and parts have checks of their own: told once, where all of them passed.
     broken = {_kind(check) for check in findings.checks if check.passed != check.total}
     names = [kind for kind in dict.fromkeys(map(_kind, findings.checks)) if kind not in broken]
-    told += _listed("passed in all", names)
-    return ["; ".join([*told, *_lateness(findings)])]
+    texts += _listed("passed in all", names)
+    return ["; ".join([*texts, *_lateness(findings)])]
 
 
 def _listed(what: str, names: list[str]) -> list[str]:
@@ -106,8 +106,8 @@ def _kind(check: CheckSummary) -> str:
 
 
 def _passed(check: CheckSummary) -> str:
-    said = f"{check.name} {check.passed}/{check.total}"
-    return f"{said} ({check.not_observed} not observed)" if check.not_observed else said
+    text = f"{check.name} {check.passed}/{check.total}"
+    return f"{text} ({check.not_observed} not observed)" if check.not_observed else text
 
 
 def _lateness(findings: Findings) -> Iterator[str]:
@@ -160,7 +160,7 @@ def _table(columns: list[_Column]) -> Table:
 
 def _columns(findings: Findings) -> Iterator[_Column]:
     rows = list(findings.rows())
-    scale = scale_of(findings)
+    scale = table_format(findings)
     yield from _names(findings)
     yield _Column("n", True, [Text(str(row.sample.n)) for _, row in rows])
     yield _Column(
@@ -172,7 +172,7 @@ def _columns(findings: Findings) -> Iterator[_Column]:
     covered = coverage(e.interval for e in estimates if e)
     intervals = [scale.interval(e.interval if e else None) for e in estimates]
     yield _Column(
-        f"interval\n{covered}".strip(), False, [Text(said) for said in intervals], spare=1
+        f"interval\n{covered}".strip(), False, [Text(text) for text in intervals], spare=1
     )
     if any(row.ratio for _, row in rows):
         yield from _ratio_columns(findings)
@@ -213,14 +213,14 @@ def _ratio(metric: str, row: Row) -> Text:
         return Text("base", "dim")
     if row.ratio is None:
         return Text(DASH)
-    said = ratio_text(row.ratio.median)
+    text = ratio_text(row.ratio.median)
     judgement = row.ratio.judgement
     if judgement in {"equal", "open"}:
         why = "equal" if judgement == "equal" else open_word(row.ratio)
-        return Text(f"{said} ({why})", "dim")
+        return Text(f"{text} ({why})", "dim")
     better = METRICS[metric].better
     improved = better == ("lower" if judgement == "less" else "higher")
-    return Text(said, "" if better == "neither" else "green" if improved else "yellow")
+    return Text(text, "" if better == "neither" else "green" if improved else "yellow")
 
 
 def _goodput_column(rows: list[tuple[Condition, Row]]) -> _Column:
@@ -228,8 +228,8 @@ def _goodput_column(rows: list[tuple[Condition, Row]]) -> _Column:
     differ = len(ceilings) > 1
     cells = []
     for _, row in rows:
-        said = goodput_number(row.goodput, row.ceiling_bit_s, 1) if row.goodput else DASH
-        cells.append(Text(f"{said} {ceiling(row)}" if differ and row.goodput else said))
+        text = goodput_number(row.goodput, row.ceiling_bit_s, 1) if row.goodput else DASH
+        cells.append(Text(f"{text} {ceiling(row)}" if differ and row.goodput else text))
     header = "goodput" if differ else "\n".join(["goodput", *ceilings])
     return _Column(header, False, cells, spare=3)
 

@@ -194,8 +194,8 @@ def _told(panels: list[Panel]) -> str:
 
 def _course(trial: Timeline) -> str:
     size = units.format_size(trial.curve.end_bytes, units.SHORT_DIGITS)
-    told = [f"{size} by {units.format_duration(trial.curve.end_s, units.SHORT_DIGITS)}"]
+    texts = [f"{size} by {units.format_duration(trial.curve.end_s, units.SHORT_DIGITS)}"]
     if trial.moments:
         first = units.format_duration(trial.moments[0].at_s, units.SHORT_DIGITS)
-        told.append(f"{len(trial.moments)} hand-over(s), the first at {first}")
-    return ", ".join(told)
+        texts.append(f"{len(trial.moments)} hand-over(s), the first at {first}")
+    return ", ".join(texts)

@@ -51,7 +51,7 @@ class _Visible(Formatter):
         return _shown(self._inner(x, pos))
 
     def format_ticks(self, values: Iterable[float]) -> list[str]:
-        return [_shown(said) for said in self._inner.format_ticks(list(values))]
+        return [_shown(text) for text in self._inner.format_ticks(list(values))]
 
     def get_offset(self) -> str:
         return self._inner.get_offset()

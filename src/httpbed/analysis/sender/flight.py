@@ -134,6 +134,6 @@ def _missed(sender: Packets, echo: Floats, rtt_s: float) -> Floats:
     """When the sender could take each packet for lost, if it was."""
     arrived = np.flatnonzero(~sender.lost)
     behind = np.searchsorted(arrived, np.arange(len(sender))) + DUPLICATES - 1
-    told = np.append(echo[arrived], np.inf)[np.minimum(behind, len(arrived))]
+    texts = np.append(echo[arrived], np.inf)[np.minimum(behind, len(arrived))]
     probe = sender.sent_s + PROBE_ROUND_TRIPS * rtt_s
-    return np.where(np.isfinite(told), told, probe)
+    return np.where(np.isfinite(texts), texts, probe)

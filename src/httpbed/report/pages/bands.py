@@ -21,10 +21,10 @@ def brief(findings: Findings) -> Iterator[Column]:
     """Yield the column of bands, where loads have a Speed Index."""
     rows = [row for _, row in findings.rows()]
     if any(row.bands for row in rows):
-        yield Column(HEADER, tuple(said(row) for row in rows), right=False)
+        yield Column(HEADER, tuple(cell(row) for row in rows), right=False)
 
 
-def said(row: Row) -> str:
+def cell(row: Row) -> str:
     """Say of one treatment how many loads are in each band: ``4 fast, 1 slow``."""
-    told = [f"{row.bands[band]} {band}" for band in NAMES if row.bands and row.bands[band]]
-    return ", ".join(told) or DASH
+    texts = [f"{row.bands[band]} {band}" for band in NAMES if row.bands and row.bands[band]]
+    return ", ".join(texts) or DASH

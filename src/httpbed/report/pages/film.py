@@ -68,7 +68,7 @@ class _Pane:
         return thumbnails.last_change_s(self.screen.load)
 
     @property
-    def said(self) -> str:
+    def text(self) -> str:
         if cut := thumbnails.end(self.screen.load):
             return f"{self.name}{cut}"
         return f"{self.name}: as in the end after {self.done_s:.2f} s"
@@ -83,7 +83,7 @@ def make(treatments: Mapping[str, BrowserLoad], name: str, caption: str) -> Film
     if not any(load.frames for _, load in shown):
         return None
     width = PANE_PIXELS[len(shown)]
-    panes = [_Pane(said, thumbnails.screen(one, width), loads.progress(one)) for said, one in shown]
+    panes = [_Pane(text, thumbnails.screen(one, width), loads.progress(one)) for text, one in shown]
     end = max(pane.done_s for pane in panes)
     step = max(FASTEST_S, end / (MOST_PICTURES - 1))
     moments = [index * step for index in range(int(end / step) + 2)]
@@ -91,11 +91,11 @@ def make(treatments: Mapping[str, BrowserLoad], name: str, caption: str) -> Film
     data = _animated(pictures, step)
     if not data:
         return None
-    said = "; ".join(pane.said for pane in panes)
+    text = "; ".join(pane.text for pane in panes)
     return Film(
         name=name,
         caption=caption,
-        alternative=f"Film of page loads side by side. {said}.",
+        alternative=f"Film of page loads side by side. {text}.",
         data=data,
         still=thumbnails.jpeg(pictures[-1]),
         size=pictures[-1].size,
@@ -145,10 +145,10 @@ def _draw(picture: Image.Image, pane: _Pane, left: int, at_s: float) -> None:
     draw.rectangle((left - 1, bottom + 3, left + round(width * share), bottom + 6), fill=BAR)
     done = at_s >= pane.done_s
     last = "  done" if pane.screen.load.pictures_end_s is None else "  no more pictures"
-    said = f"{min(at_s, pane.done_s):.2f} s" + (last if done else "")
-    draw.text((left, bottom + 10), said, INK if done else SOFT, font=_font(13, bold=done))
-    told = f"{100 * share:.0f} %"
-    draw.text((left + width, bottom + 10), told, SOFT, font=_font(13, bold=False), anchor="ra")
+    words = f"{min(at_s, pane.done_s):.2f} s" + (last if done else "")
+    draw.text((left, bottom + 10), words, INK if done else SOFT, font=_font(13, bold=done))
+    texts = f"{100 * share:.0f} %"
+    draw.text((left + width, bottom + 10), texts, SOFT, font=_font(13, bold=False), anchor="ra")
 
 
 @functools.cache

@@ -80,5 +80,5 @@ def _strip(axes: Axes, screen: thumbnails.Screen, moments: Sequence[float], top:
     axes.set(xlim=axes.get_xlim(), ylim=axes.get_ylim())
 
 
-def _text(axes: Axes, at: tuple[float, float], said: str, **style: Any) -> None:
-    axes.text(*at, said, va="center", **{"fontsize": 8, "color": INK, **style})
+def _text(axes: Axes, at: tuple[float, float], words: str, **style: Any) -> None:
+    axes.text(*at, words, va="center", **{"fontsize": 8, "color": INK, **style})

@@ -95,10 +95,10 @@ def _axes(findings: Findings, document: Mapping[str, Any]) -> tuple[str, str] | 
 
 def _ordered(levels: Iterable[str]) -> tuple[str, ...]:
     """Order levels by what they amount to, whatever is no number by its letters."""
-    return tuple(sorted(levels, key=lambda said: (_amount(said), said)))
+    return tuple(sorted(levels, key=lambda text: (_amount(text), text)))
 
 
-def _amount(said: str) -> float:
+def _amount(text: str) -> float:
     for parse in (
         float,
         units.parse_size,
@@ -107,7 +107,7 @@ def _amount(said: str) -> float:
         units.parse_share,
     ):
         try:
-            return float(parse(said))
+            return float(parse(text))
         except ValueError:
             continue
     return math.inf
@@ -179,10 +179,10 @@ def _panel(axes: Axes, shown: Map, cells: Cells) -> None:
                 Rectangle((x - 0.5, y - 0.5), 1, 1, facecolor=face, edgecolor=QUIET, linewidth=0.4)
             )
             if ratio:
-                said = ratio_number(ratio.median.value)
-                said = f"({said})" if ratio.judgement == "open" else said
+                words = ratio_number(ratio.median.value)
+                words = f"({words})" if ratio.judgement == "open" else words
                 ink = LIGHT if _strength(ratio.median.value) > 0.72 else DARK  # noqa: PLR2004
-                axes.text(x, y, said, ha="center", va="center", fontsize=8, color=ink)
+                axes.text(x, y, words, ha="center", va="center", fontsize=8, color=ink)
     axes.set(xlim=(-0.5, len(horizontal) - 0.5), ylim=(-0.5, len(vertical) - 0.5))
     axes.set_xticks(range(len(horizontal)), horizontal)
     axes.set_yticks(range(len(vertical)), vertical)

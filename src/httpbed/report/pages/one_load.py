@@ -33,15 +33,15 @@ def plots(trial: PageTrial) -> list[Plot]:
     with mpl.rc_context(STYLE):
         made = [waterfall_of(load, f"{name}-waterfall", f"trial {trial.name}")]
         if load.frames:
-            said = treatment(trial.levels, trial.levels)
-            told = f"Filmstrip of trial {trial.name}."
+            text = treatment(trial.levels, trial.levels)
+            texts = f"Filmstrip of trial {trial.name}."
             where = f"trial {trial.name}{thumbnails.end(load)}"
-            strip = filmstrip.draw({said: (load, where)})
-            made.append(Pictured(f"{name}-filmstrip", told, told, strip))
+            strip = filmstrip.draw({text: (load, where)})
+            made.append(Pictured(f"{name}-filmstrip", texts, texts, strip))
         if steps := loads.progress(load):
-            told = f"Visual progress of trial {trial.name}."
+            texts = f"Visual progress of trial {trial.name}."
             curve = progress.draw({treatment(trial.levels, trial.levels): [steps]})
-            made.append(Plot(f"{name}-progress", told, told, curve))
+            made.append(Plot(f"{name}-progress", texts, texts, curve))
     return made
 
 
@@ -119,12 +119,12 @@ def _ended(load: BrowserLoad) -> str:
 
 
 def _browser(load: BrowserLoad) -> str:
-    told = [load.product or "unknown"]
+    texts = [load.product or "unknown"]
     if load.browser_ready_s is not None:
-        told.append(f"ready after {_time(load.browser_ready_s)}")
+        texts.append(f"ready after {_time(load.browser_ready_s)}")
     if load.browser_cpu_s is not None:
-        told.append(f"{_time(load.browser_cpu_s)} of CPU time")
-    return ", ".join(told)
+        texts.append(f"{_time(load.browser_cpu_s)} of CPU time")
+    return ", ".join(texts)
 
 
 def _seen(load: BrowserLoad) -> Iterator[str]:
@@ -176,5 +176,5 @@ def _time(seconds: float) -> str:
     return units.format_duration(seconds, units.SHORT_DIGITS)
 
 
-def _cut(said: str) -> str:
-    return phases.shortened(said, MOST_TEXT)
+def _cut(text: str) -> str:
+    return phases.shortened(text, MOST_TEXT)

@@ -55,18 +55,18 @@ def short_name(request: PageRequest, most: int = MOST_NAME) -> str:
     try:
         parts = urlsplit(request.url)
         path = [part for part in parts.path.split("/") if part]
-        said = path[-1] if path else parts.hostname or request.url
-        said += f"?{parts.query}" if parts.query else ""
+        text = path[-1] if path else parts.hostname or request.url
+        text += f"?{parts.query}" if parts.query else ""
     except ValueError:
-        said = request.url
+        text = request.url
     if request.url.startswith("data:"):
-        said = "data:"
-    return shortened(visible(said), most)
+        text = "data:"
+    return shortened(visible(text), most)
 
 
-def shortened(said: str, most: int) -> str:
+def shortened(text: str, most: int) -> str:
     """Cut out the middle of what is too long: names differ at their ends."""
-    if len(said) <= most:
-        return said
+    if len(text) <= most:
+        return text
     head = (most - 1) // 2
-    return f"{said[:head]}…{said[len(said) - (most - 1 - head) :]}"
+    return f"{text[:head]}…{text[len(text) - (most - 1 - head) :]}"

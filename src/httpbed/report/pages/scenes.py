@@ -16,7 +16,7 @@ from httpbed.analysis.findings import Condition, Findings, Row
 from httpbed.analysis.loads import MEASURES, PageTrial
 from httpbed.analysis.sample import Key, by_treatment, of_trials
 from httpbed.analysis.timelines import attempts
-from httpbed.report.phrasing import level, scale, title, treatment
+from httpbed.report.phrasing import level, number_format, title, treatment
 from httpbed.store.results import Results
 
 MOST_SCENES = 3
@@ -37,7 +37,7 @@ class Shown:
     """The first is the typical one."""
     of: int
     """How many loads there are."""
-    told: str
+    text: str
     """Which trial the typical load is, and by what value."""
 
     @property
@@ -168,7 +168,7 @@ def _treatment(
         name=treatment(row.levels, names or findings.others),
         trials=trials,
         of=len(own),
-        told=_told(measure, values, trials[0]),
+        text=_told(measure, values, trials[0]),
     )
 
 
@@ -183,5 +183,5 @@ def _told(measure: str, values: Values, trial: PageTrial) -> str:
     value = values.get((trial.trial, trial.attempt))
     if value is None:
         return f"trial {trial.name}"
-    fitting = scale(measure, [value])
+    fitting = number_format(measure, [value])
     return f"{title(measure)} {fitting.number(value)} {fitting.unit}, trial {trial.name}"

@@ -43,7 +43,7 @@ MOST_WATERFALLS = 2
 
 
 @dataclass(frozen=True)
-class Part:
+class SceneFigures:
     """What is shown of a scene."""
 
     name: str
@@ -58,7 +58,7 @@ class Section:
 
     plots: tuple[Plot, ...]
     """Of all loads."""
-    parts: tuple[Part, ...]
+    parts: tuple[SceneFigures, ...]
     left_out: str
     example: str
     """A trial, as ``--trial`` takes it."""
@@ -127,7 +127,7 @@ def _panels(
     return panels
 
 
-def _part(scene: Scene, number: int) -> Part:
+def _part(scene: Scene, number: int) -> SceneFigures:
     shown = {one.name: one for one in scene.treatments}
     typical = {name: one.typical.load for name, one in shown.items()}
     where = f" {scene.name}:" if scene.name else ""
@@ -137,7 +137,7 @@ def _part(scene: Scene, number: int) -> Part:
         f"Film,{where} typical loads in real time, from the start of the navigation; the bar is the"
         " visual progress. A film begins again after its end.",
     )
-    return Part(scene.name, made, tuple(_plots(shown, number)), scene.left_out)
+    return SceneFigures(scene.name, made, tuple(_plots(shown, number)), scene.left_out)
 
 
 def _plots(shown: dict[str, Shown], number: int) -> Iterator[Plot]:
@@ -155,7 +155,7 @@ def _plots(shown: dict[str, Shown], number: int) -> Iterator[Plot]:
         )
     for index, (name, one) in enumerate(_ends(list(shown.items())), start=1):
         yield waterfall_of(
-            one.typical.load, f"page-{number}-waterfall-{index}", f"{name}: {one.told}"
+            one.typical.load, f"page-{number}-waterfall-{index}", f"{name}: {one.text}"
         )
 
 
@@ -166,15 +166,15 @@ def _ends(shown: Sequence[tuple[str, Shown]]) -> list[tuple[str, Shown]]:
 
 def _strip(shown: dict[str, Shown], number: int) -> Plot:
     strips = {
-        name: (one.typical.load, one.told + thumbnails.end(one.typical.load))
+        name: (one.typical.load, one.text + thumbnails.end(one.typical.load))
         for name, one in shown.items()
     }
-    told = "; ".join(f"{name}: {said}" for name, (_, said) in strips.items())
+    texts = "; ".join(f"{name}: {text}" for name, (_, text) in strips.items())
     return Pictured(
         f"page-{number}-filmstrip",
         "What was seen when, of each treatment's typical load: the one whose value, at the right,"
         " is nearest to the median. A dark frame is a picture that differs from the one before.",
-        f"Filmstrips. {told}.",
+        f"Filmstrips. {texts}.",
         filmstrip.draw(strips),
     )
 
@@ -199,12 +199,12 @@ def _progress(shown: dict[str, Shown], number: int) -> Iterator[Plot]:
     )
 
 
-def waterfall_of(load: BrowserLoad, name: str, said: str) -> Plot:
+def waterfall_of(load: BrowserLoad, name: str, text: str) -> Plot:
     """Draw the waterfall of a load."""
     left = waterfall.left_out(load)
     return _plot(
         name,
-        f"Waterfall of {said}. A thin line is the wait in the browser, a frame the making of a"
+        f"Waterfall of {text}. A thin line is the wait in the browser, a frame the making of a"
         " connection, the light bar the wait for the answer, the full one its body."
         f" FCP and LCP: first and largest contentful paint; DOM: the document was parsed. {left}",
         waterfall.draw(load),
