@@ -102,7 +102,7 @@ def test_responses_are_the_recorded_ones(tmp_path: Path) -> None:
 
 
 def test_a_skeletons_script_may_read_everything(tmp_path: Path) -> None:
-    """A page's own script may read only what the recording permits."""
+    """A page's own script may read only what the recorded head permits."""
     (tmp_path / "a").mkdir()
     (tmp_path / "b").mkdir()
     with serving(tmp_path / "a") as connection:

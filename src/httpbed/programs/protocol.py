@@ -51,7 +51,7 @@ class PageToLoad:
     viewport: str
     """Such as ``1366x768``."""
     net_log: bool = False
-    recorded: bool = False
+    replayed: bool = False
     """Whether the site is replayed from a HAR file: responses have recorded heads and delays."""
     no_icon: bool = False
     """Whether the browser must be kept from requesting ``/favicon.ico`` by itself."""
@@ -65,7 +65,7 @@ class PageToLoad:
             "viewport": self.viewport,
             "net_log": "on" if self.net_log else "off",
             "page_icon": "unasked" if self.no_icon else "its-own",
-            "site": "recorded" if self.recorded else "static",
+            "site": "recorded" if self.replayed else "static",
         }
 
 
@@ -187,7 +187,7 @@ class Part:
                 "origin": name,
                 "origin_certificate": f"{self.certificates}/{certificate_file(name)}",
             }
-            for number, name in enumerate(page.origins if page and page.recorded else (), start=1)
+            for number, name in enumerate(page.origins if page and page.replayed else (), start=1)
         ]
 
 
@@ -204,7 +204,7 @@ def authority(address: str) -> str:
 _SAMPLE = Part(
     name="", role="client", host="", http_version="", server_name="", server_address="", port=0,
     fetches=(FileToFetch("", ""),), certificates="", content="", time_limit_s=0, file_bytes=0,
-    upstreams=(Upstream("", 0),), page=replace(NO_PAGE, recorded=True),
+    upstreams=(Upstream("", 0),), page=replace(NO_PAGE, replayed=True),
 )  # fmt: skip
 VARIABLES = frozenset(_SAMPLE.variables()) | {"congestion_control"}
 """Variables that every template may use."""

@@ -83,7 +83,7 @@ def to_load(load: PageLoad) -> PageToLoad:
         visit=load.visit,
         viewport=load.viewport,
         net_log=load.net_log,
-        recorded=isinstance(page, RecordedPage),
+        replayed=isinstance(page, RecordedPage),
         no_icon=page.icon is False,
     )
 

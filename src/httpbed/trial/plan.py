@@ -265,7 +265,7 @@ class _Processes:
         return {
             replay_origin.name(name): replay_origin.process(part)
             for name, part in self.parts.items()
-            if part.role == "server" and part.page and part.page.recorded
+            if part.role == "server" and part.page and part.page.replayed
         }
 
     def clients(self) -> tuple[PlannedClient, ...]:

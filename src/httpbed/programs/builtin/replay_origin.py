@@ -5,7 +5,7 @@ program, over HTTP/1.1 on the loopback interface of its own host. Responses are 
 host and path. Several responses to one key are sent in order, and the last one repeatedly.
 
 A script may read another origin's response only with that origin's permission (Fetch Standard,
-section 3.3). A skeleton's script gets every permission: its requests succeeded in the recording, or
+section 3.3). A skeleton's script gets every permission: they succeeded when recorded, or
 loaded something that no script reads.
 
 Each request is a line of the log, with nanoseconds of CLOCK_MONOTONIC. Standard library only.

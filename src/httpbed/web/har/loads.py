@@ -79,7 +79,7 @@ def _load(
 
 
 def _ending(entries: Sequence[HarEntry], page: HarPage) -> tuple[Ending, str]:
-    """Return how a load ended; an aborted load or recording has no load event."""
+    """Return how a load ended; an aborted load has no load event."""
     document = next((one for one in entries if not one.redirected_to), entries[-1])
     if document.failed:
         return "refused", document.failed

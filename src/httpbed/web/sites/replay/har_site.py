@@ -173,7 +173,7 @@ def _kind(one: SelectedRequest) -> str:
 def _responses(read: ReplayedHar, changes: list[str]) -> tuple[list[ReplayedResponse], bool]:
     """Return what is sent for each request, and whether the page causes all requests itself.
 
-    Deviations from the recording are added to ``changes``.
+    Deviations from the HAR file are added to ``changes``.
     """
     selected = read.selected
     encoded = [
@@ -258,7 +258,7 @@ def _script(read: ReplayedHar, text: str) -> ReplayedResponse:
 
 
 def _deviations(read: ReplayedHar, sent: Sequence[ReplayedResponse]) -> Iterator[str]:
-    """Yield the deviations of all responses from the recording, and what is unknown."""
+    """Yield the deviations of all responses from the HAR file, and what is unknown."""
     filled = sum(one.body.is_filler and one.body.length > 0 for one in sent)
     if filled:
         yield f"{filled} bodies are not in the file: zeros of their lengths replace them"

@@ -1,7 +1,7 @@
 """Which fields of a recorded response head are sent again.
 
 The server that sends the body now sets fields of the connection and of the length itself. Fields
-that would cause or block requests against the recording are sent under another name, so that the
+that would cause or block other requests than recorded are sent under another name, so that the
 head keeps about its length.
 """
 

@@ -59,7 +59,7 @@ class Selection:
     left_out: Counter[str] = field(default_factory=Counter)
     """Reason -> number of dropped entries."""
     changes: tuple[str, ...] = ()
-    """Sentences about deviations from the recording."""
+    """Sentences about deviations from the HAR file."""
     unanswered: tuple[str, ...] = ()
     """Sentences about requests that the page would repeat without getting a response."""
 
