@@ -9,7 +9,7 @@ import pytest
 
 from httpbed.experiment.workload import Download
 from httpbed.trial import content
-from httpbed.trial.content import Target
+from httpbed.trial.content import ContentFile
 from recorded import H2_LOSS, PROXIED, contents, trial
 
 
@@ -18,9 +18,9 @@ def _own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HTTPBED_CACHE", str(tmp_path))
 
 
-def target(size: int, number: int = 1) -> Target:
+def target(size: int, number: int = 1) -> ContentFile:
     """Name a file."""
-    return Target("/", size, number)
+    return ContentFile("/", size, number)
 
 
 @pytest.mark.parametrize("name", [H2_LOSS, PROXIED])

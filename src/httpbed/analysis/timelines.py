@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from httpbed.analysis.sample import last_attempts
 from httpbed.experiment.handover_event import HandoverEvent
 from httpbed.store import artifacts, handover_files, layout
-from httpbed.store.handover_files import BIN_S, DELIVERIES, HANDOVERS, Delivered
+from httpbed.store.handover_files import BIN_S, DELIVERIES, HANDOVERS, DeliveryBin
 from httpbed.store.results import Results
 
 Floats = NDArray[np.float64]
@@ -111,7 +111,7 @@ def deliveries(text: str, moments: Iterable[HandoverEvent] = ()) -> tuple[Curve,
     return _curve(rows, found.origin), by_link
 
 
-def _curve(rows: Sequence[Delivered], origin: float) -> Curve:
+def _curve(rows: Sequence[DeliveryBin], origin: float) -> Curve:
     """Let the line rise during each millisecond with packets, and be level between them."""
     if not rows:
         return NO_CURVE

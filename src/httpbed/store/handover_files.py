@@ -1,10 +1,9 @@
-"""What an attempt with hand-overs leaves: its deliveries and its moments, as files; pure.
+"""The files of an attempt with hand-overs: its deliveries and its events.
 
 ``deliveries.tsv`` has the IP bytes that each of the client's links delivered in each millisecond
-since the emulator began (columns ``bin``, ``link``, ``bytes``; only where there were any), and
-before them a line with the time of the client's first packet. Nothing is judged in it: what came to
-an interface that had lost its address, which the kernel drops, is left out when it is read, by
-:func:`received`. ``handovers.json`` has a
+since the emulator began (columns ``bin``, ``link``, ``bytes``; no empty bins), after a line with
+the time of the client's first packet. It includes deliveries to an interface that had lost its
+address, which the kernel drops; :func:`received` leaves them out. ``handovers.json`` has a
 :class:`~httpbed.experiment.handover_event.HandoverEvent` of each hand-over.
 """
 
@@ -30,7 +29,7 @@ Absences = Mapping[str, Sequence[tuple[float, float]]]
 """When each link had no address: from when until when, ascending, in bins."""
 
 
-class Delivered(NamedTuple):
+class DeliveryBin(NamedTuple):
     """What one link delivered in one millisecond."""
 
     bin: int
@@ -44,7 +43,7 @@ class Deliveries:
 
     origin: float
     """The client's first packet, in bins since the emulator began."""
-    rows: tuple[Delivered, ...]
+    rows: tuple[DeliveryBin, ...]
     """Ascending."""
 
 
@@ -75,12 +74,12 @@ def read_deliveries(text: str) -> Deliveries:
     return Deliveries(origin, tuple(one for one in rows if one.bin + 1 > origin))
 
 
-def _row(line: str) -> Delivered:
+def _row(line: str) -> DeliveryBin:
     bin_, link, size = line.split("\t")
-    return Delivered(int(bin_), link, int(size))
+    return DeliveryBin(int(bin_), link, int(size))
 
 
-def received(rows: Iterable[Delivered], absences: Absences) -> Iterator[Delivered]:
+def received(rows: Iterable[DeliveryBin], absences: Absences) -> Iterator[DeliveryBin]:
     """Leave out what came over a link while it had no address, by the middle of each bin."""
     for one in rows:
         gone = absences.get(one.link, ())

@@ -25,7 +25,7 @@ _DRAWN_AT_ONCE = 4096
 
 
 @dataclass(frozen=True, order=True)
-class Target:
+class ContentFile:
     """A file as URLs name it."""
 
     path: str
@@ -34,7 +34,7 @@ class Target:
     """Files of one size have different content, so that they cannot be confused."""
 
 
-PRIOR = Target("/prior.txt", 1000, 0)
+PRIOR = ContentFile("/prior.txt", 1000, 0)
 """The file of a prior visit, which a client makes for a TLS ticket."""
 
 
@@ -54,15 +54,15 @@ class Content:
             return hashlib.file_digest(file, "sha256").hexdigest() == self.sha256
 
 
-def targets(workload: Workload) -> tuple[Target, ...]:
+def targets(workload: Workload) -> tuple[ContentFile, ...]:
     """Return the files of one round, numbered where there are several; a page has none."""
     if workload.kind == "page":
         return ()
     size = workload.size
     if workload.files == 1:
-        return (Target(f"/{size}.txt", size, 1),)
+        return (ContentFile(f"/{size}.txt", size, 1),)
     numbers = range(1, workload.files + 1)
-    return tuple(Target(f"/{size}-{number}.txt", size, number) for number in numbers)
+    return tuple(ContentFile(f"/{size}-{number}.txt", size, number) for number in numbers)
 
 
 def ensure_all(seed: int, workloads: Iterable[Workload]) -> dict[str, Content]:
@@ -74,7 +74,7 @@ def ensure_all(seed: int, workloads: Iterable[Workload]) -> dict[str, Content]:
     return {target.path: ensure(seed, target) for target in sorted(wanted)}
 
 
-def ensure(seed: int, target: Target) -> Content:
+def ensure(seed: int, target: ContentFile) -> Content:
     """Return the file of this seed, size and number; make it if it is missing or damaged.
 
     Its name has its digest, so every trial detects damage.

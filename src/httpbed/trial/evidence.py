@@ -23,7 +23,7 @@ from httpbed.trial.handover.deliveries import Bins
 from httpbed.trial.handover.evidence import HandoverEvidence
 from httpbed.trial.hops import Chain, NetworkHop, ping_file, sockets_file
 from httpbed.trial.plan import TrialPlan
-from httpbed.trial.replay_origin import ReplayedRequest
+from httpbed.trial.replay_origin import ReplayLogEntry
 from httpbed.trial.run.runner import EVIDENCE, LINK_RESULT
 from httpbed.web.sites.site import PRIOR_PATH
 
@@ -70,7 +70,7 @@ class AttemptEvidence:
     """When the client's network changed; None without hand-overs, or where no client ran."""
     deliveries: Mapping[str, Bins] = field(default_factory=dict)
     """What each of the client's links delivered to it, in an attempt with hand-overs."""
-    replayed: Mapping[str, Sequence[ReplayedRequest]] = field(default_factory=dict)
+    replayed: Mapping[str, Sequence[ReplayLogEntry]] = field(default_factory=dict)
     """Requests answered from a recorded site, by server."""
     excess: bool = False
     """Whether a part was ended because it filled the disk; it also slowed the machine down."""
@@ -146,7 +146,7 @@ class _Reader:
     def algorithms(self) -> dict[str, frozenset[str]]:
         return {hop.server: algorithms(self._text(sockets_file(hop))) for hop in self.planned.hops}
 
-    def replayed(self) -> dict[str, tuple[ReplayedRequest, ...]]:
+    def replayed(self) -> dict[str, tuple[ReplayLogEntry, ...]]:
         return {
             hop.server: replay_origin.read(self.artifacts / replay_origin.name(hop.server))
             for hop in self.planned.hops

@@ -24,7 +24,7 @@ from httpbed.programs.protocol import (
     RoleName,
     Upstream,
 )
-from httpbed.trial.content import PRIOR, Target, targets
+from httpbed.trial.content import PRIOR, ContentFile, targets
 from httpbed.trial.tls_certificates import SERVER_NAME
 
 PORT = 443
@@ -167,5 +167,5 @@ class _Group:
     def _address(self, hop: Hop) -> str:
         return self.net.address(self._hosts[hop.server], self._hosts[hop.client])
 
-    def _fetch(self, target: Target) -> FileToFetch:
+    def _fetch(self, target: ContentFile) -> FileToFetch:
         return FileToFetch(target.path, f"{BODIES}/{self._client}{target.path}")

@@ -36,7 +36,7 @@ _PROCESSES = 2048
 
 
 @dataclass(frozen=True)
-class ReplayedRequest:
+class ReplayLogEntry:
     """One request and its response; times are of CLOCK_MONOTONIC."""
 
     host: str
@@ -122,15 +122,15 @@ async def running_origins(
         yield RunningOrigins(supervisor, specs, starting)
 
 
-def read(folder: Path) -> tuple[ReplayedRequest, ...]:
+def read(folder: Path) -> tuple[ReplayLogEntry, ...]:
     """Read the program's log."""
     return tuple(_lines(untrusted_files.own_text(folder / LOG)))
 
 
-def _lines(text: str) -> Iterator[ReplayedRequest]:
+def _lines(text: str) -> Iterator[ReplayLogEntry]:
     for line in text.splitlines():
         entry = json.loads(line)
-        yield ReplayedRequest(
+        yield ReplayLogEntry(
             entry["host"],
             entry["path"],
             entry["answer"],

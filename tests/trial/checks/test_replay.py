@@ -9,7 +9,7 @@ from pathlib import Path
 from httpbed.programs.protocol import LoggedRequest
 from httpbed.trial import replay_origin
 from httpbed.trial.checks import replay
-from httpbed.trial.replay_origin import ReplayedRequest
+from httpbed.trial.replay_origin import ReplayLogEntry
 from httpbed.web.sites.site import RecordedAnswer, Resource, Site
 
 HOST, DIGEST = "www.page.test", "0" * 64
@@ -38,9 +38,9 @@ SITE = Site(
     ],
 )
 REPLAYED = (
-    ReplayedRequest(HOST, "/0", 0, 0, 41 * MS, 42 * MS),
-    ReplayedRequest(HOST, "/1", 1, 70 * MS, 70 * MS, 71 * MS),
-    ReplayedRequest(HOST, "/2", 2, 95 * MS, 95 * MS, 95 * MS),
+    ReplayLogEntry(HOST, "/0", 0, 0, 41 * MS, 42 * MS),
+    ReplayLogEntry(HOST, "/1", 1, 70 * MS, 70 * MS, 71 * MS),
+    ReplayLogEntry(HOST, "/2", 2, 95 * MS, 95 * MS, 95 * MS),
 )
 LOGGED = tuple(
     LoggedRequest("2", status, length, authority=HOST, path=f"/{number}")
@@ -49,7 +49,7 @@ LOGGED = tuple(
 
 
 def passed(
-    replayed: tuple[ReplayedRequest, ...] = REPLAYED, logged: tuple[LoggedRequest, ...] = LOGGED
+    replayed: tuple[ReplayLogEntry, ...] = REPLAYED, logged: tuple[LoggedRequest, ...] = LOGGED
 ) -> dict[str, bool]:
     """Return the checks that pass."""
     found = [
@@ -98,5 +98,5 @@ def test_the_replay_log_is_read(tmp_path: Path) -> None:
     times = {"asked_ns": 1, "begun_ns": 2, "ended_ns": 3}
     line = json.dumps({"method": "GET", "host": "h", "path": "/", "answer": None, **times}) + "\n"
     (tmp_path / replay_origin.LOG).write_text(line * 2)
-    assert replay_origin.read(tmp_path) == (ReplayedRequest("h", "/", None, 1, 2, 3),) * 2
+    assert replay_origin.read(tmp_path) == (ReplayLogEntry("h", "/", None, 1, 2, 3),) * 2
     assert replay_origin.read(tmp_path / "other") == ()

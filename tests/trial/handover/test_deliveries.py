@@ -11,7 +11,13 @@ from hypothesis import strategies as st
 
 from httpbed.experiment.handover_event import HandoverEvent
 from httpbed.store import packet_log
-from httpbed.store.handover_files import DELIVERIES, Delivered, absences, read_deliveries, received
+from httpbed.store.handover_files import (
+    DELIVERIES,
+    DeliveryBin,
+    absences,
+    read_deliveries,
+    received,
+)
 from httpbed.trial.handover import deliveries
 from httpbed.trial.handover.deliveries import longest_below, together
 
@@ -60,7 +66,7 @@ def test_a_trial_without_a_log_has_no_deliveries(tmp_path: Path) -> None:
 def test_deliveries_during_each_absence_are_left_out() -> None:
     """A bin belongs to the state of its middle."""
     gone = {"wifi": [(10.0, 20.4), (29.6, float("inf"))]}
-    came = [Delivered(bin_, "wifi", 1) for bin_ in (9, 10, 19, 20, 28, 29, 30, 1000)]
+    came = [DeliveryBin(bin_, "wifi", 1) for bin_ in (9, 10, 19, 20, 28, 29, 30, 1000)]
     assert [one.bin for one in received(came, gone)] == [9, 20, 28, 29]
     assert [one.bin for one in received(came, {"cellular": [(0.0, 99.0)]})] == [
         one.bin for one in came
@@ -84,7 +90,7 @@ def test_the_files_alone_say_when_an_address_was_gone(tmp_path: Path) -> None:
 def test_deliveries_before_the_clients_first_packet_do_not_count() -> None:
     """Answers to ping come before it."""
     text = "# origin_ms: 9.5\nbin\tlink\tbytes\n8\twifi\t84\n9\twifi\t60\n"
-    assert read_deliveries(text).rows == (Delivered(9, "wifi", 60),)
+    assert read_deliveries(text).rows == (DeliveryBin(9, "wifi", 60),)
 
 
 BINS = st.dictionaries(st.integers(0, 200), st.integers(1, 6000), max_size=40)

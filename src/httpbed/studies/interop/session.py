@@ -28,7 +28,7 @@ from httpbed.programs.catalog import Catalog
 from httpbed.programs.recipe import Recipe
 from httpbed.studies.interop.pairings import Pairing, Promise
 from httpbed.trial import content, program_roots, tls_certificates
-from httpbed.trial.content import Content, Target
+from httpbed.trial.content import Content, ContentFile
 from httpbed.trial.plan import CampaignSetup
 from httpbed.trial.verdict import AttemptId
 
@@ -252,7 +252,7 @@ def _two_files() -> dict[str, Content]:
     return {target.path: content.ensure(_SEED, target) for target in _targets()}
 
 
-def _targets() -> tuple[Target, ...]:
+def _targets() -> tuple[ContentFile, ...]:
     values = {"kind": "download", "size": f"{_SMALL_BYTES} B", **_TWO_FILES}
     return content.targets(Download.model_validate(values))
 

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from httpbed.experiment.check import RECORDED_DELAYS, RECORDED_LENGTHS, RECORDED_ORDER
 from httpbed.experiment.trial import Check
 from httpbed.programs.protocol import LoggedRequest
-from httpbed.trial.replay_origin import ReplayedRequest
+from httpbed.trial.replay_origin import ReplayLogEntry
 from httpbed.web.sites.site import Site
 
 LATE_S = 0.1
@@ -21,7 +21,7 @@ EARLY_S = 0.002
 """Scripts wait whole milliseconds, and recorded times are rounded."""
 
 
-def punctual(site: Site, replayed: Sequence[ReplayedRequest], of: str) -> Check:
+def punctual(site: Site, replayed: Sequence[ReplayLogEntry], of: str) -> Check:
     """Check that each response was delayed as long as recorded, and at most 100 ms longer."""
     late = [
         (one.begun_ns - one.asked_ns) / 1e9 - answer.delay_s
@@ -39,7 +39,7 @@ def punctual(site: Site, replayed: Sequence[ReplayedRequest], of: str) -> Check:
 
 
 def checks(
-    site: Site, logged: Sequence[LoggedRequest], replayed: Sequence[ReplayedRequest], of: str
+    site: Site, logged: Sequence[LoggedRequest], replayed: Sequence[ReplayLogEntry], of: str
 ) -> Iterator[Check]:
     """Check the responses that a server sent for a recorded site."""
     if any(one.body_bytes is not None for one in logged):
@@ -66,7 +66,7 @@ def _lengths(site: Site, logged: Sequence[LoggedRequest], of: str) -> Check:
     return RECORDED_LENGTHS.result(where=of, passed=not wrong, figure=figure, limit="as recorded")
 
 
-def _order(site: Site, replayed: Sequence[ReplayedRequest], of: str) -> Check:
+def _order(site: Site, replayed: Sequence[ReplayLogEntry], of: str) -> Check:
     """Check that no resource was requested before the recorded response that led to it."""
     # Of a repeated response, the first one led to the requests that followed.
     times = {one.answer: one for one in reversed(replayed) if one.answer is not None}

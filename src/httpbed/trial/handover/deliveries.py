@@ -13,7 +13,7 @@ from pathlib import Path
 
 from httpbed.host.sandbox import untrusted_files
 from httpbed.store import handover_files, packet_log
-from httpbed.store.handover_files import DELIVERIES, Delivered, Deliveries
+from httpbed.store.handover_files import DELIVERIES, Deliveries, DeliveryBin
 from httpbed.store.packet_log import PacketLog
 
 BIN_NS = 10**6
@@ -42,14 +42,14 @@ def reduce(artifacts: Path, towards: Mapping[int, str], origin_ns: int) -> None:
     untrusted_files.write(artifacts, DELIVERIES, handover_files.deliveries_text(deliveries))
 
 
-def delivered(log: PacketLog, towards: Mapping[int, str]) -> list[Delivered]:
+def delivered(log: PacketLog, towards: Mapping[int, str]) -> list[DeliveryBin]:
     """Count the bytes of each millisecond and link."""
     sizes: Counter[tuple[int, str]] = Counter()
     for direction, link in towards.items():
         own = log.where(log.left & (log.direction == direction))
         for bin_, size in zip(own.out_ns // BIN_NS, own.bytes, strict=True):
             sizes[int(bin_), link] += int(size)
-    return [Delivered(*where, size) for where, size in sorted(sizes.items())]
+    return [DeliveryBin(*where, size) for where, size in sorted(sizes.items())]
 
 
 def read(artifacts: Path, absences: AbsencesNs) -> dict[str, dict[int, int]]:
