@@ -11,7 +11,7 @@ from httpbed.experiment.buckets import BucketLoad
 from httpbed.experiment.scenario import Scenario
 
 
-def scenario(size: str, *, rate: Any, **said: Any) -> Scenario:
+def scenario(size: str, *, rate: Any, **more: Any) -> Scenario:
     """Return a download over one link with this rate to the client."""
     link = {"between": ["client", "server"], "delay": "5 ms", "down": {"rate": rate}}
     return Scenario.model_validate(
@@ -21,7 +21,7 @@ def scenario(size: str, *, rate: Any, **said: Any) -> Scenario:
                 "client": {"implementation": "curl", "http_version": "2"},
                 "server": {"implementation": "nginx"},
             },
-            "workload": {"kind": "download", "size": size, **said},
+            "workload": {"kind": "download", "size": size, **more},
         }
     )
 
@@ -34,14 +34,14 @@ BUCKET = {"bucket": "10 Mbit/s", "burst": "1 MB"}
 )
 def test_a_bucket_holds_a_transfer_up_to_its_own_size(size: str, holds: bool) -> None:
     """A transfer of equal size fits."""
-    (found,) = buckets.bucket_loads(scenario(size, rate=BUCKET))
-    assert found.holds_all is holds
+    (load,) = buckets.bucket_loads(scenario(size, rate=BUCKET))
+    assert load.holds_all is holds
 
 
 def test_the_bodies_of_all_files_and_rounds_pass_the_bucket() -> None:
     """Four files in three rounds are twelve bodies."""
-    (found,) = buckets.bucket_loads(scenario("100 kB", rate=BUCKET, files=4, rounds=3))
-    assert found == BucketLoad("client-server", "server", 10_000_000, 1_000_000, 1_200_000)
+    (load,) = buckets.bucket_loads(scenario("100 kB", rate=BUCKET, files=4, rounds=3))
+    assert load == BucketLoad("client-server", "server", 10_000_000, 1_000_000, 1_200_000)
 
 
 def test_a_constant_rate_has_no_bucket() -> None:
@@ -51,8 +51,8 @@ def test_a_constant_rate_has_no_bucket() -> None:
 
 def test_the_warning_names_link_bucket_transfer_rate_and_remedy() -> None:
     """The warning says that the rate never limits the transfer."""
-    (found,) = buckets.bucket_loads(scenario("100 kB", rate=BUCKET))
-    assert found.warning() == (
+    (load,) = buckets.bucket_loads(scenario("100 kB", rate=BUCKET))
+    assert load.warning() == (
         "client-server from server: the bucket of 1 MB holds the whole transfer of 100 kB, so the"
         " rate of 10 Mbit/s never limits it; set burst to far less than 100 kB"
     )

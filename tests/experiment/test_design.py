@@ -17,8 +17,8 @@ from recorded import DEMO
 def trials(*, seed: int = 1, replicates: int = 5) -> list[Trial]:
     """Return the design of the demo with another seed and size."""
     document = tomllib.loads(DEMO) | {"seed": seed, "replicates": replicates}
-    said = {key: value for key, value in document.items() if key not in SCENARIO_PARTS}
-    return design(Experiment.model_validate(said), document)
+    header = {key: value for key, value in document.items() if key not in SCENARIO_PARTS}
+    return design(Experiment.model_validate(header), document)
 
 
 def orders(made: list[Trial]) -> list[list[tuple[str, ...]]]:
@@ -77,6 +77,6 @@ def test_an_experiment_without_factors_has_one_treatment() -> None:
     document = tomllib.loads(
         DEMO.replace('{ factor = "loss" }', '"0 %"').replace('{ factor = "http_version" }', '"2"')
     )
-    said = {"schema": 1, "name": "one", "question": "?", "replicates": 3, "seed": 1}
-    made = design(Experiment.model_validate(said), document)
+    header = {"schema": 1, "name": "one", "question": "?", "replicates": 3, "seed": 1}
+    made = design(Experiment.model_validate(header), document)
     assert [trial.levels for trial in made] == [{}, {}, {}]

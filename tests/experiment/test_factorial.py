@@ -154,9 +154,9 @@ def test_each_mistake_of_the_design_is_reported_at_its_place(
     text: str, place: str, reason: str
 ) -> None:
     """The message lists the known names."""
-    found = mistakes_by_place(text)
-    assert place in found
-    assert reason in found[place]
+    mistakes = mistakes_by_place(text)
+    assert place in mistakes
+    assert reason in mistakes[place]
 
 
 def test_mistakes_of_groups_do_not_hide_others() -> None:
@@ -186,11 +186,11 @@ def test_levels_may_be_tables_that_refer_to_further_factors() -> None:
     assert len(read.treatments) == 2**5
     assert toml_documents.schema_errors(read.document) == []
     levels = {"path": "envoy", "client": "curl-h3", "access": "slow", "control": "bbr"}
-    said = scenario_document(read.document, {**levels, "delay": "25 ms"})
-    assert said["roles"]["client"] == {"implementation": "curl", "http_version": "3"}
-    assert said["roles"]["proxies"][0]["congestion_control"] == "bbr"
-    assert said["roles"]["server"]["congestion_control"] == "reno"
-    assert said["topology"]["links"][0]["delay"] == "25 ms"
+    document = scenario_document(read.document, {**levels, "delay": "25 ms"})
+    assert document["roles"]["client"] == {"implementation": "curl", "http_version": "3"}
+    assert document["roles"]["proxies"][0]["congestion_control"] == "bbr"
+    assert document["roles"]["server"]["congestion_control"] == "reno"
+    assert document["topology"]["links"][0]["delay"] == "25 ms"
 
 
 @pytest.mark.parametrize(
@@ -213,6 +213,6 @@ def test_a_mistake_in_a_nested_level_is_reported_at_that_level(
 ) -> None:
     """This holds through any number of factors that refer to each other."""
     assert old in NESTED
-    found = mistakes_by_place(NESTED.replace(old, new, 1))
-    assert place in found
-    assert reason in found[place]
+    mistakes = mistakes_by_place(NESTED.replace(old, new, 1))
+    assert place in mistakes
+    assert reason in mistakes[place]

@@ -35,9 +35,9 @@ TWO_LINKS: dict[str, Any] = {
 
 def scenario(**handover: Any) -> Scenario:
     """Return the scenario with a changed hand-over."""
-    said = copy.deepcopy(TWO_LINKS)
-    said["handover"].update(handover)
-    return Scenario.model_validate(said)
+    document = copy.deepcopy(TWO_LINKS)
+    document["handover"].update(handover)
+    return Scenario.model_validate(document)
 
 
 def test_the_client_begins_on_the_first_link_of_the_hand_over() -> None:
@@ -118,62 +118,62 @@ def test_a_contradictory_hand_over_is_rejected_with_a_reason(
 
 def test_each_link_of_a_hand_over_must_lead_to_the_server() -> None:
     """A link to an isolated host is rejected."""
-    said = copy.deepcopy(TWO_LINKS)
-    said["topology"]["hosts"].append("island")
-    said["topology"]["links"][1]["between"] = ["client", "island"]
+    document = copy.deepcopy(TWO_LINKS)
+    document["topology"]["hosts"].append("island")
+    document["topology"]["links"][1]["between"] = ["client", "island"]
     with pytest.raises(ValueError, match="no route leads over cellular to the server"):
-        Scenario.model_validate(said)
+        Scenario.model_validate(document)
 
 
 def test_links_between_the_same_hosts_need_names() -> None:
     """Without names a hand-over could not refer to one of them."""
-    said = copy.deepcopy(TWO_LINKS)
-    del said["topology"]["links"][0]["name"], said["topology"]["links"][1]["name"]
+    document = copy.deepcopy(TWO_LINKS)
+    del document["topology"]["links"][0]["name"], document["topology"]["links"][1]["name"]
     with pytest.raises(ValueError, match="two links are named 'client-router'"):
-        Scenario.model_validate(said)
+        Scenario.model_validate(document)
 
 
 def test_an_access_link_ends_at_a_router() -> None:
     """A server's address on one of the client's links is unreachable over another."""
-    said = copy.deepcopy(TWO_LINKS)
-    said["topology"]["hosts"] = ["client", "server"]
-    said["topology"]["links"] = [
+    document = copy.deepcopy(TWO_LINKS)
+    document["topology"]["hosts"] = ["client", "server"]
+    document["topology"]["links"] = [
         {"name": name, "between": ["client", "server"]} for name in ("wifi", "cellular")
     ]
     with pytest.raises(ValueError, match="put a router between"):
-        Scenario.model_validate(said)
+        Scenario.model_validate(document)
 
 
 def test_the_clients_route_must_use_the_first_link_of_the_hand_over() -> None:
     """A third link with a shorter route would be used, and the hand-over would have no effect."""
-    said = copy.deepcopy(TWO_LINKS)
-    said["topology"]["links"].append({"name": "cable", "between": ["client", "server"]})
+    document = copy.deepcopy(TWO_LINKS)
+    document["topology"]["links"].append({"name": "cable", "between": ["client", "server"]})
     with pytest.raises(ValueError, match="route leads over cable, not over wifi"):
-        Scenario.model_validate(said)
-    said["topology"]["hosts"].append("away")
-    said["topology"]["links"][1]["between"] = ["client", "away"]
-    said["topology"]["links"][3]["between"] = ["client", "router"]
+        Scenario.model_validate(document)
+    document["topology"]["hosts"].append("away")
+    document["topology"]["links"][1]["between"] = ["client", "away"]
+    document["topology"]["links"][3]["between"] = ["client", "router"]
     with pytest.raises(ValueError, match="no route leads over cellular"):
-        Scenario.model_validate(said)
+        Scenario.model_validate(document)
 
 
 def test_a_nat_is_at_the_second_host_of_its_link() -> None:
     """Other hand-overs work with either order of hosts."""
-    said = copy.deepcopy(TWO_LINKS)
-    said["topology"]["links"][0]["between"] = ["router", "client"]
-    assert Scenario.model_validate(said).access_links == (0, 1)
-    said["handover"]["kind"] = "NAT rebinding"
+    document = copy.deepcopy(TWO_LINKS)
+    document["topology"]["links"][0]["between"] = ["router", "client"]
+    assert Scenario.model_validate(document).access_links == (0, 1)
+    document["handover"]["kind"] = "NAT rebinding"
     with pytest.raises(ValueError, match="make the client the first host"):
-        Scenario.model_validate(said)
+        Scenario.model_validate(document)
 
 
 def test_an_event_must_not_have_the_name_of_the_hand_overs_event() -> None:
     """The evidence could not distinguish the two."""
-    said = copy.deepcopy(TWO_LINKS)
+    document = copy.deepcopy(TWO_LINKS)
     event = {"name": "hand-over", "when": {"handshake": True}}
-    said["topology"]["links"][0]["events"] = [event]
+    document["topology"]["links"][0]["events"] = [event]
     with pytest.raises(ValueError, match="an event of wifi is named 'hand-over'"):
-        Scenario.model_validate(said)
+        Scenario.model_validate(document)
 
 
 def test_a_hand_over_after_the_time_limit_is_rejected() -> None:
@@ -200,6 +200,6 @@ kind = "address deleted"
 when = { at = "7 s" }
 gap = "6 s"
 """
-    found = parser.read(text).mistakes
-    assert [mistake.place for mistake in found] == ["handover.when.at", "handover.gap"]
-    assert all("time limit" in mistake.reason for mistake in found)
+    mistakes = parser.read(text).mistakes
+    assert [mistake.place for mistake in mistakes] == ["handover.when.at", "handover.gap"]
+    assert all("time limit" in mistake.reason for mistake in mistakes)

@@ -56,8 +56,8 @@ def experiment_text(
 
 def levels(count: int) -> str:
     """Vary a delay in ``count`` levels."""
-    said = ", ".join(f'"{number} ms"' for number in range(1, count + 1))
-    return experiment_text(f"delay = [{said}]", delay='{ factor = "delay" }')
+    entries = ", ".join(f'"{number} ms"' for number in range(1, count + 1))
+    return experiment_text(f"delay = [{entries}]", delay='{ factor = "delay" }')
 
 
 def wrong(count: int) -> str:
@@ -72,8 +72,8 @@ def missing(count: int) -> str:
 
 def named(count: int) -> str:
     """Vary a table; each level lacks a key."""
-    said = ", ".join(f'n{one} = {{ bucket = "{one} Mbit/s" }}' for one in range(1, count + 1))
-    return experiment_text(f"net = {{ {said} }}", rate='{ factor = "net" }')
+    entries = ", ".join(f'n{one} = {{ bucket = "{one} Mbit/s" }}' for one in range(1, count + 1))
+    return experiment_text(f"net = {{ {entries} }}", rate='{ factor = "net" }')
 
 
 def grouped(count: int) -> str:
@@ -87,12 +87,12 @@ def grouped(count: int) -> str:
 
 def excluded(count: int) -> str:
     """Exclude one HTTP version at each level."""
-    said = "".join(
+    entries = "".join(
         f'\n[[exclude]]\nreason = "x"\n'
         f'levels = {{ delay = ["{number} ms"], http_version = ["2"] }}\n'
         for number in range(2, count + 1)
     )
-    return levels(count) + said
+    return levels(count) + entries
 
 
 SHAPES = {
@@ -107,11 +107,11 @@ SHAPES = {
 
 def calls(work: Callable[[], Any]) -> int:
     """Count the function calls of some work, including those of C functions."""
-    found = 0
+    total = 0
 
     def count(_frame: object, event: str, _argument: object) -> None:
-        nonlocal found
-        found += event in {"call", "c_call"}
+        nonlocal total
+        total += event in {"call", "c_call"}
 
     before = sys.getprofile()
     sys.setprofile(count)
@@ -119,7 +119,7 @@ def calls(work: Callable[[], Any]) -> int:
         work()
     finally:
         sys.setprofile(before)
-    return found
+    return total
 
 
 @pytest.mark.parametrize("shape", SHAPES)
@@ -136,9 +136,9 @@ def test_every_mistake_is_reported_once(
     shape: Callable[[int], str], count: Callable[[int], int]
 ) -> None:
     """Many treatments may share the part with the mistake."""
-    found = parser.read(shape(40)).mistakes
-    assert len(found) == count(40)
-    assert len({mistake.place for mistake in found}) == len(found)
+    mistakes = parser.read(shape(40)).mistakes
+    assert len(mistakes) == count(40)
+    assert len({mistake.place for mistake in mistakes}) == len(mistakes)
 
 
 def test_mistakes_of_several_parts_are_all_reported() -> None:

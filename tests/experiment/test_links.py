@@ -134,9 +134,9 @@ def test_a_mistake_in_a_link_is_reported_once_at_its_place(
     link: dict[str, Any], place: str, reason: str
 ) -> None:
     """A mistake in a table is not also reported for the text form."""
-    found = mistakes_by_place(link)
-    assert list(found) == [place]
-    assert reason in found[place]
+    mistakes = mistakes_by_place(link)
+    assert list(mistakes) == [place]
+    assert reason in mistakes[place]
 
 
 def test_many_mistakes_of_one_link_are_reported_at_once() -> None:
@@ -186,12 +186,12 @@ def test_a_named_level_may_be_a_table() -> None:
 
 def test_a_mistake_in_a_named_level_is_reported_at_the_level() -> None:
     """The message also names the place that refers to the factor."""
-    found = mistakes_by_place(
+    mistakes = mistakes_by_place(
         {"loss": {"factor": "loss"}}, 'loss = { b = { to_bad = "2", to_good = "1 %" } }'
     )
-    ((place, said),) = found.items()
+    ((place, reason),) = mistakes.items()
     assert place == "factors.loss.b.to_bad"
-    assert "used at topology.links[0].loss" in said
+    assert "used at topology.links[0].loss" in reason
 
 
 def test_queue_and_profile_may_be_factors() -> None:

@@ -39,7 +39,7 @@ def test_a_synthetic_page_has_one_request_more_than_images() -> None:
 
 
 @pytest.mark.parametrize(
-    ("other", "told"),
+    ("other", "reason"),
     [
         ({"viewport": "banana"}, 'write it like "1366x768"'),
         ({"viewport": [1, 2]}, 'write it like "1366x768"'),
@@ -51,11 +51,11 @@ def test_a_synthetic_page_has_one_request_more_than_images() -> None:
         ({"rounds": 2}, "Extra inputs"),
     ],
 )
-def test_a_mistake_is_reported_with_the_accepted_values(other: dict[str, Any], told: str) -> None:
+def test_a_mistake_is_reported_with_the_accepted_values(other: dict[str, Any], reason: str) -> None:
     """The message says what to write instead."""
     with pytest.raises(ValidationError) as mistake:
         parse(page_load(**other))
-    assert told in str(mistake.value)
+    assert reason in str(mistake.value)
 
 
 def test_equal_pages_have_equal_keys() -> None:

@@ -64,9 +64,16 @@ def test_the_schema_rejects_what_the_parser_rejects(old: str, new: str) -> None:
 
 def test_the_schema_is_json_and_names_its_draft() -> None:
     """Any editor can use it."""
-    said = json.loads(json.dumps(experiment_schema()))
-    assert said["$schema"].startswith("https://json-schema.org/")
-    assert set(said["required"]) >= {"schema", "name", "question", "topology", "roles", "workload"}
+    schema = json.loads(json.dumps(experiment_schema()))
+    assert schema["$schema"].startswith("https://json-schema.org/")
+    assert set(schema["required"]) >= {
+        "schema",
+        "name",
+        "question",
+        "topology",
+        "roles",
+        "workload",
+    }
 
 
 @pytest.mark.parametrize(
@@ -121,9 +128,9 @@ def test_the_schema_is_json_and_names_its_draft() -> None:
 )
 def test_each_mistake_is_reported_at_its_place(old: str, new: str, place: str, reason: str) -> None:
     """If a factor provides the value, the place is the factor's level, else the key."""
-    found = mistakes_by_place(with_line(old, new))
-    assert place in found
-    assert reason in found[place]
+    mistakes = mistakes_by_place(with_line(old, new))
+    assert place in mistakes
+    assert reason in mistakes[place]
 
 
 def test_six_mistakes_of_six_kinds_are_reported_at_once() -> None:
@@ -155,9 +162,9 @@ def test_a_mistake_that_many_treatments_share_is_reported_once() -> None:
 @pytest.mark.parametrize("level", ["[bold]2[/] %", "2\n%0", "\x1b[31m2 %", "2 %" * 1000, "{loss}"])
 def test_a_hostile_level_is_quoted_on_one_line(level: str) -> None:
     """Markup and control characters of a file do not reach the terminal."""
-    found = mistakes_by_place(with_line('"2 %"]', f"{json.dumps(level)}]"))
-    assert "factors.loss[1]" in found
-    assert all(text.isprintable() for text in found.values())
+    mistakes = mistakes_by_place(with_line('"2 %"]', f"{json.dumps(level)}]"))
+    assert "factors.loss[1]" in mistakes
+    assert all(text.isprintable() for text in mistakes.values())
 
 
 @pytest.mark.parametrize("key", ["a\nb", "\x1b[31m", "a.b", "[bold]"])
@@ -226,8 +233,8 @@ def test_the_time_limit_is_twenty_ideal_times_but_at_least_ten_minutes() -> None
     def limit(size: str, line: str = "") -> float:
         read = parser.read(with_line('1 MB"', f'{size}"').replace("seed =", f"{line}\nseed =", 1))
         assert isinstance(read.experiment, Experiment)
-        said = scenario_document(read.document, read.treatments[0])
-        return read.experiment.time_limit_s(Scenario.model_validate(said))
+        document = scenario_document(read.document, read.treatments[0])
+        return read.experiment.time_limit_s(Scenario.model_validate(document))
 
     assert limit("1 MB") == 600
     assert limit("100 MB") == pytest.approx(20 * 80)

@@ -15,9 +15,9 @@ BETWEEN = {"between": ["client", "server"]}
 NAMES = list(profiles.all_profiles())
 
 
-def link(name: str, **said: Any) -> Link:
+def link(name: str, **more: Any) -> Link:
     """Return a link with a profile and further keys."""
-    return Link.model_validate(profiles.expanded({**BETWEEN, "profile": name, **said}))
+    return Link.model_validate(profiles.expanded({**BETWEEN, "profile": name, **more}))
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -20,17 +20,17 @@ FILES = sorted(FOLDER.rglob("*.toml"))
 STUDIES = [path for path in FILES if path.parent.name != "examples"]
 LONGEST_S = {"smoke": 10 * 60, "standard": 60 * 60}
 LONGEST_OF_MIGRATION_S = {"smoke": 60 * 60, "standard": 130 * 60}
-"""One trial after another, of which four may run side by side: with New Reno at 4 % and 50 ms a
-client of TCP takes one to two minutes for the paper's 5 MB: the claims are about that corner."""
+"""Sequential times; four trials may run in parallel. With New Reno at 4 % loss and 50 ms, a TCP
+client needs one to two minutes for the paper's 5 MB, and the claims are about that condition."""
 LONGEST_OF_FIGURE_3_S = {"smoke": 10 * 60, "standard": 90 * 60}
-"""Of Biswal and Gnawali: five loads of each of its corners, of which 6.4 MB at 1 Mbit/s is one."""
+"""Biswal and Gnawali: five loads of each extreme condition; one is 6.4 MB at 1 Mbit/s."""
 LIMITS = {"migration": LONGEST_OF_MIGRATION_S, "grid": LONGEST_OF_FIGURE_3_S}
 CATALOG = catalogs.load()
 
 
-def control(name: str, transport: Transport, said: str | None) -> str:
+def control(name: str, transport: Transport, requested: str | None) -> str:
     """Return the congestion control of a sender."""
-    return CATALOG[name].congestion_control.resolved(transport, said)
+    return CATALOG[name].congestion_control.resolved(transport, requested)
 
 
 def notices(client: ClientRole, transport: Transport) -> float:
@@ -68,13 +68,13 @@ def test_liu_2024_has_the_runs_paths_and_conditions_of_the_paper(study: str) -> 
     experiment = loaded.experiment
     assert experiment.replicates == 10
     papers = [("direct", "reno"), ("envoy", "bbr")]
-    found = [
+    selected = [
         tuple(treatment.items())
         for treatment in experiment.treatments()
         if (treatment["path"], treatment["congestion_control"]) in papers
     ]
     grid = 7 * (3 + 6 * 2) if study == "single-stream" else 5
-    assert len(found) == 2 * grid * len(experiment.factors["client"])
+    assert len(selected) == 2 * grid * len(experiment.factors["client"])
 
 
 def test_liu_2024_loads_18_pages_in_nine_conditions() -> None:
@@ -82,12 +82,12 @@ def test_liu_2024_loads_18_pages_in_nine_conditions() -> None:
     path = FOLDER / "liu2024/pages.toml"
     loaded = preparation.load(path.read_text(), CATALOG, path.parent, "full")
     assert loaded.experiment.replicates == 10
-    found = [
+    selected = [
         treatment
         for treatment in loaded.experiment.treatments()
         if treatment["path"] in {"direct", "envoy"} and treatment["delay_reading"] == "one-way"
     ]
-    assert len(found) == 18 * 9 * 2 * 2
+    assert len(selected) == 18 * 9 * 2 * 2
     assert set(loaded.experiment.factors["page"]) == set(corpus.group("liu2024"))
 
 
@@ -110,14 +110,14 @@ def test_the_migrations_of_liu_2024_are_those_of_figure_6() -> None:
     experiment = preparation.load(path.read_text(), CATALOG, path.parent, "full").experiment
     assert experiment.replicates == 10
     papers = {"quiche-h3", "wget-resume", "wget-restart", "curl-restart"}
-    found = [
+    selected = [
         treatment
         for treatment in experiment.treatments()
         if treatment["client"] in papers
         and treatment["address"] != "unnoticed"
         and treatment["delay_reading"] == "one-way"
     ]
-    assert len(found) == len(papers) * 9 * 2 * 2
+    assert len(selected) == len(papers) * 9 * 2 * 2
 
 
 def test_the_grid_of_biswal_2016_is_that_of_tables_2_and_4() -> None:
@@ -125,12 +125,12 @@ def test_the_grid_of_biswal_2016_is_that_of_tables_2_and_4() -> None:
     path = FOLDER / "biswal2016/grid.toml"
     loaded = preparation.load(path.read_text(), CATALOG, path.parent, "full")
     assert loaded.experiment.replicates == 5
-    found = [
+    selected = [
         treatment
         for treatment in loaded.experiment.treatments()
         if treatment["stack"] != "envoy-h3" and treatment["delay_reading"] == "round-trip"
     ]
-    assert len(found) == 2 * 360
+    assert len(selected) == 2 * 360
     delays_s = {
         way.delay
         for scenario in loaded.scenarios()
@@ -163,12 +163,12 @@ def test_ranjan_2019_has_64_sets() -> None:
     path = FOLDER / "ranjan2019/pages.toml"
     loaded = preparation.load(path.read_text(), CATALOG, path.parent, "full")
     assert loaded.experiment.replicates == 50
-    found = [
+    selected = [
         treatment
         for treatment in loaded.experiment.treatments()
         if not treatment["page"].endswith("-200") and treatment["delay_reading"] == "one-way"
     ]
-    assert len(found) == 64
+    assert len(selected) == 64
 
 
 def test_delay_and_loss_of_liu_2024_are_on_the_clients_link_only() -> None:

@@ -30,13 +30,13 @@ def test_without_user_namespaces_dependent_capabilities_are_untested(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """A machine without user namespaces is unable; dependent capabilities are unknown."""
-    found = capabilities({"user": {"error": "Operation not permitted"}}, monkeypatch)
-    assert found["user namespaces"].ok is False
-    assert found["user namespaces"].remedy
-    assert found["veth interfaces"].ok is None
-    programs = found["programs under test"]
+    examined = capabilities({"user": {"error": "Operation not permitted"}}, monkeypatch)
+    assert examined["user namespaces"].ok is False
+    assert examined["user namespaces"].remedy
+    assert examined["veth interfaces"].ok is None
+    programs = examined["programs under test"]
     assert (programs.ok, programs.figure) == (None, "1 of 2; missing nginx")
-    assert not doctor.is_able(list(found.values()))
+    assert not doctor.is_able(list(examined.values()))
 
 
 @pytest.mark.parametrize(
@@ -47,9 +47,11 @@ def test_cubic_is_necessary_and_bbr_is_optional(
     monkeypatch: pytest.MonkeyPatch, key: str, name: str, *, ok: bool | None
 ) -> None:
     """Cubic is the default of every sender."""
-    found = capabilities({"user": {"figure": ""}, key: {"error": "Invalid argument"}}, monkeypatch)
-    assert found[name].ok is ok
-    assert "modprobe" in found[name].remedy
+    examined = capabilities(
+        {"user": {"figure": ""}, key: {"error": "Invalid argument"}}, monkeypatch
+    )
+    assert examined[name].ok is ok
+    assert "modprobe" in examined[name].remedy
 
 
 def test_a_missing_executable_of_httpbed_makes_the_machine_unable(
@@ -121,8 +123,8 @@ def test_a_missing_queueing_discipline_is_reported_with_its_remedy(
     unknown = {"error": "Error: Specified qdisc kind is unknown."}
     here = {name: {"figure": ""} for name in ("user", "network", "mount", "pid", "overlay")}
     findings = here | {"qdisc tbf": {"figure": ""}, "qdisc netem": unknown}
-    found = capabilities(findings, monkeypatch)
-    assert (found["kernel's tbf"].ok, found["kernel's netem"].ok) == (True, None)
+    examined = capabilities(findings, monkeypatch)
+    assert (examined["kernel's tbf"].ok, examined["kernel's netem"].ok) == (True, None)
     root = toolbox.Root("sid", Path("/"), frozenset(), {}, "")
     assert doctor.require_qdisc("tbf", root) is False
     with pytest.raises(HostError, match="modprobe sch_netem"):

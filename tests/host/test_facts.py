@@ -11,11 +11,11 @@ from httpbed.host import facts
 
 def test_the_facts_of_this_machine_are_complete_and_serialisable() -> None:
     """Every Linux reports them."""
-    found = facts.gather()
-    assert found.kernel
-    assert found.cores >= 1
-    assert found.memory_bytes > 1e8
-    assert json.loads(json.dumps(found.as_json()))["cores"] == found.cores
+    machine = facts.gather()
+    assert machine.kernel
+    assert machine.cores >= 1
+    assert machine.memory_bytes > 1e8
+    assert json.loads(json.dumps(machine.as_json()))["cores"] == machine.cores
 
 
 @pytest.mark.parametrize(

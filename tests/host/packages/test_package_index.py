@@ -31,25 +31,25 @@ def test_an_expired_index_is_accepted_only_after_the_check_failed(
     monkeypatch.setenv("FAKE_LOG", str(tmp_path / "log"))
     monkeypatch.setenv("EXPIRED", expired)
     monkeypatch.setattr(mmdebstrap, "command", lambda _: ["bash", "-c", FAKE, "fake"])
-    said: list[str] = []
-    root = toolbox.ensure(Contents("sid", frozenset({"curl"})), say=said.append)
+    progress: list[str] = []
+    root = toolbox.ensure(Contents("sid", frozenset({"curl"})), say=progress.append)
     assert len((tmp_path / "log").read_text().split()) == runs
-    assert any("has expired" in line for line in said) == (runs == 2)
-    assert any(line.startswith("Debian sid, package index of 2026-11-20 (") for line in said)
+    assert any("has expired" in line for line in progress) == (runs == 2)
+    assert any(line.startswith("Debian sid, package index of 2026-11-20 (") for line in progress)
     assert root.index == MADE.isoformat()
 
 
 @pytest.mark.parametrize(
-    ("now", "said"),
+    ("now", "text"),
     [
         (datetime(2026, 11, 20, 20, tzinfo=UTC), "package index of 2026-11-20 (of today)"),
         (datetime(2026, 11, 21, 20, tzinfo=UTC), "package index of 2026-11-20 (1 day old)"),
         (datetime(2026, 11, 22, 9, tzinfo=UTC), "package index of 2026-11-20 (2 days old)"),
     ],
 )
-def test_the_age_of_an_index_is_reported_in_days(now: datetime, said: str) -> None:
+def test_the_age_of_an_index_is_reported_in_days(now: datetime, text: str) -> None:
     """An index of the same day is "of today"."""
-    assert package_index.age_text(MADE, now) == said
+    assert package_index.age_text(MADE, now) == text
     assert package_index.age_text(None, now) == "package index of an unknown date"
 
 

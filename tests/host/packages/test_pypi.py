@@ -83,11 +83,11 @@ NEEDS = (("first", "second"), ("second", ""))
 
 def test_a_file_with_another_digest_is_rejected(index: Path) -> None:
     """The message names the package and the digest, and warns against installing it."""
-    found = wheel(index, "first")
+    digest = wheel(index, "first")
     with pytest.raises(HostError) as raised:
         build(pypi.pinned("first==1.0", ["0" * 64]))
     assert "has another file of first==1.0 than the recipe names" in raised.value.reason
-    assert found in raised.value.reason
+    assert digest in raised.value.reason
     assert "pip config list" in raised.value.remedy
     assert toolbox.find_all() == []
 

@@ -51,14 +51,14 @@ def test_a_name_leads_inside_if_one_of_its_addresses_does(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """The checked addresses are kept for the fetch."""
-    found = ["8.8.8.8", "192.168.0.1"]
+    addresses = ["8.8.8.8", "192.168.0.1"]
 
     def answer(*_: object, **__: object) -> list[tuple[int, int, int, str, tuple[str, int]]]:
-        return [(2, 1, 6, "", (one, 80)) for one in found]
+        return [(2, 1, 6, "", (one, 80)) for one in addresses]
 
     monkeypatch.setattr(socket, "getaddrinfo", answer)
     assert ssrf_guard.leads_inside("http://page.example/")
-    found.pop()
+    addresses.pop()
     assert ssrf_guard.destination("http://page.example/", may_be_inside=False).addresses == (
         "8.8.8.8",
     )

@@ -164,6 +164,6 @@ def test_programs_of_a_real_root_are_identified(
     assert all(len(digest) == 64 for digest in (program.sha256, *program.libraries.values()))
     argv = identity.argv(root, "ip")
     assert argv
-    told = subprocess.run([*argv, "-json", "link"], check=True, capture_output=True)
-    assert json.loads(told.stdout)
+    done = subprocess.run([*argv, "-json", "link"], check=True, capture_output=True)
+    assert json.loads(done.stdout)
     toolbox.remove(root)

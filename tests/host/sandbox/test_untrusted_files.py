@@ -38,9 +38,9 @@ def test_parsers_report_links_pipes_and_folders_in_place_of_files(
 ) -> None:
     """No parser fails or believes them."""
     TRAPS[trap](tmp_path / "file")
-    found = PARSERS[parser](tmp_path / "file")
-    assert found.complaint
-    assert not found.requests
+    report = PARSERS[parser](tmp_path / "file")
+    assert report.complaint
+    assert not report.requests
 
 
 def test_a_file_longer_than_the_limit_is_rejected(tmp_path: Path) -> None:
