@@ -16,6 +16,7 @@ EVERYTHING = """
 jitter = "2 ms"
 duplication = "2 %"
 corruption = "0.5 %"
+policing = { rate = "8 Mbit/s", burst = "8 kB" }
 reordering = { share = "2 %", hold = "5 ms" }
 down = { rate = { trace = "t.trace" }, queue = { discipline = "fq_codel", ecn = true } }
 up = { loss = { to_bad = "1 %", to_good = "30 %" } }
@@ -53,7 +54,9 @@ def test_everything_at_once_happens_as_planned(tmp_path: Path, backend: Backend)
     assert check(record, "scheduled changes").figure == "2 changes made"
     assert "half: rate 2000000 bit/s" in check(record, "changes by events").figure
     result = artifact(tmp_path / "campaign", record, "link-result.json")
-    assert result["directions"][1]["packets"]["duplicated"] > 0
+    packets = result["directions"][1]["packets"]
+    assert packets["duplicated"] > 0
+    assert packets["policed"] == len(result["directions"][1]["policed_numbers"]) > 0
 
 
 LOSS_THAT_CHANGES = """
