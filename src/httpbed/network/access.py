@@ -1,31 +1,33 @@
-"""A client's access links: what its operating system does when one comes, goes, or is preferred.
+"""A client's access links: what its operating system does when a link comes, goes or is preferred.
 
-A host with two networks has two addresses. By the destination alone every packet would leave by the
-better route whatever its source, and a network drops what comes with another's addresses (BCP 38).
-So the source decides first, as RFC 8028 asks for and as Android does for each network that
-it is connected to: a rule ``from ADDRESS`` leads to a table of its own, with all routes over this
-link alone. A program that has bound an address uses that address's link.
+A host with two networks has two addresses. If routes depended on the destination alone, every
+packet would leave by the better route whatever its source, and networks drop packets with another
+network's source address (BCP 38). So the source decides first, as RFC 8028 asks for and as Android
+does for each network: a rule ``from ADDRESS`` leads to a table with the routes over this link
+alone. A program that has bound an address uses that address's link.
 
-One that has not gets an address from its route (``src``, before all rules of RFC 6724), and its
-route is the one in the main table with the lowest metric: 100 on the first access link, 200 on the
-second, ...; 50 on the one that is preferred later. Programs hear of all that by netlink (RFC 3549).
+A program that has not bound one gets an address from its route (``src``, before all rules of
+RFC 6724). Its route is the one in the main table with the lowest metric: 100 on the first access
+link, 200 on the second, ...; 50 on the link that is preferred later. Programs hear of these changes
+by netlink (RFC 3549).
 
 What happens when an address goes:
 
-* IPv4 takes every route that has it as its source, IPv6 leaves them without one. So routes are
-  deleted first: nothing is ever sent by one link with another's address.
-* The rule stays, and a second one behind it says "unreachable": else IPv6, which does not ask
-  whether a bound source is still its own, would send it by the next link. (On a Linux desktop it
-  does; an operator drops it then. Android's rules end like these.)
-* TCP connections are not told, and wait for their timers; Android ends them (SOCK_DESTROY: ``ss
-  -K``), so that programs get ECONNABORTED at once. QUIC, over UDP, meets ENETUNREACH when it sends.
-* The last IPv4 address of an interface takes the neighbours, even permanent ones. They come again
-  with the address.
+* IPv4 removes every route that has the address as its source; IPv6 leaves these routes without a
+  source. So routes are deleted first: no packet leaves by one link with another link's address.
+* The rule stays, and a second rule behind it says "unreachable". Without it IPv6, which does not
+  check whether a bound source is still an address of the host, would use the next link. (A Linux
+  desktop does, and an operator then drops the packet. Android's rules end like these.)
+* The kernel does not tell TCP connections, which wait for their timers. Android ends them
+  (SOCK_DESTROY: ``ss -K``), so that programs get ECONNABORTED at once. QUIC, over UDP, gets
+  ENETUNREACH when it sends.
+* The last IPv4 address of an interface takes the neighbours with it, even permanent ones. They are
+  added again with the address.
 
-Tables are 101, 102, ...: all above 0 are free but 253 to 255 (default, main, local). Rules have
-their tables' numbers as priorities, and the second ones 100 more: behind that of local (0), before
-that of main (32766).
-Every route has the sender's ``congctl``: TCP asks the route that it takes, not the main table.
+Tables are 101, 102, ...: all above 0 are free except 253 to 255 (default, main, local). A rule's
+priority is its table's number; a second rule has 100 more: behind that of local (0), before that of
+main (32766).
+Every route has the sender's ``congctl``: TCP reads the route that it takes, not the main table.
 """
 
 from __future__ import annotations
@@ -44,7 +46,7 @@ FIRST_TABLE = 101
 METRIC_STEP = 100
 PREFERRED_METRIC = 50
 OTHERWISE = 100
-"""So much later comes the rule for what a table has no route to."""
+"""Added to a rule's priority for the rule that makes other destinations unreachable."""
 
 
 @dataclass(frozen=True)
@@ -55,21 +57,20 @@ class Access:
     """Index in the topology."""
     name: str
     end: End
-    """The client's."""
+    """The client's end."""
     far: End
     standing: tuple[str, ...]
     """Lines for ``ip -batch`` when the network is made: the rules of this address."""
     attach: ProcessSpec
-    """The address, with its neighbour and all routes; it changes no other's."""
+    """Add the address with its neighbour and all routes; other addresses stay as they are."""
     detach: ProcessSpec
-    """Their end."""
+    """Remove the routes and the address."""
     prefer: ProcessSpec
-    """Of all that are attached this is the one that unbound programs use."""
+    """Make this the link of programs that bind no address."""
     destroy: ProcessSpec
-    """End the TCP sockets of this address, as Android does; it lists those that it ended, to a file
-    that whoever runs it names."""
+    """End the TCP sockets of this address, as Android does; write their list to a file."""
     sockets: ProcessSpec
-    """List the TCP sockets of this address, likewise: connected, connecting or closing."""
+    """List the TCP sockets of this address: connected, connecting or closing."""
 
     def specs(self) -> tuple[ProcessSpec, ...]:
         """Every command."""
@@ -77,9 +78,9 @@ class Access:
 
 
 def plan(found: AccessRoutes, names: Sequence[str], control: str) -> tuple[Access, ...]:
-    """Plan the commands of each access link of a client, whose sender's control is ``control``.
+    """Plan the commands of each access link of a client.
 
-    ``names`` are those of all links.
+    ``control`` is the TCP congestion control of the client; ``names`` are the names of all links.
     """
     return tuple(
         _access(number, link, names[link], found, control)
@@ -88,7 +89,7 @@ def plan(found: AccessRoutes, names: Sequence[str], control: str) -> tuple[Acces
 
 
 def monitor(client: str) -> ProcessSpec:
-    """Have the kernel's own word written down: each change, with its time to the microsecond."""
+    """Record every change that the kernel reports, with its time to the microsecond."""
     return ProcessSpec(
         argv=("ip", "-ts", "monitor", "address", "route", "rule"),
         host=client,
@@ -99,7 +100,7 @@ def monitor(client: str) -> ProcessSpec:
 
 
 def made(links: Sequence[Access]) -> list[str]:
-    """Write lines for ``ip -batch`` that have all of them attached, on interfaces that are up."""
+    """Write lines for ``ip -batch`` that attach all access links, on interfaces that are up."""
     return [
         line for one in links for line in (*one.standing, *(one.attach.input or "").splitlines())
     ]

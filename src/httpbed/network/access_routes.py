@@ -1,9 +1,9 @@
-"""Routes over a client's access links: what each of them leads to, by itself; pure.
+"""Routes over a client's access links: which networks each link reaches alone.
 
-A program knows a host by one address, the one that faces the client's first access link. By another
-the client may come to the same host from another side: then the hosts on that way are told of this
-one address, as the host itself is content with it on whatever link it comes (RFC 1122, 3.3.4.2:
-Linux is a weak end system).
+A program knows a host by one address, the one that faces the client's first access link. Over
+another link the client may reach that host from another side. Then the hosts on that path get a
+route to this address, and the host accepts it on whatever link it arrives (RFC 1122, 3.3.4.2: Linux
+is a weak end system).
 """
 
 from __future__ import annotations
@@ -22,16 +22,16 @@ from httpbed.network.routes import Ends, Entry
 
 @dataclass(frozen=True)
 class AccessRoutes:
-    """The ways of a client which has several links to the network."""
+    """The paths of a client that has several links to the network."""
 
     ends: Ends
     client: str
     access: Sequence[int]
-    """Indices of its access links, in order; it is on the first to begin with."""
+    """Indices of its access links, in order; the client starts on the first."""
     forwarding: AbstractSet[str]
 
     def over(self, number: int) -> list[Entry]:
-        """Find the routing table of a client that had this access link alone, the first being 0."""
+        """Return the client's routing table if access link ``number`` were its only one."""
         link = self.access[number]
         found = list(routes.of_host(self.ends, self.client, self.forwarding, self._all_but(link)))
         for known, ways in self._detours:
@@ -40,7 +40,7 @@ class AccessRoutes:
         return found
 
     def besides(self) -> list[Entry]:
-        """Find the client's routes that lead over none of its access links."""
+        """Return the client's routes that lead over none of its access links."""
         found = routes.of_host(self.ends, self.client, self.forwarding, self.access[1:])
         own = [self.ends[link] for link in self.access]
         networks = {pair[0].network for pair in own}
@@ -51,7 +51,7 @@ class AccessRoutes:
         ]
 
     def on(self, host: str) -> list[Entry]:
-        """Find what another host must know besides its own routes."""
+        """Return the routes that another host needs in addition to its own."""
         found = (
             self._to(known, link, side)
             for known, ways in self._detours
@@ -64,7 +64,7 @@ class AccessRoutes:
 
     @cached_property
     def _detours(self) -> list[tuple[End, list[Route]]]:
-        """Ends by which hosts are known, but not reached over every access link; and the ways."""
+        """Return the ends whose addresses some access link cannot reach, with the paths."""
         if not self.access:
             return []
         ways = [self._reached(self._all_but(link)) for link in self.access]
@@ -92,7 +92,7 @@ class AccessRoutes:
         return self.ends[link][1 - side]
 
     def _to(self, known: End, link: int, side: int) -> Entry:
-        """Lead to one address over a link."""
+        """Return the route to one address over a link."""
         own, far = self.ends[link][side], self.ends[link][1 - side]
         bits = 128 if ":" in known.address else 32
         return Entry(f"{known.address}/{bits}", own, None if far == known else far)

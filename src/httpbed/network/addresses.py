@@ -1,4 +1,4 @@
-"""Addresses: a function of a link's place in the topology, so that every run has the same.
+"""Addresses: a function of a link's place in the topology, so that every run has the same ones.
 
 Link number 3 is the network 10.77.3.0/24 (RFC 1918) or fd77:0:0:3::/64 (RFC 4193); its first
 host has .1 or ::1, its second .2 or ::2.
@@ -21,12 +21,12 @@ _NETWORKS: dict[str, tuple[Network, int]] = {
     "4": (IPv4Network("10.77.0.0/16"), 24),
     "6": (IPv6Network("fd77::/48"), 64),
 }
-"""By IP version: where links have their networks, and the length of each one's prefix."""
+"""By IP version: the networks of the links, and the length of their prefixes."""
 
 
 @dataclass(frozen=True)
 class End:
-    """Where a link meets a host."""
+    """The interface by which a host is on a link."""
 
     host: str
     interface: str
@@ -34,7 +34,7 @@ class End:
     emulator_interface: str
     """Name of the other end of the veth pair, in the emulator's network."""
     address: str
-    """As every program writes it: IPv6 in the form of RFC 5952, without brackets."""
+    """The address as programs write it: IPv6 in the form of RFC 5952, without brackets."""
     mac: str
     network: str
     """The link's network in CIDR notation."""

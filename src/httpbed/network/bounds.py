@@ -1,9 +1,9 @@
-"""What no link of a description can surpass: bytes in a window, delay, transmission time; pure.
+"""Bounds of a link: the most bytes in a window, the least delay, the least transmission time.
 
-Each bound is computed from the topology alone, not from what the emulator was told. A direction
+Each bound is computed from the topology alone, not from the emulator's configuration. A direction
 with a burst ``b`` and a rate ``r(t)`` lets at most ``b`` and the integral of ``r`` over a window
 pass (arrival curves: Cruz, IEEE Trans. Inf. Theory 37, 1991; Le Boudec and Thiran, *Network
-Calculus*, 2001, section 1.2). Here the window has to begin no later than the packets' arrivals.
+Calculus*, 2001, section 1.2). The window must begin no later than the packets' arrivals.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from httpbed.host.backend import Backend
 from httpbed.network import kernel
 
 NORMAL_REACH = 8.573
-"""The furthest that a normal draw lies from the mean, in standard deviations: Box and Muller's
+"""The largest distance of a normal draw from the mean, in standard deviations: Box and Muller's
 formula gives sqrt(-2 ln 2^-53) = 8.572 for a uniform draw of 53 bits."""
 PARETO_LEAST = -0.5 / (0.75**0.5)
 """The least of a Pareto distribution of shape 3, shifted to mean 0 and scaled to deviation 1."""
@@ -30,11 +30,11 @@ RateChanges = Sequence[tuple[float, int]]
 
 @dataclass(frozen=True)
 class Bounds:
-    """What one direction of a link can do at the most."""
+    """The bounds of one direction of a link."""
 
     link: Link
     way: int
-    """0 is from the link's first host to its second, 1 back."""
+    """0: from the link's first host to its second; 1: back."""
     backend: Backend = "af_packet"
 
     @property
@@ -43,32 +43,32 @@ class Bounds:
         return self.link.directions()[self.way]
 
     def highest_bit_s(self) -> int | None:
-        """Return the highest rate that it ever has; None without one, or if it is a trace."""
+        """Return the highest rate of the direction; None without a rate or with a trace."""
         if not isinstance(self.said.rate, (int, TokenBucket, Steps)):
             return None
         return max(self.link.rates(self.way))
 
     def burst_bytes(self) -> int:
-        """Bytes that may pass beyond the rate."""
+        """Return the bytes that may pass beyond the rate."""
         if self.backend == "tbf":
             return kernel.burst_bytes(self.said)
         return self.said.rate.burst if isinstance(self.said.rate, TokenBucket) else 0
 
     def least_delay_s(self) -> float:
-        """Seconds that a packet is under way at least, after its transmission."""
+        """Return the least seconds from transmission to arrival."""
         least = min(self.link.delays(self.way)) + least_jitter_s(self.said.jitter)
         return max(0.0, least)
 
     def least_transmission_s(self, size: int) -> float:
-        """Seconds that so many bytes take at least to be sent; 0 where nothing certain is known."""
+        """Return the least transmission time of ``size`` bytes in seconds; 0 if it is unknown."""
         rate = self.highest_bit_s()
         return max(0, size - self.burst_bytes()) * 8 / rate if rate else 0.0
 
     def most_bytes(self, from_s: float, to_s: float, changes: RateChanges) -> float | None:
-        """Bytes that can pass in a window; None where :meth:`highest_bit_s` is.
+        """Return the most bytes that can pass in a window; None without :meth:`highest_bit_s`.
 
-        Times are since the client's start; ``changes`` are those that were made. None of them
-        can raise the rate above what the experiment allows.
+        Times are seconds since the client's start; ``changes`` are the changes that were made. None
+        of them can raise the rate above what the experiment allows.
         """
         highest = self.highest_bit_s()
         if highest is None:
@@ -82,12 +82,12 @@ class Bounds:
         return self.burst_bytes() + bits / 8
 
     def rounding_bytes(self) -> float:
-        """Bytes that the highest rate sends in 1 ns, for times are whole ones, and one byte."""
+        """Return the tolerance for rounding: one byte, and 1 ns at the highest rate."""
         return 1 + (self.highest_bit_s() or 0) / NS / 8
 
 
 def least_jitter_s(jitter: Jitter | None) -> float:
-    """Return the least that jitter adds to a delay; at most 0."""
+    """Return the least that jitter adds to a delay, in seconds; at most 0."""
     if isinstance(jitter, Samples):
         return min(0.0, *jitter.samples)
     if isinstance(jitter, Distributed):

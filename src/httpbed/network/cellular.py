@@ -52,7 +52,7 @@ def text(times_ms: npt.NDArray[np.int64]) -> str:
 
 
 def _rates(model: CellularModel, key: int, ticks: int) -> Floats:
-    """Opportunities per second in each tick."""
+    """Return the opportunities per second in each tick."""
     normal = ndtri(np.maximum(fates.draws(seeds.derive(key, "rate"), ticks), 2.0**-54))
     kept = np.exp(-TICK_S / model.memory)
     deviations = np.empty(ticks)
@@ -65,7 +65,7 @@ def _rates(model: CellularModel, key: int, ticks: int) -> Floats:
 
 
 def _outages(model: CellularModel, key: int, ticks: int) -> npt.NDArray[np.bool_]:
-    """Tell which ticks are in an outage."""
+    """Return which ticks are in an outage."""
     ends = min(1.0, TICK_S / model.outage)
     begins = min(1.0, ends * model.outages / (1 - model.outages))
     chance = fates.draws(seeds.derive(key, "outages"), ticks + 1)
@@ -74,7 +74,7 @@ def _outages(model: CellularModel, key: int, ticks: int) -> npt.NDArray[np.bool_
 
 
 def _unit_poisson(key: int, until: float) -> Floats:
-    """Points of a Poisson process of rate 1 before ``until``."""
+    """Return the points of a Poisson process of rate 1 before ``until``."""
     count = int(until + 6 * np.sqrt(until) + 20)  # six deviations: a smaller number is never met
     points: Floats = np.cumsum(-np.log1p(-fates.draws(key, count)))
     return points[points < until]

@@ -1,8 +1,8 @@
-"""The commands that make a network's links on its hosts; pure.
+"""The commands that make a network's links on its hosts.
 
 Neighbours are permanent entries, so no ARP crosses a link: one lost request would cost a second.
-IPv6 would announce itself besides (RFC 4861, RFC 3810): an interface without ARP and multicast
-joins no group that it had to report, and one that makes no address of its own solicits no router.
+IPv6 would also announce itself (RFC 4861, RFC 3810). An interface without ARP and multicast joins
+no group that it would have to report, and one that makes no address itself solicits no router.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from httpbed.network.routes import Ends, Entry
 TOOLS = "tools"
 """Name, inside the sandbox, of the root filesystem that has ip, ethtool, ss and ping."""
 TUN_QUEUE_FRAMES = 8192
-"""Room until the emulator reads them; the 500 that a user's device has are 6 ms at 1 Gbit/s."""
+"""Queue until the emulator reads the packets; the default of 500 packets is 6 ms at 1 Gbit/s."""
 IPV6_LEAST_MTU_BYTES = 1280
 """RFC 8200, 5."""
 
@@ -67,7 +67,7 @@ def _pair(end: End) -> list[str]:
 
 
 def moved(end: End) -> str:
-    """A TUN device goes to its host only now: the emulator made it, and keeps hold of it."""
+    """Return a line that moves a TUN device to its host; the emulator made it and keeps it open."""
     return f"link set dev {end.emulator_interface} netns {end.host} name {end.interface}"
 
 
@@ -84,7 +84,7 @@ def addressing(  # noqa: PLR0913 - what is not always wanted is said by name
     """Give a host its addresses, neighbours and routes.
 
     ``control`` is the TCP congestion control of all that it sends. Links in ``without`` get no
-    address here, but what the lines in ``later`` say. With ``by_tun`` the emulator made its
+    address here; the lines in ``later`` give them one. With ``by_tun`` the emulator made the
     devices, which have frames like a veth's.
     """
     own = routes.of_ends(ends, host)
@@ -114,7 +114,7 @@ def _up(own: End) -> list[str]:
 def address(own: End, far: End, *, by_hand: bool = False) -> list[str]:
     """Write lines that give an interface its address, and its neighbour's.
 
-    ``by_hand`` they may be repeated, and the kernel makes no route to the address's network.
+    ``by_hand`` the lines may be repeated, and the kernel adds no route to the address's network.
     """
     device, verb = f"dev {own.interface}", "replace" if by_hand else "add"
     options = [" nodad"] if ":" in own.address else []
@@ -126,9 +126,9 @@ def address(own: End, far: End, *, by_hand: bool = False) -> list[str]:
 
 
 def _up_quietly(device: str) -> list[str]:
-    """Have IPv6 forget the device, which is too small for it, and take it up anew.
+    """Make IPv6 leave the device, whose MTU becomes too small for it, and join it again.
 
-    It is in a group already if its host forwards, and it would report that.
+    If the host forwards, the device is in a multicast group already, which IPv6 would report.
     """
     return [
         f"link set {device} mtu {IPV6_LEAST_MTU_BYTES - 1} arp off multicast off",

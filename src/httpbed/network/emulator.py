@@ -1,6 +1,7 @@
-"""What ``httpbed-link`` is told of its links.
+"""The configuration of ``httpbed-link``.
 
-Integers in ns, bytes and bit/s, a key for each random stream, and null where nothing is done.
+Integers in ns, bytes and bit/s, a key for each random stream, and null where an impairment does
+nothing. Each impairment's descriptor writes its own part.
 """
 
 from __future__ import annotations
@@ -26,14 +27,14 @@ from httpbed.network.files import Facts, Record
 SCHEMA = 2
 SPIN_US = 150
 LINK_FILES = "/links"
-"""Where the sandbox sees the files that an experiment names, each by its digest."""
+"""Folder in the sandbox with the files that an experiment names, each by its digest."""
 
 Table = dict[str, Any]
 
 
 @dataclass(frozen=True)
 class PacketFiles:
-    """What the emulator is asked to keep, as paths inside the sandbox."""
+    """The packet files that the emulator writes, as paths inside the sandbox."""
 
     pcapng: str | None = None
     log: str | None = None
@@ -41,17 +42,17 @@ class PacketFiles:
 
 @dataclass(frozen=True)
 class Draws:
-    """What decides everything random of a link."""
+    """Everything that the random draws and traces of a link depend on."""
 
     seed: int
     block: int
     files: Mapping[str, Facts] = field(default_factory=dict)
-    """What is known of the files that the experiment names, by their digests."""
+    """What the readers found in the files that the experiment names, by their digests."""
     live: bool = False
-    """Whether conditions may also change by command, of which the link says nothing."""
+    """Whether commands may change conditions while the link runs."""
 
 
-def config(  # noqa: PLR0913 - what is not always wanted is said by name
+def config(  # noqa: PLR0913 - optional arguments have names
     links: Sequence[Link],
     ends: Sequence[tuple[End, End]],
     draws: Draws,
@@ -60,9 +61,9 @@ def config(  # noqa: PLR0913 - what is not always wanted is said by name
     *,
     nat: Collection[int] = (),
 ) -> Table:
-    """Write the emulator's configuration; it observes where the kernel carries the packets.
+    """Write the emulator's configuration; where the kernel carries the packets, it observes.
 
-    ``nat`` are the links, by their places, with a network address translator at their second end,
+    ``nat`` are the indices of the links with a network address translator at their second end,
     which preserves ports until the change ``{"rebind": true}``. An observer cannot have one.
     """
     carried = backend in kernel.KINDS
@@ -93,13 +94,13 @@ def _link(link: Link, ends: tuple[End, End], draws: Draws, *, carried: bool) -> 
 
 
 def traces(links: Iterable[Link], draws: Draws) -> dict[str, str]:
-    """Write the traces of cellular links, as files of the trial: name -> content."""
+    """Return the traces of cellular links as the trial's files: name -> content."""
     ways = [way for link in links for way in _ways(link, draws)]
     return {way.trace_name: text for way in ways if (text := way.cellular_trace())}
 
 
 def waits_s(links: Iterable[Link], draws: Draws, backend: Backend) -> tuple[float, ...]:
-    """Seconds that a packet and its echo may wait for an opportunity, on links of traces."""
+    """Return the longest seconds that a packet and its echo wait for a trace, for each link."""
     carried = backend in kernel.KINDS
     return tuple(
         0.0 if carried else sum(way.longest_gap_s() for way in _ways(link, draws)) for link in links
@@ -108,8 +109,8 @@ def waits_s(links: Iterable[Link], draws: Draws, backend: Backend) -> tuple[floa
 
 @lru_cache(maxsize=4)
 def _cellular(model: CellularModel, key: int) -> str:
-    """Make a trace once for all that a plan asks of it: its text, and how long one may wait."""
-    # It needs scipy, half of what everything else takes to be imported.
+    """Generate the trace of a cellular link; cached, because a plan needs it twice."""
+    # scipy takes half as long to import as everything else.
     from httpbed.network import cellular  # noqa: PLC0415
 
     return cellular.text(cellular.trace(model, key))
@@ -204,7 +205,7 @@ class _Emulated:
 
 
 def change(action: Action) -> Table | None:
-    """Write what an action changes; None when it changes nothing."""
+    """Return the JSON of a change; None if the action changes nothing."""
     if action.rate is not None:
         return {"rate_bit_s": action.rate}
     if action.delay is not None:
@@ -215,7 +216,7 @@ def change(action: Action) -> Table | None:
 
 
 def index(direction: str | None) -> int | None:
-    """Number a direction as the emulator does; None is both."""
+    """Return the emulator's number of a direction; None is both."""
     return None if direction is None else ("up", "down").index(direction)
 
 

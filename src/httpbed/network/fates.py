@@ -1,7 +1,7 @@
-"""The fates that packets must have met, computed a second time from seed and packet number.
+"""The fates that packets must have, computed a second time from seed and packet number.
 
-The emulator draws in Rust; these are the same streams in numpy, so that what happened in a trial
-can be compared with what its seed says, packet by packet. The generator is SplitMix64 (Steele,
+The emulator draws in Rust; these are the same streams in numpy, so that a check can compare what
+happened in a trial with what its seed says, packet by packet. The generator is SplitMix64 (Steele,
 Lea and Flood, OOPSLA 2014) used as a counter-based one: draw *n* depends on key and *n* only.
 """
 
@@ -33,18 +33,18 @@ def draws(key: int, count: int) -> Floats:
 
 
 def lost_numbers(key: int, probability: float, count: int) -> list[int]:
-    """Numbers of the packets, among the first ``count``, that independent loss takes."""
+    """Return the numbers of the packets, among ``count``, that independent loss drops."""
     return _numbers(draws(key, count) < probability)
 
 
 def lost(
     model: Mapping[str, Any] | None, count: int, changes: Sequence[tuple[int, float]] = ()
 ) -> list[int]:
-    """Numbers of the lost among the first ``count`` packets, by the emulator's own description.
+    """Return the numbers of the lost packets among ``count``, by the emulator's configuration.
 
     ``changes`` are probabilities, each with the number of the first packet that met it, in the
-    order in which they were set. A change keeps the draws that decided before; a list has none, and
-    is replaced by those of key 0, as where no loss was described.
+    order in which they were set. A change keeps the draws of the loss before it. A list of packets
+    has no draws; a change replaces it by the draws of key 0, as on a link without loss.
     """
     if model is None or model["model"] == "listed":
         return _lost_of_list(model["numbers"] if model else (), count, changes)
@@ -73,9 +73,10 @@ def _changed(probabilities: Floats, changes: Iterable[tuple[int, float]]) -> Flo
 
 
 def two_states(changes: Floats, to_bad: float, to_good: float, *, first: bool = False) -> Flags:
-    """Tell for each draw whether the chain is in the bad state before it.
+    """Return for each draw whether the chain is in the bad state before it.
 
-    In the good state it changes after a draw below ``to_bad``, in the bad one below ``to_good``.
+    The good state changes after a draw below ``to_bad``, the bad one after a draw below
+    ``to_good``.
     """
     leaves = (np.flatnonzero(changes < to_bad), np.flatnonzero(changes < to_good))
     bad = np.zeros(len(changes), dtype=np.bool_)

@@ -1,6 +1,6 @@
-"""Files that a link is made of: packet-delivery traces, and records of what was lost.
+"""Files that a link is made of: packet-delivery traces, and records of lost packets.
 
-Both are read with every doubt: what a user drops in may be anything.
+Users supply these files, so every line is checked.
 """
 
 from __future__ import annotations
@@ -16,30 +16,30 @@ from httpbed.experiment.impairments.registry import CAUSES
 from httpbed.experiment.units import SLOWEST_BIT_S
 
 MOST_BYTES = 64 * 2**20
-"""Of a file; also the emulator's limit. A longer one is more likely mistaken than meant."""
+"""Largest file in bytes, also the emulator's limit; a larger one is probably a mistake."""
 MOST_LINES = 10_000_000
 LATEST_MS = 2**32 - 1
 TOLD = 3
-"""Mistakes of one file that are told; the others are counted."""
+"""Number of mistakes in one file that a message lists; it counts the others."""
 Lost = tuple[Sequence[int], Sequence[int]]
 
 
 class FileError(ValueError):
-    """The file is not what it is named as; says why and what to do."""
+    """A file has the wrong content; the message says what is wrong and what to do."""
 
 
 @dataclass(frozen=True)
 class Trace:
-    """What is known of a packet-delivery trace."""
+    """Properties of a packet-delivery trace."""
 
     mean_bit_s: int
     longest_gap_s: float
-    """Between two opportunities, also across the beginning."""
+    """Longest time between two opportunities, also across the repetition."""
 
 
 @dataclass(frozen=True)
 class Record:
-    """What was lost in a recorded run."""
+    """The packets that a recorded run lost."""
 
     lost: Lost
     """Numbers of the packets that did not arrive, from the first host to the second, and back."""
@@ -51,11 +51,11 @@ Facts = Trace | Record
 def read_trace(content: bytes) -> Trace:
     """Read a trace in mahimahi's format (Netravali et al., USENIX ATC 2015).
 
-    A line for each opportunity to deliver 1504 bytes, its time in whole ms since the beginning,
-    ascending; after the last the trace begins again.
+    Each line is the time of an opportunity to deliver 1504 bytes, in whole ms since the beginning,
+    ascending; after the last line the trace repeats.
 
     Raises:
-        FileError: It is no such file; with the lines.
+        FileError: The file is no trace; names the lines.
     """
     _refuse_empty_or_binary(content, "a line with a time in ms for each delivery opportunity")
     lines = content.removesuffix(b"\n").split(b"\n")
@@ -96,10 +96,10 @@ def _trace(lines: list[bytes]) -> Trace:
 
 
 def read_record(content: bytes) -> Record:
-    """Read what was lost: from a log of ``httpbed link --log`` or a trial's ``link-result.json``.
+    """Read the lost packets from a log of ``httpbed link --log`` or a ``link-result.json``.
 
     Raises:
-        FileError: It is neither; with the place.
+        FileError: The file is neither; names the place.
     """
     expected = "a log of httpbed link --log, or a trial's link-result.json"
     _refuse_empty_or_binary(content, expected)
@@ -141,7 +141,7 @@ def _of_result(content: bytes) -> Lost:
             "is not a link-result.json: it has no two directions with numbers"
         ) from None
     if carried:
-        raise FileError("is of a link that the kernel carried: which packets it lost is unknown")
+        raise FileError("comes from a link of the kernel, which does not record the lost packets")
     return _listed(first), _listed(second)
 
 
@@ -166,7 +166,7 @@ def _refuse_empty_or_binary(content: bytes, expected: str) -> None:
 
 
 _TEXT_BYTES = bytes({9, 10, 13, *range(32, 127), *range(128, 256)})
-"""All but control characters; UTF-8 needs the upper half."""
+"""All bytes but control characters; UTF-8 needs the upper half."""
 
 
 def _refuse_lines(wrong: Iterable[tuple[int, str]]) -> None:

@@ -1,4 +1,4 @@
-"""A file that a link is made of, as it lies on the disk: read with every doubt, and once."""
+"""A file that a link is made of, read once from the disk and checked."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ READERS: Mapping[str, Callable[[bytes], Facts]] = {
     "trace": files.read_trace,
     "replay": files.read_record,
 }
-"""How a file is read, by the key that names it in the description of a link."""
+"""Reader of a file, by the key that names it in a link's description."""
 
 
 @dataclass(frozen=True)
@@ -32,7 +32,7 @@ class LinkFile:
         """Read the file that a link's description names under ``key``.
 
         Raises:
-            FileError: It cannot be read, or is not what it should be.
+            FileError: It cannot be read, or has the wrong content.
         """
         try:
             content = _content(path)
@@ -45,7 +45,7 @@ class LinkFile:
         return cls(path, hashlib.sha256(content).hexdigest(), facts)
 
     def known(self) -> dict[str, str]:
-        """Say what a link's description should know of it, beside its name."""
+        """Return what a link's description keeps of the file beside its name."""
         told = {"sha256": self.sha256}
         if isinstance(self.facts, files.Trace):
             told["mean"] = f"{self.facts.mean_bit_s} bit/s"
@@ -53,7 +53,7 @@ class LinkFile:
 
 
 def _content(path: Path) -> bytes:
-    """Read a regular file of bearable length."""
+    """Read a regular file that is not too large."""
     about = path.stat()
     if not stat.S_ISREG(about.st_mode):
         raise FileError("is not a regular file")

@@ -6,7 +6,7 @@
     eth0 ── veth ── l0a ── httpbed-link (delay, loss, queue, rate) ── l0b ── veth ── eth0
                                                                              eth1 ── ... server
 
-Impairments act on a hop of their own, never on an endpoint, where a dropped packet is reported
+Impairments act on a separate hop, never on an endpoint, where the kernel reports a dropped packet
 to the sender at once. One emulator has all links. With TUN devices (in TAP mode) it makes the
 hosts' interfaces itself, and each is moved to its host when the emulator is ready. Where the kernel
 carries the packets (:mod:`~httpbed.network.kernel`), it observes. What is done on each host
@@ -41,37 +41,36 @@ __all__ = ["HOST_SYSCTLS", "NO_NEIGHBOUR_DISCOVERY", "TOOLS", "NetworkPlan", "pl
 
 @dataclass(frozen=True)
 class NetworkPlan:
-    """All that has to be done to make a network, in the order of its first fields."""
+    """Everything that makes a network, in the order of its first fields."""
 
     wiring: ProcessSpec | None
     """In the sandbox's own network: the veth pairs; None where the emulator makes the devices."""
     hosts: tuple[ProcessSpec, ...]
-    """On each host: addresses, neighbours, routes, offloads; and between them the kernel's
-    disciplines, if they are wanted; independent of each other."""
+    """On each host: addresses, neighbours, routes, offloads; with a kernel backend also its
+    disciplines. The commands do not depend on each other."""
     emulator: ProcessSpec
     """The link emulator; it speaks line by line."""
     after_ready: tuple[ProcessSpec, ...]
-    """What can be done only when the emulator is ready, one after the other."""
+    """Commands that need a ready emulator, one after the other."""
     emulator_config: Mapping[str, Any]
     topology: Topology
     forwarding: frozenset[str]
     """Hosts that pass on what is not their own."""
     ends: tuple[tuple[End, End], ...]
-    """Of every link."""
+    """Both ends of every link."""
     waits_s: tuple[float, ...]
-    """Seconds that an echo may wait for opportunities to be delivered, on each link when idle."""
+    """Longest seconds that an echo waits for opportunities, on each link when idle."""
     backend: Backend = "af_packet"
     shaped: tuple[Shaped, ...] = ()
-    """What the kernel does to packets that it carries, for each link; empty where the emulator
-    does it."""
+    """The disciplines of each link that the kernel carries; empty with the emulator."""
     counters: ProcessSpec | None = None
-    """Reads the kernel's own counters, then."""
+    """Reads the kernel's own counters of these disciplines."""
     access: tuple[Access, ...] = ()
     """The client's access links, in the order in which it goes from one to the next; all are
     attached when the network is made."""
     monitor: ProcessSpec | None = None
-    """Writes what the client's kernel says of addresses, routes and rules, until it is ended; None
-    without access links."""
+    """Writes the changes of addresses, routes and rules that the client's kernel reports, until it
+    is ended; None without access links."""
 
     @property
     def sysctls(self) -> dict[str, dict[str, str]]:
@@ -88,23 +87,23 @@ class NetworkPlan:
         return end
 
     def route(self, start: str, goal: str, over: int | None = None) -> Route:
-        """Links from one host to another, each with its direction; () if there is no way.
+        """Return the links from one host to another, each with its direction; () if no path exists.
 
-        A client that has access links is on the first, or on the one that ``over`` names by its
-        index, and then it has no other.
+        A client with access links is on the first, or on the link with index ``over``, and has no
+        other.
         """
         standby = {one.link for one in self.access[1:]}
         without = standby if over is None else self._own_but(over)
         return self.topology.route(start, goal, self.forwarding, without)
 
     def address(self, host: str, towards: str, over: int | None = None) -> str:
-        """The address by which ``towards`` reaches ``host``, while the client is on a link.
+        """Return the address by which ``towards`` reaches ``host``, while the client is on a link.
 
-        Programs know a host by its address towards the client's first access link, and reach it by
-        that one over all of them.
+        Programs know a host by its address towards the client's first access link, and use that
+        address over all of them.
 
         Raises:
-            ValueError: It does not reach it.
+            ValueError: No path exists.
         """
         route = self.route(towards, host, over)
         if not route:
@@ -123,7 +122,7 @@ class NetworkPlan:
         return (*wiring, *self.hosts, self.emulator, *self.after_ready)
 
 
-def plan(  # noqa: PLR0913 - what is not always wanted is said by name
+def plan(  # noqa: PLR0913 - optional arguments have names
     topology: Topology,
     senders: Mapping[str, str],
     seed: int,
@@ -192,7 +191,7 @@ def _disciplines(shaped: tuple[Shaped, ...]) -> list[ProcessSpec]:
 
 @dataclass(frozen=True)
 class _Made:
-    """A network whose packets go by a backend."""
+    """A network whose packets a backend carries."""
 
     topology: Topology
     ends: tuple[tuple[End, End], ...]
@@ -201,7 +200,7 @@ class _Made:
     backend: Backend
     client: str
     own: Sequence[int]
-    """The client's access links by their indices; none unless it goes from one to another."""
+    """Return the indices of the client's access links; empty without a hand-over."""
 
     @cached_property
     def ways(self) -> AccessRoutes:
@@ -236,7 +235,7 @@ class _Made:
         return (commands.batch(None, moves), *self._addressing(by_tun=True))
 
     def shaped(self, draws: Draws | None) -> list[Shaped]:
-        """Plan the kernel's disciplines, with netem's seeds from ``draws`` where it takes any."""
+        """Plan the kernel's disciplines; netem gets seeds from ``draws`` if the kernel takes them."""
         if self.backend not in kernel.KINDS:
             return []
         kind: kernel.Kind = "tbf" if self.backend == "tbf" else "netem"

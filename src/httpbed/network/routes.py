@@ -1,8 +1,8 @@
-"""Routes: how every host reaches every link's network; pure.
+"""Routes: how every host reaches every link's network.
 
-A host without a role is a router: it forwards what is not its own. No other host does, so nothing
-passes a host that takes part. A network is reached by the shortest way to an end of it that
-forwards; where neither does, it is reached by nobody but its own two hosts.
+A host without a role is a router: it forwards packets for others. Hosts with a role do not forward,
+so no path leads through them. A network is reached by the shortest path to an end of it that
+forwards; if neither end does, only its own two hosts reach it.
 """
 
 from __future__ import annotations
@@ -20,23 +20,23 @@ Ends = Sequence[tuple[End, End]]
 
 @dataclass(frozen=True)
 class Entry:
-    """How a host reaches a network: a line of its routing table."""
+    """A line of a host's routing table: how it reaches a network."""
 
     network: str
     """In CIDR notation."""
     own: End
-    """By which of its ends packets leave, and from whose address."""
+    """The end by which packets leave, and whose address they have."""
     via: End | None
-    """The next hop's end; None where the network is that link's own."""
+    """The next hop's end; None if the network is that link's own."""
 
 
 def of_host(
     ends: Ends, host: str, forwarding: AbstractSet[str], without: Collection[int] = ()
 ) -> Iterator[Entry]:
-    """Find a host's routing table: first to its own networks, for there the next hops are.
+    """Return a host's routing table, beginning with its own networks, which have the next hops.
 
-    Links in ``without``, by their indices, are not taken. Their networks are reached all the same,
-    from their other side.
+    Links with an index in ``without`` are not used. Their networks are reached from their other
+    side.
     """
     near = {index for index, pair in enumerate(ends) if host in hosts(pair)} - set(without)
     for index in sorted(near):
@@ -51,7 +51,7 @@ def of_host(
 
 
 def of_ends(ends: Ends, host: str) -> list[tuple[End, End]]:
-    """Return a host's ends, each with the one at the other side of its link."""
+    """Return a host's ends, each with the end at the other side of its link."""
     both_ways = (pair for (one, other) in ends for pair in ((one, other), (other, one)))
     return [(own, far) for own, far in both_ways if own.host == host]
 

@@ -1,4 +1,4 @@
-"""A network being made, and its emulator: all that acts on a :class:`NetworkPlan`."""
+"""The network being made, and its emulator."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ class Emulator(Dialogue):
     """The running ``httpbed-link``."""
 
     real_time: bool = False
-    """Whether it has SCHED_FIFO."""
+    """Whether it runs with SCHED_FIFO."""
 
     @property
     def name(self) -> str:
-        """How messages call it."""
+        """Its name in messages."""
         return "the emulator"
 
     async def start_counting(self) -> None:
@@ -32,9 +32,9 @@ class Emulator(Dialogue):
         await self.request("start", "started")
 
     async def change(self, action: Action, link: str | None = None) -> dict[str, Any]:
-        """Change a condition of one direction now; return the event that says it was done.
+        """Change a condition of one direction now; return the event that reports the change.
 
-        ``link`` is the name of the one that changes; all do without.
+        ``link`` is the name of the link that changes; networks of one link do without.
 
         Raises:
             BedError: The emulator refused.
@@ -50,18 +50,18 @@ class Emulator(Dialogue):
                     return event
 
     async def gone(self) -> None:
-        """Wait until it has ended, which nobody asked for."""
+        """Wait until the emulator ends unexpectedly."""
         await asyncio.shield(self.process.exit)
 
 
 async def build(supervisor: Supervisor, planned: NetworkPlan) -> Emulator:
-    """Make the network in a sandbox whose hosts are there; return its emulator, ready.
+    """Make the network in a sandbox that has its hosts; return its emulator, ready.
 
-    The emulator starts while the hosts get their addresses: it waits some ten milliseconds for
-    the kernel.
+    The emulator starts while the hosts get their addresses, because it waits some ten milliseconds
+    for the kernel.
 
     Raises:
-        BedError: A part of it could not be made.
+        BedError: A part of the network could not be made.
     """
     if planned.wiring:
         await run_tool(supervisor, planned.wiring)
